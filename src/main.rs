@@ -1,0 +1,2 @@
+//! Clew.
+fn main() {}

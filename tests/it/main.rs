@@ -1,0 +1,21 @@
+//! The one integration test binary: a real twilight shard and REST client
+//! against fake servers over real sockets, real files, port 0.
+
+mod architecture;
+mod collectors;
+mod commands;
+mod config;
+mod conversations;
+mod defects;
+mod deliver;
+mod demo;
+mod deploy;
+mod discord;
+mod faults;
+mod hostile;
+mod llm;
+mod replay;
+mod simulator;
+mod simulator_schema;
+mod support;
+mod telemetry;

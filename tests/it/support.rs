@@ -1,0 +1,1 @@
+//! Helpers that integration tests share.
