@@ -1,1 +1,33 @@
-//! To be written.
+//! The words that everything else speaks: ids, messages, channels, what a
+//! turn is and what came of it.
+//!
+//! Invariant: `model` imports nothing of ours and knows neither twilight nor
+//! JSON from any server; its values are plain data.
+
+mod block;
+mod channel;
+mod command;
+mod config;
+mod id;
+mod message;
+mod profile;
+mod reason;
+mod time;
+mod turn;
+
+pub use block::{Block, Entry, Item, Marker, OmitReason, Omitted, Place};
+pub use channel::{Access, Channel, ChannelKind, ThreadState};
+pub use command::{Command, Interaction, InteractionKind};
+pub use config::Limits;
+pub use id::{
+    ApplicationId, ChannelId, GuildId, InteractionId, MessageId, ParseIdError, RoleId, TurnId,
+    UserId,
+};
+pub use message::{
+    Attachment, Author, Embed, EmbedField, Extras, Mention, Message, MessageFlags, MessageKind,
+    Poll, Reference, ReferenceKind, Referenced, Snapshot,
+};
+pub use profile::{Fact, HistoryMessage, Profiles};
+pub use reason::Fallback;
+pub use time::{Clock, UnixMillis, fixed_clock};
+pub use turn::{Cause, Scene, TurnRequest};

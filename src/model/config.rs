@@ -1,0 +1,44 @@
+//! The caps under which a block is built, as values.
+
+use std::time::Duration;
+
+/// The `MEM_*` and `THREAD_CONTEXT_TAIL_COUNT` settings (seed S3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// `THREAD_CONTEXT_TAIL_COUNT`, 0 to 40: messages before the target.
+    pub tail: usize,
+    /// `MEM_MAX_MSGS`: messages in a block.
+    pub max_msgs: usize,
+    /// `MEM_MAX_CHARS`: Unicode scalars of a rendered block.
+    pub max_chars: usize,
+    /// `MEM_MAX_MSG_CHARS`: Unicode scalars of one rendered message.
+    pub max_msg_chars: usize,
+    /// `MEM_MAX_AGE_MIN`, measured back from the trigger; none when 0.
+    pub max_age: Option<Duration>,
+    /// `MEM_FETCH_TIMEOUT_S`: one deadline for the whole block.
+    pub fetch_timeout: Duration,
+    /// `MEM_MAX_FETCHES`: REST calls for one block.
+    pub max_fetches: usize,
+    /// `MEM_MAX_FILE_BYTES`: text files up to this size are shown inline.
+    pub max_file_bytes: u64,
+    /// `MEM_INCLUDE_POINTED_APPS`: an app's message is shown when the asker
+    /// points at it.
+    pub include_pointed_apps: bool,
+}
+
+impl Default for Limits {
+    /// The defaults of seed S3 and the design.
+    fn default() -> Self {
+        Self {
+            tail: 5,
+            max_msgs: 40,
+            max_chars: 8_000,
+            max_msg_chars: 2_000,
+            max_age: Some(Duration::from_mins(240)),
+            fetch_timeout: Duration::from_secs(5),
+            max_fetches: 8,
+            max_file_bytes: 20_000,
+            include_pointed_apps: true,
+        }
+    }
+}

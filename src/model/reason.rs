@@ -1,0 +1,57 @@
+//! Why a collector or a delivery fell back: a closed set, the same words in
+//! telemetry, replay and `ARCHITECTURE.md`.
+
+use serde::Serialize;
+
+/// Why part of a context or of a delivery is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fallback {
+    /// The block's deadline passed.
+    Timeout,
+    /// A permission is missing, ours or the asker's.
+    Forbidden,
+    /// Channel, thread or message does not exist.
+    NotFound,
+    /// The message existed and was deleted.
+    Deleted,
+    /// Discord, or our limiter for it, let us wait past the deadline.
+    RateLimited,
+    /// Server error, or no connection.
+    Unavailable,
+    /// `MEM_MAX_FETCHES` calls were made.
+    FetchBudget,
+    /// The answer could not be read.
+    Malformed,
+    /// Messages come without text: the message content intent is off.
+    NoContent,
+    /// On delivery: the thread is archived.
+    Archived,
+    /// On delivery: the thread is locked.
+    Locked,
+}
+
+impl Fallback {
+    /// The word used everywhere.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Forbidden => "forbidden",
+            Self::NotFound => "not_found",
+            Self::Deleted => "deleted",
+            Self::RateLimited => "rate_limited",
+            Self::Unavailable => "unavailable",
+            Self::FetchBudget => "fetch_budget",
+            Self::Malformed => "malformed",
+            Self::NoContent => "no_content",
+            Self::Archived => "archived",
+            Self::Locked => "locked",
+        }
+    }
+}
+
+impl std::fmt::Display for Fallback {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

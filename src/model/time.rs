@@ -1,0 +1,62 @@
+//! Time as a value: the core never reads a clock.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Milliseconds since 1970, UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct UnixMillis(pub i64);
+
+impl UnixMillis {
+    /// Milliseconds from `earlier` to `self`, negative when it is later.
+    pub const fn since(self, earlier: Self) -> i64 {
+        self.0 - earlier.0
+    }
+
+    /// RFC 3339 in UTC with milliseconds: `2026-01-02T03:04:05.678Z`.
+    pub fn rfc3339(self) -> String {
+        match jiff::Timestamp::from_millisecond(self.0) {
+            Ok(time) => format!("{time:.3}"),
+            Err(_) => "0000-01-01T00:00:00.000Z".to_owned(),
+        }
+    }
+
+    /// Minutes in UTC, for a prompt: `2026-01-02 03:04`.
+    pub fn minute(self) -> String {
+        let full = self.rfc3339();
+        format!("{} {}", &full[..10], &full[11..16])
+    }
+
+    /// Reads RFC 3339 (`2026-01-02T03:04:05.678+00:00`), as Discord writes it.
+    pub fn parse(text: &str) -> Option<Self> {
+        let time: jiff::Timestamp = text.parse().ok()?;
+        Some(Self(time.as_millisecond()))
+    }
+}
+
+impl fmt::Display for UnixMillis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.rfc3339())
+    }
+}
+
+/// Where the shell takes the time from; tests hand in their own.
+pub type Clock = Arc<dyn Fn() -> UnixMillis + Send + Sync>;
+
+/// A clock that stands still.
+pub fn fixed_clock(time: UnixMillis) -> Clock {
+    Arc::new(move || time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn discords_timestamps_are_read_and_ours_are_written() {
+        let time = UnixMillis::parse("2026-01-02T03:04:05.678000+00:00").unwrap();
+        assert_eq!(time.rfc3339(), "2026-01-02T03:04:05.678Z");
+        assert_eq!(time.minute(), "2026-01-02 03:04");
+        assert_eq!(UnixMillis::parse("yesterday"), None);
+    }
+}
