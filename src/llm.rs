@@ -23,7 +23,7 @@ use tokio::time::{sleep, timeout};
 use crate::model::chat::ChatMessage;
 use crate::model::secret::Secret;
 
-pub use self::error::{Error, SetupError};
+pub use self::error::{Error, Partial, SetupError};
 use self::scrub::Scrub;
 use self::stream::Answer;
 
@@ -71,7 +71,7 @@ pub struct Settings {
 /// A whole answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
-    /// All deltas joined; has at least one character that is not white space.
+    /// All deltas joined; starts with a character that is not white space.
     pub text: String,
     /// Why the model stopped.
     pub finish_reason: FinishReason,
@@ -203,11 +203,13 @@ impl Client {
 }
 
 fn endpoint(base_url: &str) -> Result<Url, SetupError> {
-    let base_url = base_url.trim().trim_end_matches('/');
-    Url::parse(&format!("{base_url}/chat/completions"))
-        .ok()
-        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
-        .ok_or(SetupError::BaseUrl)
+    let mut url = Url::parse(base_url.trim()).map_err(|_| SetupError::BaseUrl)?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(SetupError::BaseUrl);
+    }
+    let path = format!("{}/chat/completions", url.path().trim_end_matches('/'));
+    url.set_path(&path);
+    Ok(url)
 }
 
 fn is_loopback(url: &Url) -> bool {

@@ -1,5 +1,6 @@
 //! What may go wrong between the question and the whole answer.
 
+use std::fmt;
 use std::time::Duration;
 
 use super::FinishReason;
@@ -64,7 +65,7 @@ pub enum Error {
     #[error("the model server did not answer in time")]
     Timeout {
         /// The text that had arrived.
-        partial: String,
+        partial: Partial,
     },
     /// The server's answer is not what chat completion endpoints send.
     #[error("the model server's answer is malformed: {what}")]
@@ -83,11 +84,22 @@ pub enum Error {
     #[error("the model's answer broke off")]
     Truncated {
         /// The text that had arrived.
-        partial: String,
+        partial: Partial,
         /// What broke it off; none if the server just ended it.
         #[source]
         cause: Option<Cause>,
     },
+}
+
+/// The text that had arrived before an error. `Debug` shows its size only:
+/// errors are logged, people's conversations are not.
+#[derive(Default)]
+pub struct Partial(String);
+
+impl fmt::Debug for Partial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Partial({} bytes)", self.0.len())
+    }
 }
 
 /// Why a [`super::Client`] cannot be made of its settings.
@@ -136,14 +148,14 @@ impl Error {
     /// The text that had arrived before the error; may be empty.
     pub fn partial(&self) -> &str {
         match self {
-            Self::Timeout { partial } | Self::Truncated { partial, .. } => partial,
+            Self::Timeout { partial } | Self::Truncated { partial, .. } => &partial.0,
             _ => "",
         }
     }
 
     pub(super) fn timeout() -> Self {
         Self::Timeout {
-            partial: String::new(),
+            partial: Partial::default(),
         }
     }
 
@@ -164,7 +176,7 @@ impl Error {
     /// The body ended in the middle.
     pub(super) fn broken_off(cause: Option<reqwest::Error>) -> Self {
         Self::Truncated {
-            partial: String::new(),
+            partial: Partial::default(),
             cause: cause.map(|cause| Box::new(cause.without_url()) as Cause),
         }
     }
@@ -173,14 +185,16 @@ impl Error {
     /// off, part of it is there and nothing may be asked again.
     pub(super) fn after(self, text: String) -> Self {
         match self {
-            Self::Timeout { .. } => Self::Timeout { partial: text },
+            Self::Timeout { .. } => Self::Timeout {
+                partial: Partial(text),
+            },
             Self::Truncated { cause, .. } => Self::Truncated {
-                partial: text,
+                partial: Partial(text),
                 cause,
             },
             error if text.is_empty() => error,
             error => Self::Truncated {
-                partial: text,
+                partial: Partial(text),
                 cause: Some(Box::new(error)),
             },
         }

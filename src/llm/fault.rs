@@ -51,7 +51,7 @@ const BAD_KEY: [&str; 9] = [
 ];
 
 /// Words for a model that the server does not have: OpenAI, `LiteLLM`,
-/// OpenRouter.
+/// `OpenRouter`.
 const NO_MODEL: [&str; 4] = [
     "model_not_found",
     "invalid model name",

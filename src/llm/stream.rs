@@ -46,7 +46,7 @@ impl Answer {
     /// [`Error::Empty`] if it has no text.
     pub(super) fn complete(self) -> Result<Completion, Error> {
         let finish_reason = self.finish_reason.unwrap_or(FinishReason::Stop);
-        if self.text.trim().is_empty() {
+        if self.text.is_empty() {
             return Err(Error::Empty { finish_reason });
         }
         Ok(Completion {
@@ -75,7 +75,14 @@ impl Answer {
         self.say(&text, on_delta);
     }
 
+    /// White space before the first letter is not said, so that whatever has
+    /// been given out is an answer.
     fn say(&mut self, text: &str, on_delta: &mut impl FnMut(&str)) {
+        let text = if self.text.is_empty() {
+            text.trim_start()
+        } else {
+            text
+        };
         if !text.is_empty() {
             self.text.push_str(text);
             on_delta(text);

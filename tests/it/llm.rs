@@ -8,7 +8,7 @@ use clew::model::chat::{ChatMessage, Role};
 use clew::model::secret::Secret;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
 use crate::support::model::{Behaviour, FakeModel, end_events, text_event};
@@ -209,7 +209,7 @@ async fn requests_share_a_connection() {
 
 #[tokio::test]
 async fn answers_in_every_form() {
-    check_text(vec![Behaviour::text(&["a", "b", "ü"])], "abü", 1).await;
+    check_text(vec![Behaviour::text(&[" ", "\na", "b ", "ü"])], "ab ü", 1).await;
     check_text(vec![Behaviour::Json("whole".to_owned())], "whole", 1).await;
     let event = text_event("x");
     check_text(raw(&format!("{event}data: [DONE]")), "x", 1).await;
@@ -270,11 +270,11 @@ async fn a_finished_answer_needs_no_end() {
 
 #[tokio::test]
 async fn refusals_are_told_apart() {
-    let status = |status, message| vec![Behaviour::status(status, message)];
+    let status = |status, message: &str| vec![Behaviour::status(status, message)];
     check_error(status(401, "no"), "unauthorized", "", 1).await;
     check_error(status(403, "no"), "unauthorized", "", 1).await;
     check_error(
-        status(400, &format!("Invalid API key: {KEY}")),
+        status(400, concat!("Invalid API key: ", "sk-never-to-be-seen")),
         "unauthorized",
         "",
         1,
@@ -343,17 +343,24 @@ async fn nothing_listens() {
     ));
 }
 
+/// Reads a request up to the end of its body, which is one JSON object.
+async fn read_request(stream: &mut TcpStream) {
+    let mut request = Vec::new();
+    while !request.ends_with(b"}") {
+        assert_ne!(stream.read_buf(&mut request).await.unwrap(), 0);
+    }
+}
+
 #[tokio::test]
 async fn a_connection_dropped_before_the_answer_is_made_again() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     let serve = tokio::spawn(async move {
-        let mut buffer = [0; 4096];
         let (mut first, _) = listener.accept().await.unwrap();
-        first.read(&mut buffer).await.unwrap();
+        read_request(&mut first).await;
         drop(first);
         let (mut second, _) = listener.accept().await.unwrap();
-        second.read(&mut buffer).await.unwrap();
+        read_request(&mut second).await;
         let body = text_event("back") + &end_events();
         let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
         second.write_all((head + &body).as_bytes()).await.unwrap();
@@ -411,7 +418,7 @@ async fn what_is_no_answer() {
     )
     .await;
     check_error(vec![Behaviour::empty()], "empty", "", 1).await;
-    check_error(vec![Behaviour::text(&[" ", "\n"])], "empty", " \n", 1).await;
+    check_error(vec![Behaviour::text(&[" ", "\n"])], "empty", "", 1).await;
     check_error(vec![Behaviour::text(&["<think>hm"])], "empty", "", 1).await;
     let reasoning = "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm\"}}]}\n\n";
     check_error(raw(&format!("{reasoning}{}", end_events())), "empty", "", 1).await;
@@ -447,10 +454,7 @@ async fn a_server_that_trickles_is_cut_short_as_well() {
     });
     let error = ask(&client).await.0.unwrap_err();
     trickle.abort();
-    assert!(
-        matches!(&error, Error::Timeout { partial } if partial.starts_with("..")),
-        "{error:?}"
-    );
+    assert!(matches!(&error, Error::Timeout { .. }), "{error:?}");
 }
 
 #[tokio::test]
