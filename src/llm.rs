@@ -20,8 +20,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Response, Url, redirect};
 use tokio::time::{sleep, timeout};
 
-use crate::model::chat::ChatMessage;
-use crate::model::secret::Secret;
+use crate::model::{ChatMessage, Secret};
 
 pub use self::error::{Error, Partial, SetupError};
 use self::scrub::Scrub;

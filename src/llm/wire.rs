@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::dialect::Dialect;
 use super::{FinishReason, Settings, Usage};
-use crate::model::chat::ChatMessage;
+use crate::model::ChatMessage;
 
 /// The body of a request.
 #[derive(Serialize)]

@@ -4,8 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clew::llm::{Client, Completion, Error, FinishReason, Settings, Usage};
-use clew::model::chat::{ChatMessage, Role};
-use clew::model::secret::Secret;
+use clew::model::{ChatMessage, Role, Secret};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

@@ -281,7 +281,11 @@ async fn respond(behaviour: Behaviour, ended: Ended) -> Response<Body> {
             body(events(steps(pieces, None), None).chain(silence), ended)
         }
         Behaviour::Drop(pieces) => {
-            let cut = stream::once(async { Err(std::io::Error::other("cut")) });
+            // A pause, without which the server cuts before it flushes.
+            let cut = stream::once(async {
+                tokio::task::yield_now().await;
+                Err(std::io::Error::other("cut"))
+            });
             let events = events(steps(pieces, None), None).map(|event| Ok(event.unwrap()));
             body(events.chain(cut), ended)
         }
