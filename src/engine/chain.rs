@@ -105,7 +105,9 @@ impl ChainWalk {
         if self.shown >= self.max_msgs {
             return Some(OmitReason::Msgs);
         }
-        self.oldest.filter(|oldest| id.created() < *oldest).map(|_| OmitReason::Age)
+        self.oldest
+            .filter(|oldest| id.created() < *oldest)
+            .map(|_| OmitReason::Age)
     }
 
     fn take(&mut self, us: &Us, message: Arc<Message>) {

@@ -28,12 +28,19 @@ impl Us {
         let by_user = mentioned(user)
             && (message.content.contains(&format!("<@{user}>"))
                 || message.content.contains(&format!("<@!{user}>")));
-        by_user || self.roles.iter().any(|role| message.mention_roles.contains(role))
+        by_user
+            || self
+                .roles
+                .iter()
+                .any(|role| message.mention_roles.contains(role))
     }
 
     /// A mention of us: inline, by our role, or by a reply's ping.
     pub fn mentioned(&self, message: &Message) -> bool {
-        message.mentions.iter().any(|mention| mention.id == self.user)
+        message
+            .mentions
+            .iter()
+            .any(|mention| mention.id == self.user)
             || self.named_inline(message)
     }
 
@@ -80,8 +87,18 @@ fn is_other_webhook(message: &Message) -> bool {
 
 /// Something to see beside the text.
 pub fn has_parts(message: &Message) -> bool {
-    let Some(extras) = message.extras.as_deref() else { return false };
-    let Extras { embeds, attachments, stickers, poll, snapshots, component_text, .. } = extras;
+    let Some(extras) = message.extras.as_deref() else {
+        return false;
+    };
+    let Extras {
+        embeds,
+        attachments,
+        stickers,
+        poll,
+        snapshots,
+        component_text,
+        ..
+    } = extras;
     !(embeds.is_empty()
         && attachments.is_empty()
         && stickers.is_empty()

@@ -47,7 +47,11 @@ pub struct Renderer<'a, D> {
 impl<'a, D: Directory> Renderer<'a, D> {
     /// A renderer for one prompt.
     pub fn new(us: &'a Us, directory: &'a D) -> Self {
-        Self { us, directory, names: Names::new(&us.name) }
+        Self {
+            us,
+            directory,
+            names: Names::new(&us.name),
+        }
     }
 
     /// The name shown for a message's author, unique within the prompt.
@@ -55,7 +59,10 @@ impl<'a, D: Directory> Renderer<'a, D> {
         if self.us.wrote(message) {
             return self.names.ours().to_owned();
         }
-        let known = self.directory.user(message.author.id).filter(|_| !message.author.webhook);
+        let known = self
+            .directory
+            .user(message.author.id)
+            .filter(|_| !message.author.webhook);
         let raw = known.unwrap_or_else(|| message.author.name.to_string());
         self.names.assign(message.author.id.get(), &raw).to_owned()
     }
@@ -127,9 +134,15 @@ impl<'a, D: Directory> Renderer<'a, D> {
     fn channel(&self, id: ChannelId, message: &Message) -> String {
         let carried = || {
             let channels = &message.extras.as_deref()?.mention_channels;
-            channels.iter().find(|(channel, _)| *channel == id).map(|(_, name)| name.to_string())
+            channels
+                .iter()
+                .find(|(channel, _)| *channel == id)
+                .map(|(_, name)| name.to_string())
         };
         let name = self.directory.channel(id).or_else(carried);
-        name.map_or_else(|| "unknown channel".to_owned(), |name| sanitise::name(&name))
+        name.map_or_else(
+            || "unknown channel".to_owned(),
+            |name| sanitise::name(&name),
+        )
     }
 }

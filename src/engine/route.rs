@@ -3,9 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{
-    Cause, ChannelId, ChannelKind, GuildId, Message, RoleId, Scene, UserId,
-};
+use crate::model::{Cause, ChannelId, ChannelKind, GuildId, Message, RoleId, Scene, UserId};
 
 use super::eligible::{Us, is_blank};
 
@@ -47,7 +45,10 @@ pub struct Gate<T> {
 
 impl<T> Default for Gate<T> {
     fn default() -> Self {
-        Self { allow: None, deny: BTreeSet::new() }
+        Self {
+            allow: None,
+            deny: BTreeSet::new(),
+        }
     }
 }
 
@@ -162,12 +163,7 @@ pub fn admits_caller(
         && rules.roles.passes(roles)
 }
 
-fn human_cause(
-    message: &Message,
-    us: &Us,
-    rules: &Rules,
-    facts: &RouteFacts<'_>,
-) -> Option<Cause> {
+fn human_cause(message: &Message, us: &Us, rules: &Rules, facts: &RouteFacts<'_>) -> Option<Cause> {
     if facts.kind.is_some_and(ChannelKind::is_direct) {
         return Some(Cause::Direct);
     }
@@ -181,20 +177,17 @@ fn human_cause(
         return Some(Cause::Mention);
     }
     let places = [Some(message.channel), facts.parent];
-    let auto = places.into_iter().flatten().any(|place| rules.auto_reply.contains(&place));
+    let auto = places
+        .into_iter()
+        .flatten()
+        .any(|place| rules.auto_reply.contains(&place));
     auto.then_some(Cause::AutoReply)
 }
 
 /// A reply's ping is no mention when a bot wrote it: two bots would loop.
-fn bot_cause(
-    message: &Message,
-    us: &Us,
-    rules: &Rules,
-    facts: &RouteFacts<'_>,
-) -> Option<Cause> {
-    let asked = rules.reply_to_bots
-        && us.named_inline(message)
-        && facts.bot_turns < rules.max_bot_turns;
+fn bot_cause(message: &Message, us: &Us, rules: &Rules, facts: &RouteFacts<'_>) -> Option<Cause> {
+    let asked =
+        rules.reply_to_bots && us.named_inline(message) && facts.bot_turns < rules.max_bot_turns;
     asked.then_some(Cause::Mention)
 }
 

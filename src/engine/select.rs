@@ -5,9 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::model::{
-    Limits, Marker, Message, MessageId, OmitReason, Omitted, Place, UnixMillis,
-};
+use crate::model::{Limits, Marker, Message, MessageId, OmitReason, Omitted, Place, UnixMillis};
 
 use super::chain::{Link, oldest_allowed};
 use super::eligible::Us;
@@ -158,12 +156,19 @@ fn select_thread(
     for message in wanted.into_iter().rev() {
         let in_tail = tail.contains(&message.id);
         match refuse(message, in_tail, room, oldest) {
-            Some(reason) => selection.omitted.push(Omitted { id: message.id, reason }),
+            Some(reason) => selection.omitted.push(Omitted {
+                id: message.id,
+                reason,
+            }),
             None => {
                 room -= 1;
                 selection.tail += usize::from(in_tail);
                 let place = if in_tail { Place::Tail } else { Place::History };
-                selection.picks.push(Pick { message: Arc::clone(message), place, kept: false });
+                selection.picks.push(Pick {
+                    message: Arc::clone(message),
+                    place,
+                    kept: false,
+                });
             }
         }
     }
@@ -198,7 +203,10 @@ fn kept(
     selection: &mut Selection,
 ) -> BTreeMap<MessageId, Pick> {
     let mut kept = BTreeMap::new();
-    let named = [(&thread.starter, Place::Starter), (&thread.pointed_at, Place::PointedAt)];
+    let named = [
+        (&thread.starter, Place::Starter),
+        (&thread.pointed_at, Place::PointedAt),
+    ];
     for (found, place) in named {
         match found {
             Found::None => {}
@@ -207,16 +215,29 @@ fn kept(
             }
             Found::Deleted(id) => {
                 selection.markers.push((*id, Marker::Deleted(*id, place)));
-                selection.omitted.push(Omitted { id: *id, reason: OmitReason::Deleted });
+                selection.omitted.push(Omitted {
+                    id: *id,
+                    reason: OmitReason::Deleted,
+                });
             }
             Found::Unavailable(id) => {
                 let at = id.unwrap_or(MessageId::new(0));
-                selection.markers.push((at, Marker::Unavailable(*id, place)));
+                selection
+                    .markers
+                    .push((at, Marker::Unavailable(*id, place)));
             }
         }
     }
     if let Some(target) = &thread.target {
-        keep(us, trigger, target, Place::Target, limits, &mut kept, selection);
+        keep(
+            us,
+            trigger,
+            target,
+            Place::Target,
+            limits,
+            &mut kept,
+            selection,
+        );
     }
     kept
 }
@@ -237,11 +258,18 @@ fn keep(
         None => {}
         Some(OmitReason::App | OmitReason::System) if limits.include_pointed_apps => {}
         Some(reason) => {
-            selection.omitted.push(Omitted { id: message.id, reason });
+            selection.omitted.push(Omitted {
+                id: message.id,
+                reason,
+            });
             return;
         }
     }
-    let pick = || Pick { message: Arc::clone(message), place, kept: true };
+    let pick = || Pick {
+        message: Arc::clone(message),
+        place,
+        kept: true,
+    };
     kept.entry(message.id).or_insert_with(pick);
 }
 
@@ -260,8 +288,16 @@ fn candidates<'a>(
         }
         match us.rejects(message) {
             None => candidates.push(message),
-            Some(reason) if selection.omitted.iter().all(|omitted| omitted.id != message.id) => {
-                selection.omitted.push(Omitted { id: message.id, reason });
+            Some(reason)
+                if selection
+                    .omitted
+                    .iter()
+                    .all(|omitted| omitted.id != message.id) =>
+            {
+                selection.omitted.push(Omitted {
+                    id: message.id,
+                    reason,
+                });
             }
             Some(_) => {}
         }
@@ -284,8 +320,10 @@ fn tail_ids(
         .map(|message| message.id);
     let mut ids: BTreeSet<MessageId> = candidates.iter().map(|message| message.id).collect();
     ids.extend(kept.filter(|id| *id != trigger.id));
-    let before: Vec<MessageId> =
-        ids.into_iter().filter(|id| target.is_none_or(|target| *id < target)).collect();
+    let before: Vec<MessageId> = ids
+        .into_iter()
+        .filter(|id| target.is_none_or(|target| *id < target))
+        .collect();
     before.into_iter().rev().take(limits.tail).collect()
 }
 
@@ -298,10 +336,12 @@ fn only_tail<'a>(
     candidates: Vec<&'a Arc<Message>>,
     tail: &BTreeSet<MessageId>,
 ) -> Vec<&'a Arc<Message>> {
-    let target = thread.target.as_ref().map_or(trigger.id, |target| target.id);
-    let between = |message: &Message| {
-        us.wrote(message) && message.id > target && message.id < trigger.id
-    };
+    let target = thread
+        .target
+        .as_ref()
+        .map_or(trigger.id, |target| target.id);
+    let between =
+        |message: &Message| us.wrote(message) && message.id > target && message.id < trigger.id;
     candidates
         .into_iter()
         .filter(|message| tail.contains(&message.id) || between(message))
@@ -310,30 +350,39 @@ fn only_tail<'a>(
 
 fn unseen(thread: &GatheredThread) -> Option<Unseen> {
     let first = thread.messages.first().filter(|_| !thread.reaches_start)?;
-    let count = thread.total.map(|total| total.saturating_sub(thread.messages.len()));
+    let count = thread
+        .total
+        .map(|total| total.saturating_sub(thread.messages.len()));
     if count == Some(0) || !thread.history {
         return None;
     }
-    Some(Unseen { before: first.id, count })
+    Some(Unseen {
+        before: first.id,
+        count,
+    })
 }
 
-fn select_chain(
-    us: &Us,
-    links: &[Link],
-    cut: Option<OmitReason>,
-    limits: &Limits,
-) -> Selection {
+fn select_chain(us: &Us, links: &[Link], cut: Option<OmitReason>, limits: &Limits) -> Selection {
     let mut selection = Selection::default();
     for (index, link) in links.iter().enumerate() {
-        let place = if index == 0 { Place::PointedAt } else { Place::Chain };
+        let place = if index == 0 {
+            Place::PointedAt
+        } else {
+            Place::Chain
+        };
         match link {
             Link::Message(message) => chain_message(us, message, place, limits, &mut selection),
             Link::Deleted(id) => {
                 selection.markers.push((*id, Marker::Deleted(*id, place)));
-                selection.omitted.push(Omitted { id: *id, reason: OmitReason::Deleted });
+                selection.omitted.push(Omitted {
+                    id: *id,
+                    reason: OmitReason::Deleted,
+                });
             }
             Link::Unavailable(id) => {
-                selection.markers.push((*id, Marker::Unavailable(Some(*id), place)));
+                selection
+                    .markers
+                    .push((*id, Marker::Unavailable(Some(*id), place)));
             }
         }
     }
@@ -360,13 +409,22 @@ fn chain_message(
         Some(OmitReason::App | OmitReason::System) if pointed_app => {}
         None => {}
         Some(reason) => {
-            selection.markers.push((message.id, Marker::Ineligible(message.id)));
-            selection.omitted.push(Omitted { id: message.id, reason });
+            selection
+                .markers
+                .push((message.id, Marker::Ineligible(message.id)));
+            selection.omitted.push(Omitted {
+                id: message.id,
+                reason,
+            });
             return;
         }
     }
     let kept = place == Place::PointedAt;
-    selection.picks.push(Pick { message: Arc::clone(message), place, kept });
+    selection.picks.push(Pick {
+        message: Arc::clone(message),
+        place,
+        kept,
+    });
 }
 
 fn select_tail(
@@ -377,12 +435,19 @@ fn select_tail(
 ) -> Selection {
     let mut selection = Selection::default();
     let room = limits.tail.min(limits.max_msgs);
-    for message in messages.iter().rev().filter(|message| message.id < trigger.id) {
+    for message in messages
+        .iter()
+        .rev()
+        .filter(|message| message.id < trigger.id)
+    {
         if selection.picks.len() == room {
             break;
         }
         match us.rejects(message) {
-            Some(reason) => selection.omitted.push(Omitted { id: message.id, reason }),
+            Some(reason) => selection.omitted.push(Omitted {
+                id: message.id,
+                reason,
+            }),
             None => selection.picks.push(Pick {
                 message: Arc::clone(message),
                 place: Place::Tail,

@@ -72,15 +72,27 @@ fn resolve_in_thread(
         None if bare && facts.trigger.replies_to().is_none() => newest,
         None => None,
     };
-    let rule = if facts.is_message { facts.rule } else { ReplyTarget::Newest };
-    let found = match (rule, pointed_at) {
+    let rule = if facts.is_message {
+        facts.rule
+    } else {
+        ReplyTarget::Newest
+    };
+    let points = bare && facts.trigger.replies_to().is_some();
+    let found = match (rule, points) {
         (ReplyTarget::Trigger, _) => None,
-        (ReplyTarget::Newest, Some(pointed_at)) => Some(pointed_at).filter(|at| at.is_human()),
-        (ReplyTarget::Newest, None) => newest,
+        (ReplyTarget::Newest, true) => pointed_at.filter(|at| at.is_human()),
+        (ReplyTarget::Newest, false) => newest,
     };
     let trigger = || facts.trigger.is_human().then_some(facts.trigger);
-    let reply_to = if facts.is_message { found.or_else(trigger) } else { None };
-    Target { reply_to: reply_to.cloned(), adopted: adopted.cloned() }
+    let reply_to = if facts.is_message {
+        found.or_else(trigger)
+    } else {
+        None
+    };
+    Target {
+        reply_to: reply_to.cloned(),
+        adopted: adopted.cloned(),
+    }
 }
 
 /// The newest human message, passing over the triggers of other turns and a

@@ -79,7 +79,9 @@ impl View {
     /// A message by id, wherever it stands.
     pub fn get(&self, id: MessageId) -> Option<&Arc<Message>> {
         let at = self.recent.binary_search_by_key(&id, |message| message.id);
-        at.ok().map(|at| &self.recent[at]).or_else(|| self.linked.get(&id))
+        at.ok()
+            .map(|at| &self.recent[at])
+            .or_else(|| self.linked.get(&id))
     }
 
     /// The channel's first message is in it.
@@ -195,10 +197,17 @@ impl Window {
     /// What is known of a channel now.
     pub fn view(&self, channel: ChannelId) -> View {
         let Some(window) = self.channels.get(&channel) else {
-            return View { generation: self.generation, ..View::default() };
+            return View {
+                generation: self.generation,
+                ..View::default()
+            };
         };
         View {
-            recent: window.recent.values().map(|held| Arc::clone(&held.message)).collect(),
+            recent: window
+                .recent
+                .values()
+                .map(|held| Arc::clone(&held.message))
+                .collect(),
             linked: window.linked.clone(),
             whole_from: window.mark,
             newest: window.newest,
@@ -223,7 +232,9 @@ impl Window {
         from: MessageId,
         messages: &[Arc<Message>],
     ) {
-        let Some(window) = self.channels.get(&channel) else { return };
+        let Some(window) = self.channels.get(&channel) else {
+            return;
+        };
         let known = window.mark.filter(|mark| from < *mark);
         if known.is_none() || window.generation != view.generation {
             return;
@@ -264,7 +275,10 @@ impl Window {
     ) {
         self.uses += 1;
         let generation = self.generation;
-        let fresh = || ChannelWindow { generation, ..ChannelWindow::default() };
+        let fresh = || ChannelWindow {
+            generation,
+            ..ChannelWindow::default()
+        };
         let window = self.channels.entry(channel).or_insert_with(fresh);
         self.by_use.remove(&window.used);
         window.used = self.uses;
@@ -278,7 +292,11 @@ impl Window {
     /// Drops whole channels, the longest unused first, never `spared`.
     fn evict(&mut self, spared: ChannelId) {
         while self.bytes > self.limits.max_bytes {
-            let Some(oldest) = self.by_use.values().copied().find(|channel| *channel != spared)
+            let Some(oldest) = self
+                .by_use
+                .values()
+                .copied()
+                .find(|channel| *channel != spared)
             else {
                 return;
             };
@@ -373,7 +391,10 @@ impl ChannelWindow {
     }
 
     fn deleted(&self) -> impl Iterator<Item = MessageId> {
-        self.changes.iter().filter(|(_, change)| change.is_none()).map(|(id, _)| *id)
+        self.changes
+            .iter()
+            .filter(|(_, change)| change.is_none())
+            .map(|(id, _)| *id)
     }
 
     fn is_deleted(&self, id: MessageId) -> bool {
@@ -385,16 +406,22 @@ impl ChannelWindow {
     fn shrink(&mut self, per_channel: usize) {
         let half = (per_channel / 2).max(1);
         while self.linked.len() > half {
-            self.linked.pop_first().inspect(|(_, old)| self.bytes -= weight(old));
+            self.linked
+                .pop_first()
+                .inspect(|(_, old)| self.bytes -= weight(old));
         }
         while self.recent.len() > half && self.recent.len() + self.linked.len() > per_channel {
-            let Some((id, held)) = self.recent.pop_first() else { return };
+            let Some((id, held)) = self.recent.pop_first() else {
+                return;
+            };
             self.bytes -= weight(&held.message);
             self.mark = Some(id.next());
             if held.linked {
                 self.keep(held.message);
                 if self.linked.len() > half {
-                    self.linked.pop_first().inspect(|(_, old)| self.bytes -= weight(old));
+                    self.linked
+                        .pop_first()
+                        .inspect(|(_, old)| self.bytes -= weight(old));
                 }
             }
         }

@@ -58,7 +58,10 @@ fn code_length(text: &str) -> usize {
     let mut from = ticks;
     while let Some(at) = text[from..].find(fence) {
         let start = from + at;
-        let run = text[start..].bytes().take_while(|byte| *byte == b'`').count();
+        let run = text[start..]
+            .bytes()
+            .take_while(|byte| *byte == b'`')
+            .count();
         if run == ticks || ticks >= 3 {
             return start + run;
         }
@@ -81,7 +84,9 @@ fn angle(text: &str, name: &mut impl FnMut(Id) -> String) -> Option<(String, usi
     } else if let Some(command) = inner.strip_prefix('/') {
         named_by_text(command).map(|command| format!("/{command}"))?
     } else {
-        let emoji = inner.strip_prefix("a:").or_else(|| inner.strip_prefix(':'))?;
+        let emoji = inner
+            .strip_prefix("a:")
+            .or_else(|| inner.strip_prefix(':'))?;
         named_by_text(emoji).map(|emoji| format!(":{emoji}:"))?
     };
     Some((shown, end + 1))
@@ -108,7 +113,9 @@ fn link(text: &str, name: &mut impl FnMut(Id) -> String) -> Option<(String, usiz
     let is_path = |byte: &u8| byte.is_ascii_digit() || b"/@me".contains(byte);
     let length = path.bytes().take_while(is_path).count();
     let parts: Vec<&str> = path[..length].split('/').collect();
-    let [_, channel, message] = parts[..] else { return None };
+    let [_, channel, message] = parts[..] else {
+        return None;
+    };
     message.parse::<u64>().ok()?;
     Some((name(Id::Link(channel.parse().ok()?)), host.len() + length))
 }
@@ -133,12 +140,21 @@ mod tests {
 
     #[test]
     fn ids_become_names() {
-        check("hi <@12> and <@!12>, <@&3> in <#4>", "hi @u12 and @u12, @r3 in #c4");
+        check(
+            "hi <@12> and <@!12>, <@&3> in <#4>",
+            "hi @u12 and @u12, @r3 in #c4",
+        );
         check("<:pump:55> <a:spin:56>", ":pump: :spin:");
         check("at <t:1700000000:R>", "at 2023-11-14 22:13 UTC");
         check("run </context show:99>", "run /context show");
-        check("see https://discord.com/channels/1/22/333 now", "see (link c22) now");
-        check("https://discord.com/channels/1/22", "https://discord.com/channels/1/22");
+        check(
+            "see https://discord.com/channels/1/22/333 now",
+            "see (link c22) now",
+        );
+        check(
+            "https://discord.com/channels/1/22",
+            "https://discord.com/channels/1/22",
+        );
     }
 
     #[test]

@@ -13,7 +13,12 @@ pub(super) enum Part {
 /// Everything in reading order.
 pub(super) fn lines(extras: &Extras) -> Vec<Part> {
     let mut lines = Vec::new();
-    lines.extend(extras.component_text.iter().map(|text| Part::Markup(text.to_string())));
+    lines.extend(
+        extras
+            .component_text
+            .iter()
+            .map(|text| Part::Markup(text.to_string())),
+    );
     for snapshot in &extras.snapshots {
         forwarded(snapshot, &mut lines);
     }
@@ -23,17 +28,35 @@ pub(super) fn lines(extras: &Extras) -> Vec<Part> {
     for file in &extras.attachments {
         lines.extend(file_lines(file));
     }
-    lines.extend(extras.stickers.iter().map(|name| Part::Plain(format!("[sticker: {name}]"))));
-    lines.extend(extras.poll.as_ref().map(|poll| Part::Markup(poll_text(poll))));
+    lines.extend(
+        extras
+            .stickers
+            .iter()
+            .map(|name| Part::Plain(format!("[sticker: {name}]"))),
+    );
+    lines.extend(
+        extras
+            .poll
+            .as_ref()
+            .map(|poll| Part::Markup(poll_text(poll))),
+    );
     if !extras.unread.is_empty() {
-        lines.push(Part::Plain(format!("[not readable: {}]", extras.unread.join(", "))));
+        lines.push(Part::Plain(format!(
+            "[not readable: {}]",
+            extras.unread.join(", ")
+        )));
     }
     lines
 }
 
 fn forwarded(snapshot: &Snapshot, out: &mut Vec<Part>) {
-    let when = snapshot.timestamp.map(|time| format!(" of {} UTC", time.minute()));
-    out.push(Part::Plain(format!("[forwarded message{}:]", when.unwrap_or_default())));
+    let when = snapshot
+        .timestamp
+        .map(|time| format!(" of {} UTC", time.minute()));
+    out.push(Part::Plain(format!(
+        "[forwarded message{}:]",
+        when.unwrap_or_default()
+    )));
     if !snapshot.content.is_empty() {
         out.push(Part::Markup(snapshot.content.to_string()));
     }
@@ -55,7 +78,12 @@ fn embed_text(embed: &Embed) -> Option<String> {
         (true, false) => "[embed]".to_owned(),
     };
     let bare = text.len();
-    for line in embed.description.iter().map(ToString::to_string).chain(fields(embed)) {
+    for line in embed
+        .description
+        .iter()
+        .map(ToString::to_string)
+        .chain(fields(embed))
+    {
         text.push('\n');
         text.push_str(&line);
     }
@@ -68,7 +96,10 @@ fn embed_text(embed: &Embed) -> Option<String> {
 }
 
 fn fields(embed: &Embed) -> impl Iterator<Item = String> {
-    embed.fields.iter().map(|field| format!("{}: {}", field.name, field.value))
+    embed
+        .fields
+        .iter()
+        .map(|field| format!("{}: {}", field.name, field.value))
 }
 
 fn file_lines(file: &Attachment) -> Vec<Part> {
@@ -85,7 +116,10 @@ fn file_lines(file: &Attachment) -> Vec<Part> {
 }
 
 /// `12 bytes`, `3.4 kB`, `5.6 MB`.
-#[expect(clippy::cast_precision_loss, reason = "one decimal of a file size is shown")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "one decimal of a file size is shown"
+)]
 fn size(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} bytes"),
@@ -97,7 +131,9 @@ fn size(bytes: u64) -> String {
 fn poll_text(poll: &Poll) -> String {
     let mut text = format!("[poll: {}]", poll.question);
     for (answer, votes) in &poll.answers {
-        let votes = votes.map(|votes| format!(" ({votes} votes)")).unwrap_or_default();
+        let votes = votes
+            .map(|votes| format!(" ({votes} votes)"))
+            .unwrap_or_default();
         text.push_str(&format!("\n- {answer}{votes}"));
     }
     text
