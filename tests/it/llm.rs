@@ -301,7 +301,11 @@ async fn refusals_are_told_apart() {
         1,
     )
     .await;
-    let moved = Behaviour::Status(307, String::new(), vec![("location", "/".to_owned())]);
+    let moved = Behaviour::Status(
+        307,
+        String::new(),
+        vec![("location", "/v1/chat/completions".to_owned())],
+    );
     check_error(vec![moved], "not_found", "", 1).await;
 }
 
@@ -410,7 +414,7 @@ async fn what_is_no_answer() {
     )
     .await;
     check_error(
-        raw(&format!("data: {}", "x".repeat(2_000_000))),
+        raw(&(text_event(&"x".repeat(2_000_000)) + &end_events())),
         "malformed",
         "",
         1,
