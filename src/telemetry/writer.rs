@@ -10,9 +10,7 @@ use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::subscriber::Interest;
 use tracing::{Dispatch, Metadata, dispatcher};
-use tracing_appender::non_blocking::{
-    ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard,
-};
+use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_appender::rolling::{RollingFileAppender, Rotation};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 

@@ -1,1 +1,3 @@
 //! Helpers that integration tests share.
+
+pub(crate) mod schema;
