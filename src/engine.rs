@@ -1,1 +1,9 @@
-//! To be written.
+//! Pure decisions: values in, plans and texts out.
+//!
+//! Invariant: engine imports model alone, does no IO, reads no clock, environment or randomness.
+
+pub mod cluster;
+pub mod meaning;
+pub mod nonce;
+pub mod sanitise;
+pub mod shorten;

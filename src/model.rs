@@ -6,17 +6,20 @@
 
 mod block;
 mod channel;
+mod chat;
 mod command;
 mod config;
 mod id;
 mod message;
 mod profile;
 mod reason;
+mod secret;
 mod time;
 mod turn;
 
 pub use block::{Block, Entry, Item, Marker, OmitReason, Omitted, Place};
 pub use channel::{Access, Channel, ChannelKind, ThreadState};
+pub use chat::{ChatMessage, Role};
 pub use command::{Command, Interaction, InteractionKind};
 pub use config::Limits;
 pub use id::{
@@ -29,5 +32,6 @@ pub use message::{
 };
 pub use profile::{Fact, HistoryMessage, Profiles};
 pub use reason::Fallback;
+pub use secret::Secret;
 pub use time::{Clock, UnixMillis, fixed_clock};
 pub use turn::{Cause, Scene, TurnRequest};
