@@ -12,6 +12,7 @@ mod id;
 mod message;
 mod profile;
 mod reason;
+mod secret;
 mod time;
 mod turn;
 
@@ -29,5 +30,6 @@ pub use message::{
 };
 pub use profile::{Fact, HistoryMessage, Profiles};
 pub use reason::Fallback;
+pub use secret::Secret;
 pub use time::{Clock, UnixMillis, fixed_clock};
 pub use turn::{Cause, Scene, TurnRequest};
