@@ -3,6 +3,7 @@
 //! Invariant: engine imports model alone, does no IO, reads no clock, environment or randomness.
 
 pub mod cluster;
+pub mod deliver;
 pub mod meaning;
 pub mod nonce;
 pub mod sanitise;
