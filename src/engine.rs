@@ -12,6 +12,7 @@ pub mod assemble;
 pub mod block;
 pub mod chain;
 pub mod cluster;
+pub mod deliver;
 pub mod eligible;
 pub mod frame;
 pub mod meaning;
