@@ -29,9 +29,8 @@ mod variable;
 
 use std::path::{Path, PathBuf};
 
-use crate::model::Limits;
+use crate::model::{AccessRules, Limits, ReplyTarget, TriggerRules};
 
-pub use access::{AccessConfig, Admission, AllowList, Denied, IdList};
 pub use context::WindowConfig;
 pub use discord::{DiscordConfig, MessageContent};
 pub use endpoint::Endpoint;
@@ -41,7 +40,6 @@ pub use log::LogConfig;
 pub use memory::MemoryConfig;
 pub use problem::{ConfigErrors, Problem};
 pub use telemetry::TelemetryConfig;
-pub use triggers::{ReplyTarget, TriggerConfig};
 pub use turns::{AnswerConfig, TurnConfig};
 pub use values::Origin;
 pub use variable::{Group, VARIABLES, Variable};
@@ -58,9 +56,9 @@ pub struct Config {
     /// Connection to Discord.
     pub discord: DiscordConfig,
     /// Who may use the bot, and where.
-    pub access: AccessConfig,
+    pub access: AccessRules,
     /// What makes a message a trigger.
-    pub triggers: TriggerConfig,
+    pub triggers: TriggerRules,
     /// `THREAD_REPLY_TARGET`: which message an answer in a thread replies to.
     pub reply_target: ReplyTarget,
     /// The model; without one the bot answers with its inspector.

@@ -13,6 +13,7 @@ mod id;
 mod message;
 mod profile;
 mod reason;
+mod rules;
 mod secret;
 mod time;
 mod turn;
@@ -32,6 +33,7 @@ pub use message::{
 };
 pub use profile::{Fact, HistoryMessage, Profiles};
 pub use reason::Fallback;
+pub use rules::{AccessRules, AllowList, IdList, ReplyTarget, TriggerRules};
 pub use secret::Secret;
 pub use time::{Clock, UnixMillis, fixed_clock};
 pub use turn::{Cause, Scene, TurnRequest};

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::engine::eligible::Us;
-use crate::engine::target::ReplyTarget;
 use crate::engine::window::View;
-use crate::model::{Access, Cause, Channel, ChannelId, Limits, Message, MessageId, TurnRequest};
+use crate::model::{
+    Access, Cause, Channel, ChannelId, Limits, Message, MessageId, ReplyTarget, TurnRequest,
+};
 
 /// One trigger at its turn's start.
 #[derive(Debug, Clone, Copy)]

@@ -1,36 +1,10 @@
 //! What makes a message a trigger, and what its answer replies to.
 
-use std::collections::BTreeSet;
-
 use serde::Deserialize;
 
 use super::check::Checker;
 use super::variable as var;
-use crate::model::ChannelId;
-
-/// What makes a message a trigger, beside a mention.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TriggerConfig {
-    /// `MENTION_ONLY`: in servers only mentions count (a reply's ping is one),
-    /// neither replies without ping nor `auto_reply_channels`.
-    pub mention_only: bool,
-    /// `AUTO_REPLY_CHANNELS`: every human message is a trigger; a thread
-    /// counts as its parent.
-    pub auto_reply_channels: BTreeSet<ChannelId>,
-    /// `REPLY_TO_BOTS`: a bot's inline mention is a trigger.
-    pub reply_to_bots: bool,
-    /// `MAX_BOT_TURNS`: bot turns in a row before a person has to speak.
-    pub max_bot_turns: usize,
-}
-
-/// `THREAD_REPLY_TARGET`: which message an answer in a thread replies to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReplyTarget {
-    /// The newest human message at the turn's start (seed S3).
-    Newest,
-    /// The trigger.
-    Trigger,
-}
+use crate::model::{ReplyTarget, TriggerRules};
 
 #[derive(Default, Deserialize)]
 struct Raw {
@@ -41,9 +15,9 @@ struct Raw {
     thread_reply_target: Option<String>,
 }
 
-pub(super) fn read(check: &mut Checker) -> TriggerConfig {
+pub(super) fn read(check: &mut Checker) -> TriggerRules {
     let raw: Raw = check.raw();
-    let triggers = TriggerConfig {
+    let triggers = TriggerRules {
         mention_only: check.switch(&var::MENTION_ONLY, raw.mention_only),
         auto_reply_channels: check.ids(&var::AUTO_REPLY_CHANNELS, raw.auto_reply_channels),
         reply_to_bots: check.switch(&var::REPLY_TO_BOTS, raw.reply_to_bots),

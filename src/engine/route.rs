@@ -1,80 +1,22 @@
 //! Route: is a message for us, and what is it? Each rule is one line of
 //! `DESIGN.md` "What triggers" and has a table of cases in the tests.
 
-use std::collections::BTreeSet;
+use crate::model::{
+    AccessRules, Cause, ChannelId, ChannelKind, Message, RoleId, Scene, TriggerRules, UserId,
+};
 
-use crate::model::{Cause, ChannelId, ChannelKind, GuildId, Message, RoleId, Scene, UserId};
-
+use super::admission::{Admission, admit};
 use super::eligible::{Us, is_blank};
 
-/// Who may use the bot, where, and what counts as asking it.
+/// The operator's rules that routing applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
-    /// Servers.
-    pub guilds: Gate<GuildId>,
-    /// Channels; a thread counts as its parent.
-    pub channels: Gate<ChannelId>,
-    /// People.
-    pub users: Gate<UserId>,
-    /// Roles: one allowed role is enough, one denied role refuses.
-    pub roles: Gate<RoleId>,
-    /// Direct messages are answered.
-    pub direct_messages: bool,
-    /// Only mentions count in servers: no replies without a ping, no
-    /// `AUTO_REPLY_CHANNELS`.
-    pub mention_only: bool,
-    /// Every human message in these is a trigger; a thread counts as its
-    /// parent.
-    pub auto_reply: BTreeSet<ChannelId>,
-    /// Other bots may ask, by an inline mention.
-    pub reply_to_bots: bool,
-    /// Consecutive turns that bots may start in one channel.
-    pub max_bot_turns: usize,
+    /// Who may use the bot, and where.
+    pub access: AccessRules,
+    /// What counts as asking it.
+    pub triggers: TriggerRules,
     /// The message content intent is used.
     pub message_content: bool,
-}
-
-/// An allow list (all, when `None`) and a deny list, which wins.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gate<T> {
-    /// Who passes; everybody when `None`.
-    pub allow: Option<BTreeSet<T>>,
-    /// Who never passes.
-    pub deny: BTreeSet<T>,
-}
-
-impl<T> Default for Gate<T> {
-    fn default() -> Self {
-        Self {
-            allow: None,
-            deny: BTreeSet::new(),
-        }
-    }
-}
-
-impl<T: Ord> Gate<T> {
-    fn passes(&self, values: &[T]) -> bool {
-        let allowed = |allow: &BTreeSet<T>| values.iter().any(|value| allow.contains(value));
-        self.allow.as_ref().is_none_or(allowed)
-            && !values.iter().any(|value| self.deny.contains(value))
-    }
-}
-
-impl Default for Rules {
-    fn default() -> Self {
-        Self {
-            guilds: Gate::default(),
-            channels: Gate::default(),
-            users: Gate::default(),
-            roles: Gate::default(),
-            direct_messages: true,
-            mention_only: false,
-            auto_reply: BTreeSet::new(),
-            reply_to_bots: false,
-            max_bot_turns: 3,
-            message_content: true,
-        }
-    }
 }
 
 /// What the shell knows of a new message beside itself.
@@ -126,41 +68,15 @@ pub fn route(message: &Message, us: &Us, rules: &Rules, facts: RouteFacts<'_>) -
 
 fn admits(message: &Message, rules: &Rules, facts: &RouteFacts<'_>) -> bool {
     let direct = facts.kind.is_some_and(ChannelKind::is_direct);
-    if direct {
-        return rules.direct_messages && rules.users.passes(&[message.author.id]);
-    }
-    admits_in_guild(message.guild, message.channel, facts.parent, rules)
-        && rules.users.passes(&[message.author.id])
-        && rules.roles.passes(facts.roles)
-}
-
-/// Whether a place in a server is served.
-pub fn admits_in_guild(
-    guild: Option<GuildId>,
-    channel: ChannelId,
-    parent: Option<ChannelId>,
-    rules: &Rules,
-) -> bool {
-    let guilds: Vec<GuildId> = guild.into_iter().collect();
-    let places: Vec<ChannelId> = [Some(channel), parent].into_iter().flatten().collect();
-    rules.guilds.passes(&guilds) && rules.channels.passes(&places)
-}
-
-/// Whether somebody may call a command here.
-pub fn admits_caller(
-    user: UserId,
-    roles: &[RoleId],
-    direct: bool,
-    place: (Option<GuildId>, ChannelId, Option<ChannelId>),
-    rules: &Rules,
-) -> bool {
-    let (guild, channel, parent) = place;
-    if direct {
-        return rules.direct_messages && rules.users.passes(&[user]);
-    }
-    admits_in_guild(guild, channel, parent, rules)
-        && rules.users.passes(&[user])
-        && rules.roles.passes(roles)
+    let asked = Admission {
+        guild: message.guild.filter(|_| !direct),
+        channel: message.channel,
+        parent: facts.parent,
+        user: message.author.id,
+        roles: facts.roles,
+    };
+    let known_place = direct || message.guild.is_some();
+    known_place && admit(&rules.access, asked).is_ok()
 }
 
 fn human_cause(message: &Message, us: &Us, rules: &Rules, facts: &RouteFacts<'_>) -> Option<Cause> {
@@ -170,7 +86,7 @@ fn human_cause(message: &Message, us: &Us, rules: &Rules, facts: &RouteFacts<'_>
     if us.mentioned(message) {
         return Some(Cause::Mention);
     }
-    if rules.mention_only {
+    if rules.triggers.mention_only {
         return None;
     }
     if message.replies_to().is_some() && facts.replied_author == Some(us.user) {
@@ -180,14 +96,15 @@ fn human_cause(message: &Message, us: &Us, rules: &Rules, facts: &RouteFacts<'_>
     let auto = places
         .into_iter()
         .flatten()
-        .any(|place| rules.auto_reply.contains(&place));
+        .any(|place| rules.triggers.auto_reply_channels.contains(&place));
     auto.then_some(Cause::AutoReply)
 }
 
 /// A reply's ping is no mention when a bot wrote it: two bots would loop.
 fn bot_cause(message: &Message, us: &Us, rules: &Rules, facts: &RouteFacts<'_>) -> Option<Cause> {
-    let asked =
-        rules.reply_to_bots && us.named_inline(message) && facts.bot_turns < rules.max_bot_turns;
+    let asked = rules.triggers.reply_to_bots
+        && us.named_inline(message)
+        && facts.bot_turns < rules.triggers.max_bot_turns;
     asked.then_some(Cause::Mention)
 }
 

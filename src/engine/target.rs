@@ -5,19 +5,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::model::{Message, MessageId};
+use crate::model::{Message, MessageId, ReplyTarget};
 
 use super::eligible::Us;
-
-/// `THREAD_REPLY_TARGET`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ReplyTarget {
-    /// The newest human message of the thread (seed S3).
-    #[default]
-    Newest,
-    /// The trigger.
-    Trigger,
-}
 
 /// What the rules look at.
 #[derive(Debug, Clone, Copy)]

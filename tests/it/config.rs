@@ -7,10 +7,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clew::config::{
-    Admission, Config, ConfigErrors, Denied, MessageContent, Origin, ReplyTarget, VARIABLES,
-    example,
-};
+use clew::config::{Config, ConfigErrors, MessageContent, Origin, VARIABLES, example};
+use clew::engine::admission::{Admission, Denied, admit};
+use clew::model::ReplyTarget;
 use clew::model::{ChannelId, GuildId, Limits, RoleId, UserId};
 
 fn try_load(pairs: &[(&str, &str)]) -> Result<Config, ConfigErrors> {
@@ -468,7 +467,7 @@ fn check_access(pairs: &[(&str, &str)], direct: bool, expected: Result<(), Denie
         user: UserId::new(30),
         roles: if direct { &[] } else { &roles },
     };
-    assert_eq!(load(pairs).access.admit(admission), expected, "{pairs:?}");
+    assert_eq!(admit(&load(pairs).access, admission), expected, "{pairs:?}");
 }
 
 #[test]
