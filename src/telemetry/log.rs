@@ -1,6 +1,8 @@
 //! The log for people, on standard error. Unlike telemetry it has sentences;
 //! like telemetry it never has a message's text.
 
+use std::io::IsTerminal as _;
+
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
@@ -10,7 +12,9 @@ use tracing_subscriber::util::SubscriberInitExt;
 /// Starts the log of this process. A second call changes nothing and gives
 /// `false`: a process has one log, however many bots run in it.
 pub fn init_log(level: Level) -> bool {
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
     tracing_subscriber::registry()
         .with(log_filter(level))
         .with(lines)

@@ -115,6 +115,13 @@ const OMITTED: [OmitReason; 10] = [
 ];
 
 #[test]
+fn every_reason_of_the_model_client_has_its_word() {
+    for reason in clew::llm::Error::REASONS {
+        assert!(LlmFailure::from_word(reason).is_some(), "{reason}");
+    }
+}
+
+#[test]
 fn lines_that_are_wrong_are_found() {
     #[track_caller]
     fn check(from: &str, to: &str, violation: &str) {
