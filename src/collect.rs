@@ -27,9 +27,8 @@ use futures_util::future::{join, join_all};
 use crate::engine::route;
 use crate::engine::select::{Found, Gathered, wants_more};
 use crate::engine::target::{self, Target, TargetFacts};
-use crate::model::{Channel, ChannelId, Fallback, Message, Scene};
+use crate::model::{Channel, ChannelId, Fallback, Message, Scene, Stage};
 
-pub use fetch::Stage;
 pub use history::Adopted;
 pub use recall::Recall;
 pub use source::{Anchor, FetchError, PAGE_LIMIT, Page, Source};

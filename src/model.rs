@@ -32,7 +32,7 @@ pub use message::{
     Poll, Reference, ReferenceKind, Referenced, Snapshot,
 };
 pub use profile::{Fact, HistoryMessage, Profiles};
-pub use reason::Fallback;
+pub use reason::{Fallback, Stage};
 pub use rules::{AccessRules, AllowList, IdList, ReplyTarget, TriggerRules};
 pub use secret::Secret;
 pub use time::{Clock, UnixMillis, fixed_clock};

@@ -6,51 +6,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
-use crate::model::{Attachment, Channel, ChannelId, Fallback, Limits, Message, MessageId};
+use crate::model::{Attachment, Channel, ChannelId, Fallback, Limits, Message, MessageId, Stage};
 
 use super::recall::Recall;
 use super::source::{Anchor, FetchError, PAGE_LIMIT, Page, Source};
 
 /// Before a second try after a server error or a broken connection.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
-
-/// Which part of a block a request was for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stage {
-    /// The channel's kind, parent and title.
-    Channel,
-    /// Pages of the thread, or of the channel for a bare mention.
-    History,
-    /// The message a thread hangs on, or its first.
-    Starter,
-    /// The message the trigger replies to.
-    PointedAt,
-    /// Links of the reply chain.
-    Chain,
-    /// Text files.
-    File,
-    /// The asker's right to read the channel.
-    Asker,
-}
-
-impl Stage {
-    /// The word used in telemetry.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Channel => "channel",
-            Self::History => "history",
-            Self::Starter => "starter",
-            Self::PointedAt => "pointed_at",
-            Self::Chain => "chain",
-            Self::File => "file",
-            Self::Asker => "asker",
-        }
-    }
-}
 
 /// One block's access to a source.
 #[derive(Debug)]

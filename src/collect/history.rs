@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use crate::model::{ChannelId, Fallback, Message, MessageId};
 
-use super::fetch::{Fetcher, Stage};
+use super::fetch::Fetcher;
 use super::source::{Anchor, Page, Source};
 use super::view::Occasion;
+use crate::model::Stage;
 
 /// All messages of a channel from some id on up to the turn's start.
 #[derive(Debug, Default)]

@@ -8,9 +8,10 @@ use crate::engine::chain::{ChainWalk, Link, Lookup, Step};
 use crate::engine::select::Gathered;
 use crate::model::{Fallback, Message, MessageId, Referenced};
 
-use super::fetch::{Fetcher, Stage};
+use super::fetch::Fetcher;
 use super::source::{Anchor, Page, Source};
 use super::view::Occasion;
+use crate::model::Stage;
 
 /// What is known of messages by id while one chain is walked.
 struct Pool<'a> {

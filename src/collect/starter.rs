@@ -7,11 +7,12 @@ use std::sync::Arc;
 use crate::engine::select::Found;
 use crate::model::{Channel, ChannelId, ChannelKind, Fallback, Message, MessageKind, Referenced};
 
-use super::fetch::{Fetcher, Stage};
+use super::fetch::Fetcher;
 use super::history::History;
 use super::recall::NoAnchor;
 use super::source::{Anchor, Source};
 use super::view::Occasion;
+use crate::model::Stage;
 
 /// The first look, at the same time as the first page. `None`: only the
 /// thread's own first message can tell.

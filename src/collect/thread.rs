@@ -9,11 +9,12 @@ use crate::engine::select::{Found, GatheredThread, wants_more};
 use crate::engine::target::{self, Target, TargetFacts};
 use crate::model::{Channel, Fallback, Message, Referenced};
 
-use super::fetch::{Fetcher, Stage};
+use super::fetch::Fetcher;
 use super::history::{self, History};
 use super::source::Source;
 use super::starter;
 use super::view::Occasion;
+use crate::model::Stage;
 
 /// What came of a thread.
 pub(super) struct Thread {

@@ -4,8 +4,8 @@
 
 use crate::model::{Block, Entry, Item, Marker, Place};
 
-/// Scalars that the nonce adds to each header: brackets, ten digits, a space.
-const NONCE_CHARS: usize = 13;
+/// Scalars that the nonce adds to each header: brackets and a space.
+const NONCE_CHARS: usize = super::nonce::NONCE_CHARS + 3;
 
 /// Where a framed text stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

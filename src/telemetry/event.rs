@@ -12,8 +12,8 @@ pub use detail::{
     Started, Stopping, TailFallback, TailOk, Trigger, TurnDone, Unreadable,
 };
 pub use words::{
-    Answers, Cap, CauseWord, CollectStage, FatalReason, Finish, LlmFailure, LostBy, Outcome,
-    ReadFailure, Refusal, SendStage, SourceWord, Subsys, UnreadableWhat,
+    Answers, Cap, CauseWord, FatalReason, Finish, LlmFailure, LostBy, Outcome, ReadFailure,
+    Refusal, SendStage, SourceWord, Subsys, UnreadableWhat,
 };
 
 macro_rules! events {

@@ -4,11 +4,10 @@ mod queries;
 mod samples;
 mod writing;
 
-use clew::model::{Fallback, MessageId, OmitReason, Scene, UnixMillis, fixed_clock};
+use clew::model::{Fallback, MessageId, OmitReason, Scene, Stage, UnixMillis, fixed_clock};
 use clew::telemetry::event::{
-    Answers, Cap, CauseWord, CollectFallback, CollectStage, FatalReason, Finish, LlmFailure,
-    LostBy, Outcome, ReadFailure, Refusal, SendStage, SourceWord, TailFallback, TailOk,
-    UnreadableWhat,
+    Answers, Cap, CauseWord, CollectFallback, FatalReason, Finish, LlmFailure, LostBy, Outcome,
+    ReadFailure, Refusal, SendStage, SourceWord, TailFallback, TailOk, UnreadableWhat,
 };
 use clew::telemetry::{Event, Ids, Lines, Telemetry, log_filter};
 use serde_json::{Value, json};
@@ -74,10 +73,12 @@ fn the_schema_knows_the_same_words_as_the_code() {
             )+
         };
     }
-    check_all!(SourceWord Cap CollectStage CauseWord Refusal Outcome Finish LlmFailure);
+    check_all!(SourceWord Cap CauseWord Refusal Outcome Finish LlmFailure);
     check_all!(LostBy UnreadableWhat ReadFailure SendStage FatalReason Answers);
     check("Scene", &SCENES.map(Scene::as_str));
     check("Fallback", &FALLBACKS.map(Fallback::as_str));
+    let stages: Vec<_> = Stage::ALL.iter().map(|stage| stage.as_str()).collect();
+    check("CollectStage", &stages);
     let omitted = schema()["$defs"]["omit_counts"]["properties"]
         .as_object()
         .unwrap();
@@ -180,7 +181,7 @@ fn defect_12_thread_events_carry_the_threads_subsystem() {
     let (telemetry, lines) = memory("mem.ctx");
     let reason = Fallback::Timeout;
     telemetry.emit(&turn_ids(1), TailFallback { reason });
-    let (case, stage) = (Scene::Thread, CollectStage::Tail);
+    let (case, stage) = (Scene::Thread, Stage::History);
     telemetry.emit(
         &turn_ids(1),
         CollectFallback {

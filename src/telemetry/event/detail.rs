@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::words::{
-    Answers, Cap, CauseWord, CollectStage, FatalReason, Finish, LlmFailure, LostBy, Outcome,
-    ReadFailure, Refusal, SendStage, SourceWord, UnreadableWhat,
+    Answers, Cap, CauseWord, FatalReason, Finish, LlmFailure, LostBy, Outcome, ReadFailure,
+    Refusal, SendStage, SourceWord, UnreadableWhat,
 };
-use crate::model::{Block, Fallback, Limits, MessageId, OmitReason, Scene};
+use crate::model::{Block, Fallback, Limits, MessageId, OmitReason, Scene, Stage};
 use crate::telemetry::Ms;
 
 /// `mem.ctx`/`collect_ok` (seed S3).
@@ -56,7 +56,7 @@ pub struct CollectFallback {
     /// Why.
     pub reason: Fallback,
     /// What is missing for it.
-    pub stage: CollectStage,
+    pub stage: Stage,
 }
 
 /// `mem.ctx`/`merge_ok` (seed S3).

@@ -80,26 +80,6 @@ words! {
         Age = "age",
     }
 
-    /// What was being fetched when a collector fell back.
-    CollectStage {
-        /// The channel or thread itself.
-        Channel = "channel",
-        /// Who may read here.
-        Permissions = "permissions",
-        /// The message a thread hangs on, or a post's first.
-        Starter = "starter",
-        /// The message that the trigger replies to.
-        PointedAt = "pointed_at",
-        /// The messages before the target.
-        Tail = "tail",
-        /// Thread history.
-        History = "history",
-        /// A link of the reply chain.
-        Chain = "chain",
-        /// An attached text file.
-        File = "file",
-    }
-
     /// What made a message a trigger.
     CauseWord {
         /// A mention or a reply to us.

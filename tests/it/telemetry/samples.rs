@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clew::model::{
-    ChannelId, Fallback, GuildId, Limits, MessageId, OmitReason, Scene, TurnId, UserId,
+    ChannelId, Fallback, GuildId, Limits, MessageId, OmitReason, Scene, Stage, TurnId, UserId,
 };
 use clew::telemetry::event::{
-    Answers, Cap, Capped, CauseWord, CollectFallback, CollectOk, CollectStage, CollectTruncated,
-    Connected, Disconnected, Dropped, Fatal, FatalReason, Finish, LlmFailure, LostBy, MergeOk,
-    OmitCounts, Outcome, ReadFailure, Refusal, Refused, RequestFailed, RequestOk, SendFallback,
-    SendStage, Sent, SessionLost, SourceWord, Started, Stopping, TailFallback, TailOk, Trigger,
-    TurnDone, Unreadable, UnreadableWhat,
+    Answers, Cap, Capped, CauseWord, CollectFallback, CollectOk, CollectTruncated, Connected,
+    Disconnected, Dropped, Fatal, FatalReason, Finish, LlmFailure, LostBy, MergeOk, OmitCounts,
+    Outcome, ReadFailure, Refusal, Refused, RequestFailed, RequestOk, SendFallback, SendStage,
+    Sent, SessionLost, SourceWord, Started, Stopping, TailFallback, TailOk, Trigger, TurnDone,
+    Unreadable, UnreadableWhat,
 };
 use clew::telemetry::{Event, Ids, Ms, Telemetry};
 
@@ -193,7 +193,7 @@ fn fallback(case: Scene, reason: Fallback) -> CollectFallback {
     CollectFallback {
         case,
         reason,
-        stage: CollectStage::Chain,
+        stage: Stage::Chain,
     }
 }
 
