@@ -1,1 +1,7 @@
-//! To be written.
+//! The door to Discord: its messages read leniently into our words, its REST
+//! API and its gateway.
+//!
+//! Invariant: `twilight_*` is named only in discord/, and what leaves it are
+//! the words of `model`.
+
+pub mod convert;
