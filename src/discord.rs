@@ -5,3 +5,10 @@
 //! the words of `model`.
 
 pub mod convert;
+
+#[cfg(feature = "bot")]
+pub mod error;
+#[cfg(feature = "bot")]
+pub mod rest;
+#[cfg(feature = "bot")]
+pub mod send;

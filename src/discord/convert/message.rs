@@ -60,21 +60,23 @@ pub fn incoming(json: &str) -> Result<Incoming, Unreadable> {
 ///
 /// # Errors
 /// [`NotAPage`] if it is no JSON array. A message that cannot be read is no
-/// error: its id, where there is one, is in the second list.
+/// error: its id, where there is one, is kept apart.
 pub fn page(json: &[u8]) -> Result<ReadPage, NotAPage> {
     let elements: Vec<&RawValue> = serde_json::from_slice(json).map_err(NotAPage)?;
-    let mut messages = Vec::with_capacity(elements.len());
-    let mut unreadable = Vec::new();
+    let mut page = ReadPage {
+        elements: elements.len(),
+        ..ReadPage::default()
+    };
     for element in elements {
         match message(element.get()) {
-            Ok(message) => messages.push(message),
-            Err(error) => unreadable.extend(error.id),
+            Ok(message) => page.messages.push(message),
+            Err(error) => page.unreadable.extend(error.id),
         }
     }
-    messages.sort_unstable_by_key(|message| message.id);
-    messages.dedup_by_key(|message| message.id);
-    unreadable.sort_unstable();
-    Ok((messages, unreadable))
+    page.messages.sort_unstable_by_key(|message| message.id);
+    page.messages.dedup_by_key(|message| message.id);
+    page.unreadable.sort_unstable();
+    Ok(page)
 }
 
 /// Converts a message that another bot's twilight has parsed, by writing it

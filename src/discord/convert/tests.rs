@@ -448,10 +448,15 @@ fn a_page_loses_only_what_cannot_be_read() {
         null,
         {"id": "1", "channel_id": "7", "author": {"id": "5"}},
     ]);
-    let (messages, unreadable) = page(json.to_string().as_bytes()).unwrap();
-    let ids: Vec<u64> = messages.iter().map(|message| message.id.get()).collect();
+    let read = page(json.to_string().as_bytes()).unwrap();
+    let ids: Vec<u64> = read
+        .messages
+        .iter()
+        .map(|message| message.id.get())
+        .collect();
     assert_eq!(ids, [1, 3], "oldest first");
-    assert_eq!(unreadable, [MessageId::new(2)]);
+    assert_eq!(read.unreadable, [MessageId::new(2)]);
+    assert_eq!(read.elements, 4);
     assert!(page(br#"[{"id":"1""#).is_err());
     assert!(page(b"\xff").is_err());
 }
