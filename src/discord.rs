@@ -1,7 +1,10 @@
-//! The door to Discord: gateway, REST, and the conversion of its messages
-//! into the words of `model`.
+//! The door to Discord: its messages read leniently into our words, its REST
+//! API and its gateway.
 //!
-//! Invariant: twilight and Discord's JSON are named in here and nowhere else.
+//! Invariant: `twilight_*` is named only in discord/, and what leaves it are
+//! the words of `model`.
+
+pub mod convert;
 
 #[cfg(feature = "bot")]
 pub mod commands;

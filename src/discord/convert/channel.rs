@@ -1,0 +1,116 @@
+//! Discord's channel object, as far as it is read.
+
+use serde::Deserialize;
+
+use super::part::{List, Part, Text};
+use super::{Unreadable, WhyUnreadable};
+use crate::model::{Channel, ChannelId, ChannelKind, GuildId, ThreadState, UserId};
+
+#[derive(Deserialize, Default)]
+#[serde(bound(deserialize = "'de: 'a"), default)]
+struct WireChannel<'a> {
+    id: Part<ChannelId>,
+    guild_id: Part<GuildId>,
+    r#type: Part<u8>,
+    name: Part<Text<'a>>,
+    parent_id: Part<ChannelId>,
+    owner_id: Part<UserId>,
+    message_count: Part<u32>,
+    thread_metadata: Part<WireThread>,
+    /// Ids of the tags on a post; `"0"` is met in the wild.
+    applied_tags: Part<List<TagId>>,
+    available_tags: Part<List<WireTag<'a>>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct WireThread {
+    archived: Part<bool>,
+    locked: Part<bool>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(bound(deserialize = "'de: 'a"), default)]
+struct WireTag<'a> {
+    id: Part<TagId>,
+    name: Part<Text<'a>>,
+}
+
+/// Tags have no type of their own in our words; channel ids are parsed alike.
+type TagId = ChannelId;
+
+/// Reads a channel or thread.
+///
+/// `parent` is the parent's JSON where it is at hand: it says what kind the
+/// parent is, its name, and the names of the tags on a forum or media post.
+///
+/// # Errors
+/// [`Unreadable`] without an id or a type; a parent that cannot be read is as
+/// good as none.
+pub fn channel(json: &str, parent: Option<&str>) -> Result<Channel, Unreadable> {
+    let wire: WireChannel<'_> = serde_json::from_str(json).map_err(|_| Unreadable {
+        id: None,
+        channel: None,
+        reason: WhyUnreadable::Json,
+    })?;
+    let Some(id) = wire.id.get() else {
+        return Err(Unreadable {
+            id: None,
+            channel: None,
+            reason: WhyUnreadable::Id,
+        });
+    };
+    let Some(kind) = wire.r#type.get().map(ChannelKind::from_number) else {
+        return Err(Unreadable {
+            id: None,
+            channel: Some(id),
+            reason: WhyUnreadable::Type,
+        });
+    };
+    let parent: Option<WireChannel<'_>> = parent.and_then(|json| serde_json::from_str(json).ok());
+    let mut parent = parent.unwrap_or_default();
+    let available = std::mem::take(&mut parent.available_tags);
+    let metadata = wire.thread_metadata.get();
+    let thread = (kind.is_thread() || metadata.is_some()).then(|| {
+        let metadata = metadata.unwrap_or_default();
+        ThreadState {
+            owner: wire.owner_id.get(),
+            archived: metadata.archived.get().unwrap_or(false),
+            locked: metadata.locked.get().unwrap_or(false),
+            message_count: wire.message_count.get(),
+        }
+    });
+    Ok(Channel {
+        id,
+        guild: wire.guild_id.get(),
+        kind,
+        name: owned(wire.name).unwrap_or_default(),
+        parent: wire.parent_id.get(),
+        parent_kind: parent.r#type.get().map(ChannelKind::from_number),
+        parent_name: owned(parent.name),
+        tags: tag_names(wire.applied_tags, available),
+        thread,
+    })
+}
+
+fn owned(part: Part<Text<'_>>) -> Option<String> {
+    part.get().map(|text| text.0.into_owned())
+}
+
+fn tag_names(applied: Part<List<TagId>>, available: Part<List<WireTag<'_>>>) -> Vec<String> {
+    let available: Vec<(TagId, String)> = available
+        .get()
+        .unwrap_or_default()
+        .items
+        .into_iter()
+        .filter_map(|tag| Some((tag.id.get()?, owned(tag.name)?)))
+        .collect();
+    let applied = applied.get().unwrap_or_default().items;
+    applied
+        .iter()
+        .filter_map(|id| {
+            let (_, name) = available.iter().find(|(known, _)| known == id)?;
+            Some(name.clone())
+        })
+        .collect()
+}

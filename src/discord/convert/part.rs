@@ -1,0 +1,206 @@
+//! Reading part by part: what does not parse costs itself and nothing else.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// One member of an object, read apart from its neighbours.
+///
+/// It is found as a slice of the text first, so a wrong type in it cannot
+/// make the object unreadable. The slice is scanned twice, which costs less
+/// than a generic value would.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) enum Part<T> {
+    /// Not in the object.
+    #[default]
+    Absent,
+    /// `null`.
+    Null,
+    /// As expected.
+    Read(T),
+    /// Anything else.
+    Unread,
+}
+
+impl<'de: 'a, 'a, T: Deserialize<'a>> Deserialize<'de> for Part<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&'de RawValue>::deserialize(deserializer)?;
+        Ok(Self::of(raw))
+    }
+}
+
+impl<T> Part<T> {
+    fn of<'a>(raw: &'a RawValue) -> Self
+    where
+        T: Deserialize<'a>,
+    {
+        match raw.get() {
+            "null" => Self::Null,
+            text => serde_json::from_str(text).map_or(Self::Unread, Self::Read),
+        }
+    }
+
+    /// The value, where there is one.
+    pub(super) fn get(self) -> Option<T> {
+        match self {
+            Self::Read(value) => Some(value),
+            Self::Absent | Self::Null | Self::Unread => None,
+        }
+    }
+
+    /// The value, where there is one; its name is noted if it was unreadable.
+    pub(super) fn noting(self, name: &'static str, unread: &mut Vec<&'static str>) -> Option<T> {
+        if matches!(self, Self::Unread) {
+            note(name, unread);
+        }
+        self.get()
+    }
+
+    /// Whether a value stands here, readable or not.
+    pub(super) fn is_given(&self) -> bool {
+        matches!(self, Self::Read(_) | Self::Unread)
+    }
+}
+
+impl<T> Part<List<T>> {
+    /// The readable elements; the name is noted if any was not.
+    pub(super) fn elements(self, name: &'static str, unread: &mut Vec<&'static str>) -> Vec<T> {
+        let list = self.noting(name, unread).unwrap_or_default();
+        if list.skipped {
+            note(name, unread);
+        }
+        list.items
+    }
+}
+
+/// Notes a name once.
+pub(super) fn note(name: &'static str, unread: &mut Vec<&'static str>) {
+    if !unread.contains(&name) {
+        unread.push(name);
+    }
+}
+
+/// An array, read element by element.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct List<T> {
+    /// The elements that could be read, in order.
+    pub(super) items: Vec<T>,
+    /// Some could not.
+    pub(super) skipped: bool,
+}
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self {
+            items: Vec::new(),
+            skipped: false,
+        }
+    }
+}
+
+impl<'de: 'a, 'a, T: Deserialize<'a>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(ListVisitor(PhantomData))
+    }
+}
+
+struct ListVisitor<T>(PhantomData<T>);
+
+impl<'de: 'a, 'a, T: Deserialize<'a>> Visitor<'de> for ListVisitor<T> {
+    type Value = List<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List<T>, A::Error> {
+        let mut list = List::default();
+        while let Some(part) = seq.next_element::<Part<T>>()? {
+            match part {
+                Part::Read(item) => list.items.push(item),
+                Part::Null | Part::Absent => {}
+                Part::Unread => list.skipped = true,
+            }
+        }
+        Ok(list)
+    }
+}
+
+/// A string, borrowed where it holds no escapes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
+
+impl From<Text<'_>> for Box<str> {
+    fn from(text: Text<'_>) -> Self {
+        text.0.into()
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(TextVisitor).map(Text)
+    }
+}
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+
+    fn visit_string<E: de::Error>(self, text: String) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text))
+    }
+}
+
+/// A count: a whole number, or one with a fraction, which is cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Count(pub(super) u64);
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(CountVisitor).map(Count)
+    }
+}
+
+struct CountVisitor;
+
+impl Visitor<'_> for CountVisitor {
+    type Value = u64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number, not negative")
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<u64, E> {
+        Ok(number)
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<u64, E> {
+        // Beyond 2^53 no fraction is left and no file is that large.
+        if (0.0..9_007_199_254_740_992.0).contains(&number) {
+            format!("{number:.0}").parse().map_err(E::custom)
+        } else {
+            Err(E::invalid_value(de::Unexpected::Float(number), &self))
+        }
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<u64, E> {
+        text.parse()
+            .map_err(|_| E::invalid_value(de::Unexpected::Str(text), &self))
+    }
+}
