@@ -1,0 +1,243 @@
+//! What a message is made from before it has an id.
+
+use serde_json::Value;
+
+use super::ids::Id;
+
+/// A message to be posted. Text alone is a draft as well:
+/// `simulator.post(channel, author, "hello")`.
+#[derive(Clone, Debug, Default)]
+pub struct Draft {
+    /// The text; `<@id>`, `<@&id>` and `@everyone` in it become mentions.
+    pub content: String,
+    /// The message type; absent: 0, or 19 for a reply.
+    pub kind: Option<u8>,
+    /// The message of the same channel that this replies to.
+    pub reply_to: Option<Id>,
+    /// Whether the reply mentions the author it replies to.
+    pub ping: bool,
+    /// Channel and message that this forwards.
+    pub forward_of: Option<(Id, Id)>,
+    /// A reference that is neither a reply of this channel nor a forward: a
+    /// pin's, a crosspost's, a starter's.
+    pub reference: Option<Reference>,
+    /// What is sent as `referenced_message`.
+    pub referenced: Referenced,
+    /// Embed objects; `"type": "rich"` is added where absent.
+    pub embeds: Vec<Value>,
+    /// Files.
+    pub attachments: Vec<File>,
+    /// Names of stickers.
+    pub stickers: Vec<String>,
+    /// A poll: its question and its answers.
+    pub poll: Option<(String, Vec<String>)>,
+    /// Component objects; with components v2 set the flag `1 << 15`.
+    pub components: Vec<Value>,
+    /// The name of a webhook: the author's id is then the webhook's.
+    pub webhook: Option<String>,
+    /// Message flags.
+    pub flags: u64,
+    /// When it was posted, in Unix milliseconds; absent: now.
+    pub at_ms: Option<i64>,
+    /// Its id; absent: one of its time.
+    pub id: Option<Id>,
+    /// When it was edited, in Unix milliseconds.
+    pub edited_ms: Option<i64>,
+    /// Whether it is pinned.
+    pub pinned: bool,
+}
+
+/// What `referenced_message` holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Referenced {
+    /// As Discord does: the message, or null when it is gone.
+    #[default]
+    Derived,
+    /// The field is not there: Discord did not try to fetch it.
+    Absent,
+    /// Null although the message exists.
+    Null,
+    /// Another message of the channel than the reference names.
+    Other(Id),
+}
+
+/// A message reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// 0: reply and all system messages, 1: forward.
+    pub kind: u8,
+    /// The channel of the message.
+    pub channel: Id,
+    /// The message; absent for a thread-created notice.
+    pub message: Option<Id>,
+}
+
+/// A file that a message carries; its bytes are served by the CDN routes.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// File name.
+    pub name: String,
+    /// MIME type.
+    pub content_type: String,
+    /// Contents.
+    pub bytes: Vec<u8>,
+    /// Alternative text.
+    pub description: Option<String>,
+}
+
+impl File {
+    /// A UTF-8 text file.
+    pub fn text(name: &str, text: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            content_type: "text/plain; charset=utf-8".to_owned(),
+            bytes: text.as_bytes().to_vec(),
+            description: None,
+        }
+    }
+}
+
+impl Draft {
+    /// A message of this text.
+    pub fn new(content: impl Into<String>) -> Self {
+        Self {
+            content: content.into(),
+            ping: true,
+            ..Self::default()
+        }
+    }
+
+    /// A system message of a type, such as 7 (join) or 8 (boost).
+    pub fn system(kind: u8) -> Self {
+        Self::new("").kind(kind)
+    }
+
+    /// With a message type.
+    #[must_use]
+    pub fn kind(mut self, kind: u8) -> Self {
+        self.kind = Some(kind);
+        self
+    }
+
+    /// As a reply that mentions the author replied to.
+    #[must_use]
+    pub fn reply_to(mut self, message: Id) -> Self {
+        self.reply_to = Some(message);
+        self
+    }
+
+    /// The reply does not mention the author it replies to.
+    #[must_use]
+    pub fn without_ping(mut self) -> Self {
+        self.ping = false;
+        self
+    }
+
+    /// As a forward of a message of any channel.
+    #[must_use]
+    pub fn forward_of(mut self, channel: Id, message: Id) -> Self {
+        self.forward_of = Some((channel, message));
+        self
+    }
+
+    /// With a bare reference.
+    #[must_use]
+    pub fn reference(mut self, reference: Reference) -> Self {
+        self.reference = Some(reference);
+        self
+    }
+
+    /// With another `referenced_message` than Discord's usual.
+    #[must_use]
+    pub fn referenced(mut self, referenced: Referenced) -> Self {
+        self.referenced = referenced;
+        self
+    }
+
+    /// With an embed.
+    #[must_use]
+    pub fn embed(mut self, embed: Value) -> Self {
+        self.embeds.push(embed);
+        self
+    }
+
+    /// With a file.
+    #[must_use]
+    pub fn attachment(mut self, file: File) -> Self {
+        self.attachments.push(file);
+        self
+    }
+
+    /// With a sticker.
+    #[must_use]
+    pub fn sticker(mut self, name: &str) -> Self {
+        self.stickers.push(name.to_owned());
+        self
+    }
+
+    /// With a poll.
+    #[must_use]
+    pub fn poll(mut self, question: &str, answers: &[&str]) -> Self {
+        let answers = answers.iter().map(|&answer| answer.to_owned()).collect();
+        self.poll = Some((question.to_owned(), answers));
+        self
+    }
+
+    /// With components; v2 ones (text display, container) set their flag.
+    #[must_use]
+    pub fn components(mut self, components: Vec<Value>) -> Self {
+        let v2 = |component: &Value| component["type"].as_u64().is_some_and(|kind| kind > 8);
+        if components.iter().any(v2) {
+            self.flags |= 1 << 15;
+        }
+        self.components = components;
+        self
+    }
+
+    /// Written by a webhook of this name; the author given is its id.
+    #[must_use]
+    pub fn webhook(mut self, name: &str) -> Self {
+        self.webhook = Some(name.to_owned());
+        self
+    }
+
+    /// With message flags.
+    #[must_use]
+    pub fn flags(mut self, flags: u64) -> Self {
+        self.flags |= flags;
+        self
+    }
+
+    /// Posted at a Unix time in milliseconds.
+    #[must_use]
+    pub fn at_ms(mut self, unix_ms: i64) -> Self {
+        self.at_ms = Some(unix_ms);
+        self
+    }
+
+    /// With an id.
+    #[must_use]
+    pub fn id(mut self, id: impl Into<Id>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// Edited at a Unix time in milliseconds.
+    #[must_use]
+    pub fn edited_ms(mut self, unix_ms: i64) -> Self {
+        self.edited_ms = Some(unix_ms);
+        self
+    }
+}
+
+impl From<&str> for Draft {
+    fn from(content: &str) -> Self {
+        Self::new(content)
+    }
+}
+
+impl From<String> for Draft {
+    fn from(content: String) -> Self {
+        Self::new(content)
+    }
+}

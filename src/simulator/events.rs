@@ -1,0 +1,270 @@
+//! What happens in the world, told to the gateway: used by REST calls of the
+//! bot and by the control API alike.
+
+use serde_json::{Value, json};
+
+use super::gateway::{Scope, intent};
+use super::ids::Id;
+use super::render::{self, Audience};
+use super::state::State;
+use super::world::Message;
+
+impl State {
+    /// Stores a message and tells of it. A message in an archived thread
+    /// unarchives it.
+    pub(super) fn publish(&mut self, message: Message) -> Id {
+        let channel = message.channel;
+        let archived = self.thread_flag(channel, |thread| thread.archived);
+        if archived {
+            self.world.set_archived(channel, false, false);
+            self.emit_channel("THREAD_UPDATE", channel);
+        }
+        let author = message.author;
+        let joins = message.webhook.is_none() && !self.is_thread_member(channel, author);
+        let id = self.world.keep(message);
+        self.emit_message("MESSAGE_CREATE", channel, id);
+        if joins && self.is_thread_member(channel, author) {
+            self.emit_thread_members(channel, &[author], &[]);
+        }
+        id
+    }
+
+    /// Tells of a stored message, to those who see its channel.
+    pub(super) fn emit_message(&mut self, name: &str, channel: Id, id: Id) {
+        let Some(message) = self.world.message(channel, id) else {
+            return;
+        };
+        let object = render::message(&self.world, message, Audience::Gateway);
+        self.emit_in_channel(name, channel, &object, true);
+    }
+
+    /// Tells of an ephemeral message: only the bot hears of it, with the guild
+    /// channel's id and no guild id.
+    pub(super) fn emit_ephemeral(&mut self, name: &str, id: Id) {
+        let Some(message) = self.world.ephemeral.get(&id) else {
+            return;
+        };
+        let mut object = render::message(&self.world, message, Audience::Gateway);
+        if let Some(fields) = object.as_object_mut() {
+            for key in ["guild_id", "member"] {
+                fields.remove(key);
+            }
+        }
+        let scope = Scope {
+            intents: intent::GUILD_MESSAGES | intent::DIRECT_MESSAGES,
+            guild: None,
+            message: true,
+        };
+        self.emit(name, scope, &object);
+    }
+
+    /// Removes a message and tells of it; false when there was none.
+    pub(super) fn remove_message(&mut self, channel: Id, id: Id) -> bool {
+        if !self.world.seed_delete(channel, id) {
+            return false;
+        }
+        let data = self.located(channel, json!({"id": id.json()}));
+        self.emit_in_channel("MESSAGE_DELETE", channel, &data, true);
+        true
+    }
+
+    /// Removes messages at once and tells of them in one event.
+    pub(super) fn remove_messages(&mut self, channel: Id, ids: &[Id]) {
+        let gone: Vec<Value> = ids
+            .iter()
+            .filter(|&&id| self.world.seed_delete(channel, id))
+            .map(|id| id.json())
+            .collect();
+        let data = self.located(channel, json!({"ids": gone}));
+        self.emit_in_channel("MESSAGE_DELETE_BULK", channel, &data, true);
+    }
+
+    /// Tells of typing.
+    pub(super) fn emit_typing(&mut self, channel: Id, user: Id) {
+        let seconds = self.world.now_ms() / 1000;
+        let mut data = self.located(
+            channel,
+            json!({"user_id": user.json(), "timestamp": seconds}),
+        );
+        let guild = self.guild_of(channel);
+        let member = guild
+            .and_then(|guild| self.world.guilds.get(&guild))
+            .and_then(|guild| guild.members.get(&user));
+        if let Some(member) = member {
+            data["member"] = render::member(&self.world, member, true);
+        }
+        let intents = (intent::GUILD_TYPING, intent::DIRECT_TYPING);
+        self.emit_where(
+            "TYPING_START",
+            channel,
+            &data,
+            pick(intents, guild.is_none()),
+        );
+    }
+
+    /// Tells of a reaction put on or taken off.
+    pub(super) fn emit_reaction(
+        &mut self,
+        name: &str,
+        channel: Id,
+        message: Id,
+        user: Id,
+        emoji: &str,
+    ) {
+        let data = json!({
+            "user_id": user.json(), "message_id": message.json(), "burst": false, "type": 0,
+            "emoji": render::reaction_emoji(emoji),
+        });
+        let data = self.located(channel, data);
+        let intents = (intent::GUILD_REACTIONS, intent::DIRECT_REACTIONS);
+        let direct = self.guild_of(channel).is_none();
+        self.emit_where(name, channel, &data, pick(intents, direct));
+    }
+
+    /// Tells of a channel or thread as it is now, to a bot that sees it.
+    pub(super) fn emit_channel(&mut self, name: &str, channel: Id) {
+        if !self.world.sees(self.world.bot, channel) {
+            return;
+        }
+        let Some(found) = self.world.channels.get(&channel) else {
+            return;
+        };
+        let data = render::thread_seen(&self.world, found);
+        self.emit_guild_event(name, found.guild, &data);
+    }
+
+    /// Tells of a new thread.
+    pub(super) fn emit_thread_create(&mut self, thread: Id) {
+        let Some(found) = self.world.channels.get(&thread) else {
+            return;
+        };
+        let mut data = render::thread_seen(&self.world, found);
+        data["newly_created"] = true.into();
+        let guild = found.guild;
+        if self.world.sees(self.world.bot, thread) {
+            self.emit_guild_event("THREAD_CREATE", guild, &data);
+        }
+    }
+
+    /// Tells of members who joined and left a thread. Without the members
+    /// intent only of the bot itself.
+    pub(super) fn emit_thread_members(&mut self, thread: Id, added: &[Id], removed: &[Id]) {
+        let bot = self.world.bot;
+        let Some(found) = self.world.channels.get(&thread) else {
+            return;
+        };
+        let members = added.iter().filter_map(|&user| {
+            let mut object = render::thread_member(found, user)?;
+            let guild = self.world.guilds.get(&found.guild?)?;
+            let member = guild.members.get(&user)?;
+            object["member"] = render::member(&self.world, member, true);
+            object["presence"] = Value::Null;
+            Some(object)
+        });
+        let members: Vec<Value> = members.collect();
+        let count = found.thread.as_ref().map_or(0, |t| t.members.len().min(50));
+        let guild = found.guild;
+        let removed_ids: Vec<Value> = removed.iter().map(|user| user.json()).collect();
+        let data = json!({
+            "id": thread.json(), "guild_id": guild.map(Id::json), "member_count": count,
+            "added_members": members, "removed_member_ids": removed_ids,
+        });
+        let own = added.contains(&bot) || removed.contains(&bot);
+        let scope = Scope {
+            intents: if own {
+                intent::GUILDS
+            } else {
+                intent::GUILD_MEMBERS
+            },
+            guild,
+            message: false,
+        };
+        if own || self.world.sees(bot, thread) {
+            self.emit("THREAD_MEMBERS_UPDATE", scope, &data);
+        }
+    }
+
+    /// Tells of something about a guild.
+    pub(super) fn emit_guild_event(&mut self, name: &str, guild: Option<Id>, data: &Value) {
+        let scope = Scope {
+            intents: intent::GUILDS,
+            guild,
+            message: false,
+        };
+        self.emit(name, scope, data);
+    }
+
+    /// Tells of something about a guild's member: with the members intent, and
+    /// without it only what is about the bot.
+    pub(super) fn emit_member_event(&mut self, name: &str, guild: Id, user: Id, data: &Value) {
+        let own = user == self.world.bot;
+        let scope = Scope {
+            intents: if own { 0 } else { intent::GUILD_MEMBERS },
+            guild: Some(guild),
+            message: false,
+        };
+        self.emit(name, scope, data);
+    }
+
+    /// The guild of a channel.
+    pub(super) fn guild_of(&self, channel: Id) -> Option<Id> {
+        self.world.channels.get(&channel)?.guild
+    }
+
+    /// A property of a thread; false for other channels.
+    pub(super) fn thread_flag(
+        &self,
+        channel: Id,
+        flag: impl Fn(&super::world::Thread) -> bool,
+    ) -> bool {
+        let found = self.world.channels.get(&channel);
+        found
+            .and_then(|channel| channel.thread.as_ref())
+            .is_some_and(flag)
+    }
+
+    /// Whether a user is a member of a thread.
+    pub(super) fn is_thread_member(&self, channel: Id, user: Id) -> bool {
+        self.thread_flag(channel, |thread| thread.members.contains_key(&user))
+    }
+
+    fn emit_in_channel(&mut self, name: &str, channel: Id, data: &Value, message: bool) {
+        if !self.world.sees(self.world.bot, channel) {
+            return;
+        }
+        let guild = self.guild_of(channel);
+        let intents = (intent::GUILD_MESSAGES, intent::DIRECT_MESSAGES);
+        let whole = matches!(name, "MESSAGE_CREATE" | "MESSAGE_UPDATE");
+        let scope = Scope {
+            intents: pick(intents, guild.is_none()),
+            guild,
+            message: message && whole,
+        };
+        self.emit(name, scope, data);
+    }
+
+    fn emit_where(&mut self, name: &str, channel: Id, data: &Value, intents: u64) {
+        let guild = self.guild_of(channel);
+        if self.world.sees(self.world.bot, channel) {
+            let scope = Scope {
+                intents,
+                guild,
+                message: false,
+            };
+            self.emit(name, scope, data);
+        }
+    }
+
+    /// Adds the channel's id, and the guild's where there is one.
+    fn located(&self, channel: Id, mut data: Value) -> Value {
+        data["channel_id"] = channel.json();
+        if let Some(guild) = self.guild_of(channel) {
+            data["guild_id"] = guild.json();
+        }
+        data
+    }
+}
+
+fn pick((guild, direct): (u64, u64), is_direct: bool) -> u64 {
+    if is_direct { direct } else { guild }
+}

@@ -1,0 +1,100 @@
+//! TCP connections that can be cut from inside a request: a client then sees
+//! the connection end without an answer.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use axum::extract::connect_info::Connected;
+use axum::serve::{IncomingStream, Listener};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+
+/// The switch of one connection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Line(Arc<AtomicBool>);
+
+impl Line {
+    /// Cuts the connection: the next write fails and nothing of it is sent.
+    pub(super) fn cut(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A listener whose connections have a [`Line`].
+#[derive(Debug)]
+pub(super) struct Lines(pub(super) TcpListener);
+
+impl Listener for Lines {
+    type Io = CuttableStream;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        let (stream, address) = Listener::accept(&mut self.0).await;
+        // Small frames must not wait for one another; without it only slower.
+        let _ = stream.set_nodelay(true);
+        let line = Line::default();
+        (CuttableStream { stream, line }, address)
+    }
+
+    fn local_addr(&self) -> io::Result<Self::Addr> {
+        self.0.local_addr()
+    }
+}
+
+/// A stream that fails once its line is cut.
+#[derive(Debug)]
+pub(super) struct CuttableStream {
+    stream: TcpStream,
+    line: Line,
+}
+
+impl CuttableStream {
+    fn check(&self) -> io::Result<()> {
+        if self.line.0.load(Ordering::Relaxed) {
+            Err(io::ErrorKind::ConnectionReset.into())
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Connected<IncomingStream<'_, Lines>> for Line {
+    fn connect_info(stream: IncomingStream<'_, Lines>) -> Self {
+        stream.io().line.clone()
+    }
+}
+
+impl AsyncRead for CuttableStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.check()?;
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for CuttableStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.check()?;
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check()?;
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,250 @@
+//! REST: one entry that records, delays, spoils, limits and authenticates every
+//! call, and the table of routes.
+
+mod answer;
+mod application;
+mod body;
+mod channels;
+mod guilds;
+mod interactions;
+mod messages;
+mod reactions;
+mod send;
+mod threads;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{ConnectInfo, FromRequestParts, Request, State as Extract, WebSocketUpgrade};
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+
+use super::faults::FaultKind;
+use super::gateway;
+use super::line::Line;
+use super::log::RequestRecord;
+use super::state::{Shared, State};
+use answer::{Answer, Refusal, Reply};
+use body::Call;
+
+/// Every request of the server comes in here.
+pub(super) async fn entry(
+    Extract(shared): Extract<Arc<Shared>>,
+    ConnectInfo(line): ConnectInfo<Line>,
+    request: Request,
+) -> Response {
+    if shared.read(|state| state.stopped) {
+        line.cut();
+        return Response::default();
+    }
+    let (mut parts, body) = request.into_parts();
+    if parts.headers.contains_key("upgrade") {
+        return upgrade(shared, &mut parts).await;
+    }
+    let call = match body::read(parts, body).await {
+        Ok(call) => call,
+        Err(refusal) => return answer::respond(&Err(refusal), None, None),
+    };
+    let open = Open::arrive(shared, &call);
+    open.answer(call, &line).await
+}
+
+/// Turns a request for a socket into a gateway connection.
+async fn upgrade(shared: Arc<Shared>, parts: &mut Parts) -> Response {
+    let query = parts.uri.query().unwrap_or_default();
+    let compressed = query.split('&').any(|pair| pair == "compress=zstd-stream");
+    match WebSocketUpgrade::from_request_parts(parts, &()).await {
+        Ok(upgrade) => upgrade.on_upgrade(move |socket| gateway::serve(socket, shared, compressed)),
+        Err(refused) => refused.into_response(),
+    }
+}
+
+/// A call between its arrival and its answer; counted as open until dropped,
+/// also when the client hangs up.
+struct Open {
+    shared: Arc<Shared>,
+    ordinal: usize,
+}
+
+impl Open {
+    fn arrive(shared: Arc<Shared>, call: &Call) -> Self {
+        let ordinal = shared.with(|state| {
+            state.in_flight += 1;
+            let record = RequestRecord {
+                ordinal: state.requests.len(),
+                method: call.method.clone(),
+                path: call.path.clone(),
+                query: call.raw_query.clone(),
+                body: call.body.clone(),
+                files: call.files.iter().map(|file| file.name.clone()).collect(),
+                status: None,
+                code: None,
+                in_flight: state.in_flight,
+                at: state.elapsed(),
+            };
+            state.requests.push(record);
+            state.requests.len() - 1
+        });
+        Self { shared, ordinal }
+    }
+
+    async fn answer(self, call: Call, line: &Line) -> Response {
+        let (latency, faults) = self
+            .shared
+            .with(|state| (state.latency, state.faults.meet(&call.method, &call.path)));
+        let mut delay = latency;
+        for fault in &faults {
+            match fault {
+                FaultKind::Latency(more) => delay += *more,
+                FaultKind::Hang(time) => {
+                    tokio::time::sleep(*time).await;
+                    line.cut();
+                    return Response::default();
+                }
+                FaultKind::DroppedBefore => {
+                    line.cut();
+                    return Response::default();
+                }
+                _ => {}
+            }
+        }
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
+        self.process(call, &faults, line)
+    }
+
+    fn process(self, mut call: Call, faults: &[FaultKind], line: &Line) -> Response {
+        let forced = faults.iter().find_map(|fault| match fault {
+            FaultKind::Status {
+                status,
+                body,
+                retry_after,
+            } => Some(Reply::forced(*status, body.clone(), *retry_after)),
+            _ => None,
+        });
+        let (answer, standing) = self.shared.with(|state| {
+            let standing = state.limits.count(&call.method, &call.path, Instant::now());
+            let answer = match forced {
+                Some(reply) => Ok(reply),
+                None if standing.exceeded => Ok(Reply::too_many(&standing)),
+                None => state.authorise(&call).and_then(|()| state.route(&mut call)),
+            };
+            (answer, standing)
+        });
+        if faults.iter().any(|f| matches!(f, FaultKind::DroppedAfter)) {
+            line.cut();
+            return Response::default();
+        }
+        let spoilt = faults
+            .iter()
+            .find(|f| matches!(f, FaultKind::Truncated | FaultKind::Body(_)));
+        let response = answer::respond(&answer, Some(&standing), spoilt);
+        self.shared.with(|state| {
+            let record = &mut state.requests[self.ordinal];
+            record.status = Some(response.status().as_u16());
+            record.code = answer::code_of(&answer);
+        });
+        response
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.shared.with(|state| state.in_flight -= 1);
+    }
+}
+
+impl State {
+    /// Refuses a call without the bot's token, except where a token in the
+    /// path stands for it.
+    fn authorise(&self, call: &Call) -> Result<(), Refusal> {
+        let open = ["/interactions/", "/webhooks/", "/attachments/"];
+        let exempt = call.path == "/gateway" || open.iter().any(|p| call.path.starts_with(p));
+        let token = call.token.as_deref().unwrap_or_default();
+        if exempt || token.strip_prefix("Bot ") == Some(self.world.token.as_str()) {
+            Ok(())
+        } else {
+            Err(Refusal::unauthorized())
+        }
+    }
+
+    /// The table of routes.
+    fn route(&mut self, call: &mut Call) -> Answer {
+        let path = std::mem::take(&mut call.path);
+        let segments: Vec<&str> = path.split('/').skip(1).collect();
+        match (call.method.as_str(), &segments[..]) {
+            (_, ["gateway" | "users" | "oauth2", ..] | ["applications", "@me"]) => {
+                self.application_routes(call, &segments)
+            }
+            (_, ["applications", application, "commands", rest @ ..]) => {
+                self.command_routes(call, application, None, rest)
+            }
+            (
+                _,
+                [
+                    "applications",
+                    application,
+                    "guilds",
+                    guild,
+                    "commands",
+                    rest @ ..,
+                ],
+            ) => self.command_routes(call, application, Some(guild), rest),
+            (_, ["guilds", guild, rest @ ..]) => self.guild_routes(call, guild, rest),
+            (
+                _,
+                [
+                    "channels",
+                    channel,
+                    "messages",
+                    message,
+                    "reactions",
+                    rest @ ..,
+                ],
+            ) => self.reaction_routes(call, channel, message, rest),
+            ("POST", ["channels", channel, "messages", message, "threads"]) => {
+                self.create_thread(call, channel, Some(message))
+            }
+            (_, ["channels", channel, "messages", rest @ ..]) => {
+                self.message_routes(call, channel, rest)
+            }
+            (
+                _,
+                [
+                    "channels",
+                    channel,
+                    rest @ ("threads" | "thread-members"),
+                    more @ ..,
+                ],
+            ) => self.thread_routes(call, channel, rest, more),
+            (
+                _,
+                [
+                    "channels",
+                    channel,
+                    "users",
+                    "@me",
+                    "threads",
+                    "archived",
+                    "private",
+                ],
+            ) => self.archived_threads(call, channel, "joined"),
+            (_, ["channels", channel, rest @ ..]) => self.channel_routes(call, channel, rest),
+            ("POST", ["interactions", interaction, token, "callback"]) => {
+                self.callback(call, interaction, token)
+            }
+            (_, ["webhooks", application, token, rest @ ..]) => {
+                self.webhook_routes(call, application, token, rest)
+            }
+            ("GET", ["attachments", channel, attachment, _]) => self.cdn(channel, attachment),
+            _ => Err(Refusal::no_route()),
+        }
+    }
+}
+
+/// A field of a body that is there and not null.
+fn given<'a>(body: &'a Value, key: &str) -> Option<&'a Value> {
+    body.get(key).filter(|value| !value.is_null())
+}

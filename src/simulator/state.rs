@@ -1,0 +1,99 @@
+//! The one state that REST, gateway and control share, behind one lock that is
+//! never held across an await, and the signal that it changed.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use super::faults::Faults;
+use super::gateway::Hub;
+use super::limits::Limits;
+use super::log::{GatewayEvent, GatewayRecord, RequestRecord};
+use super::world::World;
+
+/// What the whole server shares.
+#[derive(Debug)]
+pub(super) struct Shared {
+    state: Mutex<State>,
+    changed: watch::Sender<u64>,
+}
+
+/// Everything that changes while the server runs.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) world: World,
+    pub(super) hub: Hub,
+    pub(super) faults: Faults,
+    pub(super) limits: Limits,
+    pub(super) latency: Duration,
+    pub(super) requests: Vec<RequestRecord>,
+    /// How many of the first calls the log no longer shows.
+    pub(super) forgotten: usize,
+    pub(super) gateway_log: Vec<GatewayRecord>,
+    pub(super) in_flight: usize,
+    pub(super) stopped: bool,
+    started: Instant,
+}
+
+impl Shared {
+    pub(super) fn new(world: World) -> Self {
+        let state = State {
+            world,
+            hub: Hub::default(),
+            faults: Faults::default(),
+            limits: Limits::default(),
+            latency: Duration::ZERO,
+            requests: Vec::new(),
+            forgotten: 0,
+            gateway_log: Vec::new(),
+            in_flight: 0,
+            stopped: false,
+            started: Instant::now(),
+        };
+        Self {
+            state: Mutex::new(state),
+            changed: watch::Sender::new(0),
+        }
+    }
+
+    /// Changes the state and wakes whoever waits for a change.
+    pub(super) fn with<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+        let result = change(&mut self.lock());
+        self.changed.send_modify(|version| *version += 1);
+        result
+    }
+
+    /// Reads the state.
+    pub(super) fn read<R>(&self, look: impl FnOnce(&State) -> R) -> R {
+        look(&self.lock())
+    }
+
+    /// Sees every change from now on.
+    pub(super) fn watch(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    // A panic in a test's own predicate must not take the server with it.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The calls that the log still shows.
+    pub(super) fn known_requests(&self) -> &[RequestRecord] {
+        self.requests.get(self.forgotten..).unwrap_or_default()
+    }
+
+    /// Time since the server started.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Notes what happened on a gateway connection.
+    pub(super) fn note(&mut self, link: u64, event: GatewayEvent) {
+        let at = self.elapsed();
+        self.gateway_log.push(GatewayRecord { at, link, event });
+    }
+}
