@@ -12,6 +12,8 @@
 mod fetch;
 mod files;
 mod history;
+#[cfg(feature = "bot")]
+mod live;
 mod recall;
 mod reply_chain;
 mod source;
@@ -30,6 +32,8 @@ use crate::engine::target::{self, Target, TargetFacts};
 use crate::model::{Channel, ChannelId, Fallback, Message, Scene, Stage};
 
 pub use history::Adopted;
+#[cfg(feature = "bot")]
+pub use live::Live;
 pub use recall::Recall;
 pub use source::{Anchor, FetchError, PAGE_LIMIT, Page, Source};
 pub use view::Occasion;

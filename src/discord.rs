@@ -6,9 +6,18 @@
 
 pub mod convert;
 
+pub mod commands;
 #[cfg(feature = "bot")]
 pub mod error;
+#[cfg(feature = "bot")]
+pub mod event;
+#[cfg(feature = "bot")]
+pub mod facts;
+#[cfg(feature = "bot")]
+pub mod gateway;
 #[cfg(feature = "bot")]
 pub mod rest;
 #[cfg(feature = "bot")]
 pub mod send;
+#[cfg(feature = "bot")]
+pub mod session;

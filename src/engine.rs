@@ -8,6 +8,7 @@
 //! Invariant: engine imports model alone, does no IO, reads no clock,
 //! environment or randomness.
 
+pub mod access;
 pub mod admission;
 pub mod assemble;
 pub mod block;

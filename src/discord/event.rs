@@ -1,0 +1,159 @@
+//! What the gateway tells the bot, in our own words.
+
+use super::convert::Incoming;
+use crate::model::{
+    ApplicationId, Author, ChannelId, ChannelKind, Command, GuildId, Interaction, MessageId,
+    RoleId, UserId,
+};
+
+/// One event, with its place in its shard's session.
+///
+/// Each delivery counts as begun in [`super::session::Progress`] until the
+/// receiver says `finished`.
+#[derive(Debug)]
+pub struct Delivery {
+    /// Number of the shard.
+    pub shard: u32,
+    /// Discord's sequence number within the session.
+    pub sequence: u64,
+    /// What happened.
+    pub event: Event,
+}
+
+/// Everything that wakes the bot from Discord's side.
+#[derive(Debug)]
+pub enum Event {
+    /// A shard is connected under a fresh session.
+    Ready(Box<Ready>),
+    /// A shard's session goes on; what was missed has been replayed.
+    Resumed,
+    /// What happened since the last event of this shard is unknown: a fresh
+    /// session, or a resumed one in a new process. Comes before anything of
+    /// the new session.
+    SessionLost,
+    /// `MESSAGE_CREATE`.
+    Message(Box<Incoming>),
+    /// `MESSAGE_UPDATE`; see [`Incoming`] for whether it is complete.
+    MessageEdited(Box<Incoming>),
+    /// `MESSAGE_DELETE` or `MESSAGE_DELETE_BULK`.
+    MessagesDeleted {
+        /// Where they stood.
+        channel: ChannelId,
+        /// Which.
+        ids: Vec<MessageId>,
+    },
+    /// A message event that could not be read: the channel's window has a
+    /// hole, every window if even the channel is unknown.
+    MessageUnreadable {
+        /// Where, if that could be read.
+        channel: Option<ChannelId>,
+        /// Which, if that could be read.
+        id: Option<MessageId>,
+    },
+    /// A channel is gone, and its threads with it.
+    ChannelDeleted(ChannelId),
+    /// A thread was opened, or we were added to it.
+    ThreadCreated {
+        /// The thread.
+        channel: ChannelId,
+        /// Just opened: nothing stands in it that the gateway did not show.
+        newly_created: bool,
+    },
+    /// A thread is gone.
+    ThreadDeleted(ChannelId),
+    /// An outage at Discord: events of this server may be missing.
+    GuildUnavailable(GuildId),
+    /// We are no longer in it.
+    GuildRemoved(GuildId),
+    /// A server's channels and roles are known now.
+    GuildAvailable(GuildId),
+    /// `GUILD_CREATE` came, but parts of it could not be read at all: fill
+    /// them over REST (`Facts::fill`).
+    GuildIncomplete(GuildId),
+    /// Roles, overwrites, owner, our own roles or our membership of private
+    /// threads changed: who may read what has to be asked anew.
+    PermissionsChanged(GuildId),
+    /// One of our commands was called.
+    Called(Box<Called>),
+}
+
+/// What READY says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ready {
+    /// Our user.
+    pub user: UserId,
+    /// Our name.
+    pub name: String,
+    /// Our application.
+    pub application: ApplicationId,
+    /// The application may have the message content intent (its flags).
+    pub content_granted: bool,
+    /// The servers that the shard will tell about.
+    pub guilds: Vec<GuildId>,
+}
+
+/// A call of one of our commands.
+#[derive(Debug)]
+pub struct Called {
+    /// What is needed to answer.
+    pub interaction: Interaction,
+    /// What was called.
+    pub command: Command,
+    /// Who called, under the name people see there.
+    pub asker: Author,
+    /// The caller's roles in the server.
+    pub roles: Vec<RoleId>,
+    /// Type of the channel, where the event said it.
+    pub channel_kind: Option<ChannelKind>,
+    /// The message that a message command was called on.
+    pub message: Option<Box<Incoming>>,
+}
+
+/// Why the connection to Discord cannot go on without a person; `Display`
+/// says what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FatalReason {
+    /// REST 401 or close code 4004.
+    #[error(
+        "Discord refused the token: copy a fresh one from the developer portal (your application, \
+         Bot, Reset Token) into DISCORD_TOKEN"
+    )]
+    TokenRefused,
+    /// Close code 4014.
+    #[error("Discord refused a privileged intent: {}", remedy(*.message_content, *.members))]
+    IntentsRefused {
+        /// Message content was asked for.
+        message_content: bool,
+        /// Server members were asked for.
+        members: bool,
+    },
+    /// Close code 4013.
+    #[error("Discord does not know the intents of this version (close code 4013): update the bot")]
+    IntentsInvalid,
+    /// Close codes 4010 and 4011.
+    #[error(
+        "Discord refused the number of shards (close code {0}): restart, the number is asked for \
+         at the start"
+    )]
+    ShardingRefused(u16),
+    /// Any other close code after which Discord forbids a reconnect.
+    #[error("Discord closed the connection for good (close code {0}): update the bot")]
+    Closed(u16),
+}
+
+/// What to do about close code 4014.
+fn remedy(message_content: bool, members: bool) -> String {
+    let mut ways = Vec::new();
+    if message_content {
+        ways.push(
+            "switch on MESSAGE CONTENT INTENT in the developer portal (your application, Bot, \
+             Privileged Gateway Intents), or set DISCORD_MESSAGE_CONTENT=off",
+        );
+    }
+    if members {
+        ways.push(
+            "switch on SERVER MEMBERS INTENT in the same place, or set DISCORD_MEMBERS_INTENT=false",
+        );
+    }
+    ways.join("; ")
+}

@@ -1,0 +1,1 @@
+//! Fills what `GUILD_CREATE` left open, over REST.

@@ -1,0 +1,1 @@
+//! Facts from events.

@@ -1,0 +1,130 @@
+//! What `/gateway/bot` says: where, how many shards, how many starts.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+use twilight_gateway::queue::InMemoryQueue;
+use twilight_http::Client;
+use twilight_http::error::ErrorType;
+use twilight_model::gateway::SessionStartLimit;
+use twilight_model::gateway::connection_info::BotConnectionInfo;
+
+use super::Gateway;
+use super::backoff::Backoff;
+use crate::discord::event::FatalReason;
+
+/// The queue that spaces IDENTIFYs.
+pub(super) type Identifies = InMemoryQueue;
+
+/// Starts kept back: when all of a day are used up, Discord resets the token.
+const STARTS_KEPT_BACK: u32 = 5;
+
+/// How the shards connect.
+pub(super) struct Plan {
+    pub(super) url: String,
+    pub(super) shards: u32,
+    pub(super) identifies: Identifies,
+}
+
+/// Asks Discord until it answers; nothing when the shutdown came first.
+pub(super) async fn plan(gateway: &Gateway, http: &Client) -> Result<Option<Plan>, FatalReason> {
+    tokio::select! {
+        plan = ask(gateway, http) => plan.map(Some),
+        () = gateway.shutdown.cancelled() => Ok(None),
+    }
+}
+
+async fn ask(gateway: &Gateway, http: &Client) -> Result<Plan, FatalReason> {
+    let mut info = connection_info(gateway, http).await?;
+    let settings = &gateway.settings;
+    let resumed = (0..info.shards)
+        .filter(|shard| settings.session(*shard, info.shards).is_some())
+        .count();
+    let starts = info
+        .shards
+        .saturating_sub(u32::try_from(resumed).unwrap_or(u32::MAX));
+    await_starts(&mut info.session_start_limit, starts).await;
+    let limit = info.session_start_limit;
+    let identifies = InMemoryQueue::new(
+        limit.max_concurrency,
+        limit.remaining.min(limit.total),
+        Duration::from_millis(limit.reset_after),
+        limit.total,
+    );
+    Ok(Plan {
+        url: settings.url.clone().unwrap_or(info.url),
+        shards: info.shards.max(1),
+        identifies,
+    })
+}
+
+/// Waits for more session starts when these few would use up the day's.
+async fn await_starts(limit: &mut SessionStartLimit, starts: u32) {
+    let reserve = STARTS_KEPT_BACK.min(limit.total / 10);
+    if starts == 0 || limit.remaining >= starts.saturating_add(reserve) {
+        return;
+    }
+    let wait = Duration::from_millis(limit.reset_after);
+    tracing::warn!(
+        remaining = limit.remaining,
+        total = limit.total,
+        seconds = wait.as_secs(),
+        "hardly any session start is left today: waiting for the reset; using them up would \
+         reset the token"
+    );
+    sleep(wait).await;
+    limit.remaining = limit.total;
+}
+
+async fn connection_info(
+    gateway: &Gateway,
+    http: &Client,
+) -> Result<BotConnectionInfo, FatalReason> {
+    let mut backoff = Backoff::default();
+    loop {
+        let error = match http.gateway().authed().await {
+            Ok(response) => match response.model().await {
+                Ok(info) => return Ok(info),
+                Err(error) => error.to_string(),
+            },
+            Err(error) if is_unauthorized(error.kind()) => return Err(FatalReason::TokenRefused),
+            Err(error) => error.to_string(),
+        };
+        if let Some(url) = gateway.settings.url.clone() {
+            tracing::warn!(
+                error,
+                "cannot ask for the number of shards: connecting with one"
+            );
+            return Ok(one_shard(url));
+        }
+        let wait = backoff.after(None);
+        tracing::warn!(
+            error,
+            seconds = wait.as_secs(),
+            "cannot ask for the gateway: trying again"
+        );
+        sleep(wait).await;
+    }
+}
+
+fn is_unauthorized(kind: &ErrorType) -> bool {
+    match kind {
+        ErrorType::Unauthorized => true,
+        ErrorType::Response { status, .. } => status.get() == 401,
+        _ => false,
+    }
+}
+
+/// What holds for a small bot.
+fn one_shard(url: String) -> BotConnectionInfo {
+    BotConnectionInfo {
+        session_start_limit: SessionStartLimit {
+            max_concurrency: 1,
+            remaining: 1_000,
+            reset_after: 86_400_000,
+            total: 1_000,
+        },
+        shards: 1,
+        url,
+    }
+}

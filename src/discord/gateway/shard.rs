@@ -1,0 +1,303 @@
+//! One shard: receives, converts, forwards; reconnects with back-off, which
+//! twilight does not do once a connection was made.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use tokio::time::{Instant, sleep, timeout};
+use twilight_gateway::error::{ReceiveMessageError, ReceiveMessageErrorType};
+use twilight_gateway::{CloseFrame, Config, ConfigBuilder, Message, Session, Shard, ShardId};
+
+use super::Gateway;
+use super::backoff::Backoff;
+use super::plan::Identifies;
+use super::read::{self, Dispatch, Frame};
+use crate::discord::event::{Delivery, Event, FatalReason};
+use crate::discord::session::ShardSession;
+
+/// From the connection's start to HELLO; twilight gives connecting 10 s and
+/// waits for HELLO for ever.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
+/// For Discord's answer to our close frame.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// After so many failures in a row the session itself may be what fails (it
+/// replays the same frame again and again), and is given up, once.
+const FAILURES_OF_A_SESSION: u32 = 5;
+
+/// A shard and what is known of its connection.
+pub(super) struct ShardTask {
+    context: Arc<Gateway>,
+    config: Config<Identifies>,
+    id: ShardId,
+    backoff: Backoff,
+    /// HELLO came on this connection.
+    greeted: bool,
+    /// When this connection got its session.
+    since: Option<Instant>,
+    /// This process had a session before: a further READY means a loss.
+    had_session: bool,
+}
+
+/// What came of waiting for a frame.
+enum Next {
+    /// A text frame.
+    Text(String),
+    /// One that could not be read; the connection goes on.
+    Unreadable,
+    /// The connection ended; twilight makes the next.
+    Ended(Option<u16>),
+    /// The connection is of no use; a new shard has to make the next.
+    Failed(&'static str),
+    /// twilight's end of the stream: a close code that forbids to reconnect.
+    ForGood,
+}
+
+impl ShardTask {
+    pub(super) fn new(
+        context: Arc<Gateway>,
+        config: Config<Identifies>,
+        number: u32,
+        shards: u32,
+    ) -> Self {
+        Self {
+            context,
+            config,
+            id: ShardId::new(number, shards),
+            backoff: Backoff::default(),
+            greeted: false,
+            since: None,
+            had_session: false,
+        }
+    }
+
+    /// Runs until the shutdown, then closes resumably.
+    pub(super) async fn run(mut self, resume: Option<ShardSession>) -> Result<(), FatalReason> {
+        let mut shard = self.first_shard(resume).await;
+        let shutdown = self.context.shutdown.clone();
+        tokio::select! {
+            reason = self.work(&mut shard) => match reason {
+                Ok(never) => match never {},
+                Err(reason) => return Err(reason),
+            },
+            () = shutdown.cancelled() => {}
+        }
+        close(&mut shard).await;
+        Ok(())
+    }
+
+    /// A shard that resumes, or one that identifies.
+    async fn first_shard(&mut self, resume: Option<ShardSession>) -> Shard<Identifies> {
+        let Some(session) = resume else {
+            return self.shard(None, None);
+        };
+        let sequence = session.sequence;
+        let shard = self.shard(
+            Some(Session::new(sequence, session.id.clone())),
+            session.resume_url.clone(),
+        );
+        self.had_session = true;
+        self.context.progress().opened(session);
+        self.forward(sequence, Event::SessionLost).await;
+        shard
+    }
+
+    fn shard(&self, session: Option<Session>, resume_url: Option<String>) -> Shard<Identifies> {
+        let mut builder = ConfigBuilder::from(self.config.clone());
+        if let Some(session) = session {
+            builder = builder.session(session);
+        }
+        if let Some(url) = resume_url {
+            builder = builder.resume_url(url);
+        }
+        Shard::with_config(self.id, builder.build())
+    }
+
+    async fn work(&mut self, shard: &mut Shard<Identifies>) -> Result<Infallible, FatalReason> {
+        let mut last_close = None;
+        loop {
+            match self.next(shard).await {
+                Next::Text(text) => self.receive(shard, &text).await,
+                Next::Unreadable => self.unreadable(shard).await,
+                Next::Ended(code) => {
+                    last_close = code;
+                    if let Some(reason) = self.fatal(code) {
+                        return Err(reason);
+                    }
+                    self.wait(&format!("ended with close code {code:?}")).await;
+                    if self.backoff.failures() == FAILURES_OF_A_SESSION {
+                        *shard = self.shard(None, None);
+                    }
+                }
+                Next::Failed(why) => {
+                    *shard = self.shard(shard.session().cloned(), None);
+                    self.wait(why).await;
+                }
+                Next::ForGood => return Err(FatalReason::Closed(last_close.unwrap_or_default())),
+            }
+        }
+    }
+
+    async fn next(&mut self, shard: &mut Shard<Identifies>) -> Next {
+        let item = if self.greeted {
+            shard.next().await
+        } else {
+            match timeout(HELLO_TIMEOUT, shard.next()).await {
+                Ok(item) => item,
+                Err(_) => return Next::Failed("no HELLO came"),
+            }
+        };
+        match item {
+            Some(Ok(Message::Text(text))) => Next::Text(text),
+            Some(Ok(Message::Close(frame))) => Next::Ended(frame.map(|frame| frame.code)),
+            Some(Err(error)) => after_error(shard, &error),
+            None => Next::ForGood,
+        }
+    }
+
+    /// Waits out the back-off between two connections.
+    async fn wait(&mut self, why: &str) {
+        let lasted = self.since.take().map(|since| since.elapsed());
+        self.greeted = false;
+        let wait = self.backoff.after(lasted);
+        tracing::info!(
+            shard = self.id.number(),
+            why,
+            milliseconds = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+            "the gateway connection ended: connecting again"
+        );
+        sleep(wait).await;
+    }
+
+    fn fatal(&self, code: Option<u16>) -> Option<FatalReason> {
+        let settings = &self.context.settings;
+        match code? {
+            4004 => Some(FatalReason::TokenRefused),
+            code @ (4010 | 4011) => Some(FatalReason::ShardingRefused(code)),
+            4012 => Some(FatalReason::Closed(4012)),
+            4013 => Some(FatalReason::IntentsInvalid),
+            4014 => Some(FatalReason::IntentsRefused {
+                message_content: settings.message_content,
+                members: settings.members,
+            }),
+            _ => None,
+        }
+    }
+
+    async fn receive(&mut self, shard: &mut Shard<Identifies>, text: &str) {
+        match read::frame(text) {
+            Some(Frame::Hello) => self.hello().await,
+            Some(Frame::Dispatch(dispatch)) => self.dispatch(shard, &dispatch).await,
+            Some(Frame::Other) => {}
+            None => self.unreadable(shard).await,
+        }
+    }
+
+    /// A frame is lost. It may have been a message, of whatever channel.
+    async fn unreadable(&self, shard: &mut Shard<Identifies>) {
+        tracing::warn!(shard = self.id.number(), "a frame could not be read");
+        let sequence = shard.session().map_or(0, Session::sequence);
+        let event = Event::MessageUnreadable {
+            channel: None,
+            id: None,
+        };
+        self.forward(sequence, event).await;
+    }
+
+    /// A second HELLO without an end in between: twilight reconnects by
+    /// itself when the connection breaks off without a word.
+    async fn hello(&mut self) {
+        if self.greeted {
+            self.wait("broken off").await;
+        }
+        self.greeted = true;
+    }
+
+    async fn dispatch(&mut self, shard: &mut Shard<Identifies>, dispatch: &Dispatch<'_>) {
+        let sequence = dispatch.sequence;
+        match dispatch.event_type {
+            "READY" => self.ready(shard, dispatch).await,
+            "RESUMED" => {
+                self.since = Some(Instant::now());
+                self.forward(sequence, Event::Resumed).await;
+            }
+            _ => match read::event(dispatch, &self.context.facts) {
+                Some(event) => self.forward(sequence, event).await,
+                None => self.context.progress().seen(self.id.number(), sequence),
+            },
+        }
+    }
+
+    async fn ready(&mut self, shard: &mut Shard<Identifies>, dispatch: &Dispatch<'_>) {
+        let Some(ready) = read::ready(dispatch.data) else {
+            tracing::error!(shard = self.id.number(), "READY could not be read");
+            return;
+        };
+        self.since = Some(Instant::now());
+        let (number, shards) = (self.id.number(), self.id.total());
+        if let Some(session) = shard.session() {
+            self.context.progress().opened(ShardSession {
+                shard: number,
+                shards,
+                id: session.id().to_owned(),
+                resume_url: shard.resume_url().map(str::to_owned),
+                sequence: dispatch.sequence.saturating_sub(1),
+            });
+        }
+        self.context.facts.set_us(ready.us());
+        self.context.facts.keep_only(number, shards, &ready.guilds);
+        if self.had_session {
+            self.forward(dispatch.sequence, Event::SessionLost).await;
+        }
+        self.had_session = true;
+        self.forward(dispatch.sequence, Event::Ready(Box::new(ready)))
+            .await;
+    }
+
+    /// Hands an event on. It counts as begun before it enters the queue, so
+    /// that one lost in a shutdown is replayed.
+    async fn forward(&self, sequence: u64, event: Event) {
+        let shard = self.id.number();
+        self.context.progress().began(shard, sequence);
+        let delivery = Delivery {
+            shard,
+            sequence,
+            event,
+        };
+        if self.context.events.send(delivery).await.is_err() {
+            // Nobody listens any more: a shutdown without its token.
+            self.context.shutdown.cancel();
+        }
+    }
+}
+
+/// What an error of twilight's means for the connection. The frame that it
+/// may quote stays out of the log.
+fn after_error(shard: &Shard<Identifies>, error: &ReceiveMessageError) -> Next {
+    match error.kind() {
+        ReceiveMessageErrorType::Reconnect => Next::Failed("the connection could not be made"),
+        ReceiveMessageErrorType::Deserializing { .. } if shard.session().is_some() => {
+            Next::Unreadable
+        }
+        ReceiveMessageErrorType::Deserializing { .. } => {
+            Next::Failed("HELLO or READY could not be read")
+        }
+        // Not decompressed: twilight has begun to close.
+        _ => Next::Ended(None),
+    }
+}
+
+/// Closes so that the session can be resumed, and waits for Discord to take
+/// note, but not for long.
+async fn close(shard: &mut Shard<Identifies>) {
+    if !shard.state().is_identified() {
+        return;
+    }
+    shard.close(CloseFrame::RESUME);
+    let closed = async { while let Some(Ok(Message::Text(_))) = shard.next().await {} };
+    if timeout(CLOSE_TIMEOUT, closed).await.is_err() {
+        tracing::warn!("Discord did not answer the close frame in time");
+    }
+}

@@ -1,0 +1,272 @@
+//! The session file: JSON in a format of our own, one object, with a version.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hmac::{Hmac, Mac};
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+
+use super::ShardSession;
+use crate::discord::facts::{Facts, LeanGuild, Us};
+use crate::model::{ApplicationId, MessageId, UnixMillis, UserId};
+
+/// Raised with every change of the format; a file of another version counts
+/// as absent.
+const VERSION: u32 = 1;
+/// Discord keeps a session for minutes; an older file is not worth the try.
+const MOST_AGE: Duration = Duration::from_mins(5);
+/// Sets fingerprints of tokens apart from any other hash of them.
+const FINGERPRINT_KEY: &[u8] = b"clew session file, fingerprint of the token";
+
+/// What one process leaves to the next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionFile {
+    version: u32,
+    /// When it was written, Unix milliseconds.
+    pub written: i64,
+    /// Which token it belongs to, see [`fingerprint`].
+    pub token: String,
+    /// Our user.
+    pub user: UserId,
+    /// Its name.
+    pub name: String,
+    /// Our application.
+    pub application: ApplicationId,
+    /// One session a shard.
+    pub shards: Vec<ShardSession>,
+    /// Messages answered, oldest first: their events may be replayed.
+    pub answered: Vec<MessageId>,
+    /// The facts, which a resumed session does not repeat.
+    pub guilds: Vec<LeanGuild>,
+}
+
+/// Why there is no usable file; each means IDENTIFY.
+#[derive(Debug, thiserror::Error)]
+pub enum Absent {
+    /// There is none.
+    #[error("there is no session file")]
+    Missing,
+    /// It could not be read.
+    #[error("the session file cannot be read")]
+    Unreadable(#[source] io::Error),
+    /// It is not what this version writes.
+    #[error("the session file is damaged or of another version")]
+    Damaged(#[source] Option<serde_json::Error>),
+    /// It belongs to another token.
+    #[error("the session file belongs to another token")]
+    OtherToken,
+    /// Discord has forgotten the session by now.
+    #[error("the session file is {0} s old, sessions last for minutes")]
+    Old(i64),
+}
+
+impl SessionFile {
+    /// Puts together what is to be kept; nothing before the first READY.
+    pub fn new(
+        now: UnixMillis,
+        token: &str,
+        shards: Vec<ShardSession>,
+        answered: Vec<MessageId>,
+        facts: &Facts,
+    ) -> Option<Self> {
+        let us = facts.us()?;
+        Some(Self {
+            version: VERSION,
+            written: now.0,
+            token: fingerprint(token),
+            user: us.user,
+            name: us.name,
+            application: us.application,
+            shards,
+            answered,
+            guilds: facts.snapshot(),
+        })
+    }
+
+    /// Gives the facts back.
+    pub fn restore(&mut self, facts: &Facts) {
+        facts.set_us(Us {
+            user: self.user,
+            name: self.name.clone(),
+            application: self.application,
+        });
+        facts.restore(std::mem::take(&mut self.guilds));
+    }
+}
+
+/// Reads the file.
+///
+/// # Errors
+/// Why it is of no use.
+pub fn load(path: &Path, token: &str, now: UnixMillis) -> Result<SessionFile, Absent> {
+    let text = fs::read_to_string(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Absent::Missing,
+        _ => Absent::Unreadable(error),
+    })?;
+    let file: SessionFile =
+        serde_json::from_str(&text).map_err(|error| Absent::Damaged(Some(error)))?;
+    if file.version != VERSION {
+        return Err(Absent::Damaged(None));
+    }
+    if file.token != fingerprint(token) {
+        return Err(Absent::OtherToken);
+    }
+    let age = now.since(UnixMillis(file.written));
+    if age.unsigned_abs() > u64::try_from(MOST_AGE.as_millis()).unwrap_or(u64::MAX) {
+        return Err(Absent::Old(age / 1_000));
+    }
+    Ok(file)
+}
+
+/// Writes the file so that a reader finds the old or the new one, never half
+/// of one; only its owner may read it.
+///
+/// # Errors
+/// What the file system said.
+pub fn save(path: &Path, file: &SessionFile) -> io::Result<()> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder {
+        fs::create_dir_all(folder)?;
+    }
+    let beside = beside(path, ".new");
+    let mut new = create_private(&beside)?;
+    new.write_all(&serde_json::to_vec(file)?)?;
+    new.sync_all()?;
+    fs::rename(&beside, path)?;
+    // The rename itself lasts once its folder is on disk.
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// A short hash of the token, which does not tell it.
+pub fn fingerprint(token: &str) -> String {
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(FINGERPRINT_KEY) else {
+        return String::new();
+    };
+    mac.update(token.as_bytes());
+    let hash = mac.finalize().into_bytes();
+    hash.iter()
+        .take(12)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// The path with something after its name.
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: UnixMillis = UnixMillis(1_800_000_000_000);
+
+    fn file() -> SessionFile {
+        let facts = Facts::default();
+        facts.set_us(Us {
+            user: UserId::new(1),
+            name: "clew".to_owned(),
+            application: ApplicationId::new(2),
+        });
+        facts.apply(
+            "GUILD_CREATE",
+            r#"{"id":"3","name":"G","owner_id":"4","roles":[{"id":"3","name":"@everyone",
+            "permissions":"1024"}],"channels":[{"id":"5","type":0,"name":"general",
+            "permission_overwrites":[{"id":"3","type":0,"allow":"0","deny":"1024"}]}],
+            "members":[{"user":{"id":"1","username":"clew"},"roles":["6"]}]}"#,
+        );
+        let shards = vec![ShardSession {
+            shard: 0,
+            shards: 1,
+            id: "abc".to_owned(),
+            resume_url: Some("ws://127.0.0.1:1".to_owned()),
+            sequence: 42,
+        }];
+        let answered = vec![MessageId::new(7)];
+        SessionFile::new(NOW, "token", shards, answered, &facts).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("var/session.json");
+        let written = file();
+        assert_eq!(written.guilds[0].channels.len(), 1);
+        save(&path, &written).unwrap();
+        save(&path, &written).unwrap();
+        let mut read = load(&path, "token", NOW).unwrap();
+        assert_eq!(read, written);
+        let facts = Facts::default();
+        read.restore(&facts);
+        assert_eq!(facts.snapshot(), written.guilds);
+        assert_eq!(facts.us().unwrap().user, UserId::new(1));
+        let names: Vec<_> = fs::read_dir(path.parent().unwrap())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        assert_eq!(names, ["session.json"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_may_read_it_and_the_token_is_not_in_it() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.json");
+        save(&path, &file()).unwrap();
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        assert!(
+            !fs::read_to_string(&path)
+                .unwrap()
+                .contains("\"token\":\"token\"")
+        );
+    }
+
+    #[track_caller]
+    fn check(text: &str, token: &str, now: i64, expected: &str) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.json");
+        fs::write(&path, text).unwrap();
+        let found = load(&path, token, UnixMillis(now)).map(|_| ());
+        let found = found.map_or_else(|absent| absent.to_string(), |()| "usable".to_owned());
+        assert!(found.contains(expected), "{found}");
+    }
+
+    #[test]
+    fn a_file_that_is_of_no_use_says_why() {
+        let good = serde_json::to_string(&file()).unwrap();
+        check(&good, "token", NOW.0, "usable");
+        check(&good, "token", NOW.0 + 299_000, "usable");
+        check(&good, "token", NOW.0 + 301_000, "301 s old");
+        check(&good, "token", NOW.0 - 301_000, "s old");
+        check(&good, "another", NOW.0, "another token");
+        check(&good[..good.len() / 2], "token", NOW.0, "damaged");
+        check("", "token", NOW.0, "damaged");
+        check(
+            &good.replacen("\"version\":1", "\"version\":2", 1),
+            "token",
+            NOW.0,
+            "damaged",
+        );
+        let missing = load(Path::new("/nowhere/session.json"), "token", NOW);
+        assert!(matches!(missing, Err(Absent::Missing)));
+    }
+}

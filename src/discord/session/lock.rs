@@ -1,0 +1,85 @@
+//! One process for one token and session file.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::file::beside;
+
+/// Held as long as the process uses the session file; the system frees it
+/// when the process ends, however it ends.
+#[derive(Debug)]
+pub struct SessionLock {
+    _file: File,
+}
+
+/// Why the lock was not got.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another process has it.
+    #[error("another process (pid {pid}) runs with this token and session file: stop it first")]
+    Held {
+        /// Its process id as it wrote it, or `unknown`.
+        pid: String,
+    },
+    /// The lock file cannot be used.
+    #[error("cannot lock the session file")]
+    Io(#[source] io::Error),
+}
+
+impl SessionLock {
+    /// Takes the lock of a session file: the file beside it with `.lock`
+    /// after its name, which holds our process id.
+    ///
+    /// # Errors
+    /// [`LockError::Held`] names the process that has it.
+    pub fn take(session_file: &Path) -> Result<Self, LockError> {
+        let path = beside(session_file, ".lock");
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(LockError::Io)?;
+        }
+        let mut options = OpenOptions::new();
+        let mut file = options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(LockError::Io)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(held(&path)),
+            Err(TryLockError::Error(error)) => return Err(LockError::Io(error)),
+        }
+        file.set_len(0).map_err(LockError::Io)?;
+        writeln!(file, "{}", std::process::id()).map_err(LockError::Io)?;
+        Ok(Self { _file: file })
+    }
+}
+
+fn held(path: &Path) -> LockError {
+    let pid = fs::read_to_string(path).unwrap_or_default();
+    let pid = pid.trim();
+    LockError::Held {
+        pid: if pid.is_empty() { "unknown" } else { pid }.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_taker_learns_who_was_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("var/session.json");
+        let first = SessionLock::take(&path).unwrap();
+        let refused = SessionLock::take(&path).unwrap_err().to_string();
+        assert!(
+            refused.contains(&format!("(pid {})", std::process::id())),
+            "{refused}"
+        );
+        drop(first);
+        SessionLock::take(&path).unwrap();
+    }
+}

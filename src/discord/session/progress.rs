@@ -1,0 +1,160 @@
+//! Which events are dealt with, so that a restart replays the others.
+
+use std::collections::BTreeMap;
+
+use super::ShardSession;
+
+/// Per shard, the events that came and the work that still runs for them.
+///
+/// The gateway says `seen` for every event and `began` for each that it hands
+/// on; the receiver says `finished` once the event, and the turn it may have
+/// started, is done with.
+#[derive(Debug, Default)]
+pub struct Progress {
+    shards: BTreeMap<u32, Shard>,
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    session: Option<ShardSession>,
+    seen: u64,
+    /// Sequence numbers under work, with how often each was begun: a resumed
+    /// session delivers an event again.
+    open: BTreeMap<u64, u32>,
+}
+
+impl Progress {
+    /// An event came.
+    pub fn seen(&mut self, shard: u32, sequence: u64) {
+        let shard = self.shards.entry(shard).or_default();
+        shard.seen = shard.seen.max(sequence);
+    }
+
+    /// Work on an event began; it came, too.
+    pub fn began(&mut self, shard: u32, sequence: u64) {
+        self.seen(shard, sequence);
+        let shard = self.shards.entry(shard).or_default();
+        *shard.open.entry(sequence).or_default() += 1;
+    }
+
+    /// Work on an event is done.
+    pub fn finished(&mut self, shard: u32, sequence: u64) {
+        let Some(shard) = self.shards.get_mut(&shard) else {
+            return;
+        };
+        if let Some(times) = shard.open.get_mut(&sequence) {
+            *times -= 1;
+            if *times == 0 {
+                shard.open.remove(&sequence);
+            }
+        }
+    }
+
+    /// A session was opened, or is resumed in a new process. A fresh one
+    /// counts from one again; work of the one before no longer holds anything
+    /// up, since its events cannot be replayed.
+    pub fn opened(&mut self, session: ShardSession) {
+        let shard = Shard {
+            seen: session.sequence,
+            session: Some(session.clone()),
+            open: BTreeMap::new(),
+        };
+        self.shards.insert(session.shard, shard);
+    }
+
+    /// The sessions as a new process may resume them: at their safe sequence.
+    pub fn sessions(&self) -> Vec<ShardSession> {
+        let numbers = self.shards.keys();
+        let resumable = numbers.filter_map(|number| {
+            let session = self.shards.get(number)?.session.clone()?;
+            let sequence = self.safe_sequence(*number)?;
+            Some(ShardSession {
+                sequence,
+                ..session
+            })
+        });
+        resumable.collect()
+    }
+
+    /// The session is gone; there is nothing to resume until the next opens.
+    pub fn lost(&mut self, shard: u32) {
+        self.shards.remove(&shard);
+    }
+
+    /// Everything up to this number is dealt with; nothing for a shard that
+    /// has seen nothing.
+    pub fn safe_sequence(&self, shard: u32) -> Option<u64> {
+        let shard = self.shards.get(&shard)?;
+        let first_open = shard.open.keys().next();
+        Some(first_open.map_or(shard.seen, |first| first - 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    enum Step {
+        Seen(u64),
+        Began(u64),
+        Finished(u64),
+        Opened(u64),
+        Lost,
+    }
+    use Step::{Began, Finished, Lost, Opened, Seen};
+
+    fn session(sequence: u64) -> ShardSession {
+        ShardSession {
+            shard: 3,
+            shards: 4,
+            id: "abc".to_owned(),
+            resume_url: None,
+            sequence,
+        }
+    }
+
+    #[track_caller]
+    fn check(steps: &[Step], expected: Option<u64>) {
+        let mut progress = Progress::default();
+        for step in steps {
+            match step {
+                Seen(sequence) => progress.seen(3, *sequence),
+                Began(sequence) => progress.began(3, *sequence),
+                Finished(sequence) => progress.finished(3, *sequence),
+                Opened(sequence) => progress.opened(session(*sequence)),
+                Lost => progress.lost(3),
+            }
+        }
+        assert_eq!(progress.safe_sequence(3), expected);
+        assert_eq!(progress.safe_sequence(4), None);
+    }
+
+    #[test]
+    fn the_safe_sequence_lies_below_all_open_work() {
+        check(&[], None);
+        check(&[Seen(7)], Some(7));
+        check(&[Seen(7), Began(8), Seen(9)], Some(7));
+        check(&[Began(8), Began(10), Finished(10)], Some(7));
+        check(&[Began(8), Began(10), Finished(8)], Some(9));
+        check(&[Began(8), Finished(8), Seen(12)], Some(12));
+        check(&[Finished(8), Seen(1)], Some(1));
+        check(&[Began(8), Began(8), Finished(8)], Some(7));
+        check(&[Began(8), Began(8), Finished(8), Finished(8)], Some(8));
+        check(&[Seen(9), Seen(5)], Some(9));
+        check(&[Began(800), Opened(1), Seen(2), Finished(800)], Some(2));
+        check(&[Opened(40)], Some(40));
+        check(&[Opened(40), Lost], None);
+    }
+
+    #[test]
+    fn sessions_are_kept_at_their_safe_sequence() {
+        let mut progress = Progress::default();
+        progress.seen(0, 9);
+        progress.opened(session(40));
+        progress.began(3, 41);
+        progress.began(3, 42);
+        progress.finished(3, 41);
+        progress.seen(3, 43);
+        assert_eq!(progress.sessions(), [session(41)]);
+    }
+}
