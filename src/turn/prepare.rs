@@ -60,13 +60,14 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
     let words = if bare { String::new() } else { renderer.trigger(&collected.trigger) };
     let adopted = collected.target.adopted.as_ref().filter(|_| bare);
     let adopted = adopted.map(|message| adopt(us, message, &mut renderer, limits));
+    let history = named(around.history, &mut renderer);
     let prompt = assemble(&Material {
         system: around.system,
         our_name: renderer.our_name(),
         asker: &asker,
         block: &block,
         profiles: around.profiles,
-        history: around.history,
+        history: &history,
         words: &words,
         adopted: adopted.as_ref(),
         secret: around.secret,
@@ -74,6 +75,18 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
     });
     let has_question = !words.is_empty() || adopted.is_some() || !block.entries.is_empty();
     Prepared { block, tail, prompt, asker, has_question }
+}
+
+/// Authors of stored messages under the names that this prompt gives them.
+fn named<D: Directory>(
+    history: &[HistoryMessage],
+    renderer: &mut Renderer<'_, D>,
+) -> Vec<HistoryMessage> {
+    let mut history = history.to_vec();
+    for (id, name) in history.iter_mut().filter_map(|message| message.author.as_mut()) {
+        *name = renderer.named(*id, name);
+    }
+    history
 }
 
 fn adopt<D: Directory>(
