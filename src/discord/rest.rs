@@ -6,8 +6,8 @@
 mod address;
 mod files;
 mod flight;
-mod guild;
 mod lane;
+mod start;
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use twilight_http::request::{Method, Request, RequestBuilder};
 use twilight_http::{Client, client::InteractionClient};
 use twilight_model::id::Id;
 
-pub use guild::{GatewayInfo, Identity};
+pub use start::{GatewayInfo, Identity, SessionStartLimit};
 
 use self::address::Address;
 use self::files::Files;
