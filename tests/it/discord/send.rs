@@ -1,5 +1,7 @@
 //! What is posted, how often, and what a refusal is called.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
 use std::time::Duration;
 
 use clew::discord::send::{Callback, Outgoing, Sent};
@@ -225,7 +227,7 @@ async fn where_we_may_not_write_has_its_reason() {
 async fn a_hanging_post_ends_at_its_deadline() {
     let (simulator, small, asked) = asked().await;
     let rest = rest(&simulator);
-    let hang = FaultKind::Hang(Duration::from_secs(60));
+    let hang = FaultKind::Hang(Duration::from_mins(1));
     simulator.fault(Fault::new("POST", "/messages", hang));
     let soon = tokio::time::Instant::now() + Duration::from_millis(200);
     let error = rest
