@@ -23,7 +23,7 @@ use crate::model::{ChannelId, Fallback, MessageId, UserId};
 const MAX_NONCE_CHARS: usize = 25;
 /// Waits before the first and the second repetition: a dropped connection is
 /// back at once, a server error lasts longer.
-const BACK_OFF: [Duration; 2] = [Duration::from_millis(250), Duration::from_millis(1_000)];
+const BACK_OFF: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
 /// A file to be attached, by name and content.
 pub type File = (String, Vec<u8>);
@@ -278,15 +278,14 @@ fn message_id(body: &[u8]) -> Result<MessageId, RestError> {
 
 /// For one segment of a path.
 fn percent_encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(3 * text.len());
-    for byte in text.bytes() {
+    let encode = |byte: u8| {
         if byte.is_ascii_alphanumeric() {
-            encoded.push(char::from(byte));
+            char::from(byte).to_string()
         } else {
-            encoded.push_str(&format!("%{byte:02X}"));
+            format!("%{byte:02X}")
         }
-    }
-    encoded
+    };
+    text.bytes().map(encode).collect()
 }
 
 #[cfg(test)]
