@@ -199,7 +199,7 @@ impl Reader<'_> {
             self.tell_progress(start);
             let goes_on = match self.scanner.value(&mut self.value) {
                 Ok(()) => self.message(start)?,
-                Err(ScanError::Syntax(at, what)) => self.damaged(start, at, what)?,
+                Err(ScanError::Syntax(at, what)) => self.damaged(start + 1, at, what)?,
                 Err(ScanError::End) => self.ended_within(start)?,
                 Err(error) => return Err(error.into()),
             };
@@ -234,7 +234,7 @@ impl Reader<'_> {
             Ok(wire) => wire,
             Err(error) => {
                 let at = start + position(&self.value, &error);
-                return self.damaged(start, at, &without_position(&error));
+                return self.damaged(start + 1, at, &without_position(&error));
             }
         };
         let essentials = match wire.essentials() {
@@ -259,13 +259,13 @@ impl Reader<'_> {
         Ok(Next::Separator)
     }
 
-    /// A message that is no JSON. Looks for the next one that is.
-    fn damaged(&mut self, start: u64, at: u64, problem: &str) -> Result<Next, Stop> {
+    /// The file is no JSON at `at`. Looks from `resume` on for the next message.
+    fn damaged(&mut self, resume: u64, at: u64, problem: &str) -> Result<Next, Stop> {
         if !self.pass.lenient {
             return Err(Stop::Error(self.bad(at, problem.to_owned())));
         }
         self.note(at, problem);
-        let found = self.scanner.resync(start + 1)?;
+        let found = self.scanner.resync(resume)?;
         Ok(if found { Next::Resynced } else { Next::Nothing })
     }
 
@@ -277,7 +277,7 @@ impl Reader<'_> {
             self.scanner.rewind(start)?;
             return Err(ScanError::End.into());
         }
-        self.damaged(start, start, "a bracket or quote is never closed")
+        self.damaged(start + 1, start, "a bracket or quote is never closed")
     }
 
     fn finish(self) -> Result<Export, ArchiveError> {
