@@ -60,16 +60,12 @@ pub(super) fn read(pass: Pass<'_>) -> Result<Found, ArchiveError> {
         entries: Vec::new(),
         anchored: false,
         keys: Vec::new(),
+        past_messages: false,
         reported: 0,
     };
     reader.sniff()?;
-    match reader.members() {
-        Ok(Ended::Scenario) => Ok(Found::Scenario),
-        Ok(Ended::Whole) => reader.finish().map(Found::Export),
-        Err(Stop::Damage(ScanError::End)) => reader.cut_off().map(Found::Export),
-        Err(Stop::Damage(error)) => Err(reader.damage(error)),
-        Err(Stop::Error(error)) => Err(error),
-    }
+    let ended = reader.members();
+    reader.conclude(ended)
 }
 
 struct Reader<'a> {
@@ -83,6 +79,8 @@ struct Reader<'a> {
     anchored: bool,
     /// Top-level keys, for saying what a file is that is no export.
     keys: Vec<String>,
+    /// What comes now is of no use to us.
+    past_messages: bool,
     reported: u64,
 }
 
@@ -143,6 +141,33 @@ impl Reader<'_> {
         Err(self.not_an_export(found))
     }
 
+    /// What a file comes to, by how the reading of it ended.
+    fn conclude(mut self, ended: Result<Ended, Stop>) -> Result<Found, ArchiveError> {
+        let usable = self.pass.lenient && self.channel.is_some();
+        match ended {
+            Ok(Ended::Scenario) => Ok(Found::Scenario),
+            Ok(Ended::Whole) => self.finish().map(Found::Export),
+            Err(Stop::Damage(ScanError::End)) => self.cut_off().map(Found::Export),
+            Err(Stop::Damage(ScanError::Syntax(at, what))) if usable => {
+                let ended = self.rescue(at, what);
+                self.conclude(ended)
+            }
+            Err(Stop::Damage(error)) => Err(self.damage(error)),
+            Err(Stop::Error(error)) => Err(error),
+        }
+    }
+
+    /// Damage beside the messages: goes on at the next message, if there can
+    /// be one. Each call comes further in the file, so it ends.
+    fn rescue(&mut self, at: u64, what: &str) -> Result<Ended, Stop> {
+        self.value.clear();
+        self.note(at, what);
+        if !self.past_messages && self.scanner.resync(at)? {
+            self.elements()?;
+        }
+        Ok(Ended::Whole)
+    }
+
     /// The members of the top-level object.
     fn members(&mut self) -> Result<Ended, Stop> {
         self.scanner.expect(b'{', "an object is missing")?;
@@ -193,6 +218,11 @@ impl Reader<'_> {
         if self.scanner.take(b']')? {
             return Ok(true);
         }
+        self.elements()
+    }
+
+    /// From the beginning of a message to the end of the list.
+    fn elements(&mut self) -> Result<bool, Stop> {
         loop {
             self.scanner.peek()?;
             let start = self.scanner.offset();
@@ -208,7 +238,8 @@ impl Reader<'_> {
                 Next::Nothing => return Ok(false),
                 Next::Separator => {}
             }
-            if self.scanner.take(b']')? {
+            if self.scanner.take(b']')? && self.list_ends()? {
+                self.past_messages = true;
                 return Ok(true);
             }
             match self
@@ -225,6 +256,11 @@ impl Reader<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// After a `]`: the list ended, unless another message follows.
+    fn list_ends(&mut self) -> Result<bool, Stop> {
+        Ok(matches!(self.scanner.peek()?, None | Some(b',' | b'}')))
     }
 
     /// Notes where the message just cut out stands.

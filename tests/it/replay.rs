@@ -1,6 +1,8 @@
 //! Recorded channels: both formats, several files as one world, damage told
 //! and damage left out, and the memory that a large export takes.
 
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 use std::cell::Cell;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -339,6 +341,37 @@ fn a_file_that_is_cut_off_is_used_as_far_as_it_goes() {
     );
 }
 
+/// Wherever a file ends or one byte of it is wrong, opening it gives an error
+/// or a world that can be read, and one bad byte costs two messages at most.
+#[test]
+fn no_damage_panics_or_costs_more_than_its_surroundings() {
+    let watch = ChannelId::new(730);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("damaged.json");
+    let whole = std::fs::read(fixture("parts/older.json")).unwrap();
+    let text = std::str::from_utf8(&whole).unwrap();
+    let (first, last) = (text.find("\"messages\"").unwrap(), text.rfind(']').unwrap());
+    let left = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        let _ = World::open(std::slice::from_ref(&path), Options::default());
+        let world = World::open(std::slice::from_ref(&path), LENIENT).ok()?;
+        Some(world.messages(watch).map(Result::unwrap).count())
+    };
+    assert_eq!(left(&whole), Some(4));
+    for at in (0..whole.len()).step_by(23) {
+        let count = left(&whole[..at]);
+        assert!(count.is_some() || at < first, "cut off at {at}");
+        for (turn, byte) in b"\"{}[],:\\\n\x00\xff1".iter().enumerate() {
+            let mut bytes = whole.clone();
+            let at = (at + turn % 7).min(whole.len() - 1);
+            bytes[at] = *byte;
+            let count = left(&bytes);
+            let inside = at > first + 14 && at < last;
+            assert!(!inside || count >= Some(2), "{at} {byte:?}: {count:?}");
+        }
+    }
+}
+
 #[test]
 fn what_is_no_export_is_said_to_be_none() {
     let cases = [
@@ -514,8 +547,8 @@ fn read_large() {
     assert_eq!(world.ids(GENERAL).len() as u64, LARGE_MESSAGES);
     let bytes = usize::try_from(LARGE_MESSAGES).unwrap() * BYTES_PER_MESSAGE;
     assert_eq!(world.index_bytes(), bytes);
-    let read = world.messages(GENERAL).filter(Result::is_ok).count();
-    println!("messages read: {read}");
+    let read = world.messages(GENERAL).map(Result::unwrap).count();
+    writeln!(std::io::stdout(), "messages read: {read}").unwrap();
     // The index, once more for its growth, and a fixed amount for buffers and
     // the people who wrote.
     let allowed = 2 * bytes as u64 / 1024 + 4 * 1024;
