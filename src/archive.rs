@@ -41,6 +41,7 @@
 mod build;
 mod error;
 mod export;
+mod header;
 mod index;
 mod names;
 mod ops;

@@ -7,12 +7,12 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::error::{ArchiveError, Report, place};
+use super::header::{WireChannel, WireGuild};
 use super::index::Entry;
-use super::names;
 use super::participants::Participants;
 use super::scan::{ScanError, Scanner, opening_id};
 use super::wire::WireMessage;
-use crate::model::{Channel, ChannelId, ChannelKind, GuildId, MessageKind, ThreadState};
+use crate::model::{Channel, MessageKind};
 
 /// Bytes between two calls of the progress function.
 const PROGRESS_STEP: u64 = 1 << 20;
@@ -105,25 +105,6 @@ impl From<std::io::Error> for Stop {
     fn from(error: std::io::Error) -> Self {
         Self::Damage(error.into())
     }
-}
-
-#[derive(Deserialize)]
-struct WireGuild {
-    id: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WireChannel {
-    id: ChannelId,
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default)]
-    category_id: Option<ChannelId>,
-    #[serde(default)]
-    category: Option<String>,
-    #[serde(default)]
-    name: Option<String>,
 }
 
 impl Reader<'_> {
@@ -390,30 +371,6 @@ enum Next {
     Resynced,
     /// Nowhere: no message follows.
     Nothing,
-}
-
-impl WireChannel {
-    /// Exports write the parent of a thread as its category.
-    fn into_channel(self, guild: Option<&WireGuild>) -> Channel {
-        let kind = names::channel_kind(&self.kind);
-        // The server's id is 0 for direct messages.
-        let guild: Option<GuildId> = guild.and_then(|guild| guild.id.parse().ok());
-        let parent = self.category_id.filter(|_| !kind.is_direct());
-        Channel {
-            id: self.id,
-            guild: guild.filter(|_| !kind.is_direct()),
-            kind,
-            name: match kind {
-                ChannelKind::Dm | ChannelKind::GroupDm => String::new(),
-                _ => self.name.unwrap_or_default(),
-            },
-            parent,
-            parent_kind: None,
-            parent_name: parent.and(self.category),
-            tags: Vec::new(),
-            thread: kind.is_thread().then(ThreadState::default),
-        }
-    }
 }
 
 fn not_an_export(path: &Path, found: &str) -> ArchiveError {
