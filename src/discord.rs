@@ -9,10 +9,16 @@ pub mod convert;
 #[cfg(feature = "bot")]
 pub mod commands;
 #[cfg(feature = "bot")]
+pub mod error;
+#[cfg(feature = "bot")]
 pub mod event;
 #[cfg(feature = "bot")]
 pub mod facts;
 #[cfg(feature = "bot")]
 pub mod gateway;
+#[cfg(feature = "bot")]
+pub mod rest;
+#[cfg(feature = "bot")]
+pub mod send;
 #[cfg(feature = "bot")]
 pub mod session;

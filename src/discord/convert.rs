@@ -73,8 +73,16 @@ pub enum WhyUnreadable {
 #[error("the page is not a JSON array")]
 pub struct NotAPage(#[source] serde_json::Error);
 
-/// What could be read of a page, and the ids of what could not.
-pub type ReadPage = (Vec<Message>, Vec<MessageId>);
+/// What could be read of a page.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReadPage {
+    /// Oldest first, each once.
+    pub messages: Vec<Message>,
+    /// Ids of what could not be read, as far as they have one.
+    pub unreadable: Vec<MessageId>,
+    /// How many elements the page had, readable or not.
+    pub elements: usize,
+}
 
 #[cfg(test)]
 mod tests;

@@ -300,22 +300,22 @@ fn absent_null_and_carried_are_three_things() {
 #[test]
 fn the_name_is_the_one_that_people_see() {
     #[track_caller]
-    fn check(author: Value, member: Value, expected: &str) {
+    fn check(author: &Value, member: &Value, expected: &str) {
         let message = read(json!({"author": author, "member": member}));
         assert_eq!(&*message.author.name, expected);
     }
     let full = json!({"id": "5", "username": "ada", "global_name": "Ada L"});
-    check(full.clone(), json!({"nick": "Countess"}), "Countess");
-    check(full.clone(), json!({"nick": null}), "Ada L");
-    check(full, json!(null), "Ada L");
+    check(&full, &json!({"nick": "Countess"}), "Countess");
+    check(&full, &json!({"nick": null}), "Ada L");
+    check(&full, &json!(null), "Ada L");
     check(
-        json!({"id": "5", "username": "ada", "global_name": null}),
-        json!({}),
+        &json!({"id": "5", "username": "ada", "global_name": null}),
+        &json!({}),
         "ada",
     );
     check(
-        json!({"id": "5", "username": "ada", "global_name": 3}),
-        json!({"nick": 4}),
+        &json!({"id": "5", "username": "ada", "global_name": 3}),
+        &json!({"nick": 4}),
         "ada",
     );
     let mentioned = read(json!({"mentions": [
@@ -448,10 +448,15 @@ fn a_page_loses_only_what_cannot_be_read() {
         null,
         {"id": "1", "channel_id": "7", "author": {"id": "5"}},
     ]);
-    let (messages, unreadable) = page(json.to_string().as_bytes()).unwrap();
-    let ids: Vec<u64> = messages.iter().map(|message| message.id.get()).collect();
+    let read = page(json.to_string().as_bytes()).unwrap();
+    let ids: Vec<u64> = read
+        .messages
+        .iter()
+        .map(|message| message.id.get())
+        .collect();
     assert_eq!(ids, [1, 3], "oldest first");
-    assert_eq!(unreadable, [MessageId::new(2)]);
+    assert_eq!(read.unreadable, [MessageId::new(2)]);
+    assert_eq!(read.elements, 4);
     assert!(page(br#"[{"id":"1""#).is_err());
     assert!(page(b"\xff").is_err());
 }

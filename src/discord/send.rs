@@ -1,0 +1,306 @@
+//! What is posted to Discord: answers, edits, typing, reactions, and answers
+//! to interactions.
+//!
+//! Nothing pings but what the caller names. A new message carries a nonce that
+//! Discord enforces, so a POST whose answer was lost is repeated without
+//! posting twice.
+
+mod interaction;
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+use twilight_http::request::{Form, Method, Request, RequestBuilder};
+
+pub use interaction::Callback;
+
+use super::error::RestError;
+use super::rest::{Lane, Rest, build, malformed};
+use crate::model::{ChannelId, Fallback, MessageId, UserId};
+
+/// Discord's limit of a nonce (Create Message, `nonce`), in characters.
+const MAX_NONCE_CHARS: usize = 25;
+/// Waits before the first and the second repetition: a dropped connection is
+/// back at once, a server error lasts longer.
+const BACK_OFF: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
+
+/// A message to be posted.
+#[derive(Debug, Clone, Default)]
+pub struct Outgoing {
+    /// The text, up to 2,000 characters.
+    pub content: String,
+    /// The message it replies to.
+    pub reply_to: Option<MessageId>,
+    /// The reply pings the author of that message.
+    pub ping_replied: bool,
+    /// Whom the text may ping; nobody else, no role, not everyone.
+    pub allowed_users: Vec<UserId>,
+    /// Up to 25 characters, the same for every attempt at this message and
+    /// for no other.
+    pub nonce: String,
+    /// A file by name and content.
+    pub attachment: Option<(String, Vec<u8>)>,
+}
+
+/// A message that was posted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sent {
+    /// Its id.
+    pub id: MessageId,
+    /// It was posted without its reference, since Discord refused that.
+    pub reference_dropped: Option<Fallback>,
+}
+
+impl Rest {
+    /// Posts a message.
+    ///
+    /// A refused reference (160002, 50035 on `message_reference`, 10008) is
+    /// left out and the message posted without. Server errors, broken
+    /// connections and limits are repeated up to two times.
+    ///
+    /// # Errors
+    /// [`Fallback::Archived`] and [`Fallback::Locked`] for threads,
+    /// [`Fallback::Forbidden`] without permission, otherwise as a read.
+    pub async fn create_message(
+        &self,
+        channel: ChannelId,
+        message: &Outgoing,
+        deadline: Instant,
+    ) -> Result<Sent, RestError> {
+        let first = self
+            .post(channel, message, message.reply_to, deadline)
+            .await;
+        let refused = match first {
+            Err(error) if message.reply_to.is_some() => dropped_reference(&error),
+            _ => None,
+        };
+        let (body, reference_dropped) = match refused {
+            Some(reason) => {
+                let body = self.post(channel, message, None, deadline).await?;
+                (body, Some(reason))
+            }
+            None => (first?, None),
+        };
+        let id = message_id(&body)?;
+        Ok(Sent {
+            id,
+            reference_dropped,
+        })
+    }
+
+    async fn post(
+        &self,
+        channel: ChannelId,
+        message: &Outgoing,
+        reply_to: Option<MessageId>,
+        deadline: Instant,
+    ) -> Result<Vec<u8>, RestError> {
+        let path = format!("channels/{channel}/messages");
+        let payload = payload(message, reply_to);
+        let make = || {
+            let builder = RequestBuilder::raw(Method::Post, path.clone());
+            with_body(builder, &payload, message.attachment.as_ref())
+        };
+        self.repeat(make, Lane::Main, deadline).await
+    }
+
+    /// Replaces a message's text; it pings nobody.
+    ///
+    /// # Errors
+    /// As `create_message`.
+    pub async fn edit_message(
+        &self,
+        channel: ChannelId,
+        id: MessageId,
+        content: &str,
+        deadline: Instant,
+    ) -> Result<(), RestError> {
+        let path = format!("channels/{channel}/messages/{id}");
+        let payload = json!({"content": content, "allowed_mentions": {"parse": []}});
+        let make = || {
+            let builder = RequestBuilder::raw(Method::Patch, path.clone());
+            with_body(builder, &payload, None)
+        };
+        self.repeat(make, Lane::Main, deadline).await.map(drop)
+    }
+
+    /// Deletes a message; one that is gone is no error.
+    ///
+    /// # Errors
+    /// As `create_message`.
+    pub async fn delete_message(
+        &self,
+        channel: ChannelId,
+        id: MessageId,
+        deadline: Instant,
+    ) -> Result<(), RestError> {
+        let path = format!("channels/{channel}/messages/{id}");
+        let make = || build(RequestBuilder::raw(Method::Delete, path.clone()));
+        match self.repeat(make, Lane::Main, deadline).await {
+            Err(error) if error.reason != Fallback::Deleted => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reacts with an emoji of Unicode.
+    ///
+    /// # Errors
+    /// As a read.
+    pub async fn add_reaction(
+        &self,
+        channel: ChannelId,
+        id: MessageId,
+        emoji: &str,
+        deadline: Instant,
+    ) -> Result<(), RestError> {
+        let emoji = percent_encoded(emoji);
+        let path = format!("channels/{channel}/messages/{id}/reactions/{emoji}/@me");
+        let request = build(RequestBuilder::raw(Method::Put, path))?;
+        self.call(request, Lane::Aside, deadline).await.map(drop)
+    }
+
+    /// Shows that we are typing, for ten seconds or until we post.
+    ///
+    /// # Errors
+    /// As a read.
+    pub async fn typing(&self, channel: ChannelId, deadline: Instant) -> Result<(), RestError> {
+        let path = format!("channels/{channel}/typing");
+        let request = build(RequestBuilder::raw(Method::Post, path))?;
+        self.call(request, Lane::Aside, deadline).await.map(drop)
+    }
+
+    /// Sends a request that may be sent twice without harm, until it is
+    /// answered, refused, or [`BACK_OFF`] is used up.
+    async fn repeat(
+        &self,
+        make: impl Fn() -> Result<Request, RestError>,
+        lane: Lane,
+        deadline: Instant,
+    ) -> Result<Vec<u8>, RestError> {
+        let mut back_off = BACK_OFF.into_iter();
+        loop {
+            let error = match self.call(make()?, lane, deadline).await {
+                Ok(body) => return Ok(body),
+                Err(error) => error,
+            };
+            let again = error.transient || error.reason == Fallback::RateLimited;
+            match back_off.next() {
+                Some(wait) if again && Instant::now() + wait < deadline => sleep(wait).await,
+                _ => return Err(error),
+            }
+        }
+    }
+}
+
+/// Why a message is to be posted without its reference.
+fn dropped_reference(error: &RestError) -> Option<Fallback> {
+    match error.reason {
+        Fallback::Deleted => Some(Fallback::Deleted),
+        Fallback::Forbidden if error.about_reference => Some(Fallback::Forbidden),
+        // 50035 "Unknown message": the message replied to is gone.
+        _ if error.about_reference => Some(Fallback::Deleted),
+        _ => None,
+    }
+}
+
+/// Create Message's body. `allowed_mentions` names everything that may ping,
+/// since what is left out would be parsed from the text.
+fn payload(message: &Outgoing, reply_to: Option<MessageId>) -> Value {
+    let nonce: String = message.nonce.chars().take(MAX_NONCE_CHARS).collect();
+    let mut payload = json!({
+        "content": message.content,
+        "allowed_mentions": {
+            "parse": [],
+            "users": message.allowed_users,
+            "replied_user": message.ping_replied && reply_to.is_some(),
+        },
+    });
+    if !nonce.is_empty() {
+        payload["nonce"] = json!(nonce);
+        payload["enforce_nonce"] = json!(true);
+    }
+    if let Some(id) = reply_to {
+        payload["message_reference"] = json!({"message_id": id});
+    }
+    if let Some((name, _)) = &message.attachment {
+        payload["attachments"] = json!([{"id": 0, "filename": name}]);
+    }
+    payload
+}
+
+fn with_body(
+    builder: RequestBuilder,
+    payload: &Value,
+    file: Option<&(String, Vec<u8>)>,
+) -> Result<Request, RestError> {
+    let json = payload.to_string().into_bytes();
+    build(match file {
+        Some((name, bytes)) => {
+            builder.form(Form::new().json_part(b"payload_json", &json).file_part(
+                b"files[0]",
+                header_safe(name).as_bytes(),
+                bytes,
+            ))
+        }
+        None => builder.body(json),
+    })
+}
+
+/// A file name that cannot leave its quotes in a header.
+fn header_safe(name: &str) -> String {
+    let unsafe_char = |c: char| c.is_control() || matches!(c, '"' | '\\');
+    name.replace(unsafe_char, "_")
+}
+
+/// The id of the message in an answer.
+fn message_id(body: &[u8]) -> Result<MessageId, RestError> {
+    #[derive(serde::Deserialize)]
+    struct Posted {
+        id: MessageId,
+    }
+    let posted: Posted = serde_json::from_slice(body).map_err(|_| malformed())?;
+    Ok(posted.id)
+}
+
+/// For one segment of a path.
+fn percent_encoded(text: &str) -> String {
+    let encode = |byte: u8| {
+        if byte.is_ascii_alphanumeric() {
+            char::from(byte).to_string()
+        } else {
+            format!("%{byte:02X}")
+        }
+    };
+    text.bytes().map(encode).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_pings_unasked() {
+        let mut message = Outgoing {
+            content: "@everyone <@5>".to_owned(),
+            ping_replied: true,
+            nonce: "n".repeat(40),
+            ..Outgoing::default()
+        };
+        let expected = json!({"parse": [], "users": [], "replied_user": false});
+        assert_eq!(payload(&message, None)["allowed_mentions"], expected);
+        message.allowed_users = vec![UserId::new(5)];
+        let sent = payload(&message, Some(MessageId::new(9)));
+        let expected = json!({"parse": [], "users": ["5"], "replied_user": true});
+        assert_eq!(sent["allowed_mentions"], expected);
+        assert_eq!(sent["message_reference"], json!({"message_id": "9"}));
+        assert_eq!(sent["nonce"].as_str().unwrap().len(), MAX_NONCE_CHARS);
+        assert_eq!(sent["enforce_nonce"], json!(true));
+    }
+
+    #[test]
+    fn names_stay_in_their_places() {
+        assert_eq!(percent_encoded("👍"), "%F0%9F%91%8D");
+        assert_eq!(header_safe("a\"\r\nX: y.md"), "a___X: y.md");
+    }
+}
