@@ -1,4 +1,6 @@
 //! Helpers that integration tests share.
 
+pub(crate) mod build;
 pub(crate) mod model;
 pub(crate) mod schema;
+pub(crate) mod world;
