@@ -19,7 +19,7 @@ use clew::discord::gateway::{Gateway, GatewaySettings, run};
 use clew::discord::rest::Rest;
 use clew::discord::session::{Progress, SessionFile, ShardSession, load, save};
 use clew::model::{ChannelId, Command, GuildId, InteractionKind, MessageId, UnixMillis, UserId};
-use clew::simulator::{ChannelKind, GatewayEvent, Id, Simulator, Use, World};
+use clew::simulator::{ChannelKind, GatewayEvent, GatewayRecord, Id, Simulator, Use, World};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -419,6 +419,8 @@ async fn a_shutdown_leaves_the_session_resumable() {
         _ => None,
     });
     assert_eq!(closed, Some(Some(4000)));
+    let resumed = |record: &GatewayRecord| matches!(record.event, GatewayEvent::Resumed { .. });
+    assert!(!log.iter().any(resumed), "{log:#?}");
 }
 
 #[tokio::test]

@@ -338,7 +338,15 @@ async fn close(shard: &mut Shard<Identifies>) {
         return;
     }
     shard.close(CloseFrame::RESUME);
-    let closed = async { while let Some(Ok(Message::Text(_))) = shard.next().await {} };
+    // A server that hangs up without a close frame makes twilight connect
+    // again: its HELLO is the end as well, and the session stays as it is.
+    let closed = async {
+        while let Some(Ok(Message::Text(text))) = shard.next().await {
+            if matches!(read::frame(&text), Some(Frame::Hello)) {
+                break;
+            }
+        }
+    };
     if timeout(CLOSE_TIMEOUT, closed).await.is_err() {
         tracing::warn!("Discord did not answer the close frame in time");
     }
