@@ -1,1 +1,334 @@
-//! To be written.
+//! The door to recordings: exported channels and scenario files, as one world
+//! of channels and messages.
+//!
+//! Invariant: `archive` imports `model` alone, and holds of an export
+//! [`BYTES_PER_MESSAGE`] a message and its distinct authors, never the
+//! messages.
+//!
+//! # Exports
+//! DiscordChatExporter's JSON, one file a channel or thread, or several
+//! (partitions, overlapping date ranges: merged, of one id the last file's
+//! message is used). Files may run from newest to oldest. A thread's `category`
+//! is its parent channel; if that is not among the files, a thread that holds
+//! the message with its own id is a forum post. What exports do not say, their
+//! channels do not have: forum tags, archived and locked, flags of messages.
+//! Mentions shown as `@name` become `<@id>` again. A bot without a
+//! discriminator is a webhook. The referenced message of a reply is never
+//! carried: see [`World::carry`].
+//!
+//! # Scenarios
+//! A JSON object, kept in memory: `bot` and `users` (`id`, `username`,
+//! `global_name`, `nick`, `bot`), `guilds` (`id`, `channels` with `id`, `type`,
+//! `name`, `parent_id`, `available_tags`, `hidden`; `threads` with `id`,
+//! `type`, `parent_id`, `name`, `owner_id`, `applied_tags`, `archived`,
+//! `locked`), `dms` (channels), `timeline` and `trigger`. Types are Discord's
+//! numbers, other keys are ignored. A timeline is a list of operations, each
+//! with its `op`:
+//!
+//! - `create`: `message` with `id`, `channel_id`, `author_id`, `content`,
+//!   `type` (0, or 19 with a `ref`), `ref` (`message_id`, `channel_id`,
+//!   `type`), `ping` (the reply mentions whom it answers), `ms` (posted, else
+//!   the id's time), `edited_ms`, `flags`, `webhook_id`, `snapshots`, `embeds`,
+//!   `attachments`, `stickers`, `components`, `poll`
+//! - `thread`: `thread` as above, `starter_id` for its type 21 message
+//! - `edit`: `channel_id`, `id`, `content`, `ms`; `delete`: `channel_id`, `id`
+//! - `archive`: `channel_id`, `locked`
+//! - `react`, `typing`: change nothing here
+//!
+//! `trigger` is one more operation, applied last. The world is the final
+//! state: edits and deletes have happened.
+
+mod build;
+mod error;
+mod export;
+mod header;
+mod index;
+mod names;
+mod ops;
+mod participants;
+mod parts;
+mod scan;
+mod scenario;
+mod staged;
+mod wire;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+pub use error::{ArchiveError, MAX_PLACES, Place, Report};
+pub use index::BYTES_PER_MESSAGE;
+pub use participants::Participant;
+
+use index::{Entry, Files, KEPT, Spans};
+use participants::Participants;
+use wire::WireMessage;
+
+use crate::model::{Channel, ChannelId, Message, MessageId, MessageKind, Referenced, UserId};
+
+/// Bytes read at once when messages are read in order.
+const WINDOW: usize = 64 * 1024;
+
+/// Everything that was recorded.
+#[derive(Debug, Default)]
+pub struct World {
+    channels: BTreeMap<ChannelId, Recorded>,
+    files: Files,
+    /// Messages of scenarios.
+    kept: Vec<Message>,
+    participants: Participants,
+    hidden: BTreeSet<ChannelId>,
+    bot: Option<UserId>,
+    trigger: Option<MessageId>,
+    report: Report,
+}
+
+/// How to open a world.
+#[derive(Clone, Copy, Default)]
+pub struct Options<'a> {
+    /// Leave out what cannot be read and use the good rest; the [`Report`]
+    /// says what went.
+    pub lenient: bool,
+    /// Called about once a megabyte with the bytes done and the bytes there
+    /// are, over all files.
+    pub progress: Option<&'a dyn Fn(u64, u64)>,
+}
+
+#[derive(Debug)]
+struct Recorded {
+    channel: Channel,
+    /// By id, after opening.
+    entries: Vec<Entry>,
+    anchored: bool,
+}
+
+impl World {
+    /// Reads every file once, and notes where its messages stand. Blocking.
+    ///
+    /// # Errors
+    /// The first file that cannot be opened or is no recording; without
+    /// `lenient` also the first message that cannot be read and the first file
+    /// that is cut off.
+    pub fn open(paths: &[PathBuf], options: Options<'_>) -> Result<Self, ArchiveError> {
+        if paths.is_empty() {
+            return Err(ArchiveError::NoFiles);
+        }
+        let mut total = 0;
+        for path in paths {
+            let file = std::fs::metadata(path).map_err(|error| ArchiveError::read(path, error))?;
+            total += file.len();
+        }
+        let mut world = Self::default();
+        let mut done = 0;
+        for path in paths {
+            let progress = |bytes| {
+                if let Some(progress) = options.progress {
+                    progress(done + bytes, total);
+                }
+            };
+            world.add(path, options.lenient, &progress)?;
+            let file = std::fs::metadata(path).map_err(|error| ArchiveError::read(path, error))?;
+            progress(file.len());
+            done += file.len();
+        }
+        world.settle();
+        Ok(world)
+    }
+
+    /// The recorded channels and threads, by id.
+    pub fn channels(&self) -> impl Iterator<Item = &Channel> {
+        self.channels.values().map(|recorded| &recorded.channel)
+    }
+
+    /// A recorded channel. The parent of a recorded thread need not be one.
+    pub fn channel(&self, id: ChannelId) -> Option<&Channel> {
+        Some(&self.channels.get(&id)?.channel)
+    }
+
+    /// The scenario says that the bot cannot see this channel.
+    pub fn hidden(&self, channel: ChannelId) -> bool {
+        self.hidden.contains(&channel)
+    }
+
+    /// The newest `limit` messages before an id, oldest first. None in a
+    /// channel that was not recorded.
+    ///
+    /// # Errors
+    /// When the file cannot be read any more.
+    pub fn page_before(
+        &self,
+        channel: ChannelId,
+        before: MessageId,
+        limit: usize,
+    ) -> Result<Vec<Message>, ArchiveError> {
+        self.read_all(channel, index::before(self.entries(channel), before, limit))
+    }
+
+    /// The oldest `limit` messages after an id, oldest first. None in a
+    /// channel that was not recorded.
+    ///
+    /// # Errors
+    /// When the file cannot be read any more.
+    pub fn page_after(
+        &self,
+        channel: ChannelId,
+        after: MessageId,
+        limit: usize,
+    ) -> Result<Vec<Message>, ArchiveError> {
+        self.read_all(channel, index::after(self.entries(channel), after, limit))
+    }
+
+    /// One message.
+    ///
+    /// # Errors
+    /// When the file cannot be read any more.
+    pub fn message(
+        &self,
+        channel: ChannelId,
+        id: MessageId,
+    ) -> Result<Option<Message>, ArchiveError> {
+        match index::find(self.entries(channel), id) {
+            Some(entry) => self
+                .read(channel, entry, &mut Spans::new(&self.files, 0))
+                .map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The channel that holds a message. Asks every channel.
+    pub fn channel_of(&self, id: MessageId) -> Option<ChannelId> {
+        let holds = |recorded: &&Recorded| index::find(&recorded.entries, id).is_some();
+        Some(self.channels.values().find(holds)?.channel.id)
+    }
+
+    /// The ids of a channel's messages, oldest first.
+    pub fn ids(&self, channel: ChannelId) -> impl ExactSizeIterator<Item = MessageId> {
+        self.entries(channel).iter().map(|entry| entry.id)
+    }
+
+    /// A channel's messages, oldest first, read as the iterator is driven.
+    pub fn messages(&self, channel: ChannelId) -> Messages<'_> {
+        Messages {
+            world: self,
+            channel,
+            entries: self.entries(channel).iter(),
+            spans: Spans::new(&self.files, WINDOW),
+        }
+    }
+
+    /// Lets a reply or thread starter carry the message it points at, as
+    /// Discord's own pages do; left alone if that was not recorded.
+    ///
+    /// # Errors
+    /// When the file cannot be read any more.
+    pub fn carry(&self, message: &mut Message) -> Result<(), ArchiveError> {
+        let carries = matches!(
+            message.kind,
+            MessageKind::Reply | MessageKind::ThreadStarter
+        );
+        let reference = message.reference.as_ref().filter(|_| carries);
+        let Some((reference, id)) = reference.and_then(|to| Some((to, to.message?))) else {
+            return Ok(());
+        };
+        let channel = reference.channel.unwrap_or(message.channel);
+        if let Some(referenced) = self.message(channel, id)? {
+            message.referenced = Referenced::Known(Box::new(referenced));
+        }
+        Ok(())
+    }
+
+    /// Everybody who wrote or was mentioned, by id.
+    pub fn participants(&self) -> impl Iterator<Item = &Participant> {
+        self.participants.0.values()
+    }
+
+    /// The bot of the scenario; of several, the first one's.
+    pub fn bot(&self) -> Option<UserId> {
+        self.bot
+    }
+
+    /// The scenario's own trigger; of several, the first one's.
+    pub fn trigger(&self) -> Option<MessageId> {
+        self.trigger
+    }
+
+    /// What was read and what was left out.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Bytes that the index occupies: [`BYTES_PER_MESSAGE`] a message.
+    pub fn index_bytes(&self) -> usize {
+        let entries = self.channels.values();
+        let capacity: usize = entries.map(|recorded| recorded.entries.capacity()).sum();
+        capacity * BYTES_PER_MESSAGE
+    }
+
+    fn entries(&self, channel: ChannelId) -> &[Entry] {
+        match self.channels.get(&channel) {
+            Some(recorded) => &recorded.entries,
+            None => &[],
+        }
+    }
+
+    fn kept(&self, entry: &Entry) -> Option<&Message> {
+        let number = usize::try_from(entry.offset).ok()?;
+        self.kept.get(number).filter(|_| entry.file == KEPT)
+    }
+
+    fn read_all(
+        &self,
+        channel: ChannelId,
+        entries: &[Entry],
+    ) -> Result<Vec<Message>, ArchiveError> {
+        let mut spans = Spans::new(&self.files, WINDOW);
+        entries
+            .iter()
+            .map(|entry| self.read(channel, entry, &mut spans))
+            .collect()
+    }
+
+    fn read(
+        &self,
+        channel: ChannelId,
+        entry: &Entry,
+        spans: &mut Spans<'_>,
+    ) -> Result<Message, ArchiveError> {
+        if let Some(kept) = self.kept(entry) {
+            return Ok(kept.clone());
+        }
+        let changed = || ArchiveError::Changed {
+            path: self.files.path(entry.file).to_owned(),
+            id: entry.id,
+        };
+        let guild = self.channel(channel).and_then(|channel| channel.guild);
+        let wire = WireMessage::parse(spans.get(entry)?).map_err(|_| changed())?;
+        let message = wire.message(channel, guild).map_err(|_| changed())?;
+        if message.id == entry.id {
+            Ok(message)
+        } else {
+            Err(changed())
+        }
+    }
+}
+
+/// A channel's messages, oldest first.
+#[derive(Debug)]
+pub struct Messages<'a> {
+    world: &'a World,
+    channel: ChannelId,
+    entries: std::slice::Iter<'a, Entry>,
+    spans: Spans<'a>,
+}
+
+impl Iterator for Messages<'_> {
+    type Item = Result<Message, ArchiveError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let entry = self.entries.next()?;
+        Some(self.world.read(self.channel, entry, &mut self.spans))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.entries.size_hint()
+    }
+}

@@ -1,9 +1,262 @@
 //! Gathers the messages for one turn: bounded, under one deadline and one
 //! fetch budget, with what arrived when something failed.
 //!
-//! Invariant: `collect` knows [`Source`] and the core, never Discord's wire,
-//! a file or the clock.
+//! One file a collector: [`thread`] (tail, history and starter share their
+//! fetches), [`reply_chain`], [`history`] (pages, also for a bare lone
+//! mention), [`starter`], [`files`]. A new collector is a new file, a variant
+//! of `engine::select::Gathered` and a line in [`collect`].
+//!
+//! Invariant: `collect` knows [`Source`] and the core, never Discord's wire
+//! or a file's format; the only clock it reads is the deadline's.
 
+mod fetch;
+mod files;
+mod history;
+#[cfg(feature = "bot")]
+mod live;
+pub mod prepare;
+mod recall;
+mod reply_chain;
 mod source;
+mod starter;
+mod thread;
+mod view;
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures_util::future::{join, join_all};
+
+use crate::engine::route;
+use crate::engine::select::{Found, Gathered, wants_more};
+use crate::engine::target::{self, Target, TargetFacts};
+use crate::model::{Channel, ChannelId, Fallback, Message, Scene, Stage};
+
+pub use history::Adopted;
+#[cfg(feature = "bot")]
+pub use live::Live;
+pub use recall::Recall;
 pub use source::{Anchor, FetchError, PAGE_LIMIT, Page, Source};
+pub use view::Occasion;
+
+use fetch::Fetcher;
+
+/// What was collected for one trigger.
+#[derive(Debug, Clone)]
+pub struct Collected {
+    /// What the trigger is.
+    pub scene: Scene,
+    /// Its channel, fetched if need be.
+    pub channel: Option<Channel>,
+    /// The messages.
+    pub gathered: Gathered,
+    /// What the answer replies to, and adopted text.
+    pub target: Target,
+    /// The trigger, its text files inlined.
+    pub trigger: Arc<Message>,
+    /// REST calls made.
+    pub fetches: usize,
+    /// What failed, and where.
+    pub fallbacks: Vec<(Stage, Fallback)>,
+    /// What the window should learn.
+    pub learnt: Learnt,
+}
+
+/// Fetched messages for the window.
+#[derive(Debug, Clone, Default)]
+pub struct Learnt {
+    /// Whole pages of the trigger's channel.
+    pub pages: Option<Adopted>,
+    /// Single messages that somebody pointed at, by channel.
+    pub single: Vec<(ChannelId, Arc<Message>)>,
+}
+
+/// Collects for one trigger. Never fails: what could not be had is in
+/// `fallbacks`.
+pub async fn collect<S: Source>(source: &S, recall: &Recall, occasion: &Occasion<'_>) -> Collected {
+    let fetcher = Fetcher::new(source, recall, occasion.limits);
+    if occasion.may_surely_not_read() {
+        fetcher.refused(Stage::History, occasion.channel_id());
+    }
+    let kind = match (occasion.request.channel_kind, occasion.channel) {
+        (Some(kind), _) => Some(kind),
+        (None, Some(channel)) => Some(channel.kind),
+        (None, None) => fetcher
+            .channel(occasion.channel_id())
+            .await
+            .map(|channel| channel.kind),
+    };
+    let scene = route::scene(occasion.trigger(), kind);
+    let mut collected = if occasion.asker_may_not_read() {
+        fetcher.fail(Stage::Asker, Fallback::Forbidden);
+        only_carried(occasion, scene)
+    } else {
+        gather(occasion, &fetcher, scene).await
+    };
+    inline_files(&fetcher, occasion, &mut collected).await;
+    collected.fetches = fetcher.used();
+    collected.fallbacks = fetcher.failures();
+    collected
+}
+
+async fn gather<S: Source>(
+    occasion: &Occasion<'_>,
+    fetcher: &Fetcher<'_, S>,
+    scene: Scene,
+) -> Collected {
+    let bare = !occasion.us.has_meaning(occasion.trigger());
+    match scene {
+        Scene::Thread => gather_thread(occasion, fetcher).await,
+        Scene::Lone if bare => gather_tail(occasion, fetcher).await,
+        Scene::ReplyChain | Scene::Direct | Scene::Lone => {
+            gather_chain(occasion, fetcher, scene).await
+        }
+    }
+}
+
+async fn gather_thread<S: Source>(occasion: &Occasion<'_>, fetcher: &Fetcher<'_, S>) -> Collected {
+    let thread = thread::collect(occasion, fetcher).await;
+    let mut learnt = Learnt::default();
+    learnt.pages = thread.history.adopted(occasion.channel_id());
+    for found in [&thread.gathered.starter, &thread.gathered.pointed_at] {
+        let message = found.message();
+        learnt
+            .single
+            .extend(message.map(|message| (message.channel, Arc::clone(message))));
+    }
+    Collected {
+        channel: thread.channel,
+        target: thread.target,
+        learnt,
+        ..base(occasion, Scene::Thread, Gathered::Thread(thread.gathered))
+    }
+}
+
+/// A bare mention outside a thread: the last messages of the channel.
+async fn gather_tail<S: Source>(occasion: &Occasion<'_>, fetcher: &Fetcher<'_, S>) -> Collected {
+    let limits = occasion.limits;
+    let more = |messages: &[Arc<Message>]| {
+        wants_more(
+            occasion.us,
+            occasion.trigger(),
+            messages,
+            limits.tail,
+            limits,
+        )
+    };
+    let history = if limits.tail == 0 {
+        history::History::default()
+    } else {
+        history::collect(occasion, fetcher, more).await
+    };
+    let learnt = Learnt {
+        pages: history.adopted(occasion.channel_id()),
+        ..Learnt::default()
+    };
+    Collected {
+        learnt,
+        ..base(occasion, Scene::Lone, Gathered::Tail(history.messages))
+    }
+}
+
+async fn gather_chain<S: Source>(
+    occasion: &Occasion<'_>,
+    fetcher: &Fetcher<'_, S>,
+    scene: Scene,
+) -> Collected {
+    if occasion.trigger().replies_to().is_none() {
+        return base(occasion, scene, Gathered::Nothing);
+    }
+    let (gathered, fetched) = reply_chain::collect(occasion, fetcher).await;
+    let single = fetched
+        .into_iter()
+        .map(|message| (message.channel, message))
+        .collect();
+    let learnt = Learnt {
+        single,
+        ..Learnt::default()
+    };
+    Collected {
+        learnt,
+        ..base(occasion, scene, gathered)
+    }
+}
+
+/// The asker may not read the history: the trigger and what it carries.
+fn only_carried(occasion: &Occasion<'_>, scene: Scene) -> Collected {
+    let links = occasion
+        .trigger()
+        .carried()
+        .map(|carried| crate::engine::chain::Link::Message(Arc::new(carried.clone())));
+    let gathered = Gathered::Chain {
+        links: links.into_iter().collect(),
+        cut: None,
+    };
+    base(occasion, scene, gathered)
+}
+
+/// Answers to the trigger, adopts the pointed-at text if it has none.
+fn base(occasion: &Occasion<'_>, scene: Scene, gathered: Gathered) -> Collected {
+    let pointed_at = match &gathered {
+        Gathered::Chain { links, .. } => match links.first() {
+            Some(crate::engine::chain::Link::Message(message)) => Found::Known(Arc::clone(message)),
+            _ => Found::None,
+        },
+        Gathered::Thread(_) | Gathered::Tail(_) | Gathered::Nothing => Found::None,
+    };
+    let none = BTreeSet::new();
+    let target = target::resolve(
+        occasion.us,
+        &TargetFacts {
+            trigger: occasion.trigger(),
+            is_message: occasion.trigger_is_message(),
+            pointed_at: pointed_at.message(),
+            thread: None,
+            other_triggers: &none,
+            rule: occasion.reply_target,
+        },
+    );
+    Collected {
+        scene,
+        channel: occasion.channel.cloned(),
+        gathered,
+        target,
+        trigger: Arc::clone(occasion.trigger()),
+        fetches: 0,
+        fallbacks: Vec::new(),
+        learnt: Learnt::default(),
+    }
+}
+
+async fn inline_files<S: Source>(
+    fetcher: &Fetcher<'_, S>,
+    occasion: &Occasion<'_>,
+    collected: &mut Collected,
+) {
+    let max_bytes = occasion.limits.max_file_bytes;
+    if max_bytes == 0 {
+        return;
+    }
+    let trigger = files::inline(fetcher, &mut collected.trigger, max_bytes);
+    let named = files::worthwhile(&mut collected.gathered);
+    let named = named
+        .into_iter()
+        .map(|message| files::inline(fetcher, message, max_bytes));
+    join(trigger, join_all(named)).await;
+    let inlined = match &collected.gathered {
+        Gathered::Chain { links, .. } => match links.first() {
+            Some(crate::engine::chain::Link::Message(message)) => Some(message),
+            _ => None,
+        },
+        Gathered::Thread(thread) => thread.pointed_at.message().or(thread.target.as_ref()),
+        Gathered::Tail(_) | Gathered::Nothing => None,
+    };
+    let same = |adopted: &mut Arc<Message>| {
+        if let Some(message) = inlined.filter(|message| message.id == adopted.id) {
+            *adopted = Arc::clone(message);
+        }
+    };
+    if let Some(adopted) = &mut collected.target.adopted {
+        same(adopted);
+    }
+}

@@ -1,1 +1,177 @@
-//! To be written.
+//! The settings: read from the environment and `.env`, checked as a whole,
+//! handed out as values that cannot be wrong.
+//!
+//! Two stages: `envy` fills a raw struct of strings per concern, then each
+//! concern is checked into its typed struct. Every problem is kept until the
+//! end, so that one start names them all. The table of all variables is
+//! [`VARIABLES`]; `.env.example` is made from it.
+//!
+//! Invariant: `config` imports `model` only and is the only reader of the
+//! environment; nobody else asks for a variable.
+
+mod access;
+mod check;
+mod context;
+mod discord;
+mod endpoint;
+mod example;
+mod llm;
+mod log;
+mod memory;
+mod problem;
+mod prompt;
+mod telemetry;
+mod triggers;
+mod turns;
+mod unknown;
+mod values;
+mod variable;
+
+use std::path::{Path, PathBuf};
+
+use crate::model::{AccessRules, Limits, ReplyTarget, TriggerRules};
+
+pub use context::WindowConfig;
+pub use discord::{DiscordConfig, MessageContent};
+pub use endpoint::Endpoint;
+pub use example::example;
+pub use llm::LlmConfig;
+pub use log::LogConfig;
+pub use memory::MemoryConfig;
+pub use problem::{ConfigErrors, Problem};
+pub use telemetry::TelemetryConfig;
+pub use turns::{AnswerConfig, TurnConfig};
+pub use values::Origin;
+pub use variable::{Group, VARIABLES, Variable};
+
+use check::Checker;
+use values::Values;
+
+/// Where further settings are read from, in the working directory.
+const DOTENV: &str = ".env";
+
+/// Every setting, checked.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Connection to Discord.
+    pub discord: DiscordConfig,
+    /// Who may use the bot, and where.
+    pub access: AccessRules,
+    /// What makes a message a trigger.
+    pub triggers: TriggerRules,
+    /// `THREAD_REPLY_TARGET`: which message an answer in a thread replies to.
+    pub reply_target: ReplyTarget,
+    /// The model; without one the bot answers with its inspector.
+    pub llm: Option<LlmConfig>,
+    /// `SYSTEM_PROMPT` or the text of `SYSTEM_PROMPT_FILE`, else our own.
+    pub prompt: String,
+    /// The caps of a block.
+    pub limits: Limits,
+    /// The window of recent messages.
+    pub window: WindowConfig,
+    /// How many turns at once.
+    pub turns: TurnConfig,
+    /// The form of an answer.
+    pub answers: AnswerConfig,
+    /// The JSONL events.
+    pub telemetry: TelemetryConfig,
+    /// Memory and history: checked, used by a later version.
+    pub memory: MemoryConfig,
+    /// The readable log.
+    pub log: LogConfig,
+    /// `STATE_DIR`: the session file and the secret behind frame nonces.
+    pub state_dir: PathBuf,
+    values: Values,
+    warnings: Vec<String>,
+}
+
+/// One variable as it is in effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effective {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value, `[set]` for a secret, `[not set]` without value and default.
+    pub shown: String,
+    /// Where the value comes from.
+    pub origin: Origin,
+}
+
+impl Config {
+    /// Reads the settings from an environment and a `.env` file, which may be
+    /// missing. The environment wins over the file; of two pairs with one name
+    /// the later counts, so that flags can be appended as pairs.
+    ///
+    /// An empty value means the default. `$NAME` and `${NAME}` in the file
+    /// are replaced, single quotes prevent that.
+    ///
+    /// # Errors
+    /// Every problem of every variable at once.
+    pub fn load(
+        environment: impl IntoIterator<Item = (String, String)>,
+        dotenv: Option<&Path>,
+    ) -> Result<Self, ConfigErrors> {
+        let mut check = Checker::new(Values::gather(environment, dotenv));
+        let config = Self {
+            discord: discord::read(&mut check),
+            access: access::read(&mut check),
+            triggers: triggers::read(&mut check),
+            reply_target: triggers::reply_target(&mut check),
+            llm: llm::read(&mut check),
+            prompt: prompt::read(&mut check),
+            limits: context::read_limits(&mut check),
+            window: context::read_window(&mut check),
+            turns: turns::read(&mut check),
+            answers: turns::read_answers(&mut check),
+            telemetry: telemetry::read(&mut check),
+            memory: memory::read(&mut check),
+            log: log::read(&mut check),
+            state_dir: telemetry::state_dir(&mut check),
+            values: Values::default(),
+            warnings: Vec::new(),
+        };
+        let (values, warnings) = check.finish()?;
+        Ok(Self {
+            values,
+            warnings,
+            ..config
+        })
+    }
+
+    /// The settings of this process: its environment, and `.env` in the
+    /// working directory.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn of_process() -> Result<Self, ConfigErrors> {
+        Self::load(process_environment(), Some(Path::new(DOTENV)))
+    }
+
+    /// Every variable with the value in effect, in the table's order: to be
+    /// logged at the start.
+    pub fn effective(&self) -> impl Iterator<Item = Effective> {
+        VARIABLES
+            .iter()
+            .map(|variable| self.values.effective(variable))
+    }
+
+    /// What is accepted but odd: unknown names, settings without effect. A
+    /// line each, to be logged at the start.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+/// The environment of this process. Bytes that are no UTF-8 become U+FFFD, so
+/// that one odd variable of somebody else cannot stop the bot.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place that reads the environment"
+)]
+fn process_environment() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os().map(|(name, value)| {
+        (
+            name.to_string_lossy().into_owned(),
+            value.to_string_lossy().into_owned(),
+        )
+    })
+}

@@ -1,1 +1,294 @@
-//! To be written.
+//! The door to a language model behind an OpenAI-compatible server.
+//!
+//! [`Client::answer`] makes one streamed request and gives the text away as it
+//! arrives. What a server may say is in `llm/wire.rs`, and nowhere else.
+//!
+//! Invariant: nothing is asked again once text has arrived, and no error's
+//! text contains the key or the prompt.
+
+mod dialect;
+mod error;
+mod fault;
+mod scrub;
+mod stream;
+mod thinking;
+mod wire;
+
+use std::time::Duration;
+
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::{Response, Url, redirect};
+use tokio::time::{sleep, timeout};
+
+use crate::model::{ChatMessage, Secret};
+
+pub use self::error::{Error, Partial, SetupError};
+use self::scrub::Scrub;
+use self::stream::Answer;
+
+/// How many times [`Settings::timeout`] a whole answer may take, retry and
+/// streaming together: a server that sends a byte now and then never stalls.
+const OVERALL_TIMEOUTS: u32 = 4;
+
+/// The wait before the second attempt when the server names none.
+const RETRY_DELAY: Duration = Duration::from_millis(250);
+
+/// The longest wait that a server may ask for and still be asked again within
+/// the same turn.
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(5);
+
+/// A connection that is not up by then will not come up.
+const MAX_CONNECT_TIME: Duration = Duration::from_secs(10);
+
+/// One model at one server. Holds the connection pool: make one and share it.
+#[derive(Debug)]
+pub struct Client {
+    http: reqwest::Client,
+    endpoint: Url,
+    settings: Settings,
+    dialect: dialect::Learnt,
+}
+
+/// Where the model is and how it is asked.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The server's address, ends in `/v1`.
+    pub base_url: String,
+    /// Sent as a bearer token; local servers need none.
+    pub api_key: Option<Secret>,
+    /// The model's name as the server knows it.
+    pub model: String,
+    /// The longest silence: before the first byte and between any two. A
+    /// whole answer may take four times as long.
+    pub timeout: Duration,
+    /// The most tokens an answer may have.
+    pub max_output_tokens: u32,
+    /// Left to the server if absent.
+    pub temperature: Option<f32>,
+}
+
+/// A whole answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completion {
+    /// All deltas joined; starts with a character that is not white space.
+    pub text: String,
+    /// Why the model stopped.
+    pub finish_reason: FinishReason,
+    /// The text (or part of it) came as the provider's refusal to answer.
+    pub refused: bool,
+    /// What it cost, if the server said so.
+    pub usage: Option<Usage>,
+}
+
+/// Why a model stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FinishReason {
+    /// It was done.
+    Stop,
+    /// It reached the most tokens it may write, or the end of its window.
+    Length,
+    /// The provider's filter cut it off.
+    ContentFilter,
+    /// Anything else that a server may say.
+    Other,
+}
+
+/// Tokens as the server counted them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Tokens of the prompt.
+    pub prompt_tokens: u64,
+    /// Tokens of the answer, hidden reasoning included.
+    pub completion_tokens: u64,
+}
+
+impl Client {
+    /// Prepares the connection pool; connects to nothing yet.
+    ///
+    /// # Errors
+    /// An address that is no HTTP URL, a key that no header can carry, or a
+    /// system without root certificates.
+    pub fn new(settings: Settings) -> Result<Self, SetupError> {
+        let endpoint = endpoint(&settings.base_url)?;
+        Ok(Self {
+            http: http_client(&settings, is_loopback(&endpoint))?,
+            endpoint,
+            settings,
+            dialect: dialect::Learnt::default(),
+        })
+    }
+
+    /// Asks the model and calls `on_delta` with each new piece of the answer,
+    /// in order, never empty. To cancel, drop the future: the connection is
+    /// closed, and servers stop generating.
+    ///
+    /// # Errors
+    /// See [`Error`]; text that had already arrived is in [`Error::partial`].
+    pub async fn answer(
+        &self,
+        prompt: &[ChatMessage],
+        mut on_delta: impl FnMut(&str) + Send,
+    ) -> Result<Completion, Error> {
+        let mut answer = Answer::default();
+        let overall = self.settings.timeout.saturating_mul(OVERALL_TIMEOUTS);
+        let streamed = timeout(overall, self.stream(prompt, &mut answer, &mut on_delta)).await;
+        let scrub = Scrub::new(self.settings.api_key.as_ref(), prompt);
+        match streamed.unwrap_or_else(|_| Err(Error::timeout())) {
+            Ok(()) => answer.complete(),
+            Err(error) => Err(error.scrubbed(&scrub).after(answer.into_text())),
+        }
+    }
+
+    async fn stream(
+        &self,
+        prompt: &[ChatMessage],
+        answer: &mut Answer,
+        on_delta: &mut (impl FnMut(&str) + Send),
+    ) -> Result<(), Error> {
+        let response = self.accepted(prompt).await?;
+        stream::read(response, self.settings.timeout, answer, on_delta).await
+    }
+
+    /// Posts until the server accepts: again in the words that it asked for,
+    /// and once again after a fault that may pass.
+    async fn accepted(&self, prompt: &[ChatMessage]) -> Result<Response, Error> {
+        let mut retried = false;
+        loop {
+            let dialect = self.dialect.current();
+            let error = match self.post(prompt, dialect).await {
+                Ok(response) => return Ok(response),
+                Err(error) => error,
+            };
+            if let Some(better) = dialect.corrected_by(&error) {
+                self.dialect.learn(better);
+                continue;
+            }
+            match self.retry_delay(&error) {
+                Some(delay) if !retried => sleep(delay).await,
+                _ => return Err(error),
+            }
+            tracing::debug!(reason = error.reason(), "asking the model once more");
+            retried = true;
+        }
+    }
+
+    async fn post(
+        &self,
+        prompt: &[ChatMessage],
+        dialect: dialect::Dialect,
+    ) -> Result<Response, Error> {
+        let body = wire::Request::new(&self.settings, prompt, dialect);
+        let request = self.http.post(self.endpoint.clone()).json(&body).send();
+        let response = timeout(self.settings.timeout, request)
+            .await
+            .map_err(|_| Error::timeout())?
+            .map_err(Error::unreachable)?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        Err(fault::of_response(response, self.settings.timeout).await)
+    }
+
+    /// How long to wait before a second attempt; none if that would not help.
+    fn retry_delay(&self, error: &Error) -> Option<Duration> {
+        let (Error::RateLimited { retry_after, .. } | Error::Unavailable { retry_after, .. }) =
+            error
+        else {
+            return None;
+        };
+        let delay = retry_after.unwrap_or(RETRY_DELAY);
+        (delay <= MAX_RETRY_DELAY && delay < self.settings.timeout).then_some(delay)
+    }
+}
+
+fn endpoint(base_url: &str) -> Result<Url, SetupError> {
+    let mut url = Url::parse(base_url.trim()).map_err(|_| SetupError::BaseUrl)?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(SetupError::BaseUrl);
+    }
+    let path = format!("{}/chat/completions", url.path().trim_end_matches('/'));
+    url.set_path(&path);
+    Ok(url)
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// Redirects are not followed: the prompt goes to the configured server or
+/// nowhere. A server on this machine is reached without any proxy, and its
+/// client does without loading the system's root certificates if it is plain
+/// HTTP.
+fn http_client(settings: &Settings, local: bool) -> Result<reqwest::Client, SetupError> {
+    install_crypto_provider();
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("clew/", env!("CARGO_PKG_VERSION")))
+        .default_headers(headers(settings)?)
+        .redirect(redirect::Policy::none())
+        .connect_timeout(settings.timeout.min(MAX_CONNECT_TIME))
+        .tcp_nodelay(true);
+    if local {
+        builder = builder.no_proxy();
+        if settings.base_url.trim_start().starts_with("http:") {
+            builder = builder.tls_certs_only([]);
+        }
+    }
+    builder.build().map_err(SetupError::Http)
+}
+
+fn headers(settings: &Settings) -> Result<HeaderMap, SetupError> {
+    let mut headers = HeaderMap::new();
+    if let Some(key) = &settings.api_key {
+        let mut bearer = HeaderValue::from_str(&format!("Bearer {}", key.expose()))
+            .map_err(|_| SetupError::ApiKey)?;
+        bearer.set_sensitive(true);
+        headers.insert(AUTHORIZATION, bearer);
+    }
+    Ok(headers)
+}
+
+/// reqwest takes the process's provider and panics without one. An error
+/// means that another part of the process has installed one already.
+fn install_crypto_provider() {
+    let _already_installed = rustls::crypto::ring::default_provider().install_default();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{endpoint, is_loopback};
+
+    #[test]
+    fn addresses() {
+        for (base_url, expected, loopback) in [
+            (
+                "http://127.0.0.1:8080/v1",
+                "http://127.0.0.1:8080/v1/chat/completions",
+                true,
+            ),
+            (
+                "http://[::1]:8080/v1/",
+                "http://[::1]:8080/v1/chat/completions",
+                true,
+            ),
+            (
+                "http://localhost/v1",
+                "http://localhost/v1/chat/completions",
+                true,
+            ),
+            (
+                " https://api.example.org/v1 ",
+                "https://api.example.org/v1/chat/completions",
+                false,
+            ),
+        ] {
+            let url = endpoint(base_url).unwrap();
+            assert_eq!(url.as_str(), expected);
+            assert_eq!(is_loopback(&url), loopback, "{base_url}");
+        }
+        for base_url in ["", "api.example.org/v1", "ftp://example.org/v1", "http://"] {
+            assert!(endpoint(base_url).is_err(), "{base_url}");
+        }
+    }
+}

@@ -6,17 +6,21 @@
 
 mod block;
 mod channel;
+mod chat;
 mod command;
 mod config;
 mod id;
 mod message;
 mod profile;
 mod reason;
+mod rules;
+mod secret;
 mod time;
 mod turn;
 
 pub use block::{Block, Entry, Item, Marker, OmitReason, Omitted, Place};
 pub use channel::{Access, Channel, ChannelKind, ThreadState};
+pub use chat::{ChatMessage, Role};
 pub use command::{Command, Interaction, InteractionKind};
 pub use config::Limits;
 pub use id::{
@@ -28,6 +32,8 @@ pub use message::{
     Poll, Reference, ReferenceKind, Referenced, Snapshot,
 };
 pub use profile::{Fact, HistoryMessage, Profiles};
-pub use reason::Fallback;
+pub use reason::{Fallback, Stage};
+pub use rules::{AccessRules, AllowList, IdList, ReplyTarget, TriggerRules};
+pub use secret::Secret;
 pub use time::{Clock, UnixMillis, fixed_clock};
 pub use turn::{Cause, Scene, TurnRequest};

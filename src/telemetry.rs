@@ -1,1 +1,164 @@
-//! To be written.
+//! What the bot tells its operators: one JSON line an event, typed, without a
+//! word of any message.
+//!
+//! Invariant: `telemetry` knows `model` and nothing else of ours; emitting
+//! never waits, and no line is lost without being counted.
+
+pub mod event;
+mod line;
+mod log;
+mod memory;
+mod writer;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::model::Clock;
+
+pub use event::Event;
+pub use line::{Ids, Ms};
+pub use log::{init_log, log_filter};
+pub use memory::{Lines, Recorded};
+pub use writer::{Guard, QUEUE_LINES};
+
+/// The handle that the whole bot emits through. Clones share one sink.
+///
+/// There is no process-wide state behind it: several bots in one process
+/// write to folders of their own.
+#[derive(Clone)]
+pub struct Telemetry {
+    sink: Sink,
+    log_subsys: Arc<str>,
+    clock: Clock,
+}
+
+/// How telemetry is written (`TELEMETRY_DIR`, `TELEMETRY_KEEP_DAYS`,
+/// `MEM_LOG_SUBSYS`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The folder of the files; it is created if absent.
+    pub dir: PathBuf,
+    /// Files kept beside today's, one a day; 0 keeps all.
+    pub keep_days: usize,
+    /// The subsystem's name on `collect_*` and `merge_ok` lines.
+    pub log_subsys: String,
+}
+
+/// Telemetry could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The folder could not be created.
+    #[error(
+        "cannot create the telemetry folder `{}`: create it for the user that runs clew, or set TELEMETRY_DIR to another folder",
+        .dir.display()
+    )]
+    CreateFolder {
+        /// Which.
+        dir: PathBuf,
+        /// What the system says.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Today's file could not be opened in the folder.
+    #[error(
+        "cannot write into the telemetry folder `{}`: make it writable for the user that runs clew, or set TELEMETRY_DIR to another folder",
+        .dir.display()
+    )]
+    OpenFile {
+        /// Which.
+        dir: PathBuf,
+        /// What the system says.
+        #[source]
+        source: tracing_appender::rolling::InitError,
+    },
+}
+
+#[derive(Clone)]
+enum Sink {
+    Off,
+    Memory(Lines),
+    Files(writer::Queue),
+}
+
+impl Telemetry {
+    /// Writes files `clew.YYYY-MM-DD.jsonl` (days in UTC) until the guard
+    /// goes. The clock stamps the lines; files turn over by the system's.
+    ///
+    /// # Errors
+    /// The folder cannot be created or written.
+    pub fn start(settings: &Settings, clock: Clock) -> Result<(Self, Guard), Error> {
+        let files = writer::daily_files(settings)?;
+        Ok(Self::start_with(
+            files,
+            QUEUE_LINES,
+            &settings.log_subsys,
+            clock,
+        ))
+    }
+
+    /// Writes whole lines to a writer of the caller's, on a thread of its
+    /// own behind a queue of `queue_lines`.
+    pub fn start_with(
+        writer: impl std::io::Write + Send + 'static,
+        queue_lines: usize,
+        log_subsys: &str,
+        clock: Clock,
+    ) -> (Self, Guard) {
+        let (queue, guard) = writer::start(writer, queue_lines, log_subsys, &clock);
+        (Self::new(Sink::Files(queue), log_subsys, clock), guard)
+    }
+
+    /// Keeps the lines in memory, for replay, demo and tests. Nothing is
+    /// ever dropped: whoever emits much takes the lines out in between.
+    pub fn to_memory(log_subsys: &str, clock: Clock) -> (Self, Lines) {
+        let lines = Lines::default();
+        let sink = Sink::Memory(lines.clone());
+        (Self::new(sink, log_subsys, clock), lines)
+    }
+
+    /// Says nothing.
+    pub fn off() -> Self {
+        let clock = crate::model::fixed_clock(crate::model::UnixMillis(0));
+        Self::new(Sink::Off, "", clock)
+    }
+
+    /// Writes one event down. Never waits: with a full queue the line is
+    /// dropped, and how many were is written once there is room
+    /// (`process`/`dropped`).
+    pub fn emit(&self, ids: &Ids, event: impl Into<Event>) {
+        let event = event.into();
+        match &self.sink {
+            Sink::Off => {}
+            Sink::Files(queue) => {
+                let line = line::render((self.clock)(), &self.log_subsys, ids, &event);
+                queue.push(line.as_deref());
+            }
+            Sink::Memory(lines) => {
+                let line = line::render((self.clock)(), &self.log_subsys, ids, &event);
+                lines.push(*ids, event, line.unwrap_or_default());
+            }
+        }
+    }
+
+    fn new(sink: Sink, log_subsys: &str, clock: Clock) -> Self {
+        Self {
+            sink,
+            log_subsys: log_subsys.into(),
+            clock,
+        }
+    }
+}
+
+impl fmt::Debug for Telemetry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sink = match self.sink {
+            Sink::Off => "off",
+            Sink::Memory(_) => "memory",
+            Sink::Files(_) => "files",
+        };
+        f.debug_struct("Telemetry")
+            .field("sink", &sink)
+            .finish_non_exhaustive()
+    }
+}

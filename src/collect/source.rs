@@ -2,13 +2,16 @@
 
 use std::future::Future;
 
+use tokio::time::Instant;
+
 use crate::model::{Attachment, Channel, ChannelId, Fallback, Message, MessageId};
 
 /// Most messages that Discord hands out at once (Get Channel Messages, `limit`).
 pub const PAGE_LIMIT: usize = 100;
 
 /// A source of messages. Each call is one request: no retries, no budget,
-/// both are the caller's.
+/// both are the caller's. A call that is not answered at `deadline` ends with
+/// [`Fallback::Timeout`], or [`Fallback::RateLimited`] if a limiter held it.
 pub trait Source: Send + Sync {
     /// One page of a channel's messages.
     ///
@@ -19,6 +22,7 @@ pub trait Source: Send + Sync {
         channel: ChannelId,
         anchor: Anchor,
         limit: usize,
+        deadline: Instant,
     ) -> impl Future<Output = Result<Page, FetchError>> + Send;
 
     /// One message.
@@ -29,13 +33,18 @@ pub trait Source: Send + Sync {
         &self,
         channel: ChannelId,
         id: MessageId,
+        deadline: Instant,
     ) -> impl Future<Output = Result<Message, FetchError>> + Send;
 
     /// A channel or thread, its parent's kind and its tag names as far as known.
     ///
     /// # Errors
     /// As `page`.
-    fn channel(&self, id: ChannelId) -> impl Future<Output = Result<Channel, FetchError>> + Send;
+    fn channel(
+        &self,
+        id: ChannelId,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<Channel, FetchError>> + Send;
 
     /// The text of an attached file, cut at `max_bytes`.
     ///
@@ -46,6 +55,7 @@ pub trait Source: Send + Sync {
         &self,
         file: &Attachment,
         max_bytes: u64,
+        deadline: Instant,
     ) -> impl Future<Output = Result<String, FetchError>> + Send;
 }
 

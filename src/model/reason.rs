@@ -55,3 +55,49 @@ impl std::fmt::Display for Fallback {
         f.write_str(self.as_str())
     }
 }
+
+/// Which part of a block a request was for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// The channel's kind, parent and title.
+    Channel,
+    /// Pages of the thread, or of the channel for a bare mention.
+    History,
+    /// The message a thread hangs on, or its first.
+    Starter,
+    /// The message the trigger replies to.
+    PointedAt,
+    /// Links of the reply chain.
+    Chain,
+    /// Text files.
+    File,
+    /// The asker's right to read the channel.
+    Asker,
+}
+
+impl Stage {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[
+        Self::Channel,
+        Self::History,
+        Self::Starter,
+        Self::PointedAt,
+        Self::Chain,
+        Self::File,
+        Self::Asker,
+    ];
+
+    /// The word used in telemetry.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Channel => "channel",
+            Self::History => "history",
+            Self::Starter => "starter",
+            Self::PointedAt => "pointed_at",
+            Self::Chain => "chain",
+            Self::File => "file",
+            Self::Asker => "asker",
+        }
+    }
+}

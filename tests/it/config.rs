@@ -1,1 +1,574 @@
-//! To be written.
+//! The settings: defaults, every variable's refusals, `.env`, unknown names,
+//! access lists, and `.env.example` beside the table.
+
+#![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clew::config::{Config, ConfigErrors, MessageContent, Origin, VARIABLES, example};
+use clew::engine::admission::{Admission, Denied, admit};
+use clew::model::ReplyTarget;
+use clew::model::{ChannelId, GuildId, Limits, RoleId, UserId};
+
+fn try_load(pairs: &[(&str, &str)]) -> Result<Config, ConfigErrors> {
+    Config::load(owned(pairs), None)
+}
+
+#[track_caller]
+fn load(pairs: &[(&str, &str)]) -> Config {
+    try_load(pairs).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn owned(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+        .collect()
+}
+
+fn dotenv(text: &str) -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(".env");
+    std::fs::write(&path, text).unwrap();
+    (dir, path)
+}
+
+fn effective(config: &Config) -> BTreeMap<&'static str, String> {
+    config
+        .effective()
+        .map(|effective| (effective.name, effective.shown))
+        .collect()
+}
+
+#[test]
+fn nothing_set_gives_the_documented_defaults() {
+    let config = load(&[]);
+    assert_eq!(config.limits, Limits::default());
+    assert_eq!(config.window.per_channel, 200);
+    assert_eq!(config.window.max_bytes, 8 * 1024 * 1024);
+    assert_eq!(config.turns.queue_per_channel, 3);
+    assert_eq!(config.turns.max_concurrent, 32);
+    assert_eq!(config.turns.user_per_minute.map(u32::from), Some(10));
+    assert_eq!(config.turns.shutdown_timeout, Duration::from_secs(20));
+    assert_eq!(config.answers.max_messages, 4);
+    assert_eq!(config.telemetry.context_subsys, "mem.ctx");
+    assert_eq!(config.telemetry.keep_days, Some(30));
+    assert_eq!(config.discord.message_content, MessageContent::Required);
+    assert_eq!(config.reply_target, ReplyTarget::Newest);
+    assert_eq!(config.memory.load_past, 30);
+    assert_eq!(config.log.filter, "info");
+    assert!(config.discord.token.is_none() && config.llm.is_none());
+    assert!(config.access.direct_messages && !config.triggers.mention_only);
+    assert!(config.prompt.contains("Discord"));
+    assert_eq!(config.warnings(), [""; 0]);
+}
+
+#[test]
+fn the_example_blocks_of_the_seed_load_verbatim() {
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/seeds");
+    let tail = Config::load([], Some(&seeds.join("thread_tail.env"))).unwrap();
+    assert_eq!(tail.limits.tail, 5);
+
+    let memory = Config::load([], Some(&seeds.join("memory.env"))).unwrap();
+    assert_eq!(memory.memory.max_context_messages, 30);
+    assert!(!memory.memory.in_memory_only);
+    assert_eq!(memory.memory.max_user_facts, 5);
+    assert_eq!(memory.memory.max_server_facts, 100);
+    assert_eq!(memory.memory.save_interval, Duration::from_secs(30));
+    assert_eq!(
+        memory.warnings(),
+        [
+            "accepted, not used by this version: MAX_CONTEXT_MESSAGES, IN_MEMORY_CONTEXT_ONLY, \
+          MAX_USER_MEMORY, MAX_SERVER_MEMORY, MEMORY_SAVE_INTERVAL"
+        ]
+    );
+
+    let text = std::fs::read_to_string(seeds.join("memory.env")).unwrap();
+    let (_dir, path) = dotenv(&text.replace("\n#", "\n"));
+    let optional = Config::load([], Some(&path)).unwrap_err();
+    // "Optional paths and limits" is prose, the only line that is no setting.
+    assert_eq!(optional.problems.len(), 1, "{optional}");
+    let (_dir, path) = dotenv(&text.replace("\n#", "\n").replace("\n Opt", "\n#Opt"));
+    let optional = Config::load([], Some(&path)).unwrap();
+    assert_eq!(optional.memory.max_log_bytes, Some(10_000));
+    assert_eq!(optional.memory.dm_logs_dir, Path::new("var/log/dm"));
+}
+
+#[test]
+fn the_seeds_limits_have_their_values_and_zero_age_is_no_limit() {
+    let config = load(&[
+        ("THREAD_CONTEXT_TAIL_COUNT", "0"),
+        ("MEM_MAX_MSGS", " 12 "),
+        ("MEM_MAX_CHARS", "4000"),
+        ("MEM_MAX_MSG_CHARS", "300"),
+        ("MEM_MAX_AGE_MIN", "0"),
+        ("MEM_FETCH_TIMEOUT_S", "0.25"),
+        ("MEM_MAX_FETCHES", "2"),
+        ("MEM_MAX_FILE_BYTES", "0"),
+        ("MEM_INCLUDE_POINTED_APPS", "no"),
+        ("MEM_LOG_SUBSYS", "memory.context"),
+    ]);
+    let expected = Limits {
+        tail: 0,
+        max_msgs: 12,
+        max_chars: 4_000,
+        max_msg_chars: 300,
+        max_age: None,
+        fetch_timeout: Duration::from_millis(250),
+        max_fetches: 2,
+        max_file_bytes: 0,
+        include_pointed_apps: false,
+    };
+    assert_eq!(config.limits, expected);
+    assert_eq!(config.telemetry.context_subsys, "memory.context");
+}
+
+/// A value that each variable refuses, and a part of what is said about it.
+const REFUSED: &[(&str, &str, &str)] = &[
+    ("DISCORD_TOKEN", "two words", "portal"),
+    ("DISCORD_API_URL", "http://host/api/v10", "without a path"),
+    ("DISCORD_GATEWAY_URL", "http://host", "ws://host:port"),
+    ("DISCORD_MESSAGE_CONTENT", "maybe", "required, off"),
+    ("DISCORD_MEMBERS_INTENT", "2", "true, false"),
+    ("DISCORD_COMMAND_GUILD", "1,2", "one server id"),
+    ("ALLOWED_GUILDS", "1,x", "server ids, comma separated"),
+    ("DENIED_GUILDS", "*", "server ids"),
+    ("ALLOWED_CHANNELS", "#general", "channel ids"),
+    ("DENIED_CHANNELS", "0", "channel ids"),
+    ("ALLOWED_USERS", "*,1", "user ids"),
+    ("DENIED_USERS", "ada", "user ids"),
+    ("ALLOWED_ROLES", "-1", "role ids"),
+    ("DENIED_ROLES", "@mods", "role ids"),
+    ("DIRECT_MESSAGES", "sometimes", "true, false"),
+    ("MENTION_ONLY", "si", "true, false"),
+    ("AUTO_REPLY_CHANNELS", "*", "channel ids"),
+    ("REPLY_TO_BOTS", "never", "true, false"),
+    ("MAX_BOT_TURNS", "0", "from 1 to 100"),
+    ("THREAD_REPLY_TARGET", "oldest", "newest, trigger"),
+    ("LLM_BASE_URL", "localhost:11434", "http://host:port/v1"),
+    ("LLM_API_KEY", "two words", "printable"),
+    ("LLM_TIMEOUT_S", "0", "from 1 to 3600"),
+    ("LLM_MAX_OUTPUT_TOKENS", "1k", "from 1 to 1000000"),
+    ("LLM_TEMPERATURE", "NaN", "from 0 to 2"),
+    ("SYSTEM_PROMPT_FILE", "no/such/file", "UTF-8 text file"),
+    ("THREAD_CONTEXT_TAIL_COUNT", "41", "from 0 to 40"),
+    ("MEM_MAX_MSGS", "0", "from 1 to 1000"),
+    ("MEM_MAX_CHARS", "8_000", "from 100 to 1000000"),
+    ("MEM_MAX_MSG_CHARS", "1", "from 20 to 100000"),
+    ("MEM_MAX_AGE_MIN", "-1", "minutes"),
+    ("MEM_FETCH_TIMEOUT_S", "inf", "from 0.05 to 60"),
+    ("MEM_MAX_FETCHES", "101", "from 0 to 100"),
+    ("MEM_MAX_FILE_BYTES", "20KB", "bytes"),
+    ("MEM_INCLUDE_POINTED_APPS", "y", "true, false"),
+    ("MEM_LOG_SUBSYS", "mem..ctx", "lower-case"),
+    ("WINDOW_PER_CHANNEL", "10001", "from 0 to 10000"),
+    ("WINDOW_MAX_MB", "0", "MiB"),
+    ("TURN_QUEUE_PER_CHANNEL", "three", "from 0 to 100"),
+    ("MAX_CONCURRENT_TURNS", "0", "from 1 to 10000"),
+    ("USER_TURNS_PER_MIN", "-5", "from 0 to 1000"),
+    ("ANSWER_MAX_MESSAGES", "0", "from 1 to 20"),
+    ("SHUTDOWN_TIMEOUT_S", "601", "from 0 to 600"),
+    ("TELEMETRY_DIR", "a\0b", "a path"),
+    ("TELEMETRY_KEEP_DAYS", "1.5", "days"),
+    ("STATE_DIR", "a\0b", "a path"),
+    ("LOG_LEVEL", "verbose", "off, error, warn"),
+    ("DEBUG", "clew", "true, false"),
+    ("MAX_CONTEXT_MESSAGES", "many", "from 0 to 1000"),
+    ("IN_MEMORY_CONTEXT_ONLY", "ja", "true, false"),
+    ("MAX_USER_MEMORY", "-1", "facts"),
+    ("MAX_SERVER_MEMORY", "1e3", "facts"),
+    ("MEMORY_SAVE_INTERVAL", "0", "seconds"),
+    ("LOAD_PAST_CONVERSATIONS", "101", "from 0 to 100"),
+    ("USER_PROFILE_DIR", "a\0b", "a path"),
+    ("SERVER_PROFILE_DIR", "a\0b", "a path"),
+    ("DM_LOGS_DIR", "a\0b", "a path"),
+    ("MAX_CONVERSATION_LOG_SIZE", "0", "bytes"),
+    ("TTS_PREFS_FILE", "a\0b", "a path"),
+];
+
+/// Any text will do for these.
+const FREE_TEXT: [&str; 2] = ["LLM_MODEL", "SYSTEM_PROMPT"];
+
+#[test]
+fn every_variable_is_refused_by_its_own_name() {
+    for (name, value, accepted) in REFUSED {
+        let errors = try_load(&[(name, value), ("LLM_MODEL", "m")]).unwrap_err();
+        let [problem] = errors.problems.as_slice() else {
+            panic!("{name}={value:?} should be the only problem: {errors}");
+        };
+        assert_eq!(problem.subject, *name);
+        assert!(problem.accepted.contains(accepted), "{problem}");
+        let shown = if matches!(*name, "DISCORD_TOKEN" | "LLM_API_KEY") {
+            "is [set]".to_owned()
+        } else {
+            format!("is {value:?}")
+        };
+        assert_eq!(problem.shown, shown);
+    }
+    for variable in VARIABLES {
+        let tested = REFUSED.iter().any(|(name, ..)| *name == variable.name);
+        let free = FREE_TEXT.contains(&variable.name);
+        assert!(tested != free, "{} needs a refused value", variable.name);
+    }
+}
+
+#[test]
+fn all_problems_are_named_at_once() {
+    let errors = try_load(&[
+        ("MEM_MAX_MSGS", "many"),
+        ("LLM_BASE_URL", "http://localhost:1/v1"),
+        ("SYSTEM_PROMPT", "a"),
+        ("SYSTEM_PROMPT_FILE", "b"),
+        ("DISCORD_TOKN", "secret-in-a-misspelt-variable"),
+    ])
+    .unwrap_err();
+    insta::assert_snapshot!(errors, @r#"
+    the settings cannot be used:
+      LLM_MODEL is not set; accepted: a model's name, since LLM_BASE_URL is set
+      SYSTEM_PROMPT_FILE is "b"; accepted: one of SYSTEM_PROMPT and SYSTEM_PROMPT_FILE, not both
+      MEM_MAX_MSGS is "many"; accepted: a number from 1 to 1000 (messages)
+      note: DISCORD_TOKN (environment) is not a setting of Clew; did you mean DISCORD_TOKEN?
+    "#);
+}
+
+#[test]
+fn secrets_are_never_shown() {
+    let pairs = [
+        ("DISCORD_TOKEN", "Bot hush.hush.hush"),
+        ("LLM_API_KEY", "hush-key"),
+        ("LLM_BASE_URL", "https://example.org/v1"),
+        ("LLM_MODEL", "m"),
+    ];
+    let config = load(&pairs);
+    let token = config.discord.token.clone().unwrap();
+    assert_eq!(token.expose(), "hush.hush.hush");
+    let shown: Vec<_> = config.effective().collect();
+    let everything = format!("{config:?} {shown:?}");
+    assert!(!everything.contains("hush"), "{everything}");
+    assert_eq!(effective(&config)["DISCORD_TOKEN"], "[set]");
+    assert_eq!(effective(&config)["DISCORD_API_URL"], "[not set]");
+    let refused = try_load(&[("LLM_API_KEY", "hush hush")]).unwrap_err();
+    assert!(!format!("{refused} {refused:?}").contains("hush"));
+    let refused = try_load(&[("LLM_BASE_URL", "https://u:p@example.org/v1?key=x")]);
+    assert!(refused.is_err(), "a URL with a password is logged");
+}
+
+#[test]
+fn switches_accept_eight_words() {
+    for (text, expected) in [
+        ("true", true),
+        ("TRUE", true),
+        ("1", true),
+        ("yes", true),
+        ("On", true),
+        ("false", false),
+        ("0", false),
+        ("no", false),
+        ("off", false),
+        ("", false),
+    ] {
+        let config = load(&[("REPLY_TO_BOTS", text)]);
+        assert_eq!(config.triggers.reply_to_bots, expected, "{text:?}");
+    }
+}
+
+#[test]
+fn a_base_url_is_taken_in_the_forms_people_write() {
+    for (text, expected) in [
+        ("http://127.0.0.1:8080/v1", Some("http://127.0.0.1:8080/v1")),
+        ("http://[::1]:8080/v1/", Some("http://[::1]:8080/v1")),
+        ("http://localhost:11434", Some("http://localhost:11434/v1")),
+        (
+            "https://example.org/api/v1",
+            Some("https://example.org/api/v1"),
+        ),
+        (
+            "https://example.org/v1beta/openai/",
+            Some("https://example.org/v1beta/openai"),
+        ),
+        ("https://example.org/v1/chat/completions", None),
+        ("https://example.org/v1?key=1", None),
+        ("ftp://example.org/v1", None),
+        ("example.org", None),
+    ] {
+        let loaded = try_load(&[("LLM_BASE_URL", text), ("LLM_MODEL", "m")]);
+        let url = loaded.ok().and_then(|config| config.llm);
+        let url = url.map(|llm| llm.base_url.to_string());
+        assert_eq!(url.as_deref(), expected, "{text}");
+    }
+    let odd = load(&[("LLM_BASE_URL", "https://a/x"), ("LLM_MODEL", "m")]);
+    assert_eq!(
+        odd.warnings(),
+        ["LLM_BASE_URL does not end in /v1; requests go to https://a/x/chat/completions"]
+    );
+}
+
+#[test]
+fn discords_addresses_are_split_for_its_client() {
+    let config = load(&[
+        ("DISCORD_API_URL", "http://127.0.0.1:4000/"),
+        ("DISCORD_GATEWAY_URL", "wss://gateway.example"),
+    ]);
+    let api = config.discord.api.unwrap();
+    assert_eq!(
+        (api.authority(), api.is_encrypted()),
+        ("127.0.0.1:4000", false)
+    );
+    let gateway = config.discord.gateway.unwrap();
+    assert_eq!(gateway.to_string(), "wss://gateway.example");
+    assert!(gateway.is_encrypted());
+}
+
+#[track_caller]
+fn check_hint(name: &str, expected: Option<&str>) {
+    let config = load(&[(name, "x")]);
+    let warning = config.warnings().first().map(String::as_str);
+    match (warning, expected) {
+        (None, None) => {}
+        (Some(warning), Some(expected)) => assert!(warning.contains(expected), "{warning}"),
+        _ => panic!("{name}: {warning:?}, expected {expected:?}"),
+    }
+}
+
+#[test]
+fn unknown_names_that_look_like_ours_get_a_hint() {
+    for (name, meant) in [
+        ("MEM_MAX_MESSAGES", "did you mean MEM_MAX_MSGS?"),
+        ("MEM_MAX_CHAR", "did you mean MEM_MAX_CHARS?"),
+        (
+            "THREAD_TAIL_COUNT",
+            "did you mean THREAD_CONTEXT_TAIL_COUNT?",
+        ),
+        ("mem_max_msgs", "did you mean MEM_MAX_MSGS?"),
+        ("MENTIONS_ONLY", "did you mean MENTION_ONLY?"),
+        ("DISCORD_BOT_TOKEN", "did you mean DISCORD_TOKEN?"),
+        ("DISCORD_API_BASE", "did you mean DISCORD_API_URL?"),
+        ("OPENAI_BASE_URL", "did you mean LLM_BASE_URL?"),
+        ("TELEMETRY_SOMETHING_ELSE", "see .env.example"),
+    ] {
+        check_hint(name, Some(meant));
+    }
+    for others in [
+        "PATH",
+        "HOME",
+        "LANG",
+        "CI",
+        "BOT_USER_ID",
+        "PWD",
+        "TERM",
+        "EDITOR",
+        "SHLVL",
+    ] {
+        check_hint(others, None);
+    }
+    let both = load(&[("DISCORD_TOKEN", "t"), ("DISCORD_BOT_TOKEN", "t")]);
+    assert_eq!(both.warnings(), [""; 0], "the right name is set as well");
+}
+
+#[test]
+fn the_environment_wins_over_the_file_and_later_pairs_over_earlier() {
+    let (_dir, path) = dotenv("MEM_MAX_MSGS=10\nMEM_MAX_FETCHES=3\nDEBUG=true\n");
+    let environment = [
+        ("MEM_MAX_MSGS", "20"),
+        ("MEM_MAX_MSGS", "21"),
+        ("DEBUG", ""),
+    ];
+    let config = Config::load(owned(&environment), Some(&path)).unwrap();
+    assert_eq!(config.limits.max_msgs, 21);
+    assert_eq!(config.limits.max_fetches, 3);
+    assert!(!config.log.debug, "set to nothing means the default");
+    let origins: BTreeMap<_, _> = config
+        .effective()
+        .map(|effective| (effective.name, effective.origin))
+        .collect();
+    assert_eq!(origins["MEM_MAX_MSGS"], Origin::Environment);
+    assert_eq!(origins["MEM_MAX_FETCHES"], Origin::DotEnv);
+    assert_eq!(origins["MEM_MAX_CHARS"], Origin::Default);
+}
+
+#[track_caller]
+fn check_file(text: &str, expected: &[&str]) {
+    let (dir, path) = dotenv(text);
+    let errors = Config::load([], Some(&path)).unwrap_err();
+    let dir = format!("{}/", dir.path().display());
+    let subjects: Vec<_> = errors
+        .problems
+        .iter()
+        .map(|problem| problem.subject.replace(&dir, ""))
+        .collect();
+    assert_eq!(subjects, expected, "{errors}");
+    assert!(!errors.to_string().contains("hush"), "{errors}");
+}
+
+#[test]
+fn a_line_that_cannot_be_read_is_named_without_its_text() {
+    check_file("# a\n\nDEBUG=1\nhush\nMEM_MAX_MSGS=5\n", &[".env line 4"]);
+    check_file("LLM_MODEL=m\nSYSTEM_PROMPT=hush I say\n", &[".env line 2"]);
+    check_file("hush\r\nDEBUG=1\r\n=hush", &[".env line 1", ".env line 3"]);
+    check_file(
+        "DEBUG=1\nSYSTEM_PROMPT=don't hush\nLLM_MODEL=m\n\n",
+        &[".env line 2"],
+    );
+    check_file("hush\nMEM_MAX_MSGS=x", &[".env line 1", "MEM_MAX_MSGS"]);
+}
+
+#[test]
+fn a_file_is_read_as_people_write_it() {
+    let text = "\u{feff}export LLM_MODEL='a $b'\r\nMEM_MAX_MSGS = 7 # few\n\
+                SYSTEM_PROMPT=\"two\nlines\"\nDEBUG=0\nDEBUG=1 ";
+    let (_dir, path) = dotenv(text);
+    let config = Config::load([], Some(&path)).unwrap();
+    assert_eq!(effective(&config)["LLM_MODEL"], "a $b");
+    assert_eq!(config.limits.max_msgs, 7);
+    assert_eq!(config.prompt, "two\nlines");
+    assert_eq!(config.log.filter, "info,clew=debug");
+    let twice = format!(
+        "{} line 6 sets DEBUG again; the last one counts",
+        path.display()
+    );
+    assert!(
+        config.warnings().contains(&twice),
+        "{:?}",
+        config.warnings()
+    );
+    assert!(Config::load([], Some(Path::new("no/such/.env"))).is_ok());
+}
+
+#[test]
+fn the_prompt_comes_from_a_file_too() {
+    let (_dir, path) = dotenv("You are Ariadne.\n");
+    let file = path.to_str().unwrap();
+    assert_eq!(
+        load(&[("SYSTEM_PROMPT_FILE", file)]).prompt,
+        "You are Ariadne."
+    );
+    std::fs::write(&path, " \n").unwrap();
+    assert!(try_load(&[("SYSTEM_PROMPT_FILE", file)]).is_err());
+    std::fs::write(&path, [0xff, 0xfe]).unwrap();
+    assert!(try_load(&[("SYSTEM_PROMPT_FILE", file)]).is_err());
+    std::fs::write(&path, "x".repeat(300_000)).unwrap();
+    assert!(try_load(&[("SYSTEM_PROMPT_FILE", file)]).is_err());
+}
+
+/// Settings, and what they say.
+type AccessCase = (&'static [(&'static str, &'static str)], Result<(), Denied>);
+
+/// Server 1, thread 21 in channel 20, user 30 with role 40, unless it is a
+/// direct message.
+#[track_caller]
+fn check_access(pairs: &[(&str, &str)], direct: bool, expected: Result<(), Denied>) {
+    let roles = [RoleId::new(40)];
+    let admission = Admission {
+        guild: (!direct).then_some(GuildId::new(1)),
+        channel: ChannelId::new(21),
+        parent: (!direct).then_some(ChannelId::new(20)),
+        user: UserId::new(30),
+        roles: if direct { &[] } else { &roles },
+    };
+    assert_eq!(admit(&load(pairs).access, admission), expected, "{pairs:?}");
+}
+
+#[test]
+fn lists_let_in_and_keep_out() {
+    let table: &[AccessCase] = &[
+        (&[], Ok(())),
+        (&[("ALLOWED_USERS", "*")], Ok(())),
+        (&[("ALLOWED_GUILDS", "1, 2")], Ok(())),
+        (&[("ALLOWED_GUILDS", "2")], Err(Denied::Guild)),
+        (&[("DENIED_GUILDS", "1")], Err(Denied::Guild)),
+        (&[("ALLOWED_CHANNELS", "20")], Ok(())),
+        (&[("ALLOWED_CHANNELS", "21")], Ok(())),
+        (&[("ALLOWED_CHANNELS", "22")], Err(Denied::Channel)),
+        (
+            &[("ALLOWED_CHANNELS", "21"), ("DENIED_CHANNELS", "20")],
+            Err(Denied::Channel),
+        ),
+        (&[("ALLOWED_USERS", "31")], Err(Denied::User)),
+        (
+            &[("ALLOWED_USERS", "30"), ("DENIED_USERS", "30")],
+            Err(Denied::User),
+        ),
+        (&[("ALLOWED_ROLES", "40")], Ok(())),
+        (&[("ALLOWED_ROLES", "41")], Err(Denied::User)),
+        (&[("ALLOWED_ROLES", "41"), ("ALLOWED_USERS", "30")], Ok(())),
+        (&[("ALLOWED_ROLES", "40"), ("ALLOWED_USERS", "31")], Ok(())),
+        (&[("DENIED_ROLES", "40")], Err(Denied::User)),
+        (&[("DIRECT_MESSAGES", "off")], Ok(())),
+    ];
+    for (pairs, expected) in table {
+        check_access(pairs, false, *expected);
+    }
+}
+
+#[test]
+fn direct_messages_have_a_switch_and_no_roles() {
+    let table: &[AccessCase] = &[
+        (&[], Ok(())),
+        (&[("DIRECT_MESSAGES", "off")], Err(Denied::DirectMessages)),
+        (
+            &[("ALLOWED_GUILDS", "2"), ("ALLOWED_CHANNELS", "22")],
+            Ok(()),
+        ),
+        (&[("DENIED_CHANNELS", "21")], Err(Denied::Channel)),
+        (&[("DENIED_USERS", "30")], Err(Denied::User)),
+        (&[("ALLOWED_ROLES", "40")], Err(Denied::User)),
+        (&[("ALLOWED_ROLES", "40"), ("ALLOWED_USERS", "30")], Ok(())),
+    ];
+    for (pairs, expected) in table {
+        check_access(pairs, true, *expected);
+    }
+}
+
+#[test]
+fn settings_without_effect_are_said_so() {
+    let config = load(&[
+        ("MENTION_ONLY", "true"),
+        ("AUTO_REPLY_CHANNELS", "5"),
+        ("LLM_MODEL", "m"),
+        ("THREAD_CONTEXT_TAIL_COUNT", "9"),
+        ("MEM_MAX_MSGS", "3"),
+    ]);
+    assert_eq!(
+        config.warnings(),
+        [
+            "AUTO_REPLY_CHANNELS has no effect with MENTION_ONLY=true",
+            "LLM_MODEL has no effect without LLM_BASE_URL",
+            "THREAD_CONTEXT_TAIL_COUNT is above MEM_MAX_MSGS, which holds",
+        ]
+    );
+}
+
+#[test]
+fn the_example_file_is_the_table() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let committed = std::fs::read_to_string(root.join(".env.example")).unwrap_or_default();
+    if committed != example() {
+        let made = Path::new(env!("CARGO_TARGET_TMPDIR")).join("env.example");
+        std::fs::write(&made, example()).unwrap();
+        panic!("the table has changed: cp {} .env.example", made.display());
+    }
+}
+
+#[test]
+fn the_example_file_uncommented_changes_nothing() {
+    let active = example()
+        .lines()
+        .map(|line| match line.strip_prefix('#') {
+            Some(setting) if !setting.starts_with(' ') => format!("{setting}\n"),
+            _ => format!("{line}\n"),
+        })
+        .collect::<String>();
+    let (_dir, path) = dotenv(&active);
+    let config = Config::load([], Some(&path)).unwrap();
+    assert_eq!(effective(&config), effective(&load(&[])));
+    let set = config
+        .effective()
+        .filter(|effective| effective.origin == Origin::DotEnv)
+        .count();
+    let with_default = VARIABLES
+        .iter()
+        .filter(|variable| !variable.default.is_empty());
+    assert_eq!(set, with_default.count());
+}

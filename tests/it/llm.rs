@@ -1,1 +1,516 @@
-//! To be written.
+//! The model client against a model server that misbehaves on request.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use clew::llm::{Client, Completion, Error, FinishReason, Settings, Usage};
+use clew::model::{ChatMessage, Role, Secret};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+
+use crate::support::model::{Behaviour, FakeModel, end_events, text_event};
+
+const KEY: &str = "sk-never-to-be-seen";
+
+/// Long enough never to pass by accident.
+const PATIENT: Duration = Duration::from_secs(30);
+
+/// For tests that wait for the timeout itself.
+const IMPATIENT: Duration = Duration::from_millis(400);
+
+fn settings(base_url: String, timeout: Duration) -> Settings {
+    Settings {
+        base_url,
+        api_key: Some(Secret::new(KEY)),
+        model: "small".to_owned(),
+        timeout,
+        max_output_tokens: 64,
+        temperature: Some(0.5),
+    }
+}
+
+fn prompt() -> Vec<ChatMessage> {
+    vec![
+        ChatMessage::new(Role::System, "You are a clew."),
+        ChatMessage::new(Role::User, "where is the way out?"),
+    ]
+}
+
+/// What the caller has: the outcome and the deltas, which are always the
+/// outcome's text in pieces.
+async fn ask(client: &Client) -> (Result<Completion, Error>, Vec<String>) {
+    let mut deltas = Vec::new();
+    let outcome = client
+        .answer(&prompt(), |delta| deltas.push(delta.to_owned()))
+        .await;
+    let text = match &outcome {
+        Ok(completion) => &completion.text,
+        Err(error) => error.partial(),
+    };
+    assert_eq!(deltas.concat(), text);
+    (outcome, deltas)
+}
+
+/// A server with a script, asked once.
+async fn outcome(script: Vec<Behaviour>, timeout: Duration) -> (Result<Completion, Error>, usize) {
+    let server = FakeModel::start().await;
+    for behaviour in script {
+        server.script(behaviour);
+    }
+    let client = Client::new(settings(server.url(), timeout)).unwrap();
+    let (outcome, _) = ask(&client).await;
+    (outcome, server.requests().len())
+}
+
+/// The text that comes of a script, and the number of requests it takes.
+async fn check_text(script: Vec<Behaviour>, text: &str, requests: usize) {
+    let (outcome, made) = outcome(script, PATIENT).await;
+    assert_eq!((outcome.unwrap().text.as_str(), made), (text, requests));
+}
+
+/// The error that comes of a script: its reason, the text it keeps, and the
+/// number of requests. No error shows the key or the prompt.
+async fn check_error(script: Vec<Behaviour>, reason: &str, partial: &str, requests: usize) {
+    check_error_within(PATIENT, script, reason, partial, requests).await;
+}
+
+async fn check_error_within(
+    timeout: Duration,
+    script: Vec<Behaviour>,
+    reason: &str,
+    partial: &str,
+    requests: usize,
+) {
+    let (outcome, made) = outcome(script, timeout).await;
+    let error = outcome.unwrap_err();
+    assert_eq!(
+        (error.reason(), error.partial(), made),
+        (reason, partial, requests),
+        "{error:?}"
+    );
+    assert!(Error::REASONS.contains(&error.reason()));
+    let shown = format!("{error} {error:?}");
+    assert!(
+        !shown.contains(KEY) && !shown.contains("way out"),
+        "{shown}"
+    );
+    assert!(error.to_string().chars().count() < 300 && !error.to_string().contains('\n'));
+}
+
+fn raw(events: &str) -> Vec<Behaviour> {
+    vec![Behaviour::Raw("text/event-stream", events.into())]
+}
+
+#[tokio::test]
+async fn asks_as_openai_describes() {
+    let server = FakeModel::start().await;
+    let client = Client::new(settings(server.url(), PATIENT)).unwrap();
+    let (outcome, deltas) = ask(&client).await;
+    assert_eq!(deltas, ["ok"]);
+    let expected = Completion {
+        text: "ok".to_owned(),
+        finish_reason: FinishReason::Stop,
+        refused: false,
+        usage: Some(Usage {
+            prompt_tokens: 7,
+            completion_tokens: 3,
+        }),
+    };
+    assert_eq!(outcome.unwrap(), expected);
+    let request = server.recorded().remove(0);
+    assert_eq!(request.authorization.unwrap(), format!("Bearer {KEY}"));
+    let body = json!({
+        "model": "small",
+        "messages": [
+            {"role": "system", "content": "You are a clew."},
+            {"role": "user", "content": "where is the way out?"},
+        ],
+        "stream": true,
+        "stream_options": {"include_usage": true},
+        "max_tokens": 64,
+        "temperature": 0.5,
+    });
+    assert_eq!(request.body, body);
+}
+
+#[tokio::test]
+async fn leaves_out_what_is_not_set() {
+    let server = FakeModel::start().await;
+    let client = Client::new(Settings {
+        api_key: None,
+        temperature: None,
+        ..settings(server.url(), PATIENT)
+    });
+    ask(&client.unwrap()).await.0.unwrap();
+    let request = server.recorded().remove(0);
+    assert_eq!(request.authorization, None);
+    assert_eq!(request.body.get("temperature"), None);
+}
+
+#[tokio::test]
+async fn gives_text_away_while_it_arrives() {
+    let server = FakeModel::start().await;
+    let (behaviour, gate) = Behaviour::gated(&["one", " two"]);
+    server.script(behaviour);
+    let client = Client::new(settings(server.url(), PATIENT)).unwrap();
+    let (sender, mut deltas) = mpsc::unbounded_channel();
+    let answering = tokio::spawn(async move {
+        let send = |delta: &str| sender.send(delta.to_owned()).unwrap();
+        client.answer(&prompt(), send).await
+    });
+    server.wait_requests(1).await;
+    assert!(deltas.try_recv().is_err());
+    gate.step(1);
+    assert_eq!(deltas.recv().await.unwrap(), "one");
+    assert!(deltas.try_recv().is_err());
+    gate.open();
+    assert_eq!(deltas.recv().await.unwrap(), " two");
+    assert_eq!(answering.await.unwrap().unwrap().text, "one two");
+}
+
+#[tokio::test]
+async fn dropping_the_answer_ends_the_stream() {
+    let server = FakeModel::start().await;
+    let (behaviour, gate) = Behaviour::gated(&["one", "two"]);
+    server.script(behaviour);
+    let client = Client::new(settings(server.url(), PATIENT)).unwrap();
+    let seen = Arc::new(Mutex::new(String::new()));
+    let (first, mut arrived) = mpsc::unbounded_channel();
+    let answering = tokio::spawn({
+        let seen = Arc::clone(&seen);
+        async move {
+            let see = |delta: &str| {
+                seen.lock().unwrap().push_str(delta);
+                first.send(()).unwrap();
+            };
+            client.answer(&prompt(), see).await
+        }
+    });
+    gate.step(1);
+    arrived.recv().await.unwrap();
+    answering.abort();
+    server.wait_ended(1).await;
+    assert_eq!(*seen.lock().unwrap(), "one");
+}
+
+#[tokio::test]
+async fn requests_share_a_connection() {
+    let server = FakeModel::start().await;
+    let client = Client::new(settings(server.url(), PATIENT)).unwrap();
+    for _ in 0..3 {
+        ask(&client).await.0.unwrap();
+    }
+    let peers: Vec<_> = server.recorded().iter().map(|r| r.peer).collect();
+    assert!(peers.iter().all(|peer| *peer == peers[0]), "{peers:?}");
+}
+
+#[tokio::test]
+async fn answers_in_every_form() {
+    check_text(vec![Behaviour::text(&[" ", "\na", "b ", "ü"])], "ab ü", 1).await;
+    check_text(vec![Behaviour::Json("whole".to_owned())], "whole", 1).await;
+    let event = text_event("x");
+    check_text(raw(&format!("{event}data: [DONE]")), "x", 1).await;
+    check_text(raw(&format!("\u{feff}{event}data: [DONE]\n\n")), "x", 1).await;
+    check_text(
+        raw(&format!("\u{feff}\u{feff}\n\n{event}data: [DONE]\n\n")),
+        "x",
+        1,
+    )
+    .await;
+    check_text(
+        raw(&format!(": wait\n\n{event}: wait\n\ndata:[DONE]\n\n")),
+        "x",
+        1,
+    )
+    .await;
+    check_text(
+        raw(&format!("{event}{}", end_events()).replace('\n', "\r\n")),
+        "x",
+        1,
+    )
+    .await;
+    check_text(
+        raw(&format!(
+            "{event}{}",
+            end_events().replace("data: [DONE]", "")
+        )),
+        "x",
+        1,
+    )
+    .await;
+    check_text(
+        vec![Behaviour::text(&["<thi", "nk>hm</think>", "\n\nyes"])],
+        "yes",
+        1,
+    )
+    .await;
+    let refusal =
+        "data: {\"choices\":[{\"delta\":{\"content\":null,\"refusal\":\"I won't\"}}]}\n\n";
+    check_text(raw(&format!("{refusal}{}", end_events())), "I won't", 1).await;
+}
+
+#[tokio::test]
+async fn a_finished_answer_needs_no_end() {
+    let (events, _) = end_events()
+        .split_once("\n\n")
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        .unwrap();
+    let server = FakeModel::start().await;
+    server.script(Behaviour::Raw(
+        "text/event-stream",
+        (text_event("x") + &events).into(),
+    ));
+    let client = Client::new(settings(server.url(), PATIENT)).unwrap();
+    let completion = ask(&client).await.0.unwrap();
+    assert_eq!((completion.text.as_str(), completion.usage), ("x", None));
+}
+
+#[tokio::test]
+async fn refusals_are_told_apart() {
+    let status = |status, message: &str| vec![Behaviour::status(status, message)];
+    check_error(status(401, "no"), "unauthorized", "", 1).await;
+    check_error(status(403, "no"), "unauthorized", "", 1).await;
+    check_error(
+        status(400, concat!("Invalid API key: ", "sk-never-to-be-seen")),
+        "unauthorized",
+        "",
+        1,
+    )
+    .await;
+    check_error(
+        status(404, "the model `small` does not exist"),
+        "not_found",
+        "",
+        1,
+    )
+    .await;
+    check_error(
+        status(400, "I got 'where is the way out?'"),
+        "malformed",
+        "",
+        1,
+    )
+    .await;
+    check_error(status(400, &"long ".repeat(5000)), "malformed", "", 1).await;
+    check_error(
+        vec![Behaviour::context_too_long()],
+        "context_too_long",
+        "",
+        1,
+    )
+    .await;
+    let moved = Behaviour::Status(
+        307,
+        String::new(),
+        vec![("location", "/v1/chat/completions".to_owned())],
+    );
+    check_error(vec![moved], "not_found", "", 1).await;
+}
+
+#[tokio::test]
+async fn what_may_pass_is_tried_twice() {
+    let down = || Behaviour::Status(503, "<html>".to_owned(), Vec::new());
+    check_text(vec![down()], "ok", 2).await;
+    check_error(vec![down(), down(), down()], "unavailable", "", 2).await;
+    let limited = || Behaviour::rate_limited("0.01");
+    check_text(vec![limited()], "ok", 2).await;
+    check_error(vec![limited(), limited()], "rate_limited", "", 2).await;
+    check_error(vec![Behaviour::rate_limited("6")], "rate_limited", "", 1).await;
+}
+
+#[tokio::test]
+async fn a_limit_says_how_long() {
+    let (outcome, _) = outcome(vec![Behaviour::rate_limited("60")], PATIENT).await;
+    let Err(Error::RateLimited { retry_after, .. }) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!(retry_after, Some(Duration::from_mins(1)));
+}
+
+#[tokio::test]
+async fn nothing_listens() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    drop(listener);
+    let client = Client::new(settings(url, PATIENT)).unwrap();
+    let error = ask(&client).await.0.unwrap_err();
+    assert!(matches!(
+        &error,
+        Error::Unavailable {
+            status: None,
+            cause: Some(_),
+            ..
+        }
+    ));
+}
+
+/// Reads a request up to the end of its body, which is one JSON object.
+async fn read_request(stream: &mut TcpStream) {
+    let mut request = Vec::new();
+    while !request.ends_with(b"}") {
+        assert_ne!(stream.read_buf(&mut request).await.unwrap(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_connection_dropped_before_the_answer_is_made_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let serve = tokio::spawn(async move {
+        let (mut first, _) = listener.accept().await.unwrap();
+        read_request(&mut first).await;
+        drop(first);
+        let (mut second, _) = listener.accept().await.unwrap();
+        read_request(&mut second).await;
+        let body = text_event("back") + &end_events();
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+        second.write_all((head + &body).as_bytes()).await.unwrap();
+    });
+    let client = Client::new(settings(url, PATIENT)).unwrap();
+    assert_eq!(ask(&client).await.0.unwrap().text, "back");
+    serve.await.unwrap();
+}
+
+#[tokio::test]
+async fn answers_that_break_off_keep_their_text() {
+    check_error(vec![Behaviour::drop(&["a", "b"])], "truncated", "ab", 1).await;
+    check_error(vec![Behaviour::cut(&["a"])], "truncated", "a", 1).await;
+    check_error(vec![Behaviour::cut(&[])], "truncated", "", 1).await;
+    let fault = r#"data: {"error":{"message":"out of memory","code":500}}"#;
+    check_error(
+        raw(&format!("{}{fault}\n\n", text_event("a"))),
+        "truncated",
+        "a",
+        1,
+    )
+    .await;
+    check_error(
+        raw(&format!("{}data: {{\n\n", text_event("a"))),
+        "truncated",
+        "a",
+        1,
+    )
+    .await;
+    check_error(raw(&format!("{fault}\n\n")), "unavailable", "", 1).await;
+    let event = "event: error\ndata: the context length is exceeded\n\n";
+    check_error(raw(event), "context_too_long", "", 1).await;
+}
+
+#[tokio::test]
+async fn what_is_no_answer() {
+    check_error(vec![Behaviour::malformed()], "malformed", "", 1).await;
+    check_error(raw("<html>hello</html>"), "malformed", "", 1).await;
+    check_error(raw("{\"hello\":1}"), "malformed", "", 1).await;
+    check_error(
+        vec![Behaviour::Raw(
+            "text/event-stream",
+            b"data: \xff\n\n".to_vec(),
+        )],
+        "malformed",
+        "",
+        1,
+    )
+    .await;
+    check_error(
+        raw(&(text_event(&"x".repeat(2_000_000)) + &end_events())),
+        "malformed",
+        "",
+        1,
+    )
+    .await;
+    check_error(vec![Behaviour::empty()], "empty", "", 1).await;
+    check_error(vec![Behaviour::text(&[" ", "\n"])], "empty", "", 1).await;
+    check_error(vec![Behaviour::text(&["<think>hm"])], "empty", "", 1).await;
+    let reasoning = "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm\"}}]}\n\n";
+    check_error(raw(&format!("{reasoning}{}", end_events())), "empty", "", 1).await;
+    let whole = r#"{"choices":[{"message":{"content":null},"finish_reason":"length"}]}"#;
+    check_error(raw(whole), "empty", "", 1).await;
+}
+
+#[tokio::test]
+async fn silence_is_cut_short() {
+    check_error_within(IMPATIENT, vec![Behaviour::Hang], "timeout", "", 1).await;
+    check_error_within(IMPATIENT, vec![Behaviour::stall(&[])], "timeout", "", 1).await;
+    check_error_within(
+        IMPATIENT,
+        vec![Behaviour::stall(&["a", "b"])],
+        "timeout",
+        "ab",
+        1,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_trickles_is_cut_short_as_well() {
+    let server = FakeModel::start().await;
+    let (behaviour, gate) = Behaviour::gated(&["."; 1000]);
+    server.script(behaviour);
+    let client = Client::new(settings(server.url(), IMPATIENT)).unwrap();
+    let trickle = tokio::spawn(async move {
+        loop {
+            gate.step(1);
+            tokio::time::sleep(IMPATIENT / 8).await;
+        }
+    });
+    let error = ask(&client).await.0.unwrap_err();
+    trickle.abort();
+    assert!(matches!(&error, Error::Timeout { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_prompt_that_does_not_fit_is_the_callers_to_halve() {
+    let server = FakeModel::start().await;
+    server.script(Behaviour::context_too_long());
+    let client = Client::new(settings(server.url(), PATIENT)).unwrap();
+    assert_eq!(
+        ask(&client).await.0.unwrap_err().reason(),
+        "context_too_long"
+    );
+    assert_eq!(ask(&client).await.0.unwrap().text, "ok");
+}
+
+#[tokio::test]
+async fn parameters_that_a_server_rejects_are_said_its_way() {
+    let server = FakeModel::start().await;
+    let tokens = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.";
+    server.script(Behaviour::status(400, tokens));
+    server.script(Behaviour::status(400, "'temperature' does not support 0.5"));
+    server.script(Behaviour::status(422, "body.stream_options: Extra inputs"));
+    let client = Client::new(settings(server.url(), PATIENT)).unwrap();
+    assert_eq!(ask(&client).await.0.unwrap().text, "ok");
+    ask(&client).await.0.unwrap();
+    let requests = server.requests();
+    assert_eq!(requests.len(), 5);
+    for request in &requests[3..] {
+        let names: Vec<_> = request.as_object().unwrap().keys().collect();
+        assert_eq!(
+            names,
+            ["max_completion_tokens", "messages", "model", "stream"]
+        );
+    }
+    server.script(Behaviour::status(400, tokens));
+    assert_eq!(ask(&client).await.0.unwrap_err().reason(), "malformed");
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused() {
+    let make = |url: &str, key: &str| {
+        Client::new(Settings {
+            api_key: Some(Secret::new(key)),
+            ..settings(url.to_owned(), PATIENT)
+        })
+    };
+    assert!(make("http://127.0.0.1:1/v1", "key").is_ok());
+    assert!(make("https://127.0.0.1:1/v1", "key").is_ok());
+    for (url, key) in [
+        ("", "key"),
+        ("example.org/v1", "key"),
+        ("http://a/v1", "k\ney"),
+    ] {
+        let error = make(url, key).unwrap_err();
+        assert!(!error.to_string().contains("k\ney"));
+    }
+}

@@ -1,6 +1,12 @@
 //! The one integration test binary: a real twilight shard and REST client
 //! against fake servers over real sockets, real files, port 0.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking, its helpers too"
+)]
+
 mod architecture;
 mod collectors;
 mod commands;

@@ -1,1 +1,4 @@
 //! Helpers that integration tests share.
+
+pub(crate) mod model;
+pub(crate) mod schema;

@@ -1,1 +1,238 @@
-//! To be written.
+//! Telemetry is output: its lines, its files, its losses and its queries.
+
+mod queries;
+mod samples;
+mod writing;
+
+use clew::model::{Fallback, MessageId, OmitReason, Scene, Stage, UnixMillis, fixed_clock};
+use clew::telemetry::event::{
+    Answers, Cap, CauseWord, CollectFallback, FatalReason, Finish, LlmFailure, LostBy, Outcome,
+    ReadFailure, Refusal, SendStage, SourceWord, TailFallback, TailOk, UnreadableWhat,
+};
+use clew::telemetry::{Event, Ids, Lines, Telemetry, log_filter};
+use serde_json::{Value, json};
+
+use crate::support::schema::{check_line, schema, validate_lines};
+use samples::{one_of_each, turn_ids};
+
+fn memory(log_subsys: &str) -> (Telemetry, Lines) {
+    let now = UnixMillis::parse("2026-01-02T03:04:05.678Z").unwrap();
+    Telemetry::to_memory(log_subsys, fixed_clock(now))
+}
+
+fn line_of(event: impl Into<Event>) -> String {
+    let (telemetry, lines) = memory("mem.ctx");
+    telemetry.emit(&turn_ids(7), event);
+    lines.text()
+}
+
+#[test]
+fn every_event_is_as_the_schema_says() {
+    let names: Vec<_> = one_of_each().iter().map(Event::name).collect();
+    let all: Vec<_> = Event::ALL.iter().map(|(_, name)| *name).collect();
+    assert_eq!(names, all, "a sample for every event");
+    assert_eq!(schema()["properties"]["event"]["enum"], json!(all));
+    for event in one_of_each() {
+        let subsys = event.subsys().as_str();
+        let line = line_of(event);
+        assert_eq!(validate_lines(&line)[0]["subsys"], subsys);
+    }
+}
+
+#[test]
+fn a_line_to_the_letter() {
+    let expected = concat!(
+        r#"{"ts":"2026-01-02T03:04:05.678Z","level":"info","subsys":"mem.thread","#,
+        r#""event":"tail_ok","guild_id":"11","channel_id":"22","user_id":"33","#,
+        r#""msg_id":"1007","turn_id":"t3ef","#,
+        r#""detail":{"k":5,"reply_target":"1005","count":4}}"#,
+        "\n",
+    );
+    let event = TailOk {
+        k: 5,
+        reply_target: Some(MessageId::new(1005)),
+        count: 4,
+    };
+    assert_eq!(line_of(event), expected);
+}
+
+#[test]
+fn the_schema_knows_the_same_words_as_the_code() {
+    fn check(name: &str, words: &[&str]) {
+        assert_eq!(schema()["$defs"][name]["enum"], json!(words), "{name}");
+    }
+    macro_rules! check_all {
+        ($($name:ident)+) => {
+            $(
+                let words: Vec<_> = $name::ALL.iter().map(|value| value.as_str()).collect();
+                check(stringify!($name), &words);
+                for value in $name::ALL {
+                    assert_eq!($name::from_word(value.as_str()), Some(*value));
+                }
+                assert_eq!($name::from_word("no such word"), None);
+            )+
+        };
+    }
+    check_all!(SourceWord Cap CauseWord Refusal Outcome Finish LlmFailure);
+    check_all!(LostBy UnreadableWhat ReadFailure SendStage FatalReason Answers);
+    check("Scene", &SCENES.map(Scene::as_str));
+    check("Fallback", &FALLBACKS.map(Fallback::as_str));
+    let stages: Vec<_> = Stage::ALL.iter().map(|stage| stage.as_str()).collect();
+    check("CollectStage", &stages);
+    let omitted = schema()["$defs"]["omit_counts"]["properties"]
+        .as_object()
+        .unwrap();
+    assert_eq!(omitted.len(), OMITTED.len());
+    for reason in OMITTED {
+        assert!(omitted.contains_key(reason.as_str()), "{reason:?}");
+    }
+}
+
+const SCENES: [Scene; 4] = [Scene::Thread, Scene::ReplyChain, Scene::Direct, Scene::Lone];
+const FALLBACKS: [Fallback; 11] = [
+    Fallback::Timeout,
+    Fallback::Forbidden,
+    Fallback::NotFound,
+    Fallback::Deleted,
+    Fallback::RateLimited,
+    Fallback::Unavailable,
+    Fallback::FetchBudget,
+    Fallback::Malformed,
+    Fallback::NoContent,
+    Fallback::Archived,
+    Fallback::Locked,
+];
+const OMITTED: [OmitReason; 10] = [
+    OmitReason::Msgs,
+    OmitReason::Chars,
+    OmitReason::Age,
+    OmitReason::App,
+    OmitReason::System,
+    OmitReason::Empty,
+    OmitReason::Note,
+    OmitReason::Newer,
+    OmitReason::Deleted,
+    OmitReason::Malformed,
+];
+
+#[test]
+fn every_reason_of_the_model_client_has_its_word() {
+    for reason in clew::llm::Error::REASONS {
+        assert!(LlmFailure::from_word(reason).is_some(), "{reason}");
+    }
+}
+
+#[test]
+fn lines_that_are_wrong_are_found() {
+    #[track_caller]
+    fn check(from: &str, to: &str, violation: &str) {
+        let right = line_of(TailOk {
+            k: 5,
+            reply_target: None,
+            count: 4,
+        });
+        assert_eq!(right.matches(from).count(), 1, "{from} in {right}");
+        let found = check_line(&right.replace(from, to)).unwrap_err();
+        assert!(found.contains(violation), "{found}");
+    }
+    check(r#""k":5,"#, "", "k");
+    check(r#""k":5"#, r#""k":"5""#, "/detail/k");
+    check(r#""count":4"#, r#""count":-1"#, "/detail/count");
+    check(r#""count":4"#, r#""count":4,"content":"hi""#, "content");
+    check(r#""level""#, r#""text":"hi","level""#, "text");
+    check(r#""msg_id":"1007""#, r#""msg_id":1007"#, "/msg_id");
+    check(r#""turn_id":"t3ef""#, r#""turn_id":null"#, "/turn_id");
+    check("678Z", "678+00:00", "/ts");
+    check("mem.thread", "mem.ctx", "/subsys");
+    check("tail_ok", "tail_fine", "/event");
+    check("}}", "}", "EOF");
+    check(
+        r#""k":5,"reply_target":null"#,
+        r#""reply_target":null,"k":5"#,
+        "order",
+    );
+    check(r#""level":"info","#, "", "level");
+    check(r#"{"ts""#, r#"{"turn_id":"t1","ts""#, "order");
+}
+
+#[test]
+fn the_collectors_subsystem_has_the_name_that_the_operator_gave_it() {
+    let (telemetry, lines) = memory("bot.context");
+    for event in one_of_each() {
+        telemetry.emit(&turn_ids(1), event);
+    }
+    let renamed: Vec<Value> = validate_lines(&lines.text())
+        .into_iter()
+        .filter(|line| line["subsys"] == "bot.context")
+        .map(|line| line["event"].clone())
+        .collect();
+    let expected = [
+        "collect_ok",
+        "collect_truncated",
+        "collect_fallback",
+        "merge_ok",
+    ];
+    assert_eq!(renamed, expected);
+}
+
+/// The twelfth defect: the thread's events were written as the collectors'.
+#[test]
+fn defect_12_thread_events_carry_the_threads_subsystem() {
+    let (telemetry, lines) = memory("mem.ctx");
+    let reason = Fallback::Timeout;
+    telemetry.emit(&turn_ids(1), TailFallback { reason });
+    let (case, stage) = (Scene::Thread, Stage::History);
+    telemetry.emit(
+        &turn_ids(1),
+        CollectFallback {
+            case,
+            reason,
+            stage,
+        },
+    );
+    let subsystems: Vec<Value> = validate_lines(&lines.text())
+        .into_iter()
+        .map(|line| line["subsys"].clone())
+        .collect();
+    assert_eq!(subsystems, ["mem.thread", "mem.ctx"]);
+}
+
+#[test]
+fn memory_keeps_events_as_values_until_they_are_taken() {
+    let (telemetry, lines) = memory("mem.ctx");
+    let reason = Fallback::Archived;
+    telemetry
+        .clone()
+        .emit(&Ids::default(), TailFallback { reason });
+    telemetry.emit(&turn_ids(2), TailFallback { reason });
+    assert_eq!(lines.count("tail_fallback"), 2);
+    assert_eq!(lines.count("tail_ok"), 0);
+    let all = lines.all();
+    assert_eq!(all[0].event, Event::from(TailFallback { reason }));
+    assert_eq!(all[1].ids, turn_ids(2));
+    assert_eq!(lines.take(), all);
+    assert!(lines.text().is_empty());
+}
+
+#[test]
+fn telemetry_that_is_off_says_nothing() {
+    for event in one_of_each() {
+        Telemetry::off().emit(&Ids::default(), event);
+    }
+}
+
+#[test]
+fn the_log_for_people_keeps_libraries_from_printing_payloads() {
+    use tracing::Level;
+    #[track_caller]
+    fn check(level: Level, target: &str, said: Level, expected: bool) {
+        let filter = log_filter(level);
+        assert_eq!(filter.would_enable(target, &said), expected);
+    }
+    check(Level::INFO, "clew::turn", Level::INFO, true);
+    check(Level::INFO, "clew::turn", Level::DEBUG, false);
+    check(Level::DEBUG, "clew::turn", Level::DEBUG, true);
+    check(Level::TRACE, "twilight_gateway::shard", Level::DEBUG, false);
+    check(Level::TRACE, "twilight_gateway::shard", Level::WARN, true);
+    check(Level::ERROR, "twilight_gateway::shard", Level::WARN, false);
+}

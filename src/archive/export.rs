@@ -1,0 +1,406 @@
+//! One pass over an exported channel: its header, and where each message
+//! stands. Nothing else of a message is kept.
+
+use std::fs::File;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::error::{ArchiveError, Report, place};
+use super::header::{WireChannel, WireGuild};
+use super::index::Entry;
+use super::participants::Participants;
+use super::scan::{ScanError, Scanner, opening_id};
+use super::wire::WireMessage;
+use crate::model::{Channel, MessageKind};
+
+/// Bytes between two calls of the progress function.
+const PROGRESS_STEP: u64 = 1 << 20;
+/// Top-level keys that only scenarios have.
+const SCENARIO_KEYS: [&str; 6] = ["bot", "users", "guilds", "dms", "timeline", "trigger"];
+
+/// What a pass needs to know and to fill.
+pub(super) struct Pass<'a> {
+    pub(super) path: &'a Path,
+    /// Number of the file in the index.
+    pub(super) file: u32,
+    pub(super) lenient: bool,
+    pub(super) report: &'a mut Report,
+    pub(super) participants: &'a mut Participants,
+    /// Told the bytes of this file that are done.
+    pub(super) progress: &'a dyn Fn(u64),
+}
+
+/// What a file turned out to be.
+pub(super) enum Found {
+    Export(Export),
+    /// To be read by `scenario`.
+    Scenario,
+}
+
+/// An exported channel, or a part of one.
+pub(super) struct Export {
+    pub(super) channel: Channel,
+    /// In the file's order.
+    pub(super) entries: Vec<Entry>,
+    /// It has a type 21 message: a thread that hangs on one.
+    pub(super) anchored: bool,
+}
+
+/// Reads one file.
+pub(super) fn read(pass: Pass<'_>) -> Result<Found, ArchiveError> {
+    let file = File::open(pass.path).map_err(|error| ArchiveError::read(pass.path, error))?;
+    let scanner = Scanner::new(file).map_err(|error| ArchiveError::read(pass.path, error))?;
+    let mut reader = Reader {
+        pass,
+        scanner,
+        value: Vec::new(),
+        guild: None,
+        channel: None,
+        entries: Vec::new(),
+        anchored: false,
+        keys: Vec::new(),
+        past_messages: false,
+        reported: 0,
+    };
+    reader.sniff()?;
+    let ended = reader.members();
+    reader.conclude(ended)
+}
+
+struct Reader<'a> {
+    pass: Pass<'a>,
+    scanner: Scanner,
+    /// The value last cut out.
+    value: Vec<u8>,
+    guild: Option<WireGuild>,
+    channel: Option<WireChannel>,
+    entries: Vec<Entry>,
+    anchored: bool,
+    /// Top-level keys, for saying what a file is that is no export.
+    keys: Vec<String>,
+    /// What comes now is of no use to us.
+    past_messages: bool,
+    reported: u64,
+}
+
+enum Ended {
+    Whole,
+    Scenario,
+}
+
+enum Stop {
+    /// The file is no JSON from some place on.
+    Damage(ScanError),
+    Error(ArchiveError),
+}
+
+impl From<ScanError> for Stop {
+    fn from(error: ScanError) -> Self {
+        Self::Damage(error)
+    }
+}
+
+impl From<std::io::Error> for Stop {
+    fn from(error: std::io::Error) -> Self {
+        Self::Damage(error.into())
+    }
+}
+
+impl Reader<'_> {
+    /// Tells files of other kinds by their first byte.
+    fn sniff(&mut self) -> Result<(), ArchiveError> {
+        let first = self.scanner.peek();
+        let first = first.map_err(|error| ArchiveError::read(self.pass.path, error))?;
+        let found = match first {
+            Some(b'{') => return Ok(()),
+            None => "it is empty",
+            Some(b'<') => "it looks like HTML",
+            Some(b'[') => "it is a JSON list",
+            Some(_) => "it is not JSON",
+        };
+        Err(self.not_an_export(found))
+    }
+
+    /// What a file comes to, by how the reading of it ended.
+    fn conclude(mut self, ended: Result<Ended, Stop>) -> Result<Found, ArchiveError> {
+        let usable = self.pass.lenient && self.channel.is_some();
+        match ended {
+            Ok(Ended::Scenario) => Ok(Found::Scenario),
+            Ok(Ended::Whole) => self.finish().map(Found::Export),
+            Err(Stop::Damage(ScanError::End)) => self.cut_off().map(Found::Export),
+            Err(Stop::Damage(ScanError::Syntax(at, what))) if usable => {
+                let ended = self.rescue(at, what);
+                self.conclude(ended)
+            }
+            Err(Stop::Damage(error)) => Err(self.damage(error)),
+            Err(Stop::Error(error)) => Err(error),
+        }
+    }
+
+    /// Damage beside the messages: goes on at the next message, if there can
+    /// be one. Each call comes further in the file, so it ends.
+    fn rescue(&mut self, at: u64, what: &str) -> Result<Ended, Stop> {
+        self.value.clear();
+        self.note(at, what);
+        if !self.past_messages && self.scanner.resync(at)? {
+            self.elements()?;
+        }
+        Ok(Ended::Whole)
+    }
+
+    /// The members of the top-level object.
+    fn members(&mut self) -> Result<Ended, Stop> {
+        self.scanner.expect(b'{', "an object is missing")?;
+        if self.scanner.take(b'}')? {
+            return Ok(Ended::Whole);
+        }
+        loop {
+            self.scanner.value(&mut self.value)?;
+            let key: String = self.parsed()?;
+            self.scanner.expect(b':', "a `:` is missing")?;
+            match key.as_str() {
+                "guild" => self.guild = Some(self.member()?),
+                "channel" => self.channel = Some(self.member()?),
+                "messages" => {
+                    if !self.messages()? {
+                        return Ok(Ended::Whole);
+                    }
+                }
+                other if self.channel.is_none() && SCENARIO_KEYS.contains(&other) => {
+                    return Ok(Ended::Scenario);
+                }
+                _ => self.scanner.skip()?,
+            }
+            self.keys.push(key);
+            if !self.scanner.take(b',')? {
+                self.scanner.expect(b'}', "a `,` or `}` is missing")?;
+                return Ok(Ended::Whole);
+            }
+        }
+    }
+
+    fn member<T: for<'de> Deserialize<'de>>(&mut self) -> Result<T, Stop> {
+        self.scanner.value(&mut self.value)?;
+        self.parsed()
+    }
+
+    /// The value last cut out, as what it should be.
+    fn parsed<T: for<'de> Deserialize<'de>>(&self) -> Result<T, Stop> {
+        serde_json::from_slice(&self.value).map_err(|error| {
+            let offset = self.scanner.offset() - self.value.len() as u64;
+            Stop::Error(self.bad(offset, without_position(&error)))
+        })
+    }
+
+    /// The messages; false if nothing after them can be read any more.
+    fn messages(&mut self) -> Result<bool, Stop> {
+        self.scanner.expect(b'[', "`messages` is no list")?;
+        if self.scanner.take(b']')? {
+            return Ok(true);
+        }
+        self.elements()
+    }
+
+    /// From the beginning of a message to the end of the list.
+    fn elements(&mut self) -> Result<bool, Stop> {
+        loop {
+            self.scanner.peek()?;
+            let start = self.scanner.offset();
+            self.tell_progress(start);
+            let goes_on = match self.scanner.value(&mut self.value) {
+                Ok(()) => self.message(start)?,
+                Err(ScanError::Syntax(at, what)) => self.damaged(start + 1, at, what)?,
+                Err(ScanError::End) => self.ended_within(start)?,
+                Err(error) => return Err(error.into()),
+            };
+            match goes_on {
+                Next::Resynced => continue,
+                Next::Nothing => return Ok(false),
+                Next::Separator => {}
+            }
+            if self.scanner.take(b']')? && self.list_ends()? {
+                self.past_messages = true;
+                return Ok(true);
+            }
+            match self
+                .scanner
+                .expect(b',', "a `,` between messages is missing")
+            {
+                Ok(()) => {}
+                Err(ScanError::Syntax(at, what)) => {
+                    self.value.clear();
+                    if matches!(self.damaged(at, at, what)?, Next::Nothing) {
+                        return Ok(false);
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// After a `]`: the list ended, unless another message follows.
+    fn list_ends(&mut self) -> Result<bool, Stop> {
+        Ok(matches!(self.scanner.peek()?, None | Some(b',' | b'}')))
+    }
+
+    /// Notes where the message just cut out stands.
+    fn message(&mut self, start: u64) -> Result<Next, Stop> {
+        let parsed = WireMessage::parse(&self.value);
+        let wire = match parsed {
+            Ok(wire) => wire,
+            Err(error) => {
+                let at = start + position(&self.value, &error);
+                return self.damaged(start + 1, at, &without_position(&error));
+            }
+        };
+        let essentials = match wire.essentials() {
+            Ok(essentials) => essentials,
+            Err(problem) if self.pass.lenient => {
+                self.note(start, &problem);
+                return Ok(Next::Separator);
+            }
+            Err(problem) => return Err(Stop::Error(self.bad(start, problem))),
+        };
+        self.anchored |= essentials.kind == MessageKind::ThreadStarter;
+        self.pass.participants.wrote(&essentials.author);
+        for mention in &essentials.mentions {
+            self.pass.participants.mentioned(mention);
+        }
+        self.entries.push(Entry {
+            id: essentials.id,
+            offset: start,
+            length: u32::try_from(self.value.len()).unwrap_or(u32::MAX),
+            file: self.pass.file,
+        });
+        Ok(Next::Separator)
+    }
+
+    /// The file is no JSON at `at`. Looks from `resume` on for the next message.
+    fn damaged(&mut self, resume: u64, at: u64, problem: &str) -> Result<Next, Stop> {
+        if !self.pass.lenient {
+            return Err(Stop::Error(self.bad(at, problem.to_owned())));
+        }
+        self.note(at, problem);
+        let found = self.scanner.resync(resume)?;
+        Ok(if found { Next::Resynced } else { Next::Nothing })
+    }
+
+    /// The file ends inside a message: it is cut off, unless a quote or
+    /// bracket too few made the rest look like one message.
+    fn ended_within(&mut self, start: u64) -> Result<Next, Stop> {
+        if !self.scanner.resync(start + 1)? {
+            // The end is told at the place where the last message begins.
+            self.scanner.rewind(start)?;
+            return Err(ScanError::End.into());
+        }
+        self.damaged(start + 1, start, "a bracket or quote is never closed")
+    }
+
+    fn finish(self) -> Result<Export, ArchiveError> {
+        let Some(wire) = self.channel else {
+            let keys = match self.keys.as_slice() {
+                [] => "an empty JSON object".to_owned(),
+                keys => format!("JSON without a `channel`; it has `{}`", first(keys)),
+            };
+            return Err(not_an_export(self.pass.path, &keys));
+        };
+        Ok(Export {
+            channel: wire.into_channel(self.guild.as_ref()),
+            entries: self.entries,
+            anchored: self.anchored,
+        })
+    }
+
+    /// The file ends in the middle; `lenient` uses what is there, if that
+    /// says which channel it is.
+    fn cut_off(self) -> Result<Export, ArchiveError> {
+        let offset = self.scanner.offset();
+        let place = || place(self.pass.path, offset, opening_id(&self.value));
+        if self.pass.lenient && self.channel.is_some() {
+            self.pass.report.cut_off += 1;
+            self.pass.report.note(place, "the file is cut off here");
+            return self.finish();
+        }
+        Err(ArchiveError::CutOff {
+            place: place(),
+            messages: self.entries.len() as u64,
+        })
+    }
+
+    fn damage(&self, error: ScanError) -> ArchiveError {
+        match error {
+            ScanError::Io(error) => ArchiveError::read(self.pass.path, error),
+            ScanError::Syntax(at, what) => self.bad(at, what.to_owned()),
+            ScanError::End => self.bad(self.scanner.offset(), "the file ends here".to_owned()),
+        }
+    }
+
+    fn bad(&self, offset: u64, problem: String) -> ArchiveError {
+        ArchiveError::Bad {
+            place: place(self.pass.path, offset, opening_id(&self.value)),
+            problem,
+        }
+    }
+
+    fn note(&mut self, offset: u64, problem: &str) {
+        let id = opening_id(&self.value);
+        self.pass.report.skipped += 1;
+        self.pass
+            .report
+            .note(|| place(self.pass.path, offset, id), problem);
+    }
+
+    fn not_an_export(&self, found: &str) -> ArchiveError {
+        not_an_export(self.pass.path, found)
+    }
+
+    fn tell_progress(&mut self, offset: u64) {
+        if offset >= self.reported + PROGRESS_STEP {
+            self.reported = offset;
+            (self.pass.progress)(offset);
+        }
+    }
+}
+
+/// Where the reading of messages goes on.
+enum Next {
+    /// A comma or the end of the list has to come.
+    Separator,
+    /// At the beginning of a message.
+    Resynced,
+    /// Nowhere: no message follows.
+    Nothing,
+}
+
+fn not_an_export(path: &Path, found: &str) -> ArchiveError {
+    ArchiveError::NotAnExport {
+        path: path.to_owned(),
+        found: found.to_owned(),
+    }
+}
+
+/// A few keys, for an error.
+fn first(keys: &[String]) -> String {
+    let shown: Vec<&str> = keys.iter().take(4).map(String::as_str).collect();
+    shown.join("`, `")
+}
+
+/// The parser counts lines from the message's beginning; the place says it better.
+pub(super) fn without_position(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" at line ") {
+        Some(at) => text[..at].to_owned(),
+        None => text,
+    }
+}
+
+/// The byte that a parser's error means.
+pub(super) fn position(bytes: &[u8], error: &serde_json::Error) -> u64 {
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    let before: usize = lines
+        .take(error.line().saturating_sub(1))
+        .map(<[u8]>::len)
+        .sum();
+    (before + error.column().saturating_sub(1)) as u64
+}

@@ -1,0 +1,203 @@
+//! Where each message stands: 24 bytes a message in memory, the messages
+//! themselves stay on disk.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use super::error::ArchiveError;
+use crate::model::MessageId;
+
+/// Bytes held for each message of an export.
+pub const BYTES_PER_MESSAGE: usize = size_of::<Entry>();
+/// Files kept open between reads, under the usual limit of 1,024 a process.
+const MAX_OPEN: usize = 64;
+/// `Entry::file` of a message that is kept in memory (scenarios).
+pub(super) const KEPT: u32 = u32::MAX;
+
+/// One message's place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) id: MessageId,
+    /// Byte in the file; for kept messages their number.
+    pub(super) offset: u64,
+    pub(super) length: u32,
+    /// Number of the file, or [`KEPT`].
+    pub(super) file: u32,
+}
+
+/// Puts entries in the order of their ids, of several with one id the last
+/// file's. Says how many went.
+pub(super) fn settle(entries: &mut Vec<Entry>) -> u64 {
+    let key = |entry: &Entry| (entry.id, entry.file, entry.offset);
+    if !entries.is_sorted_by_key(key) {
+        entries.sort_unstable_by_key(key);
+    }
+    let before = entries.len();
+    entries.dedup_by(|later, earlier| {
+        let same = later.id == earlier.id;
+        if same {
+            *earlier = *later;
+        }
+        same
+    });
+    entries.shrink_to_fit();
+    (before - entries.len()) as u64
+}
+
+/// The newest `limit` entries before an id, oldest first.
+pub(super) fn before(entries: &[Entry], id: MessageId, limit: usize) -> &[Entry] {
+    let end = entries.partition_point(|entry| entry.id < id);
+    &entries[end.saturating_sub(limit)..end]
+}
+
+/// The oldest `limit` entries after an id, oldest first.
+pub(super) fn after(entries: &[Entry], id: MessageId, limit: usize) -> &[Entry] {
+    let start = entries.partition_point(|entry| entry.id <= id);
+    &entries[start..entries.len().min(start.saturating_add(limit))]
+}
+
+/// The entry of an id.
+pub(super) fn find(entries: &[Entry], id: MessageId) -> Option<&Entry> {
+    let at = entries.binary_search_by_key(&id, |entry| entry.id).ok()?;
+    entries.get(at)
+}
+
+/// The files of a world, opened when they are read.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    pub(super) paths: Vec<PathBuf>,
+    /// Most recently used last.
+    open: Mutex<Vec<(u32, File)>>,
+}
+
+impl Files {
+    /// Reads up to `length` bytes; fewer only at the file's end.
+    fn read(&self, file: u32, offset: u64, length: usize, into: &mut Vec<u8>) -> io::Result<()> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut handle = match open.iter().position(|(number, _)| *number == file) {
+            Some(at) => open.remove(at).1,
+            None => File::open(self.path(file))?,
+        };
+        into.clear();
+        handle.seek(SeekFrom::Start(offset))?;
+        let read = Read::by_ref(&mut handle)
+            .take(length as u64)
+            .read_to_end(into);
+        if open.len() >= MAX_OPEN {
+            open.remove(0);
+        }
+        open.push((file, handle));
+        read.map(|_| ())
+    }
+
+    pub(super) fn path(&self, file: u32) -> &Path {
+        &self.paths[file as usize]
+    }
+}
+
+/// Reads the bytes of entries that mostly follow each other, a window at a time.
+#[derive(Debug)]
+pub(super) struct Spans<'a> {
+    files: &'a Files,
+    /// Bytes to read at once; 0: each entry alone.
+    window: usize,
+    file: u32,
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Spans<'a> {
+    pub(super) fn new(files: &'a Files, window: usize) -> Self {
+        Self {
+            files,
+            window,
+            file: KEPT,
+            start: 0,
+            bytes: Vec::new(),
+        }
+    }
+
+    /// The bytes of one entry, which is not a kept one.
+    pub(super) fn get(&mut self, entry: &Entry) -> Result<&[u8], ArchiveError> {
+        let length = entry.length as usize;
+        let path = || self.files.path(entry.file);
+        if self.within(entry).is_none() {
+            // In a file that runs from newest to oldest the next entry lies
+            // before this one: then the window ends with it.
+            let backwards = self.file == entry.file && entry.offset < self.start;
+            let window = self.window.max(length);
+            let end = entry.offset + length as u64;
+            let start = if backwards {
+                end.saturating_sub(window as u64)
+            } else {
+                entry.offset
+            };
+            self.files
+                .read(entry.file, start, window, &mut self.bytes)
+                .map_err(|source| ArchiveError::read(path(), source))?;
+            (self.file, self.start) = (entry.file, start);
+        }
+        match self.within(entry) {
+            Some(at) => Ok(&self.bytes[at..at + length]),
+            None => Err(ArchiveError::Changed {
+                path: path().to_owned(),
+                id: entry.id,
+            }),
+        }
+    }
+
+    /// Where the entry begins in the window, if it is whole in it.
+    fn within(&self, entry: &Entry) -> Option<usize> {
+        let at = entry.offset.checked_sub(self.start)?;
+        let at = usize::try_from(at).ok()?;
+        let whole = at + entry.length as usize <= self.bytes.len();
+        (self.file == entry.file && whole).then_some(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(ids: &[(u64, u32)]) -> Vec<Entry> {
+        let entry = |&(id, file)| Entry {
+            id: MessageId::new(id),
+            offset: 0,
+            length: 0,
+            file,
+        };
+        ids.iter().map(entry).collect()
+    }
+
+    fn ids(entries: &[Entry]) -> Vec<u64> {
+        entries.iter().map(|entry| entry.id.get()).collect()
+    }
+
+    #[test]
+    fn an_entry_is_twenty_four_bytes() {
+        assert_eq!(BYTES_PER_MESSAGE, 24);
+    }
+
+    #[test]
+    fn the_last_files_entry_stays() {
+        let mut both = entries(&[(5, 0), (9, 0), (5, 1), (2, 1)]);
+        assert_eq!(settle(&mut both), 1);
+        assert_eq!(ids(&both), [2, 5, 9]);
+        assert_eq!(both[1].file, 1);
+    }
+
+    #[test]
+    fn pages_end_and_begin_beside_their_anchor() {
+        let all = entries(&[(2, 0), (4, 0), (6, 0), (8, 0)]);
+        let at = MessageId::new;
+        assert_eq!(ids(before(&all, at(8), 2)), [4, 6]);
+        assert_eq!(ids(before(&all, at(7), 2)), [4, 6]);
+        assert_eq!(ids(before(&all, at(2), 2)), [] as [u64; 0]);
+        assert_eq!(ids(after(&all, at(4), 9)), [6, 8]);
+        assert_eq!(ids(after(&all, at(1), 1)), [2]);
+        assert_eq!(ids(after(&all, at(8), usize::MAX)), [] as [u64; 0]);
+        assert!(find(&all, at(6)).is_some() && find(&all, at(7)).is_none());
+    }
+}

@@ -1,0 +1,98 @@
+//! The names that exports use where Discord has numbers. A number in a string
+//! is what an exporter writes for a type it does not know itself.
+
+use crate::model::{ChannelKind, MessageKind};
+
+/// Message types by the exporter's names (Discord's documentation, "Message
+/// Types", has the numbers).
+const MESSAGE_KINDS: [(&str, u16); 22] = [
+    ("Default", 0),
+    ("RecipientAdd", 1),
+    ("RecipientRemove", 2),
+    ("Call", 3),
+    ("ChannelNameChange", 4),
+    ("ChannelIconChange", 5),
+    ("ChannelPinnedMessage", 6),
+    ("GuildMemberJoin", 7),
+    ("GuildBoost", 8),
+    ("GuildBoostTier1", 9),
+    ("GuildBoostTier2", 10),
+    ("GuildBoostTier3", 11),
+    ("ChannelFollowAdd", 12),
+    ("ThreadCreated", 18),
+    ("Reply", 19),
+    ("ChatInputCommand", 20),
+    ("ApplicationCommand", 20),
+    ("ThreadStarterMessage", 21),
+    ("GuildInviteReminder", 22),
+    ("ContextMenuCommand", 23),
+    ("AutoModerationAction", 24),
+    ("PollResult", 46),
+];
+
+/// Channel types by the exporter's names (Discord's documentation, "Channel
+/// Types", has the numbers).
+const CHANNEL_KINDS: [(&str, u8); 16] = [
+    ("GuildTextChat", 0),
+    ("DirectTextChat", 1),
+    ("GuildVoiceChat", 2),
+    ("DirectGroupTextChat", 3),
+    ("GuildCategory", 4),
+    ("GuildNews", 5),
+    ("GuildNewsThread", 10),
+    ("GuildPublicThread", 11),
+    ("GuildPrivateThread", 12),
+    ("GuildStageVoice", 13),
+    ("GuildDirectory", 14),
+    ("GuildForum", 15),
+    ("GuildMedia", 16),
+    // As Discord itself names them.
+    ("GuildText", 0),
+    ("PublicThread", 11),
+    ("PrivateThread", 12),
+];
+
+/// A message type; an unknown name is a system message.
+pub(super) fn message_kind(name: &str) -> MessageKind {
+    let known = MESSAGE_KINDS.iter().find(|(known, _)| *known == name);
+    let number = match known {
+        Some((_, number)) => *number,
+        None => name.parse().unwrap_or(u16::MAX),
+    };
+    MessageKind::from_number(number)
+}
+
+/// A channel type; an unknown name is a type that no rule names.
+pub(super) fn channel_kind(name: &str) -> ChannelKind {
+    let known = CHANNEL_KINDS.iter().find(|(known, _)| *known == name);
+    let number = match known {
+        Some((_, number)) => *number,
+        None => name.parse().unwrap_or(u8::MAX),
+    };
+    ChannelKind::from_number(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_numbers_are_read() {
+        for (name, number) in [
+            ("Default", 0),
+            ("Reply", 19),
+            ("21", 21),
+            ("Sparkle", 65535),
+        ] {
+            assert_eq!(message_kind(name).number(), number, "{name}");
+        }
+        for (name, number) in [
+            ("GuildForum", 15),
+            ("16", 16),
+            ("DirectTextChat", 1),
+            ("?", 255),
+        ] {
+            assert_eq!(channel_kind(name).number(), number, "{name}");
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Scenario files as JSON: users, channels, messages and operations.
+
+use serde::Deserialize;
+
+use super::parts::{WireAttachment, WireComponent, WireEmbed, WireForward, WirePoll, WireSticker};
+use crate::model::{
+    ChannelId, ChannelKind, Extras, GuildId, MessageId, MessageKind, Reference, ReferenceKind,
+    UserId,
+};
+
+#[derive(Deserialize)]
+pub(super) struct WireUser {
+    pub(super) id: UserId,
+    #[serde(default)]
+    pub(super) username: Option<String>,
+    #[serde(default)]
+    pub(super) global_name: Option<String>,
+    #[serde(default)]
+    pub(super) nick: Option<String>,
+    #[serde(default)]
+    pub(super) bot: bool,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireGuild {
+    pub(super) id: GuildId,
+    #[serde(default)]
+    pub(super) channels: Vec<WireChannel>,
+    #[serde(default)]
+    pub(super) threads: Vec<WireThread>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireChannel {
+    pub(super) id: ChannelId,
+    #[serde(default, rename = "type")]
+    pub(super) kind: u8,
+    #[serde(default)]
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) parent_id: Option<ChannelId>,
+    #[serde(default)]
+    pub(super) available_tags: Vec<WireTag>,
+    #[serde(default)]
+    pub(super) hidden: bool,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireTag {
+    pub(super) id: String,
+    pub(super) name: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireThread {
+    pub(super) id: ChannelId,
+    #[serde(default = "public_thread", rename = "type")]
+    pub(super) kind: u8,
+    pub(super) parent_id: ChannelId,
+    #[serde(default)]
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) owner_id: Option<UserId>,
+    #[serde(default)]
+    pub(super) applied_tags: Vec<String>,
+    #[serde(default)]
+    pub(super) archived: bool,
+    #[serde(default)]
+    pub(super) locked: bool,
+}
+
+const fn public_thread() -> u8 {
+    ChannelKind::PublicThread.number()
+}
+
+/// One operation of a timeline.
+#[derive(Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub(super) enum Op {
+    Create {
+        message: Box<WireMessage>,
+    },
+    Thread {
+        thread: WireThread,
+        /// Id of the type 21 message in a thread that hangs on a message.
+        #[serde(default)]
+        starter_id: Option<MessageId>,
+    },
+    Edit {
+        channel_id: ChannelId,
+        id: MessageId,
+        content: String,
+        #[serde(default)]
+        ms: Option<i64>,
+    },
+    Delete {
+        channel_id: ChannelId,
+        id: MessageId,
+    },
+    Archive {
+        channel_id: ChannelId,
+        #[serde(default)]
+        locked: bool,
+    },
+    React {},
+    Typing {},
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireMessage {
+    pub(super) id: MessageId,
+    pub(super) channel_id: ChannelId,
+    pub(super) author_id: UserId,
+    #[serde(default)]
+    pub(super) content: String,
+    #[serde(default, rename = "type")]
+    pub(super) kind: Option<u16>,
+    #[serde(default, rename = "ref")]
+    pub(super) reference: Option<WireReference>,
+    #[serde(default)]
+    pub(super) ping: bool,
+    #[serde(default)]
+    pub(super) flags: u32,
+    #[serde(default)]
+    pub(super) ms: Option<i64>,
+    #[serde(default)]
+    pub(super) edited_ms: Option<i64>,
+    #[serde(default)]
+    pub(super) webhook_id: Option<UserId>,
+    #[serde(default)]
+    pub(super) snapshots: Vec<WireForward>,
+    #[serde(default)]
+    pub(super) embeds: Vec<WireEmbed>,
+    #[serde(default)]
+    pub(super) attachments: Vec<WireAttachment>,
+    #[serde(default, alias = "sticker_items")]
+    pub(super) stickers: Vec<WireSticker>,
+    #[serde(default)]
+    pub(super) components: Vec<WireComponent>,
+    #[serde(default)]
+    pub(super) poll: Option<WirePoll>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+pub(super) struct WireReference {
+    #[serde(default)]
+    pub(super) message_id: Option<MessageId>,
+    #[serde(default)]
+    pub(super) channel_id: Option<ChannelId>,
+    #[serde(default, rename = "type")]
+    pub(super) kind: u8,
+}
+
+impl Op {
+    /// The message it is about.
+    pub(super) fn message(&self) -> Option<MessageId> {
+        match self {
+            Self::Create { message } => Some(message.id),
+            Self::Edit { id, .. } | Self::Delete { id, .. } => Some(*id),
+            Self::Thread { .. } | Self::Archive { .. } | Self::React {} | Self::Typing {} => None,
+        }
+    }
+}
+
+impl WireUser {
+    /// Server nicknames do not show in direct messages.
+    pub(super) fn shown_name(&self, in_guild: bool) -> String {
+        let nick = self.nick.as_ref().filter(|_| in_guild);
+        let name = nick
+            .or(self.global_name.as_ref())
+            .or(self.username.as_ref());
+        name.map_or_else(|| self.id.to_string(), Clone::clone)
+    }
+}
+
+impl WireReference {
+    pub(super) fn into_reference(self) -> Reference {
+        Reference {
+            kind: match self.kind {
+                0 => ReferenceKind::Default,
+                1 => ReferenceKind::Forward,
+                other => ReferenceKind::Other(other),
+            },
+            channel: self.channel_id,
+            message: self.message_id,
+        }
+    }
+}
+
+impl WireMessage {
+    /// The type 21 message at the head of a thread that hangs on a message.
+    pub(super) fn starter(
+        id: MessageId,
+        thread: ChannelId,
+        parent: ChannelId,
+        author: UserId,
+    ) -> Self {
+        Self {
+            id,
+            channel_id: thread,
+            author_id: author,
+            content: String::new(),
+            kind: Some(MessageKind::ThreadStarter.number()),
+            reference: Some(WireReference {
+                message_id: Some(thread.starter()),
+                channel_id: Some(parent),
+                kind: 0,
+            }),
+            ping: false,
+            flags: 0,
+            ms: None,
+            edited_ms: None,
+            webhook_id: None,
+            snapshots: Vec::new(),
+            embeds: Vec::new(),
+            attachments: Vec::new(),
+            stickers: Vec::new(),
+            components: Vec::new(),
+            poll: None,
+        }
+    }
+
+    /// Its type; without one a default reference makes it a reply.
+    pub(super) fn message_kind(&self) -> MessageKind {
+        let replies = self.reference.is_some_and(|to| to.kind == 0);
+        match self.kind {
+            Some(number) => MessageKind::from_number(number),
+            None if replies => MessageKind::Reply,
+            None => MessageKind::Default,
+        }
+    }
+
+    /// Takes out everything beside the text.
+    pub(super) fn take_extras(&mut self) -> Extras {
+        let mut component_text = Vec::new();
+        for component in &self.components {
+            component.texts(&mut component_text);
+        }
+        let embeds = self.embeds.drain(..).map(WireEmbed::into_embed);
+        let files = self.attachments.drain(..);
+        let snapshots = self.snapshots.drain(..).map(WireForward::into_snapshot);
+        Extras {
+            embeds: embeds.collect(),
+            attachments: files.map(WireAttachment::into_attachment).collect(),
+            stickers: self.stickers.drain(..).map(|one| one.name).collect(),
+            poll: self.poll.take().map(WirePoll::into_poll),
+            snapshots: snapshots.collect(),
+            component_text,
+            mention_channels: Vec::new(),
+            unread: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Scenario files: a small world written by hand, and what happened in it.
+//! The format is described in the head of [`archive`](super).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::error::{ArchiveError, Report, place};
+use super::export::{position, without_position};
+use super::ops::{Op, WireChannel, WireGuild, WireUser};
+use super::staged::Stage;
+use crate::model::{Channel, ChannelId, ChannelKind, Message, MessageId, UserId};
+
+/// Largest scenario; it is kept in memory, unlike an export.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// A scenario after its last operation.
+pub(super) struct Scenario {
+    pub(super) channels: Vec<Channel>,
+    /// Channels that the bot cannot see.
+    pub(super) hidden: BTreeSet<ChannelId>,
+    /// By channel, then id.
+    pub(super) messages: BTreeMap<(ChannelId, MessageId), Message>,
+    pub(super) bot: Option<UserId>,
+    pub(super) trigger: Option<MessageId>,
+    /// Everybody, the bot too: id, name, bot flag.
+    pub(super) users: Vec<(UserId, String, bool)>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct WireScenario<'a> {
+    bot: Option<WireUser>,
+    users: Vec<WireUser>,
+    guilds: Vec<WireGuild>,
+    dms: Vec<WireChannel>,
+    #[serde(borrow)]
+    timeline: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    trigger: Option<&'a RawValue>,
+}
+
+/// Reads a whole scenario and applies its timeline and its trigger.
+pub(super) fn read(
+    path: &Path,
+    lenient: bool,
+    report: &mut Report,
+) -> Result<Scenario, ArchiveError> {
+    let text = text(path)?;
+    let wire: WireScenario<'_> =
+        serde_json::from_str(&text).map_err(|error| refused(path, &text, &error))?;
+    let mut stage = Stage::new(wire.bot, wire.users, wire.guilds, wire.dms);
+    for (raw, trigger) in wire
+        .timeline
+        .into_iter()
+        .map(|raw| (raw, false))
+        .chain(wire.trigger.map(|raw| (raw, true)))
+    {
+        if let Err((place, problem)) = step(path, &text, raw, trigger, &mut stage) {
+            if !lenient {
+                return Err(ArchiveError::Bad { place, problem });
+            }
+            report.skipped += 1;
+            report.note(|| place, &problem);
+        }
+    }
+    Ok(stage.finish())
+}
+
+/// One operation of the timeline.
+fn step(
+    path: &Path,
+    text: &str,
+    raw: &RawValue,
+    trigger: bool,
+    stage: &mut Stage,
+) -> Result<(), (super::Place, String)> {
+    // `raw` is a slice of `text`.
+    let start = raw.get().as_ptr() as usize - text.as_ptr() as usize;
+    let at = |offset: u64, id: Option<&str>| place(path, start as u64 + offset, id);
+    let op: Op = serde_json::from_str(raw.get()).map_err(|error| {
+        let offset = position(raw.get().as_bytes(), &error);
+        (at(offset, None), without_position(&error))
+    })?;
+    let id = op.message().map(|id| id.to_string());
+    let applied = stage.apply(op, trigger);
+    applied.map_err(|problem| (at(0, id.as_deref()), problem))
+}
+
+fn text(path: &Path) -> Result<String, ArchiveError> {
+    let read = |source| ArchiveError::read(path, source);
+    let bytes = std::fs::metadata(path).map_err(read)?.len();
+    if bytes > MAX_BYTES {
+        return Err(ArchiveError::TooLarge {
+            path: path.to_owned(),
+            bytes,
+            max: MAX_BYTES,
+        });
+    }
+    let text = std::fs::read_to_string(path).map_err(read)?;
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    })
+}
+
+fn refused(path: &Path, text: &str, error: &serde_json::Error) -> ArchiveError {
+    let place = place(path, position(text.as_bytes(), error), None);
+    if error.is_eof() {
+        return ArchiveError::CutOff { place, messages: 0 };
+    }
+    ArchiveError::Bad {
+        place,
+        problem: without_position(error),
+    }
+}
+
+/// Whether a channel of this kind can hold messages at all.
+pub(super) const fn holds_messages(kind: ChannelKind) -> bool {
+    !matches!(
+        kind,
+        ChannelKind::Category | ChannelKind::Forum | ChannelKind::Media
+    )
+}

@@ -1,0 +1,260 @@
+//! A scenario while its operations are applied.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::ops::{Op, WireChannel, WireGuild, WireMessage, WireReference, WireThread, WireUser};
+use super::scenario::{Scenario, holds_messages};
+use super::wire::mentioned_roles;
+use crate::model::{
+    Author, Channel, ChannelId, ChannelKind, GuildId, Mention, Message, MessageFlags, MessageId,
+    MessageKind, Referenced, ThreadState, UnixMillis, UserId,
+};
+
+/// The world as far as the operations have come.
+pub(super) struct Stage {
+    users: HashMap<UserId, WireUser>,
+    bot: Option<UserId>,
+    channels: BTreeMap<ChannelId, Channel>,
+    hidden: BTreeSet<ChannelId>,
+    /// Names of forum tags by id.
+    tags: HashMap<String, String>,
+    messages: BTreeMap<(ChannelId, MessageId), Message>,
+    deleted: BTreeSet<MessageId>,
+    trigger: Option<MessageId>,
+}
+
+impl Stage {
+    pub(super) fn new(
+        bot: Option<WireUser>,
+        users: Vec<WireUser>,
+        guilds: Vec<WireGuild>,
+        dms: Vec<WireChannel>,
+    ) -> Self {
+        let id = bot.as_ref().map(|bot| bot.id);
+        let bot = bot.map(|bot| WireUser { bot: true, ..bot });
+        let users = users.into_iter().chain(bot);
+        let mut stage = Self {
+            users: users.map(|user| (user.id, user)).collect(),
+            bot: id,
+            channels: BTreeMap::new(),
+            hidden: BTreeSet::new(),
+            tags: HashMap::new(),
+            messages: BTreeMap::new(),
+            deleted: BTreeSet::new(),
+            trigger: None,
+        };
+        for dm in dms {
+            let kind = ChannelKind::Dm.number();
+            stage.add_channel(WireChannel { kind, ..dm }, None);
+        }
+        for guild in guilds {
+            for channel in guild.channels {
+                stage.add_channel(channel, Some(guild.id));
+            }
+            for thread in guild.threads {
+                stage.add_thread(thread, Some(guild.id));
+            }
+        }
+        stage
+    }
+
+    /// Applies one operation; the error says what is wrong with it.
+    pub(super) fn apply(&mut self, op: Op, trigger: bool) -> Result<(), String> {
+        match op {
+            Op::Create { message } => {
+                let id = message.id;
+                self.create(*message)?;
+                if trigger {
+                    self.trigger = Some(id);
+                }
+            }
+            Op::Thread { thread, starter_id } => self.open_thread(thread, starter_id)?,
+            Op::Edit {
+                channel_id,
+                id,
+                content,
+                ms,
+            } => {
+                let mentions = self.mentions_in(&content, None);
+                let message = self.message(channel_id, id)?;
+                message.edited = Some(ms.map_or(message.timestamp, UnixMillis));
+                message.mentions = mentions.into();
+                message.mention_roles = mentioned_roles(&content).into();
+                message.content = content.into();
+            }
+            Op::Delete { channel_id, id } => {
+                self.message(channel_id, id)?;
+                self.messages.remove(&(channel_id, id));
+                self.deleted.insert(id);
+            }
+            Op::Archive { channel_id, locked } => {
+                let channel = self.channels.get_mut(&channel_id);
+                let thread = channel.and_then(|channel| channel.thread.as_mut());
+                let thread = thread.ok_or_else(|| format!("there is no thread {channel_id}"))?;
+                (thread.archived, thread.locked) = (true, locked);
+            }
+            Op::React {} | Op::Typing {} => {}
+        }
+        Ok(())
+    }
+
+    /// The world after the last operation.
+    pub(super) fn finish(mut self) -> Scenario {
+        for message in self.messages.values_mut() {
+            let gone = message.reference.as_ref().and_then(|to| to.message);
+            let carries = matches!(
+                message.kind,
+                MessageKind::Reply | MessageKind::ThreadStarter
+            );
+            if carries && gone.is_some_and(|id| self.deleted.contains(&id)) {
+                message.referenced = Referenced::Deleted;
+            }
+        }
+        let shown = |user: &WireUser| (user.id, user.shown_name(true), user.bot);
+        Scenario {
+            users: self.users.values().map(shown).collect(),
+            channels: self.channels.into_values().collect(),
+            hidden: self.hidden,
+            messages: self.messages,
+            bot: self.bot,
+            trigger: self.trigger,
+        }
+    }
+
+    fn add_channel(&mut self, wire: WireChannel, guild: Option<GuildId>) {
+        for tag in wire.available_tags {
+            self.tags.insert(tag.id, tag.name);
+        }
+        if wire.hidden {
+            self.hidden.insert(wire.id);
+        }
+        let kind = ChannelKind::from_number(wire.kind);
+        let channel = Channel {
+            id: wire.id,
+            guild,
+            kind,
+            name: if kind.is_direct() {
+                String::new()
+            } else {
+                wire.name
+            },
+            parent: wire.parent_id,
+            parent_kind: None,
+            parent_name: None,
+            tags: Vec::new(),
+            thread: None,
+        };
+        self.channels.insert(wire.id, channel);
+    }
+
+    fn add_thread(&mut self, wire: WireThread, guild: Option<GuildId>) {
+        if self.hidden.contains(&wire.parent_id) {
+            self.hidden.insert(wire.id);
+        }
+        let tags = wire.applied_tags.iter();
+        let channel = Channel {
+            id: wire.id,
+            guild,
+            kind: ChannelKind::from_number(wire.kind),
+            name: wire.name,
+            parent: Some(wire.parent_id),
+            parent_kind: None,
+            parent_name: None,
+            tags: tags.filter_map(|id| self.tags.get(id).cloned()).collect(),
+            thread: Some(ThreadState {
+                owner: wire.owner_id,
+                archived: wire.archived,
+                locked: wire.locked,
+                message_count: None,
+            }),
+        };
+        self.channels.insert(wire.id, channel);
+    }
+
+    fn open_thread(&mut self, wire: WireThread, starter: Option<MessageId>) -> Result<(), String> {
+        let (id, parent, owner) = (wire.id, wire.parent_id, wire.owner_id);
+        let known = self.channels.get(&parent);
+        let guild = known
+            .ok_or_else(|| format!("there is no channel {parent}"))?
+            .guild;
+        self.add_thread(wire, guild);
+        let Some(starter) = starter else {
+            return Ok(());
+        };
+        let anchor = self.messages.get(&(parent, id.starter()));
+        let author = anchor.map(|anchor| anchor.author.id).or(owner).or(self.bot);
+        let author = author.ok_or("the thread has no owner")?;
+        self.create(WireMessage::starter(starter, id, parent, author))
+    }
+
+    fn create(&mut self, mut wire: WireMessage) -> Result<(), String> {
+        let unknown = || format!("there is no channel {} for messages", wire.channel_id);
+        let channel = self.channels.get(&wire.channel_id);
+        let channel = channel.filter(|channel| holds_messages(channel.kind));
+        let guild = channel.ok_or_else(unknown)?.guild;
+        let pinged = wire.reference.filter(|_| wire.ping);
+        let extras = wire.take_extras();
+        let message = Message {
+            id: wire.id,
+            channel: wire.channel_id,
+            guild,
+            kind: wire.message_kind(),
+            author: self.author(&wire, guild.is_some()),
+            timestamp: wire.ms.map_or(wire.id.created(), UnixMillis),
+            edited: wire.edited_ms.map(UnixMillis),
+            flags: MessageFlags(wire.flags),
+            reference: wire.reference.map(WireReference::into_reference),
+            referenced: Referenced::Absent,
+            mentions: self
+                .mentions_in(&wire.content, pinged.map(|to| (wire.channel_id, to)))
+                .into(),
+            mention_roles: mentioned_roles(&wire.content).into(),
+            extras: (!extras.is_empty()).then(|| Box::new(extras)),
+            content: wire.content.into(),
+        };
+        self.messages.insert((message.channel, message.id), message);
+        Ok(())
+    }
+
+    fn message(&mut self, channel: ChannelId, id: MessageId) -> Result<&mut Message, String> {
+        let message = self.messages.get_mut(&(channel, id));
+        message.ok_or_else(|| format!("there is no message {id} in channel {channel}"))
+    }
+
+    fn author(&self, wire: &WireMessage, in_guild: bool) -> Author {
+        let user = self.users.get(&wire.author_id);
+        let name = user.map_or_else(|| "unknown".to_owned(), |user| user.shown_name(in_guild));
+        Author {
+            id: wire.author_id,
+            name: name.into(),
+            bot: wire.webhook_id.is_some() || user.is_some_and(|user| user.bot),
+            webhook: wire.webhook_id.is_some(),
+        }
+    }
+
+    /// Users named in a text, and whom a reply pings.
+    fn mentions_in(
+        &self,
+        content: &str,
+        pinged: Option<(ChannelId, WireReference)>,
+    ) -> Vec<Mention> {
+        let named = content.split("<@").skip(1).filter_map(|rest| {
+            let (id, _) = rest.split_once('>')?;
+            id.strip_prefix('!').unwrap_or(id).parse().ok()
+        });
+        let pinged = pinged.and_then(|(channel, to)| {
+            let key = (to.channel_id.unwrap_or(channel), to.message_id?);
+            Some(self.messages.get(&key)?.author.id)
+        });
+        let mut mentions: Vec<Mention> = Vec::new();
+        for id in named.chain(pinged) {
+            let known = self.users.get(&id);
+            let new = mentions.iter().all(|mention| mention.id != id);
+            if let Some(user) = known.filter(|_| new) {
+                let name = user.shown_name(true).into();
+                mentions.push(Mention { id, name });
+            }
+        }
+        mentions
+    }
+}

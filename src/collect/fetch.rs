@@ -1,0 +1,186 @@
+//! Fetching under one deadline and one budget, with one more try where that
+//! can help. Every failure is noted once with the stage it happened at.
+
+use std::future::Future;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::model::{Attachment, Channel, ChannelId, Fallback, Limits, Message, MessageId, Stage};
+
+use super::recall::Recall;
+use super::source::{Anchor, FetchError, PAGE_LIMIT, Page, Source};
+
+/// Before a second try after a server error or a broken connection.
+const RETRY_DELAY: Duration = Duration::from_millis(200);
+
+/// One block's access to a source.
+#[derive(Debug)]
+pub(super) struct Fetcher<'a, S> {
+    source: &'a S,
+    recall: &'a Recall,
+    deadline: Instant,
+    budget: usize,
+    used: AtomicUsize,
+    failures: Mutex<Vec<(Stage, Fallback)>>,
+}
+
+impl<'a, S: Source> Fetcher<'a, S> {
+    pub(super) fn new(source: &'a S, recall: &'a Recall, limits: &Limits) -> Self {
+        Self {
+            source,
+            recall,
+            deadline: Instant::now() + limits.fetch_timeout,
+            budget: limits.max_fetches,
+            used: AtomicUsize::new(0),
+            failures: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// The whole page at `anchor`.
+    pub(super) async fn page(
+        &self,
+        stage: Stage,
+        channel: ChannelId,
+        anchor: Anchor,
+    ) -> Option<Page> {
+        self.sized_page(stage, channel, anchor, PAGE_LIMIT).await
+    }
+
+    /// A page of at most `limit` messages.
+    pub(super) async fn sized_page(
+        &self,
+        stage: Stage,
+        channel: ChannelId,
+        anchor: Anchor,
+        limit: usize,
+    ) -> Option<Page> {
+        let call = || self.source.page(channel, anchor, limit, self.deadline);
+        self.noted(stage, channel, call).await.ok()
+    }
+
+    /// One message.
+    pub(super) async fn message(
+        &self,
+        stage: Stage,
+        channel: ChannelId,
+        id: MessageId,
+    ) -> Result<Message, Fallback> {
+        self.allowed(channel, || self.source.message(channel, id, self.deadline))
+            .await
+            .inspect_err(|reason| match reason {
+                Fallback::Deleted | Fallback::NotFound => {}
+                _ => self.fail(stage, *reason),
+            })
+    }
+
+    /// A channel.
+    pub(super) async fn channel(&self, id: ChannelId) -> Option<Channel> {
+        let call = || self.source.channel(id, self.deadline);
+        self.noted(Stage::Channel, id, call).await.ok()
+    }
+
+    /// The text of a file.
+    pub(super) async fn file(&self, file: &Attachment, max_bytes: u64) -> Option<String> {
+        let call = || self.source.file(file, max_bytes, self.deadline);
+        let text = self.counted(call).await;
+        text.map_err(|reason| self.fail(Stage::File, reason)).ok()
+    }
+
+    /// Notes a failure, each stage and reason once.
+    pub(super) fn fail(&self, stage: Stage, reason: Fallback) {
+        if let Ok(mut failures) = self.failures.lock()
+            && !failures.contains(&(stage, reason))
+        {
+            failures.push((stage, reason));
+        }
+    }
+
+    /// The channel refused us: it is not asked again for a while.
+    pub(super) fn refused(&self, stage: Stage, channel: ChannelId) {
+        self.recall.forbid(channel, Instant::now());
+        self.fail(stage, Fallback::Forbidden);
+    }
+
+    pub(super) fn recall(&self) -> &Recall {
+        self.recall
+    }
+
+    pub(super) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn failures(&self) -> Vec<(Stage, Fallback)> {
+        self.failures
+            .lock()
+            .map(|failures| failures.clone())
+            .unwrap_or_default()
+    }
+
+    async fn noted<T, F: Future<Output = Result<T, FetchError>>>(
+        &self,
+        stage: Stage,
+        channel: ChannelId,
+        call: impl Fn() -> F,
+    ) -> Result<T, Fallback> {
+        self.allowed(channel, call)
+            .await
+            .inspect_err(|reason| self.fail(stage, *reason))
+    }
+
+    async fn allowed<T, F: Future<Output = Result<T, FetchError>>>(
+        &self,
+        channel: ChannelId,
+        call: impl Fn() -> F,
+    ) -> Result<T, Fallback> {
+        if self.recall.is_forbidden(channel, Instant::now()) {
+            return Err(Fallback::Forbidden);
+        }
+        self.counted(call).await.inspect_err(|reason| {
+            if *reason == Fallback::Forbidden {
+                self.recall.forbid(channel, Instant::now());
+            }
+        })
+    }
+
+    /// One call of the budget, and one more after a passing error.
+    async fn counted<T, F: Future<Output = Result<T, FetchError>>>(
+        &self,
+        call: impl Fn() -> F,
+    ) -> Result<T, Fallback> {
+        let first = self.once(&call).await;
+        match first {
+            Err(error) if error.transient && Instant::now() + RETRY_DELAY < self.deadline => {
+                sleep(RETRY_DELAY).await;
+                self.once(&call).await.map_err(|again| match again.reason {
+                    Fallback::FetchBudget => error.reason,
+                    reason => reason,
+                })
+            }
+            other => other.map_err(|error| error.reason),
+        }
+    }
+
+    async fn once<T, F: Future<Output = Result<T, FetchError>>>(
+        &self,
+        call: &impl Fn() -> F,
+    ) -> Result<T, FetchError> {
+        let taken = self
+            .used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+                (used < self.budget).then_some(used + 1)
+            });
+        if taken.is_err() {
+            return Err(FetchError::lasting(Fallback::FetchBudget));
+        }
+        // The source keeps the deadline itself and knows what held it; this
+        // one only guards against a source that does not.
+        let guard = self.deadline + Duration::from_millis(100);
+        match tokio::time::timeout_at(guard, call()).await {
+            Ok(result) => result,
+            Err(_) => Err(FetchError::lasting(Fallback::Timeout)),
+        }
+    }
+}

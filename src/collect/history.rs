@@ -1,0 +1,133 @@
+//! Pages of a channel, newest first, until there is enough: the thread tail,
+//! the thread history and the tail of a channel share them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::model::{ChannelId, Fallback, Message, MessageId};
+
+use super::fetch::Fetcher;
+use super::source::{Anchor, Page, Source};
+use super::view::Occasion;
+use crate::model::Stage;
+
+/// All messages of a channel from some id on up to the turn's start.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    /// Oldest first.
+    pub(super) messages: Vec<Arc<Message>>,
+    /// They are whole from here on; `MessageId::new(0)` is the start.
+    pub(super) from: Option<MessageId>,
+    /// A page was fetched.
+    pub(super) fetched: bool,
+}
+
+impl History {
+    pub(super) fn reaches_start(&self) -> bool {
+        self.from == Some(MessageId::new(0))
+    }
+}
+
+/// Starts with what the window holds and fetches while `wants_more` says so.
+pub(super) async fn collect<S: Source>(
+    occasion: &Occasion<'_>,
+    fetcher: &Fetcher<'_, S>,
+    wants_more: impl Fn(&[Arc<Message>]) -> bool,
+) -> History {
+    let view = occasion.view;
+    let horizon = occasion.horizon();
+    let mut known: BTreeMap<MessageId, Arc<Message>> = BTreeMap::new();
+    known.extend(held(view.recent.iter(), horizon));
+    let mut history = History {
+        from: view.whole_from,
+        ..History::default()
+    };
+    history.messages = known.values().cloned().collect();
+    while !history.reaches_start() && (history.from.is_none() || wants_more(&history.messages)) {
+        let anchor = match history.from.filter(|_| history.fetched) {
+            Some(from) => Anchor::Before(from),
+            None => Anchor::Before(horizon.next()),
+        };
+        let channel = occasion.channel_id();
+        let Some(page) = fetcher.page(Stage::History, channel, anchor).await else {
+            break;
+        };
+        if !history.fetched && is_hidden(occasion, &page) {
+            fetcher.refused(Stage::History, channel);
+            break;
+        }
+        take(occasion, fetcher, page, &mut known, &mut history);
+    }
+    history
+}
+
+/// Without Read Message History the list is empty, and no error: a page that
+/// should end at the trigger, yet is empty, was refused.
+fn is_hidden(occasion: &Occasion<'_>, page: &Page) -> bool {
+    page.messages.is_empty() && page.unreadable.is_empty() && occasion.trigger_is_message()
+}
+
+fn take<S: Source>(
+    occasion: &Occasion<'_>,
+    fetcher: &Fetcher<'_, S>,
+    page: Page,
+    known: &mut BTreeMap<MessageId, Arc<Message>>,
+    history: &mut History,
+) {
+    let unread = page.unreadable.iter().copied().min();
+    let lowest = page.messages.first().map(|message| message.id);
+    let lowest = [unread, lowest].into_iter().flatten().min();
+    if unread.is_some() {
+        fetcher.fail(Stage::History, Fallback::Malformed);
+    }
+    let deleted = &occasion.view.deleted;
+    for message in page
+        .messages
+        .into_iter()
+        .filter(|message| !deleted.contains(&message.id))
+    {
+        known.entry(message.id).or_insert_with(|| Arc::new(message));
+    }
+    let reached = if page.complete {
+        Some(MessageId::new(0))
+    } else {
+        lowest
+    };
+    history.from = match (history.from, reached) {
+        (Some(from), Some(reached)) => Some(from.min(reached)),
+        (from, reached) => reached.or(from),
+    };
+    history.messages = known.values().cloned().collect();
+    history.fetched = true;
+}
+
+fn held<'a>(
+    messages: impl Iterator<Item = &'a Arc<Message>>,
+    horizon: MessageId,
+) -> impl Iterator<Item = (MessageId, Arc<Message>)> {
+    messages
+        .filter(move |message| message.id <= horizon)
+        .map(|message| (message.id, Arc::clone(message)))
+}
+
+/// Messages to hand back to the window: all from `from` on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Adopted {
+    /// The channel.
+    pub channel: ChannelId,
+    /// The messages are whole from here on.
+    pub from: MessageId,
+    /// Oldest first.
+    pub messages: Vec<Arc<Message>>,
+}
+
+impl History {
+    pub(super) fn adopted(&self, channel: ChannelId) -> Option<Adopted> {
+        let from = self.from.filter(|_| self.fetched)?;
+        Some(Adopted {
+            channel,
+            from,
+            messages: self.messages.clone(),
+        })
+    }
+}

@@ -1,0 +1,131 @@
+//! From what was collected to a prompt: select, render, assemble. Pure; done
+//! again with smaller caps when a model says that the prompt was too long.
+
+use std::sync::Arc;
+
+use crate::engine::assemble::{Material, Prompt, assemble};
+use crate::engine::block;
+use crate::engine::eligible::Us;
+use crate::engine::render::{Directory, Renderer};
+use crate::engine::select::select;
+use crate::engine::shorten;
+use crate::model::{Block, HistoryMessage, Item, Limits, Message, Place, Profiles};
+
+use super::Collected;
+
+/// What a prompt is made of beside the collected messages.
+#[derive(Debug, Clone, Copy)]
+pub struct Surroundings<'a, D> {
+    /// Who we are here.
+    pub us: &'a Us,
+    /// Names of users, roles and channels.
+    pub directory: &'a D,
+    /// The operator's prompt.
+    pub system: &'a str,
+    /// The key of the frames.
+    pub secret: &'a [u8],
+    /// The conversation's name, for the frames.
+    pub scope: &'a str,
+    /// The caps.
+    pub limits: &'a Limits,
+    /// Remembered facts.
+    pub profiles: &'a Profiles,
+    /// Stored conversation.
+    pub history: &'a [HistoryMessage],
+}
+
+/// A block and the prompt it is part of.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// The block.
+    pub block: Block,
+    /// Messages of the thread's tail in it.
+    pub tail: usize,
+    /// The prompt.
+    pub prompt: Prompt,
+    /// The asker's name within the prompt.
+    pub asker: String,
+    /// The trigger says something, or something stands in for it.
+    pub has_question: bool,
+    /// Facts of the asker and of the server in the prompt.
+    pub facts: (usize, usize),
+}
+
+/// Selects, renders and assembles.
+pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>) -> Prepared {
+    let Surroundings {
+        us,
+        directory,
+        limits,
+        ..
+    } = *around;
+    let mut renderer = Renderer::new(us, directory);
+    let selection = select(us, &collected.trigger, &collected.gathered, limits);
+    let tail = selection.tail;
+    let asker = renderer.author(&collected.trigger);
+    let block = block::build(
+        us,
+        selection,
+        collected.channel.as_ref(),
+        &mut renderer,
+        limits,
+    );
+    let bare = !us.has_meaning(&collected.trigger);
+    let words = if bare {
+        String::new()
+    } else {
+        renderer.trigger(&collected.trigger)
+    };
+    let adopted = collected.target.adopted.as_ref().filter(|_| bare);
+    let adopted = adopted.map(|message| adopt(us, message, &mut renderer, limits));
+    let prompt = assemble(&Material {
+        system: around.system,
+        our_name: renderer.our_name(),
+        asker: &asker,
+        block: &block,
+        profiles: around.profiles,
+        history: around.history,
+        words: &words,
+        adopted: adopted.as_ref(),
+        secret: around.secret,
+        scope: around.scope,
+    });
+    let has_question = !words.is_empty() || adopted.is_some() || !block.entries.is_empty();
+    let facts = (around.profiles.user.len(), around.profiles.server.len());
+    Prepared {
+        block,
+        tail,
+        prompt,
+        asker,
+        has_question,
+        facts,
+    }
+}
+
+fn adopt<D: Directory>(
+    us: &Us,
+    message: &Arc<Message>,
+    renderer: &mut Renderer<'_, D>,
+    limits: &Limits,
+) -> Item {
+    let text = renderer.message(message);
+    let shortened = shorten::head_and_tail(&text, limits.max_msg_chars);
+    Item {
+        message: Arc::clone(message),
+        place: Place::PointedAt,
+        ours: us.wrote(message),
+        name: renderer.author(message),
+        cut: shortened.is_some(),
+        text: shortened.unwrap_or(text),
+    }
+}
+
+/// Half of the room, for a model that said the prompt was too long.
+pub fn halved(limits: &Limits) -> Limits {
+    Limits {
+        max_chars: limits.max_chars / 2,
+        max_msgs: (limits.max_msgs / 2).max(1),
+        max_msg_chars: limits.max_msg_chars / 2,
+        ..*limits
+    }
+}

@@ -1,0 +1,100 @@
+//! What turns have learnt that holds for the next ones: channels that refuse
+//! us, starters that are not there.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::model::{ChannelId, MessageId};
+
+/// A channel that refused us is not asked again for this long, unless its
+/// permissions change: refused requests count towards a ban.
+const FORBIDDEN_FOR: Duration = Duration::from_secs(60);
+/// One complaint about a channel in this time is enough.
+const A_DAY: Duration = Duration::from_hours(24);
+/// Entries of each kind; when full, all are forgotten, which costs a fetch.
+const MAX_ENTRIES: usize = 4_096;
+
+/// Why a thread has no starter in its parent channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoAnchor {
+    /// It was deleted.
+    Deleted,
+    /// The thread hangs on no message; this is its first.
+    Unanchored(MessageId),
+}
+
+/// Shared by all turns of a process.
+#[derive(Debug, Default)]
+pub struct Recall {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    forbidden: HashMap<ChannelId, Instant>,
+    anchors: HashMap<ChannelId, NoAnchor>,
+    complained: HashMap<ChannelId, Instant>,
+}
+
+impl Recall {
+    /// Permissions changed: channels may be asked again.
+    pub fn permissions_changed(&self) {
+        self.lock().forbidden.clear();
+    }
+
+    /// Whether a complaint about a channel is the first within a day.
+    pub fn first_today(&self, channel: ChannelId, now: Instant) -> bool {
+        let mut inner = self.lock();
+        if inner.complained.len() >= MAX_ENTRIES {
+            inner.complained.clear();
+        }
+        let last = inner.complained.get(&channel);
+        let first = last.is_none_or(|last| now.duration_since(*last) >= A_DAY);
+        if first {
+            inner.complained.insert(channel, now);
+        }
+        first
+    }
+
+    /// A thread or channel is gone, with what was learnt of it.
+    pub fn forget(&self, channel: ChannelId) {
+        let mut inner = self.lock();
+        inner.forbidden.remove(&channel);
+        inner.anchors.remove(&channel);
+    }
+
+    pub(super) fn forbid(&self, channel: ChannelId, now: Instant) {
+        let mut inner = self.lock();
+        if inner.forbidden.len() >= MAX_ENTRIES {
+            inner.forbidden.clear();
+        }
+        inner.forbidden.insert(channel, now + FORBIDDEN_FOR);
+    }
+
+    pub(super) fn is_forbidden(&self, channel: ChannelId, now: Instant) -> bool {
+        self.lock()
+            .forbidden
+            .get(&channel)
+            .is_some_and(|until| now < *until)
+    }
+
+    pub(super) fn no_anchor(&self, thread: ChannelId) -> Option<NoAnchor> {
+        self.lock().anchors.get(&thread).copied()
+    }
+
+    pub(super) fn learn_anchor(&self, thread: ChannelId, anchor: NoAnchor) {
+        let mut inner = self.lock();
+        if inner.anchors.len() >= MAX_ENTRIES {
+            inner.anchors.clear();
+        }
+        inner.anchors.insert(thread, anchor);
+    }
+
+    /// Nothing in here can be left half-written.
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,100 @@
+//! The reply chain. A missing ancestor is fetched as the page that ends at it:
+//! all further ancestors are older, so that one call often brings several.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::engine::chain::{ChainWalk, Link, Lookup, Step};
+use crate::engine::select::Gathered;
+use crate::model::{Fallback, Message, MessageId, Referenced};
+
+use super::fetch::Fetcher;
+use super::source::{Anchor, Page, Source};
+use super::view::Occasion;
+use crate::model::Stage;
+
+/// What is known of messages by id while one chain is walked.
+struct Pool<'a> {
+    occasion: &'a Occasion<'a>,
+    fetched: HashMap<MessageId, Lookup>,
+}
+
+/// Walks from the trigger up to the root, a cap or a missing link. Gives the
+/// links and which of them were fetched.
+pub(super) async fn collect<S: Source>(
+    occasion: &Occasion<'_>,
+    fetcher: &Fetcher<'_, S>,
+) -> (Gathered, Vec<Arc<Message>>) {
+    let mut pool = Pool {
+        occasion,
+        fetched: HashMap::new(),
+    };
+    pool.carried(occasion.trigger());
+    let mut walk = ChainWalk::new(occasion.trigger(), occasion.limits);
+    while let Step::Need(id) = walk.advance(occasion.us, |id| pool.lookup(id)) {
+        let anchor = Anchor::Before(id.next());
+        match fetcher
+            .page(Stage::Chain, occasion.channel_id(), anchor)
+            .await
+        {
+            Some(page) => pool.add(fetcher, id, page),
+            None => pool.put(id, Lookup::Unavailable),
+        }
+    }
+    let (links, cut) = walk.finish();
+    let fetched = links.iter().filter_map(|link| match link {
+        Link::Message(message) if occasion.view.get(message.id).is_none() => {
+            Some(Arc::clone(message))
+        }
+        _ => None,
+    });
+    let fetched = fetched.collect();
+    (Gathered::Chain { links, cut }, fetched)
+}
+
+impl Pool<'_> {
+    fn lookup(&self, id: MessageId) -> Lookup {
+        if self.occasion.view.deleted.contains(&id) {
+            return Lookup::Deleted;
+        }
+        if let Some(message) = self.occasion.view.get(id) {
+            return Lookup::Here(Arc::clone(message));
+        }
+        self.fetched.get(&id).cloned().unwrap_or(Lookup::Unknown)
+    }
+
+    fn put(&mut self, id: MessageId, found: Lookup) {
+        self.fetched.insert(id, found);
+    }
+
+    /// Takes what a message says of the one it replies to.
+    fn carried(&mut self, message: &Message) {
+        match (message.replies_to(), &message.referenced) {
+            (Some(id), Referenced::Deleted) => self.put(id, Lookup::Deleted),
+            (Some(id), Referenced::Known(carried)) if carried.id == id => {
+                let carried = Lookup::Here(Arc::new(carried.as_ref().clone()));
+                self.fetched.entry(id).or_insert(carried);
+            }
+            _ => {}
+        }
+    }
+
+    /// A page that ends at `id`. What it lacks there is deleted, unless we
+    /// were shown nothing at all.
+    fn add<S: Source>(&mut self, fetcher: &Fetcher<'_, S>, id: MessageId, page: Page) {
+        let empty = page.messages.is_empty() && page.unreadable.is_empty();
+        for message in page.messages {
+            self.carried(&message);
+            self.put(message.id, Lookup::Here(Arc::new(message)));
+        }
+        if page.unreadable.contains(&id) {
+            fetcher.fail(Stage::Chain, Fallback::Malformed);
+            self.put(id, Lookup::Unavailable);
+        } else if empty && !self.occasion.may_surely_read() {
+            fetcher.refused(Stage::Chain, self.occasion.channel_id());
+            self.put(id, Lookup::Unavailable);
+        } else if !matches!(self.fetched.get(&id), Some(Lookup::Here(_))) {
+            self.put(id, Lookup::Deleted);
+        }
+    }
+}

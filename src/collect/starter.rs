@@ -1,0 +1,121 @@
+//! The starter: the message a thread hangs on (it stands in the parent and
+//! has the thread's id), a post's first message (in the thread, with its id),
+//! or an unanchored thread's first message.
+
+use std::sync::Arc;
+
+use crate::engine::select::Found;
+use crate::model::{Channel, ChannelId, ChannelKind, Fallback, Message, MessageKind, Referenced};
+
+use super::fetch::Fetcher;
+use super::history::History;
+use super::recall::NoAnchor;
+use super::source::{Anchor, Source};
+use super::view::Occasion;
+use crate::model::Stage;
+
+/// The first look, at the same time as the first page. `None`: only the
+/// thread's own first message can tell.
+pub(super) async fn look<S: Source>(
+    occasion: &Occasion<'_>,
+    fetcher: &Fetcher<'_, S>,
+    channel: Option<&Channel>,
+) -> Option<Found> {
+    let channel = channel?;
+    let home = home(channel)?;
+    if let Some(known) = occasion.known_starter(home) {
+        return Some(Found::Known(known));
+    }
+    let id = channel.id.starter();
+    match fetcher.recall().no_anchor(channel.id) {
+        Some(NoAnchor::Deleted) => return Some(Found::Deleted(id)),
+        Some(NoAnchor::Unanchored(first)) => return unanchored(occasion, fetcher, first).await,
+        None => {}
+    }
+    match fetcher.message(Stage::Starter, home, id).await {
+        Ok(message) => Some(Found::Known(Arc::new(message))),
+        Err(Fallback::Deleted | Fallback::NotFound) if home == channel.id => {
+            fetcher.recall().learn_anchor(channel.id, NoAnchor::Deleted);
+            Some(Found::Deleted(id))
+        }
+        Err(Fallback::Deleted | Fallback::NotFound) => None,
+        Err(_) => Some(Found::Unavailable(Some(id))),
+    }
+}
+
+/// The channel the starter stands in, if it is anchored at all.
+fn home(channel: &Channel) -> Option<ChannelId> {
+    match channel.kind {
+        ChannelKind::PrivateThread => None,
+        _ if channel.parent_kind.is_some_and(ChannelKind::is_forum) => Some(channel.id),
+        _ => channel.parent,
+    }
+}
+
+async fn unanchored<S: Source>(
+    occasion: &Occasion<'_>,
+    fetcher: &Fetcher<'_, S>,
+    first: crate::model::MessageId,
+) -> Option<Found> {
+    if let Some(known) = occasion.view.get(first) {
+        return Some(Found::Known(Arc::clone(known)));
+    }
+    match fetcher
+        .message(Stage::Starter, occasion.channel_id(), first)
+        .await
+    {
+        Ok(message) => Some(Found::Known(Arc::new(message))),
+        Err(_) => None,
+    }
+}
+
+/// The second look, at the thread's first message. A missing anchor is no
+/// fallback.
+pub(super) async fn from_first_message<S: Source>(
+    occasion: &Occasion<'_>,
+    fetcher: &Fetcher<'_, S>,
+    history: &History,
+) -> Found {
+    let thread = occasion.channel_id();
+    if history.reaches_start() {
+        return history
+            .messages
+            .first()
+            .map_or(Found::None, |first| judge(fetcher, first));
+    }
+    let anchor = Anchor::After(thread.starter());
+    match fetcher.sized_page(Stage::Starter, thread, anchor, 1).await {
+        Some(page) => match page.messages.into_iter().next() {
+            Some(first) => judge(fetcher, &Arc::new(first)),
+            None => Found::None,
+        },
+        None => Found::Unavailable(None),
+    }
+}
+
+/// A message of type 21 comes first in threads that hang on a message.
+fn judge<S: Source>(fetcher: &Fetcher<'_, S>, first: &Arc<Message>) -> Found {
+    let thread = first.channel;
+    if first.kind != MessageKind::ThreadStarter {
+        fetcher
+            .recall()
+            .learn_anchor(thread, NoAnchor::Unanchored(first.id));
+        return Found::Known(Arc::clone(first));
+    }
+    if let Referenced::Known(starter) = &first.referenced {
+        return Found::Known(Arc::new(starter.as_ref().clone()));
+    }
+    fetcher.recall().learn_anchor(thread, NoAnchor::Deleted);
+    Found::Deleted(thread.starter())
+}
+
+/// Carried by the type 21 message, if one is among the messages.
+pub(super) fn carried(history: &History) -> Option<Found> {
+    let first = history.messages.first()?;
+    match (&first.kind, &first.referenced) {
+        (MessageKind::ThreadStarter, Referenced::Known(starter)) => {
+            Some(Found::Known(Arc::new(starter.as_ref().clone())))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,149 @@
+//! Threads and posts: title, starter, pointed-at message, tail and, for a
+//! mention, the history. They share their fetches.
+
+use std::sync::Arc;
+
+use futures_util::future::join;
+
+use crate::engine::select::{Found, GatheredThread, wants_more};
+use crate::engine::target::{self, Target, TargetFacts};
+use crate::model::{Channel, Fallback, Message, Referenced};
+
+use super::fetch::Fetcher;
+use super::history::{self, History};
+use super::source::Source;
+use super::starter;
+use super::view::Occasion;
+use crate::model::Stage;
+
+/// What came of a thread.
+pub(super) struct Thread {
+    pub(super) gathered: GatheredThread,
+    pub(super) target: Target,
+    pub(super) history: History,
+    pub(super) channel: Option<Channel>,
+}
+
+/// Pages and starter at once; then what only the pages can tell.
+pub(super) async fn collect<S: Source>(
+    occasion: &Occasion<'_>,
+    fetcher: &Fetcher<'_, S>,
+) -> Thread {
+    let more = |messages: &[Arc<Message>]| wants(occasion, messages);
+    let first_look = async {
+        let channel = channel(occasion, fetcher).await;
+        let starter = starter::look(occasion, fetcher, channel.as_ref()).await;
+        (channel, starter)
+    };
+    let (history, (channel, starter)) =
+        join(history::collect(occasion, fetcher, more), first_look).await;
+    let starter = match starter {
+        Some(Found::Unavailable(id)) => {
+            starter::carried(&history).unwrap_or(Found::Unavailable(id))
+        }
+        Some(found) => found,
+        None => starter::from_first_message(occasion, fetcher, &history).await,
+    };
+    let pointed_at = pointed_at(occasion, fetcher, &history).await;
+    let target = resolve(occasion, &history.messages, &pointed_at);
+    let gathered = GatheredThread {
+        messages: history.messages.clone(),
+        reaches_start: history.reaches_start(),
+        total: channel.as_ref().and_then(total),
+        starter,
+        pointed_at,
+        target: target.reply_to.clone(),
+        history: occasion.wants_history(),
+    };
+    Thread {
+        gathered,
+        target,
+        history,
+        channel,
+    }
+}
+
+/// Enough is: as many eligible messages as fit, or the tail before the
+/// target.
+fn wants(occasion: &Occasion<'_>, messages: &[Arc<Message>]) -> bool {
+    let (us, trigger, limits) = (occasion.us, occasion.trigger(), occasion.limits);
+    let target = resolve(occasion, messages, &carried(occasion)).reply_to;
+    let before = match &target {
+        Some(target) => messages.partition_point(|message| message.id < target.id),
+        None => messages.len(),
+    };
+    let tail = wants_more(us, trigger, &messages[..before], limits.tail, limits);
+    tail || occasion.wants_history() && wants_more(us, trigger, messages, limits.max_msgs, limits)
+}
+
+fn resolve(occasion: &Occasion<'_>, messages: &[Arc<Message>], pointed_at: &Found) -> Target {
+    target::resolve(
+        occasion.us,
+        &TargetFacts {
+            trigger: occasion.trigger(),
+            is_message: occasion.trigger_is_message(),
+            pointed_at: pointed_at.message(),
+            thread: Some(messages),
+            other_triggers: occasion.other_triggers,
+            rule: occasion.reply_target,
+        },
+    )
+}
+
+/// The channel as the shell knows it, else one fetch.
+pub(super) async fn channel<S: Source>(
+    occasion: &Occasion<'_>,
+    fetcher: &Fetcher<'_, S>,
+) -> Option<Channel> {
+    match occasion.channel {
+        Some(channel) => Some(channel.clone()),
+        None => fetcher.channel(occasion.channel_id()).await,
+    }
+}
+
+/// What the trigger itself says of the message it replies to.
+pub(super) fn carried(occasion: &Occasion<'_>) -> Found {
+    let trigger = occasion.trigger();
+    let Some(id) = trigger.replies_to() else {
+        return Found::None;
+    };
+    if occasion.view.deleted.contains(&id) {
+        return Found::Deleted(id);
+    }
+    if let Some(known) = occasion.view.get(id) {
+        return Found::Known(Arc::clone(known));
+    }
+    match (&trigger.referenced, trigger.carried()) {
+        (_, Some(carried)) => Found::Known(Arc::new(carried.clone())),
+        (Referenced::Deleted, None) => Found::Deleted(id),
+        _ => Found::Unavailable(Some(id)),
+    }
+}
+
+/// The message the trigger replies to: carried, held, in a page, or fetched.
+async fn pointed_at<S: Source>(
+    occasion: &Occasion<'_>,
+    fetcher: &Fetcher<'_, S>,
+    history: &History,
+) -> Found {
+    let found = carried(occasion);
+    let Found::Unavailable(Some(id)) = found else {
+        return found;
+    };
+    if let Some(message) = history.messages.iter().find(|message| message.id == id) {
+        return Found::Known(Arc::clone(message));
+    }
+    match fetcher
+        .message(Stage::PointedAt, occasion.channel_id(), id)
+        .await
+    {
+        Ok(message) => Found::Known(Arc::new(message)),
+        Err(Fallback::Deleted | Fallback::NotFound) => Found::Deleted(id),
+        Err(_) => Found::Unavailable(Some(id)),
+    }
+}
+
+fn total(channel: &Channel) -> Option<usize> {
+    let count = channel.thread.as_ref()?.message_count?;
+    usize::try_from(count).ok()
+}

@@ -1,0 +1,202 @@
+//! Turns text into checked values and keeps every problem until the end.
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+
+use super::problem::Problem;
+use super::values::Values;
+use super::{ConfigErrors, Variable};
+
+/// What a switch accepts, in any case.
+const SWITCHES: [(&str, bool); 8] = [
+    ("true", true),
+    ("false", false),
+    ("1", true),
+    ("0", false),
+    ("yes", true),
+    ("no", false),
+    ("on", true),
+    ("off", false),
+];
+
+/// Reads one concern after the other. After a problem a reading goes on with
+/// some value, which nobody sees: [`Checker::finish`] then refuses the whole.
+pub(super) struct Checker {
+    values: Values,
+    problems: Vec<Problem>,
+    warnings: Vec<String>,
+}
+
+impl Checker {
+    pub(super) fn new(mut values: Values) -> Self {
+        Self {
+            problems: std::mem::take(&mut values.problems),
+            warnings: std::mem::take(&mut values.warnings),
+            values,
+        }
+    }
+
+    /// The values and what is odd about them.
+    ///
+    /// # Errors
+    /// Every problem met.
+    pub(super) fn finish(self) -> Result<(Values, Vec<String>), ConfigErrors> {
+        if self.problems.is_empty() {
+            return Ok((self.values, self.warnings));
+        }
+        Err(ConfigErrors {
+            problems: self.problems,
+            warnings: self.warnings,
+        })
+    }
+
+    /// A concern's raw struct: an optional string per variable.
+    pub(super) fn raw<T: DeserializeOwned + Default>(&mut self) -> T {
+        envy::from_iter(self.values.pairs()).unwrap_or_else(|error| {
+            self.problems.push(Problem {
+                subject: "the environment".to_owned(),
+                shown: error.to_string(),
+                accepted: "text".to_owned(),
+            });
+            T::default()
+        })
+    }
+
+    /// Whether a variable has a value of its own.
+    pub(super) fn is_set(&self, variable: &Variable) -> bool {
+        self.values.text(variable).is_some()
+    }
+
+    pub(super) fn problem(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    pub(super) fn warn(&mut self, warning: String) {
+        self.warnings.push(warning);
+    }
+
+    /// The value, or the default's; none without either or after a problem.
+    pub(super) fn optional<T>(
+        &mut self,
+        variable: &Variable,
+        raw: Option<String>,
+        accepted: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        let text = raw.unwrap_or_else(|| variable.default.to_owned());
+        if text.is_empty() {
+            return None;
+        }
+        let parsed = parse(&text);
+        if parsed.is_none() {
+            self.problem(Problem::value(variable, &text, accepted));
+        }
+        parsed
+    }
+
+    /// A number within bounds.
+    pub(super) fn number<T>(
+        &mut self,
+        variable: &Variable,
+        raw: Option<String>,
+        range: RangeInclusive<T>,
+    ) -> T
+    where
+        T: FromStr + PartialOrd + Display + Copy,
+    {
+        let lowest = *range.start();
+        let number = self.optional_number(variable, raw, range);
+        number.unwrap_or_else(|| variable.default.parse().unwrap_or(lowest))
+    }
+
+    /// A number within bounds, for a variable that may be without value.
+    pub(super) fn optional_number<T>(
+        &mut self,
+        variable: &Variable,
+        raw: Option<String>,
+        range: RangeInclusive<T>,
+    ) -> Option<T>
+    where
+        T: FromStr + PartialOrd + Display + Copy,
+    {
+        let accepted = format!(
+            "a number from {} to {} ({})",
+            range.start(),
+            range.end(),
+            variable.unit
+        );
+        self.optional(variable, raw, &accepted, |text| {
+            text.parse().ok().filter(|number| range.contains(number))
+        })
+    }
+
+    /// A number of seconds, with a fraction if need be.
+    pub(super) fn seconds(
+        &mut self,
+        variable: &Variable,
+        raw: Option<String>,
+        range: RangeInclusive<f64>,
+    ) -> Duration {
+        Duration::from_secs_f64(self.number(variable, raw, range))
+    }
+
+    /// A switch.
+    pub(super) fn switch(&mut self, variable: &Variable, raw: Option<String>) -> bool {
+        self.one_of(variable, raw, &SWITCHES)
+    }
+
+    /// One of a few words, in any case.
+    pub(super) fn one_of<T: Copy>(
+        &mut self,
+        variable: &Variable,
+        raw: Option<String>,
+        words: &[(&str, T)],
+    ) -> T {
+        let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        let chosen = self.optional(variable, raw, &names.join(", "), |text| {
+            words
+                .iter()
+                .find(|(word, _)| text.eq_ignore_ascii_case(word))
+        });
+        chosen.unwrap_or(&words[0]).1
+    }
+
+    /// Ids separated by commas or spaces.
+    pub(super) fn ids<T: FromStr + Ord>(
+        &mut self,
+        variable: &Variable,
+        raw: Option<String>,
+    ) -> BTreeSet<T> {
+        let accepted = format!("{}, each 1 to 20 digits", variable.unit);
+        self.optional(variable, raw, &accepted, |text| {
+            text.split([',', ' '])
+                .map(str::trim)
+                .filter(|item| !item.is_empty())
+                .map(|item| item.parse().ok())
+                .collect()
+        })
+        .unwrap_or_default()
+    }
+
+    /// A path, relative ones from the working directory.
+    pub(super) fn path(&mut self, variable: &Variable, raw: Option<String>) -> PathBuf {
+        self.optional_path(variable, raw).unwrap_or_default()
+    }
+
+    /// A path, for a variable that may be without value.
+    pub(super) fn optional_path(
+        &mut self,
+        variable: &Variable,
+        raw: Option<String>,
+    ) -> Option<PathBuf> {
+        self.optional(variable, raw, "a path", |text| {
+            (!text.contains('\0')).then(|| PathBuf::from(text))
+        })
+    }
+}

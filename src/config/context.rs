@@ -1,0 +1,91 @@
+//! The caps of the collected context, and the window behind it.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::check::Checker;
+use super::variable as var;
+use crate::model::Limits;
+
+/// Longest age that `MEM_MAX_AGE_MIN` accepts, minutes: ten years.
+const LONGEST_AGE_MIN: u64 = 10 * 366 * 24 * 60;
+/// Deadlines that `MEM_FETCH_TIMEOUT_S` accepts, seconds. Discord ends an
+/// interaction's first answer after three; nobody waits for minutes.
+const FETCH_TIMEOUT_S: std::ops::RangeInclusive<f64> = 0.05..=60.0;
+/// Bytes in the unit of `WINDOW_MAX_MB`.
+const MEBIBYTE: usize = 1024 * 1024;
+
+/// The window of recent messages, fed by the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WindowConfig {
+    /// `WINDOW_PER_CHANNEL`: messages kept a channel.
+    pub per_channel: usize,
+    /// `WINDOW_MAX_MB` in bytes: all kept messages together.
+    pub max_bytes: usize,
+}
+
+#[derive(Default, Deserialize)]
+struct Raw {
+    thread_context_tail_count: Option<String>,
+    mem_max_msgs: Option<String>,
+    mem_max_chars: Option<String>,
+    mem_max_msg_chars: Option<String>,
+    mem_max_age_min: Option<String>,
+    mem_fetch_timeout_s: Option<String>,
+    mem_max_fetches: Option<String>,
+    mem_max_file_bytes: Option<String>,
+    mem_include_pointed_apps: Option<String>,
+}
+
+pub(super) fn read_limits(check: &mut Checker) -> Limits {
+    let raw: Raw = check.raw();
+    let age = check.number(
+        &var::MEM_MAX_AGE_MIN,
+        raw.mem_max_age_min,
+        0..=LONGEST_AGE_MIN,
+    );
+    let limits = Limits {
+        tail: check.number(
+            &var::THREAD_CONTEXT_TAIL_COUNT,
+            raw.thread_context_tail_count,
+            0..=40,
+        ),
+        max_msgs: check.number(&var::MEM_MAX_MSGS, raw.mem_max_msgs, 1..=1_000),
+        max_chars: check.number(&var::MEM_MAX_CHARS, raw.mem_max_chars, 100..=1_000_000),
+        max_msg_chars: check.number(&var::MEM_MAX_MSG_CHARS, raw.mem_max_msg_chars, 20..=100_000),
+        max_age: (age > 0).then(|| Duration::from_mins(age)),
+        fetch_timeout: check.seconds(
+            &var::MEM_FETCH_TIMEOUT_S,
+            raw.mem_fetch_timeout_s,
+            FETCH_TIMEOUT_S,
+        ),
+        max_fetches: check.number(&var::MEM_MAX_FETCHES, raw.mem_max_fetches, 0..=100),
+        max_file_bytes: check.number(
+            &var::MEM_MAX_FILE_BYTES,
+            raw.mem_max_file_bytes,
+            0..=1_000_000,
+        ),
+        include_pointed_apps: check
+            .switch(&var::MEM_INCLUDE_POINTED_APPS, raw.mem_include_pointed_apps),
+    };
+    if limits.tail > limits.max_msgs {
+        check.warn("THREAD_CONTEXT_TAIL_COUNT is above MEM_MAX_MSGS, which holds".to_owned());
+    }
+    limits
+}
+
+#[derive(Default, Deserialize)]
+struct RawWindow {
+    window_per_channel: Option<String>,
+    window_max_mb: Option<String>,
+}
+
+pub(super) fn read_window(check: &mut Checker) -> WindowConfig {
+    let raw: RawWindow = check.raw();
+    let mebibytes = check.number(&var::WINDOW_MAX_MB, raw.window_max_mb, 1..=4_095);
+    WindowConfig {
+        per_channel: check.number(&var::WINDOW_PER_CHANNEL, raw.window_per_channel, 0..=10_000),
+        max_bytes: MEBIBYTE.saturating_mul(mebibytes),
+    }
+}

@@ -1,0 +1,98 @@
+//! Connection to Discord.
+
+use serde::Deserialize;
+
+use super::check::Checker;
+use super::{Endpoint, variable as var};
+use crate::model::{GuildId, Secret};
+
+/// How to reach Discord, and what to ask of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiscordConfig {
+    /// `DISCORD_TOKEN`, without a leading `Bot `. Only `run` needs it.
+    pub token: Option<Secret>,
+    /// `DISCORD_API_URL`: another REST base, `http://host:port`, no path.
+    pub api: Option<Endpoint>,
+    /// `DISCORD_GATEWAY_URL`: `ws://host:port`, no path. Where absent and
+    /// `api` is set, what its `/gateway/bot` says.
+    pub gateway: Option<Endpoint>,
+    /// `DISCORD_MESSAGE_CONTENT`.
+    pub message_content: MessageContent,
+    /// `DISCORD_MEMBERS_INTENT`.
+    pub members_intent: bool,
+    /// `DISCORD_COMMAND_GUILD`: the only server that gets our commands.
+    pub command_guild: Option<GuildId>,
+}
+
+/// Whether the privileged message content intent is requested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageContent {
+    /// Requested; Discord refuses the connection if it is not enabled.
+    Required,
+    /// Not requested: only mentions of us, replies to us with a ping and
+    /// direct messages carry text.
+    Off,
+}
+
+#[derive(Default, Deserialize)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "envy takes the variables' names from the fields"
+)]
+struct Raw {
+    discord_token: Option<String>,
+    discord_api_url: Option<String>,
+    discord_gateway_url: Option<String>,
+    discord_message_content: Option<String>,
+    discord_members_intent: Option<String>,
+    discord_command_guild: Option<String>,
+}
+
+pub(super) fn read(check: &mut Checker) -> DiscordConfig {
+    let raw: Raw = check.raw();
+    DiscordConfig {
+        token: check.optional(
+            &var::DISCORD_TOKEN,
+            raw.discord_token,
+            "the token as the developer portal shows it, without spaces",
+            token,
+        ),
+        api: check.optional(
+            &var::DISCORD_API_URL,
+            raw.discord_api_url,
+            "http://host:port or https://host:port without a path",
+            |text| bare(text, &["http", "https"]),
+        ),
+        gateway: check.optional(
+            &var::DISCORD_GATEWAY_URL,
+            raw.discord_gateway_url,
+            "ws://host:port or wss://host:port without a path",
+            |text| bare(text, &["ws", "wss"]),
+        ),
+        message_content: check.one_of(
+            &var::DISCORD_MESSAGE_CONTENT,
+            raw.discord_message_content,
+            &[
+                ("required", MessageContent::Required),
+                ("off", MessageContent::Off),
+            ],
+        ),
+        members_intent: check.switch(&var::DISCORD_MEMBERS_INTENT, raw.discord_members_intent),
+        command_guild: check.optional(
+            &var::DISCORD_COMMAND_GUILD,
+            raw.discord_command_guild,
+            "one server id, 1 to 20 digits",
+            |text| text.parse().ok(),
+        ),
+    }
+}
+
+fn token(text: &str) -> Option<Secret> {
+    let token = text.strip_prefix("Bot ").unwrap_or(text).trim();
+    let printable = token.bytes().all(|byte| byte.is_ascii_graphic());
+    (printable && !token.is_empty()).then(|| Secret::new(token))
+}
+
+fn bare(text: &str, schemes: &[&'static str]) -> Option<Endpoint> {
+    Endpoint::parse(text, schemes).filter(|endpoint| endpoint.path().is_empty())
+}

@@ -1,0 +1,65 @@
+//! Addresses of servers.
+
+use std::fmt;
+
+/// A checked URL without user name, query and fragment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    scheme: &'static str,
+    authority: String,
+    path: String,
+}
+
+impl Endpoint {
+    /// `host` or `host:port`, IPv6 addresses in brackets.
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// The path without a slash at its end; empty, or it begins with one.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// `https` or `wss`.
+    pub fn is_encrypted(&self) -> bool {
+        matches!(self.scheme, "https" | "wss")
+    }
+
+    /// The same server with another path.
+    pub(super) fn with_path(self, path: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            ..self
+        }
+    }
+
+    /// Reads a URL of one of the schemes. A user name or password in it is
+    /// refused, since addresses are logged.
+    pub(super) fn parse(text: &str, schemes: &[&'static str]) -> Option<Self> {
+        let url = reqwest::Url::parse(text).ok()?;
+        let scheme = schemes.iter().find(|scheme| **scheme == url.scheme())?;
+        let plain = url.username().is_empty()
+            && url.password().is_none()
+            && url.query().is_none()
+            && url.fragment().is_none();
+        if !plain {
+            return None;
+        }
+        let host = url.host_str()?;
+        Some(Self {
+            scheme,
+            authority: match url.port() {
+                Some(port) => format!("{host}:{port}"),
+                None => host.to_owned(),
+            },
+            path: url.path().trim_end_matches('/').to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}{}", self.scheme, self.authority, self.path)
+    }
+}

@@ -1,0 +1,48 @@
+//! The text of `.env.example`, made from the table.
+
+use std::fmt::Write;
+
+use super::{VARIABLES, Variable};
+
+const HEAD: &str = "\
+# Settings of Clew. Copy to .env and take the # off what you change.
+# The environment wins over this file; an empty value means the default.
+# Values with spaces go into double quotes.
+";
+
+/// The text of `.env.example`: every variable with its line, unit and default,
+/// commented out.
+pub fn example() -> String {
+    let mut text = HEAD.to_owned();
+    let mut group = None;
+    for variable in VARIABLES {
+        if group != Some(variable.group) {
+            group = Some(variable.group);
+            push(
+                &mut text,
+                format_args!("\n# {}\n\n", variable.group.title()),
+            );
+        }
+        entry(&mut text, variable);
+    }
+    text
+}
+
+fn entry(text: &mut String, variable: &Variable) {
+    let Variable {
+        name,
+        default,
+        unit,
+        about,
+        ..
+    } = variable;
+    push(
+        text,
+        format_args!("# {about} ({unit})\n#{name}={default}\n"),
+    );
+}
+
+fn push(text: &mut String, line: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _ = text.write_fmt(line);
+}

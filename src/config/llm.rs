@@ -1,0 +1,122 @@
+//! The model that answers.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::check::Checker;
+use super::problem::Problem;
+use super::{Endpoint, variable as var};
+use crate::model::Secret;
+
+/// Longest wait that `LLM_TIMEOUT_S` accepts, seconds: an hour.
+const LONGEST_TIMEOUT_S: f64 = 3_600.0;
+
+/// An OpenAI-compatible server and how to ask it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LlmConfig {
+    /// `LLM_BASE_URL`, with its path (`/v1`), without a slash at the end.
+    pub base_url: Endpoint,
+    /// `LLM_API_KEY`; local servers need none.
+    pub api_key: Option<Secret>,
+    /// `LLM_MODEL`.
+    pub model: String,
+    /// `LLM_TIMEOUT_S`: longest wait for the next part of an answer.
+    pub timeout: Duration,
+    /// `LLM_MAX_OUTPUT_TOKENS`.
+    pub max_output_tokens: u32,
+    /// `LLM_TEMPERATURE`, 0 to 2; the model's own if none.
+    pub temperature: Option<f64>,
+}
+
+#[derive(Default, Deserialize)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "envy takes the variables' names from the fields"
+)]
+struct Raw {
+    llm_base_url: Option<String>,
+    llm_api_key: Option<String>,
+    llm_model: Option<String>,
+    llm_timeout_s: Option<String>,
+    llm_max_output_tokens: Option<String>,
+    llm_temperature: Option<String>,
+}
+
+/// None without `LLM_BASE_URL`. The other variables are checked all the same.
+pub(super) fn read(check: &mut Checker) -> Option<LlmConfig> {
+    let raw: Raw = check.raw();
+    let asked = raw.llm_base_url.is_some();
+    let model = raw.llm_model;
+    let base_url = check.optional(
+        &var::LLM_BASE_URL,
+        raw.llm_base_url,
+        "http://host:port/v1 or https://host/v1: the address before /chat/completions, \
+         without query, user name and password",
+        base_url,
+    );
+    let timeout = check.seconds(
+        &var::LLM_TIMEOUT_S,
+        raw.llm_timeout_s,
+        1.0..=LONGEST_TIMEOUT_S,
+    );
+    let max_output_tokens = check.number(
+        &var::LLM_MAX_OUTPUT_TOKENS,
+        raw.llm_max_output_tokens,
+        1..=1_000_000,
+    );
+    let temperature = check.optional_number(&var::LLM_TEMPERATURE, raw.llm_temperature, 0.0..=2.0);
+    let api_key = check.optional(
+        &var::LLM_API_KEY,
+        raw.llm_api_key,
+        "a key of printable ASCII without spaces",
+        key,
+    );
+    warn_about_form(check, asked, base_url.as_ref());
+    if asked && model.is_none() {
+        let accepted = "a model's name, since LLM_BASE_URL is set";
+        check.problem(Problem::missing(&var::LLM_MODEL, accepted));
+    }
+    Some(LlmConfig {
+        base_url: base_url?,
+        api_key,
+        model: model?,
+        timeout,
+        max_output_tokens,
+        temperature,
+    })
+}
+
+fn warn_about_form(check: &mut Checker, asked: bool, base_url: Option<&Endpoint>) {
+    if let Some(base_url) = base_url
+        && !base_url.path().ends_with("/v1")
+    {
+        check.warn(format!(
+            "LLM_BASE_URL does not end in /v1; requests go to {base_url}/chat/completions"
+        ));
+    }
+    for variable in [&var::LLM_MODEL, &var::LLM_API_KEY] {
+        if !asked && check.is_set(variable) {
+            check.warn(format!(
+                "{} has no effect without LLM_BASE_URL",
+                variable.name
+            ));
+        }
+    }
+}
+
+/// A bare host gets `/v1`, where every server of the kind has its API.
+fn base_url(text: &str) -> Option<Endpoint> {
+    let endpoint = Endpoint::parse(text, &["http", "https"])?;
+    match endpoint.path() {
+        "" => Some(endpoint.with_path("/v1")),
+        path if path.ends_with("/completions") => None,
+        _ => Some(endpoint),
+    }
+}
+
+/// The key goes into a header, which cannot carry other characters.
+fn key(text: &str) -> Option<Secret> {
+    let printable = text.bytes().all(|byte| byte.is_ascii_graphic());
+    printable.then(|| Secret::new(text))
+}

@@ -1,0 +1,66 @@
+//! Where the JSONL events and the state go.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::check::Checker;
+use super::variable as var;
+
+/// Longest name that `MEM_LOG_SUBSYS` accepts, bytes.
+const LONGEST_SUBSYS: usize = 32;
+
+/// The JSONL events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TelemetryConfig {
+    /// `TELEMETRY_DIR`.
+    pub dir: PathBuf,
+    /// `TELEMETRY_KEEP_DAYS`; for ever when none.
+    pub keep_days: Option<u32>,
+    /// `MEM_LOG_SUBSYS`: what the context subsystem is called.
+    pub context_subsys: String,
+}
+
+#[derive(Default, Deserialize)]
+struct Raw {
+    telemetry_dir: Option<String>,
+    telemetry_keep_days: Option<String>,
+    mem_log_subsys: Option<String>,
+    state_dir: Option<String>,
+}
+
+pub(super) fn read(check: &mut Checker) -> TelemetryConfig {
+    let raw: Raw = check.raw();
+    let keep_days = check.number(
+        &var::TELEMETRY_KEEP_DAYS,
+        raw.telemetry_keep_days,
+        0..=36_500,
+    );
+    TelemetryConfig {
+        dir: check.path(&var::TELEMETRY_DIR, raw.telemetry_dir),
+        keep_days: (keep_days > 0).then_some(keep_days),
+        context_subsys: check
+            .optional(
+                &var::MEM_LOG_SUBSYS,
+                raw.mem_log_subsys,
+                "lower-case letters, digits, `_` and dots, at most 32",
+                subsys,
+            )
+            .unwrap_or_default(),
+    }
+}
+
+/// `STATE_DIR`.
+pub(super) fn state_dir(check: &mut Checker) -> PathBuf {
+    let raw: Raw = check.raw();
+    check.path(&var::STATE_DIR, raw.state_dir)
+}
+
+/// The form that `telemetry/schema.json` asks of every subsystem's name.
+fn subsys(text: &str) -> Option<String> {
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let parts = text
+        .split('.')
+        .all(|part| !part.is_empty() && part.bytes().all(allowed));
+    (parts && text.len() <= LONGEST_SUBSYS).then(|| text.to_owned())
+}

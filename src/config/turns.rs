@@ -1,0 +1,68 @@
+//! How many turns at once, and the form of an answer.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::check::Checker;
+use super::variable as var;
+
+/// How many turns run, wait and are refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TurnConfig {
+    /// `TURN_QUEUE_PER_CHANNEL`: triggers that wait behind a running turn.
+    pub queue_per_channel: usize,
+    /// `MAX_CONCURRENT_TURNS`, at least one.
+    pub max_concurrent: usize,
+    /// `USER_TURNS_PER_MIN`; none when 0.
+    pub user_per_minute: Option<NonZeroU32>,
+    /// `SHUTDOWN_TIMEOUT_S`: how long running turns may take at the end.
+    pub shutdown_timeout: Duration,
+}
+
+/// The form of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnswerConfig {
+    /// `ANSWER_MAX_MESSAGES`, at least one; the rest comes as a file.
+    pub max_messages: usize,
+}
+
+#[derive(Default, Deserialize)]
+struct Raw {
+    turn_queue_per_channel: Option<String>,
+    max_concurrent_turns: Option<String>,
+    user_turns_per_min: Option<String>,
+    shutdown_timeout_s: Option<String>,
+    answer_max_messages: Option<String>,
+}
+
+pub(super) fn read(check: &mut Checker) -> TurnConfig {
+    let raw: Raw = check.raw();
+    let per_minute = check.number(&var::USER_TURNS_PER_MIN, raw.user_turns_per_min, 0..=1_000);
+    TurnConfig {
+        queue_per_channel: check.number(
+            &var::TURN_QUEUE_PER_CHANNEL,
+            raw.turn_queue_per_channel,
+            0..=100,
+        ),
+        max_concurrent: check.number(
+            &var::MAX_CONCURRENT_TURNS,
+            raw.max_concurrent_turns,
+            1..=10_000,
+        ),
+        user_per_minute: NonZeroU32::new(per_minute),
+        shutdown_timeout: check.seconds(
+            &var::SHUTDOWN_TIMEOUT_S,
+            raw.shutdown_timeout_s,
+            0.0..=600.0,
+        ),
+    }
+}
+
+pub(super) fn read_answers(check: &mut Checker) -> AnswerConfig {
+    let raw: Raw = check.raw();
+    AnswerConfig {
+        max_messages: check.number(&var::ANSWER_MAX_MESSAGES, raw.answer_max_messages, 1..=20),
+    }
+}

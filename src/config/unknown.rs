@@ -1,0 +1,70 @@
+//! "Did you mean": names that look like ours and are not.
+
+use super::VARIABLES;
+
+/// Beginnings that are ours; others' variables seldom have them.
+const PREFIXES: [&str; 19] = [
+    "ALLOWED_",
+    "ANSWER_",
+    "AUTO_REPLY_",
+    "DENIED_",
+    "DISCORD_",
+    "IN_MEMORY_",
+    "LLM_",
+    "LOAD_PAST_",
+    "MAX_",
+    "MEMORY_",
+    "MEM_",
+    "MENTION_",
+    "REPLY_TO_",
+    "SYSTEM_PROMPT",
+    "TELEMETRY_",
+    "THREAD_",
+    "TURN_",
+    "USER_TURNS_",
+    "WINDOW_",
+];
+
+/// Names that other software uses for the same thing.
+const ALIASES: [(&str, &str); 5] = [
+    ("BOT_TOKEN", "DISCORD_TOKEN"),
+    ("DISCORD_BOT_TOKEN", "DISCORD_TOKEN"),
+    ("OPENAI_API_KEY", "LLM_API_KEY"),
+    ("OPENAI_BASE_URL", "LLM_BASE_URL"),
+    ("OPENAI_MODEL", "LLM_MODEL"),
+];
+
+/// What to say about an unknown name; nothing when it does not look like ours.
+///
+/// `is_set` tells whether a name of ours has a value: then a name that other
+/// software uses for the same thing is no surprise.
+pub(super) fn hint(name: &str, is_set: impl Fn(&str) -> bool) -> Option<String> {
+    if let Some((_, ours)) = ALIASES.iter().find(|(alias, _)| *alias == name) {
+        return (!is_set(ours)).then(|| did_you_mean(ours));
+    }
+    let upper = name.to_ascii_uppercase();
+    let (distance, nearest) = VARIABLES
+        .iter()
+        .map(|variable| {
+            let distance = strsim::damerau_levenshtein(&upper, variable.name);
+            (distance, variable.name)
+        })
+        .min()?;
+    let shares_prefix = PREFIXES.iter().any(|prefix| upper.starts_with(prefix));
+    // A name of ours may be a third wrong, any other an eighth: short names of
+    // other software are near to everything.
+    let near = if shares_prefix {
+        nearest.len() / 3
+    } else {
+        nearest.len() / 8
+    };
+    match (distance <= near, shares_prefix) {
+        (true, _) => Some(did_you_mean(nearest)),
+        (false, true) => Some("see .env.example for those that are".to_owned()),
+        (false, false) => None,
+    }
+}
+
+fn did_you_mean(name: &str) -> String {
+    format!("did you mean {name}?")
+}

@@ -1,0 +1,215 @@
+//! The text of every variable that is set, and where it comes from.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::problem::{Problem, cut};
+use super::{Effective, VARIABLES, Variable, unknown};
+
+/// The settings as text: known names only, trimmed, none empty.
+#[derive(Clone, Default)]
+pub(super) struct Values {
+    texts: BTreeMap<&'static str, (String, Origin)>,
+    /// What went wrong while gathering.
+    pub(super) problems: Vec<Problem>,
+    /// Names that look like ours and are not, doubles.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody set it.
+    Default,
+    /// `.env`.
+    DotEnv,
+    /// The environment.
+    Environment,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Default => "default",
+            Self::DotEnv => ".env",
+            Self::Environment => "environment",
+        })
+    }
+}
+
+/// Texts may be secrets, so none is printed.
+impl fmt::Debug for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.texts.keys()).finish()
+    }
+}
+
+impl Values {
+    /// Takes what is known from file and environment; the latter wins.
+    pub(super) fn gather(
+        environment: impl IntoIterator<Item = (String, String)>,
+        dotenv: Option<&Path>,
+    ) -> Self {
+        let mut values = Self::default();
+        let mut unknown = BTreeMap::new();
+        for (name, text) in dotenv.map_or_else(Vec::new, |path| values.read_file(path)) {
+            values.put(name, &text, Origin::DotEnv, &mut unknown);
+        }
+        for (name, text) in environment {
+            values.put(name, &text, Origin::Environment, &mut unknown);
+        }
+        values.texts.retain(|_, (text, _)| !text.is_empty());
+        for (name, origin) in unknown {
+            let set = |name: &str| values.texts.contains_key(name);
+            if let Some(hint) = unknown::hint(&name, set) {
+                let warning = format!("{name} ({origin}) is not a setting of Clew; {hint}");
+                values.warnings.push(warning);
+            }
+        }
+        values
+    }
+
+    /// The text of one variable, if it is set.
+    pub(super) fn text(&self, variable: &Variable) -> Option<&str> {
+        let (text, _) = self.texts.get(variable.name)?;
+        Some(text)
+    }
+
+    /// All that is set, for `envy`.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (String, String)> {
+        self.texts
+            .iter()
+            .map(|(name, (text, _))| ((*name).to_owned(), text.clone()))
+    }
+
+    /// One variable as it is in effect.
+    pub(super) fn effective(&self, variable: &Variable) -> Effective {
+        let (text, origin) = match self.texts.get(variable.name) {
+            Some((text, origin)) => (text.as_str(), *origin),
+            None => (variable.default, Origin::Default),
+        };
+        let shown = match text {
+            "" => "[not set]".to_owned(),
+            _ if variable.secret => "[set]".to_owned(),
+            text => cut(text),
+        };
+        Effective {
+            name: variable.name,
+            shown,
+            origin,
+        }
+    }
+
+    fn put(
+        &mut self,
+        name: String,
+        text: &str,
+        origin: Origin,
+        unknown: &mut BTreeMap<String, Origin>,
+    ) {
+        let known = VARIABLES.iter().find(|variable| variable.name == name);
+        match known {
+            Some(variable) => {
+                let text = text.trim().to_owned();
+                self.texts.insert(variable.name, (text, origin));
+            }
+            None => {
+                unknown.insert(name, origin);
+            }
+        }
+    }
+
+    /// The pairs of a `.env` file, in order. A missing file has none.
+    fn read_file(&mut self, path: &Path) -> Vec<(String, String)> {
+        let bytes = match std::fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
+            Err(error) => {
+                self.file_problem(path, None, &error.to_string());
+                return Vec::new();
+            }
+        };
+        if let Ok(text) = String::from_utf8(bytes) {
+            self.parse_file(path, &text)
+        } else {
+            self.file_problem(path, None, "is not UTF-8");
+            Vec::new()
+        }
+    }
+
+    fn parse_file(&mut self, path: &Path, text: &str) -> Vec<(String, String)> {
+        // A last line that ends in a space and no line feed is refused by the
+        // parser, and a byte order mark would be part of the first name.
+        let text = format!("{}\n", text.trim_start_matches('\u{feff}'));
+        let lines = Cell::new(0);
+        let reader = LineByLine {
+            rest: text.as_bytes(),
+            lines: &lines,
+        };
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        for pair in dotenvy::Iter::new(reader) {
+            match pair {
+                Ok((name, value)) => {
+                    if pairs.iter().any(|(other, _)| *other == name) {
+                        let place = place(path, Some(lines.get()));
+                        let warning = format!("{place} sets {name} again; the last one counts");
+                        self.warnings.push(warning);
+                    }
+                    pairs.push((name, value));
+                }
+                Err(dotenvy::Error::LineParse(bad, _)) => {
+                    // An open quote swallows the lines up to the end; only then
+                    // the last one keeps its line feed.
+                    let ends = usize::from(bad.ends_with('\n'));
+                    let line = lines.get() + ends - bad.matches('\n').count();
+                    self.file_problem(path, Some(line), "cannot be read");
+                }
+                Err(error) => self.file_problem(path, None, &error.to_string()),
+            }
+        }
+        pairs
+    }
+
+    /// The text of a line is never shown: it may hold a secret.
+    fn file_problem(&mut self, path: &Path, line: Option<usize>, what: &str) {
+        self.problems.push(Problem {
+            subject: place(path, line),
+            shown: what.to_owned(),
+            accepted: "lines NAME=value; a value with spaces or an apostrophe in double quotes"
+                .to_owned(),
+        });
+    }
+}
+
+fn place(path: &Path, line: Option<usize>) -> String {
+    match line {
+        Some(line) => format!("{} line {line}", path.display()),
+        None => path.display().to_string(),
+    }
+}
+
+/// Hands out one line a read, so that the count of lines handed out is the
+/// line that the parser is at; its own errors know only a column.
+struct LineByLine<'a> {
+    rest: &'a [u8],
+    lines: &'a Cell<usize>,
+}
+
+impl Read for LineByLine<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let line = match self.rest.iter().position(|byte| *byte == b'\n') {
+            Some(end) => &self.rest[..=end],
+            None => self.rest,
+        };
+        let taken = line.len().min(buffer.len());
+        buffer[..taken].copy_from_slice(&line[..taken]);
+        if taken > 0 && line[taken - 1] == b'\n' {
+            self.lines.set(self.lines.get() + 1);
+        }
+        self.rest = &self.rest[taken..];
+        Ok(taken)
+    }
+}

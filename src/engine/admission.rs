@@ -1,0 +1,106 @@
+//! Admission: the operator's allow and deny lists held against one asker.
+
+use std::collections::BTreeSet;
+
+use crate::model::{AccessRules, AllowList, ChannelId, GuildId, IdList, RoleId, UserId};
+
+/// Who asks, and where: what the lists are held against.
+#[derive(Debug, Clone, Copy)]
+pub struct Admission<'a> {
+    /// The server; none in a direct message.
+    pub guild: Option<GuildId>,
+    /// The channel or thread.
+    pub channel: ChannelId,
+    /// A thread's channel.
+    pub parent: Option<ChannelId>,
+    /// The asker.
+    pub user: UserId,
+    /// The asker's roles as the event carried them.
+    pub roles: &'a [RoleId],
+}
+
+/// Which list said no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Denied {
+    /// `DIRECT_MESSAGES=false`.
+    DirectMessages,
+    /// The server's list.
+    Guild,
+    /// The channel's list.
+    Channel,
+    /// The user's list, or the role's.
+    User,
+}
+
+impl Denied {
+    /// The word used in telemetry.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::DirectMessages => "direct_messages",
+            Self::Guild => "guild",
+            Self::Channel => "channel",
+            Self::User => "user",
+        }
+    }
+}
+
+/// Holds the lists against one asker.
+///
+/// The allow lists of servers and channels do not concern direct messages:
+/// `DIRECT_MESSAGES` rules there. Nobody has roles in a direct message, so
+/// with `ALLOWED_ROLES` set only users named in `ALLOWED_USERS` get in.
+///
+/// # Errors
+/// The list that says no.
+pub fn admit(rules: &AccessRules, asked: Admission<'_>) -> Result<(), Denied> {
+    let places: Vec<ChannelId> = [Some(asked.channel), asked.parent]
+        .into_iter()
+        .flatten()
+        .collect();
+    if let Some(guild) = asked.guild {
+        if !admits(&rules.guilds, &[guild]) {
+            return Err(Denied::Guild);
+        }
+        if !admits(&rules.channels, &places) {
+            return Err(Denied::Channel);
+        }
+    } else if !rules.direct_messages {
+        return Err(Denied::DirectMessages);
+    }
+    if holds_any(&rules.channels.denied, &places) {
+        return Err(Denied::Channel);
+    }
+    if admits_person(rules, asked.user, asked.roles) {
+        Ok(())
+    } else {
+        Err(Denied::User)
+    }
+}
+
+/// With both lists of users and roles given, one of them suffices.
+fn admits_person(rules: &AccessRules, user: UserId, roles: &[RoleId]) -> bool {
+    if rules.users.denied.contains(&user) || holds_any(&rules.roles.denied, roles) {
+        return false;
+    }
+    match (&rules.users.allowed, &rules.roles.allowed) {
+        (AllowList::All, AllowList::All) => true,
+        (AllowList::Only(users), AllowList::All) => users.contains(&user),
+        (AllowList::All, AllowList::Only(allowed)) => holds_any(allowed, roles),
+        (AllowList::Only(users), AllowList::Only(allowed)) => {
+            users.contains(&user) || holds_any(allowed, roles)
+        }
+    }
+}
+
+/// One of the ids is allowed and none is denied.
+fn admits<T: Ord>(list: &IdList<T>, ids: &[T]) -> bool {
+    let allowed = match &list.allowed {
+        AllowList::All => true,
+        AllowList::Only(allowed) => holds_any(allowed, ids),
+    };
+    allowed && !holds_any(&list.denied, ids)
+}
+
+fn holds_any<T: Ord>(set: &BTreeSet<T>, ids: &[T]) -> bool {
+    ids.iter().any(|id| set.contains(id))
+}

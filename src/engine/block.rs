@@ -1,0 +1,265 @@
+//! The block is built: the selected messages are rendered, and shortened
+//! until `MEM_MAX_CHARS` holds. Long messages are shortened first, then the
+//! oldest dropped; starter, pointed-at and target are only ever shortened.
+
+use std::collections::BTreeMap;
+
+use crate::model::{
+    Block, Channel, ChannelKind, Entry, Item, Limits, Marker, MessageId, OmitReason, Omitted,
+};
+
+use super::eligible::Us;
+use super::frame;
+use super::render::{Directory, Renderer};
+use super::sanitise;
+use super::select::{Pick, Selection};
+use super::shorten;
+
+/// A message shortened below this many scalars says too little: older ones
+/// are dropped instead, so that the newer keep this much.
+const SHORTEST_CHARS: usize = 300;
+/// Longest title shown; Discord's own limit is 100.
+const MAX_TITLE_CHARS: usize = 100;
+/// Longest list of tags shown; Discord allows five of 20 characters.
+const MAX_TAGS_CHARS: usize = 200;
+
+struct Draft {
+    item: Item,
+    kept: bool,
+    header: usize,
+    length: usize,
+}
+
+/// Renders a selection into a block of at most `limits.max_chars` scalars.
+pub fn build<D: Directory>(
+    us: &Us,
+    selection: Selection,
+    channel: Option<&Channel>,
+    renderer: &mut Renderer<'_, D>,
+    limits: &Limits,
+) -> Block {
+    let Selection {
+        picks,
+        markers,
+        mut omitted,
+        unseen,
+        ..
+    } = selection;
+    let title = channel.and_then(title);
+    let mut drafts = Vec::with_capacity(picks.len());
+    for pick in picks {
+        match draft(us, pick, renderer, limits) {
+            Ok(draft) => drafts.push(draft),
+            Err(id) => omitted.push(Omitted {
+                id,
+                reason: OmitReason::Empty,
+            }),
+        }
+    }
+    let gaps = Gaps {
+        markers,
+        unseen_before: unseen.map(|unseen| (unseen.before, unseen.count)),
+    };
+    fit(&mut drafts, title.as_deref(), &gaps, &mut omitted, limits);
+    let items: Vec<Item> = drafts.into_iter().map(|draft| draft.item).collect();
+    let mut entries = gaps.entries(items, &omitted);
+    let mut title = title;
+    let mut chars = frame::chars(title.as_deref(), &entries);
+    if chars > limits.max_chars {
+        entries.retain(|entry| matches!(entry, Entry::Message(_)));
+        title = None;
+        chars = hold(&mut entries, limits.max_chars);
+    }
+    omitted.sort_by_key(|omitted| omitted.id);
+    Block {
+        title,
+        entries,
+        omitted,
+        chars,
+    }
+}
+
+fn draft<D: Directory>(
+    us: &Us,
+    pick: Pick,
+    renderer: &mut Renderer<'_, D>,
+    limits: &Limits,
+) -> Result<Draft, MessageId> {
+    let Pick {
+        message,
+        place,
+        kept,
+    } = pick;
+    let text = renderer.message(&message);
+    if text.is_empty() {
+        return Err(message.id);
+    }
+    let shortened = shorten::head_and_tail(&text, limits.max_msg_chars);
+    let cut = shortened.is_some();
+    let text = shortened.unwrap_or(text);
+    let length = text.chars().count();
+    let name = renderer.author(&message);
+    let ours = us.wrote(&message);
+    let item = Item {
+        message,
+        place,
+        ours,
+        name,
+        text,
+        cut,
+    };
+    let header = frame::line_chars(&frame::header(&item)) + 1;
+    Ok(Draft {
+        item,
+        kept,
+        header,
+        length,
+    })
+}
+
+/// Shortens, and drops the oldest where shortening would leave too little.
+fn fit(
+    drafts: &mut Vec<Draft>,
+    title: Option<&str>,
+    gaps: &Gaps,
+    omitted: &mut Vec<Omitted>,
+    limits: &Limits,
+) {
+    loop {
+        let texts = texts_budget(drafts, title, gaps, omitted, limits.max_chars);
+        let least: usize = drafts
+            .iter()
+            .map(|draft| draft.length.min(SHORTEST_CHARS))
+            .sum();
+        if texts.is_some_and(|texts| least <= texts) {
+            break;
+        }
+        let Some(oldest) = drafts.iter().position(|draft| !draft.kept) else {
+            break;
+        };
+        let dropped = drafts.remove(oldest);
+        omitted.push(Omitted {
+            id: dropped.item.message.id,
+            reason: OmitReason::Chars,
+        });
+    }
+    let texts = texts_budget(drafts, title, gaps, omitted, limits.max_chars).unwrap_or(0);
+    let lengths: Vec<usize> = drafts.iter().map(|draft| draft.length).collect();
+    for (draft, room) in drafts
+        .iter_mut()
+        .zip(shorten::fit(&lengths, texts, SHORTEST_CHARS))
+    {
+        if let Some(shorter) = shorten::head_and_tail(&draft.item.text, room) {
+            draft.item.text = shorter;
+            draft.item.cut = true;
+        }
+    }
+}
+
+/// What headers, markers and title leave for the texts; `None` when they
+/// alone are too much.
+fn texts_budget(
+    drafts: &[Draft],
+    title: Option<&str>,
+    gaps: &Gaps,
+    omitted: &[Omitted],
+    max_chars: usize,
+) -> Option<usize> {
+    let headers: usize = drafts.iter().map(|draft| draft.header).sum();
+    let ids: Vec<MessageId> = drafts.iter().map(|draft| draft.item.message.id).collect();
+    let markers: usize = gaps
+        .place(&ids, omitted)
+        .values()
+        .flatten()
+        .map(|marker| frame::line_chars(&frame::marker_line(*marker)))
+        .sum();
+    max_chars.checked_sub(headers + markers + title.map_or(0, frame::line_chars))
+}
+
+/// The cap is so small that not even headers fit: the newest stay.
+fn hold(entries: &mut Vec<Entry>, max_chars: usize) -> usize {
+    while frame::chars(None, entries) > max_chars && !entries.is_empty() {
+        entries.remove(0);
+    }
+    frame::chars(None, entries)
+}
+
+/// Where messages are missing.
+struct Gaps {
+    markers: Vec<(MessageId, Marker)>,
+    unseen_before: Option<(MessageId, Option<usize>)>,
+}
+
+impl Gaps {
+    /// Markers by the shown message they stand before (the end for the last).
+    fn place(&self, shown: &[MessageId], omitted: &[Omitted]) -> BTreeMap<usize, Vec<Marker>> {
+        let before = |id: MessageId| shown.partition_point(|shown| *shown < id);
+        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+        for one in omitted.iter().filter(|one| is_capped(one.reason)) {
+            *counts.entry(before(one.id)).or_default() += 1;
+        }
+        if let Some((first, count)) = self.unseen_before {
+            *counts.entry(before(first)).or_default() += count.unwrap_or(0);
+        }
+        let has_earlier = self
+            .markers
+            .iter()
+            .any(|(_, marker)| matches!(marker, Marker::EarlierChain));
+        let mut places: BTreeMap<usize, Vec<Marker>> = BTreeMap::new();
+        for (id, marker) in &self.markers {
+            places.entry(before(*id)).or_default().push(*marker);
+        }
+        for (place, count) in counts {
+            if !(has_earlier && place == 0) {
+                places.entry(place).or_default().push(Marker::Gap(count));
+            }
+        }
+        places
+    }
+
+    fn entries(&self, items: Vec<Item>, omitted: &[Omitted]) -> Vec<Entry> {
+        let ids: Vec<MessageId> = items.iter().map(|item| item.message.id).collect();
+        let mut places = self.place(&ids, omitted);
+        let mut entries = Vec::with_capacity(items.len() + places.len());
+        for (index, item) in items.into_iter().enumerate() {
+            let markers = places.remove(&index).unwrap_or_default();
+            entries.extend(markers.into_iter().map(Entry::Marker));
+            entries.push(Entry::Message(item));
+        }
+        entries.extend(places.into_values().flatten().map(Entry::Marker));
+        entries
+    }
+}
+
+const fn is_capped(reason: OmitReason) -> bool {
+    matches!(
+        reason,
+        OmitReason::Msgs | OmitReason::Chars | OmitReason::Age
+    )
+}
+
+/// `Thread "title" in #parent · tags: a, b`; only threads have one.
+fn title(channel: &Channel) -> Option<String> {
+    if !channel.kind.is_thread() {
+        return None;
+    }
+    let post = channel.parent_kind.is_some_and(ChannelKind::is_forum);
+    let what = if post { "Forum post" } else { "Thread" };
+    let mut title = format!("{what} \"{}\"", one_line(&channel.name, MAX_TITLE_CHARS));
+    if let Some(parent) = &channel.parent_name {
+        title.push_str(&format!(" in #{}", one_line(parent, MAX_TITLE_CHARS)));
+    }
+    if !channel.tags.is_empty() {
+        let tags = one_line(&channel.tags.join(", "), MAX_TAGS_CHARS);
+        title.push_str(&format!(" · tags: {tags}"));
+    }
+    Some(title)
+}
+
+fn one_line(text: &str, max_chars: usize) -> String {
+    let line = sanitise::text(text)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    shorten::head_and_tail(&line, max_chars).unwrap_or(line)
+}

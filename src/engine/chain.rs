@@ -1,0 +1,138 @@
+//! The reply chain: the line of references from the trigger up to the root.
+//! Siblings are chatter. The walk is pure: it says which message it needs
+//! next, and the collector gets it.
+
+use std::sync::Arc;
+
+use crate::model::{Limits, Message, MessageId, OmitReason, Referenced, UnixMillis};
+
+use super::eligible::Us;
+
+/// One step of the line, newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Link {
+    /// A message, shown or walked through.
+    Message(Arc<Message>),
+    /// It was deleted; nothing is known above it.
+    Deleted(MessageId),
+    /// It could not be fetched; nothing is known above it.
+    Unavailable(MessageId),
+}
+
+/// What the walk finds under an id.
+#[derive(Debug, Clone)]
+pub enum Lookup {
+    /// The message.
+    Here(Arc<Message>),
+    /// It is known to be deleted.
+    Deleted,
+    /// It was asked for and cannot be had.
+    Unavailable,
+    /// Nobody asked yet.
+    Unknown,
+}
+
+/// What the walk wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// This message, then another call.
+    Need(MessageId),
+    /// Nothing more.
+    Done,
+}
+
+/// A walk up the references of one trigger.
+#[derive(Debug, Clone)]
+pub struct ChainWalk {
+    links: Vec<Link>,
+    next: Option<MessageId>,
+    below: MessageId,
+    shown: usize,
+    oldest: Option<UnixMillis>,
+    max_msgs: usize,
+    /// Why older links are not shown.
+    cut: Option<OmitReason>,
+}
+
+impl ChainWalk {
+    /// Starts below the message that `trigger` replies to.
+    pub fn new(trigger: &Message, limits: &Limits) -> Self {
+        Self {
+            links: Vec::new(),
+            next: trigger.replies_to(),
+            below: trigger.id,
+            shown: 0,
+            oldest: oldest_allowed(trigger, limits),
+            max_msgs: limits.max_msgs,
+            cut: None,
+        }
+    }
+
+    /// Goes on as far as `lookup` knows the way.
+    pub fn advance(&mut self, us: &Us, lookup: impl Fn(MessageId) -> Lookup) -> Step {
+        while let Some(id) = self.next {
+            // A reference to something newer is none; it could go round.
+            if id >= self.below {
+                self.next = None;
+                break;
+            }
+            if let Some(reason) = self.stops_before(id) {
+                self.cut = Some(reason);
+                self.next = None;
+                break;
+            }
+            match lookup(id) {
+                Lookup::Unknown => return Step::Need(id),
+                Lookup::Here(message) => self.take(us, message),
+                Lookup::Deleted => self.end(Link::Deleted(id)),
+                Lookup::Unavailable => self.end(Link::Unavailable(id)),
+            }
+        }
+        Step::Done
+    }
+
+    /// The links, newest first, and why there are no older ones, if a cap
+    /// ended the walk.
+    pub fn finish(self) -> (Vec<Link>, Option<OmitReason>) {
+        (self.links, self.cut)
+    }
+
+    /// Ids tell their time, so that nothing is fetched only to be dropped.
+    fn stops_before(&self, id: MessageId) -> Option<OmitReason> {
+        if self.links.is_empty() {
+            return None;
+        }
+        if self.shown >= self.max_msgs {
+            return Some(OmitReason::Msgs);
+        }
+        self.oldest
+            .filter(|oldest| id.created() < *oldest)
+            .map(|_| OmitReason::Age)
+    }
+
+    fn take(&mut self, us: &Us, message: Arc<Message>) {
+        self.below = message.id;
+        self.next = message.replies_to();
+        if us.rejects(&message).is_none() || self.links.is_empty() {
+            self.shown += 1;
+        }
+        let parent_deleted = message.referenced == Referenced::Deleted;
+        self.links.push(Link::Message(message));
+        if let Some(parent) = self.next.filter(|_| parent_deleted) {
+            self.end(Link::Deleted(parent));
+        }
+    }
+
+    fn end(&mut self, link: Link) {
+        self.links.push(link);
+        self.next = None;
+    }
+}
+
+/// Messages older than this are over `MEM_MAX_AGE_MIN`, measured back from
+/// the trigger.
+pub fn oldest_allowed(trigger: &Message, limits: &Limits) -> Option<UnixMillis> {
+    let age = limits.max_age?;
+    let millis = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+    Some(UnixMillis(trigger.timestamp.0.saturating_sub(millis)))
+}

@@ -1,0 +1,204 @@
+//! Splits an answer into messages that Discord accepts and a reader can follow.
+
+mod cut;
+mod fence;
+
+use self::fence::{Fence, after_text};
+
+/// The most that one message holds. Discord's documentation says 2,000
+/// characters without saying of what; UTF-16 code units are never fewer than
+/// code points, so by these it always fits.
+pub const MAX_MESSAGE_UNITS: usize = 2_000;
+
+/// The name of the file that takes an answer which needs too many messages.
+pub const ATTACHMENT_NAME: &str = "answer.md";
+
+/// How the last message ends if there is such a file.
+pub const CONTINUED: &str = "… (continued in the attached file)";
+
+/// Kept free in each message for the line that closes a cut code block. Always,
+/// so that where a message ends depends on its length alone and not on what is
+/// open at its end, which the next streamed word may change.
+const CLOSING_UNITS: usize = 20;
+
+/// An answer as it is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Delivery {
+    /// In order; none is blank or over [`MAX_MESSAGE_UNITS`].
+    pub messages: Vec<String>,
+    /// The whole answer, for a file [`ATTACHMENT_NAME`], if the messages do
+    /// not hold it.
+    pub overflow: Option<String>,
+}
+
+/// Splits `text` into at most `max_messages` messages, preferably between
+/// paragraphs, then list items, lines, sentences, words; never within a joined
+/// character, and within a mention, link or inline markup only if it does not
+/// fit otherwise. A code block that is cut is closed and opened again with its
+/// language. What is left open at the end is closed. A blank text gives none.
+///
+/// While a text grows, all messages but the last stay as they are: a cut
+/// depends only on what stands before it, and on one character more. So a
+/// streamed answer is split anew at each edit, without state.
+pub fn split(text: &str, max_messages: usize) -> Delivery {
+    let mut delivery = Delivery::default();
+    let mut left = Left {
+        text: without_blank_lines(text.trim_end()),
+        open: None,
+    };
+    while !left.text.is_empty() {
+        let room = left.room();
+        if max_messages == 0 {
+            delivery.overflow = Some(text.to_owned());
+            break;
+        }
+        if units(left.text) <= room {
+            delivery.messages.push(left.into_message());
+            break;
+        }
+        if delivery.messages.len() + 1 == max_messages {
+            let (message, _) = left.take(room - units(CONTINUED) - 1);
+            delivery
+                .messages
+                .push(message.map_or(CONTINUED.to_owned(), |text| format!("{text}\n{CONTINUED}")));
+            delivery.overflow = Some(text.to_owned());
+            break;
+        }
+        let (message, after) = left.take(room);
+        delivery.messages.extend(message);
+        left = after;
+    }
+    delivery
+}
+
+/// `text` as it can be shown while more is to come: an open code block is
+/// closed.
+pub fn for_stream(text: &str) -> String {
+    match after_text(None, text) {
+        Some(fence) => fence.close(text),
+        None => text.to_owned(),
+    }
+}
+
+/// What is still to be sent, and the code block it starts in.
+struct Left<'a> {
+    text: &'a str,
+    open: Option<Fence>,
+}
+
+impl<'a> Left<'a> {
+    /// The units of text that the next message has room for.
+    fn room(&self) -> usize {
+        MAX_MESSAGE_UNITS - CLOSING_UNITS - units(&self.opening())
+    }
+
+    fn opening(&self) -> String {
+        self.open.as_ref().map(Fence::reopen).unwrap_or_default()
+    }
+
+    fn into_message(self) -> String {
+        let text = format!("{}{}", self.opening(), self.text);
+        match after_text(self.open, self.text) {
+            Some(fence) => fence.close(&text),
+            None => text,
+        }
+    }
+
+    /// The message of the first `room` units at most, of more than that, and
+    /// what is left then. No message if they are blank.
+    fn take(self, room: usize) -> (Option<String>, Left<'a>) {
+        let window = first_units(self.text, room);
+        let next = self.text[window.len()..].chars().next().unwrap_or(' ');
+        if window.trim().is_empty() {
+            return (
+                None,
+                Left {
+                    text: self.text.trim_start(),
+                    open: self.open,
+                },
+            );
+        }
+        let end = cut::best(window, next, self.open.as_ref());
+        let kept = window[..end].trim_end();
+        let opening = self.opening();
+        let open = after_text(self.open.clone(), kept);
+        let after = &self.text[end..];
+        let left = match &open {
+            Some(fence) => left_in_code(fence, after),
+            None => Left {
+                text: after_cut(after),
+                open: None,
+            },
+        };
+        let message = Left {
+            text: kept,
+            open: self.open,
+        }
+        .into_message();
+        debug_assert!(
+            message.starts_with(&opening),
+            "a cut message opens what it is in"
+        );
+        (Some(message), left)
+    }
+}
+
+/// What follows a cut within the code block `fence`. Its closing line is
+/// dropped if it is all that is left of it: the cut has closed it already.
+fn left_in_code<'a>(fence: &Fence, after: &'a str) -> Left<'a> {
+    let text = match after.trim_start_matches([' ', '\t']).strip_prefix('\n') {
+        Some(lines) => lines,
+        None => after.trim_start(),
+    };
+    let line = text.lines().next().unwrap_or_default();
+    let beyond = &text[line.len()..];
+    if fence.is_closed_by(line) || (beyond.is_empty() && is_ticks(line)) {
+        return Left {
+            text: without_blank_lines(beyond),
+            open: None,
+        };
+    }
+    Left {
+        text,
+        open: Some(fence.clone()),
+    }
+}
+
+/// What follows a cut in prose: a new line keeps its indentation, a line that
+/// goes on starts with its next word.
+fn after_cut(after: &str) -> &str {
+    if after
+        .trim_start_matches([' ', '\t'])
+        .starts_with(['\n', '\r'])
+    {
+        without_blank_lines(after)
+    } else {
+        after.trim_start()
+    }
+}
+
+/// `text` from its first line that is not blank.
+fn without_blank_lines(text: &str) -> &str {
+    let blank = text.len() - text.trim_start().len();
+    let start = text[..blank].rfind('\n').map_or(0, |newline| newline + 1);
+    &text[start..]
+}
+
+fn is_ticks(line: &str) -> bool {
+    let line = line.trim();
+    !line.is_empty() && line.bytes().all(|byte| byte == b'`')
+}
+
+/// The longest prefix of at most `max` UTF-16 code units.
+fn first_units(text: &str, max: usize) -> &str {
+    let mut used = 0;
+    let end = text.char_indices().find(|(_, character)| {
+        used += character.len_utf16();
+        used > max
+    });
+    end.map_or(text, |(index, _)| &text[..index])
+}
+
+fn units(text: &str) -> usize {
+    text.chars().map(char::len_utf16).sum()
+}

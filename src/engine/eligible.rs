@@ -1,0 +1,114 @@
+//! Which messages belong to a conversation: humans and ourselves.
+
+use crate::model::{Extras, Message, MessageKind, OmitReason, RoleId, UserId};
+
+use super::meaning;
+
+/// Who we are in one server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Us {
+    /// Our user.
+    pub user: UserId,
+    /// The name people see.
+    pub name: String,
+    /// Our managed role in this server, which people pick by mistake.
+    pub roles: Vec<RoleId>,
+}
+
+impl Us {
+    /// We wrote it. A webhook's id is never ours.
+    pub fn wrote(&self, message: &Message) -> bool {
+        message.author.id == self.user && !is_other_webhook(message)
+    }
+
+    /// The text names us or our role (not by a reply's ping).
+    pub fn named_inline(&self, message: &Message) -> bool {
+        let mentioned = |id: UserId| message.mentions.iter().any(|mention| mention.id == id);
+        let user = self.user;
+        let by_user = mentioned(user)
+            && (message.content.contains(&format!("<@{user}>"))
+                || message.content.contains(&format!("<@!{user}>")));
+        by_user
+            || self
+                .roles
+                .iter()
+                .any(|role| message.mention_roles.contains(role))
+    }
+
+    /// A mention of us: inline, by our role, or by a reply's ping.
+    pub fn mentioned(&self, message: &Message) -> bool {
+        message
+            .mentions
+            .iter()
+            .any(|mention| mention.id == self.user)
+            || self.named_inline(message)
+    }
+
+    /// The text without mentions of us, trimmed.
+    pub fn without_mentions(&self, text: &str) -> String {
+        let roles: Vec<u64> = self.roles.iter().map(|role| role.get()).collect();
+        meaning::strip_mentions(text, &[self.user.get()], &roles)
+    }
+
+    /// Letters, digits or emoji of any script once mentions of us are
+    /// stripped, or an attachment, sticker, poll, embed or forward.
+    pub fn has_meaning(&self, message: &Message) -> bool {
+        meaning::is_meaningful(&self.without_mentions(&message.content)) || has_parts(message)
+    }
+
+    /// One of our own refusals, progress lines or notes.
+    pub fn is_note(&self, message: &Message) -> bool {
+        self.wrote(message) && meaning::is_note(&message.content)
+    }
+
+    /// Why a message is no part of a conversation, if so.
+    pub fn rejects(&self, message: &Message) -> Option<OmitReason> {
+        if message.flags.is_private() || self.is_note(message) {
+            return Some(OmitReason::Note);
+        }
+        let ours = self.wrote(message);
+        match message.kind {
+            MessageKind::Default | MessageKind::Reply => {}
+            MessageKind::ChatInputCommand | MessageKind::ContextMenuCommand if ours => {}
+            MessageKind::ChatInputCommand | MessageKind::ContextMenuCommand => {
+                return Some(OmitReason::App);
+            }
+            MessageKind::ThreadStarter | MessageKind::System(_) => return Some(OmitReason::System),
+        }
+        let app = !ours && (message.author.bot || message.author.webhook);
+        app.then_some(OmitReason::App)
+    }
+}
+
+/// Answers to commands come through our own webhook, under our own id.
+fn is_other_webhook(message: &Message) -> bool {
+    message.author.webhook && !message.author.bot
+}
+
+/// Something to see beside the text.
+pub fn has_parts(message: &Message) -> bool {
+    let Some(extras) = message.extras.as_deref() else {
+        return false;
+    };
+    let Extras {
+        embeds,
+        attachments,
+        stickers,
+        poll,
+        snapshots,
+        component_text,
+        ..
+    } = extras;
+    !(embeds.is_empty()
+        && attachments.is_empty()
+        && stickers.is_empty()
+        && poll.is_none()
+        && snapshots.is_empty()
+        && component_text.is_empty())
+}
+
+/// Nothing at all was sent to us of it, as when the message content intent is
+/// missing.
+pub fn is_blank(message: &Message) -> bool {
+    message.content.is_empty() && !has_parts(message)
+}

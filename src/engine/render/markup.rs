@@ -1,0 +1,180 @@
+//! Discord's markup: `<@id>`, `<#id>`, `<:emoji:id>`, `<t:unix>`, message
+//! links. Code keeps every letter.
+
+use crate::model::{ChannelId, RoleId, UnixMillis, UserId};
+
+/// Something that has a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Id {
+    User(UserId),
+    Role(RoleId),
+    Channel(ChannelId),
+    /// A link to a message, by its channel.
+    Link(ChannelId),
+}
+
+/// Hosts of message links.
+const LINK_HOSTS: [&str; 4] = [
+    "https://discord.com/channels/",
+    "https://discordapp.com/channels/",
+    "https://ptb.discord.com/channels/",
+    "https://canary.discord.com/channels/",
+];
+
+/// Replaces markup outside code by what `name` gives.
+pub(super) fn replace(text: &str, mut name: impl FnMut(Id) -> String) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['`', '<', 'h']) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let (shown, length) = token(rest, &mut name);
+        out.push_str(&shown.unwrap_or_else(|| rest[..length].to_owned()));
+        rest = &rest[length..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// What stands for the token at the start of `text` (itself, if `None`), and
+/// its length.
+fn token(text: &str, name: &mut impl FnMut(Id) -> String) -> (Option<String>, usize) {
+    let found = match text.as_bytes()[0] {
+        b'`' => return (None, code_length(text)),
+        b'<' => angle(text, name),
+        _ => link(text, name),
+    };
+    match found {
+        Some((shown, length)) => (Some(shown), length),
+        None => (None, 1),
+    }
+}
+
+/// Length of the code span or block at the start, fences included; of the
+/// backticks alone if nothing closes them.
+fn code_length(text: &str) -> usize {
+    let ticks = text.bytes().take_while(|byte| *byte == b'`').count();
+    let fence = &text[..ticks];
+    let mut from = ticks;
+    while let Some(at) = text[from..].find(fence) {
+        let start = from + at;
+        let run = text[start..]
+            .bytes()
+            .take_while(|byte| *byte == b'`')
+            .count();
+        if run == ticks || ticks >= 3 {
+            return start + run;
+        }
+        from = start + run;
+    }
+    ticks
+}
+
+fn angle(text: &str, name: &mut impl FnMut(Id) -> String) -> Option<(String, usize)> {
+    let end = text.find('>').filter(|end| *end <= 128)?;
+    let inner = &text[1..end];
+    let shown = if let Some(role) = inner.strip_prefix("@&") {
+        name(Id::Role(role.parse().ok()?))
+    } else if let Some(user) = inner.strip_prefix("@!").or_else(|| inner.strip_prefix('@')) {
+        name(Id::User(user.parse().ok()?))
+    } else if let Some(channel) = inner.strip_prefix('#') {
+        name(Id::Channel(channel.parse().ok()?))
+    } else if let Some(time) = inner.strip_prefix("t:") {
+        timestamp(time)?
+    } else if let Some(command) = inner.strip_prefix('/') {
+        named_by_text(command).map(|command| format!("/{command}"))?
+    } else {
+        let emoji = inner
+            .strip_prefix("a:")
+            .or_else(|| inner.strip_prefix(':'))?;
+        named_by_text(emoji).map(|emoji| format!(":{emoji}:"))?
+    };
+    Some((shown, end + 1))
+}
+
+/// `name:id`, as emoji and commands are written.
+fn named_by_text(text: &str) -> Option<&str> {
+    let (name, id) = text.rsplit_once(':')?;
+    let plain = |character: char| character.is_alphanumeric() || "_- ".contains(character);
+    let valid = !name.is_empty() && name.chars().all(plain) && id.parse::<u64>().is_ok();
+    valid.then_some(name)
+}
+
+/// `unix` or `unix:style`.
+fn timestamp(text: &str) -> Option<String> {
+    let seconds: i64 = text.split(':').next()?.parse().ok()?;
+    let millis = seconds.checked_mul(1_000)?;
+    Some(format!("{} UTC", UnixMillis(millis).minute()))
+}
+
+fn link(text: &str, name: &mut impl FnMut(Id) -> String) -> Option<(String, usize)> {
+    let host = LINK_HOSTS.iter().find(|host| text.starts_with(**host))?;
+    let path = &text[host.len()..];
+    let is_path = |byte: &u8| byte.is_ascii_digit() || b"/@me".contains(byte);
+    let length = path.bytes().take_while(is_path).count();
+    let parts: Vec<&str> = path[..length].split('/').collect();
+    let [_, channel, message] = parts[..] else {
+        return None;
+    };
+    message.parse::<u64>().ok()?;
+    Some((name(Id::Link(channel.parse().ok()?)), host.len() + length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(id: Id) -> String {
+        match id {
+            Id::User(id) => format!("@u{id}"),
+            Id::Role(id) => format!("@r{id}"),
+            Id::Channel(id) => format!("#c{id}"),
+            Id::Link(id) => format!("(link c{id})"),
+        }
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        assert_eq!(replace(text, shown), expected);
+    }
+
+    #[test]
+    fn ids_become_names() {
+        check(
+            "hi <@12> and <@!12>, <@&3> in <#4>",
+            "hi @u12 and @u12, @r3 in #c4",
+        );
+        check("<:pump:55> <a:spin:56>", ":pump: :spin:");
+        check("at <t:1700000000:R>", "at 2023-11-14 22:13 UTC");
+        check("run </context show:99>", "run /context show");
+        check(
+            "see https://discord.com/channels/1/22/333 now",
+            "see (link c22) now",
+        );
+        check(
+            "https://discord.com/channels/1/22",
+            "https://discord.com/channels/1/22",
+        );
+    }
+
+    #[test]
+    fn code_and_comparisons_keep_every_letter() {
+        for text in [
+            "`<@12>` and ```rust\nlet x: Vec<String> = a<b;\n<@12>\n```",
+            "if a < b && c > d { Vec<String> }",
+            "<https://example.org>",
+            "``a ` <@12>``",
+            "<t:999999999999999999999>",
+            "<@>",
+            "< @12>",
+            "<@12",
+        ] {
+            check(text, text);
+        }
+    }
+
+    #[test]
+    fn an_open_backtick_hides_nothing() {
+        check("it`s <@12>", "it`s @u12");
+    }
+}

@@ -1,0 +1,140 @@
+//! What a message shows beside its text, a line or paragraph each.
+
+use crate::model::{Attachment, Embed, Extras, Poll, Snapshot};
+
+/// One line or paragraph.
+pub(super) enum Part {
+    /// Labels of ours and names of files.
+    Plain(String),
+    /// Text that may hold Discord's markup.
+    Markup(String),
+}
+
+/// Everything in reading order.
+pub(super) fn lines(extras: &Extras) -> Vec<Part> {
+    let mut lines = Vec::new();
+    lines.extend(
+        extras
+            .component_text
+            .iter()
+            .map(|text| Part::Markup(text.to_string())),
+    );
+    for snapshot in &extras.snapshots {
+        forwarded(snapshot, &mut lines);
+    }
+    for embed in &extras.embeds {
+        lines.extend(embed_text(embed).map(Part::Markup));
+    }
+    for file in &extras.attachments {
+        lines.extend(file_lines(file));
+    }
+    lines.extend(
+        extras
+            .stickers
+            .iter()
+            .map(|name| Part::Plain(format!("[sticker: {name}]"))),
+    );
+    lines.extend(
+        extras
+            .poll
+            .as_ref()
+            .map(|poll| Part::Markup(poll_text(poll))),
+    );
+    if !extras.unread.is_empty() {
+        lines.push(Part::Plain(format!(
+            "[not readable: {}]",
+            extras.unread.join(", ")
+        )));
+    }
+    lines
+}
+
+fn forwarded(snapshot: &Snapshot, out: &mut Vec<Part>) {
+    let when = snapshot
+        .timestamp
+        .map(|time| format!(" of {} UTC", time.minute()));
+    out.push(Part::Plain(format!(
+        "[forwarded message{}:]",
+        when.unwrap_or_default()
+    )));
+    if !snapshot.content.is_empty() {
+        out.push(Part::Markup(snapshot.content.to_string()));
+    }
+    if let Some(extras) = snapshot.extras.as_deref() {
+        out.extend(lines(extras));
+    }
+    out.push(Part::Plain("[end of forwarded message]".to_owned()));
+}
+
+fn embed_text(embed: &Embed) -> Option<String> {
+    let mut head: Vec<&str> = Vec::new();
+    head.extend(embed.provider.as_deref());
+    head.extend(embed.author.as_deref());
+    head.extend(embed.title.as_deref());
+    head.extend(embed.url.as_deref());
+    let mut text = match (head.is_empty(), embed.media) {
+        (false, _) => format!("[embed: {}]", head.join(" · ")),
+        (true, true) => "[embed: image or video]".to_owned(),
+        (true, false) => "[embed]".to_owned(),
+    };
+    let bare = text.len();
+    for line in embed
+        .description
+        .iter()
+        .map(ToString::to_string)
+        .chain(fields(embed))
+    {
+        text.push('\n');
+        text.push_str(&line);
+    }
+    if let Some(footer) = &embed.footer {
+        text.push('\n');
+        text.push_str(footer);
+    }
+    let empty = head.is_empty() && !embed.media && text.len() == bare;
+    (!empty).then_some(text)
+}
+
+fn fields(embed: &Embed) -> impl Iterator<Item = String> {
+    embed
+        .fields
+        .iter()
+        .map(|field| format!("{}: {}", field.name, field.value))
+}
+
+fn file_lines(file: &Attachment) -> Vec<Part> {
+    let kind = file.content_type.as_deref().unwrap_or("unknown type");
+    let mut label = format!("[file: {} ({kind}, {})]", file.filename, size(file.size));
+    if let Some(description) = &file.description {
+        label.push_str(&format!(" {description}"));
+    }
+    let mut lines = vec![Part::Plain(label)];
+    if let Some(text) = &file.text {
+        lines.push(Part::Plain(format!("{text}\n[end of file]")));
+    }
+    lines
+}
+
+/// `12 bytes`, `3.4 kB`, `5.6 MB`.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "one decimal of a file size is shown"
+)]
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+fn poll_text(poll: &Poll) -> String {
+    let mut text = format!("[poll: {}]", poll.question);
+    for (answer, votes) in &poll.answers {
+        let votes = votes
+            .map(|votes| format!(" ({votes} votes)"))
+            .unwrap_or_default();
+        text.push_str(&format!("\n- {answer}{votes}"));
+    }
+    text
+}

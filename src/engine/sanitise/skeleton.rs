@@ -1,0 +1,161 @@
+//! What a name looks like from afar: the same for names that a reader takes
+//! for one another.
+//!
+//! A small part of Unicode's technical standard 39 (confusables), as far as
+//! Latin letters go: case, marks, width, mathematical and circled forms, and
+//! the letters of other scripts that are drawn alike.
+
+use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
+
+/// `name` without case, marks, spaces and punctuation, look-alikes made equal.
+/// Never empty for a name with a visible character.
+pub(super) fn skeleton(name: &str) -> String {
+    let letters: String = name
+        .chars()
+        .filter(|c| counts(*c))
+        .flat_map(folded)
+        .collect();
+    if letters.is_empty() {
+        return name.to_lowercase();
+    }
+    letters
+}
+
+/// The skeletons of the words of `name`, as parted by spaces and punctuation.
+pub(super) fn words(name: &str) -> impl Iterator<Item = String> {
+    name.split(|c: char| !counts(c) && !is_mark(c))
+        .filter(|word| !word.is_empty())
+        .map(skeleton)
+}
+
+fn is_mark(character: char) -> bool {
+    character.general_category_group() == GeneralCategoryGroup::Mark
+}
+
+/// Whether `character` tells names apart.
+fn counts(character: char) -> bool {
+    use GeneralCategoryGroup as Group;
+    !matches!(
+        character.general_category_group(),
+        Group::Mark | Group::Separator | Group::Punctuation | Group::Other
+    )
+}
+
+fn folded(character: char) -> impl Iterator<Item = char> {
+    narrow(character)
+        .to_lowercase()
+        .filter(|c| counts(*c))
+        .map(look_alike)
+}
+
+/// The plain letter or digit of a compatibility form.
+fn narrow(character: char) -> char {
+    let code = u32::from(character);
+    match code {
+        0xFF01..=0xFF5E => offset(0x21, code - 0xFF01),
+        // Mathematical letters: 52 to an alphabet; the digits come later.
+        0x1D400..=0x1D6A3 => mathematical((code - 0x1D400) % 52),
+        0x1D7CE..=0x1D7FF => offset(0x30, (code - 0x1D7CE) % 10),
+        0x24B6..=0x24CF => offset(0x61, code - 0x24B6),
+        0x24D0..=0x24E9 => offset(0x61, code - 0x24D0),
+        0x1F110..=0x1F129 => offset(0x61, code - 0x1F110),
+        0x1F130..=0x1F149 => offset(0x61, code - 0x1F130),
+        0x1F150..=0x1F169 => offset(0x61, code - 0x1F150),
+        0x1F170..=0x1F189 => offset(0x61, code - 0x1F170),
+        0x1F1E6..=0x1F1FF => offset(0x61, code - 0x1F1E6),
+        _ => character,
+    }
+}
+
+fn mathematical(place: u32) -> char {
+    offset(0x61, place % 26)
+}
+
+fn offset(base: u32, place: u32) -> char {
+    char::from_u32(base + place).unwrap_or(char::REPLACEMENT_CHARACTER)
+}
+
+/// One lower-case letter for all that are drawn like it, accents included.
+/// `i`, `l` and `1` are one, as are `o` and `0`: in many typefaces they are.
+fn look_alike(lower: char) -> char {
+    if lower.is_ascii_lowercase() && lower != 'i' {
+        return lower;
+    }
+    LOOK_ALIKES
+        .iter()
+        .find(|(_, like)| like.contains(lower))
+        .map_or(lower, |(letter, _)| *letter)
+}
+
+/// Latin with diacritics, Greek, Cyrillic, Armenian, Cherokee, small capitals,
+/// letter-like symbols.
+const LOOK_ALIKES: [(char, &str); 26] = [
+    ('a', "àáâãäåāăąǎǟǡǻȁȃȧạảấầẩẫậắằẳẵặḁаαɑᴀӑӓåɐ"),
+    ('b', "ḃḅḇƀɓьЬвβʙв"),
+    ('c', "çćĉċčḉƈсϲᴄⅽċ"),
+    ('d', "ďđḋḍḏḑḓɖɗԁᴅⅾժ"),
+    ('e', "èéêëēĕėęěȅȇȩẹẻẽếềểễệḕḗḙḛḝеёєεɛᴇℯҽӗ"),
+    ('f', "ḟƒſꜰғ"),
+    ('g', "ĝğġģǧǵḡɠɡɢցԍ"),
+    ('h', "ĥħḣḥḧḩḫẖһնнʜℎ"),
+    ('j', "ĵǰјʝᴊϳ"),
+    ('k', "ķĸǩḱḳḵƙкκᴋқ"),
+    ('l', "iìíîïĩīĭįıǐȉȋɨḭḯỉịіїιɪℹ1|ĺļľłŀḷḹḻḽʟⅼӏⅰɩℓ"),
+    ('m', "ḿṁṃмᴍⅿɱ"),
+    ('n', "ñńņňŉŋǹṅṇṉṋոռɴηпƞ"),
+    ('o', "òóôõöøōŏőơǒǫǭǿȍȏȫȭȯȱọỏốồổỗộớờởỡợṍṏṑṓоοσօᴏ0ө"),
+    ('p', "ṕṗƥрρᴘ"),
+    ('q', "ԛզɋգ"),
+    ('r', "ŕŗřȑȓṙṛṝṟɍгᴦʀᴙя"),
+    ('s', "śŝşšșṡṣṥṧṩßѕꜱʂ"),
+    ('t', "ţťŧțṫṭṯṱẗƭтτᴛ"),
+    ('u', "ùúûüũūŭůűųưǔǖǘǚǜȕȗụủứừửữựṳṵṷṹṻυսᴜцʋ"),
+    ('v', "ṽṿѵνᴠⅴ"),
+    ('w', "ŵẁẃẅẇẉẘԝѡωᴡաɯшщ"),
+    ('x', "ẋẍхχⅹ×"),
+    ('y', "ýÿŷȳẏẙỳỵỷỹƴуүγʏўӯ"),
+    ('z', "źżžẑẓẕƶᴢʐ"),
+    ('ε', "зӡɜ3"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn look_alikes_are_equal() {
+        for name in [
+            "clew",
+            "CLEW",
+            "С l е w",
+            "ｃｌｅｗ",
+            "𝓒𝓵𝓮𝔀",
+            "ⓒⓛⓔⓦ",
+            "🅲🅻🅴🆆",
+            "C.l-e_w",
+            "çĺéŵ",
+            "c1ew",
+            "CIew",
+        ] {
+            assert_eq!(skeleton(name), "clew", "{name}");
+        }
+    }
+
+    #[test]
+    fn different_names_differ() {
+        let names = [
+            "clew", "crew", "日本", "中国", "🔥", "💧", "!", "?", "2", "4",
+        ];
+        for (index, one) in names.iter().enumerate() {
+            for other in &names[index + 1..] {
+                assert_ne!(skeleton(one), skeleton(other));
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_parted_by_spaces_and_punctuation() {
+        let parts: Vec<String> = words("The-Real  Cle\u{301}w (bot)").collect();
+        assert_eq!(parts, ["the", "real", "clew", "bot"]);
+    }
+}

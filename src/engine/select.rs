@@ -1,0 +1,462 @@
+//! Select: which of the messages that were gathered go into the block. Pure;
+//! the caps by count and age are held here, the one by characters in
+//! [`super::block`], where the texts are known.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::model::{Limits, Marker, Message, MessageId, OmitReason, Omitted, Place, UnixMillis};
+
+use super::chain::{Link, oldest_allowed};
+use super::eligible::Us;
+
+/// A message that a rule asks for by name.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Found {
+    /// There is none to be had by the rules.
+    #[default]
+    None,
+    /// Here it is.
+    Known(Arc<Message>),
+    /// It was deleted.
+    Deleted(MessageId),
+    /// It could not be fetched.
+    Unavailable(Option<MessageId>),
+}
+
+impl Found {
+    /// The message, if it is here.
+    pub fn message(&self) -> Option<&Arc<Message>> {
+        match self {
+            Self::Known(message) => Some(message),
+            Self::None | Self::Deleted(_) | Self::Unavailable(_) => None,
+        }
+    }
+}
+
+/// What stands for the scene's messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Gathered {
+    /// A thread or forum post.
+    Thread(GatheredThread),
+    /// A reply chain, newest link first.
+    Chain {
+        /// The links.
+        links: Vec<Link>,
+        /// Which cap ended the walk.
+        cut: Option<OmitReason>,
+    },
+    /// The last messages of a channel before a bare mention, oldest first.
+    Tail(Vec<Arc<Message>>),
+    /// Nothing: a mention with text, a direct message.
+    Nothing,
+}
+
+/// What was gathered of a thread.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GatheredThread {
+    /// All messages from some id on up to the turn's start, oldest first.
+    pub messages: Vec<Arc<Message>>,
+    /// They reach back to the thread's first message.
+    pub reaches_start: bool,
+    /// Messages in the whole thread, as Discord counts.
+    pub total: Option<usize>,
+    /// The message the thread hangs on, or its first.
+    pub starter: Found,
+    /// The message the trigger replies to.
+    pub pointed_at: Found,
+    /// The message the answer replies to.
+    pub target: Option<Arc<Message>>,
+    /// The full history is wanted (a mention), not only the tail.
+    pub history: bool,
+}
+
+/// The chosen messages, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Selection {
+    /// What is to be shown.
+    pub picks: Vec<Pick>,
+    /// What stands where messages are missing, by the id it stands at.
+    pub markers: Vec<(MessageId, Marker)>,
+    /// What was left out.
+    pub omitted: Vec<Omitted>,
+    /// Older messages exist that nobody looked at.
+    pub unseen: Option<Unseen>,
+    /// Messages of the tail that are shown.
+    pub tail: usize,
+}
+
+/// A message to be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pick {
+    /// The message.
+    pub message: Arc<Message>,
+    /// Why.
+    pub place: Place,
+    /// It is shortened, never dropped.
+    pub kept: bool,
+}
+
+/// Messages that were not even looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unseen {
+    /// They are older than this one.
+    pub before: MessageId,
+    /// How many, if Discord's count tells.
+    pub count: Option<usize>,
+}
+
+/// Chooses by the rules of `DESIGN.md` "Collectors".
+pub fn select(us: &Us, trigger: &Message, gathered: &Gathered, limits: &Limits) -> Selection {
+    match gathered {
+        Gathered::Thread(thread) => select_thread(us, trigger, thread, limits),
+        Gathered::Chain { links, cut } => select_chain(us, links, *cut, limits),
+        Gathered::Tail(messages) => select_tail(us, trigger, messages, limits),
+        Gathered::Nothing => Selection::default(),
+    }
+}
+
+/// Whether more history is worth a fetch: fewer eligible messages than the
+/// cap, and none too old yet. `messages` are oldest first.
+pub fn wants_more(
+    us: &Us,
+    trigger: &Message,
+    messages: &[Arc<Message>],
+    wanted: usize,
+    limits: &Limits,
+) -> bool {
+    let oldest = oldest_allowed(trigger, limits);
+    let age_reached = messages
+        .first()
+        .is_some_and(|first| oldest.is_some_and(|oldest| first.timestamp < oldest));
+    let eligible = messages
+        .iter()
+        .filter(|message| message.id != trigger.id && us.rejects(message).is_none())
+        .count();
+    eligible < wanted && (!age_reached || eligible < limits.tail)
+}
+
+fn select_thread(
+    us: &Us,
+    trigger: &Message,
+    thread: &GatheredThread,
+    limits: &Limits,
+) -> Selection {
+    let mut selection = Selection::default();
+    let kept = kept(us, trigger, thread, limits, &mut selection);
+    let candidates = candidates(us, trigger, thread, &kept, &mut selection);
+    let tail = tail_ids(trigger, thread, &candidates, limits);
+    let wanted: Vec<&Arc<Message>> = if thread.history {
+        candidates
+    } else {
+        only_tail(us, trigger, thread, candidates, &tail)
+    };
+    let mut room = limits.max_msgs.saturating_sub(kept.len());
+    let oldest = oldest_allowed(trigger, limits);
+    for message in wanted.into_iter().rev() {
+        let in_tail = tail.contains(&message.id);
+        match refuse(message, in_tail, room, oldest) {
+            Some(reason) => selection.omitted.push(Omitted {
+                id: message.id,
+                reason,
+            }),
+            None => {
+                room -= 1;
+                selection.tail += usize::from(in_tail);
+                let place = if in_tail { Place::Tail } else { Place::History };
+                selection.picks.push(Pick {
+                    message: Arc::clone(message),
+                    place,
+                    kept: false,
+                });
+            }
+        }
+    }
+    selection.tail += kept.keys().filter(|id| tail.contains(id)).count();
+    selection.picks.extend(kept.into_values());
+    selection.picks.sort_by_key(|pick| pick.message.id);
+    selection.omitted.sort_by_key(|omitted| omitted.id);
+    selection.unseen = unseen(thread);
+    selection
+}
+
+/// Newest first until a cap.
+fn refuse(
+    message: &Message,
+    in_tail: bool,
+    room: usize,
+    oldest: Option<UnixMillis>,
+) -> Option<OmitReason> {
+    if room == 0 {
+        return Some(OmitReason::Msgs);
+    }
+    let too_old = oldest.is_some_and(|oldest| message.timestamp < oldest);
+    (too_old && !in_tail).then_some(OmitReason::Age)
+}
+
+/// Starter, pointed-at and target are always shown.
+fn kept(
+    us: &Us,
+    trigger: &Message,
+    thread: &GatheredThread,
+    limits: &Limits,
+    selection: &mut Selection,
+) -> BTreeMap<MessageId, Pick> {
+    let mut kept = BTreeMap::new();
+    let named = [
+        (&thread.starter, Place::Starter),
+        (&thread.pointed_at, Place::PointedAt),
+    ];
+    for (found, place) in named {
+        match found {
+            Found::None => {}
+            Found::Known(message) => {
+                keep(us, trigger, message, place, limits, &mut kept, selection);
+            }
+            Found::Deleted(id) => {
+                selection.markers.push((*id, Marker::Deleted(*id, place)));
+                selection.omitted.push(Omitted {
+                    id: *id,
+                    reason: OmitReason::Deleted,
+                });
+            }
+            Found::Unavailable(id) => {
+                let at = id.unwrap_or(MessageId::new(0));
+                selection
+                    .markers
+                    .push((at, Marker::Unavailable(*id, place)));
+            }
+        }
+    }
+    if let Some(target) = &thread.target {
+        keep(
+            us,
+            trigger,
+            target,
+            Place::Target,
+            limits,
+            &mut kept,
+            selection,
+        );
+    }
+    kept
+}
+
+fn keep(
+    us: &Us,
+    trigger: &Message,
+    message: &Arc<Message>,
+    place: Place,
+    limits: &Limits,
+    kept: &mut BTreeMap<MessageId, Pick>,
+    selection: &mut Selection,
+) {
+    if message.id == trigger.id {
+        return;
+    }
+    match us.rejects(message) {
+        None => {}
+        Some(OmitReason::App | OmitReason::System) if limits.include_pointed_apps => {}
+        Some(reason) => {
+            selection.omitted.push(Omitted {
+                id: message.id,
+                reason,
+            });
+            return;
+        }
+    }
+    let pick = || Pick {
+        message: Arc::clone(message),
+        place,
+        kept: true,
+    };
+    kept.entry(message.id).or_insert_with(pick);
+}
+
+/// The eligible messages of the thread, oldest first, without kept ones.
+fn candidates<'a>(
+    us: &Us,
+    trigger: &Message,
+    thread: &'a GatheredThread,
+    kept: &BTreeMap<MessageId, Pick>,
+    selection: &mut Selection,
+) -> Vec<&'a Arc<Message>> {
+    let mut candidates = Vec::new();
+    for message in &thread.messages {
+        if message.id == trigger.id || kept.contains_key(&message.id) {
+            continue;
+        }
+        match us.rejects(message) {
+            None => candidates.push(message),
+            Some(reason)
+                if selection
+                    .omitted
+                    .iter()
+                    .all(|omitted| omitted.id != message.id) =>
+            {
+                selection.omitted.push(Omitted {
+                    id: message.id,
+                    reason,
+                });
+            }
+            Some(_) => {}
+        }
+    }
+    candidates
+}
+
+/// The last K eligible messages strictly before the target.
+fn tail_ids(
+    trigger: &Message,
+    thread: &GatheredThread,
+    candidates: &[&Arc<Message>],
+    limits: &Limits,
+) -> BTreeSet<MessageId> {
+    let target = thread.target.as_ref().map(|target| target.id);
+    let kept = [&thread.starter, &thread.pointed_at]
+        .into_iter()
+        .filter_map(|found| found.message())
+        .filter(|message| message.channel == trigger.channel)
+        .map(|message| message.id);
+    let mut ids: BTreeSet<MessageId> = candidates.iter().map(|message| message.id).collect();
+    ids.extend(kept.filter(|id| *id != trigger.id));
+    let before: Vec<MessageId> = ids
+        .into_iter()
+        .filter(|id| target.is_none_or(|target| *id < target))
+        .collect();
+    before.into_iter().rev().take(limits.tail).collect()
+}
+
+/// Without the history: the tail, and our own messages between target and
+/// trigger.
+fn only_tail<'a>(
+    us: &Us,
+    trigger: &Message,
+    thread: &GatheredThread,
+    candidates: Vec<&'a Arc<Message>>,
+    tail: &BTreeSet<MessageId>,
+) -> Vec<&'a Arc<Message>> {
+    let target = thread
+        .target
+        .as_ref()
+        .map_or(trigger.id, |target| target.id);
+    let between =
+        |message: &Message| us.wrote(message) && message.id > target && message.id < trigger.id;
+    candidates
+        .into_iter()
+        .filter(|message| tail.contains(&message.id) || between(message))
+        .collect()
+}
+
+fn unseen(thread: &GatheredThread) -> Option<Unseen> {
+    let first = thread.messages.first().filter(|_| !thread.reaches_start)?;
+    let count = thread
+        .total
+        .map(|total| total.saturating_sub(thread.messages.len()));
+    if count == Some(0) || !thread.history {
+        return None;
+    }
+    Some(Unseen {
+        before: first.id,
+        count,
+    })
+}
+
+fn select_chain(us: &Us, links: &[Link], cut: Option<OmitReason>, limits: &Limits) -> Selection {
+    let mut selection = Selection::default();
+    for (index, link) in links.iter().enumerate() {
+        let place = if index == 0 {
+            Place::PointedAt
+        } else {
+            Place::Chain
+        };
+        match link {
+            Link::Message(message) => chain_message(us, message, place, limits, &mut selection),
+            Link::Deleted(id) => {
+                selection.markers.push((*id, Marker::Deleted(*id, place)));
+                selection.omitted.push(Omitted {
+                    id: *id,
+                    reason: OmitReason::Deleted,
+                });
+            }
+            Link::Unavailable(id) => {
+                selection
+                    .markers
+                    .push((*id, Marker::Unavailable(Some(*id), place)));
+            }
+        }
+    }
+    if let (Some(reason), Some(Link::Message(oldest))) = (cut, links.last()) {
+        if let Some(id) = oldest.replies_to() {
+            selection.markers.push((id, Marker::EarlierChain));
+            selection.omitted.push(Omitted { id, reason });
+        }
+    }
+    selection.picks.sort_by_key(|pick| pick.message.id);
+    selection.omitted.sort_by_key(|omitted| omitted.id);
+    selection
+}
+
+fn chain_message(
+    us: &Us,
+    message: &Arc<Message>,
+    place: Place,
+    limits: &Limits,
+    selection: &mut Selection,
+) {
+    let pointed_app = place == Place::PointedAt && limits.include_pointed_apps;
+    match us.rejects(message) {
+        Some(OmitReason::App | OmitReason::System) if pointed_app => {}
+        None => {}
+        Some(reason) => {
+            selection
+                .markers
+                .push((message.id, Marker::Ineligible(message.id)));
+            selection.omitted.push(Omitted {
+                id: message.id,
+                reason,
+            });
+            return;
+        }
+    }
+    let kept = place == Place::PointedAt;
+    selection.picks.push(Pick {
+        message: Arc::clone(message),
+        place,
+        kept,
+    });
+}
+
+fn select_tail(
+    us: &Us,
+    trigger: &Message,
+    messages: &[Arc<Message>],
+    limits: &Limits,
+) -> Selection {
+    let mut selection = Selection::default();
+    let room = limits.tail.min(limits.max_msgs);
+    for message in messages
+        .iter()
+        .rev()
+        .filter(|message| message.id < trigger.id)
+    {
+        if selection.picks.len() == room {
+            break;
+        }
+        match us.rejects(message) {
+            Some(reason) => selection.omitted.push(Omitted {
+                id: message.id,
+                reason,
+            }),
+            None => selection.picks.push(Pick {
+                message: Arc::clone(message),
+                place: Place::Tail,
+                kept: false,
+            }),
+        }
+    }
+    selection.picks.reverse();
+    selection.omitted.reverse();
+    selection.tail = selection.picks.len();
+    selection
+}

@@ -1,0 +1,110 @@
+//! Target, pointed-at and adopted text: which message the answer replies to,
+//! and whose text stands in when the trigger says nothing itself. Resolved
+//! once, at the turn's start, so that context and reply agree.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::model::{Message, MessageId, ReplyTarget};
+
+use super::eligible::Us;
+
+/// What the rules look at.
+#[derive(Debug, Clone, Copy)]
+pub struct TargetFacts<'a> {
+    /// The trigger.
+    pub trigger: &'a Arc<Message>,
+    /// It is a message that can be replied to, not a command's question.
+    pub is_message: bool,
+    /// The message it replies to, if it could be had.
+    pub pointed_at: Option<&'a Arc<Message>>,
+    /// The thread's messages up to the turn's start, oldest first; `None`
+    /// outside threads.
+    pub thread: Option<&'a [Arc<Message>]>,
+    /// Triggers of other turns that wait or run.
+    pub other_triggers: &'a BTreeSet<MessageId>,
+    /// The setting.
+    pub rule: ReplyTarget,
+}
+
+/// What the answer replies to and whose words are answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The message the answer replies to; without one it replies to nothing.
+    pub reply_to: Option<Arc<Message>>,
+    /// A message whose text stands in for a trigger without any.
+    pub adopted: Option<Arc<Message>>,
+}
+
+/// Applies the rules of `DESIGN.md` "Target, pointed-at and adopted text".
+pub fn resolve(us: &Us, facts: &TargetFacts<'_>) -> Target {
+    let bare = !us.has_meaning(facts.trigger);
+    let pointed_at = facts.pointed_at.filter(|_| bare);
+    match facts.thread {
+        None => Target {
+            reply_to: facts.is_message.then(|| Arc::clone(facts.trigger)),
+            adopted: pointed_at.cloned(),
+        },
+        Some(thread) => resolve_in_thread(us, facts, thread, bare, pointed_at),
+    }
+}
+
+fn resolve_in_thread(
+    us: &Us,
+    facts: &TargetFacts<'_>,
+    thread: &[Arc<Message>],
+    bare: bool,
+    pointed_at: Option<&Arc<Message>>,
+) -> Target {
+    let newest = newest_human(us, facts, thread, bare);
+    let adopted = match pointed_at {
+        Some(pointed_at) => Some(pointed_at),
+        None if bare && facts.trigger.replies_to().is_none() => newest,
+        None => None,
+    };
+    let rule = if facts.is_message {
+        facts.rule
+    } else {
+        ReplyTarget::Newest
+    };
+    let points = bare && facts.trigger.replies_to().is_some();
+    let found = match (rule, points) {
+        (ReplyTarget::Trigger, _) => None,
+        (ReplyTarget::Newest, true) => pointed_at.filter(|at| at.is_human()),
+        (ReplyTarget::Newest, false) => newest,
+    };
+    let trigger = || facts.trigger.is_human().then_some(facts.trigger);
+    let reply_to = if facts.is_message {
+        found.or_else(trigger)
+    } else {
+        None
+    };
+    Target {
+        reply_to: reply_to.cloned(),
+        adopted: adopted.cloned(),
+    }
+}
+
+/// The newest human message, passing over the triggers of other turns and a
+/// trigger that says nothing itself.
+fn newest_human<'a>(
+    us: &Us,
+    facts: &TargetFacts<'a>,
+    thread: &'a [Arc<Message>],
+    bare: bool,
+) -> Option<&'a Arc<Message>> {
+    let trigger = facts.trigger.id;
+    let is_candidate = |message: &&Arc<Message>| {
+        message.is_human()
+            && !us.wrote(message)
+            && !facts.other_triggers.contains(&message.id)
+            && message.id != trigger
+    };
+    let newest = thread.iter().rev().find(is_candidate);
+    let itself = Some(facts.trigger).filter(|own| !bare && facts.is_message && own.is_human());
+    match (newest, itself) {
+        (Some(newest), Some(itself)) if itself.id > newest.id => Some(itself),
+        (Some(newest), _) => Some(newest),
+        (None, itself) => itself,
+    }
+}

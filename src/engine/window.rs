@@ -1,0 +1,436 @@
+//! The window: recent messages of each channel, by id, fed by the event loop
+//! in gateway order, with a mark from which on it is whole up to now.
+//!
+//! What stands before the mark (links of reply chains, starters) can be looked
+//! up by id but never counts as "the messages of this channel".
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use crate::model::{ChannelId, GuildId, Message, MessageId};
+
+/// Deletions and edits remembered per channel, so that a page that was on its
+/// way meanwhile does not bring back what is gone.
+const RECENT_CHANGES: usize = 64;
+/// A map entry, an `Arc` and the allocator's share, bytes a message.
+const ENTRY_OVERHEAD: usize = 96;
+
+/// How much the window keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WindowLimits {
+    /// `WINDOW_PER_CHANNEL`: messages a channel, at least 2.
+    pub per_channel: usize,
+    /// `WINDOW_MAX_MB` in bytes: over all channels, about.
+    pub max_bytes: usize,
+}
+
+/// Recent messages of all channels.
+#[derive(Debug)]
+pub struct Window {
+    limits: WindowLimits,
+    channels: HashMap<ChannelId, ChannelWindow>,
+    by_use: BTreeMap<u64, ChannelId>,
+    uses: u64,
+    bytes: usize,
+    generation: u64,
+}
+
+#[derive(Debug, Default)]
+struct ChannelWindow {
+    guild: Option<GuildId>,
+    /// Whole from the mark on.
+    recent: BTreeMap<MessageId, Held>,
+    /// Older messages that somebody pointed at.
+    linked: BTreeMap<MessageId, Arc<Message>>,
+    /// Every message from this id on is in `recent`, up to now.
+    mark: Option<MessageId>,
+    changes: VecDeque<(MessageId, Option<Arc<Message>>)>,
+    newest: Option<MessageId>,
+    generation: u64,
+    bytes: usize,
+    used: u64,
+}
+
+#[derive(Debug)]
+struct Held {
+    message: Arc<Message>,
+    linked: bool,
+}
+
+/// One channel's part of the window at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct View {
+    /// All messages from `whole_from` on, oldest first.
+    pub recent: Vec<Arc<Message>>,
+    /// Older single messages, by id.
+    pub linked: BTreeMap<MessageId, Arc<Message>>,
+    /// From here on nothing is missing; `MessageId::new(0)` is the channel's
+    /// start. `None`: nothing is known to be whole.
+    pub whole_from: Option<MessageId>,
+    /// The newest message seen.
+    pub newest: Option<MessageId>,
+    /// Ids known to be deleted.
+    pub deleted: Vec<MessageId>,
+    /// To be handed back with fetched messages.
+    pub generation: u64,
+}
+
+impl View {
+    /// A message by id, wherever it stands.
+    pub fn get(&self, id: MessageId) -> Option<&Arc<Message>> {
+        let at = self.recent.binary_search_by_key(&id, |message| message.id);
+        at.ok()
+            .map(|at| &self.recent[at])
+            .or_else(|| self.linked.get(&id))
+    }
+
+    /// The channel's first message is in it.
+    pub fn reaches_start(&self) -> bool {
+        self.whole_from == Some(CHANNEL_START)
+    }
+}
+
+/// As a mark: nothing stands before.
+pub const CHANNEL_START: MessageId = MessageId::new(0);
+
+impl Window {
+    /// An empty window.
+    pub fn new(limits: WindowLimits) -> Self {
+        Self {
+            limits,
+            channels: HashMap::new(),
+            by_use: BTreeMap::new(),
+            uses: 0,
+            bytes: 0,
+            generation: 0,
+        }
+    }
+
+    /// A message arrived from the gateway. Ephemeral and loading ones are not
+    /// kept; a referenced message it carries is kept beside it.
+    pub fn created(&mut self, mut message: Message) -> Arc<Message> {
+        if message.flags.is_private() {
+            return Arc::new(message);
+        }
+        let carried = message.take_carried();
+        let (channel, guild, replies_to) = (message.channel, message.guild, message.replies_to());
+        let message = Arc::new(message);
+        self.change(channel, |window, limits| {
+            window.guild = guild.or(window.guild);
+            window.mark.get_or_insert(message.id);
+            window.newest = window.newest.max(Some(message.id));
+            window.hold(Arc::clone(&message));
+            if let Some(carried) = carried.filter(|carried| carried.channel == channel) {
+                window.keep(Arc::new(carried));
+            }
+            if let Some(parent) = replies_to {
+                window.link(parent);
+            }
+            window.shrink(limits.per_channel);
+        });
+        message
+    }
+
+    /// A message was edited. One that is not held is remembered for a while,
+    /// for a page that may be on its way.
+    pub fn edited(&mut self, mut message: Message) {
+        message.take_carried();
+        let message = Arc::new(message);
+        self.change(message.channel, |window, _| {
+            window.replace(&message);
+            window.remember(message.id, Some(Arc::clone(&message)));
+        });
+    }
+
+    /// Messages were deleted.
+    pub fn deleted(&mut self, channel: ChannelId, ids: &[MessageId]) {
+        self.change(channel, |window, _| {
+            for id in ids {
+                window.drop_message(*id);
+                window.remember(*id, None);
+            }
+        });
+    }
+
+    /// A thread was opened while we watched: it is whole from its start.
+    pub fn opened(&mut self, channel: ChannelId, guild: Option<GuildId>) {
+        self.change(channel, |window, _| {
+            window.guild = guild.or(window.guild);
+            if window.recent.is_empty() || window.mark.is_some() {
+                window.mark = Some(CHANNEL_START);
+            }
+        });
+    }
+
+    /// Something may have been missed in this channel: nothing of it is
+    /// trusted any more.
+    pub fn break_channel(&mut self, channel: ChannelId) {
+        self.generation += 1;
+        let generation = self.generation;
+        self.change(channel, |window, _| {
+            window.clear();
+            window.generation = generation;
+        });
+    }
+
+    /// The same for every channel that `hidden` names.
+    pub fn break_where(&mut self, mut hidden: impl FnMut(ChannelId, Option<GuildId>) -> bool) {
+        let broken: Vec<ChannelId> = self
+            .channels
+            .iter()
+            .filter(|(channel, window)| hidden(**channel, window.guild))
+            .map(|(channel, _)| *channel)
+            .collect();
+        for channel in broken {
+            self.break_channel(channel);
+        }
+    }
+
+    /// The channel is gone.
+    pub fn forget(&mut self, channel: ChannelId) {
+        if let Some(window) = self.channels.remove(&channel) {
+            self.bytes -= window.bytes;
+            self.by_use.remove(&window.used);
+        }
+    }
+
+    /// What is known of a channel now.
+    pub fn view(&self, channel: ChannelId) -> View {
+        let Some(window) = self.channels.get(&channel) else {
+            return View {
+                generation: self.generation,
+                ..View::default()
+            };
+        };
+        View {
+            recent: window
+                .recent
+                .values()
+                .map(|held| Arc::clone(&held.message))
+                .collect(),
+            linked: window.linked.clone(),
+            whole_from: window.mark,
+            newest: window.newest,
+            deleted: window.deleted().collect(),
+            generation: window.generation,
+        }
+    }
+
+    /// One message, if it is held.
+    pub fn message(&self, channel: ChannelId, id: MessageId) -> Option<Arc<Message>> {
+        let window = self.channels.get(&channel)?;
+        let recent = window.recent.get(&id).map(|held| &held.message);
+        recent.or_else(|| window.linked.get(&id)).cloned()
+    }
+
+    /// Fetched messages: all that stand from `from` to the newest one seen
+    /// when `view` was taken. Nothing happens if the channel broke meanwhile.
+    pub fn adopt(
+        &mut self,
+        channel: ChannelId,
+        view: &View,
+        from: MessageId,
+        messages: &[Arc<Message>],
+    ) {
+        let Some(window) = self.channels.get(&channel) else {
+            return;
+        };
+        let known = window.mark.filter(|mark| from < *mark);
+        if known.is_none() || window.generation != view.generation {
+            return;
+        }
+        self.change(channel, |window, limits| {
+            window.mark = Some(from);
+            for message in messages {
+                window.hold_fetched(message);
+            }
+            window.shrink(limits.per_channel);
+        });
+    }
+
+    /// Fetched single messages that somebody pointed at.
+    pub fn keep(&mut self, channel: ChannelId, view: &View, messages: &[Arc<Message>]) {
+        let fresh = |window: &ChannelWindow| window.generation == view.generation;
+        if messages.is_empty() || !self.channels.get(&channel).is_none_or(fresh) {
+            return;
+        }
+        self.change(channel, |window, limits| {
+            for message in messages {
+                window.keep_fetched(message);
+            }
+            window.shrink(limits.per_channel);
+        });
+    }
+
+    /// Messages held, and bytes they occupy, about.
+    pub fn size(&self) -> (usize, usize) {
+        let held = |window: &ChannelWindow| window.recent.len() + window.linked.len();
+        (self.channels.values().map(held).sum(), self.bytes)
+    }
+
+    fn change(
+        &mut self,
+        channel: ChannelId,
+        change: impl FnOnce(&mut ChannelWindow, WindowLimits),
+    ) {
+        self.uses += 1;
+        let generation = self.generation;
+        let fresh = || ChannelWindow {
+            generation,
+            ..ChannelWindow::default()
+        };
+        let window = self.channels.entry(channel).or_insert_with(fresh);
+        self.by_use.remove(&window.used);
+        window.used = self.uses;
+        self.by_use.insert(self.uses, channel);
+        let before = window.bytes;
+        change(window, self.limits);
+        self.bytes = self.bytes - before + window.bytes;
+        self.evict(channel);
+    }
+
+    /// Drops whole channels, the longest unused first, never `spared`.
+    fn evict(&mut self, spared: ChannelId) {
+        while self.bytes > self.limits.max_bytes {
+            let Some(oldest) = self
+                .by_use
+                .values()
+                .copied()
+                .find(|channel| *channel != spared)
+            else {
+                return;
+            };
+            self.forget(oldest);
+        }
+    }
+}
+
+fn weight(message: &Message) -> usize {
+    message.weight() + ENTRY_OVERHEAD
+}
+
+impl ChannelWindow {
+    fn hold(&mut self, message: Arc<Message>) {
+        let linked = self.take_linked(message.id) || message.replies_to().is_some();
+        self.bytes += weight(&message);
+        if let Some(old) = self.recent.insert(message.id, Held { message, linked }) {
+            self.bytes -= weight(&old.message);
+        }
+    }
+
+    fn keep(&mut self, message: Arc<Message>) {
+        if self.recent.contains_key(&message.id) || self.is_deleted(message.id) {
+            return;
+        }
+        self.bytes += weight(&message);
+        if let Some(old) = self.linked.insert(message.id, message) {
+            self.bytes -= weight(&old);
+        }
+    }
+
+    /// A fetched message: what the gateway said since is newer.
+    fn hold_fetched(&mut self, message: &Arc<Message>) {
+        if self.recent.contains_key(&message.id) || message.flags.is_private() {
+            return;
+        }
+        if let Some(message) = self.as_changed(message) {
+            self.hold(message);
+        }
+    }
+
+    fn keep_fetched(&mut self, message: &Arc<Message>) {
+        let held = self.linked.contains_key(&message.id);
+        if let Some(message) = self.as_changed(message).filter(|_| !held) {
+            self.keep(message);
+        }
+    }
+
+    fn as_changed(&self, message: &Arc<Message>) -> Option<Arc<Message>> {
+        let change = self.changes.iter().rev().find(|(id, _)| *id == message.id);
+        match change {
+            Some((_, None)) => None,
+            Some((_, Some(edited))) if edited.edited >= message.edited => Some(Arc::clone(edited)),
+            _ => Some(Arc::clone(message)),
+        }
+    }
+
+    fn replace(&mut self, message: &Arc<Message>) {
+        if let Some(held) = self.recent.get_mut(&message.id) {
+            self.bytes = self.bytes + weight(message) - weight(&held.message);
+            held.message = Arc::clone(message);
+        } else if let Some(held) = self.linked.get_mut(&message.id) {
+            self.bytes = self.bytes + weight(message) - weight(held);
+            *held = Arc::clone(message);
+        }
+    }
+
+    fn drop_message(&mut self, id: MessageId) {
+        if let Some(held) = self.recent.remove(&id) {
+            self.bytes -= weight(&held.message);
+        }
+        self.take_linked(id);
+    }
+
+    fn take_linked(&mut self, id: MessageId) -> bool {
+        let taken = self.linked.remove(&id);
+        self.bytes -= taken.as_deref().map_or(0, weight);
+        taken.is_some()
+    }
+
+    fn link(&mut self, id: MessageId) {
+        if let Some(held) = self.recent.get_mut(&id) {
+            held.linked = true;
+        }
+    }
+
+    fn remember(&mut self, id: MessageId, change: Option<Arc<Message>>) {
+        if self.changes.len() == RECENT_CHANGES {
+            self.changes.pop_front();
+        }
+        self.changes.push_back((id, change));
+    }
+
+    fn deleted(&self) -> impl Iterator<Item = MessageId> {
+        self.changes
+            .iter()
+            .filter(|(_, change)| change.is_none())
+            .map(|(id, _)| *id)
+    }
+
+    fn is_deleted(&self, id: MessageId) -> bool {
+        self.deleted().any(|deleted| deleted == id)
+    }
+
+    /// Older messages go first, but those that a reply chain runs through stay
+    /// longer: up to half of the room is theirs.
+    fn shrink(&mut self, per_channel: usize) {
+        let half = (per_channel / 2).max(1);
+        while self.linked.len() > half {
+            self.linked
+                .pop_first()
+                .inspect(|(_, old)| self.bytes -= weight(old));
+        }
+        while self.recent.len() > half && self.recent.len() + self.linked.len() > per_channel {
+            let Some((id, held)) = self.recent.pop_first() else {
+                return;
+            };
+            self.bytes -= weight(&held.message);
+            self.mark = Some(id.next());
+            if held.linked {
+                self.keep(held.message);
+                if self.linked.len() > half {
+                    self.linked
+                        .pop_first()
+                        .inspect(|(_, old)| self.bytes -= weight(old));
+                }
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        self.recent.clear();
+        self.linked.clear();
+        self.mark = None;
+        self.bytes = 0;
+    }
+}

@@ -1,0 +1,236 @@
+//! What may go wrong between the question and the whole answer.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::FinishReason;
+use super::scrub::Scrub;
+
+/// What lies beneath an error, for the log.
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why there is no whole answer. `message` is the server's own, on one line,
+/// shortened, without key and prompt; it may be empty.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The server does not accept the key, or the account behind it.
+    #[error("the model server refuses the API key{}", said(.message))]
+    Unauthorized {
+        /// The server's words.
+        message: String,
+    },
+    /// Too many requests or tokens, or the quota is used up.
+    #[error("the model server limits our rate{}", said(.message))]
+    RateLimited {
+        /// How long the server wants to be left alone.
+        retry_after: Option<Duration>,
+        /// The server's words.
+        message: String,
+    },
+    /// The prompt does not fit the model's window: ask again with less.
+    #[error("the prompt is too long for the model{}", said(.message))]
+    ContextTooLong {
+        /// The server's words.
+        message: String,
+    },
+    /// The server is down, unreachable, overloaded or broken.
+    #[error("the model server is unavailable{}{}", status_note(*.status), said(.message))]
+    Unavailable {
+        /// The HTTP status, if there was one.
+        status: Option<u16>,
+        /// How long the server wants to be left alone.
+        retry_after: Option<Duration>,
+        /// The server's words.
+        message: String,
+        /// Why it could not be reached.
+        #[source]
+        cause: Option<Cause>,
+    },
+    /// No such model, or no such endpoint at the configured address.
+    #[error("the model server has no such model or endpoint{}", said(.message))]
+    ModelNotFound {
+        /// The server's words.
+        message: String,
+    },
+    /// The server does not take our request for a reason of its own.
+    #[error("the model server rejects the request with status {status}{}", said(.message))]
+    Rejected {
+        /// The HTTP status.
+        status: u16,
+        /// The server's words.
+        message: String,
+    },
+    /// Nothing came for the whole of the time allowed, or the answer as a
+    /// whole took too long.
+    #[error("the model server did not answer in time")]
+    Timeout {
+        /// The text that had arrived.
+        partial: Partial,
+    },
+    /// The server's answer is not what chat completion endpoints send.
+    #[error("the model server's answer is malformed: {what}")]
+    Malformed {
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The answer is complete and has no text: only reasoning, or nothing.
+    #[error("the model's answer is empty")]
+    Empty {
+        /// Why the model stopped; [`FinishReason::Length`] means that it
+        /// used up its tokens before it came to answer.
+        finish_reason: FinishReason,
+    },
+    /// The answer broke off: text may have arrived, its end has not.
+    #[error("the model's answer broke off")]
+    Truncated {
+        /// The text that had arrived.
+        partial: Partial,
+        /// What broke it off; none if the server just ended it.
+        #[source]
+        cause: Option<Cause>,
+    },
+}
+
+/// The text that had arrived before an error. `Debug` shows its size only:
+/// errors are logged, people's conversations are not.
+#[derive(Default)]
+pub struct Partial(String);
+
+impl fmt::Debug for Partial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Partial({} bytes)", self.0.len())
+    }
+}
+
+/// Why a [`super::Client`] cannot be made of its settings.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The base URL is not one.
+    #[error("the model's base URL is not an HTTP or HTTPS URL")]
+    BaseUrl,
+    /// The key has characters that no HTTP header can carry.
+    #[error("the model's API key has characters that cannot be sent")]
+    ApiKey,
+    /// The HTTP client could not be made.
+    #[error("the HTTP client for the model could not be made")]
+    Http(#[source] reqwest::Error),
+}
+
+impl Error {
+    /// All that [`Error::reason`] may give.
+    pub const REASONS: [&str; 9] = [
+        "unauthorized",
+        "rate_limited",
+        "context_too_long",
+        "unavailable",
+        "not_found",
+        "malformed",
+        "timeout",
+        "empty",
+        "truncated",
+    ];
+
+    /// The reason as telemetry names it, one of [`Error::REASONS`].
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Unauthorized { .. } => "unauthorized",
+            Self::RateLimited { .. } => "rate_limited",
+            Self::ContextTooLong { .. } => "context_too_long",
+            Self::Unavailable { .. } => "unavailable",
+            Self::ModelNotFound { .. } => "not_found",
+            Self::Rejected { .. } | Self::Malformed { .. } => "malformed",
+            Self::Timeout { .. } => "timeout",
+            Self::Empty { .. } => "empty",
+            Self::Truncated { .. } => "truncated",
+        }
+    }
+
+    /// The text that had arrived before the error; may be empty.
+    pub fn partial(&self) -> &str {
+        match self {
+            Self::Timeout { partial } | Self::Truncated { partial, .. } => &partial.0,
+            _ => "",
+        }
+    }
+
+    pub(super) fn timeout() -> Self {
+        Self::Timeout {
+            partial: Partial::default(),
+        }
+    }
+
+    /// The request did not get as far as a status. The URL is taken out: it
+    /// may carry credentials.
+    pub(super) fn unreachable(cause: reqwest::Error) -> Self {
+        if cause.is_timeout() {
+            return Self::timeout();
+        }
+        Self::Unavailable {
+            status: None,
+            retry_after: None,
+            message: String::new(),
+            cause: Some(Box::new(cause.without_url())),
+        }
+    }
+
+    /// The body ended in the middle.
+    pub(super) fn broken_off(cause: Option<reqwest::Error>) -> Self {
+        Self::Truncated {
+            partial: Partial::default(),
+            cause: cause.map(|cause| Box::new(cause.without_url()) as Cause),
+        }
+    }
+
+    /// The same error after some text had arrived: whatever broke the answer
+    /// off, part of it is there and nothing may be asked again.
+    pub(super) fn after(self, text: String) -> Self {
+        match self {
+            Self::Timeout { .. } => Self::Timeout {
+                partial: Partial(text),
+            },
+            Self::Truncated { cause, .. } => Self::Truncated {
+                partial: Partial(text),
+                cause,
+            },
+            error if text.is_empty() => error,
+            error => Self::Truncated {
+                partial: Partial(text),
+                cause: Some(Box::new(error)),
+            },
+        }
+    }
+
+    /// The same error, its message fit to be logged.
+    pub(super) fn scrubbed(mut self, scrub: &Scrub<'_>) -> Self {
+        if let Some(message) = self.message_mut() {
+            *message = scrub.clean(message);
+        }
+        self
+    }
+
+    fn message_mut(&mut self) -> Option<&mut String> {
+        match self {
+            Self::Unauthorized { message }
+            | Self::RateLimited { message, .. }
+            | Self::ContextTooLong { message }
+            | Self::Unavailable { message, .. }
+            | Self::ModelNotFound { message }
+            | Self::Rejected { message, .. } => Some(message),
+            Self::Timeout { .. }
+            | Self::Malformed { .. }
+            | Self::Empty { .. }
+            | Self::Truncated { .. } => None,
+        }
+    }
+}
+
+fn said(message: &str) -> String {
+    if message.is_empty() {
+        return String::new();
+    }
+    format!(": {message}")
+}
+
+fn status_note(status: Option<u16>) -> String {
+    status.map_or_else(String::new, |status| format!(" (status {status})"))
+}

@@ -1,0 +1,261 @@
+//! Which [`Error`] a server means. Status codes alone do not tell: servers
+//! report a bad key and a prompt that is too long as they please.
+
+use std::time::Duration;
+
+use reqwest::Response;
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+use tokio::time::timeout;
+
+use super::Error;
+use super::wire::{self, Fault};
+
+/// Bytes of an error's body that are read: the message is at its start.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
+
+/// Words, in lower case, by which servers say that the prompt is too long:
+/// OpenAI, vLLM, Ollama and Mistral ("context length"), llama.cpp
+/// ("context size"), `LiteLLM` and llama-cpp-python ("context window"), vLLM
+/// ("maximum model length"), Anthropic ("prompt is too long", "context
+/// limit"), Gemini ("input token count"), others.
+const CONTEXT_TOO_LONG: [&str; 11] = [
+    "context_length_exceeded",
+    "exceed_context_size",
+    "contextwindowexceeded",
+    "context length",
+    "context size",
+    "context window",
+    "context limit",
+    "maximum model length",
+    "prompt is too long",
+    "input token count",
+    "reduce the length",
+];
+
+/// Groq and OpenAI: one request alone is above the limit of a minute.
+const REQUEST_TOO_LARGE: &str = "request too large";
+
+/// Words by which servers refuse a key with a status that says otherwise:
+/// Gemini and others with 400; `LiteLLM` without a database ("no connected
+/// db").
+const BAD_KEY: [&str; 9] = [
+    "invalid_api_key",
+    "invalid api key",
+    "incorrect api key",
+    "api key not valid",
+    "api_key_invalid",
+    "authentication",
+    "unauthorized",
+    "no_db_connection",
+    "no connected db",
+];
+
+/// Words for a model that the server does not have: OpenAI, `LiteLLM`,
+/// `OpenRouter`.
+const NO_MODEL: [&str; 4] = [
+    "model_not_found",
+    "invalid model name",
+    "not a valid model",
+    "unknown model",
+];
+
+/// Reads what a server that did not accept a request says about it.
+pub(super) async fn of_response(response: Response, patience: Duration) -> Error {
+    let status = response.status().as_u16();
+    let retry_after = retry_after(response.headers());
+    let body = timeout(patience, error_body(response)).await;
+    let fault = wire::fault(&body.unwrap_or_default());
+    classify(Some(status), retry_after, fault)
+}
+
+/// What an error within a stream means.
+pub(super) fn of_event(fault: Fault) -> Error {
+    classify(fault.status, None, fault)
+}
+
+/// As much as can be had; what is missing costs only the message.
+async fn error_body(mut response: Response) -> String {
+    let mut body = Vec::new();
+    while let Ok(Some(chunk)) = response.chunk().await {
+        body.extend_from_slice(&chunk);
+        if body.len() >= MAX_ERROR_BYTES {
+            body.truncate(MAX_ERROR_BYTES);
+            break;
+        }
+    }
+    String::from_utf8_lossy(&body).into_owned()
+}
+
+fn classify(status: Option<u16>, retry_after: Option<Duration>, fault: Fault) -> Error {
+    let words = format!("{}{}", fault.code, fault.message).to_lowercase();
+    let says = |any: &[&str]| any.iter().any(|known| words.contains(known));
+    let message = fault.message;
+    match status {
+        Some(401..=403) => Error::Unauthorized { message },
+        Some(300..400 | 404) => Error::ModelNotFound { message },
+        Some(413) => Error::ContextTooLong { message },
+        Some(429) if says(&[REQUEST_TOO_LARGE]) => Error::ContextTooLong { message },
+        Some(429) => Error::RateLimited {
+            retry_after,
+            message,
+        },
+        _ if says(&CONTEXT_TOO_LONG) => Error::ContextTooLong { message },
+        None if says(&["rate_limit", "rate limit"]) => Error::RateLimited {
+            retry_after,
+            message,
+        },
+        Some(400..500) | None if says(&BAD_KEY) => Error::Unauthorized { message },
+        Some(400..500) | None if says(&NO_MODEL) => Error::ModelNotFound { message },
+        Some(status @ (400..=407 | 409..500)) => Error::Rejected { status, message },
+        status => Error::Unavailable {
+            status,
+            retry_after,
+            message,
+            cause: None,
+        },
+    }
+}
+
+/// `retry-after-ms` (OpenAI, Azure), or `retry-after` in seconds; its other
+/// form, a date, is not read.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
+    let seconds = number("retry-after-ms")
+        .map(|ms| ms / 1000.0)
+        .or_else(|| number(RETRY_AFTER.as_str()))?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(status: u16, body: &str, reason: &str) {
+        let error = classify(Some(status), None, wire::fault(body));
+        assert_eq!(error.reason(), reason, "{status} {body}");
+    }
+
+    #[test]
+    fn a_status_alone() {
+        for (status, reason) in [
+            (302, "not_found"),
+            (400, "malformed"),
+            (401, "unauthorized"),
+            (402, "unauthorized"),
+            (403, "unauthorized"),
+            (404, "not_found"),
+            (408, "unavailable"),
+            (413, "context_too_long"),
+            (422, "malformed"),
+            (429, "rate_limited"),
+            (500, "unavailable"),
+            (529, "unavailable"),
+        ] {
+            check(status, "", reason);
+        }
+    }
+
+    #[test]
+    fn a_prompt_that_is_too_long() {
+        for (status, body) in [
+            (
+                400,
+                r#"{"error":{"message":"This model's maximum context length is 8192 tokens.","code":"context_length_exceeded"}}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}"#,
+            ),
+            (
+                400,
+                r#"{"object":"error","message":"The decoder prompt (length 9000) is longer than the maximum model length of 8192","type":"BadRequestError","code":400}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"litellm.ContextWindowExceededError: too big","type":null,"code":"400"}}"#,
+            ),
+            (
+                400,
+                r#"{"error":"the input length exceeds the context length"}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#,
+            ),
+            (
+                500,
+                r#"{"error":{"message":"Requested tokens (5000) exceed context window of 2048"}}"#,
+            ),
+            (
+                429,
+                r#"{"error":{"message":"Request too large for model on tokens per min"}}"#,
+            ),
+        ] {
+            check(status, body, "context_too_long");
+        }
+    }
+
+    #[test]
+    fn a_bad_key_and_a_missing_model() {
+        check(
+            400,
+            r#"[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key."}}]"#,
+            "unauthorized",
+        );
+        check(
+            400,
+            r#"{"error":{"message":"No connected db.","type":"no_db_connection","code":"400"}}"#,
+            "unauthorized",
+        );
+        check(
+            400,
+            r#"{"error":{"message":"x is not a valid model ID","code":400}}"#,
+            "not_found",
+        );
+        check(
+            400,
+            r#"{"error":{"message":"no","code":"model_not_found"}}"#,
+            "not_found",
+        );
+    }
+
+    #[test]
+    fn an_error_within_a_stream() {
+        for (body, reason) in [
+            (r#"{"error":{"message":"boom"}}"#, "unavailable"),
+            (r#"{"error":{"message":"boom","code":500}}"#, "unavailable"),
+            (
+                r#"{"error":{"message":"slow","code":"rate_limit_exceeded"}}"#,
+                "rate_limited",
+            ),
+            (r#"{"error":{"message":"slow","code":429}}"#, "rate_limited"),
+            (
+                r#"{"error":{"message":"x","code":"context_length_exceeded"}}"#,
+                "context_too_long",
+            ),
+        ] {
+            assert_eq!(of_event(wire::fault(body)).reason(), reason, "{body}");
+        }
+    }
+
+    #[test]
+    fn waits() {
+        for (name, value, expected) in [
+            ("retry-after", "2", Some(2000)),
+            ("retry-after", "0.5", Some(500)),
+            ("retry-after-ms", "40", Some(40)),
+            ("retry-after", "-1", None),
+            ("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT", None),
+            ("x-other", "1", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, value.parse().unwrap());
+            assert_eq!(
+                retry_after(&headers),
+                expected.map(Duration::from_millis),
+                "{value}"
+            );
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! The JSON of chat completion endpoints, as OpenAI describes it and as other
+//! servers bend it. The only file that knows its shapes.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::dialect::Dialect;
+use super::{FinishReason, Settings, Usage};
+use crate::model::ChatMessage;
+
+/// The body of a request.
+#[derive(Serialize)]
+pub(super) struct Request<'a> {
+    model: &'a str,
+    messages: Vec<Message<'a>>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f32>,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: &'static str,
+    content: &'a str,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+impl<'a> Request<'a> {
+    pub(super) fn new(settings: &'a Settings, prompt: &'a [ChatMessage], dialect: Dialect) -> Self {
+        let limit = Some(settings.max_output_tokens);
+        let (max_tokens, max_completion_tokens) = if dialect.says_completion_tokens() {
+            (None, limit)
+        } else {
+            (limit, None)
+        };
+        Self {
+            model: &settings.model,
+            messages: prompt.iter().map(Message::new).collect(),
+            stream: true,
+            stream_options: dialect.asks_for_usage().then_some(StreamOptions {
+                include_usage: true,
+            }),
+            max_tokens,
+            max_completion_tokens,
+            temperature: settings.temperature.filter(|_| dialect.sets_temperature()),
+        }
+    }
+}
+
+impl<'a> Message<'a> {
+    fn new(message: &'a ChatMessage) -> Self {
+        Self {
+            role: message.role.as_str(),
+            content: &message.content,
+        }
+    }
+}
+
+/// What ends a stream, in place of a chunk.
+pub(super) const DONE: &str = "[DONE]";
+
+/// One event of a stream, or a whole answer that came as plain JSON.
+#[derive(Debug, Default)]
+pub(super) struct Piece {
+    /// New text; empty in the first and the last events of a stream.
+    pub(super) text: String,
+    /// The text is a refusal.
+    pub(super) refused: bool,
+    /// In the last event with a choice.
+    pub(super) finish_reason: Option<FinishReason>,
+    /// In the last event of all, whose choices are empty.
+    pub(super) usage: Option<Usage>,
+}
+
+/// Why an event or a body gives no [`Piece`].
+#[derive(Debug)]
+pub(super) enum NoPiece {
+    /// It says what went wrong.
+    Fault(Fault),
+    /// It is not the JSON we know.
+    Malformed,
+}
+
+#[derive(Deserialize)]
+struct Chunk {
+    choices: Option<Vec<Choice>>,
+    #[serde(default)]
+    usage: Value,
+    #[serde(default)]
+    error: Value,
+    object: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    delta: Option<Delta>,
+    message: Option<Delta>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+struct Delta {
+    content: Option<Content>,
+    refusal: Option<String>,
+}
+
+/// Mistral sends parts once reasoning is among them.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Parts(Vec<Part>),
+}
+
+#[derive(Deserialize)]
+struct Part {
+    #[serde(default)]
+    text: String,
+}
+
+/// Reads one event's data, or a whole body.
+pub(super) fn piece(json: &str) -> Result<Piece, NoPiece> {
+    let chunk: Chunk = serde_json::from_str(json).map_err(|_| NoPiece::Malformed)?;
+    if !chunk.error.is_null() || chunk.object.as_deref() == Some("error") {
+        return Err(NoPiece::Fault(fault(json)));
+    }
+    if chunk.choices.is_none() && chunk.usage.is_null() {
+        return Err(NoPiece::Malformed);
+    }
+    let usage = usage(&chunk.usage);
+    let Some(choice) = chunk.choices.into_iter().flatten().next() else {
+        return Ok(Piece {
+            usage,
+            ..Piece::default()
+        });
+    };
+    let delta = choice.delta.or(choice.message).unwrap_or_default();
+    let refusal = delta.refusal.unwrap_or_default();
+    Ok(Piece {
+        refused: !refusal.is_empty(),
+        text: text(delta.content) + &refusal,
+        finish_reason: choice.finish_reason.as_deref().and_then(finish_reason),
+        usage,
+    })
+}
+
+/// Counting is not worth an answer: what is no number is not reported.
+fn usage(usage: &Value) -> Option<Usage> {
+    Some(Usage {
+        prompt_tokens: usage["prompt_tokens"].as_u64()?,
+        completion_tokens: usage["completion_tokens"].as_u64()?,
+    })
+}
+
+fn text(content: Option<Content>) -> String {
+    match content {
+        None => String::new(),
+        Some(Content::Text(text)) => text,
+        Some(Content::Parts(parts)) => parts.into_iter().map(|part| part.text).collect(),
+    }
+}
+
+/// Some servers send an empty string for "not yet".
+fn finish_reason(name: &str) -> Option<FinishReason> {
+    match name {
+        "" => None,
+        "stop" => Some(FinishReason::Stop),
+        "length" => Some(FinishReason::Length),
+        "content_filter" => Some(FinishReason::ContentFilter),
+        _ => Some(FinishReason::Other),
+    }
+}
+
+/// What a server says that went wrong.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// The HTTP status that the body names, of use within a stream.
+    pub(super) status: Option<u16>,
+    /// Its code, type and status words, each with a space after it.
+    pub(super) code: String,
+    /// Its message; may be long, and may echo anything.
+    pub(super) message: String,
+}
+
+/// Reads the error out of a body or event. Never fails: a body that is no
+/// JSON is its own message, unless it is a page for a browser.
+pub(super) fn fault(body: &str) -> Fault {
+    match serde_json::from_str(body) {
+        Ok(Value::Array(mut list)) if !list.is_empty() => fault_of(&list.swap_remove(0)),
+        Ok(value) => fault_of(&value),
+        Err(_) if body.trim_start().starts_with('<') => Fault::default(),
+        Err(_) => Fault {
+            message: body.to_owned(),
+            ..Fault::default()
+        },
+    }
+}
+
+/// `{"error": {..}}` (OpenAI, most), `{"error": ".."}` (Ollama), `{"detail":
+/// ..}` (`FastAPI` servers), or the error's fields at the top (vLLM).
+fn fault_of(body: &Value) -> Fault {
+    let error = body.get("error").unwrap_or(body);
+    let message = [error, &error["message"], &body["message"], &body["detail"]];
+    Fault {
+        status: status(&error["code"]).or_else(|| status(&error["status"])),
+        code: ["code", "type", "status"]
+            .iter()
+            .filter_map(|name| error[name].as_str())
+            .fold(String::new(), |codes, code| codes + code + " "),
+        message: message.into_iter().find_map(words).unwrap_or_default(),
+    }
+}
+
+/// `LiteLLM` sends its codes as strings.
+fn status(code: &Value) -> Option<u16> {
+    let number = code.as_u64().or_else(|| code.as_str()?.parse().ok())?;
+    u16::try_from(number)
+        .ok()
+        .filter(|status| (400..600).contains(status))
+}
+
+/// A message, or the list of problems that `FastAPI` makes: of each the field
+/// and what is wrong, not the input that it repeats.
+fn words(value: &Value) -> Option<String> {
+    if let Some(text) = value.as_str() {
+        return Some(text.to_owned());
+    }
+    let problems = value.as_array()?.iter().map(|problem| {
+        let place = problem["loc"].as_array().into_iter().flatten();
+        let place: Vec<&str> = place.filter_map(Value::as_str).collect();
+        let what = problem["msg"].as_str().unwrap_or_default();
+        format!("{}: {what}", place.join("."))
+    });
+    Some(problems.collect::<Vec<_>>().join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NoPiece, fault, piece};
+    use crate::llm::FinishReason;
+
+    #[track_caller]
+    fn check_piece(json: &str, text: &str, finish_reason: Option<FinishReason>) {
+        let piece = piece(json).unwrap();
+        assert_eq!(
+            (piece.text.as_str(), piece.finish_reason),
+            (text, finish_reason)
+        );
+    }
+
+    #[test]
+    fn pieces() {
+        let stop = Some(FinishReason::Stop);
+        check_piece(
+            r#"{"choices":[{"delta":{"role":"assistant","content":null}}]}"#,
+            "",
+            None,
+        );
+        check_piece(
+            r#"{"choices":[{"delta":{"content":"a"},"finish_reason":null}]}"#,
+            "a",
+            None,
+        );
+        check_piece(
+            r#"{"choices":[{"delta":{"content":"a"},"finish_reason":""}]}"#,
+            "a",
+            None,
+        );
+        check_piece(
+            r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
+            "",
+            stop,
+        );
+        check_piece(
+            r#"{"choices":[{"finish_reason":"stop","delta":null}]}"#,
+            "",
+            stop,
+        );
+        check_piece(r#"{"choices":[],"usage":null}"#, "", None);
+        check_piece(
+            r#"{"choices":[{"delta":{"refusal":"no"}}],"error":null}"#,
+            "no",
+            None,
+        );
+        check_piece(
+            r#"{"choices":[{"delta":{"reasoning_content":"hm"}}]}"#,
+            "",
+            None,
+        );
+        check_piece(
+            r#"{"choices":[{"message":{"content":"whole"},"finish_reason":"stop"}]}"#,
+            "whole",
+            stop,
+        );
+        check_piece(
+            r#"{"choices":[{"delta":{"content":[{"type":"thinking","thinking":[]},
+                {"type":"text","text":"b"}]}}]}"#,
+            "b",
+            None,
+        );
+    }
+
+    #[test]
+    fn usage_comes_in_the_last_chunk() {
+        let json = r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4,"x":{}}}"#;
+        let usage = piece(json).unwrap().usage.unwrap();
+        assert_eq!((usage.prompt_tokens, usage.completion_tokens), (3, 4));
+    }
+
+    #[test]
+    fn what_is_no_piece() {
+        for json in [
+            "",
+            "{",
+            "[]",
+            "{}",
+            "null",
+            r#"{"choices":{}}"#,
+            r#"{"choices":[1]}"#,
+        ] {
+            assert!(matches!(piece(json), Err(NoPiece::Malformed)), "{json}");
+        }
+        for json in [
+            r#"{"error":"out of memory"}"#,
+            r#"{"error":{"message":"out of memory"}}"#,
+            r#"{"object":"error","message":"out of memory","code":500}"#,
+        ] {
+            let Err(NoPiece::Fault(fault)) = piece(json) else {
+                panic!("{json}");
+            };
+            assert_eq!(fault.message, "out of memory");
+        }
+    }
+
+    #[track_caller]
+    fn check_fault(body: &str, status: Option<u16>, code: &str, message: &str) {
+        let fault = fault(body);
+        let found = (fault.status, fault.code.as_str(), fault.message.as_str());
+        assert_eq!(found, (status, code, message));
+    }
+
+    #[test]
+    fn faults() {
+        check_fault("", None, "", "");
+        check_fault("model is loading", None, "", "model is loading");
+        check_fault("<html>502</html>", None, "", "");
+        check_fault(r#"{"error":"no"}"#, None, "", "no");
+        check_fault(r#"{"message":"no"}"#, None, "", "no");
+        check_fault(r#"{"detail":"no"}"#, None, "", "no");
+        check_fault(
+            r#"{"error":{"message":"no","code":"400"}}"#,
+            Some(400),
+            "400 ",
+            "no",
+        );
+        check_fault(
+            r#"[{"error":{"code":400,"message":"no","status":"INVALID_ARGUMENT"}}]"#,
+            Some(400),
+            "INVALID_ARGUMENT ",
+            "no",
+        );
+        check_fault(
+            r#"{"detail":[{"loc":["body","stream_options"],"msg":"extra","input":"secret"}]}"#,
+            None,
+            "",
+            "body.stream_options: extra",
+        );
+    }
+}

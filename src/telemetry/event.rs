@@ -1,0 +1,122 @@
+//! The closed list of events. A new one gets a struct in `event/detail.rs`, a
+//! row in the table below and a definition in `telemetry/schema.json`.
+
+mod detail;
+mod words;
+
+use serde::Serialize;
+
+pub use detail::{
+    Capped, CollectFallback, CollectOk, CollectTruncated, Connected, Disconnected, Dropped, Fatal,
+    MergeOk, OmitCounts, Refused, RequestFailed, RequestOk, SendFallback, Sent, SessionLost,
+    Started, Stopping, TailFallback, TailOk, Trigger, TurnDone, Unreadable,
+};
+pub use words::{
+    Answers, Cap, CauseWord, FatalReason, Finish, LlmFailure, LostBy, Outcome, ReadFailure,
+    Refusal, SendStage, SourceWord, Subsys, UnreadableWhat,
+};
+
+macro_rules! events {
+    ($($(#[$doc:meta])+ $subsys:ident $name:literal $variant:ident;)+) => {
+        /// One thing that happened, with what is worth knowing about it.
+        #[derive(Debug, Clone, PartialEq, Serialize)]
+        #[serde(untagged)]
+        pub enum Event {
+            $($(#[$doc])+ $variant($variant),)+
+        }
+
+        impl Event {
+            /// Every event: the part of the bot it belongs to, and its name.
+            /// Names are unique over all parts.
+            pub const ALL: &'static [(Subsys, &'static str)] =
+                &[$((Subsys::$subsys, $name)),+];
+
+            /// The part of the bot it belongs to.
+            pub const fn subsys(&self) -> Subsys {
+                match self {
+                    $(Self::$variant(_) => Subsys::$subsys,)+
+                }
+            }
+
+            /// Its name.
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)+
+                }
+            }
+        }
+
+        $(impl From<$variant> for Event {
+            fn from(detail: $variant) -> Self {
+                Self::$variant(detail)
+            }
+        })+
+    };
+}
+
+events! {
+    /// A block was collected; partial ones too.
+    MemCtx "collect_ok" CollectOk;
+    /// A cap left messages out of the block.
+    MemCtx "collect_truncated" CollectTruncated;
+    /// Part of the block could not be fetched.
+    MemCtx "collect_fallback" CollectFallback;
+    /// The block was put before memory and history.
+    MemCtx "merge_ok" MergeOk;
+    /// A thread's tail and reply target were found.
+    MemThread "tail_ok" TailOk;
+    /// They were not; the answer goes to the trigger.
+    MemThread "tail_fallback" TailFallback;
+    /// A turn begins.
+    Route "trigger" Trigger;
+    /// A trigger got no turn.
+    Route "refused" Refused;
+    /// A turn is over.
+    Route "turn_done" TurnDone;
+    /// The model answered.
+    Llm "request_ok" RequestOk;
+    /// It did not.
+    Llm "request_failed" RequestFailed;
+    /// A shard is connected.
+    Discord "connected" Connected;
+    /// A shard lost its connection.
+    Discord "disconnected" Disconnected;
+    /// A shard's session cannot be resumed; events may have been missed.
+    Discord "session_lost" SessionLost;
+    /// Something of Discord's did not parse.
+    Discord "unreadable" Unreadable;
+    /// An answer is complete in Discord.
+    Discord "sent" Sent;
+    /// A delivery had to do without something.
+    Discord "send_fallback" SendFallback;
+    /// Discord does not want this bot as it is configured.
+    Discord "fatal" Fatal;
+    /// The process is up.
+    Process "started" Started;
+    /// The process is going down.
+    Process "stopping" Stopping;
+    /// Telemetry lines that never reached the file.
+    Process "dropped" Dropped;
+}
+
+impl Event {
+    /// How bad it is: `info`, `warn` or `error`. Refusals and truncation are
+    /// the rules at work, not trouble.
+    pub const fn level(&self) -> &'static str {
+        match self {
+            Self::Fatal(_)
+            | Self::TurnDone(TurnDone {
+                outcome: Outcome::Failed,
+                ..
+            }) => "error",
+            Self::CollectFallback(_)
+            | Self::TailFallback(_)
+            | Self::RequestFailed(_)
+            | Self::SessionLost(_)
+            | Self::Unreadable(_)
+            | Self::SendFallback(_)
+            | Self::Dropped(_) => "warn",
+            _ => "info",
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The closed sets of words that details are made of. `telemetry/schema.json`
+//! lists each of them under the same name; a test compares the two.
+
+use serde::{Serialize, Serializer};
+
+use crate::model::Cause;
+
+macro_rules! words {
+    ($($(#[$doc:meta])+ $name:ident {
+        $($(#[$variant_doc:meta])+ $variant:ident = $word:literal,)+
+    })+) => {$(
+        $(#[$doc])+
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $($(#[$variant_doc])+ $variant,)+
+        }
+
+        impl $name {
+            /// All of them, as declared.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The word on the line.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+
+            /// What a word means, if it is one of the set.
+            pub fn from_word(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|value| value.as_str() == word)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+    )+};
+}
+
+words! {
+    /// The parts of the bot. `mem.ctx` is written under the name that
+    /// `MEM_LOG_SUBSYS` gives it.
+    Subsys {
+        /// Collectors and merge.
+        MemCtx = "mem.ctx",
+        /// A thread's tail and reply target.
+        MemThread = "mem.thread",
+        /// What becomes a turn, and what becomes of it.
+        Route = "route",
+        /// The model.
+        Llm = "llm",
+        /// The connection and deliveries.
+        Discord = "discord",
+        /// The process itself.
+        Process = "process",
+    }
+
+    /// Where the messages of a block came from.
+    SourceWord {
+        /// All from the window that the gateway fills.
+        Window = "window",
+        /// All fetched for this turn.
+        Fetched = "fetched",
+        /// Some of each.
+        Mixed = "mixed",
+        /// The block is empty.
+        None = "none",
+    }
+
+    /// The caps that leave messages out.
+    Cap {
+        /// `MEM_MAX_MSGS`.
+        Msgs = "msgs",
+        /// `MEM_MAX_CHARS`.
+        Chars = "chars",
+        /// `MEM_MAX_AGE_MIN`.
+        Age = "age",
+    }
+
+    /// What made a message a trigger.
+    CauseWord {
+        /// A mention or a reply to us.
+        Mention = "mention",
+        /// A direct message.
+        Direct = "direct",
+        /// One of `AUTO_REPLY_CHANNELS`.
+        AutoReply = "auto_reply",
+        /// `/ask`.
+        Ask = "ask",
+        /// "Ask about this message".
+        AskAbout = "ask_about",
+    }
+
+    /// Why a trigger got no turn.
+    Refusal {
+        /// `TURN_QUEUE_PER_CHANNEL` turns wait already.
+        QueueFull = "queue_full",
+        /// The asker is over `USER_TURNS_PER_MIN`.
+        UserRate = "user_rate",
+        /// `MAX_CONCURRENT_TURNS` run already.
+        Busy = "busy",
+        /// An allow or deny list says no.
+        NotAllowed = "not_allowed",
+        /// Not a server or our direct messages.
+        Context = "context",
+        /// Too many turns in a row with another bot.
+        BotLoop = "bot_loop",
+        /// We see no text: the message content intent is off.
+        NoContent = "no_content",
+        /// The process is going down.
+        Stopping = "stopping",
+    }
+
+    /// How a turn ended.
+    Outcome {
+        /// With an answer.
+        Answered = "answered",
+        /// With a line that says why there is none.
+        Refused = "refused",
+        /// The trigger was deleted, or the process went down.
+        Cancelled = "cancelled",
+        /// With an error.
+        Failed = "failed",
+    }
+
+    /// Why the model stopped.
+    Finish {
+        /// It was done.
+        Stop = "stop",
+        /// It reached its limit of tokens.
+        Length = "length",
+        /// It wants a tool called.
+        ToolCalls = "tool_calls",
+        /// The provider's filter cut it off.
+        ContentFilter = "content_filter",
+        /// Anything else a server may say.
+        Other = "other",
+    }
+
+    /// Why the model gave no answer.
+    LlmFailure {
+        /// It refuses the key.
+        Unauthorized = "unauthorized",
+        /// It limits our rate, or a quota is used up.
+        RateLimited = "rate_limited",
+        /// The prompt does not fit its window.
+        ContextTooLong = "context_too_long",
+        /// It is down, unreachable or broken.
+        Unavailable = "unavailable",
+        /// No such model or endpoint.
+        NotFound = "not_found",
+        /// One side cannot read the other.
+        Malformed = "malformed",
+        /// It fell silent, or took too long.
+        Timeout = "timeout",
+        /// The answer has no text.
+        Empty = "empty",
+        /// The answer broke off.
+        Truncated = "truncated",
+    }
+
+    /// How a shard lost its connection.
+    LostBy {
+        /// The network failed, or the connection could not be made.
+        Network = "network",
+        /// A heartbeat went unanswered.
+        Heartbeat = "heartbeat",
+        /// Discord asked for a reconnect.
+        Reconnect = "reconnect",
+        /// Discord no longer knows the session.
+        InvalidSession = "invalid_session",
+        /// Discord closed it, with a code.
+        Closed = "closed",
+        /// What came could not be read.
+        Protocol = "protocol",
+        /// We closed it, going down.
+        Stopping = "stopping",
+    }
+
+    /// What could not be read.
+    UnreadableWhat {
+        /// A message of a fetched page, or one fetched alone.
+        FetchedMessage = "fetched_message",
+        /// A channel or thread that was fetched.
+        FetchedChannel = "fetched_channel",
+        /// A new message.
+        MessageCreate = "message_create",
+        /// An edit.
+        MessageUpdate = "message_update",
+        /// A server at the connection's start.
+        GuildCreate = "guild_create",
+        /// A command.
+        Interaction = "interaction",
+        /// Another event.
+        Event = "event",
+    }
+
+    /// How unreadable it was.
+    ReadFailure {
+        /// The strict model rejects it; it was read leniently.
+        Rejected = "rejected",
+        /// Not even leniently; it was left out.
+        Malformed = "malformed",
+        /// It is not JSON.
+        Syntax = "syntax",
+    }
+
+    /// Which step of a delivery did without.
+    SendStage {
+        /// Replying: sent without a reference.
+        Reference = "reference",
+        /// Sending.
+        Create = "create",
+        /// Editing what was sent.
+        Edit = "edit",
+        /// Reacting instead of an answer.
+        React = "react",
+        /// The typing indicator.
+        Typing = "typing",
+    }
+
+    /// Why the bot cannot run as configured.
+    FatalReason {
+        /// Close code 4004, or 401 from REST.
+        TokenRejected = "token_rejected",
+        /// Close code 4013.
+        InvalidIntents = "invalid_intents",
+        /// Close code 4014.
+        DisallowedIntents = "disallowed_intents",
+        /// Close codes 4010 and 4011.
+        Sharding = "sharding",
+        /// Another process holds the session file's lock.
+        AlreadyRunning = "already_running",
+        /// Any other.
+        Other = "other",
+    }
+
+    /// Who answers.
+    Answers {
+        /// A model.
+        Model = "model",
+        /// The built-in inspector, without `LLM_BASE_URL`.
+        Inspector = "inspector",
+    }
+}
+
+impl From<&Cause> for CauseWord {
+    fn from(cause: &Cause) -> Self {
+        match cause {
+            Cause::Mention => Self::Mention,
+            Cause::Direct => Self::Direct,
+            Cause::AutoReply => Self::AutoReply,
+            Cause::Ask(_) => Self::Ask,
+            Cause::AskAbout(..) => Self::AskAbout,
+        }
+    }
+}

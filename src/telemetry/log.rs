@@ -1,0 +1,32 @@
+//! The log for people, on standard error. Unlike telemetry it has sentences;
+//! like telemetry it never has a message's text.
+
+use std::io::IsTerminal as _;
+
+use tracing::Level;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// Starts the log of this process. A second call changes nothing and gives
+/// `false`: a process has one log, however many bots run in it.
+pub fn init_log(level: Level) -> bool {
+    let lines = tracing_subscriber::fmt::layer()
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
+    tracing_subscriber::registry()
+        .with(log_filter(level))
+        .with(lines)
+        .try_init()
+        .is_ok()
+}
+
+/// What is logged: of ours what the level says, of libraries warnings. At
+/// their lower levels they print payloads, and so what people wrote.
+pub fn log_filter(level: Level) -> Targets {
+    let ours = LevelFilter::from_level(level);
+    Targets::new()
+        .with_target("clew", ours)
+        .with_default(ours.min(LevelFilter::WARN))
+}

@@ -1,0 +1,199 @@
+//! The record of one turn: the one value that telemetry, inspector and replay
+//! tell from.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::collect::Collected;
+use crate::collect::prepare::Prepared;
+use crate::engine::select::Gathered;
+use crate::engine::window::View;
+use crate::model::{Block, Fallback, Limits, MessageId, Scene, Stage, TurnRequest};
+use crate::telemetry::Ms;
+use crate::telemetry::event::{
+    CauseWord, CollectFallback, CollectOk, CollectTruncated, Event, MergeOk, OmitCounts,
+    SourceWord, TailFallback, TailOk, Trigger,
+};
+
+/// What one turn looked at, chose and asked.
+#[derive(Debug, Clone)]
+pub struct TurnRecord {
+    /// The trigger and why it is one.
+    pub request: TurnRequest,
+    /// Time it waited for its turn.
+    pub queued: Duration,
+    /// What the trigger is.
+    pub scene: Scene,
+    /// The message the answer replies to.
+    pub target: Option<MessageId>,
+    /// The message whose text stands in for the trigger's.
+    pub adopted: Option<MessageId>,
+    /// The block.
+    pub block: Block,
+    /// Messages of the thread's tail in it, and how many were asked for.
+    pub tail: (usize, usize),
+    /// REST calls made for it.
+    pub fetches: usize,
+    /// Time it took.
+    pub collected_in: Duration,
+    /// Where its messages came from.
+    pub source: SourceWord,
+    /// What failed.
+    pub fallbacks: Vec<(Stage, Fallback)>,
+    /// Unicode scalars of the whole prompt.
+    pub prompt_chars: usize,
+    /// Stored messages in it, and those left out since the block shows them.
+    pub history: (usize, usize),
+    /// Facts of the asker and of the server in it.
+    pub facts: (usize, usize),
+}
+
+impl TurnRecord {
+    /// Puts together what collecting and preparing gave.
+    pub fn new(
+        request: &TurnRequest,
+        queued: Duration,
+        collected: &Collected,
+        collected_in: Duration,
+        view: &View,
+        prepared: &Prepared,
+        limits: &Limits,
+    ) -> Self {
+        let id = |message: &std::sync::Arc<crate::model::Message>| message.id;
+        Self {
+            request: request.clone(),
+            queued,
+            scene: collected.scene,
+            target: collected.target.reply_to.as_ref().map(id),
+            adopted: collected.target.adopted.as_ref().map(id),
+            block: prepared.block.clone(),
+            tail: (prepared.tail, limits.tail),
+            fetches: collected.fetches,
+            collected_in,
+            source: source(&prepared.block, view),
+            fallbacks: fallbacks(collected),
+            prompt_chars: prepared.prompt.chars,
+            history: (prepared.prompt.history, prepared.prompt.dedup),
+            facts: prepared.facts,
+        }
+    }
+
+    /// What telemetry says of the turn before the model is asked.
+    pub fn events(&self) -> Vec<Event> {
+        let mut events: Vec<Event> = vec![self.trigger().into()];
+        events.extend(self.fallbacks.iter().map(|(stage, reason)| {
+            let (case, reason, stage) = (self.scene, *reason, *stage);
+            Event::from(CollectFallback {
+                case,
+                reason,
+                stage,
+            })
+        }));
+        events.push(self.collect_ok().into());
+        events.extend(
+            CollectTruncated::of(&self.block)
+                .into_iter()
+                .map(Event::from),
+        );
+        events.extend(self.tail_event());
+        events.push(self.merge_ok().into());
+        events
+    }
+
+    fn trigger(&self) -> Trigger {
+        Trigger {
+            scene: self.scene,
+            cause: CauseWord::from(&self.request.cause),
+            target: self.target,
+            adopted: self.adopted.is_some(),
+            queued_ms: Ms::from(self.queued),
+        }
+    }
+
+    fn collect_ok(&self) -> CollectOk {
+        CollectOk {
+            case: self.scene,
+            msgs: self.block.items().count(),
+            chars: self.block.chars,
+            ms: Ms::from(self.collected_in),
+            fetches: self.fetches,
+            source: self.source,
+            omitted: OmitCounts::from(&self.block),
+        }
+    }
+
+    /// A thread whose pages failed has no tail to speak of.
+    fn tail_event(&self) -> Option<Event> {
+        if self.scene != Scene::Thread {
+            return None;
+        }
+        let failed = self
+            .fallbacks
+            .iter()
+            .find(|(stage, _)| matches!(stage, Stage::History | Stage::Asker))
+            .filter(|_| self.tail.0 < self.tail.1);
+        Some(match failed {
+            Some((_, reason)) => TailFallback { reason: *reason }.into(),
+            None => TailOk {
+                k: self.tail.1,
+                reply_target: self.target,
+                count: self.tail.0,
+            }
+            .into(),
+        })
+    }
+
+    fn merge_ok(&self) -> MergeOk {
+        MergeOk {
+            block_msgs: self.block.items().count(),
+            user_facts: self.facts.0,
+            server_facts: self.facts.1,
+            history_msgs: self.history.0,
+            dedup: self.history.1,
+            chars: self.prompt_chars,
+        }
+    }
+}
+
+/// Deleted links and starters are noted beside what failed.
+fn fallbacks(collected: &Collected) -> Vec<(Stage, Fallback)> {
+    use crate::engine::chain::Link;
+    use crate::engine::select::Found;
+    let mut all = collected.fallbacks.clone();
+    match &collected.gathered {
+        Gathered::Thread(thread) => {
+            if matches!(thread.starter, Found::Deleted(_)) {
+                all.push((Stage::Starter, Fallback::Deleted));
+            }
+            if matches!(thread.pointed_at, Found::Deleted(_)) {
+                all.push((Stage::PointedAt, Fallback::Deleted));
+            }
+        }
+        Gathered::Chain { links, .. } => {
+            if matches!(links.last(), Some(Link::Deleted(_))) {
+                all.push((Stage::Chain, Fallback::Deleted));
+            }
+        }
+        Gathered::Tail(_) | Gathered::Nothing => {}
+    }
+    all
+}
+
+fn source(block: &Block, view: &View) -> SourceWord {
+    let held: BTreeSet<MessageId> = view
+        .recent
+        .iter()
+        .map(|message| message.id)
+        .chain(view.linked.keys().copied())
+        .collect();
+    let from_window = block
+        .items()
+        .filter(|item| held.contains(&item.message.id))
+        .count();
+    match (from_window, block.items().count()) {
+        (_, 0) => SourceWord::None,
+        (0, _) => SourceWord::Fetched,
+        (window, all) if window == all => SourceWord::Window,
+        _ => SourceWord::Mixed,
+    }
+}

@@ -1,0 +1,154 @@
+//! The jq programs of `telemetry/queries`, over lines that the code wrote.
+
+use std::fmt::Write as _;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::memory;
+use super::samples::a_day;
+
+/// Runs one program as its usage line says, over two files of which one ends
+/// in a line that was cut off.
+fn run(name: &str, lines: &str) -> Vec<Value> {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (folder.path().join("1.jsonl"), folder.path().join("2.jsonl"));
+    let half = lines.len() / 2;
+    let (first, second) = lines.split_at(half + lines[half..].find('\n').unwrap() + 1);
+    std::fs::write(&one, first).unwrap();
+    let mut cut_off = second.to_owned();
+    write!(cut_off, "{{\"ts\":\"2026-01-").unwrap();
+    std::fs::write(&two, cut_off).unwrap();
+    let output = Command::new("jq")
+        .arg("-nRc")
+        .arg("-f")
+        .arg(queries().join(format!("{name}.jq")))
+        .args([&one, &two])
+        .output()
+        .unwrap_or_else(|error| match error.kind() {
+            ErrorKind::NotFound => panic!("jq is not installed: apt-get install jq"),
+            _ => panic!("jq: {error}"),
+        });
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{name}: {complaint}");
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|row| serde_json::from_str(row).unwrap())
+        .collect()
+}
+
+fn queries() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("telemetry/queries")
+}
+
+#[track_caller]
+fn check(name: &str, expected: &Value) {
+    let (telemetry, lines) = memory("bot.context");
+    a_day(&telemetry);
+    assert_eq!(Value::from(run(name, &lines.text())), *expected);
+}
+
+#[test]
+fn fallbacks() {
+    check(
+        "fallbacks",
+        &json!([{
+            "event": "collect_fallback", "reason": "timeout",
+            "events": 10, "turns": 10, "rate": 0.1
+        }]),
+    );
+}
+
+#[test]
+fn collect_ms() {
+    check(
+        "collect_ms",
+        &json!([
+            {"case": "reply_chain", "turns": 10, "p50": 95, "p95": 100, "p99": 100, "max": 100},
+            {"case": "thread", "turns": 90, "p50": 45, "p95": 86, "p99": 90, "max": 90},
+        ]),
+    );
+}
+
+#[test]
+fn truncation() {
+    check(
+        "truncation",
+        &json!([
+            {"reason": "age", "blocks": 10, "rate": 0.1, "kept": 40, "dropped": 3},
+            {"reason": "msgs", "blocks": 10, "rate": 0.1, "kept": 40, "dropped": 60},
+        ]),
+    );
+}
+
+#[test]
+fn fetches() {
+    let rows = json!([
+        {"case": "reply_chain", "turns": 10, "mean": 0.2, "p50": 0, "p95": 2, "max": 2, "warm": 0.9},
+        {"case": "thread", "turns": 90, "mean": 0.2, "p50": 0, "p95": 2, "max": 2, "warm": 0.9},
+    ]);
+    check("fetches", &rows);
+}
+
+#[test]
+fn answers() {
+    check(
+        "answers",
+        &json!([
+            {"outcome": "answered", "reason": null, "turns": 99, "share": 0.99,
+                "p50": 500, "p95": 950},
+            {"outcome": "failed", "reason": null, "turns": 1, "share": 0.01,
+                "p50": 1000, "p95": 1000},
+            {"outcome": "no_turn", "reason": "user_rate", "turns": 1, "share": null,
+                "p50": null, "p95": null},
+        ]),
+    );
+}
+
+#[test]
+fn slowest() {
+    let (telemetry, lines) = memory("mem.ctx");
+    a_day(&telemetry);
+    let rows = run("slowest", &lines.text());
+    assert_eq!(rows.len(), 20);
+    let slowest = json!({
+        "ms": 1000, "ms_to_model": null, "collect_ms": 100, "queued_ms": 0, "fetches": 2,
+        "outcome": "failed", "scene": "reply_chain", "ts": "2026-01-02T03:04:05.678Z",
+        "channel_id": "22", "turn_id": "t44c"
+    });
+    assert_eq!(rows[0], slowest);
+    assert_eq!(rows[1]["ms"], 990);
+    assert_eq!(rows[1]["ms_to_model"], 495);
+}
+
+#[test]
+fn no_lines_are_no_rows() {
+    for name in [
+        "fallbacks",
+        "collect_ms",
+        "truncation",
+        "fetches",
+        "answers",
+        "slowest",
+    ] {
+        assert_eq!(run(name, "\n"), Vec::<Value>::new(), "{name}");
+    }
+}
+
+#[test]
+fn every_query_is_there_for_both_tools() {
+    let mut stems = [Vec::new(), Vec::new()];
+    for entry in std::fs::read_dir(queries()).unwrap() {
+        let path = entry.unwrap().path();
+        let is_jq = path.extension().unwrap() == "jq";
+        stems[usize::from(is_jq)].push(path.file_stem().unwrap().to_owned());
+    }
+    let [mut sql, mut jq] = stems;
+    sql.sort();
+    jq.sort();
+    assert_eq!(sql, jq);
+    assert_eq!(jq.len(), 6);
+}

@@ -1,0 +1,211 @@
+//! One event of each kind, and a day in a bot's life.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use clew::model::{
+    ChannelId, Fallback, GuildId, Limits, MessageId, OmitReason, Scene, Stage, TurnId, UserId,
+};
+use clew::telemetry::event::{
+    Answers, Cap, Capped, CauseWord, CollectFallback, CollectOk, CollectTruncated, Connected,
+    Disconnected, Dropped, Fatal, FatalReason, Finish, LlmFailure, LostBy, MergeOk, OmitCounts,
+    Outcome, ReadFailure, Refusal, Refused, RequestFailed, RequestOk, SendFallback, SendStage,
+    Sent, SessionLost, SourceWord, Started, Stopping, TailFallback, TailOk, Trigger, TurnDone,
+    Unreadable, UnreadableWhat,
+};
+use clew::telemetry::{Event, Ids, Ms, Telemetry};
+
+pub(super) fn turn_ids(turn: u64) -> Ids {
+    Ids {
+        guild: Some(GuildId::new(11)),
+        channel: Some(ChannelId::new(22)),
+        user: Some(UserId::new(33)),
+        message: Some(MessageId::new(1000 + turn)),
+        turn: Some(TurnId(1000 + turn)),
+    }
+}
+
+/// In the order of the table in `telemetry/event.rs`.
+pub(super) fn one_of_each() -> Vec<Event> {
+    let mut events = of_the_context();
+    events.extend(of_the_turn());
+    events.extend(of_the_connection());
+    events
+}
+
+/// A hundred turns: the n-th collected for n ms, each tenth fetched twice; the
+/// last ten are reply chains and met a
+/// timeout and two caps.
+pub(super) fn a_day(telemetry: &Telemetry) {
+    for turn in 1..=100 {
+        let chain = turn > 90;
+        let scene = if chain {
+            Scene::ReplyChain
+        } else {
+            Scene::Thread
+        };
+        let ids = turn_ids(turn);
+        telemetry.emit(&ids, trigger(scene));
+        telemetry.emit(
+            &ids,
+            collect_ok(scene, turn, if turn % 10 == 0 { 2 } else { 0 }),
+        );
+        if chain {
+            telemetry.emit(&ids, fallback(scene, Fallback::Timeout));
+            telemetry.emit(&ids, truncated(Cap::Msgs, 60));
+            telemetry.emit(&ids, truncated(Cap::Age, 3));
+        }
+        let failed = turn == 100;
+        let outcome = if failed {
+            Outcome::Failed
+        } else {
+            Outcome::Answered
+        };
+        telemetry.emit(&ids, turn_done(outcome, 10 * turn));
+    }
+    let reason = Refusal::UserRate;
+    telemetry.emit(&turn_ids(101), Refused { reason });
+}
+
+fn of_the_context() -> Vec<Event> {
+    vec![
+        collect_ok(Scene::Thread, 12, 2).into(),
+        truncated(Cap::Chars, 7).into(),
+        fallback(Scene::ReplyChain, Fallback::Deleted).into(),
+        Event::from(MergeOk {
+            block_msgs: 40,
+            user_facts: 5,
+            server_facts: 100,
+            history_msgs: 30,
+            dedup: 2,
+            chars: 12_000,
+        }),
+        Event::from(TailOk {
+            k: 5,
+            reply_target: Some(MessageId::new(5)),
+            count: 5,
+        }),
+        Event::from(TailFallback {
+            reason: Fallback::Archived,
+        }),
+    ]
+}
+
+fn of_the_turn() -> Vec<Event> {
+    vec![
+        trigger(Scene::Direct).into(),
+        Event::from(Refused {
+            reason: Refusal::QueueFull,
+        }),
+        turn_done(Outcome::Answered, 900).into(),
+        Event::from(RequestOk {
+            ms_first: millis(120),
+            ms: millis(800),
+            prompt_chars: 12_000,
+            prompt_tokens: Some(3_000),
+            completion_tokens: None,
+            finish: Finish::Stop,
+            attempt: 1,
+        }),
+        Event::from(RequestFailed {
+            reason: LlmFailure::ContextTooLong,
+            attempt: 1,
+            will_retry: true,
+        }),
+    ]
+}
+
+fn of_the_connection() -> Vec<Event> {
+    vec![
+        Event::from(Connected {
+            shard: 0,
+            resumed: true,
+        }),
+        Event::from(Disconnected {
+            shard: 0,
+            reason: LostBy::Closed,
+            code: Some(4000),
+        }),
+        Event::from(SessionLost { shard: 3 }),
+        Event::from(Unreadable {
+            what: UnreadableWhat::GuildCreate,
+            reason: ReadFailure::Rejected,
+        }),
+        Event::from(Sent {
+            messages: 2,
+            chars: 2_600,
+            attached: false,
+            edits: 4,
+            reply: true,
+            pinged: false,
+        }),
+        Event::from(SendFallback {
+            reason: Fallback::Forbidden,
+            stage: SendStage::Reference,
+        }),
+        Event::from(Fatal {
+            reason: FatalReason::DisallowedIntents,
+        }),
+        Event::from(Started {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            answers: Answers::Inspector,
+            caps: Capped::from(&Limits::default()),
+        }),
+        Event::from(Stopping {
+            drained: 3,
+            abandoned: 0,
+        }),
+        Event::from(Dropped { count: 17 }),
+    ]
+}
+
+pub(super) fn trigger(scene: Scene) -> Trigger {
+    Trigger {
+        scene,
+        cause: CauseWord::Mention,
+        target: Some(MessageId::new(5)),
+        adopted: false,
+        queued_ms: millis(0),
+    }
+}
+
+fn collect_ok(case: Scene, ms: u64, fetches: usize) -> CollectOk {
+    CollectOk {
+        case,
+        msgs: 40,
+        chars: 7_900,
+        ms: millis(ms),
+        fetches,
+        source: SourceWord::Mixed,
+        omitted: OmitCounts(BTreeMap::from([(OmitReason::App, 2), (OmitReason::Age, 9)])),
+    }
+}
+
+fn truncated(reason: Cap, dropped: usize) -> CollectTruncated {
+    CollectTruncated {
+        reason,
+        kept: 40,
+        dropped,
+    }
+}
+
+fn fallback(case: Scene, reason: Fallback) -> CollectFallback {
+    CollectFallback {
+        case,
+        reason,
+        stage: Stage::Chain,
+    }
+}
+
+fn turn_done(outcome: Outcome, ms: u64) -> TurnDone {
+    let answered = outcome == Outcome::Answered;
+    TurnDone {
+        outcome,
+        ms: millis(ms),
+        ms_to_model: answered.then(|| millis(ms / 2)),
+    }
+}
+
+fn millis(ms: u64) -> Ms {
+    Ms::from(Duration::from_millis(ms))
+}

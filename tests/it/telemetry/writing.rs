@@ -1,0 +1,279 @@
+//! Files, rotation, and what happens when the disk is slow, full or absent.
+
+use std::error::Error as _;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use clew::model::{Scene, UnixMillis, fixed_clock};
+use clew::telemetry::{Guard, Settings, Telemetry};
+use serde_json::Value;
+
+use super::samples::{one_of_each, trigger, turn_ids};
+use crate::support::schema::{validate_dir, validate_lines};
+
+fn settings(dir: &Path) -> Settings {
+    Settings {
+        dir: dir.to_owned(),
+        keep_days: 30,
+        log_subsys: "mem.ctx".to_owned(),
+    }
+}
+
+fn start(settings: &Settings) -> (Telemetry, Guard) {
+    Telemetry::start(settings, fixed_clock(UnixMillis(0))).unwrap()
+}
+
+fn names(lines: &[Value]) -> Vec<&str> {
+    lines
+        .iter()
+        .map(|line| line["event"].as_str().unwrap())
+        .collect()
+}
+
+fn file_names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<_> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn each_bot_of_a_process_writes_to_its_own_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (folder.path().join("a/b"), folder.path().join("two"));
+    let (first, first_guard) = start(&settings(&one));
+    let (second, second_guard) = start(&settings(&two));
+    for event in one_of_each() {
+        first.emit(&turn_ids(1), event);
+    }
+    second.emit(&turn_ids(2), trigger(Scene::Lone));
+    first_guard.close();
+    second_guard.close();
+    assert_eq!(validate_dir(&one).len(), one_of_each().len());
+    assert_eq!(names(&validate_dir(&two)), ["trigger"]);
+    let files = file_names(&two);
+    assert_eq!(files.len(), 1);
+    let date = files[0].strip_prefix("clew.").unwrap();
+    let date = date.strip_suffix(".jsonl").unwrap();
+    let shape: String = date
+        .chars()
+        .map(|c| if c.is_ascii_digit() { '9' } else { c })
+        .collect();
+    assert_eq!(shape, "9999-99-99");
+}
+
+#[test]
+fn a_restart_goes_on_in_the_same_file() {
+    let folder = tempfile::tempdir().unwrap();
+    // The least that can be kept is where a restart could remove today's.
+    let settings = Settings {
+        keep_days: 1,
+        ..settings(folder.path())
+    };
+    for turn in 1..=3 {
+        let (telemetry, guard) = start(&settings);
+        telemetry.emit(&turn_ids(turn), trigger(Scene::Lone));
+        guard.close();
+    }
+    assert_eq!(validate_dir(folder.path()).len(), 3);
+    assert_eq!(file_names(folder.path()).len(), 1);
+}
+
+#[test]
+fn old_files_go_and_other_files_stay() {
+    #[track_caller]
+    fn check(keep_days: usize, expected: usize) {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path();
+        for day in 1..=5 {
+            std::fs::write(dir.join(format!("clew.2020-01-0{day}.jsonl")), "").unwrap();
+        }
+        std::fs::write(dir.join("notes.txt"), "").unwrap();
+        let settings = Settings {
+            keep_days,
+            ..settings(dir)
+        };
+        let (telemetry, guard) = start(&settings);
+        telemetry.emit(&turn_ids(1), trigger(Scene::Lone));
+        guard.close();
+        let files = file_names(dir);
+        assert_eq!(files.len(), expected, "{files:?}");
+        assert!(files.contains(&"notes.txt".to_owned()));
+        assert_eq!(validate_dir(dir).len(), 1);
+    }
+    check(0, 5 + 1 + 1);
+    check(1, 1 + 1 + 1);
+    check(2, 2 + 1 + 1);
+    check(30, 5 + 1 + 1);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named_with_the_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let dir = file.join("telemetry");
+    let clock = fixed_clock(UnixMillis(0));
+    let error = Telemetry::start(&settings(&dir), clock).err().unwrap();
+    let text = error.to_string();
+    assert!(text.contains(&dir.display().to_string()), "{text}");
+    assert!(text.contains("TELEMETRY_DIR"), "{text}");
+    assert!(error.source().is_some());
+}
+
+/// What a test's writer has written.
+#[derive(Clone, Default)]
+struct Written(Arc<Mutex<Vec<u8>>>);
+
+impl Written {
+    fn add(&self, bytes: &[u8]) {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+/// Says when it is asked to write, and holds the write until the other end
+/// of `release` is gone.
+struct Blocked {
+    asked: Sender<()>,
+    release: Receiver<()>,
+    written: Written,
+}
+
+impl Write for Blocked {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // The test no longer listens after the first.
+        let _ = self.asked.send(());
+        let _ = self.release.recv();
+        self.written.add(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_queue_does_not_hold_up_and_its_losses_are_counted() {
+    let written = Written::default();
+    let ((asked, is_asked), (release, released)) = (channel(), channel());
+    let blocked = Blocked {
+        asked,
+        release: released,
+        written: written.clone(),
+    };
+    let clock = fixed_clock(UnixMillis(0));
+    let (telemetry, guard) = Telemetry::start_with(blocked, 2, "mem.ctx", clock);
+    telemetry.emit(&turn_ids(0), trigger(Scene::Lone));
+    is_asked.recv().unwrap();
+    for turn in 1..10 {
+        telemetry.emit(&turn_ids(turn), trigger(Scene::Lone));
+    }
+    drop(release);
+    guard.close();
+    let lines = validate_lines(&written.text());
+    let expected = ["trigger", "dropped", "trigger", "trigger"];
+    assert_eq!(names(&lines), expected);
+    assert_eq!(lines[1]["detail"]["count"], 7);
+    assert_eq!(lines[1]["level"], "warn");
+}
+
+#[test]
+fn losses_after_the_last_line_are_counted_when_it_ends() {
+    let written = Written::default();
+    let ((asked, is_asked), (release, released)) = (channel(), channel());
+    let blocked = Blocked {
+        asked,
+        release: released,
+        written: written.clone(),
+    };
+    let clock = fixed_clock(UnixMillis(0));
+    let (telemetry, guard) = Telemetry::start_with(blocked, 0, "mem.ctx", clock);
+    // Without a queue a line gets through only while the thread waits for it.
+    while is_asked.try_recv().is_err() {
+        telemetry.emit(&turn_ids(0), trigger(Scene::Lone));
+        std::thread::yield_now();
+    }
+    telemetry.emit(&turn_ids(1), trigger(Scene::Lone));
+    drop(release);
+    guard.close();
+    let lines = validate_lines(&written.text());
+    assert_eq!(names(&lines).last(), Some(&"dropped"));
+}
+
+/// Breaks off in the middle of the second line, once.
+struct FailsOnce {
+    writes: usize,
+    written: Written,
+}
+
+impl Write for FailsOnce {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writes += 1;
+        match self.writes {
+            2 => {
+                self.written.add(&bytes[..20]);
+                Ok(20)
+            }
+            3 => Err(io::ErrorKind::StorageFull.into()),
+            _ => {
+                self.written.add(bytes);
+                Ok(bytes.len())
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_costs_one_line_and_it_is_counted() {
+    let written = Written::default();
+    let fails = FailsOnce {
+        writes: 0,
+        written: written.clone(),
+    };
+    let clock = fixed_clock(UnixMillis(0));
+    let (telemetry, guard) = Telemetry::start_with(fails, 16, "mem.ctx", clock);
+    for turn in 1..=3 {
+        telemetry.emit(&turn_ids(turn), trigger(Scene::Lone));
+    }
+    guard.close();
+    let text = written.text();
+    let (whole, torn): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.ends_with('}'));
+    assert_eq!(torn.len(), 1, "{text}");
+    let lines = validate_lines(&whole.join("\n"));
+    let mut names = names(&lines);
+    names.sort_unstable();
+    assert_eq!(names, ["dropped", "trigger", "trigger"]);
+    let dropped = lines.iter().find(|line| line["event"] == "dropped");
+    assert_eq!(dropped.unwrap()["detail"]["count"], 1);
+}
+
+#[test]
+fn many_threads_write_whole_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let (telemetry, guard) = start(&settings(folder.path()));
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let telemetry = telemetry.clone();
+            scope.spawn(move || {
+                for turn in 0..250 {
+                    telemetry.emit(&turn_ids(thread * 250 + turn), trigger(Scene::Lone));
+                }
+            });
+        }
+    });
+    guard.close();
+    assert_eq!(validate_dir(folder.path()).len(), 1000);
+}
