@@ -17,7 +17,7 @@ use super::wiring;
 use crate::config::Config;
 use crate::discord::convert::Incoming;
 use crate::discord::event::{Delivery, Event, Ready};
-use crate::discord::session::{Claims, Progress};
+use crate::discord::session::{Claims, Mark, Progress};
 use crate::engine::route::{RouteFacts, Rules, Verdict, route};
 use crate::model::{ChannelId, GuildId, Message, MessageId, TurnRequest, UserId};
 use crate::telemetry::Ids;
@@ -32,13 +32,6 @@ use turns::{Active, Waiting};
 const CHANNELS_REMEMBERED: usize = 10_000;
 /// Refusals that one person gets in a minute.
 const REFUSALS_A_MINUTE: usize = 1;
-
-/// Where an event stands in its shard's session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Seat {
-    shard: u32,
-    sequence: u64,
-}
 
 /// The state of the loop.
 pub(super) struct Desk {
@@ -88,14 +81,10 @@ impl Desk {
 
     /// One event. It is finished at once, unless a turn came of it.
     pub(super) fn deliver(&mut self, delivery: Delivery) {
-        let Delivery {
-            shard,
-            sequence,
-            event,
-        } = delivery;
-        let seat = Seat { shard, sequence };
+        let Delivery { mark, event } = delivery;
+        let shard = mark.shard();
         let turn_began = match event {
-            Event::Message(incoming) => self.message(*incoming, seat),
+            Event::Message(incoming) => self.message(*incoming, mark),
             Event::Called(called) => {
                 self.called(*called);
                 false
@@ -106,7 +95,7 @@ impl Desk {
             }
         };
         if !turn_began {
-            self.finished(seat);
+            self.finished(mark);
         }
     }
 
@@ -195,7 +184,7 @@ impl Desk {
     }
 
     /// A new message. Says whether a turn began, or waits, for it.
-    fn message(&mut self, incoming: Incoming, seat: Seat) -> bool {
+    fn message(&mut self, incoming: Incoming, mark: Mark) -> bool {
         let Incoming {
             message,
             channel_kind,
@@ -236,7 +225,7 @@ impl Desk {
                     asker_roles: roles,
                     cause,
                 };
-                self.submit(request, Some(seat))
+                self.submit(request, Some(mark))
             }
         }
     }
@@ -279,9 +268,9 @@ impl Desk {
         self.services.telemetry.emit(&Ids::default(), event);
     }
 
-    fn finished(&self, seat: Seat) {
+    fn finished(&self, mark: Mark) {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        progress.finished(seat.shard, seat.sequence);
+        progress.finished(mark);
     }
 
     /// Nothing new starts.

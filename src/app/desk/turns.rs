@@ -9,9 +9,10 @@ use tokio::time::Instant;
 
 use super::super::lanes::{Lane, Submitted};
 use super::super::wake::{Done, Wake};
-use super::{Desk, Seat};
+use super::Desk;
 use crate::discord::convert::Incoming;
 use crate::discord::send::Outgoing;
+use crate::discord::session::Mark;
 use crate::model::{ChannelId, ChannelKind, Message, MessageId, TurnRequest, UnixMillis};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{Outcome, Refusal, Refused};
@@ -25,7 +26,7 @@ const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) struct Waiting {
     request: TurnRequest,
     came: Instant,
-    seat: Option<Seat>,
+    mark: Option<Mark>,
 }
 
 /// A turn that runs.
@@ -35,12 +36,12 @@ pub(super) struct Active {
     channel: ChannelId,
     orders: Orders,
     edited: Option<UnixMillis>,
-    seat: Option<Seat>,
+    mark: Option<Mark>,
 }
 
 impl Desk {
     /// Queues a trigger. Says whether a turn began or waits for it.
-    pub(super) fn submit(&mut self, request: TurnRequest, seat: Option<Seat>) -> bool {
+    pub(super) fn submit(&mut self, request: TurnRequest, mark: Option<Mark>) -> bool {
         let trigger = Arc::clone(&request.trigger);
         if self.closed {
             // It stays unfinished: the next process gets it again.
@@ -67,7 +68,7 @@ impl Desk {
             Waiting {
                 request,
                 came: now,
-                seat,
+                mark,
             },
         ) {
             Submitted::Starts(waiting) => self.start(lane, waiting),
@@ -88,7 +89,7 @@ impl Desk {
         let Waiting {
             request,
             came,
-            seat,
+            mark,
         } = waiting;
         let trigger = Arc::clone(&request.trigger);
         let (orders, control) = Control::new();
@@ -101,7 +102,7 @@ impl Desk {
                 channel,
                 orders,
                 edited,
-                seat,
+                mark,
             },
         );
         let other_triggers = self.other_triggers(channel, trigger.id);
@@ -154,8 +155,8 @@ impl Desk {
         let abandoned = self.closed && done.outcome == Some(Outcome::Cancelled);
         if !abandoned {
             self.claims.answered(done.trigger);
-            if let Some(seat) = active.seat {
-                self.finished(seat);
+            if let Some(mark) = active.mark {
+                self.finished(mark);
             }
         }
         let next = self.lanes.finished(active.lane);
@@ -197,8 +198,8 @@ impl Desk {
         let gone = self
             .lanes
             .remove_waiting(|one| ids.contains(&one.request.trigger.id));
-        for seat in gone.into_iter().filter_map(|waiting| waiting.seat) {
-            self.finished(seat);
+        for mark in gone.into_iter().filter_map(|waiting| waiting.mark) {
+            self.finished(mark);
         }
     }
 
