@@ -26,18 +26,23 @@ impl State {
     pub(super) fn create_message(&mut self, call: &mut Call, channel: Id) -> Answer {
         self.check_sendable(channel)?;
         if let Some(known) = self.same_nonce(&call.body, channel)? {
-            return Ok(Reply::json(self.served_message(channel, known)));
+            return Ok(self.sent(&call.body, channel, known));
         }
         let message = self.message_from(call, channel)?;
         if !message.attachments.is_empty() {
             self.need(channel, Permissions::ATTACH_FILES)?;
         }
         let id = self.publish(message);
+        Ok(self.sent(&call.body, channel, id))
+    }
+
+    /// The answer to a call that sent a message: it repeats the nonce.
+    fn sent(&self, body: &Value, channel: Id, id: Id) -> Reply {
         let mut object = self.served_message(channel, id);
-        if let Some(nonce) = given(&call.body, "nonce") {
+        if let Some(nonce) = given(body, "nonce") {
             object["nonce"] = nonce.clone();
         }
-        Ok(Reply::json(object))
+        Reply::json(object)
     }
 
     /// A message of the bot from the body of a call; not stored yet.
