@@ -9,6 +9,7 @@
 
 mod faults;
 mod gateway;
+mod interactions;
 pub(crate) mod messages;
 mod threads;
 

@@ -18,6 +18,10 @@ const MAX_CONTENT_CHARS: usize = 2_000;
 /// Characters that a nonce may have.
 const MAX_NONCE_CHARS: usize = 25;
 
+/// How many of a channel's newest messages a nonce is compared with; Discord
+/// remembers it for a few minutes.
+const NONCE_REACH: usize = 200;
+
 /// Flags that a sender may set: suppress embeds, ephemeral, suppress
 /// notifications, components v2.
 const SETTABLE_FLAGS: u64 = (1 << 2) | (1 << 6) | (1 << 12) | (1 << 15);
@@ -89,8 +93,8 @@ impl State {
             return Ok(None);
         }
         let found = self.world.channels.get(&channel);
-        let messages = found.map(|found| found.messages.values());
-        let mut messages = messages.into_iter().flatten();
+        let messages = found.map(|found| found.messages.values().rev());
+        let mut messages = messages.into_iter().flatten().take(NONCE_REACH);
         let same = messages.find(|message| {
             message.author == self.world.bot && message.nonce.as_ref() == Some(nonce)
         });

@@ -66,7 +66,7 @@ async fn a_bucket_that_is_used_up_refuses() {
         method: "POST".to_owned(),
         path: "/channels/*/messages".to_owned(),
         calls: 2,
-        window: Duration::from_secs(3600),
+        window: Duration::from_hours(1),
     });
     let path = format!("/channels/{channel}/messages");
     let hello = json!({"content": "hello"});
@@ -135,7 +135,7 @@ async fn a_hanging_call_stays_open_until_the_client_gives_up() {
     let Small { world, channel, .. } = small();
     let simulator = Simulator::start(world).await.unwrap();
     let rest = Rest::new(&simulator);
-    let hang = FaultKind::Hang(Duration::from_secs(3600));
+    let hang = FaultKind::Hang(Duration::from_hours(1));
     simulator.fault(Fault::new("GET", "/channels/", hang).once());
     let path = format!("/channels/{channel}");
     let hanging = tokio::spawn(rest.request("GET", &path).send());

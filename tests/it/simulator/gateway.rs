@@ -1,24 +1,20 @@
-//! Gateway: greeting, dispatch, resume, compression, intents, close codes,
-//! interactions and ephemeral messages.
+//! Gateway: greeting, dispatch, resume, compression, intents, close codes.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use clew::simulator::{
-    ChannelKind, Choice, Draft, GatewayEvent, OverwriteOf, Permissions, Simulator, Use,
-};
-use serde_json::{Value, json};
+use clew::simulator::{ChannelKind, Draft, GatewayEvent, Id, OverwriteOf, Permissions, Simulator};
+use serde_json::json;
 use twilight_gateway::{
     CloseFrame, ConfigBuilder, EventTypeFlags, Intents, Session, Shard, ShardId, StreamExt as _,
 };
-use twilight_model::application::interaction::InteractionData;
 use twilight_model::gateway::event::Event;
 use twilight_model::gateway::payload::incoming::MessageCreate;
 
 use super::messages::menagerie;
 use super::{Rest, Small, all_intents, greeted, shard, small, until};
 
-async fn next_message(shard: &mut Shard) -> MessageCreate {
+pub(crate) async fn next_message(shard: &mut Shard) -> MessageCreate {
     match until(shard, |event| matches!(event, Event::MessageCreate(_))).await {
         Event::MessageCreate(message) => *message,
         other => panic!("{other:?}"),
@@ -68,36 +64,10 @@ async fn a_shard_is_greeted_and_hears_of_messages_compressed() {
     );
 }
 
-#[tokio::test]
-async fn every_event_parses_and_the_client_says_what_it_has_read() {
-    let mut small = small();
-    menagerie(&mut small);
-    let Small {
-        mut world,
-        guild,
-        channel,
-        alice,
-        bob,
-    } = small;
-    let forum = world.channel(guild, ChannelKind::Forum, "help");
-    let tag = world.tag(forum, "rust");
-    for kind in [
-        ChannelKind::Voice,
-        ChannelKind::Category,
-        ChannelKind::Announcement,
-        ChannelKind::Media,
-    ] {
-        world.channel(guild, kind, "more");
-    }
-    world.forum_post(forum, alice, "Old", &[tag], "old");
-    let bot = world.bot;
-    let simulator = Simulator::start(world).await.unwrap();
-    let mut shard = shard(
-        &simulator,
-        all_intents() | Intents::DIRECT_MESSAGE_REACTIONS,
-    );
-    greeted(&mut shard).await;
-
+/// Every live action but interactions, once.
+fn much_happens(simulator: &Simulator, guild: Id, channel: Id, forum: Id, people: [Id; 2]) {
+    let [alice, bob] = people;
+    let bot = simulator.bot();
     let anchor = simulator.post(channel, alice, "anchor");
     let thread = simulator.thread_from(channel, anchor, "Talk", alice);
     simulator.post(
@@ -109,7 +79,7 @@ async fn every_event_parses_and_the_client_says_what_it_has_read() {
     let secret = simulator.thread(channel, ChannelKind::PrivateThread, "Secret", alice);
     simulator.join_thread(secret, bot);
     simulator.leave_thread(secret, bot);
-    simulator.forum_post(forum, bob, "New", &[tag], "new");
+    simulator.forum_post(forum, bob, "New", &[], "new");
     simulator.set_archived(thread, true, true);
     simulator.rename(channel, "renamed");
     simulator.edit(channel, anchor, "edited");
@@ -136,6 +106,38 @@ async fn every_event_parses_and_the_client_says_what_it_has_read() {
     simulator.join(guild, bob);
     simulator.set_outage(guild, true);
     simulator.set_outage(guild, false);
+}
+
+#[tokio::test]
+async fn every_event_parses_and_the_client_says_what_it_has_read() {
+    let mut small = small();
+    menagerie(&mut small);
+    let Small {
+        mut world,
+        guild,
+        channel,
+        alice,
+        bob,
+    } = small;
+    let forum = world.channel(guild, ChannelKind::Forum, "help");
+    let tag = world.tag(forum, "rust");
+    for kind in [
+        ChannelKind::Voice,
+        ChannelKind::Category,
+        ChannelKind::Announcement,
+        ChannelKind::Media,
+    ] {
+        world.channel(guild, kind, "more");
+    }
+    world.forum_post(forum, alice, "Old", &[tag], "old");
+    let simulator = Simulator::start(world).await.unwrap();
+    let mut shard = shard(
+        &simulator,
+        all_intents() | Intents::DIRECT_MESSAGE_REACTIONS,
+    );
+    greeted(&mut shard).await;
+
+    much_happens(&simulator, guild, channel, forum, [alice, bob]);
     let direct = simulator.world(|world| world.direct(alice));
     let last = simulator.post(direct, alice, "direct");
 
@@ -188,7 +190,7 @@ async fn a_dropped_connection_is_resumed_and_missed_events_come_again() {
     let mut shard = shard(&simulator, all_intents());
     greeted(&mut shard).await;
     for fault in [Simulator::drop_gateway, |s: &Simulator| {
-        s.close_gateway(4000)
+        s.close_gateway(4000);
     }] {
         fault(&simulator);
         let missed: Vec<u64> = (0..3)
@@ -221,7 +223,7 @@ async fn op_7_and_op_9_are_followed() {
     let mut shard = shard(&simulator, all_intents());
     greeted(&mut shard).await;
     for ask in [Simulator::ask_to_reconnect, |s: &Simulator| {
-        s.invalidate_sessions(true)
+        s.invalidate_sessions(true);
     }] {
         ask(&simulator);
         until(&mut shard, |event| matches!(event, Event::Resumed)).await;
@@ -421,136 +423,6 @@ async fn raw_events_arrive_as_they_are() {
 }
 
 #[tokio::test]
-async fn an_ephemeral_answer_comes_back_without_its_guild() {
-    let Small {
-        world,
-        channel,
-        alice,
-        ..
-    } = small();
-    let bot = world.bot;
-    let simulator = Simulator::start(world).await.unwrap();
-    let rest = Rest::new(&simulator);
-    let mut shard = shard(&simulator, all_intents());
-    greeted(&mut shard).await;
-    let used = simulator.interact(channel, alice, &Use::slash("ask", &[("question", "why?")]));
-    let event = until(&mut shard, |event| {
-        matches!(event, Event::InteractionCreate(_))
-    })
-    .await;
-    let Event::InteractionCreate(interaction) = event else {
-        unreachable!()
-    };
-    let base = format!("/interactions/{used}/{}/callback", interaction.token);
-    let hidden = json!({"type": 5, "data": {"flags": 64}});
-    assert_eq!(rest.call("POST", &base, hidden.clone()).await.0, 204);
-    assert_eq!(rest.refused("POST", &base, hidden).await, (400, 40060));
-    let loading = next_message(&mut shard).await;
-    assert_eq!(
-        (loading.guild_id, loading.channel_id.get()),
-        (None, channel.0)
-    );
-    assert_eq!(loading.flags.unwrap().bits(), 64 | 128);
-
-    let original = format!("/webhooks/{bot}/{}/messages/@original", interaction.token);
-    let (_, edited) = rest
-        .call("PATCH", &original, json!({"content": "because"}))
-        .await;
-    assert_eq!(
-        (&edited["content"], &edited["flags"]),
-        (&json!("because"), &json!(64))
-    );
-    until(
-        &mut shard,
-        |event| matches!(event, Event::MessageUpdate(m) if m.guild_id.is_none()),
-    )
-    .await;
-    let more = format!("/webhooks/{bot}/{}", interaction.token);
-    rest.post(&more, json!({"content": "public"})).await;
-    assert_eq!(next_message(&mut shard).await.content, "public");
-    assert_eq!(simulator.ephemeral().len(), 1);
-    let answers = simulator.interaction_answers(used);
-    let texts: Vec<&str> = answers
-        .iter()
-        .map(|answer| answer.content.as_str())
-        .collect();
-    assert_eq!(texts, ["because", "public"]);
-    // The channel holds the public one alone.
-    assert_eq!(simulator.answers(channel).len(), 1);
-    assert_eq!(rest.call("DELETE", &original, Value::Null).await.0, 204);
-    assert_eq!(
-        rest.refused("GET", &original, Value::Null).await,
-        (404, 10008)
-    );
-    let unknown = format!("/interactions/{used}/wrong/callback");
-    assert_eq!(
-        rest.refused("POST", &unknown, json!({"type": 4})).await,
-        (404, 10062)
-    );
-}
-
-#[tokio::test]
-async fn every_use_parses() {
-    let Small {
-        mut world,
-        channel,
-        alice,
-        ..
-    } = small();
-    let asked = world.seed(channel, alice, "ask");
-    let direct = world.direct(alice);
-    let simulator = Simulator::start(world).await.unwrap();
-    let mut shard = shard(&simulator, all_intents());
-    greeted(&mut shard).await;
-    let mut user = Choice::text("who", &alice.to_string());
-    user.kind = 6;
-    let uses = [
-        (channel, Use::slash("ask", &[("question", "why?")])),
-        (direct, Use::slash("ask", &[("question", "why?")])),
-        (
-            channel,
-            Use::Slash {
-                name: "context".to_owned(),
-                options: vec![Choice::subcommand("show", vec![user])],
-            },
-        ),
-        (
-            channel,
-            Use::Autocomplete {
-                name: "ask".to_owned(),
-                options: vec![Choice::text("question", "wh")],
-            },
-        ),
-        (channel, Use::on_message("Ask about this", asked)),
-        (
-            channel,
-            Use::Component {
-                message: asked,
-                custom_id: "again".to_owned(),
-                values: Vec::new(),
-            },
-        ),
-    ];
-    for (place, used) in uses {
-        simulator.interact(place, alice, &used);
-        let event = until(&mut shard, |event| {
-            matches!(event, Event::InteractionCreate(_))
-        })
-        .await;
-        let Event::InteractionCreate(interaction) = event else {
-            unreachable!()
-        };
-        assert_eq!(interaction.author_id().unwrap().get(), alice.0);
-        if let (Use::OnMessage { .. }, Some(InteractionData::ApplicationCommand(data))) =
-            (&used, &interaction.data)
-        {
-            let messages = &data.resolved.as_ref().unwrap().messages;
-            assert_eq!(messages.values().next().unwrap().content, "ask");
-        }
-    }
-}
-
-#[tokio::test]
 async fn shards_hear_of_their_guilds_only() {
     let Small {
         mut world,
@@ -568,7 +440,7 @@ async fn shards_hear_of_their_guilds_only() {
     let config = ConfigBuilder::new(simulator.token(), all_intents())
         .proxy_url(simulator.gateway_url())
         .build();
-    let of = |id: clew::simulator::Id| u32::try_from((id.0 >> 22) % 2).unwrap();
+    let of = |id: Id| u32::try_from((id.0 >> 22) % 2).unwrap();
     assert_ne!(of(guild), of(other), "the two guilds must be of two shards");
     let mut shard = Shard::with_config(ShardId::new(of(other), 2), config);
     greeted(&mut shard).await;
