@@ -14,6 +14,7 @@ mod files;
 mod history;
 #[cfg(feature = "bot")]
 mod live;
+pub mod prepare;
 mod recall;
 mod reply_chain;
 mod source;

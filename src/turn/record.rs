@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::collect::Collected;
+use crate::collect::prepare::Prepared;
 use crate::engine::select::Gathered;
 use crate::engine::window::View;
 use crate::model::{
@@ -15,8 +16,6 @@ use crate::telemetry::event::{
     SourceWord, TailFallback, TailOk, Trigger,
 };
 use crate::telemetry::Ms;
-
-use super::prepare::Prepared;
 
 /// What one turn looked at, chose and asked.
 #[derive(Debug, Clone)]

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use crate::collect::Collected;
 use crate::engine::assemble::{Material, Prompt, assemble};
 use crate::engine::block;
 use crate::engine::eligible::Us;
@@ -11,6 +10,8 @@ use crate::engine::render::{Directory, Renderer};
 use crate::engine::select::select;
 use crate::engine::shorten;
 use crate::model::{Block, HistoryMessage, Item, Limits, Message, Place, Profiles};
+
+use super::Collected;
 
 /// What a prompt is made of beside the collected messages.
 #[derive(Debug, Clone, Copy)]
@@ -50,14 +51,29 @@ pub struct Prepared {
 
 /// Selects, renders and assembles.
 pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>) -> Prepared {
-    let Surroundings { us, directory, limits, .. } = *around;
+    let Surroundings {
+        us,
+        directory,
+        limits,
+        ..
+    } = *around;
     let mut renderer = Renderer::new(us, directory);
     let selection = select(us, &collected.trigger, &collected.gathered, limits);
     let tail = selection.tail;
     let asker = renderer.author(&collected.trigger);
-    let block = block::build(us, selection, collected.channel.as_ref(), &mut renderer, limits);
+    let block = block::build(
+        us,
+        selection,
+        collected.channel.as_ref(),
+        &mut renderer,
+        limits,
+    );
     let bare = !us.has_meaning(&collected.trigger);
-    let words = if bare { String::new() } else { renderer.trigger(&collected.trigger) };
+    let words = if bare {
+        String::new()
+    } else {
+        renderer.trigger(&collected.trigger)
+    };
     let adopted = collected.target.adopted.as_ref().filter(|_| bare);
     let adopted = adopted.map(|message| adopt(us, message, &mut renderer, limits));
     let prompt = assemble(&Material {
@@ -73,7 +89,13 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
         scope: around.scope,
     });
     let has_question = !words.is_empty() || adopted.is_some() || !block.entries.is_empty();
-    Prepared { block, tail, prompt, asker, has_question }
+    Prepared {
+        block,
+        tail,
+        prompt,
+        asker,
+        has_question,
+    }
 }
 
 fn adopt<D: Directory>(
