@@ -157,7 +157,8 @@ fn line_of(path: &Path, offset: u64) -> io::Result<u64> {
             break;
         }
         let used = chunk.len().min(left);
-        line += chunk[..used].iter().filter(|byte| **byte == b'\n').count() as u64;
+        // Pieces between line breaks are one more than line breaks.
+        line += chunk[..used].split(|byte| *byte == b'\n').count() as u64 - 1;
         reader.consume(used);
         left -= used;
     }

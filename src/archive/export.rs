@@ -7,12 +7,12 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::error::{ArchiveError, Report, place};
+use super::header::{WireChannel, WireGuild};
 use super::index::Entry;
-use super::names;
 use super::participants::Participants;
 use super::scan::{ScanError, Scanner, opening_id};
 use super::wire::WireMessage;
-use crate::model::{Channel, ChannelId, ChannelKind, GuildId, MessageKind, ThreadState};
+use crate::model::{Channel, MessageKind};
 
 /// Bytes between two calls of the progress function.
 const PROGRESS_STEP: u64 = 1 << 20;
@@ -60,16 +60,12 @@ pub(super) fn read(pass: Pass<'_>) -> Result<Found, ArchiveError> {
         entries: Vec::new(),
         anchored: false,
         keys: Vec::new(),
+        past_messages: false,
         reported: 0,
     };
     reader.sniff()?;
-    match reader.members() {
-        Ok(Ended::Scenario) => Ok(Found::Scenario),
-        Ok(Ended::Whole) => reader.finish().map(Found::Export),
-        Err(Stop::Damage(ScanError::End)) => reader.cut_off().map(Found::Export),
-        Err(Stop::Damage(error)) => Err(reader.damage(error)),
-        Err(Stop::Error(error)) => Err(error),
-    }
+    let ended = reader.members();
+    reader.conclude(ended)
 }
 
 struct Reader<'a> {
@@ -83,6 +79,8 @@ struct Reader<'a> {
     anchored: bool,
     /// Top-level keys, for saying what a file is that is no export.
     keys: Vec<String>,
+    /// What comes now is of no use to us.
+    past_messages: bool,
     reported: u64,
 }
 
@@ -109,25 +107,6 @@ impl From<std::io::Error> for Stop {
     }
 }
 
-#[derive(Deserialize)]
-struct WireGuild {
-    id: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WireChannel {
-    id: ChannelId,
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default)]
-    category_id: Option<ChannelId>,
-    #[serde(default)]
-    category: Option<String>,
-    #[serde(default)]
-    name: Option<String>,
-}
-
 impl Reader<'_> {
     /// Tells files of other kinds by their first byte.
     fn sniff(&mut self) -> Result<(), ArchiveError> {
@@ -141,6 +120,33 @@ impl Reader<'_> {
             Some(_) => "it is not JSON",
         };
         Err(self.not_an_export(found))
+    }
+
+    /// What a file comes to, by how the reading of it ended.
+    fn conclude(mut self, ended: Result<Ended, Stop>) -> Result<Found, ArchiveError> {
+        let usable = self.pass.lenient && self.channel.is_some();
+        match ended {
+            Ok(Ended::Scenario) => Ok(Found::Scenario),
+            Ok(Ended::Whole) => self.finish().map(Found::Export),
+            Err(Stop::Damage(ScanError::End)) => self.cut_off().map(Found::Export),
+            Err(Stop::Damage(ScanError::Syntax(at, what))) if usable => {
+                let ended = self.rescue(at, what);
+                self.conclude(ended)
+            }
+            Err(Stop::Damage(error)) => Err(self.damage(error)),
+            Err(Stop::Error(error)) => Err(error),
+        }
+    }
+
+    /// Damage beside the messages: goes on at the next message, if there can
+    /// be one. Each call comes further in the file, so it ends.
+    fn rescue(&mut self, at: u64, what: &str) -> Result<Ended, Stop> {
+        self.value.clear();
+        self.note(at, what);
+        if !self.past_messages && self.scanner.resync(at)? {
+            self.elements()?;
+        }
+        Ok(Ended::Whole)
     }
 
     /// The members of the top-level object.
@@ -193,13 +199,18 @@ impl Reader<'_> {
         if self.scanner.take(b']')? {
             return Ok(true);
         }
+        self.elements()
+    }
+
+    /// From the beginning of a message to the end of the list.
+    fn elements(&mut self) -> Result<bool, Stop> {
         loop {
             self.scanner.peek()?;
             let start = self.scanner.offset();
             self.tell_progress(start);
             let goes_on = match self.scanner.value(&mut self.value) {
                 Ok(()) => self.message(start)?,
-                Err(ScanError::Syntax(at, what)) => self.damaged(start, at, what)?,
+                Err(ScanError::Syntax(at, what)) => self.damaged(start + 1, at, what)?,
                 Err(ScanError::End) => self.ended_within(start)?,
                 Err(error) => return Err(error.into()),
             };
@@ -208,7 +219,8 @@ impl Reader<'_> {
                 Next::Nothing => return Ok(false),
                 Next::Separator => {}
             }
-            if self.scanner.take(b']')? {
+            if self.scanner.take(b']')? && self.list_ends()? {
+                self.past_messages = true;
                 return Ok(true);
             }
             match self
@@ -227,6 +239,11 @@ impl Reader<'_> {
         }
     }
 
+    /// After a `]`: the list ended, unless another message follows.
+    fn list_ends(&mut self) -> Result<bool, Stop> {
+        Ok(matches!(self.scanner.peek()?, None | Some(b',' | b'}')))
+    }
+
     /// Notes where the message just cut out stands.
     fn message(&mut self, start: u64) -> Result<Next, Stop> {
         let parsed = WireMessage::parse(&self.value);
@@ -234,7 +251,7 @@ impl Reader<'_> {
             Ok(wire) => wire,
             Err(error) => {
                 let at = start + position(&self.value, &error);
-                return self.damaged(start, at, &without_position(&error));
+                return self.damaged(start + 1, at, &without_position(&error));
             }
         };
         let essentials = match wire.essentials() {
@@ -259,13 +276,13 @@ impl Reader<'_> {
         Ok(Next::Separator)
     }
 
-    /// A message that is no JSON. Looks for the next one that is.
-    fn damaged(&mut self, start: u64, at: u64, problem: &str) -> Result<Next, Stop> {
+    /// The file is no JSON at `at`. Looks from `resume` on for the next message.
+    fn damaged(&mut self, resume: u64, at: u64, problem: &str) -> Result<Next, Stop> {
         if !self.pass.lenient {
             return Err(Stop::Error(self.bad(at, problem.to_owned())));
         }
         self.note(at, problem);
-        let found = self.scanner.resync(start + 1)?;
+        let found = self.scanner.resync(resume)?;
         Ok(if found { Next::Resynced } else { Next::Nothing })
     }
 
@@ -277,7 +294,7 @@ impl Reader<'_> {
             self.scanner.rewind(start)?;
             return Err(ScanError::End.into());
         }
-        self.damaged(start, start, "a bracket or quote is never closed")
+        self.damaged(start + 1, start, "a bracket or quote is never closed")
     }
 
     fn finish(self) -> Result<Export, ArchiveError> {
@@ -354,30 +371,6 @@ enum Next {
     Resynced,
     /// Nowhere: no message follows.
     Nothing,
-}
-
-impl WireChannel {
-    /// Exports write the parent of a thread as its category.
-    fn into_channel(self, guild: Option<&WireGuild>) -> Channel {
-        let kind = names::channel_kind(&self.kind);
-        // The server's id is 0 for direct messages.
-        let guild: Option<GuildId> = guild.and_then(|guild| guild.id.parse().ok());
-        let parent = self.category_id.filter(|_| !kind.is_direct());
-        Channel {
-            id: self.id,
-            guild: guild.filter(|_| !kind.is_direct()),
-            kind,
-            name: match kind {
-                ChannelKind::Dm | ChannelKind::GroupDm => String::new(),
-                _ => self.name.unwrap_or_default(),
-            },
-            parent,
-            parent_kind: None,
-            parent_name: parent.and(self.category),
-            tags: Vec::new(),
-            thread: kind.is_thread().then(ThreadState::default),
-        }
-    }
 }
 
 fn not_an_export(path: &Path, found: &str) -> ArchiveError {

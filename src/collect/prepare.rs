@@ -47,6 +47,8 @@ pub struct Prepared {
     pub asker: String,
     /// The trigger says something, or something stands in for it.
     pub has_question: bool,
+    /// Facts of the asker and of the server in the prompt.
+    pub facts: (usize, usize),
 }
 
 /// Selects, renders and assembles.
@@ -89,12 +91,14 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
         scope: around.scope,
     });
     let has_question = !words.is_empty() || adopted.is_some() || !block.entries.is_empty();
+    let facts = (around.profiles.user.len(), around.profiles.server.len());
     Prepared {
         block,
         tail,
         prompt,
         asker,
         has_question,
+        facts,
     }
 }
 

@@ -12,6 +12,8 @@ use crate::model::{ChannelId, MessageId};
 /// A channel that refused us is not asked again for this long, unless its
 /// permissions change: refused requests count towards a ban.
 const FORBIDDEN_FOR: Duration = Duration::from_secs(60);
+/// One complaint about a channel in this time is enough.
+const A_DAY: Duration = Duration::from_hours(24);
 /// Entries of each kind; when full, all are forgotten, which costs a fetch.
 const MAX_ENTRIES: usize = 4_096;
 
@@ -34,12 +36,27 @@ pub struct Recall {
 struct Inner {
     forbidden: HashMap<ChannelId, Instant>,
     anchors: HashMap<ChannelId, NoAnchor>,
+    complained: HashMap<ChannelId, Instant>,
 }
 
 impl Recall {
     /// Permissions changed: channels may be asked again.
     pub fn permissions_changed(&self) {
         self.lock().forbidden.clear();
+    }
+
+    /// Whether a complaint about a channel is the first within a day.
+    pub fn first_today(&self, channel: ChannelId, now: Instant) -> bool {
+        let mut inner = self.lock();
+        if inner.complained.len() >= MAX_ENTRIES {
+            inner.complained.clear();
+        }
+        let last = inner.complained.get(&channel);
+        let first = last.is_none_or(|last| now.duration_since(*last) >= A_DAY);
+        if first {
+            inner.complained.insert(channel, now);
+        }
+        first
     }
 
     /// A thread or channel is gone, with what was learnt of it.

@@ -6,17 +6,17 @@
 mod address;
 mod files;
 mod flight;
-mod guild;
 mod lane;
+mod start;
 
 use std::sync::Arc;
 
 use tokio::time::Instant;
+use twilight_http::client::InteractionClient;
 use twilight_http::request::{Method, Request, RequestBuilder};
-use twilight_http::{Client, client::InteractionClient};
 use twilight_model::id::Id;
 
-pub use guild::{GatewayInfo, Identity};
+pub use start::{GatewayInfo, Identity, SessionStartLimit};
 
 use self::address::Address;
 use self::files::Files;
@@ -212,15 +212,10 @@ impl Rest {
         self.lanes.call(request, lane, deadline).await
     }
 
-    /// twilight's client, for requests that have no method here.
-    pub(super) fn client(&self) -> &Client {
-        self.lanes.client(Lane::Main)
-    }
-
     /// twilight's client for commands.
     pub(super) fn interaction(&self, application: ApplicationId) -> Option<InteractionClient<'_>> {
         let id = Id::new_checked(application.get())?;
-        Some(self.client().interaction(id))
+        Some(self.lanes.client(Lane::Main).interaction(id))
     }
 
     async fn read(

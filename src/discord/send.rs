@@ -23,7 +23,10 @@ use crate::model::{ChannelId, Fallback, MessageId, UserId};
 const MAX_NONCE_CHARS: usize = 25;
 /// Waits before the first and the second repetition: a dropped connection is
 /// back at once, a server error lasts longer.
-const BACK_OFF: [Duration; 2] = [Duration::from_millis(250), Duration::from_millis(1_000)];
+const BACK_OFF: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
+
+/// A file to be attached, by name and content.
+pub type File = (String, Vec<u8>);
 
 /// A message to be posted.
 #[derive(Debug, Clone, Default)]
@@ -40,7 +43,7 @@ pub struct Outgoing {
     /// for no other.
     pub nonce: String,
     /// A file by name and content.
-    pub attachment: Option<(String, Vec<u8>)>,
+    pub attachment: Option<File>,
 }
 
 /// A message that was posted.
@@ -105,7 +108,7 @@ impl Rest {
         self.repeat(make, Lane::Main, deadline).await
     }
 
-    /// Replaces a message's text; it pings nobody.
+    /// Replaces a message's text, and may attach a file; it pings nobody.
     ///
     /// # Errors
     /// As `create_message`.
@@ -114,13 +117,14 @@ impl Rest {
         channel: ChannelId,
         id: MessageId,
         content: &str,
+        file: Option<&File>,
         deadline: Instant,
     ) -> Result<(), RestError> {
         let path = format!("channels/{channel}/messages/{id}");
-        let payload = json!({"content": content, "allowed_mentions": {"parse": []}});
+        let payload = silent(content, file);
         let make = || {
             let builder = RequestBuilder::raw(Method::Patch, path.clone());
-            with_body(builder, &payload, None)
+            with_body(builder, &payload, file)
         };
         self.repeat(make, Lane::Main, deadline).await.map(drop)
     }
@@ -229,10 +233,19 @@ fn payload(message: &Outgoing, reply_to: Option<MessageId>) -> Value {
     payload
 }
 
+/// A text that pings nobody, and its file.
+fn silent(content: &str, file: Option<&File>) -> Value {
+    let mut payload = json!({"content": content, "allowed_mentions": {"parse": []}});
+    if let Some((name, _)) = file {
+        payload["attachments"] = json!([{"id": 0, "filename": name}]);
+    }
+    payload
+}
+
 fn with_body(
     builder: RequestBuilder,
     payload: &Value,
-    file: Option<&(String, Vec<u8>)>,
+    file: Option<&File>,
 ) -> Result<Request, RestError> {
     let json = payload.to_string().into_bytes();
     build(match file {
@@ -265,15 +278,14 @@ fn message_id(body: &[u8]) -> Result<MessageId, RestError> {
 
 /// For one segment of a path.
 fn percent_encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(3 * text.len());
-    for byte in text.bytes() {
+    let encode = |byte: u8| {
         if byte.is_ascii_alphanumeric() {
-            encoded.push(char::from(byte));
+            char::from(byte).to_string()
         } else {
-            encoded.push_str(&format!("%{byte:02X}"));
+            format!("%{byte:02X}")
         }
-    }
-    encoded
+    };
+    text.bytes().map(encode).collect()
 }
 
 #[cfg(test)]

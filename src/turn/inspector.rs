@@ -13,11 +13,21 @@ const WORDS: usize = 80;
 /// The answer, as Discord shows it.
 pub fn answer(record: &TurnRecord) -> String {
     let mut lines = vec![summary(record)];
-    lines.extend(record.block.title.as_deref().map(|title| format!("- {}", plain(title))));
+    lines.extend(
+        record
+            .block
+            .title
+            .as_deref()
+            .map(|title| format!("- {}", plain(title))),
+    );
     lines.extend(reply_line(record));
     lines.extend(omitted_line(record));
     lines.extend(record.fallbacks.iter().map(|(stage, reason)| {
-        format!("- could not get part of it: {} ({})", stage.as_str(), reason.as_str())
+        format!(
+            "- could not get part of it: {} ({})",
+            stage.as_str(),
+            reason.as_str()
+        )
     }));
     lines.extend(shown_lines(record));
     lines.push("No model is set (LLM_BASE_URL), so this is what one would have read.".to_owned());
@@ -44,8 +54,14 @@ fn summary(record: &TurnRecord) -> String {
 
 fn reply_line(record: &TurnRecord) -> Option<String> {
     let adopted = record.adopted?;
-    let item = record.block.items().find(|item| item.message.id == adopted)?;
-    Some(format!("- you wrote nothing yourself, so {}'s message is answered", plain(&item.name)))
+    let item = record
+        .block
+        .items()
+        .find(|item| item.message.id == adopted)?;
+    Some(format!(
+        "- you wrote nothing yourself, so {}'s message is answered",
+        plain(&item.name)
+    ))
 }
 
 fn omitted_line(record: &TurnRecord) -> Option<String> {
@@ -69,7 +85,11 @@ fn shown_lines(record: &TurnRecord) -> Vec<String> {
     }
     let rest = items.len() - SHOWN;
     let mut lines = vec![line(items[0]), format!("> *... {rest} more ...*")];
-    lines.extend(items[items.len() - (SHOWN - 1)..].iter().map(|item| line(item)));
+    lines.extend(
+        items[items.len() - (SHOWN - 1)..]
+            .iter()
+            .map(|item| line(item)),
+    );
     lines
 }
 
@@ -85,7 +105,10 @@ fn line(item: &Item) -> String {
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
-        if matches!(character, '*' | '_' | '`' | '~' | '|' | '<' | '>' | '[' | ']' | '\\') {
+        if matches!(
+            character,
+            '*' | '_' | '`' | '~' | '|' | '<' | '>' | '[' | ']' | '\\'
+        ) {
             out.push('\\');
         }
         out.push(character);

@@ -8,14 +8,12 @@ use crate::collect::Collected;
 use crate::collect::prepare::Prepared;
 use crate::engine::select::Gathered;
 use crate::engine::window::View;
-use crate::model::{
-    Block, Fallback, Limits, MessageId, Profiles, Scene, Stage, TurnRequest,
-};
+use crate::model::{Block, Fallback, Limits, MessageId, Scene, Stage, TurnRequest};
+use crate::telemetry::Ms;
 use crate::telemetry::event::{
     CauseWord, CollectFallback, CollectOk, CollectTruncated, Event, MergeOk, OmitCounts,
     SourceWord, TailFallback, TailOk, Trigger,
 };
-use crate::telemetry::Ms;
 
 /// What one turn looked at, chose and asked.
 #[derive(Debug, Clone)]
@@ -59,7 +57,6 @@ impl TurnRecord {
         collected_in: Duration,
         view: &View,
         prepared: &Prepared,
-        profiles: &Profiles,
         limits: &Limits,
     ) -> Self {
         let id = |message: &std::sync::Arc<crate::model::Message>| message.id;
@@ -77,7 +74,7 @@ impl TurnRecord {
             fallbacks: fallbacks(collected),
             prompt_chars: prepared.prompt.chars,
             history: (prepared.prompt.history, prepared.prompt.dedup),
-            facts: (profiles.user.len(), profiles.server.len()),
+            facts: prepared.facts,
         }
     }
 
@@ -86,10 +83,18 @@ impl TurnRecord {
         let mut events: Vec<Event> = vec![self.trigger().into()];
         events.extend(self.fallbacks.iter().map(|(stage, reason)| {
             let (case, reason, stage) = (self.scene, *reason, *stage);
-            Event::from(CollectFallback { case, reason, stage })
+            Event::from(CollectFallback {
+                case,
+                reason,
+                stage,
+            })
         }));
         events.push(self.collect_ok().into());
-        events.extend(CollectTruncated::of(&self.block).into_iter().map(Event::from));
+        events.extend(
+            CollectTruncated::of(&self.block)
+                .into_iter()
+                .map(Event::from),
+        );
         events.extend(self.tail_event());
         events.push(self.merge_ok().into());
         events
@@ -129,7 +134,12 @@ impl TurnRecord {
             .filter(|_| self.tail.0 < self.tail.1);
         Some(match failed {
             Some((_, reason)) => TailFallback { reason: *reason }.into(),
-            None => TailOk { k: self.tail.1, reply_target: self.target, count: self.tail.0 }.into(),
+            None => TailOk {
+                k: self.tail.1,
+                reply_target: self.target,
+                count: self.tail.0,
+            }
+            .into(),
         })
     }
 
@@ -170,9 +180,16 @@ fn fallbacks(collected: &Collected) -> Vec<(Stage, Fallback)> {
 }
 
 fn source(block: &Block, view: &View) -> SourceWord {
-    let held: BTreeSet<MessageId> =
-        view.recent.iter().map(|message| message.id).chain(view.linked.keys().copied()).collect();
-    let from_window = block.items().filter(|item| held.contains(&item.message.id)).count();
+    let held: BTreeSet<MessageId> = view
+        .recent
+        .iter()
+        .map(|message| message.id)
+        .chain(view.linked.keys().copied())
+        .collect();
+    let from_window = block
+        .items()
+        .filter(|item| held.contains(&item.message.id))
+        .count();
     match (from_window, block.items().count()) {
         (_, 0) => SourceWord::None,
         (0, _) => SourceWord::Fetched,

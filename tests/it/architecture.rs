@@ -1,1 +1,547 @@
-//! To be written.
+//! The shape of the source tree, held: layers, doors, the places that may read
+//! environment and clock, heads of files, lengths.
+//!
+//! The table of layers is the one of ARCHITECTURE.md; a new edge in it is a
+//! change of the architecture and a commit of its own.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "what fails in a helper fails the test"
+)]
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Modules by layer. Arrows go to a lower number, none within a row.
+const LAYERS: [(u8, &[&str]); 9] = [
+    (8, &["main", "cli"]),
+    (7, &["playground", "demo"]),
+    (6, &["app"]),
+    (5, &["turn", "commands", "replay", "report"]),
+    (4, &["tools"]),
+    (3, &["collect", "memory"]),
+    (
+        2,
+        &[
+            "discord",
+            "llm",
+            "mcp",
+            "store",
+            "archive",
+            "agents",
+            "telemetry",
+            "simulator",
+        ],
+    ),
+    (1, &["engine", "config"]),
+    (0, &["model"]),
+];
+/// Beside what the rows say: the binary is one page over `cli`.
+const MAIN_USES: &str = "cli";
+/// Shares no code with the bot, so that both cannot be wrong in the same way.
+const ALONE: &str = "simulator";
+/// Lines of a file in `src/`.
+const LONGEST_FILE: usize = 600;
+/// Lines of a function from its `fn` to its closing brace.
+const LONGEST_FUNCTION: usize = 80;
+/// Calls that read the clock; the shell has one place for it.
+const CLOCKS: [&str; 5] = [
+    "SystemTime::now",
+    "Timestamp::now",
+    "Zoned::now",
+    "OffsetDateTime::now",
+    "UtcDateTime::now",
+];
+/// Stands in the head of a module that has only its place yet.
+const UNWRITTEN: &str = "To be written";
+
+/// A source file of ours.
+struct Source {
+    /// From the package's root.
+    path: PathBuf,
+    /// As it is.
+    text: String,
+    /// Without comments and the insides of strings, line for line.
+    code: String,
+}
+
+impl Source {
+    fn new(path: impl Into<PathBuf>, text: &str) -> Self {
+        Self {
+            path: path.into(),
+            text: text.to_owned(),
+            code: without_comments_and_strings(text),
+        }
+    }
+
+    /// `engine` for `src/engine.rs` and everything below `src/engine/`.
+    fn module(&self) -> &str {
+        let path = self.path.strip_prefix("src").unwrap_or(&self.path);
+        let first = path.iter().next().and_then(|part| part.to_str());
+        first.unwrap_or_default().trim_end_matches(".rs")
+    }
+
+    /// 1 for `src/engine.rs`, 2 for `src/engine/route.rs`.
+    fn depth(&self) -> usize {
+        self.path.iter().count() - 1
+    }
+
+    /// `src/engine.rs:12`, counted from 1.
+    fn place(&self, line: usize) -> String {
+        format!("{}:{line}", self.path.display())
+    }
+
+    /// Code lines, counted from 1.
+    fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.code
+            .lines()
+            .enumerate()
+            .map(|(at, line)| (at + 1, line))
+    }
+
+    /// Places of a text in the code, never inside of a longer word.
+    fn find_all<'a>(&'a self, wanted: &'a str) -> impl Iterator<Item = String> + 'a {
+        self.lines()
+            .filter(move |(_, line)| starts_of(line, wanted).next().is_some())
+            .map(|(at, _)| self.place(at))
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every `.rs` file below a folder, in order.
+fn sources(folder: &str) -> Vec<Source> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder of the package") {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                found.push(Source::new(path.strip_prefix(root()).unwrap(), &text));
+            }
+        }
+    }
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    found
+}
+
+#[track_caller]
+fn none(problems: &[String], remedy: &str) {
+    let list = problems.iter().fold(String::new(), |mut list, problem| {
+        let _ = write!(list, "\n  {problem}");
+        list
+    });
+    assert!(problems.is_empty(), "{remedy}{list}");
+}
+
+/// Blanks what is not code and keeps every line break, so that places stay.
+fn without_comments_and_strings(text: &str) -> String {
+    let mut code = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        let blank = blank_length(rest);
+        if blank == 0 {
+            code.push(next);
+            rest = &rest[next.len_utf8()..];
+        } else {
+            let breaks = rest[..blank].matches('\n').count();
+            code.push_str(&"\n".repeat(breaks));
+            rest = &rest[blank..];
+        }
+    }
+    code
+}
+
+/// Bytes of the comment, string or character that a text begins with.
+fn blank_length(text: &str) -> usize {
+    let until = |end: &str, from: usize| {
+        let found = text[from..].find(end);
+        found.map_or(text.len(), |at| from + at + end.len())
+    };
+    if text.starts_with("//") {
+        return text.find('\n').unwrap_or(text.len());
+    }
+    if text.starts_with("/*") {
+        return until("*/", 2);
+    }
+    if let Some(hashes) = raw_string_hashes(text) {
+        return until(&format!("\"{}", "#".repeat(hashes)), hashes + 2);
+    }
+    match text.as_bytes() {
+        [b'"', ..] => quoted_length(text, '"'),
+        [b'\'', b'\\', ..] => quoted_length(text, '\''),
+        [b'\'', ..] => {
+            let mut chars = text.char_indices().skip(2);
+            match chars.next() {
+                Some((end, '\'')) => end + 1,
+                _ => 0,
+            }
+        }
+        _ => 0,
+    }
+}
+
+/// The hashes of `r#"`, if a text begins with a raw string.
+fn raw_string_hashes(text: &str) -> Option<usize> {
+    let rest = text.strip_prefix('r')?;
+    let hashes = rest.bytes().take_while(|byte| *byte == b'#').count();
+    rest[hashes..].starts_with('"').then_some(hashes)
+}
+
+fn quoted_length(text: &str, quote: char) -> usize {
+    let mut escaped = false;
+    for (at, next) in text.char_indices().skip(1) {
+        match next {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            next if next == quote => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// Where a text begins in a line, not in the middle of a word.
+fn starts_of<'a>(line: &'a str, wanted: &'a str) -> impl Iterator<Item = usize> + 'a {
+    line.match_indices(wanted).map(|(at, _)| at).filter(|at| {
+        !line[..*at].ends_with(|before: char| before.is_alphanumeric() || before == '_')
+    })
+}
+
+fn word(text: &str) -> &str {
+    let end = text.find(|next: char| !next.is_alphanumeric() && next != '_');
+    &text[..end.unwrap_or(text.len())]
+}
+
+/// Top-level modules that a file names, each with its line.
+fn imports(source: &Source) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for root in ["crate::", "clew::"] {
+        for at in starts_of(&source.code, root) {
+            let line = source.code[..at].matches('\n').count() + 1;
+            let rest = &source.code[at + root.len()..];
+            found.extend(first_names(rest).into_iter().map(|name| (line, name)));
+        }
+    }
+    found.extend(climbing_imports(source));
+    found.sort();
+    found
+}
+
+/// `a` of `a::b`, `a` and `b` of `{a::{x, y}, b::z}`.
+fn first_names(path: &str) -> Vec<String> {
+    let Some(group) = path.strip_prefix('{') else {
+        return vec![word(path).to_owned()];
+    };
+    let mut names = Vec::new();
+    let mut depth = 0_usize;
+    let mut expects_name = true;
+    for (at, next) in group.char_indices() {
+        match next {
+            '}' if depth == 0 => break,
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => expects_name = true,
+            next if expects_name && (next.is_alphabetic() || next == '_') => {
+                names.push(word(&group[at..]).to_owned());
+                expects_name = false;
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+/// `super::super::x` that leaves its top-level module.
+fn climbing_imports(source: &Source) -> Vec<(usize, String)> {
+    let mut inner = 0;
+    let mut found = Vec::new();
+    for (at, line) in source.lines() {
+        let opens_module =
+            line.trim_end().ends_with('{') && starts_of(line, "mod ").next().is_some();
+        inner += usize::from(opens_module);
+        let Some(start) = starts_of(line, "super::").next() else {
+            continue;
+        };
+        let mut rest = &line[start..];
+        let mut climbed = 0;
+        while let Some(next) = rest.strip_prefix("super::") {
+            climbed += 1;
+            rest = next;
+        }
+        if climbed >= source.depth() + inner {
+            found.extend(first_names(rest).into_iter().map(|name| (at, name)));
+        }
+    }
+    found
+}
+
+fn layer(module: &str) -> Option<u8> {
+    let row = LAYERS.iter().find(|(_, row)| row.contains(&module));
+    row.map(|(layer, _)| *layer)
+}
+
+/// Why one module may not name another.
+fn refusal(from: &str, to: &str) -> Option<String> {
+    if from == to || (from, to) == ("main", MAIN_USES) {
+        return None;
+    }
+    if from == ALONE {
+        return Some(format!("{ALONE} imports nothing of ours, not even {to}"));
+    }
+    let (above, below) = (layer(from)?, layer(to)?);
+    (below >= above).then(|| format!("{from} (layer {above}) imports {to} (layer {below})"))
+}
+
+#[test]
+fn arrows_go_downwards() {
+    let mut problems = Vec::new();
+    for source in sources("src")
+        .iter()
+        .filter(|source| source.module() != "lib")
+    {
+        for (line, to) in imports(source) {
+            if let Some(refusal) = refusal(source.module(), &to) {
+                problems.push(format!("{}: {refusal}", source.place(line)));
+            }
+        }
+    }
+    none(
+        &problems,
+        "imports go to a lower layer: move the word to `model`, or take it as an argument",
+    );
+}
+
+#[test]
+fn every_module_has_a_layer() {
+    let unknown: Vec<String> = sources("src")
+        .iter()
+        .filter(|source| source.module() != "lib" && layer(source.module()).is_none())
+        .map(|source| source.place(1))
+        .collect();
+    none(
+        &unknown,
+        "give the module a layer here and in ARCHITECTURE.md",
+    );
+}
+
+#[test]
+fn twilight_is_named_at_its_door_only() {
+    let problems: Vec<String> = sources("src")
+        .iter()
+        .filter(|source| source.module() != "discord")
+        .flat_map(|source| source.find_all("twilight_").collect::<Vec<_>>())
+        .collect();
+    none(
+        &problems,
+        "twilight's types stop in `discord`: convert there to `model`",
+    );
+}
+
+#[test]
+fn only_config_reads_the_environment() {
+    let problems: Vec<String> = sources("src")
+        .iter()
+        .filter(|source| source.module() != "config")
+        .flat_map(|source| {
+            let whole = source.find_all("std::env");
+            let short = source.find_all("env::var");
+            whole.chain(short).collect::<Vec<_>>()
+        })
+        .collect();
+    none(
+        &problems,
+        "add the variable to `config` and take its value as an argument",
+    );
+}
+
+#[test]
+fn one_place_reads_the_clock() {
+    // The simulator's clock is Discord's; it can share none with the bot.
+    let places: Vec<String> = sources("src")
+        .iter()
+        .filter(|source| source.module() != ALONE)
+        .flat_map(|source| {
+            let found = CLOCKS.iter().flat_map(|clock| source.find_all(clock));
+            found.collect::<Vec<_>>()
+        })
+        .collect();
+    let problems = if places.len() > 1 { places } else { Vec::new() };
+    none(
+        &problems,
+        "time is an argument (`model::Clock`); keep one of",
+    );
+}
+
+#[test]
+fn every_file_begins_with_what_it_is() {
+    let problems: Vec<String> = sources("src")
+        .iter()
+        .chain(&sources("tests"))
+        .filter(|source| !source.text.starts_with("//! "))
+        .map(|source| source.place(1))
+        .collect();
+    none(
+        &problems,
+        "begin the file with a `//!` line that says what it is",
+    );
+}
+
+#[test]
+fn every_module_states_its_invariant() {
+    let problems: Vec<String> = sources("src")
+        .iter()
+        .filter(|source| source.depth() == 1 && !matches!(source.module(), "lib" | "main"))
+        .filter(|source| {
+            let head = source
+                .text
+                .lines()
+                .take_while(|line| line.starts_with("//!"));
+            let head: Vec<&str> = head.collect();
+            let stated = head.iter().any(|line| line.starts_with("//! Invariant: "));
+            !stated && !head.iter().any(|line| line.contains(UNWRITTEN))
+        })
+        .map(|source| source.place(1))
+        .collect();
+    none(
+        &problems,
+        "say in the head what always holds: `//! Invariant: ...`",
+    );
+}
+
+#[test]
+fn files_stay_readable() {
+    let problems: Vec<String> = sources("src")
+        .iter()
+        .map(|source| (source, source.text.lines().count()))
+        .filter(|(_, lines)| *lines > LONGEST_FILE)
+        .map(|(source, lines)| format!("{} has {lines} lines", source.place(1)))
+        .collect();
+    none(&problems, "split the file by cases; the most is 600 lines");
+}
+
+/// Functions longer than `limit`: place, name and length. rustfmt puts a
+/// function's closing brace at the indentation of its `fn`. One that carries
+/// clippy's exception has given its reason there.
+fn long_functions(source: &Source, limit: usize) -> Vec<String> {
+    let lines: Vec<&str> = source.code.lines().collect();
+    let mut found = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let Some(start) = starts_of(line, "fn ").next() else {
+            continue;
+        };
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let brace = format!("{indent}}}");
+        let ends =
+            |line: &&str| line.starts_with(&brace) || line.trim_end() == format!("{indent};");
+        let opens = lines[at..]
+            .iter()
+            .position(|line| line.contains(['{', ';']));
+        let body = opens.map_or(at, |opens| at + opens);
+        let declared = lines[body].trim_end().ends_with([';', '}']);
+        let Some(length) = lines[body + 1..]
+            .iter()
+            .position(ends)
+            .filter(|_| !declared)
+        else {
+            continue;
+        };
+        let length = body + 1 + length - at + 1;
+        let excepted = lines[at.saturating_sub(8)..at]
+            .iter()
+            .any(|line| line.contains("clippy::too_many_lines"));
+        if length > limit && !excepted {
+            let name = word(&line[start + 3..]);
+            found.push(format!(
+                "{}: {name} has {length} lines",
+                source.place(at + 1)
+            ));
+        }
+    }
+    found
+}
+
+#[test]
+fn functions_stay_readable() {
+    let problems: Vec<String> = sources("src")
+        .iter()
+        .flat_map(|source| long_functions(source, LONGEST_FUNCTION))
+        .collect();
+    none(
+        &problems,
+        "take steps out into functions; a flat match may say \
+         `#[expect(clippy::too_many_lines, reason = ...)]`; the most is 80 lines",
+    );
+}
+
+#[track_caller]
+fn check_imports(path: &str, text: &str, expected: &[(usize, &str)]) {
+    let found = imports(&Source::new(path, text));
+    let found: Vec<(usize, &str)> = found
+        .iter()
+        .map(|(at, name)| (*at, name.as_str()))
+        .collect();
+    assert_eq!(found, expected, "{text}");
+}
+
+#[test]
+fn imports_are_found_in_every_form() {
+    check_imports("src/turn.rs", "use crate::model::Block;", &[(1, "model")]);
+    check_imports("src/turn.rs", "\nlet x = crate::llm::ask();", &[(2, "llm")]);
+    check_imports(
+        "src/turn.rs",
+        "use crate::{\n    engine::{plan, route},\n    model::Block,\n};",
+        &[(1, "engine"), (1, "model")],
+    );
+    check_imports("src/main.rs", "clew::cli::run()", &[(1, "cli")]);
+    check_imports("src/a/b.rs", "use super::super::app::App;", &[(1, "app")]);
+    check_imports("src/a/b.rs", "use super::{Checker, log};", &[]);
+    check_imports("src/a.rs", "use super::app;", &[(1, "app")]);
+    check_imports("src/a.rs", "mod tests {\n    use super::app;\n}", &[]);
+    check_imports(
+        "src/a.rs",
+        "// crate::app\n/// [`crate::app`]\n\"crate::app\"",
+        &[],
+    );
+    check_imports(
+        "src/a.rs",
+        "my_crate::app; r#\"crate::app\"#; '\"'; crate::b",
+        &[(1, "b")],
+    );
+}
+
+#[test]
+fn edges_are_refused_upwards_and_sideways() {
+    for (from, to, allowed) in [
+        ("turn", "collect", true),
+        ("turn", "turn", true),
+        ("main", "cli", true),
+        ("engine", "model", true),
+        ("engine", "config", false),
+        ("engine", "discord", false),
+        ("discord", "collect", false),
+        ("discord", "telemetry", false),
+        ("turn", "commands", false),
+        ("simulator", "model", false),
+        ("model", "engine", false),
+    ] {
+        assert_eq!(refusal(from, to).is_none(), allowed, "{from} -> {to}");
+    }
+}
+
+#[test]
+fn long_functions_are_measured_from_fn_to_brace() {
+    let text = "impl A {\n    fn declared(&self);\n    fn one() {}\n    pub async fn long(\n        \
+                a: u8,\n    ) -> u8 {\n        a\n    }\n}\nfn last() {\n    x();\n}\n";
+    let source = Source::new("src/a.rs", text);
+    assert_eq!(long_functions(&source, 3), ["src/a.rs:4: long has 5 lines"]);
+    let excepted = "#[expect(clippy::too_many_lines, reason = \"flat\")]\nfn f() {\n    x();\n}\n";
+    assert!(long_functions(&Source::new("src/a.rs", excepted), 2).is_empty());
+}

@@ -1,1 +1,4 @@
-//! To be written.
+//! The door to Discord against the simulator, over real sockets.
+
+mod rest;
+mod send;

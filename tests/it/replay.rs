@@ -1,1 +1,47 @@
-//! To be written.
+//! Recorded channels: what is read of them, damage told and damage left out,
+//! and the memory that a large export takes.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+mod damage;
+mod exports;
+mod large;
+mod scenarios;
+
+use std::path::{Path, PathBuf};
+
+use clew::archive::{Options, World};
+use clew::model::{ChannelId, Message, MessageId, UnixMillis};
+
+const GENERAL: ChannelId = ChannelId::new(700);
+const THREAD: ChannelId = ChannelId::new(1_456_225_690_583_040_000);
+const POST: ChannelId = ChannelId::new(1_456_229_633_228_800_000);
+const LENIENT: Options<'static> = Options {
+    lenient: true,
+    progress: None,
+};
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures/archive")
+        .join(name)
+}
+
+#[track_caller]
+fn world(names: &[&str]) -> World {
+    let paths: Vec<PathBuf> = names.iter().map(|name| fixture(name)).collect();
+    World::open(&paths, Options::default()).unwrap()
+}
+
+/// Fixture ids are made of seconds since 2026-01-01T10:00:00Z.
+fn at(seconds: i64) -> MessageId {
+    MessageId::first_at(UnixMillis(1_767_261_600_000 + 1000 * seconds))
+}
+
+fn contents(messages: &[Message]) -> Vec<&str> {
+    messages.iter().map(|message| &*message.content).collect()
+}
+
+fn message(world: &World, channel: ChannelId, id: MessageId) -> Message {
+    world.message(channel, id).unwrap().unwrap()
+}

@@ -85,7 +85,7 @@ pub(super) fn poll(raw: WirePoll<'_>, unread: &mut Vec<&'static str>) -> Poll {
     let counts = results.map(|results| counts(results, unread));
     let votes = |answer: &WirePollAnswer<'_>| {
         let counts = counts.as_ref()?;
-        let id = answer.answer_id.clone().get()?;
+        let id = answer.answer_id.get()?;
         let counted = counts.iter().find(|(counted, _)| *counted == id);
         Some(counted.map_or(0, |(_, count)| *count))
     };

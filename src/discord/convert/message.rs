@@ -7,8 +7,8 @@ use super::part::{Count, List, Part, Text, note};
 use super::wire::{WireChannelMention, WireMember, WireMessage, WireReference, WireUser};
 use super::{Incoming, NotAPage, ReadPage, Unreadable, WhyUnreadable};
 use crate::model::{
-    Author, ChannelId, ChannelKind, Extras, Mention, Message, MessageFlags, MessageId, MessageKind,
-    Reference, ReferenceKind, Referenced, UnixMillis, UserId,
+    ApplicationId, Author, ChannelId, ChannelKind, Extras, Mention, Message, MessageFlags,
+    MessageId, MessageKind, Reference, ReferenceKind, Referenced, UnixMillis, UserId,
 };
 
 /// Reads one message of a page, of a single fetch or of an event.
@@ -30,7 +30,7 @@ pub fn message(json: &str) -> Result<Message, Unreadable> {
 /// but not [`complete`](Incoming::complete).
 pub fn incoming(json: &str) -> Result<Incoming, Unreadable> {
     let mut wire = parse(json)?;
-    let channel_kind = wire.channel_type.clone().get();
+    let channel_kind = wire.channel_type.get();
     let has_content = matches!(wire.content, Part::Read(_));
     let complete = has_content && wire.author_id().is_some();
     let roles = match &mut wire.member {
@@ -42,9 +42,9 @@ pub fn incoming(json: &str) -> Result<Incoming, Unreadable> {
     let mut message = convert(wire, Nesting::Outer)?;
     if !unread.is_empty() {
         let extras = message.extras.get_or_insert_default();
-        unread
-            .iter()
-            .for_each(|name| note(name, &mut extras.unread));
+        for name in unread {
+            note(name, &mut extras.unread);
+        }
     }
     Ok(Incoming {
         message,
@@ -117,25 +117,25 @@ fn parse(json: &str) -> Result<WireMessage<'_>, Unreadable> {
 impl WireMessage<'_> {
     fn author_id(&self) -> Option<UserId> {
         match &self.author {
-            Part::Read(author) => author.id.clone().get(),
+            Part::Read(author) => author.id.get(),
             Part::Absent | Part::Null | Part::Unread => None,
         }
     }
 
     fn unreadable(&self, reason: WhyUnreadable) -> Unreadable {
         Unreadable {
-            id: self.id.clone().get(),
-            channel: self.channel_id.clone().get(),
+            id: self.id.get(),
+            channel: self.channel_id.get(),
             reason,
         }
     }
 }
 
 fn convert(mut wire: WireMessage<'_>, nesting: Nesting) -> Result<Message, Unreadable> {
-    let Some(id) = wire.id.clone().get() else {
+    let Some(id) = wire.id.get() else {
         return Err(wire.unreadable(WhyUnreadable::Id));
     };
-    let Some(channel) = wire.channel_id.clone().get() else {
+    let Some(channel) = wire.channel_id.get() else {
         return Err(wire.unreadable(WhyUnreadable::Channel));
     };
     let mut extras = Extras::default();
@@ -160,7 +160,7 @@ fn convert(mut wire: WireMessage<'_>, nesting: Nesting) -> Result<Message, Unrea
         reference: wire
             .message_reference
             .noting("message_reference", unread)
-            .map(|raw| reference(raw, unread)),
+            .map(|raw| reference(&raw, unread)),
         referenced,
         mentions: mentions(wire.mentions, unread),
         mention_roles: wire.mention_roles.elements("mention_roles", unread).into(),
@@ -197,11 +197,11 @@ fn author(wire: &mut WireMessage<'_>, unread: &mut Vec<&'static str>) -> Author 
     let webhook = std::mem::take(&mut wire.webhook_id).noting("webhook_id", unread);
     // An answer to an interaction is posted through a webhook in form: its id
     // is the application's, and the author is the bot itself.
-    let application = wire.application_id.clone().get();
-    let answers_interaction = webhook.map(UserId::get) == application.map(|id| id.get());
+    let application = wire.application_id.get();
+    let answers_interaction = webhook.map(UserId::get) == application.map(ApplicationId::get);
     Author {
-        id: user.id.clone().get().unwrap_or(UserId::new(0)),
-        bot: user.bot.clone().get().unwrap_or(false),
+        id: user.id.get().unwrap_or(UserId::new(0)),
+        bot: user.bot.get().unwrap_or(false),
         name: name(user, member),
         webhook: webhook.is_some() && !answers_interaction,
     }
@@ -249,7 +249,7 @@ fn time(
     time
 }
 
-fn reference(raw: WireReference, unread: &mut Vec<&'static str>) -> Reference {
+fn reference(raw: &WireReference, unread: &mut Vec<&'static str>) -> Reference {
     let kind = match raw.r#type {
         Part::Read(0) | Part::Absent | Part::Null => ReferenceKind::Default,
         Part::Read(1) => ReferenceKind::Forward,
@@ -277,13 +277,15 @@ fn referenced_message(
         _ if nesting == Nesting::Carried => Referenced::Absent,
         Part::Absent | Part::Unread => Referenced::Absent,
         Part::Null => Referenced::Deleted,
-        Part::Read(raw) => match carried(raw.get()) {
-            Ok(message) => Referenced::Known(Box::new(message)),
-            Err(_) => {
+        Part::Read(raw) => {
+            let carried = carried(raw.get());
+            if carried.is_err() {
                 note("referenced_message", unread);
-                Referenced::Absent
             }
-        },
+            carried.map_or(Referenced::Absent, |message| {
+                Referenced::Known(Box::new(message))
+            })
+        }
     }
 }
 
@@ -300,7 +302,7 @@ fn mentions(part: Part<List<WireUser<'_>>>, unread: &mut Vec<&'static str>) -> B
     users
         .iter_mut()
         .filter_map(|user| {
-            let Some(id) = user.id.clone().get() else {
+            let Some(id) = user.id.get() else {
                 note("mentions", unread);
                 return None;
             };

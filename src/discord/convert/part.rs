@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 /// It is found as a slice of the text first, so a wrong type in it cannot
 /// make the object unreadable. The slice is scanned twice, which costs less
 /// than a generic value would.
-#[derive(Debug, Default, Clone, PartialEq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(super) enum Part<T> {
     /// Not in the object.
     #[default]

@@ -300,22 +300,22 @@ fn absent_null_and_carried_are_three_things() {
 #[test]
 fn the_name_is_the_one_that_people_see() {
     #[track_caller]
-    fn check(author: Value, member: Value, expected: &str) {
+    fn check(author: &Value, member: &Value, expected: &str) {
         let message = read(json!({"author": author, "member": member}));
         assert_eq!(&*message.author.name, expected);
     }
     let full = json!({"id": "5", "username": "ada", "global_name": "Ada L"});
-    check(full.clone(), json!({"nick": "Countess"}), "Countess");
-    check(full.clone(), json!({"nick": null}), "Ada L");
-    check(full, json!(null), "Ada L");
+    check(&full, &json!({"nick": "Countess"}), "Countess");
+    check(&full, &json!({"nick": null}), "Ada L");
+    check(&full, &json!(null), "Ada L");
     check(
-        json!({"id": "5", "username": "ada", "global_name": null}),
-        json!({}),
+        &json!({"id": "5", "username": "ada", "global_name": null}),
+        &json!({}),
         "ada",
     );
     check(
-        json!({"id": "5", "username": "ada", "global_name": 3}),
-        json!({"nick": 4}),
+        &json!({"id": "5", "username": "ada", "global_name": 3}),
+        &json!({"nick": 4}),
         "ada",
     );
     let mentioned = read(json!({"mentions": [

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use twilight_http::request::{Method, RequestBuilder};
 
-use super::{message_id, with_body};
+use super::{File, message_id, silent, with_body};
 use crate::discord::error::RestError;
 use crate::discord::rest::{Lane, Rest};
 use crate::model::{Interaction, MessageFlags, MessageId};
@@ -98,11 +98,12 @@ impl Rest {
         &self,
         interaction: &Interaction,
         content: &str,
+        file: Option<&File>,
         deadline: Instant,
     ) -> Result<MessageId, RestError> {
-        let payload = json!({"content": content, "allowed_mentions": {"parse": []}});
+        let payload = silent(content, file);
         let path = original(interaction);
-        let body = self.hook(Method::Patch, path, Some(&payload), deadline);
+        let body = self.hook_with_file(Method::Patch, path, Some(&payload), file, deadline);
         message_id(&body.await?)
     }
 
@@ -115,14 +116,16 @@ impl Rest {
         interaction: &Interaction,
         content: &str,
         ephemeral: bool,
+        file: Option<&File>,
         deadline: Instant,
     ) -> Result<MessageId, RestError> {
         let Interaction {
             application, token, ..
         } = interaction;
         let path = format!("webhooks/{application}/{token}?wait=true");
-        let payload = message(content, ephemeral);
-        let body = self.hook(Method::Post, path, Some(&payload), deadline);
+        let mut payload = silent(content, file);
+        payload["flags"] = json!(flags(ephemeral));
+        let body = self.hook_with_file(Method::Post, path, Some(&payload), file, deadline);
         message_id(&body.await?)
     }
 
@@ -140,7 +143,6 @@ impl Rest {
         body.await.map(drop)
     }
 
-    /// The token in the path stands for ours.
     async fn hook(
         &self,
         method: Method,
@@ -148,9 +150,22 @@ impl Rest {
         payload: Option<&Value>,
         deadline: Instant,
     ) -> Result<Vec<u8>, RestError> {
+        self.hook_with_file(method, path, payload, None, deadline)
+            .await
+    }
+
+    /// The token in the path stands for ours.
+    async fn hook_with_file(
+        &self,
+        method: Method,
+        path: String,
+        payload: Option<&Value>,
+        file: Option<&File>,
+        deadline: Instant,
+    ) -> Result<Vec<u8>, RestError> {
         let builder = RequestBuilder::raw(method, path).use_authorization_token(false);
         let request = match payload {
-            Some(payload) => with_body(builder, payload, None)?,
+            Some(payload) => with_body(builder, payload, file)?,
             None => super::build(builder)?,
         };
         self.call(request, Lane::Aside, deadline).await

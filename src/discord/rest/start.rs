@@ -1,16 +1,11 @@
-//! What is asked at the start, and what fills a `GUILD_CREATE` that could not
-//! be read.
+//! What is asked at the start: where to connect, and who we are.
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 use tokio::time::Instant;
-use twilight_model::channel::Channel;
-use twilight_model::guild::Role;
 
 use super::{Lane, Rest, malformed};
 use crate::discord::error::RestError;
-use crate::model::{ApplicationId, GuildId, UserId};
+use crate::model::{ApplicationId, UserId};
 
 /// What `/gateway/bot` says.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -82,21 +77,6 @@ struct WireApplication {
     flags: u64,
 }
 
-/// A server as REST tells it, each element that twilight's model accepts.
-#[derive(Debug, Clone)]
-pub(in crate::discord) struct GuildParts {
-    /// The server object, unread.
-    pub(in crate::discord) guild: Vec<u8>,
-    /// Its channels without threads.
-    pub(in crate::discord) channels: Vec<Channel>,
-    /// Its roles.
-    pub(in crate::discord) roles: Vec<Role>,
-    /// Its active threads that we may see.
-    pub(in crate::discord) threads: Vec<Channel>,
-    /// Elements that could not be read.
-    pub(in crate::discord) skipped: usize,
-}
-
 impl Rest {
     /// Where to connect, and how often a session may still be started.
     ///
@@ -126,48 +106,4 @@ impl Rest {
             flags: application.flags,
         })
     }
-
-    /// A server's parts: four requests, read element by element.
-    ///
-    /// # Errors
-    /// As `gateway`, of the first request that failed.
-    pub(in crate::discord) async fn guild_parts(
-        &self,
-        guild: GuildId,
-        deadline: Instant,
-    ) -> Result<GuildParts, RestError> {
-        let get = |path: &str| self.get(format!("guilds/{guild}{path}"), Lane::Singles, deadline);
-        let object = get("").await?;
-        let (channels, bad_channels) = readable(&get("/channels").await?)?;
-        let (roles, bad_roles) = readable(&get("/roles").await?)?;
-        let threads = get("/threads/active").await?;
-        let threads: ActiveThreads<'_> =
-            serde_json::from_slice(&threads).map_err(|_| malformed())?;
-        let (threads, bad_threads) = readable(threads.threads.get().as_bytes())?;
-        Ok(GuildParts {
-            guild: object,
-            channels,
-            roles,
-            threads,
-            skipped: bad_channels + bad_roles + bad_threads,
-        })
-    }
-}
-
-#[derive(Deserialize)]
-struct ActiveThreads<'a> {
-    #[serde(borrow)]
-    threads: &'a RawValue,
-}
-
-/// The elements of an array that can be read, and how many cannot.
-fn readable<T: DeserializeOwned>(json: &[u8]) -> Result<(Vec<T>, usize), RestError> {
-    let elements: Vec<&RawValue> = serde_json::from_slice(json).map_err(|_| malformed())?;
-    let all = elements.len();
-    let read: Vec<T> = elements
-        .into_iter()
-        .filter_map(|element| serde_json::from_str(element.get()).ok())
-        .collect();
-    let skipped = all - read.len();
-    Ok((read, skipped))
 }

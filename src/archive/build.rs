@@ -1,0 +1,133 @@
+//! From files to a world.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::export::{self, Export, Found, Pass};
+use super::index::{self, Entry, KEPT};
+use super::scenario::{self, Scenario};
+use super::{ArchiveError, Recorded, World};
+use crate::model::{Channel, ChannelId, ChannelKind, MessageKind};
+
+impl World {
+    /// Reads one more file.
+    pub(super) fn add(
+        &mut self,
+        path: &Path,
+        lenient: bool,
+        progress: &dyn Fn(u64),
+    ) -> Result<(), ArchiveError> {
+        let file = u32::try_from(self.files.paths.len()).unwrap_or(KEPT);
+        self.files.paths.push(path.to_owned());
+        self.report.files += 1;
+        let found = export::read(Pass {
+            path,
+            file,
+            lenient,
+            report: &mut self.report,
+            participants: &mut self.participants,
+            progress,
+        })?;
+        match found {
+            Found::Export(export) => self.add_export(export),
+            Found::Scenario => {
+                let scenario = scenario::read(path, lenient, &mut self.report)?;
+                self.add_scenario(scenario);
+            }
+        }
+        Ok(())
+    }
+
+    /// Further parts of a channel join the first.
+    fn add_export(&mut self, mut export: Export) {
+        let recorded = self.record(export.channel);
+        recorded.anchored |= export.anchored;
+        if recorded.entries.is_empty() {
+            recorded.entries = export.entries;
+        } else {
+            recorded.entries.append(&mut export.entries);
+        }
+    }
+
+    fn add_scenario(&mut self, scenario: Scenario) {
+        for (id, name, bot) in scenario.users {
+            self.participants.known(id, &name, bot);
+        }
+        for channel in scenario.channels {
+            self.record(channel);
+        }
+        for ((channel, id), message) in scenario.messages {
+            self.participants.wrote(&message.author);
+            let entry = Entry {
+                id,
+                offset: self.kept.len() as u64,
+                length: 0,
+                file: KEPT,
+            };
+            self.kept.push(message);
+            if let Some(recorded) = self.channels.get_mut(&channel) {
+                recorded.anchored |= self
+                    .kept
+                    .last()
+                    .is_some_and(|message| message.kind == MessageKind::ThreadStarter);
+                recorded.entries.push(entry);
+            }
+        }
+        self.hidden.extend(scenario.hidden);
+        self.bot = self.bot.or(scenario.bot);
+        self.trigger = self.trigger.or(scenario.trigger);
+    }
+
+    fn record(&mut self, channel: Channel) -> &mut Recorded {
+        self.channels.entry(channel.id).or_insert_with(|| Recorded {
+            channel,
+            entries: Vec::new(),
+            anchored: false,
+        })
+    }
+
+    /// Orders the messages, and tells threads what their parents are.
+    pub(super) fn settle(&mut self) {
+        for recorded in self.channels.values_mut() {
+            self.report.duplicates += index::settle(&mut recorded.entries);
+            self.report.messages += recorded.entries.len() as u64;
+        }
+        let kinds: BTreeMap<ChannelId, (ChannelKind, String)> = self
+            .channels()
+            .filter(|channel| !channel.kind.is_thread())
+            .map(|channel| (channel.id, (channel.kind, channel.name.clone())))
+            .collect();
+        for recorded in self.channels.values_mut() {
+            let parent = recorded
+                .channel
+                .parent
+                .and_then(|parent| kinds.get(&parent));
+            match parent {
+                Some((kind, name)) => {
+                    recorded.channel.parent_kind = Some(*kind);
+                    recorded.channel.parent_name = Some(name.clone());
+                }
+                None => recorded.channel.parent_kind = recorded.guess_parent(),
+            }
+        }
+    }
+}
+
+impl Recorded {
+    /// The kind of a parent that was not recorded: only posts of forums hold
+    /// the message with the thread's own id, and only threads of other
+    /// channels begin with a type 21 message.
+    fn guess_parent(&self) -> Option<ChannelKind> {
+        if !self.channel.kind.is_thread() {
+            return None;
+        }
+        if index::find(&self.entries, self.channel.id.starter()).is_some() {
+            return Some(ChannelKind::Forum);
+        }
+        let parent = match self.channel.kind {
+            ChannelKind::AnnouncementThread => ChannelKind::Announcement,
+            _ => ChannelKind::Text,
+        };
+        self.anchored.then_some(parent)
+    }
+}

@@ -1,0 +1,49 @@
+//! What an export says of its channel.
+
+use serde::Deserialize;
+
+use super::names;
+use crate::model::{Channel, ChannelId, ChannelKind, GuildId, ThreadState};
+
+#[derive(Deserialize)]
+pub(super) struct WireGuild {
+    id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WireChannel {
+    id: ChannelId,
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    category_id: Option<ChannelId>,
+    #[serde(default)]
+    category: Option<String>,
+    #[serde(default)]
+    name: Option<String>,
+}
+
+impl WireChannel {
+    /// Exports write the parent of a thread as its category.
+    pub(super) fn into_channel(self, guild: Option<&WireGuild>) -> Channel {
+        let kind = names::channel_kind(&self.kind);
+        // The server's id is 0 for direct messages.
+        let guild: Option<GuildId> = guild.and_then(|guild| guild.id.parse().ok());
+        let parent = self.category_id.filter(|_| !kind.is_direct());
+        Channel {
+            id: self.id,
+            guild: guild.filter(|_| !kind.is_direct()),
+            kind,
+            name: match kind {
+                ChannelKind::Dm | ChannelKind::GroupDm => String::new(),
+                _ => self.name.unwrap_or_default(),
+            },
+            parent,
+            parent_kind: None,
+            parent_name: parent.and(self.category),
+            tags: Vec::new(),
+            thread: kind.is_thread().then(ThreadState::default),
+        }
+    }
+}

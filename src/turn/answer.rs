@@ -1,0 +1,108 @@
+//! One answer: the model's words, shown while they come.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+use crate::discord::error::RestError;
+use crate::engine::deliver;
+use crate::llm::{self, Completion};
+use crate::model::ChatMessage;
+
+use super::control::{Control, Order};
+use super::outlet::Posted;
+
+/// After the first words, this long is waited for the whole answer: a short
+/// one is posted once and never edited.
+const FIRST_SHOW: Duration = Duration::from_millis(700);
+/// Between edits. Discord allows five edits in five seconds a channel; other
+/// turns of the channel edit too.
+const PACE: Duration = Duration::from_millis(1_500);
+
+/// How an answer ended.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// The model is done; the last words are not shown yet.
+    Model(Result<Completion, llm::Error>),
+    /// Something else has to be done.
+    Ordered(Order),
+    /// Discord refused what was shown so far.
+    Refused(RestError),
+}
+
+/// When things happened.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Times {
+    pub(super) asked: Instant,
+    pub(super) first_words: Option<Instant>,
+}
+
+/// Asks the model and shows what comes, at a pace.
+pub(super) async fn stream(
+    client: &llm::Client,
+    prompt: &[ChatMessage],
+    posted: &mut Posted<'_>,
+    control: &mut Control,
+    max_messages: usize,
+) -> (Ended, Times) {
+    let words = Words::default();
+    let asked = Instant::now();
+    let model = client.answer(prompt, |delta| words.add(delta));
+    tokio::pin!(model);
+    let mut next_show: Option<Instant> = None;
+    let ended = loop {
+        let due = next_show.unwrap_or_else(|| asked + Duration::from_secs(86_400));
+        tokio::select! {
+            biased;
+            order = control.ordered() => break Ended::Ordered(order),
+            result = &mut model => break Ended::Model(result),
+            () = words.first(), if next_show.is_none() => {
+                next_show = Some(Instant::now() + FIRST_SHOW);
+            }
+            () = sleep_until(due), if next_show.is_some() => {
+                let delivery = deliver::split(&words.so_far(), max_messages);
+                if let Err(error) = posted.show(&delivery, false).await {
+                    break Ended::Refused(error);
+                }
+                next_show = Some(Instant::now() + PACE);
+            }
+        }
+    };
+    let first_words = words.since();
+    (ended, Times { asked, first_words })
+}
+
+/// What the model has said so far.
+#[derive(Debug, Default)]
+struct Words {
+    text: Mutex<(String, Option<Instant>)>,
+    came: tokio::sync::Notify,
+}
+
+impl Words {
+    fn add(&self, delta: &str) {
+        let mut text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        text.0.push_str(delta);
+        if text.1.is_none() {
+            text.1 = Some(Instant::now());
+            self.came.notify_one();
+        }
+    }
+
+    fn so_far(&self) -> String {
+        self.text
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .0
+            .clone()
+    }
+
+    fn since(&self) -> Option<Instant> {
+        self.text.lock().unwrap_or_else(PoisonError::into_inner).1
+    }
+
+    async fn first(&self) {
+        self.came.notified().await;
+    }
+}

@@ -1,0 +1,62 @@
+//! The one line that a person reads when there is no answer. Everything else
+//! goes to the log.
+
+use crate::llm;
+use crate::telemetry::event::Refusal;
+
+/// Starts every line of ours that is no answer, so that it stays out of
+/// blocks; Discord shows it small.
+const NOTE: &str = "-# ";
+
+/// A bare mention with nothing around it.
+pub const INVITATION: &str =
+    "-# Ask me something, or reply to a message and mention me: I will read what it is about.";
+/// Said once a channel with `DISCORD_MESSAGE_CONTENT=off`.
+pub const ONLY_MENTIONS: &str =
+    "-# I only see messages that mention me here, so please mention me when you ask.";
+/// The caller is not in a place that the bot serves.
+pub const ELSEWHERE: &str = "-# I answer in servers that I am in and in direct messages with me.";
+/// An allow or deny list says no.
+pub const NOT_ALLOWED: &str = "-# I may not answer you here: ask the people who run this bot.";
+/// A command of an older version.
+pub const UNKNOWN_COMMAND: &str = "-# This command is gone. Type / to see those I know.";
+/// The message asked about cannot be read.
+pub const NO_MESSAGE: &str = "-# I could not read that message.";
+
+/// Why a trigger gets no turn.
+pub fn refusal(reason: Refusal) -> Option<&'static str> {
+    match reason {
+        Refusal::QueueFull => {
+            Some("-# I am still busy with earlier questions here. Please ask again in a moment.")
+        }
+        Refusal::UserRate => {
+            Some("-# That were a lot of questions in one minute. Please wait a little.")
+        }
+        Refusal::Busy => Some("-# I am busy in many places at once. Please ask again in a moment."),
+        Refusal::NotAllowed => Some(NOT_ALLOWED),
+        Refusal::Context => Some(ELSEWHERE),
+        Refusal::NoContent => Some(ONLY_MENTIONS),
+        _ => None,
+    }
+}
+
+/// Why the model gave no answer.
+pub fn model_failed(error: &llm::Error) -> String {
+    let line = match error.reason() {
+        "unauthorized" | "not_found" => {
+            "I cannot reach my model: its settings are wrong. The people who run this bot can see \
+             why in its log."
+        }
+        "rate_limited" => "My model has too much to do right now. Please ask again in a minute.",
+        "context_too_long" => {
+            "This conversation is too long for my model, even shortened. Try asking in a new one."
+        }
+        "timeout" => "My model took too long to answer. Please ask again.",
+        "empty" => "My model had no answer. Try asking in other words.",
+        _ => "My model is not available right now. Please ask again in a moment.",
+    };
+    format!("{NOTE}{line}")
+}
+
+/// Below an answer that broke off.
+pub const BROKE_OFF: &str = "\n-# The answer broke off here. Please ask again for the rest.";

@@ -1,0 +1,223 @@
+//! Where an answer goes: messages in a channel, or the answer to a command.
+//! It grows there: earlier parts stay, the last one is edited, new ones are
+//! posted.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::discord::error::RestError;
+use crate::discord::rest::Rest;
+use crate::discord::send::{File, Outgoing};
+use crate::engine::deliver::{ATTACHMENT_NAME, Delivery};
+use crate::model::{ChannelId, Fallback, Interaction, MessageId, TurnId};
+
+/// One call that delivers has this long, retries and limits included.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Where an answer goes.
+#[derive(Debug, Clone)]
+pub(super) enum Outlet {
+    /// A channel, as a reply where there is a target.
+    Channel {
+        channel: ChannelId,
+        reply_to: Option<MessageId>,
+        /// The target's author is the asker.
+        ping: bool,
+    },
+    /// A command, whose first answer says that we are thinking.
+    Interaction(Box<Interaction>),
+}
+
+/// What is posted so far.
+#[derive(Debug)]
+pub(super) struct Posted<'a> {
+    rest: &'a Rest,
+    outlet: Outlet,
+    turn: TurnId,
+    attempt: u32,
+    parts: Vec<Part>,
+    pub(super) edits: usize,
+    pub(super) attached: bool,
+    pub(super) reference_dropped: Option<Fallback>,
+}
+
+#[derive(Debug)]
+struct Part {
+    id: MessageId,
+    content: String,
+}
+
+impl<'a> Posted<'a> {
+    /// Nothing yet. `attempt` sets the nonces of a restarted turn apart.
+    pub(super) fn new(rest: &'a Rest, outlet: Outlet, turn: TurnId, attempt: u32) -> Self {
+        Self {
+            rest,
+            outlet,
+            turn,
+            attempt,
+            parts: Vec::new(),
+            edits: 0,
+            attached: false,
+            reference_dropped: None,
+        }
+    }
+
+    pub(super) fn messages(&self) -> usize {
+        self.parts.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// It replies to a message, and the reference was accepted.
+    pub(super) fn replied(&self) -> bool {
+        matches!(
+            self.outlet,
+            Outlet::Channel {
+                reply_to: Some(_),
+                ..
+            }
+        ) && self.reference_dropped.is_none()
+    }
+
+    pub(super) fn pinged(&self) -> bool {
+        self.replied() && matches!(self.outlet, Outlet::Channel { ping: true, .. })
+    }
+
+    /// Makes what is posted equal to `delivery`. While the answer still
+    /// grows, a command's later parts wait.
+    pub(super) async fn show(&mut self, delivery: &Delivery, done: bool) -> Result<(), RestError> {
+        let last = delivery.messages.len().saturating_sub(1);
+        let overflow = delivery.overflow.as_ref().filter(|_| done);
+        let file = overflow.map(|text| (ATTACHMENT_NAME.to_owned(), text.clone().into_bytes()));
+        for (index, content) in delivery.messages.iter().enumerate() {
+            let file = file.as_ref().filter(|_| index == last);
+            let waits = index > 0 && !done && matches!(self.outlet, Outlet::Interaction(_));
+            if waits {
+                break;
+            }
+            self.put(index, content, file).await?;
+            self.attached |= file.is_some();
+        }
+        Ok(())
+    }
+
+    /// Posts one message apart from the answer: a refusal or a note.
+    pub(super) async fn say(&mut self, content: &str) -> Result<(), RestError> {
+        let index = self.parts.len();
+        self.put(index, content, None).await
+    }
+
+    /// Takes everything back.
+    pub(super) async fn remove(&mut self) {
+        for part in std::mem::take(&mut self.parts).into_iter().rev() {
+            let removed = match &self.outlet {
+                Outlet::Channel { channel, .. } => {
+                    self.rest
+                        .delete_message(*channel, part.id, deadline())
+                        .await
+                }
+                Outlet::Interaction(interaction) => {
+                    self.rest.delete_original(interaction, deadline()).await
+                }
+            };
+            if let Err(error) = removed {
+                tracing::warn!(%error, "a partial answer could not be removed");
+            }
+        }
+    }
+
+    async fn put(
+        &mut self,
+        index: usize,
+        content: &str,
+        file: Option<&File>,
+    ) -> Result<(), RestError> {
+        match self.parts.get(index) {
+            Some(part) if part.content == content && file.is_none() => Ok(()),
+            Some(part) => {
+                let id = part.id;
+                self.edit(index, id, content, file).await?;
+                self.edits += 1;
+                self.parts[index].content.replace_range(.., content);
+                Ok(())
+            }
+            None => {
+                let id = self.create(index, content, file).await?;
+                self.parts.push(Part {
+                    id,
+                    content: content.to_owned(),
+                });
+                Ok(())
+            }
+        }
+    }
+
+    async fn edit(
+        &self,
+        index: usize,
+        id: MessageId,
+        content: &str,
+        file: Option<&File>,
+    ) -> Result<(), RestError> {
+        match &self.outlet {
+            Outlet::Channel { channel, .. } => {
+                self.rest
+                    .edit_message(*channel, id, content, file, deadline())
+                    .await
+            }
+            Outlet::Interaction(interaction) if index == 0 => self
+                .rest
+                .edit_original(interaction, content, file, deadline())
+                .await
+                .map(drop),
+            Outlet::Interaction(_) => Ok(()),
+        }
+    }
+
+    async fn create(
+        &mut self,
+        index: usize,
+        content: &str,
+        file: Option<&File>,
+    ) -> Result<MessageId, RestError> {
+        match &self.outlet {
+            Outlet::Channel {
+                channel,
+                reply_to,
+                ping,
+            } => {
+                let message = Outgoing {
+                    content: content.to_owned(),
+                    reply_to: reply_to.filter(|_| index == 0),
+                    ping_replied: *ping && index == 0,
+                    allowed_users: Vec::new(),
+                    nonce: format!("{:x}.{}.{index}", self.turn.0, self.attempt),
+                    attachment: file.cloned(),
+                };
+                let sent = self
+                    .rest
+                    .create_message(*channel, &message, deadline())
+                    .await?;
+                self.reference_dropped = self.reference_dropped.or(sent.reference_dropped);
+                Ok(sent.id)
+            }
+            Outlet::Interaction(interaction) if index == 0 => {
+                self.rest
+                    .edit_original(interaction, content, file, deadline())
+                    .await
+            }
+            Outlet::Interaction(interaction) => {
+                self.rest
+                    .follow_up(interaction, content, false, file, deadline())
+                    .await
+            }
+        }
+    }
+}
+
+fn deadline() -> Instant {
+    Instant::now() + CALL_TIMEOUT
+}

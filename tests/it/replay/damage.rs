@@ -1,0 +1,197 @@
+//! Files that are no recordings, or not whole.
+
+use clew::archive::{ArchiveError, Options, World};
+use clew::model::{ChannelId, MessageId};
+
+use super::{GENERAL, LENIENT, at, fixture, world};
+
+/// A file, the place and the problem, and what is left of 5000 to 5002.
+const DAMAGED: [(&str, &str, &[i64]); 7] = [
+    (
+        "no_id.json",
+        "46 (byte 1074): it has no `id`",
+        &[5000, 5002],
+    ),
+    (
+        "bad_time.json",
+        "46 (byte 1074), message 1456246414639104000: `timestamp`: `yesterday` is not an RFC 3339 time",
+        &[5000, 5002],
+    ),
+    (
+        "no_author.json",
+        "46 (byte 1074), message 1456246414639104000: its author has no `id`",
+        &[5000, 5002],
+    ),
+    (
+        "missing_quote.json",
+        "53 (byte 1306), message 1456246414639104000: a control character inside a string",
+        &[5000, 5002],
+    ),
+    (
+        "missing_bracket.json",
+        "68 (byte 1686), message 1456246414639104000: expected `,` or `]`",
+        &[5000, 5002],
+    ),
+    (
+        "missing_comma.json",
+        "46 (byte 1073): a `,` between messages is missing",
+        &[5000, 5001, 5002],
+    ),
+    (
+        "bad_word.json",
+        "52 (byte 1272), message 1456246414639104000: expected ident",
+        &[5000, 5002],
+    ),
+];
+
+/// Strictly the error names the place and the remedy; leniently the rest is used.
+#[track_caller]
+fn check_damage(name: &str, strict: &str, left: &[i64], skipped: u64, cut_off: u64) {
+    let path = fixture(&format!("damaged/{name}"));
+    let error = World::open(std::slice::from_ref(&path), Options::default()).unwrap_err();
+    let text = error.to_string();
+    let text = text.replace(&path.display().to_string(), "FILE");
+    assert_eq!(text, strict, "{name}");
+    let world = World::open(std::slice::from_ref(&path), LENIENT).unwrap();
+    let ids: Vec<MessageId> = world.ids(GENERAL).collect();
+    let left: Vec<MessageId> = left.iter().map(|seconds| at(*seconds)).collect();
+    assert_eq!(ids, left, "{name}");
+    let report = world.report();
+    assert_eq!(
+        (report.skipped, report.cut_off),
+        (skipped, cut_off),
+        "{name}"
+    );
+    assert_eq!(report.places.len() as u64, skipped + cut_off, "{name}");
+    // What is left can be read.
+    assert!(
+        world.messages(GENERAL).all(|message| message.is_ok()),
+        "{name}"
+    );
+}
+
+#[test]
+fn damage_is_told_with_its_place_or_left_out() {
+    let again = "export it again, or use --lenient to leave it out";
+    for (name, problem, left) in DAMAGED {
+        let strict = format!("FILE:{problem}; {again}");
+        check_damage(name, &strict, left, 1, 0);
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_off_is_used_as_far_as_it_goes() {
+    let again = "export it again, or use --lenient to replay what is there";
+    check_damage(
+        "cut_off.json",
+        &format!(
+            "FILE:71 (byte 1730), message 1456246418833408000: the file is cut off after 2 messages; {again}"
+        ),
+        &[5000, 5001],
+        0,
+        1,
+    );
+    check_damage(
+        "cut_between.json",
+        &format!(
+            "FILE:70 (byte 1724), message 1456246414639104000: the file is cut off after 2 messages; {again}"
+        ),
+        &[5000, 5001],
+        0,
+        1,
+    );
+}
+
+/// Wherever a file ends or one byte of it is wrong, opening it gives an error
+/// or a world that can be read, and one bad byte costs two messages at most.
+#[test]
+fn no_damage_panics_or_costs_more_than_its_surroundings() {
+    let watch = ChannelId::new(730);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("damaged.json");
+    let whole = std::fs::read(fixture("parts/older.json")).unwrap();
+    let text = std::str::from_utf8(&whole).unwrap();
+    let (first, last) = (text.find("\"messages\"").unwrap(), text.rfind(']').unwrap());
+    let left = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        let _ = World::open(std::slice::from_ref(&path), Options::default());
+        let world = World::open(std::slice::from_ref(&path), LENIENT).ok()?;
+        Some(world.messages(watch).map(Result::unwrap).count())
+    };
+    assert_eq!(left(&whole), Some(4));
+    for at in (0..whole.len()).step_by(23) {
+        let count = left(&whole[..at]);
+        assert!(count.is_some() || at < first, "cut off at {at}");
+        for (turn, byte) in b"\"{}[],:\\\n\x00\xff1".iter().enumerate() {
+            let mut bytes = whole.clone();
+            let at = (at + turn % 7).min(whole.len() - 1);
+            bytes[at] = *byte;
+            let count = left(&bytes);
+            let inside = at > first + 14 && at < last;
+            assert!(!inside || count >= Some(2), "{at} {byte:?}: {count:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_export_is_said_to_be_none() {
+    let cases = [
+        ("page.html", "it looks like HTML"),
+        ("empty.json", "it is empty"),
+        ("list.json", "it is a JSON list"),
+        ("table.csv", "it is not JSON"),
+        (
+            "other.json",
+            "JSON without a `channel`; it has `name`, `version`, `private`",
+        ),
+    ];
+    for (name, expected) in cases {
+        for options in [Options::default(), LENIENT] {
+            let path = fixture(&format!("damaged/{name}"));
+            match World::open(&[path], options).unwrap_err() {
+                ArchiveError::NotAnExport { found, .. } => assert_eq!(found, expected, "{name}"),
+                other => panic!("{name}: {other}"),
+            }
+        }
+    }
+    let missing = World::open(&[fixture("nothing.json")], LENIENT).unwrap_err();
+    assert!(matches!(missing, ArchiveError::Read { .. }), "{missing}");
+    let none = World::open(&[], LENIENT).unwrap_err();
+    assert!(matches!(none, ArchiveError::NoFiles), "{none}");
+    let empty = world(&["damaged/no_messages.json"]);
+    assert_eq!(empty.ids(GENERAL).len(), 0);
+}
+
+#[test]
+fn a_scenarios_bad_operations_are_told_or_left_out() {
+    let path = fixture("damaged/scenario.json");
+    let error = World::open(std::slice::from_ref(&path), Options::default()).unwrap_err();
+    assert!(
+        error.to_string().contains("unknown variant `explode`"),
+        "{error}"
+    );
+    let world = World::open(&[path], LENIENT).unwrap();
+    let problems: Vec<&str> = world
+        .report()
+        .places
+        .iter()
+        .map(|(_, what)| &**what)
+        .collect();
+    assert_eq!(problems[1], "there is no message 12345 in channel 700");
+    assert_eq!(problems[2], "there is no channel 1 for messages");
+    assert_eq!(world.report().skipped, 3);
+    assert_eq!(world.ids(GENERAL).len(), 3);
+    let cut = World::open(&[fixture("damaged/scenario_cut.json")], LENIENT).unwrap_err();
+    assert!(matches!(cut, ArchiveError::CutOff { .. }), "{cut}");
+}
+
+#[test]
+fn a_file_that_changed_meanwhile_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("general.json");
+    std::fs::copy(fixture("general.json"), &path).unwrap();
+    let world = World::open(std::slice::from_ref(&path), Options::default()).unwrap();
+    std::fs::write(&path, "{}").unwrap();
+    let error = world.message(GENERAL, at(120)).unwrap_err();
+    assert!(matches!(error, ArchiveError::Changed { .. }), "{error}");
+}

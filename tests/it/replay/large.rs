@@ -1,0 +1,90 @@
+//! The memory that a large export takes.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::process::Command;
+
+use clew::archive::{BYTES_PER_MESSAGE, Options, World};
+use clew::model::MessageId;
+
+use super::GENERAL;
+
+const LARGE: &str = "large-export.json";
+/// Where the process that reads it says how many it read.
+const COUNTED: &str = "counted.txt";
+const LARGE_MESSAGES: u64 = 200_000;
+
+/// Runs itself again as a process of its own, in the folder of the export, so
+/// that the peak of memory is that of reading it.
+#[test]
+fn a_large_export_is_read_in_bounded_memory() {
+    if Path::new(LARGE).exists() {
+        return read_large();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    write_large(&folder.path().join(LARGE), LARGE_MESSAGES);
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "replay::large::a_large_export_is_read_in_bounded_memory",
+        ])
+        .arg("--nocapture")
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}{errors}");
+    let read = std::fs::read_to_string(folder.path().join(COUNTED)).unwrap();
+    assert_eq!(read, LARGE_MESSAGES.to_string());
+}
+
+fn read_large() {
+    let before = peak_kb();
+    let size = std::fs::metadata(LARGE).unwrap().len();
+    let world = World::open(&[LARGE.into()], Options::default()).unwrap();
+    assert_eq!(world.ids(GENERAL).len() as u64, LARGE_MESSAGES);
+    let bytes = usize::try_from(LARGE_MESSAGES).unwrap() * BYTES_PER_MESSAGE;
+    assert_eq!(world.index_bytes(), bytes);
+    let read = world.messages(GENERAL).map(Result::unwrap).count();
+    std::fs::write(COUNTED, read.to_string()).unwrap();
+    // The index, once more for its growth, and a fixed amount for buffers and
+    // the people who wrote.
+    let allowed = 2 * bytes as u64 / 1024 + 4 * 1024;
+    if let (Some(before), Some(after)) = (before, peak_kb()) {
+        let grown = after - before;
+        assert!(grown <= allowed, "{grown} kB over {allowed} kB");
+        assert!(allowed * 1024 < size / 3, "the export is too small to tell");
+    }
+}
+
+/// The process's peak of resident memory, where the system tells it.
+fn peak_kb() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn write_large(path: &Path, messages: u64) {
+    let mut file = BufWriter::new(File::create(path).unwrap());
+    let head = r#"{"guild":{"id":"800","name":"Harbour"},"channel":{"id":"700","type":"GuildTextChat","categoryId":null,"category":null,"name":"general","topic":null},"messages":["#;
+    file.write_all(head.as_bytes()).unwrap();
+    let mut line = String::new();
+    for number in 0..messages {
+        line.clear();
+        let id = (1_400_000_000_000 + number) << 20;
+        let time = MessageId::new(id).created();
+        let author = 500 + number % 50;
+        let comma = if number == 0 { "" } else { "," };
+        write!(
+            line,
+            r#"{comma}{{"id":"{id}","type":"Default","timestamp":"{time}","timestampEdited":null,"callEndedTimestamp":null,"isPinned":false,"content":"note {number} on the crane and the pump","author":{{"id":"{author}","name":"user{author}","discriminator":"0000","nickname":"User {author}","color":null,"isBot":false,"roles":[],"avatarUrl":"https://cdn.discordapp.com/embed/avatars/0.png"}},"attachments":[],"embeds":[],"stickers":[],"reactions":[],"mentions":[],"inlineEmojis":[]}}"#
+        )
+        .unwrap();
+        file.write_all(line.as_bytes()).unwrap();
+    }
+    write!(file, "],\"messageCount\":{messages}}}").unwrap();
+    file.flush().unwrap();
+}

@@ -1,0 +1,63 @@
+//! Scenario files.
+
+use clew::model::{ChannelId, ChannelKind, Message, MessageId, MessageKind, Referenced, UserId};
+
+use super::{GENERAL, POST, THREAD, at, contents, message, world};
+
+#[test]
+fn a_scenario_is_its_final_state() {
+    let world = world(&["scenario.json"]);
+    assert_eq!(world.bot(), Some(UserId::new(900)));
+    assert_eq!(world.trigger(), Some(at(2000)));
+    let general: Vec<Message> = world.messages(GENERAL).map(Result::unwrap).collect();
+    let expected = [
+        "first, corrected",
+        "Is the pump on?",
+        "answering what goes",
+        "",
+        "",
+        "<@900> what happened?",
+    ];
+    assert_eq!(contents(&general), expected);
+    assert_eq!(general[0].edited, Some(at(95).created()));
+    assert_eq!(&*general[0].author.name, "Maya R.");
+    let (reply, alert, forward, trigger) = (&general[2], &general[3], &general[4], &general[5]);
+    assert_eq!(reply.kind, MessageKind::Reply);
+    assert_eq!(reply.referenced, Referenced::Deleted);
+    assert_eq!(&*reply.mentions[0].name, "Maya R.");
+    assert!(alert.author.webhook && alert.author.bot);
+    let extras = alert.extras.as_ref().unwrap();
+    assert_eq!(extras.embeds[0].title.as_deref(), Some("Pressure low"));
+    assert_eq!(&*extras.attachments[0].filename, "line3.txt");
+    assert_eq!(
+        extras.attachments[0].content_type.as_deref(),
+        Some("text/plain")
+    );
+    assert_eq!(forward.kind, MessageKind::Default);
+    let snapshot = &forward.extras.as_ref().unwrap().snapshots[0];
+    assert_eq!(&*snapshot.content, "forwarded words");
+    assert_eq!(trigger.replies_to(), Some(alert.id));
+    assert_eq!(trigger.mentions[0].id, UserId::new(900));
+}
+
+#[test]
+fn a_scenarios_threads_know_parents_tags_and_state() {
+    let world = world(&["scenario.json"]);
+    let thread = world.channel(THREAD).unwrap();
+    assert_eq!(thread.parent_kind, Some(ChannelKind::Text));
+    let state = thread.thread.as_ref().unwrap();
+    assert!(state.archived && state.locked);
+    assert_eq!(state.owner, Some(UserId::new(502)));
+    let messages = world.page_after(THREAD, MessageId::new(1), 9).unwrap();
+    assert_eq!(messages[0].kind, MessageKind::ThreadStarter);
+    assert_eq!(&*messages[0].author.name, "tomas");
+    assert_eq!(messages[1].mentions[0].id, UserId::new(502));
+    assert_eq!(messages[1].mention_roles[0].get(), 44);
+    let post = world.channel(POST).unwrap();
+    assert_eq!(post.parent_kind, Some(ChannelKind::Forum));
+    assert_eq!(post.tags, ["solved"]);
+    assert!(world.hidden(ChannelId::new(703)) && !world.hidden(GENERAL));
+    // Nicknames are a server's.
+    let direct = message(&world, ChannelId::new(720), at(1100));
+    assert_eq!((&*direct.author.name, direct.guild), ("Maya", None));
+}
