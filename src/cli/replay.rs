@@ -25,6 +25,10 @@ const OUTPUT_BUFFER: usize = 64 * 1024;
 /// world of channels and threads, and scenario files. Caps come from flags,
 /// then the environment and `.env`, then the defaults.
 #[derive(Debug, Clone, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag that is there or not"
+)]
 pub struct ReplayArgs {
     /// Exported channels, threads and scenario files
     #[arg(value_name = "FILE", required = true)]
@@ -66,37 +70,37 @@ pub struct ReplayArgs {
 /// variable it stands for.
 #[derive(Debug, Clone, Default, Args)]
 pub struct CapArgs {
-    /// THREAD_CONTEXT_TAIL_COUNT
+    /// As `THREAD_CONTEXT_TAIL_COUNT`
     #[arg(long, value_name = "MESSAGES")]
     pub tail: Option<String>,
-    /// MEM_MAX_MSGS
+    /// As `MEM_MAX_MSGS`
     #[arg(long, value_name = "MESSAGES")]
     pub max_msgs: Option<String>,
-    /// MEM_MAX_CHARS
+    /// As `MEM_MAX_CHARS`
     #[arg(long, value_name = "CHARACTERS")]
     pub max_chars: Option<String>,
-    /// MEM_MAX_MSG_CHARS
+    /// As `MEM_MAX_MSG_CHARS`
     #[arg(long, value_name = "CHARACTERS")]
     pub max_msg_chars: Option<String>,
-    /// MEM_MAX_AGE_MIN
+    /// As `MEM_MAX_AGE_MIN`
     #[arg(long, value_name = "MINUTES")]
     pub max_age_min: Option<String>,
-    /// MEM_MAX_FETCHES
+    /// As `MEM_MAX_FETCHES`
     #[arg(long, value_name = "CALLS")]
     pub max_fetches: Option<String>,
-    /// MEM_MAX_FILE_BYTES
+    /// As `MEM_MAX_FILE_BYTES`
     #[arg(long, value_name = "BYTES")]
     pub max_file_bytes: Option<String>,
-    /// MEM_INCLUDE_POINTED_APPS
+    /// As `MEM_INCLUDE_POINTED_APPS`
     #[arg(long, value_name = "true|false")]
     pub include_pointed_apps: Option<String>,
-    /// THREAD_REPLY_TARGET
+    /// As `THREAD_REPLY_TARGET`
     #[arg(long, value_name = "newest|trigger")]
     pub reply_target: Option<String>,
-    /// WINDOW_PER_CHANNEL
+    /// As `WINDOW_PER_CHANNEL`
     #[arg(long, value_name = "MESSAGES")]
     pub window_per_channel: Option<String>,
-    /// WINDOW_MAX_MB
+    /// As `WINDOW_MAX_MB`
     #[arg(long, value_name = "MIB")]
     pub window_max_mb: Option<String>,
 }
@@ -253,11 +257,11 @@ fn show(bar: &ProgressBar, progress: Progress) {
     };
     let new_phase = bar.length() != Some(total) || done < bar.position();
     if new_phase {
-        bar.reset();
-        bar.set_length(total);
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
+        bar.set_length(total);
+        bar.reset();
     }
     bar.set_position(done);
 }
@@ -277,5 +281,18 @@ impl<W: Write> Write for BesideBar<'_, W> {
     fn flush(&mut self) -> io::Result<()> {
         let Self { bar, inner } = self;
         bar.suspend(|| inner.flush())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_went_away_is_no_error() {
+        let ended = |kind: io::ErrorKind| finish(Err(ReplayError::Output(kind.into())));
+        let code = ended(io::ErrorKind::BrokenPipe).unwrap();
+        assert_eq!(format!("{code:?}"), format!("{:?}", ExitCode::SUCCESS));
+        assert!(ended(io::ErrorKind::StorageFull).is_err());
     }
 }

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use super::{ReplayError, Settings, Triggers, Us};
 use crate::archive::{Participant, World};
+use crate::engine::sanitise;
 use crate::model::UserId;
 
 /// Accounts that an error lists.
@@ -12,8 +13,9 @@ const MAX_LISTED: usize = 8;
 const NAME: &str = "Clew";
 
 /// The one that was asked for, else the scenario's, else the bot account that
-/// most messages mention, else write. Without any, triggers that need no bot
-/// get one that never wrote.
+/// most messages mention, else whom most mention though it never wrote (a bot
+/// that was away). Without any, triggers that need no bot get one that is not
+/// in the recording.
 pub(super) fn choose(world: &World, settings: &Settings) -> Result<Us, ReplayError> {
     let found = match &settings.bot {
         Some(wanted) => Some(named(world, wanted, settings)?),
@@ -22,7 +24,7 @@ pub(super) fn choose(world: &World, settings: &Settings) -> Result<Us, ReplayErr
     let needed = matches!(settings.triggers, Triggers::Mentions);
     match found {
         None if needed => Err(ReplayError::NoBot {
-            found: "no bot account wrote in the recording",
+            found: "no bot wrote or was mentioned in the recording",
             candidates: candidates(world),
         }),
         None => Ok(us(world, UserId::new(0))),
@@ -69,7 +71,13 @@ fn named(world: &World, wanted: &str, settings: &Settings) -> Result<UserId, Rep
 fn likeliest(world: &World) -> Option<UserId> {
     let bots = world.participants().filter(|one| one.bot && !one.webhook);
     let best = bots.max_by_key(|one| (one.mentioned, one.messages, Reverse(one.id)));
-    Some(best?.id)
+    let silent = || {
+        let asked = world
+            .participants()
+            .filter(|one| one.mentioned > 0 && one.messages == 0);
+        asked.max_by_key(|one| (one.mentioned, Reverse(one.id)))
+    };
+    Some(best.or_else(silent)?.id)
 }
 
 /// `; accounts: Clew (900, bot), Maya (501)`: bots first, then whom most
@@ -83,11 +91,7 @@ fn candidates(world: &World) -> String {
     let more = if all.len() > MAX_LISTED { ", ..." } else { "" };
     let listed = all.iter().take(MAX_LISTED).map(|one| {
         let bot = if one.bot { ", bot" } else { "" };
-        format!(
-            "{} ({}{bot})",
-            crate::engine::sanitise::name(&one.name),
-            one.id
-        )
+        format!("{} ({}{bot})", sanitise::name(&one.name), one.id)
     });
     let listed: Vec<String> = listed.collect();
     format!("; accounts: {}{more}", listed.join(", "))

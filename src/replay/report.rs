@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::turn::{Outcome, framed};
 use super::{Format, Report, Settings, Us};
+use crate::engine::sanitise;
 use crate::model::{MessageId, OmitReason, Omitted, Scene};
 use crate::telemetry::Ms;
 
@@ -79,7 +80,7 @@ impl<'a> Reporter<'a> {
             summary: Summary {
                 bot: match us.user.get() {
                     0 => "nobody".to_owned(),
-                    id => format!("{} ({id})", crate::engine::sanitise::name(&us.name)),
+                    id => format!("{} ({id})", sanitise::name(&us.name)),
                 },
                 triggers: 0,
                 chars_p50: 0,
@@ -149,12 +150,15 @@ impl<'a> Reporter<'a> {
 
     fn text(&self, outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
         let block = &outcome.block;
+        let place = match outcome.channel.as_str() {
+            "" => String::new(),
+            name => format!(" in #{}", sanitise::name(name)),
+        };
         writeln!(
             out,
-            "{} {} in #{} by {} at {} UTC",
+            "{} {}{place} by {} at {} UTC",
             outcome.trigger.id,
             outcome.scene.as_str(),
-            crate::engine::sanitise::name(&outcome.channel),
             outcome.asker,
             outcome.trigger.timestamp.minute()
         )?;

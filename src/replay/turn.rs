@@ -167,8 +167,8 @@ impl<'a> Warm<'a> {
         }
     }
 
-    /// A message is posted. Gives it back with the message it replies to, as
-    /// the event carries it.
+    /// A message is posted. The event carries the message it replies to, which
+    /// is read only if the window does not hold it already.
     pub(super) fn feed(&mut self, event: Event<'_>) -> Result<Message, ArchiveError> {
         let Event {
             channel,
@@ -178,7 +178,11 @@ impl<'a> Warm<'a> {
         if first {
             self.window.opened(channel.id, channel.guild);
         }
-        self.turns.world.carry(&mut message)?;
+        let parent = message.replies_to();
+        let held = parent.and_then(|parent| self.window.message(channel.id, parent));
+        if held.is_none() {
+            self.turns.world.carry(&mut message)?;
+        }
         self.window.created(message.clone());
         Ok(message)
     }
@@ -186,9 +190,10 @@ impl<'a> Warm<'a> {
     /// The message last fed is a trigger.
     pub(super) async fn turn(
         &mut self,
-        trigger: Message,
+        mut trigger: Message,
         cause: Cause,
     ) -> Result<Outcome, ReplayError> {
+        self.turns.world.carry(&mut trigger)?;
         let view = self.window.view(trigger.channel);
         let channel = self.turns.world.channel(trigger.channel);
         let parent = channel.and_then(|channel| channel.parent);
