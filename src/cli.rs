@@ -1,14 +1,17 @@
-//! The command line: `clew`, `clew run`, `clew demo`, `clew replay`.
+//! The command line: one file a command, each from flags to a typed value and
+//! from a result to an exit code.
 //!
-//! Invariant: only `cli` and what it calls to print write to standard output.
+//! Invariant: only `cli` reads flags, writes to the terminal and chooses exit
+//! codes.
 
+pub mod replay;
+mod run;
+
+use std::error::Error;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 
-use crate::app::{self, system_clock};
 use crate::config::Config;
 use crate::telemetry::init_log;
 
@@ -28,67 +31,39 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Connects to Discord and answers until it is stopped.
+    /// Connect to Discord and answer until stopped
     Run,
+    /// Show what the bot would have collected for each trigger of recordings
+    Replay(replay::ReplayArgs),
 }
 
 /// Parses the arguments and does what they say.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    let config = match Config::of_process() {
-        Ok(config) => config,
-        Err(errors) => return fail(&errors),
-    };
-    init_log(config.log.level);
-    let runtime = match tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-    {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&error),
     };
     match cli.command {
-        None | Some(Command::Run) => runtime.block_on(run(config)),
-    }
-}
-
-async fn run(config: Config) -> ExitCode {
-    for effective in config.effective() {
-        tracing::info!(name = effective.name, value = effective.shown, origin = ?effective.origin,
-            "setting");
-    }
-    for warning in config.warnings() {
-        tracing::warn!("{warning}");
-    }
-    let shutdown = CancellationToken::new();
-    let signals = match stop_on_signals(shutdown.clone()) {
-        Ok(signals) => signals,
-        Err(error) => return fail(&error),
-    };
-    let ended = app::run(config, system_clock(), shutdown).await;
-    signals.abort();
-    match ended {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&error),
-    }
-}
-
-/// SIGTERM and SIGINT end the bot in order.
-fn stop_on_signals(shutdown: CancellationToken) -> std::io::Result<tokio::task::JoinHandle<()>> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+        Some(Command::Replay(args)) => match runtime.block_on(replay::run(args)) {
+            Ok(code) => code,
+            Err(error) => fail(error.as_ref()),
+        },
+        command @ (None | Some(Command::Run)) => {
+            let config = match Config::of_process() {
+                Ok(config) => config,
+                Err(errors) => return fail(&errors),
+            };
+            init_log(config.log.level);
+            drop(command);
+            runtime.block_on(run::run(config))
         }
-        tracing::info!("stopping: turns that run may end");
-        shutdown.cancel();
-    }))
+    }
 }
 
-#[expect(clippy::print_stderr, reason = "the last word before the process ends")]
-fn fail(error: &dyn std::error::Error) -> ExitCode {
+/// The last word before the process ends.
+#[expect(clippy::print_stderr, reason = "there may be no log")]
+fn fail(error: &dyn Error) -> ExitCode {
     eprintln!("clew: {error}");
     let mut source = error.source();
     while let Some(cause) = source {

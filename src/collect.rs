@@ -16,6 +16,8 @@ mod history;
 mod live;
 pub mod prepare;
 mod recall;
+#[cfg(feature = "bot")]
+mod recorded;
 mod reply_chain;
 mod source;
 mod starter;
@@ -36,6 +38,8 @@ pub use history::Adopted;
 #[cfg(feature = "bot")]
 pub use live::Live;
 pub use recall::Recall;
+#[cfg(feature = "bot")]
+pub use recorded::Recorded;
 pub use source::{Anchor, FetchError, PAGE_LIMIT, Page, Source};
 pub use view::Occasion;
 

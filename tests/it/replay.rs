@@ -3,9 +3,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+mod bounds;
+mod command;
 mod damage;
 mod exports;
 mod large;
+mod run;
 mod scenarios;
 
 use std::path::{Path, PathBuf};
