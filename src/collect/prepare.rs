@@ -109,7 +109,10 @@ fn named<D: Directory>(
     renderer: &mut Renderer<'_, D>,
 ) -> Vec<HistoryMessage> {
     let mut history = history.to_vec();
-    for (id, name) in history.iter_mut().filter_map(|message| message.author.as_mut()) {
+    for (id, name) in history
+        .iter_mut()
+        .filter_map(|message| message.author.as_mut())
+    {
         *name = renderer.named(*id, name);
     }
     history
