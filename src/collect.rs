@@ -27,8 +27,6 @@ mod view;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use futures_util::future::{join, join_all};
-
 use crate::engine::route;
 use crate::engine::select::{Found, Gathered, wants_more};
 use crate::engine::target::{self, Target, TargetFacts};
@@ -80,16 +78,19 @@ pub struct Learnt {
 pub async fn collect<S: Source>(source: &S, recall: &Recall, occasion: &Occasion<'_>) -> Collected {
     let fetcher = Fetcher::new(source, recall, occasion.limits);
     if occasion.may_surely_not_read() {
-        fetcher.refused(Stage::History, occasion.channel_id());
+        fetcher.bar(occasion.channel_id());
     }
-    let kind = match (occasion.request.channel_kind, occasion.channel) {
-        (Some(kind), _) => Some(kind),
-        (None, Some(channel)) => Some(channel.kind),
-        (None, None) => fetcher
-            .channel(occasion.channel_id())
-            .await
-            .map(|channel| channel.kind),
+    let kind = occasion.request.channel_kind;
+    let kind = kind.or(occasion.channel.map(|channel| channel.kind));
+    let fetched = match kind {
+        Some(_) => None,
+        None => fetcher.channel(occasion.channel_id()).await,
     };
+    let occasion = &Occasion {
+        channel: occasion.channel.or(fetched.as_ref()),
+        ..*occasion
+    };
+    let kind = kind.or(occasion.channel.map(|channel| channel.kind));
     let scene = route::scene(occasion.trigger(), kind);
     let mut collected = if occasion.asker_may_not_read() {
         fetcher.fail(Stage::Asker, Fallback::Forbidden);
@@ -97,7 +98,7 @@ pub async fn collect<S: Source>(source: &S, recall: &Recall, occasion: &Occasion
     } else {
         gather(occasion, &fetcher, scene).await
     };
-    inline_files(&fetcher, occasion, &mut collected).await;
+    files::inline_all(&fetcher, occasion.limits, &mut collected).await;
     collected.fetches = fetcher.used();
     collected.fallbacks = fetcher.failures();
     collected
@@ -139,14 +140,11 @@ async fn gather_thread<S: Source>(occasion: &Occasion<'_>, fetcher: &Fetcher<'_,
 /// A bare mention outside a thread: the last messages of the channel.
 async fn gather_tail<S: Source>(occasion: &Occasion<'_>, fetcher: &Fetcher<'_, S>) -> Collected {
     let limits = occasion.limits;
+    let trigger = occasion.trigger();
     let more = |messages: &[Arc<Message>]| {
-        wants_more(
-            occasion.us,
-            occasion.trigger(),
-            messages,
-            limits.tail,
-            limits,
-        )
+        let before = messages.partition_point(|message| message.id < trigger.id);
+        let older = &messages[..before];
+        wants_more(occasion.us, trigger, older, limits.tail, limits)
     };
     let history = if limits.tail == 0 {
         history::History::default()
@@ -229,38 +227,5 @@ fn base(occasion: &Occasion<'_>, scene: Scene, gathered: Gathered) -> Collected 
         fetches: 0,
         fallbacks: Vec::new(),
         learnt: Learnt::default(),
-    }
-}
-
-async fn inline_files<S: Source>(
-    fetcher: &Fetcher<'_, S>,
-    occasion: &Occasion<'_>,
-    collected: &mut Collected,
-) {
-    let max_bytes = occasion.limits.max_file_bytes;
-    if max_bytes == 0 {
-        return;
-    }
-    let trigger = files::inline(fetcher, &mut collected.trigger, max_bytes);
-    let named = files::worthwhile(&mut collected.gathered);
-    let named = named
-        .into_iter()
-        .map(|message| files::inline(fetcher, message, max_bytes));
-    join(trigger, join_all(named)).await;
-    let inlined = match &collected.gathered {
-        Gathered::Chain { links, .. } => match links.first() {
-            Some(crate::engine::chain::Link::Message(message)) => Some(message),
-            _ => None,
-        },
-        Gathered::Thread(thread) => thread.pointed_at.message().or(thread.target.as_ref()),
-        Gathered::Tail(_) | Gathered::Nothing => None,
-    };
-    let same = |adopted: &mut Arc<Message>| {
-        if let Some(message) = inlined.filter(|message| message.id == adopted.id) {
-            *adopted = Arc::clone(message);
-        }
-    };
-    if let Some(adopted) = &mut collected.target.adopted {
-        same(adopted);
     }
 }

@@ -6,6 +6,7 @@
 
 pub mod convert;
 
+#[cfg(feature = "bot")]
 pub mod commands;
 #[cfg(feature = "bot")]
 pub mod error;

@@ -76,10 +76,22 @@ impl<'a, S: Source> Fetcher<'a, S> {
             })
     }
 
-    /// A channel.
+    /// A channel. Its messages may be refused and it be shown all the same.
     pub(super) async fn channel(&self, id: ChannelId) -> Option<Channel> {
         let call = || self.source.channel(id, self.deadline);
-        self.noted(Stage::Channel, id, call).await.ok()
+        let channel = if self.recall.is_hidden(id, Instant::now()) {
+            Err(Fallback::Forbidden)
+        } else {
+            self.counted(call).await
+        };
+        channel
+            .inspect_err(|reason| {
+                if *reason == Fallback::Forbidden {
+                    self.recall.hide(id, Instant::now());
+                }
+                self.fail(Stage::Channel, *reason);
+            })
+            .ok()
     }
 
     /// The text of a file.
@@ -96,6 +108,11 @@ impl<'a, S: Source> Fetcher<'a, S> {
         {
             failures.push((stage, reason));
         }
+    }
+
+    /// It is known that the channel would refuse us: it is not asked.
+    pub(super) fn bar(&self, channel: ChannelId) {
+        self.recall.forbid(channel, Instant::now());
     }
 
     /// The channel refused us: it is not asked again for a while.

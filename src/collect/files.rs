@@ -1,5 +1,6 @@
 //! Short text files are shown inline, where the asker is likely to mean them:
-//! in the trigger, the message pointed at, the target and the starter.
+//! in the trigger, the message pointed at, the target, the starter and the one
+//! whose text is adopted.
 
 use std::sync::Arc;
 
@@ -7,8 +8,9 @@ use futures_util::future::join_all;
 
 use crate::engine::chain::Link;
 use crate::engine::select::{Found, Gathered};
-use crate::model::{Attachment, Extras, Message};
+use crate::model::{Attachment, Extras, Limits, Message};
 
+use super::Collected;
 use super::fetch::Fetcher;
 use super::source::Source;
 
@@ -44,34 +46,53 @@ fn is_text(file: &Attachment) -> bool {
     unknown && ending.is_some_and(|ending| TEXT_ENDINGS.contains(&ending.as_str()))
 }
 
-/// Fetches the texts of one message's files; the message as it was, where
-/// there is nothing to fetch.
-pub(super) async fn inline<S: Source>(
+/// Puts the texts of short files into the messages they hang on. A message
+/// that stands in several places is asked for once.
+pub(super) async fn inline_all<S: Source>(
     fetcher: &Fetcher<'_, S>,
-    message: &mut Arc<Message>,
-    max_bytes: u64,
+    limits: &Limits,
+    collected: &mut Collected,
 ) {
-    let Some(extras) = message.extras.as_deref() else {
-        return;
-    };
-    let wanted: Vec<Attachment> = files(extras)
+    let mut wanted: Vec<Arc<Message>> = Vec::new();
+    for message in worthwhile(collected) {
+        if wanted.iter().all(|other| other.id != message.id) {
+            wanted.push(Arc::clone(message));
+        }
+    }
+    let inlined = wanted
+        .iter()
+        .map(|message| inline(fetcher, message, limits.max_file_bytes));
+    let inlined: Vec<Arc<Message>> = join_all(inlined).await.into_iter().flatten().collect();
+    for message in worthwhile(collected) {
+        if let Some(new) = inlined.iter().find(|new| new.id == message.id) {
+            *message = Arc::clone(new);
+        }
+    }
+}
+
+/// The message with its files' texts; `None` where there is nothing to fetch.
+async fn inline<S: Source>(
+    fetcher: &Fetcher<'_, S>,
+    message: &Arc<Message>,
+    max_bytes: u64,
+) -> Option<Arc<Message>> {
+    let wanted: Vec<Attachment> = files(message.extras.as_deref()?)
         .filter(|file| file.text.is_none() && file.size <= max_bytes && is_text(file))
         .cloned()
         .collect();
     if wanted.is_empty() {
-        return;
+        return None;
     }
     let texts = join_all(wanted.iter().map(|file| fetcher.file(file, max_bytes))).await;
-    let message = Arc::make_mut(message);
-    let Some(extras) = message.extras.as_deref_mut() else {
-        return;
-    };
+    let mut message = Message::clone(message);
+    let extras = message.extras.as_deref_mut()?;
     for (file, text) in wanted.iter().zip(texts) {
         let Some(text) = text else { continue };
         if let Some(slot) = files_mut(extras).find(|slot| *slot == file) {
             slot.text = Some(text.into());
         }
     }
+    Some(Arc::new(message))
 }
 
 fn files(extras: &Extras) -> impl Iterator<Item = &Attachment> {
@@ -96,26 +117,25 @@ fn files_mut(extras: &mut Extras) -> impl Iterator<Item = &mut Attachment> {
         .chain(forwarded.flat_map(|extras| &mut extras.attachments))
 }
 
-/// The messages of a scene whose files are worth a fetch.
-pub(super) fn worthwhile(gathered: &mut Gathered) -> Vec<&mut Arc<Message>> {
-    match gathered {
+/// The messages whose files are worth a fetch, the trigger first.
+fn worthwhile(collected: &mut Collected) -> Vec<&mut Arc<Message>> {
+    let mut messages = vec![&mut collected.trigger];
+    match &mut collected.gathered {
         Gathered::Thread(thread) => {
-            let named = [&mut thread.starter, &mut thread.pointed_at];
-            let named = named.into_iter().filter_map(|found| match found {
-                Found::Known(message) => Some(message),
-                Found::None | Found::Deleted(_) | Found::Unavailable(_) => None,
-            });
-            named.chain(thread.target.as_mut()).collect()
+            for found in [&mut thread.pointed_at, &mut thread.starter] {
+                if let Found::Known(message) = found {
+                    messages.push(message);
+                }
+            }
+            messages.extend(thread.target.as_mut());
         }
         Gathered::Chain { links, .. } => {
-            let pointed_at = links.first_mut().into_iter();
-            pointed_at
-                .filter_map(|link| match link {
-                    Link::Message(message) => Some(message),
-                    Link::Deleted(_) | Link::Unavailable(_) => None,
-                })
-                .collect()
+            if let Some(Link::Message(message)) = links.first_mut() {
+                messages.push(message);
+            }
         }
-        Gathered::Tail(_) | Gathered::Nothing => Vec::new(),
+        Gathered::Tail(_) | Gathered::Nothing => {}
     }
+    messages.extend(collected.target.adopted.as_mut());
+    messages
 }

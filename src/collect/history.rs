@@ -62,9 +62,12 @@ pub(super) async fn collect<S: Source>(
 }
 
 /// Without Read Message History the list is empty, and no error: a page that
-/// should end at the trigger, yet is empty, was refused.
+/// should end at a message we know of, yet is empty, was refused. Before a
+/// command nothing need stand, but then we must know that we may read.
 fn is_hidden(occasion: &Occasion<'_>, page: &Page) -> bool {
-    page.messages.is_empty() && page.unreadable.is_empty() && occasion.trigger_is_message()
+    let knows_one = occasion.trigger_is_message() || !occasion.view.recent.is_empty();
+    let is_empty = page.messages.is_empty() && page.unreadable.is_empty();
+    is_empty && (knows_one || !occasion.may_surely_read())
 }
 
 fn take<S: Source>(

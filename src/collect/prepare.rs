@@ -78,13 +78,14 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
     };
     let adopted = collected.target.adopted.as_ref().filter(|_| bare);
     let adopted = adopted.map(|message| adopt(us, message, &mut renderer, limits));
+    let history = named(around.history, &mut renderer);
     let prompt = assemble(&Material {
         system: around.system,
         our_name: renderer.our_name(),
         asker: &asker,
         block: &block,
         profiles: around.profiles,
-        history: around.history,
+        history: &history,
         words: &words,
         adopted: adopted.as_ref(),
         secret: around.secret,
@@ -100,6 +101,21 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
         has_question,
         facts,
     }
+}
+
+/// Authors of stored messages under the names that this prompt gives them.
+fn named<D: Directory>(
+    history: &[HistoryMessage],
+    renderer: &mut Renderer<'_, D>,
+) -> Vec<HistoryMessage> {
+    let mut history = history.to_vec();
+    for (id, name) in history
+        .iter_mut()
+        .filter_map(|message| message.author.as_mut())
+    {
+        *name = renderer.named(*id, name);
+    }
+    history
 }
 
 fn adopt<D: Directory>(

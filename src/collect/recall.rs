@@ -34,7 +34,10 @@ pub struct Recall {
 
 #[derive(Debug, Default)]
 struct Inner {
+    /// Their messages are refused.
     forbidden: HashMap<ChannelId, Instant>,
+    /// Not even themselves are shown.
+    hidden: HashMap<ChannelId, Instant>,
     anchors: HashMap<ChannelId, NoAnchor>,
     complained: HashMap<ChannelId, Instant>,
 }
@@ -42,7 +45,9 @@ struct Inner {
 impl Recall {
     /// Permissions changed: channels may be asked again.
     pub fn permissions_changed(&self) {
-        self.lock().forbidden.clear();
+        let mut inner = self.lock();
+        inner.forbidden.clear();
+        inner.hidden.clear();
     }
 
     /// Whether a complaint about a channel is the first within a day.
@@ -63,22 +68,26 @@ impl Recall {
     pub fn forget(&self, channel: ChannelId) {
         let mut inner = self.lock();
         inner.forbidden.remove(&channel);
+        inner.hidden.remove(&channel);
         inner.anchors.remove(&channel);
     }
 
     pub(super) fn forbid(&self, channel: ChannelId, now: Instant) {
-        let mut inner = self.lock();
-        if inner.forbidden.len() >= MAX_ENTRIES {
-            inner.forbidden.clear();
-        }
-        inner.forbidden.insert(channel, now + FORBIDDEN_FOR);
+        refuse(&mut self.lock().forbidden, channel, now);
     }
 
     pub(super) fn is_forbidden(&self, channel: ChannelId, now: Instant) -> bool {
-        self.lock()
-            .forbidden
-            .get(&channel)
-            .is_some_and(|until| now < *until)
+        refuses(&self.lock().forbidden, channel, now)
+    }
+
+    pub(super) fn hide(&self, channel: ChannelId, now: Instant) {
+        let mut inner = self.lock();
+        refuse(&mut inner.hidden, channel, now);
+        refuse(&mut inner.forbidden, channel, now);
+    }
+
+    pub(super) fn is_hidden(&self, channel: ChannelId, now: Instant) -> bool {
+        refuses(&self.lock().hidden, channel, now)
     }
 
     pub(super) fn no_anchor(&self, thread: ChannelId) -> Option<NoAnchor> {
@@ -97,4 +106,15 @@ impl Recall {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn refuse(refused: &mut HashMap<ChannelId, Instant>, channel: ChannelId, now: Instant) {
+    if refused.len() >= MAX_ENTRIES {
+        refused.clear();
+    }
+    refused.insert(channel, now + FORBIDDEN_FOR);
+}
+
+fn refuses(refused: &HashMap<ChannelId, Instant>, channel: ChannelId, now: Instant) -> bool {
+    refused.get(&channel).is_some_and(|until| now < *until)
 }

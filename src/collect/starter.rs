@@ -27,10 +27,20 @@ pub(super) async fn look<S: Source>(
         return Some(Found::Known(known));
     }
     let id = channel.id.starter();
+    if home == channel.id && occasion.view.deleted.contains(&id) {
+        return Some(Found::Deleted(id));
+    }
+    if let Some(carried) = occasion.view.recent.first().and_then(carried_by) {
+        return Some(carried);
+    }
     match fetcher.recall().no_anchor(channel.id) {
         Some(NoAnchor::Deleted) => return Some(Found::Deleted(id)),
         Some(NoAnchor::Unanchored(first)) => return unanchored(occasion, fetcher, first).await,
         None => {}
+    }
+    // A thread has its parent's permissions: what we computed holds there too.
+    if occasion.may_surely_not_read() {
+        fetcher.bar(home);
     }
     match fetcher.message(Stage::Starter, home, id).await {
         Ok(message) => Some(Found::Known(Arc::new(message))),
@@ -74,6 +84,7 @@ async fn unanchored<S: Source>(
 pub(super) async fn from_first_message<S: Source>(
     occasion: &Occasion<'_>,
     fetcher: &Fetcher<'_, S>,
+    channel: Option<&Channel>,
     history: &History,
 ) -> Found {
     let thread = occasion.channel_id();
@@ -81,12 +92,12 @@ pub(super) async fn from_first_message<S: Source>(
         return history
             .messages
             .first()
-            .map_or(Found::None, |first| judge(fetcher, first));
+            .map_or(Found::None, |first| judge(fetcher, channel, first));
     }
     let anchor = Anchor::After(thread.starter());
     match fetcher.sized_page(Stage::Starter, thread, anchor, 1).await {
         Some(page) => match page.messages.into_iter().next() {
-            Some(first) => judge(fetcher, &Arc::new(first)),
+            Some(first) => judge(fetcher, channel, &Arc::new(first)),
             None => Found::None,
         },
         None => Found::Unavailable(None),
@@ -94,7 +105,11 @@ pub(super) async fn from_first_message<S: Source>(
 }
 
 /// A message of type 21 comes first in threads that hang on a message.
-fn judge<S: Source>(fetcher: &Fetcher<'_, S>, first: &Arc<Message>) -> Found {
+fn judge<S: Source>(
+    fetcher: &Fetcher<'_, S>,
+    channel: Option<&Channel>,
+    first: &Arc<Message>,
+) -> Found {
     let thread = first.channel;
     if first.kind != MessageKind::ThreadStarter {
         fetcher
@@ -102,8 +117,12 @@ fn judge<S: Source>(fetcher: &Fetcher<'_, S>, first: &Arc<Message>) -> Found {
             .learn_anchor(thread, NoAnchor::Unanchored(first.id));
         return Found::Known(Arc::clone(first));
     }
-    if let Referenced::Known(starter) = &first.referenced {
-        return Found::Known(Arc::new(starter.as_ref().clone()));
+    if let Some(carried) = carried_by(first) {
+        return carried;
+    }
+    // Not carried and, since the channel is unknown, not asked for either.
+    if channel.is_none() && first.referenced == Referenced::Absent {
+        return Found::Unavailable(Some(thread.starter()));
     }
     fetcher.recall().learn_anchor(thread, NoAnchor::Deleted);
     Found::Deleted(thread.starter())
@@ -111,7 +130,10 @@ fn judge<S: Source>(fetcher: &Fetcher<'_, S>, first: &Arc<Message>) -> Found {
 
 /// Carried by the type 21 message, if one is among the messages.
 pub(super) fn carried(history: &History) -> Option<Found> {
-    let first = history.messages.first()?;
+    history.messages.first().and_then(carried_by)
+}
+
+fn carried_by(first: &Arc<Message>) -> Option<Found> {
     match (&first.kind, &first.referenced) {
         (MessageKind::ThreadStarter, Referenced::Known(starter)) => {
             Some(Found::Known(Arc::new(starter.as_ref().clone())))

@@ -42,7 +42,7 @@ pub(super) async fn collect<S: Source>(
             starter::carried(&history).unwrap_or(Found::Unavailable(id))
         }
         Some(found) => found,
-        None => starter::from_first_message(occasion, fetcher, &history).await,
+        None => starter::from_first_message(occasion, fetcher, channel.as_ref(), &history).await,
     };
     let pointed_at = pointed_at(occasion, fetcher, &history).await;
     let target = resolve(occasion, &history.messages, &pointed_at);

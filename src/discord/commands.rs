@@ -2,7 +2,6 @@
 
 mod call;
 
-use twilight_http::Client;
 use twilight_model::application::command::{Command, CommandOption, CommandType};
 use twilight_model::application::interaction::InteractionContextType;
 use twilight_model::id::Id;
@@ -11,6 +10,8 @@ use twilight_util::builder::command::{CommandBuilder, StringBuilder};
 
 pub use call::called;
 
+use super::error::RestError;
+use super::rest::Rest;
 use crate::model::{ApplicationId, GuildId};
 
 /// `/ask`.
@@ -27,15 +28,14 @@ const MAX_QUESTION: u16 = 2_000;
 /// # Errors
 /// What Discord answered; the bot works on without commands.
 pub async fn register(
-    http: &Client,
+    rest: &Rest,
     application: ApplicationId,
     guild: Option<GuildId>,
 ) -> Result<bool, RegisterError> {
-    let Some(application) = Id::new_checked(application.get()) else {
+    let Some(interaction) = rest.interaction(application) else {
         return Ok(false);
     };
     let guild = guild.and_then(|guild| Id::new_checked(guild.get()));
-    let interaction = http.interaction(application);
     let wanted = definitions(guild.is_none());
     let registered = match guild {
         Some(guild) => interaction.guild_commands(guild).await,
@@ -43,18 +43,18 @@ pub async fn register(
     };
     // What cannot be read differs from ours.
     let registered = registered
-        .map_err(RegisterError::List)?
+        .map_err(|error| RegisterError::List(RestError::of_twilight(&error)))?
         .model()
         .await
         .unwrap_or_default();
-    if same(&registered, &wanted) {
+    if same(&registered, &wanted, guild.is_none()) {
         return Ok(false);
     }
     match guild {
         Some(guild) => interaction.set_guild_commands(guild, &wanted).await,
         None => interaction.set_global_commands(&wanted).await,
     }
-    .map_err(RegisterError::Set)?;
+    .map_err(|error| RegisterError::Set(RestError::of_twilight(&error)))?;
     Ok(true)
 }
 
@@ -63,10 +63,10 @@ pub async fn register(
 pub enum RegisterError {
     /// Reading those registered.
     #[error("cannot list the registered commands")]
-    List(#[source] twilight_http::Error),
+    List(#[source] RestError),
     /// Replacing them.
     #[error("cannot register the commands")]
-    Set(#[source] twilight_http::Error),
+    Set(#[source] RestError),
 }
 
 /// Our commands. Only for servers and direct messages with the bot, which a
@@ -89,22 +89,17 @@ fn definitions(everywhere: bool) -> Vec<Command> {
     [ask, about].map(|command| place(command).build()).into()
 }
 
-/// Compares what we define, not what Discord adds (ids, versions).
-fn same(registered: &[Command], wanted: &[Command]) -> bool {
+/// Compares what we define, not what Discord adds: ids, versions, and the
+/// places of a command of one server.
+fn same(registered: &[Command], wanted: &[Command], everywhere: bool) -> bool {
     let key = |command: &Command| {
         let options: Vec<_> = command.options.iter().map(option_key).collect();
-        let mut contexts: Vec<u8> = of_all(command.contexts.as_ref());
-        let mut types: Vec<u8> = of_all(command.integration_types.as_ref());
-        contexts.sort_unstable();
-        types.sort_unstable();
-        (
-            command.name.clone(),
-            u8::from(command.kind),
-            command.description.clone(),
-            options,
-            contexts,
-            types,
-        )
+        let places = everywhere.then(|| {
+            let contexts = numbers(command.contexts.as_ref());
+            (contexts, numbers(command.integration_types.as_ref()))
+        });
+        let texts = (command.name.clone(), command.description.clone());
+        (texts, u8::from(command.kind), options, places)
     };
     let mut registered: Vec<_> = registered.iter().map(key).collect();
     let mut wanted: Vec<_> = wanted.iter().map(key).collect();
@@ -113,12 +108,12 @@ fn same(registered: &[Command], wanted: &[Command]) -> bool {
     registered == wanted
 }
 
-fn of_all<T: Copy + Into<u8>>(items: Option<&Vec<T>>) -> Vec<u8> {
-    items
-        .into_iter()
-        .flatten()
-        .map(|item| (*item).into())
-        .collect()
+/// Discord's numbers of contexts or installation types, in order.
+fn numbers<T: Copy + Into<u8>>(items: Option<&Vec<T>>) -> Vec<u8> {
+    let items = items.into_iter().flatten();
+    let mut numbers: Vec<u8> = items.map(|item| (*item).into()).collect();
+    numbers.sort_unstable();
+    numbers
 }
 
 fn option_key(option: &CommandOption) -> (String, u8, String, bool, Option<u16>) {
@@ -145,11 +140,12 @@ mod tests {
             command.version = Id::new(6);
             command.contexts.as_mut().unwrap().reverse();
         }
-        assert!(same(&echoed, &wanted));
-        assert!(!same(&[], &wanted));
-        assert!(!same(&wanted[..1], &wanted));
-        assert!(!same(&definitions(false), &wanted));
+        assert!(same(&echoed, &wanted, true));
+        assert!(!same(&[], &wanted, true));
+        assert!(!same(&wanted[..1], &wanted, true));
+        assert!(!same(&definitions(false), &wanted, true));
+        assert!(same(&echoed, &definitions(false), false));
         echoed[1].options[0].max_length = Some(100);
-        assert!(!same(&echoed, &wanted));
+        assert!(!same(&echoed, &wanted, true));
     }
 }

@@ -353,6 +353,7 @@ fn place(channel: &LeanChannel, member: bool) -> Place {
     match kind(channel) {
         ChannelKind::PrivateThread => Place::PrivateThread { member },
         ChannelKind::PublicThread | ChannelKind::AnnouncementThread => Place::OpenThread,
+        ChannelKind::Voice | ChannelKind::Stage => Place::Voice,
         _ => Place::Channel,
     }
 }

@@ -17,6 +17,7 @@ use self::plan::Plan;
 use self::shard::ShardTask;
 use super::event::{Delivery, FatalReason};
 use super::facts::Facts;
+use super::rest::Rest;
 use super::session::{Progress, ShardSession};
 
 /// Runs all shards until `shutdown`, then closes each so that its session can
@@ -24,8 +25,8 @@ use super::session::{Progress, ShardSession};
 ///
 /// # Errors
 /// What only a person can cure; all shards are closed then.
-pub async fn run(gateway: Gateway, http: &twilight_http::Client) -> Result<(), FatalReason> {
-    let Some(plan) = plan::plan(&gateway, http).await? else {
+pub async fn run(gateway: Gateway, rest: &Rest) -> Result<(), FatalReason> {
+    let Some(plan) = plan::plan(&gateway, rest).await? else {
         return Ok(());
     };
     let config = twilight_config(&gateway.settings, &plan);

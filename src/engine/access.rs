@@ -20,6 +20,8 @@ pub mod bits {
     pub const ATTACH_FILES: u64 = 1 << 15;
     /// Read Message History.
     pub const READ_MESSAGE_HISTORY: u64 = 1 << 16;
+    /// Connect; without it a voice channel's text is closed as well.
+    pub const CONNECT: u64 = 1 << 20;
     /// Manage Threads, which opens private threads.
     pub const MANAGE_THREADS: u64 = 1 << 34;
     /// Send Messages in Threads.
@@ -31,11 +33,12 @@ pub fn access(facts: &AccessFacts) -> Access {
     let has = |bit: u64| facts.permissions & (bit | bits::ADMINISTRATOR) != 0;
     let entered = match facts.place {
         Place::Channel | Place::OpenThread => true,
+        Place::Voice => has(bits::CONNECT),
         Place::PrivateThread { member } => member || has(bits::MANAGE_THREADS),
     };
     let view = has(bits::VIEW_CHANNEL) && entered;
     let send = match facts.place {
-        Place::Channel => bits::SEND_MESSAGES,
+        Place::Channel | Place::Voice => bits::SEND_MESSAGES,
         Place::OpenThread | Place::PrivateThread { .. } => bits::SEND_MESSAGES_IN_THREADS,
     };
     Access {
@@ -69,6 +72,8 @@ pub struct AccessFacts {
 pub enum Place {
     /// A channel that is no thread.
     Channel,
+    /// The text of a voice or stage channel.
+    Voice,
     /// A public or announcement thread, forum and media posts.
     OpenThread,
     /// A private thread: for its members and for Manage Threads.
@@ -163,7 +168,7 @@ pub enum Target {
 #[cfg(test)]
 mod tests {
     use super::bits::{
-        ADMINISTRATOR, MANAGE_GUILD, MANAGE_THREADS, READ_MESSAGE_HISTORY, SEND_MESSAGES,
+        ADMINISTRATOR, CONNECT, MANAGE_GUILD, MANAGE_THREADS, READ_MESSAGE_HISTORY, SEND_MESSAGES,
         SEND_MESSAGES_IN_THREADS, VIEW_CHANNEL,
     };
     use super::*;
@@ -270,6 +275,14 @@ mod tests {
             false,
             false,
             false,
+        );
+        check_access(READ | SEND_MESSAGES, Place::Voice, false, false, false);
+        check_access(
+            READ | SEND_MESSAGES | CONNECT,
+            Place::Voice,
+            true,
+            true,
+            true,
         );
         check_access(READ | SEND_MESSAGES, Place::OpenThread, true, true, false);
         check_access(

@@ -40,11 +40,12 @@ pub fn build<D: Directory>(
 ) -> Block {
     let Selection {
         picks,
-        markers,
+        mut markers,
         mut omitted,
         unseen,
         ..
     } = selection;
+    markers.sort_by_key(|(id, _)| *id);
     let title = channel.and_then(title);
     let mut drafts = Vec::with_capacity(picks.len());
     for pick in picks {
@@ -68,7 +69,7 @@ pub fn build<D: Directory>(
     if chars > limits.max_chars {
         entries.retain(|entry| matches!(entry, Entry::Message(_)));
         title = None;
-        chars = hold(&mut entries, limits.max_chars);
+        chars = hold(&mut entries, &mut omitted, limits.max_chars);
     }
     omitted.sort_by_key(|omitted| omitted.id);
     Block {
@@ -177,9 +178,14 @@ fn texts_budget(
 }
 
 /// The cap is so small that not even headers fit: the newest stay.
-fn hold(entries: &mut Vec<Entry>, max_chars: usize) -> usize {
+fn hold(entries: &mut Vec<Entry>, omitted: &mut Vec<Omitted>, max_chars: usize) -> usize {
     while frame::chars(None, entries) > max_chars && !entries.is_empty() {
-        entries.remove(0);
+        if let Entry::Message(item) = entries.remove(0) {
+            omitted.push(Omitted {
+                id: item.message.id,
+                reason: OmitReason::Chars,
+            });
+        }
     }
     frame::chars(None, entries)
 }
@@ -199,7 +205,9 @@ impl Gaps {
             *counts.entry(before(one.id)).or_default() += 1;
         }
         if let Some((first, count)) = self.unseen_before {
-            *counts.entry(before(first)).or_default() += count.unwrap_or(0);
+            let here = counts.entry(before(first)).or_default();
+            // Nobody knows how many: then no number is given.
+            *here = count.map_or(0, |count| *here + count);
         }
         let has_earlier = self
             .markers
@@ -245,7 +253,9 @@ fn title(channel: &Channel) -> Option<String> {
     }
     let post = channel.parent_kind.is_some_and(ChannelKind::is_forum);
     let what = if post { "Forum post" } else { "Thread" };
-    let mut title = format!("{what} \"{}\"", one_line(&channel.name, MAX_TITLE_CHARS));
+    // It stands on a line of ours: it must not end its own quotation.
+    let name = one_line(&channel.name, MAX_TITLE_CHARS).replace('"', "'");
+    let mut title = format!("{what} \"{name}\"");
     if let Some(parent) = &channel.parent_name {
         title.push_str(&format!(" in #{}", one_line(parent, MAX_TITLE_CHARS)));
     }

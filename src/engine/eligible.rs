@@ -50,6 +50,21 @@ impl Us {
         meaning::strip_mentions(text, &[self.user.get()], &roles)
     }
 
+    /// The text without mentions of us at its ends, trimmed.
+    pub fn without_address<'a>(&self, text: &'a str) -> &'a str {
+        let is_us = |word: &&str| {
+            word.starts_with("<@") && word.ends_with('>') && self.without_mentions(word).is_empty()
+        };
+        let mut rest = text.trim();
+        while let Some(word) = first_mention(rest).filter(is_us) {
+            rest = rest[word.len()..].trim_start();
+        }
+        while let Some(word) = last_mention(rest).filter(is_us) {
+            rest = rest[..rest.len() - word.len()].trim_end();
+        }
+        rest
+    }
+
     /// Letters, digits or emoji of any script once mentions of us are
     /// stripped, or an attachment, sticker, poll, embed or forward.
     pub fn has_meaning(&self, message: &Message) -> bool {
@@ -80,6 +95,16 @@ impl Us {
     }
 }
 
+fn first_mention(text: &str) -> Option<&str> {
+    let end = text.strip_prefix("<@")?.find('>')?;
+    Some(&text[.."<@".len() + end + 1])
+}
+
+fn last_mention(text: &str) -> Option<&str> {
+    let start = text.strip_suffix('>')?.rfind("<@")?;
+    Some(&text[start..])
+}
+
 /// Answers to commands come through our own webhook, under our own id.
 fn is_other_webhook(message: &Message) -> bool {
     message.author.webhook && !message.author.bot
@@ -97,14 +122,16 @@ pub fn has_parts(message: &Message) -> bool {
         poll,
         snapshots,
         component_text,
-        ..
+        unread,
+        mention_channels: _,
     } = extras;
     !(embeds.is_empty()
         && attachments.is_empty()
         && stickers.is_empty()
         && poll.is_none()
         && snapshots.is_empty()
-        && component_text.is_empty())
+        && component_text.is_empty()
+        && unread.is_empty())
 }
 
 /// Nothing at all was sent to us of it, as when the message content intent is

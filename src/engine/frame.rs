@@ -79,23 +79,24 @@ fn message(item: &Item) -> String {
     format!("{}\n{}", header(item), item.text)
 }
 
-/// Name, time, and why the message is there.
+/// Name, time, and why the message is there. Square brackets and bars occur in
+/// no name, so that nobody can give himself a label.
 pub fn header(item: &Item) -> String {
     let who = if item.ours {
-        " (you)"
+        " [you]"
     } else if item.message.author.webhook || item.message.author.bot {
-        " (app)"
+        " [app]"
     } else {
         ""
     };
     let why = match item.place {
-        Place::Starter => " · first message",
-        Place::PointedAt => " · pointed at by the asker",
-        Place::Target => " · being answered",
+        Place::Starter => " | first message",
+        Place::PointedAt => " | pointed at by the asker",
+        Place::Target => " | your answer replies to it",
         Place::Tail | Place::History | Place::Chain => "",
     };
     format!(
-        "{}{who} · {} UTC{why}",
+        "{}{who} | {} UTC{why}",
         item.name,
         item.message.timestamp.minute()
     )

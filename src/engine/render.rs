@@ -82,11 +82,18 @@ impl<'a, D: Directory> Renderer<'a, D> {
         sanitise::text(&text).trim().to_owned()
     }
 
-    /// The trigger's own words: as `message`, without the mention of us.
+    /// The trigger's own words: as `message`, without the mentions of us at
+    /// either end. One within a sentence or in code is part of it.
     pub fn trigger(&mut self, message: &Message) -> String {
         let mut own = message.clone();
-        own.content = self.us.without_mentions(&message.content).into();
+        own.content = self.us.without_address(&message.content).into();
         self.message(&own)
+    }
+
+    /// The name of somebody who wrote none of the messages shown, unique
+    /// within the prompt like an author's.
+    pub fn named(&mut self, id: UserId, raw: &str) -> String {
+        self.names.assign(id.get(), raw).to_owned()
     }
 
     /// Our name.

@@ -309,6 +309,101 @@ mod tests {
         assert_eq!(text(&zalgo).chars().count(), 2 + MAX_MARKS);
     }
 
+    #[derive(serde::Deserialize)]
+    struct Hostile {
+        name: String,
+        content: String,
+        why: String,
+    }
+
+    fn corpus() -> Vec<Hostile> {
+        include_str!("../../fixtures/hostile/corpus.jsonl")
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("each line of the corpus is an object"))
+            .collect()
+    }
+
+    /// A list apart from the code's own, so that both cannot be wrong alike.
+    fn is_forbidden(character: char) -> bool {
+        let code = u32::from(character);
+        (character.is_control() && character != '\n' && character != '\t')
+            || [0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x3164, 0xFEFF, 0xFFA0].contains(&code)
+            || [
+                0x180B..=0x180F,
+                0x200B..=0x200F,
+                0x2028..=0x202E,
+                0x2060..=0x206F,
+                0xE000..=0xF8FF,
+                0xFDD0..=0xFDEF,
+                0xFE00..=0xFE0F,
+                0xFFF9..=0xFFFB,
+                0xFFFE..=0xFFFF,
+                0xE0000..=0x0010_FFFF,
+            ]
+            .iter()
+            .any(|range| range.contains(&code))
+    }
+
+    /// Of the invisible characters only those that joined emoji need may be
+    /// left, and only next to an emoji.
+    #[track_caller]
+    fn check_harmless(clean: &str, why: &str) {
+        let mut last = None;
+        for character in clean.chars() {
+            let joins = matches!(character, '\u{200D}' | '\u{FE0F}' | '\u{FE0E}')
+                && last.is_some_and(|last| is_emoji(last) || last == '\u{FE0F}');
+            assert!(
+                joins || !is_forbidden(character),
+                "{why}: {character:?} in {clean:?}"
+            );
+            last = Some(character);
+        }
+        assert!(!clean.contains(&"\n".repeat(MAX_NEWLINES + 1)), "{why}");
+        let stacked = clean
+            .split(|c| !stacks(c))
+            .map(|marks| marks.chars().count());
+        assert!(stacked.max().unwrap_or(0) <= MAX_MARKS, "{why}");
+    }
+
+    #[test]
+    fn no_hostile_text_or_name_keeps_what_is_not_seen() {
+        let corpus = corpus();
+        assert!(corpus.len() >= 48);
+        let mut names = Names::new("Clew");
+        let mut assigned = std::collections::HashSet::from(["clew".to_owned()]);
+        for (id, hostile) in (1..).zip(&corpus) {
+            check_harmless(&text(&hostile.content), &hostile.why);
+            let name = names.assign(id, &hostile.name);
+            check_harmless(name, &hostile.why);
+            assert!(
+                !name.contains(['\n', '[', ']', '<', '>', ':', '`']),
+                "{name:?}"
+            );
+            assert!(!name.trim().is_empty() && name.trim() == name, "{name:?}");
+            assert!(name.chars().count() <= MAX_NAME_CHARS + " (user 0001) (99)".len());
+            assert!(
+                assigned.insert(name.to_lowercase()),
+                "{name:?} is given twice"
+            );
+        }
+    }
+
+    #[test]
+    fn nobody_hostile_is_under_our_name_or_a_role() {
+        for hostile in corpus().iter().filter(|hostile| {
+            hostile.why.starts_with("our name") || hostile.why.starts_with("name of a role")
+        }) {
+            let mut names = Names::new("Clew");
+            let name = names.assign(4321, &hostile.name);
+            let backwards = hostile.why.contains("backwards");
+            assert!(
+                name.ends_with(" (user 4321)") || backwards,
+                "{}: {name:?}",
+                hostile.why
+            );
+        }
+    }
+
     proptest! {
         #[test]
         fn doing_it_twice_changes_nothing(raw in "[\\PC\\n\u{200B}-\u{200F}\u{FE0F}\u{301}😀क\u{94D}1\u{20E3}]{0,40}") {

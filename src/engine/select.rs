@@ -145,7 +145,7 @@ fn select_thread(
     let mut selection = Selection::default();
     let kept = kept(us, trigger, thread, limits, &mut selection);
     let candidates = candidates(us, trigger, thread, &kept, &mut selection);
-    let tail = tail_ids(trigger, thread, &candidates, limits);
+    let tail = tail_ids(us, trigger, thread, &candidates, limits);
     let wanted: Vec<&Arc<Message>> = if thread.history {
         candidates
     } else {
@@ -203,9 +203,15 @@ fn kept(
     selection: &mut Selection,
 ) -> BTreeMap<MessageId, Pick> {
     let mut kept = BTreeMap::new();
+    let target = match &thread.target {
+        Some(target) => Found::Known(Arc::clone(target)),
+        None => Found::None,
+    };
+    // One message may be all three: the first of these is said of it.
     let named = [
-        (&thread.starter, Place::Starter),
         (&thread.pointed_at, Place::PointedAt),
+        (&target, Place::Target),
+        (&thread.starter, Place::Starter),
     ];
     for (found, place) in named {
         match found {
@@ -227,17 +233,6 @@ fn kept(
                     .push((at, Marker::Unavailable(*id, place)));
             }
         }
-    }
-    if let Some(target) = &thread.target {
-        keep(
-            us,
-            trigger,
-            target,
-            Place::Target,
-            limits,
-            &mut kept,
-            selection,
-        );
     }
     kept
 }
@@ -307,6 +302,7 @@ fn candidates<'a>(
 
 /// The last K eligible messages strictly before the target.
 fn tail_ids(
+    us: &Us,
     trigger: &Message,
     thread: &GatheredThread,
     candidates: &[&Arc<Message>],
@@ -316,7 +312,7 @@ fn tail_ids(
     let kept = [&thread.starter, &thread.pointed_at]
         .into_iter()
         .filter_map(|found| found.message())
-        .filter(|message| message.channel == trigger.channel)
+        .filter(|message| message.channel == trigger.channel && us.rejects(message).is_none())
         .map(|message| message.id);
     let mut ids: BTreeSet<MessageId> = candidates.iter().map(|message| message.id).collect();
     ids.extend(kept.filter(|id| *id != trigger.id));
@@ -350,15 +346,21 @@ fn only_tail<'a>(
 
 fn unseen(thread: &GatheredThread) -> Option<Unseen> {
     let first = thread.messages.first().filter(|_| !thread.reaches_start)?;
+    // Discord's count is of when the thread was last seen: one that is already
+    // exceeded tells nothing.
     let count = thread
         .total
-        .map(|total| total.saturating_sub(thread.messages.len()));
+        .and_then(|total| total.checked_sub(thread.messages.len()));
     if count == Some(0) || !thread.history {
         return None;
     }
+    let shown = thread
+        .pointed_at
+        .message()
+        .is_some_and(|message| message.channel == first.channel && message.id < first.id);
     Some(Unseen {
         before: first.id,
-        count,
+        count: count.map(|count| count - usize::from(shown)),
     })
 }
 

@@ -7,11 +7,12 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::model::{ChannelId, GuildId, Message, MessageId};
+use crate::model::{ChannelId, GuildId, Message, MessageId, Referenced};
 
 /// Deletions and edits remembered per channel, so that a page that was on its
 /// way meanwhile does not bring back what is gone.
-const RECENT_CHANGES: usize = 64;
+/// A bulk deletion names up to 100.
+const RECENT_CHANGES: usize = 128;
 /// A map entry, an `Arc` and the allocator's share, bytes a message.
 const ENTRY_OVERHEAD: usize = 96;
 
@@ -44,11 +45,23 @@ struct ChannelWindow {
     linked: BTreeMap<MessageId, Arc<Message>>,
     /// Every message from this id on is in `recent`, up to now.
     mark: Option<MessageId>,
-    changes: VecDeque<(MessageId, Option<Arc<Message>>)>,
+    changes: VecDeque<Change>,
+    /// When the youngest of the changes was made that is not in `changes` any
+    /// more.
+    forgot_change: u64,
     newest: Option<MessageId>,
+    /// When it was last empty of all knowledge.
     generation: u64,
     bytes: usize,
     used: u64,
+}
+
+/// An edit, or without a message a deletion.
+#[derive(Debug)]
+struct Change {
+    id: MessageId,
+    message: Option<Arc<Message>>,
+    made: u64,
 }
 
 #[derive(Debug)]
@@ -71,8 +84,11 @@ pub struct View {
     pub newest: Option<MessageId>,
     /// Ids known to be deleted.
     pub deleted: Vec<MessageId>,
-    /// To be handed back with fetched messages.
+    /// To be handed back with fetched messages: what was broken later than
+    /// this takes none.
     pub generation: u64,
+    /// The same for edits and deletions that are not remembered any more.
+    pub taken: u64,
 }
 
 impl View {
@@ -115,20 +131,34 @@ impl Window {
         let carried = message.take_carried();
         let (channel, guild, replies_to) = (message.channel, message.guild, message.replies_to());
         let message = Arc::new(message);
-        self.change(channel, |window, limits| {
+        self.change(channel, |window, limits, _| {
             window.guild = guild.or(window.guild);
-            window.mark.get_or_insert(message.id);
+            let mark = *window.mark.get_or_insert(message.id);
             window.newest = window.newest.max(Some(message.id));
-            window.hold(Arc::clone(&message));
-            if let Some(carried) = carried.filter(|carried| carried.channel == channel) {
-                window.keep(Arc::new(carried));
+            if message.id < mark {
+                // Delivered late or again: what stands around it may be gone.
+                window.keep(Arc::clone(&message));
+            } else {
+                window.hold(Arc::clone(&message));
             }
             if let Some(parent) = replies_to {
                 window.link(parent);
             }
             window.shrink(limits.per_channel);
         });
+        if let Some(carried) = carried {
+            self.carried(carried);
+        }
         message
+    }
+
+    /// A referenced message, kept in its own channel: a thread's starter
+    /// stands in the parent, where its edits and deletion arrive.
+    fn carried(&mut self, carried: Message) {
+        self.change(carried.channel, |window, limits, _| {
+            window.keep(Arc::new(carried));
+            window.shrink(limits.per_channel);
+        });
     }
 
     /// A message was edited. One that is not held is remembered for a while,
@@ -136,25 +166,25 @@ impl Window {
     pub fn edited(&mut self, mut message: Message) {
         message.take_carried();
         let message = Arc::new(message);
-        self.change(message.channel, |window, _| {
+        self.change(message.channel, |window, _, now| {
             window.replace(&message);
-            window.remember(message.id, Some(Arc::clone(&message)));
+            window.remember(message.id, Some(Arc::clone(&message)), now);
         });
     }
 
     /// Messages were deleted.
     pub fn deleted(&mut self, channel: ChannelId, ids: &[MessageId]) {
-        self.change(channel, |window, _| {
+        self.change(channel, |window, _, now| {
             for id in ids {
                 window.drop_message(*id);
-                window.remember(*id, None);
+                window.remember(*id, None, now);
             }
         });
     }
 
     /// A thread was opened while we watched: it is whole from its start.
     pub fn opened(&mut self, channel: ChannelId, guild: Option<GuildId>) {
-        self.change(channel, |window, _| {
+        self.change(channel, |window, _, _| {
             window.guild = guild.or(window.guild);
             if window.recent.is_empty() || window.mark.is_some() {
                 window.mark = Some(CHANNEL_START);
@@ -167,7 +197,7 @@ impl Window {
     pub fn break_channel(&mut self, channel: ChannelId) {
         self.generation += 1;
         let generation = self.generation;
-        self.change(channel, |window, _| {
+        self.change(channel, |window, _, _| {
             window.clear();
             window.generation = generation;
         });
@@ -191,6 +221,8 @@ impl Window {
         if let Some(window) = self.channels.remove(&channel) {
             self.bytes -= window.bytes;
             self.by_use.remove(&window.used);
+            // What was fetched before may lack what was forgotten now.
+            self.generation += 1;
         }
     }
 
@@ -199,6 +231,7 @@ impl Window {
         let Some(window) = self.channels.get(&channel) else {
             return View {
                 generation: self.generation,
+                taken: self.uses,
                 ..View::default()
             };
         };
@@ -212,7 +245,8 @@ impl Window {
             whole_from: window.mark,
             newest: window.newest,
             deleted: window.deleted().collect(),
-            generation: window.generation,
+            generation: self.generation,
+            taken: self.uses,
         }
     }
 
@@ -224,7 +258,8 @@ impl Window {
     }
 
     /// Fetched messages: all that stand from `from` to the newest one seen
-    /// when `view` was taken. Nothing happens if the channel broke meanwhile.
+    /// when `view` was taken. Nothing happens if the channel broke meanwhile,
+    /// or if what arrived since was too much to be held.
     pub fn adopt(
         &mut self,
         channel: ChannelId,
@@ -235,31 +270,48 @@ impl Window {
         let Some(window) = self.channels.get(&channel) else {
             return;
         };
-        let known = window.mark.filter(|mark| from < *mark);
-        if known.is_none() || window.generation != view.generation {
+        let joins = |mark: &MessageId| view.newest.is_some_and(|newest| *mark <= newest.next());
+        let known = window.mark.filter(|mark| from < *mark && joins(mark));
+        if known.is_none() || !window.is_known_since(view) {
             return;
         }
-        self.change(channel, |window, limits| {
+        let (messages, carried) = apart(messages);
+        self.change(channel, |window, limits, _| {
             window.mark = Some(from);
-            for message in messages {
+            for message in &messages {
                 window.hold_fetched(message);
             }
             window.shrink(limits.per_channel);
         });
+        self.carried_all(carried, view);
     }
 
-    /// Fetched single messages that somebody pointed at.
+    /// Fetched single messages that somebody pointed at, in `channel` or,
+    /// as a thread's starter, in its parent. `view` may be any channel's, taken
+    /// before the fetch.
     pub fn keep(&mut self, channel: ChannelId, view: &View, messages: &[Arc<Message>]) {
-        let fresh = |window: &ChannelWindow| window.generation == view.generation;
-        if messages.is_empty() || !self.channels.get(&channel).is_none_or(fresh) {
+        let fresh = match self.channels.get(&channel) {
+            Some(window) => window.is_known_since(view),
+            None => self.generation == view.generation,
+        };
+        if messages.is_empty() || !fresh {
             return;
         }
-        self.change(channel, |window, limits| {
-            for message in messages {
+        let (messages, carried) = apart(messages);
+        self.change(channel, |window, limits, _| {
+            for message in &messages {
                 window.keep_fetched(message);
             }
             window.shrink(limits.per_channel);
         });
+        self.carried_all(carried, view);
+    }
+
+    fn carried_all(&mut self, carried: Vec<Message>, view: &View) {
+        for message in carried {
+            let (channel, message) = (message.channel, Arc::new(message));
+            self.keep(channel, view, &[message]);
+        }
     }
 
     /// Messages held, and bytes they occupy, about.
@@ -271,7 +323,7 @@ impl Window {
     fn change(
         &mut self,
         channel: ChannelId,
-        change: impl FnOnce(&mut ChannelWindow, WindowLimits),
+        change: impl FnOnce(&mut ChannelWindow, WindowLimits, u64),
     ) {
         self.uses += 1;
         let generation = self.generation;
@@ -284,7 +336,7 @@ impl Window {
         window.used = self.uses;
         self.by_use.insert(self.uses, channel);
         let before = window.bytes;
-        change(window, self.limits);
+        change(window, self.limits, self.uses);
         self.bytes = self.bytes - before + window.bytes;
         self.evict(channel);
     }
@@ -305,11 +357,31 @@ impl Window {
     }
 }
 
+/// Fetched messages, and apart from them those they carried: each copy stands
+/// once, where its edits and its deletion find it.
+fn apart(messages: &[Arc<Message>]) -> (Vec<Arc<Message>>, Vec<Message>) {
+    let mut carried = Vec::new();
+    let alone = messages.iter().map(|message| {
+        if !matches!(message.referenced, Referenced::Known(_)) {
+            return Arc::clone(message);
+        }
+        let mut own = Message::clone(message);
+        carried.extend(own.take_carried());
+        Arc::new(own)
+    });
+    (alone.collect(), carried)
+}
+
 fn weight(message: &Message) -> usize {
     message.weight() + ENTRY_OVERHEAD
 }
 
 impl ChannelWindow {
+    /// Nothing that happened since `view` was taken is lost.
+    fn is_known_since(&self, view: &View) -> bool {
+        self.generation <= view.generation && self.forgot_change <= view.taken
+    }
+
     fn hold(&mut self, message: Arc<Message>) {
         let linked = self.take_linked(message.id) || message.replies_to().is_some();
         self.bytes += weight(&message);
@@ -346,10 +418,10 @@ impl ChannelWindow {
     }
 
     fn as_changed(&self, message: &Arc<Message>) -> Option<Arc<Message>> {
-        let change = self.changes.iter().rev().find(|(id, _)| *id == message.id);
-        match change {
-            Some((_, None)) => None,
-            Some((_, Some(edited))) if edited.edited >= message.edited => Some(Arc::clone(edited)),
+        let change = self.changes.iter().find(|change| change.id == message.id);
+        match change.map(|change| change.message.as_ref()) {
+            Some(None) => None,
+            Some(Some(edited)) if edited.edited >= message.edited => Some(Arc::clone(edited)),
             _ => Some(Arc::clone(message)),
         }
     }
@@ -383,18 +455,27 @@ impl ChannelWindow {
         }
     }
 
-    fn remember(&mut self, id: MessageId, change: Option<Arc<Message>>) {
-        if self.changes.len() == RECENT_CHANGES {
-            self.changes.pop_front();
+    /// One entry a message: an answer that is streamed by edits must not push
+    /// out the rest.
+    fn remember(&mut self, id: MessageId, message: Option<Arc<Message>>, now: u64) {
+        self.changes.retain(|change| change.id != id);
+        if self.changes.len() == RECENT_CHANGES
+            && let Some(oldest) = self.changes.pop_front()
+        {
+            self.forgot_change = oldest.made;
         }
-        self.changes.push_back((id, change));
+        self.changes.push_back(Change {
+            id,
+            message,
+            made: now,
+        });
     }
 
     fn deleted(&self) -> impl Iterator<Item = MessageId> {
         self.changes
             .iter()
-            .filter(|(_, change)| change.is_none())
-            .map(|(id, _)| *id)
+            .filter(|change| change.message.is_none())
+            .map(|change| change.id)
     }
 
     fn is_deleted(&self, id: MessageId) -> bool {

@@ -302,22 +302,22 @@ proptest! {
 
     #[test]
     fn a_growing_answer_keeps_its_messages(text in answer()) {
-        check_growth(&text, 50)?;
+        check_growth(&text, 30)?;
     }
 
     #[test]
     fn a_growing_chaos_keeps_its_messages(text in chaos()) {
-        check_growth(&text, 50)?;
+        check_growth(&text, 30)?;
     }
 }
 
 #[test]
-fn a_growing_answer_keeps_its_messages_at_each_character() {
+fn a_growing_answer_keeps_its_messages_at_small_steps() {
     let code = "let v = \"``\"; // `x`\n".repeat(99);
     let text = format!(
         "{}\n\n```rust\n{code}```\n\nAnd **so** on 👨‍👩‍👧.\n{}",
         "Word, ".repeat(300),
         "- item\n".repeat(200)
     );
-    check_growth(&text, usize::MAX).unwrap();
+    check_growth(&text, 2_000).unwrap();
 }

@@ -1,1 +1,529 @@
-//! To be written.
+//! Connecting, losing the connection, and restarting: the gateway against the
+//! simulator, over sockets.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a helper of a test that fails, fails the test"
+)]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::extract::ws::{Message as Frame, WebSocket, WebSocketUpgrade};
+use clew::discord::commands;
+use clew::discord::event::{Delivery, Event, FatalReason, Ready};
+use clew::discord::facts::Facts;
+use clew::discord::gateway::{Gateway, GatewaySettings, run};
+use clew::discord::rest::Rest;
+use clew::discord::session::{Progress, SessionFile, ShardSession, load, save};
+use clew::model::{ChannelId, Command, GuildId, InteractionKind, MessageId, UnixMillis, UserId};
+use clew::simulator::{ChannelKind, GatewayEvent, GatewayRecord, Id, Simulator, Use, World};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// Longest wait for an event: a bound, not a measure.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A world with one server, one channel and a person.
+struct Place {
+    simulator: Simulator,
+    guild: GuildId,
+    channel: Id,
+    alice: Id,
+}
+
+async fn place(change: impl FnOnce(&mut World)) -> Place {
+    let mut world = World::new();
+    // 0 does without the five seconds between two identifies.
+    world.settings.max_concurrency = 0;
+    let guild = world.guild("Guild");
+    let channel = world.channel(guild, ChannelKind::Text, "general");
+    let alice = world.member(guild, "alice");
+    change(&mut world);
+    Place {
+        simulator: Simulator::start(world).await.unwrap(),
+        guild: GuildId::new(guild.0),
+        channel,
+        alice,
+    }
+}
+
+/// The gateway half of a bot.
+struct Bot {
+    facts: Arc<Facts>,
+    progress: Arc<Mutex<Progress>>,
+    events: mpsc::Receiver<Delivery>,
+    shutdown: CancellationToken,
+    task: JoinHandle<Result<(), FatalReason>>,
+}
+
+fn settings(simulator: &Simulator) -> GatewaySettings {
+    GatewaySettings {
+        token: simulator.token(),
+        url: None,
+        message_content: true,
+        members: false,
+        resume: Vec::new(),
+    }
+}
+
+fn connect(simulator: &Simulator, settings: GatewaySettings, facts: Arc<Facts>) -> Bot {
+    let rest = Rest::new(&settings.token, Some(&simulator.url())).unwrap();
+    let (sender, events) = mpsc::channel(64);
+    let (progress, shutdown) = (Arc::<Mutex<Progress>>::default(), CancellationToken::new());
+    let gateway = Gateway {
+        settings,
+        facts: Arc::clone(&facts),
+        progress: Arc::clone(&progress),
+        events: sender,
+        shutdown: shutdown.clone(),
+    };
+    Bot {
+        facts,
+        progress,
+        events,
+        shutdown,
+        task: tokio::spawn(async move { run(gateway, &rest).await }),
+    }
+}
+
+impl Bot {
+    fn new(place: &Place) -> Self {
+        let settings = settings(&place.simulator);
+        connect(&place.simulator, settings, Arc::default())
+    }
+
+    async fn next(&mut self) -> Delivery {
+        timeout(PATIENCE, self.events.recv())
+            .await
+            .expect("an event in time")
+            .expect("the gateway runs")
+    }
+
+    fn finish(&self, delivery: &Delivery) {
+        let mut progress = self.progress.lock().unwrap();
+        progress.finished(delivery.mark);
+    }
+
+    /// Deals with events until one gives a value.
+    async fn until<T>(&mut self, pick: impl Fn(&Event) -> Option<T>) -> T {
+        loop {
+            let delivery = self.next().await;
+            self.finish(&delivery);
+            if let Some(found) = pick(&delivery.event) {
+                return found;
+            }
+        }
+    }
+
+    async fn message(&mut self) -> MessageId {
+        self.until(|event| match event {
+            Event::Message(incoming) => Some(incoming.message.id),
+            _ => None,
+        })
+        .await
+    }
+
+    async fn ready(&mut self) -> Ready {
+        self.until(|event| match event {
+            Event::Ready(ready) => Some((**ready).clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    async fn available(&mut self) {
+        self.until(|event| matches!(event, Event::GuildAvailable(_)).then_some(()))
+            .await;
+    }
+
+    async fn stop(self) -> Vec<ShardSession> {
+        self.shutdown.cancel();
+        self.task.await.unwrap().unwrap();
+        self.progress.lock().unwrap().sessions()
+    }
+}
+
+fn id(message: Id) -> MessageId {
+    MessageId::new(message.0)
+}
+
+#[tokio::test]
+async fn the_first_events_tell_who_and_where_we_are() {
+    let place = place(|_| {}).await;
+    let mut bot = Bot::new(&place);
+    let ready = bot.ready().await;
+    assert_eq!(ready.user, UserId::new(place.simulator.bot().0));
+    assert!(ready.content_granted);
+    assert_eq!(ready.guilds, [place.guild]);
+    bot.available().await;
+    let channel = ChannelId::new(place.channel.0);
+    assert_eq!(bot.facts.channel_name(channel).as_deref(), Some("general"));
+    assert!(bot.facts.our_access(channel).unwrap().send);
+    let posted = place.simulator.post(place.channel, place.alice, "hello");
+    assert_eq!(bot.message().await, id(posted));
+}
+
+#[tokio::test]
+async fn after_a_drop_the_session_goes_on_and_nothing_is_missed() {
+    let place = place(|_| {}).await;
+    let mut bot = Bot::new(&place);
+    bot.available().await;
+    place.simulator.drop_gateway();
+    let missed = place
+        .simulator
+        .post(place.channel, place.alice, "while away");
+    let mut lost = false;
+    let found = bot
+        .until(|event| match event {
+            Event::Message(incoming) => Some(incoming.message.id),
+            Event::SessionLost => panic!("the session was resumable"),
+            _ => None,
+        })
+        .await;
+    assert_eq!(found, id(missed));
+    bot.until(|event| matches!(event, Event::Resumed).then_some(()))
+        .await;
+    for end in [Simulator::ask_to_reconnect, |simulator: &Simulator| {
+        simulator.close_gateway(4000);
+    }] {
+        end(&place.simulator);
+        let event = bot.until(|event| match event {
+            Event::Resumed => Some(true),
+            Event::Ready(_) => Some(false),
+            _ => None,
+        });
+        lost |= !event.await;
+    }
+    assert!(!lost);
+}
+
+#[tokio::test]
+async fn an_invalid_session_is_told_before_the_next_begins() {
+    let place = place(|_| {}).await;
+    let mut bot = Bot::new(&place);
+    bot.available().await;
+    place.simulator.invalidate_sessions(false);
+    let first = bot
+        .until(|event| match event {
+            Event::SessionLost => Some("lost"),
+            Event::Ready(_) => Some("ready"),
+            _ => None,
+        })
+        .await;
+    assert_eq!(first, "lost");
+    bot.ready().await;
+    bot.available().await;
+    let posted = place.simulator.post(place.channel, place.alice, "hello");
+    assert_eq!(bot.message().await, id(posted));
+}
+
+#[tokio::test]
+async fn close_codes_that_need_a_person_say_what_to_do() {
+    async fn check(code: u16, says: &str) {
+        let place = place(|_| {}).await;
+        let mut bot = Bot::new(&place);
+        bot.available().await;
+        place.simulator.close_gateway(code);
+        let reason = timeout(PATIENCE, bot.task).await.unwrap().unwrap();
+        let reason = reason.unwrap_err().to_string();
+        assert!(reason.contains(says), "{code}: {reason}");
+    }
+    check(4004, "DISCORD_TOKEN").await;
+    check(4011, "shards").await;
+    check(4013, "intents").await;
+    check(4014, "DISCORD_MESSAGE_CONTENT=off").await;
+}
+
+#[tokio::test]
+async fn a_refused_intent_and_a_refused_token_end_the_start() {
+    let place = place(|world| world.settings.disallowed_intents = 1 << 15).await;
+    let reason = Bot::new(&place).task.await.unwrap().unwrap_err();
+    let expected = FatalReason::IntentsRefused {
+        message_content: true,
+        members: false,
+    };
+    assert_eq!(reason, expected);
+    let wrong = GatewaySettings {
+        token: "wrong".to_owned(),
+        ..settings(&place.simulator)
+    };
+    let bot = connect(&place.simulator, wrong, Arc::default());
+    assert_eq!(bot.task.await.unwrap(), Err(FatalReason::TokenRefused));
+}
+
+#[tokio::test]
+async fn without_the_content_intent_it_is_not_asked_for() {
+    let place = place(|world| world.settings.disallowed_intents = 1 << 15).await;
+    let off = GatewaySettings {
+        message_content: false,
+        ..settings(&place.simulator)
+    };
+    let mut bot = connect(&place.simulator, off, Arc::default());
+    assert!(!bot.ready().await.content_granted);
+}
+
+#[tokio::test]
+async fn a_silent_connection_is_given_up_and_resumed() {
+    let place = place(|world| world.settings.heartbeat_interval_ms = 200).await;
+    let mut bot = Bot::new(&place);
+    bot.available().await;
+    place.simulator.set_heartbeats_answered(false);
+    let closed = |event: &GatewayEvent| matches!(event, GatewayEvent::ClosedByClient { .. });
+    place
+        .simulator
+        .wait_gateway("the end", closed)
+        .await
+        .unwrap();
+    place.simulator.set_heartbeats_answered(true);
+    bot.until(|event| matches!(event, Event::Resumed).then_some(()))
+        .await;
+}
+
+#[tokio::test]
+async fn events_that_twilight_rejects_lose_nothing_else() {
+    let place = place(|_| {}).await;
+    let mut bot = Bot::new(&place);
+    bot.available().await;
+    let odd = format!(
+        r#"{{"id":"{guild}","name":"Guild","owner_id":"5","roles":[{{"id":"{guild}",
+        "permissions":"66560"}}],"channels":[{{"id":"7","type":0,"name":"fine"}},
+        {{"id":8,"type":{{}}}}]}}"#,
+        guild = place.guild
+    );
+    place.simulator.dispatch_raw("GUILD_CREATE", &odd);
+    bot.available().await;
+    assert_eq!(
+        bot.facts.channel_name(ChannelId::new(7)).as_deref(),
+        Some("fine")
+    );
+    let bare = format!(r#"{{"id":"{}","name":"Guild"}}"#, place.guild);
+    place.simulator.dispatch_raw("GUILD_CREATE", &bare);
+    bot.until(|event| matches!(event, Event::GuildIncomplete(_)).then_some(()))
+        .await;
+    let rest = Rest::new(&place.simulator.token(), Some(&place.simulator.url())).unwrap();
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    bot.facts.fill(&rest, place.guild, deadline).await.unwrap();
+    let channel = ChannelId::new(place.channel.0);
+    assert!(bot.facts.our_access(channel).unwrap().send);
+    place
+        .simulator
+        .dispatch_raw("MESSAGE_CREATE", r#"{"channel_id":"7","content":"?"}"#);
+    let hole = bot
+        .until(|event| match event {
+            Event::MessageUnreadable { channel, .. } => Some(*channel),
+            _ => None,
+        })
+        .await;
+    assert_eq!(hole, Some(ChannelId::new(7)));
+    let posted = place.simulator.post(place.channel, place.alice, "hello");
+    assert_eq!(bot.message().await, id(posted));
+}
+
+#[tokio::test]
+async fn a_restart_resumes_below_unfinished_work_with_all_facts() {
+    let place = place(|_| {}).await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("session.json");
+    let now = UnixMillis(1_800_000_000_000);
+    let mut bot = Bot::new(&place);
+    bot.available().await;
+    let done = place.simulator.post(place.channel, place.alice, "done");
+    assert_eq!(bot.message().await, id(done));
+    let open = place
+        .simulator
+        .post(place.channel, place.alice, "not finished");
+    let delivery = bot.next().await;
+    assert!(matches!(&delivery.event, Event::Message(incoming) if incoming.message.id == id(open)));
+    let facts = Arc::clone(&bot.facts);
+    let sessions = bot.stop().await;
+    let token = place.simulator.token();
+    let answered = vec![id(done)];
+    let file = SessionFile::new(now, &token, sessions, answered, &facts).unwrap();
+    save(&path, &file).unwrap();
+
+    let missed = place
+        .simulator
+        .post(place.channel, place.alice, "between two processes");
+    let mut file = load(&path, &token, now).unwrap();
+    let facts = Arc::<Facts>::default();
+    file.restore(&facts);
+    let resume = GatewaySettings {
+        resume: file.shards,
+        ..settings(&place.simulator)
+    };
+    let mut bot = connect(&place.simulator, resume, facts);
+    let lost = bot.next().await;
+    assert!(matches!(lost.event, Event::SessionLost));
+    bot.finish(&lost);
+    assert_eq!(bot.message().await, id(open));
+    assert_eq!(bot.message().await, id(missed));
+    bot.until(|event| matches!(event, Event::Resumed).then_some(()))
+        .await;
+    let channel = ChannelId::new(place.channel.0);
+    assert!(bot.facts.our_access(channel).unwrap().send);
+    assert!(!bot.facts.our_role_ids(place.guild).is_empty());
+}
+
+#[tokio::test]
+async fn each_shard_has_its_session_and_takes_up_its_own() {
+    let place = place(|world| world.settings.shards = 2).await;
+    let mut bot = Bot::new(&place);
+    bot.ready().await;
+    bot.ready().await;
+    let sessions = bot.stop().await;
+    let shards: Vec<_> = sessions.iter().map(|one| (one.shard, one.shards)).collect();
+    assert_eq!(shards, [(0, 2), (1, 2)]);
+    let resume = GatewaySettings {
+        resume: sessions,
+        ..settings(&place.simulator)
+    };
+    let mut bot = connect(&place.simulator, resume, Arc::default());
+    let resumed = |event: &Event| matches!(event, Event::Resumed).then_some(());
+    bot.until(resumed).await;
+    bot.until(resumed).await;
+}
+
+#[tokio::test]
+async fn a_session_that_discord_has_forgotten_begins_anew() {
+    let place = place(|_| {}).await;
+    let mut bot = Bot::new(&place);
+    bot.available().await;
+    let sessions = bot.stop().await;
+    assert_eq!(sessions.len(), 1);
+    place.simulator.forget_sessions();
+    let resume = GatewaySettings {
+        resume: sessions,
+        ..settings(&place.simulator)
+    };
+    let mut bot = connect(&place.simulator, resume, Arc::default());
+    bot.until(|event| matches!(event, Event::SessionLost).then_some(()))
+        .await;
+    bot.ready().await;
+    bot.available().await;
+}
+
+#[tokio::test]
+async fn a_shutdown_leaves_the_session_resumable() {
+    let place = place(|_| {}).await;
+    let mut bot = Bot::new(&place);
+    bot.available().await;
+    bot.stop().await;
+    let log = place.simulator.gateway_log();
+    let closed = log.iter().find_map(|record| match record.event {
+        GatewayEvent::ClosedByClient { code } => Some(code),
+        _ => None,
+    });
+    assert_eq!(closed, Some(Some(4000)));
+    let resumed = |record: &GatewayRecord| matches!(record.event, GatewayEvent::Resumed { .. });
+    assert!(!log.iter().any(resumed), "{log:#?}");
+}
+
+#[tokio::test]
+async fn hardly_any_session_start_left_waits_for_the_reset() {
+    let place = place(|world| {
+        world.settings.session_starts_remaining = 1;
+        world.settings.session_starts_reset_ms = 300;
+    })
+    .await;
+    let mut bot = Bot::new(&place);
+    bot.ready().await;
+    let log = place.simulator.gateway_log();
+    let asked = place.simulator.requests_to("GET", "/gateway/bot");
+    let opened = log.first().unwrap().at;
+    assert!(opened >= asked[0].at + Duration::from_millis(300));
+}
+
+#[tokio::test]
+async fn commands_are_registered_once_and_calls_come_in() {
+    let place = place(|_| {}).await;
+    let mut bot = Bot::new(&place);
+    let ready = bot.ready().await;
+    bot.available().await;
+    let rest = Rest::new(&place.simulator.token(), Some(&place.simulator.url())).unwrap();
+    let application = ready.application;
+    assert!(commands::register(&rest, application, None).await.unwrap());
+    assert!(!commands::register(&rest, application, None).await.unwrap());
+    let guild = Some(place.guild);
+    assert!(commands::register(&rest, application, guild).await.unwrap());
+    assert!(!commands::register(&rest, application, guild).await.unwrap());
+    let asked = Use::slash("ask", &[("question", "why?")]);
+    place.simulator.interact(place.channel, place.alice, &asked);
+    let message = place
+        .simulator
+        .post(place.channel, place.alice, "look at this");
+    let about = Use::on_message("Ask about this message", message);
+    place.simulator.interact(place.channel, place.alice, &about);
+    let called = |event: &Event| match event {
+        Event::Called(call) => Some((
+            call.command.clone(),
+            call.interaction.kind,
+            call.message
+                .as_ref()
+                .map(|found| found.message.content.to_string()),
+        )),
+        _ => None,
+    };
+    let question = "why?".to_owned();
+    let expected = (Command::Ask { question }, InteractionKind::Guild, None);
+    assert_eq!(bot.until(called).await, expected);
+    let found = bot.until(called).await;
+    assert_eq!(
+        found.0,
+        Command::AskAbout {
+            message: id(message)
+        }
+    );
+    assert_eq!(found.2.as_deref(), Some("look at this"));
+}
+
+/// A gateway that says HELLO or nothing, and then something broken.
+async fn broken_gateway(last: fn() -> Option<Frame>) -> (String, Arc<AtomicUsize>) {
+    let connections = Arc::new(AtomicUsize::new(0));
+    let serve = move |upgrade: WebSocketUpgrade, State(count): State<Arc<AtomicUsize>>| async move {
+        count.fetch_add(1, Ordering::SeqCst);
+        upgrade.on_upgrade(move |mut socket: WebSocket| async move {
+            if let Some(frame) = last() {
+                let _ = socket.send(frame).await;
+                // Until the client goes.
+                while let Some(Ok(_)) = socket.recv().await {}
+            }
+        })
+    };
+    let router = axum::Router::new()
+        .fallback(axum::routing::any(serve))
+        .with_state(Arc::clone(&connections));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("ws://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    (url, connections)
+}
+
+#[tokio::test]
+async fn broken_connections_are_made_anew_with_pauses() {
+    async fn check(last: fn() -> Option<Frame>, most: usize) {
+        let place = place(|_| {}).await;
+        let (url, connections) = broken_gateway(last).await;
+        let broken = GatewaySettings {
+            url: Some(url),
+            ..settings(&place.simulator)
+        };
+        let bot = connect(&place.simulator, broken, Arc::default());
+        // Without pauses thousands would be made in this time.
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        let made = connections.load(Ordering::SeqCst);
+        assert!((2..=most).contains(&made), "{made} connections");
+        bot.stop().await;
+    }
+    tokio::join!(
+        check(|| Some(Frame::Binary(vec![1, 2, 3].into())), 5),
+        check(|| Some(Frame::Text("{}".into())), 5),
+        check(|| Some(Frame::Close(None)), 5),
+        // It takes some of them to notice.
+        check(|| None, 150),
+    );
+}

@@ -25,3 +25,4 @@ mod simulator;
 mod simulator_schema;
 mod support;
 mod telemetry;
+mod turns;

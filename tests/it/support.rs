@@ -1,4 +1,5 @@
 //! Helpers that integration tests share.
 
+pub(crate) mod bot;
 pub(crate) mod model;
 pub(crate) mod schema;

@@ -1,1 +1,60 @@
 //! Fills what `GUILD_CREATE` left open, over REST.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use super::Facts;
+use super::lean::{LeanGuild, LeanMember};
+use crate::discord::error::RestError;
+use crate::discord::rest::{Lane, Rest, malformed, text};
+use crate::model::GuildId;
+
+impl Facts {
+    /// Asks for a server's object with its roles, its channels, its active
+    /// threads and our own member: four or five requests, each read item by
+    /// item. What was known is replaced.
+    ///
+    /// # Errors
+    /// The reason of the first request that gave nothing; the facts then stay
+    /// as they are.
+    pub async fn fill(
+        &self,
+        rest: &Rest,
+        guild: GuildId,
+        deadline: Instant,
+    ) -> Result<(), RestError> {
+        let get = |path: String| rest.get(format!("guilds/{guild}{path}"), Lane::Singles, deadline);
+        let object = get(String::new()).await?;
+        let channels = get("/channels".to_owned()).await?;
+        let threads = get("/threads/active".to_owned()).await?;
+        let mut filled: LeanGuild = read(&object)?;
+        filled.channels = items(text(&channels)?)?;
+        filled.threads = items(read::<ActiveThreads<'_>>(&threads)?.threads.get())?;
+        if let Some(us) = self.us() {
+            let member = get(format!("/members/{}", us.user)).await?;
+            filled.members = vec![read::<LeanMember>(&member)?];
+        }
+        self.write().put(filled);
+        Ok(())
+    }
+}
+
+#[derive(Deserialize)]
+struct ActiveThreads<'a> {
+    #[serde(borrow)]
+    threads: &'a RawValue,
+}
+
+fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, RestError> {
+    serde_json::from_str(text(body)?).map_err(|_| malformed())
+}
+
+/// The items of an array that can be read.
+fn items<T: serde::de::DeserializeOwned>(json: &str) -> Result<Vec<T>, RestError> {
+    let items: Vec<&RawValue> = serde_json::from_str(json).map_err(|_| malformed())?;
+    Ok(items
+        .into_iter()
+        .filter_map(|item| serde_json::from_str(item.get()).ok())
+        .collect())
+}

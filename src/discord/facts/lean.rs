@@ -76,9 +76,9 @@ pub struct LeanChannel {
     /// Who opened the thread.
     #[serde(default, deserialize_with = "lenient")]
     pub owner_id: Option<UserId>,
-    /// Overwrites; none when one of them could not be read, which nobody then
-    /// passes but administrators.
-    #[serde(default, deserialize_with = "overwrites")]
+    /// Overwrites; absent when one of them could not be read: then only the
+    /// owner and administrators pass.
+    #[serde(default = "no_overwrites", deserialize_with = "overwrites")]
     pub permission_overwrites: Option<Vec<LeanOverwrite>>,
     /// A forum's tags.
     #[serde(default, deserialize_with = "each")]
@@ -212,6 +212,12 @@ fn each<'de, D: Deserializer<'de>, T: DeserializeOwned>(
         .iter()
         .filter_map(|item| serde_json::from_str(item.get()).ok())
         .collect())
+}
+
+/// A channel without the field, such as a thread, has none.
+#[expect(clippy::unnecessary_wraps, reason = "serde wants the field's type")]
+const fn no_overwrites() -> Option<Vec<LeanOverwrite>> {
+    Some(Vec::new())
 }
 
 /// All overwrites or none: one that is lost may be the one that hides the

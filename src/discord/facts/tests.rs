@@ -1,1 +1,229 @@
-//! Facts from events.
+//! Facts from events, as Discord sends them and as it should not.
+
+use super::*;
+
+const GUILD: GuildId = GuildId::new(1);
+const US: UserId = UserId::new(100);
+const ANN: UserId = UserId::new(200);
+const HELPERS: RoleId = RoleId::new(2);
+
+/// View, history, send, send in threads.
+const ALL: u64 = 1 << 10 | 1 << 16 | 1 << 11 | 1 << 38;
+const VIEW: u64 = 1 << 10;
+
+fn us() -> Us {
+    Us {
+        user: US,
+        name: "clew".to_owned(),
+        application: ApplicationId::new(101),
+    }
+}
+
+/// A server with an open channel (10), a hidden one for helpers (11), a forum
+/// (12) with a post (20), threads in both channels, public (21 in 11) and
+/// private (22 in 10).
+fn known() -> Facts {
+    let facts = Facts::default();
+    facts.set_us(us());
+    let text = format!(
+        r#"{{"id":"1","name":"Guild","owner_id":"300","roles":[
+        {{"id":"1","name":"@everyone","permissions":"{ALL}"}},
+        {{"id":"2","name":"helpers","permissions":"0"}},
+        {{"id":"3","name":"clew","permissions":"0","tags":{{"bot_id":"100"}}}},
+        {{"id":"4","name":"admins","permissions":"8"}},
+        {{"id":"5","name":"movers","permissions":"{movers}"}}],
+        "channels":[{{"id":"10","type":0,"name":"general"}},
+        {{"id":"11","type":0,"name":"hidden","permission_overwrites":[
+          {{"id":"1","type":0,"allow":"0","deny":"{VIEW}"}},
+          {{"id":"2","type":0,"allow":"{VIEW}","deny":"0"}}]}},
+        {{"id":"12","type":15,"name":"help","available_tags":[{{"id":"70","name":"bug"}},
+          {{"id":"71","name":"done"}}]}}],
+        "threads":[{{"id":"20","type":11,"name":"It breaks","parent_id":"12",
+          "applied_tags":["71"],"owner_id":"200","message_count":3,
+          "thread_metadata":{{"archived":false,"locked":true}}}},
+        {{"id":"21","type":11,"name":"inside","parent_id":"11"}},
+        {{"id":"22","type":12,"name":"secret","parent_id":"10","member":{{"flags":0}}}}],
+        "members":[{{"user":{{"id":"100","username":"clew"}},"nick":"Clew","roles":["3"]}}]}}"#,
+        movers = 1_u64 << 34,
+    );
+    assert!(matches!(
+        facts.apply("GUILD_CREATE", &text),
+        Some(Event::GuildAvailable(GUILD))
+    ));
+    facts
+}
+
+use crate::discord::event::Event;
+
+fn id(id: u64) -> ChannelId {
+    ChannelId::new(id)
+}
+
+#[test]
+fn a_forum_post_is_known_with_its_forum_and_tags() {
+    let channel = known().channel(id(20)).unwrap();
+    assert_eq!(channel.parent_kind, Some(ChannelKind::Forum));
+    assert_eq!(channel.parent_name.as_deref(), Some("help"));
+    assert_eq!(channel.tags, ["done"]);
+    let thread = channel.thread.unwrap();
+    assert!(thread.locked && !thread.archived);
+    assert_eq!((thread.owner, thread.message_count), (Some(ANN), Some(3)));
+}
+
+#[test]
+fn names_and_our_managed_role_are_known() {
+    let facts = known();
+    assert_eq!(facts.our_role_ids(GUILD), [RoleId::new(3)]);
+    assert_eq!(facts.role_name(GUILD, HELPERS).as_deref(), Some("helpers"));
+    assert_eq!(facts.channel_name(id(10)).as_deref(), Some("general"));
+    assert_eq!(facts.user_name(GUILD, US).as_deref(), Some("Clew"));
+    assert_eq!(facts.guild_of(id(21)), Some(GUILD));
+    assert_eq!(facts.owner(GUILD), Some(UserId::new(300)));
+}
+
+/// What Ann may do, as (view, send); `?` when membership decides.
+#[track_caller]
+fn check(user: UserId, roles: &[u64], channel: u64, expected: &str) {
+    let roles: Vec<RoleId> = roles.iter().copied().map(RoleId::new).collect();
+    let found = match known().access(user, &roles, id(channel)) {
+        None => "unknown",
+        Some(Verdict::AskMembership { .. }) => "member?",
+        Some(Verdict::Known(access)) => match (access.view, access.send) {
+            (true, true) => "view send",
+            (true, false) => "view",
+            (false, _) => "nothing",
+        },
+    };
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn the_asker_is_judged_by_the_roles_of_the_event() {
+    check(ANN, &[], 10, "view send");
+    check(ANN, &[], 11, "nothing");
+    check(ANN, &[2], 11, "view send");
+    check(ANN, &[4], 11, "view send");
+    check(UserId::new(300), &[], 11, "view send");
+    check(ANN, &[], 20, "view send");
+    check(ANN, &[], 21, "nothing");
+    check(ANN, &[2], 21, "view send");
+    check(ANN, &[], 22, "member?");
+    check(ANN, &[5], 22, "view send");
+    check(ANN, &[4], 22, "view send");
+    check(ANN, &[], 99, "unknown");
+    check(ANN, &[999], 10, "view send");
+}
+
+#[test]
+fn our_own_membership_of_private_threads_is_followed() {
+    let facts = known();
+    assert!(facts.our_access(id(22)).unwrap().view);
+    let left = r#"{"id":"22","guild_id":"1","member_count":1,"removed_member_ids":["100"]}"#;
+    assert!(matches!(
+        facts.apply("THREAD_MEMBERS_UPDATE", left),
+        Some(Event::PermissionsChanged(GUILD))
+    ));
+    assert_eq!(facts.our_access(id(22)), Some(Access::NONE));
+    let back = r#"{"id":"22","guild_id":"1","user_id":"100"}"#;
+    facts.apply("THREAD_MEMBER_UPDATE", back);
+    assert!(facts.our_access(id(22)).unwrap().view);
+    let update = r#"{"id":"22","guild_id":"1","type":12,"parent_id":"10","name":"renamed"}"#;
+    facts.apply("THREAD_UPDATE", update);
+    assert!(facts.our_access(id(22)).unwrap().view);
+}
+
+#[test]
+fn changes_of_permissions_are_told_and_others_are_not() {
+    let facts = known();
+    let told = |event: &str, data: &str| {
+        matches!(
+            facts.apply(event, data),
+            Some(Event::PermissionsChanged(GUILD))
+        )
+    };
+    let topic = r#"{"id":"10","guild_id":"1","type":0,"name":"general","topic":"new"}"#;
+    // The channel had no overwrites in its event; an empty list is the same.
+    assert!(!told("CHANNEL_UPDATE", topic));
+    let hidden = r#"{"id":"10","guild_id":"1","type":0,"name":"general",
+        "permission_overwrites":[{"id":"1","type":0,"allow":"0","deny":"1024"}]}"#;
+    assert!(told("CHANNEL_UPDATE", hidden));
+    assert!(!facts.our_access(id(10)).unwrap().view);
+    let role = r#"{"guild_id":"1","role":{"id":"2","name":"helpers","permissions":"8"}}"#;
+    assert!(told("GUILD_ROLE_UPDATE", role));
+    assert!(!told("GUILD_ROLE_UPDATE", role));
+    assert!(told(
+        "GUILD_ROLE_DELETE",
+        r#"{"guild_id":"1","role_id":"2"}"#
+    ));
+    let ours = r#"{"guild_id":"1","user":{"id":"100","username":"clew"},"roles":["3","4"]}"#;
+    assert!(told("GUILD_MEMBER_UPDATE", ours));
+    assert!(!told("GUILD_MEMBER_UPDATE", ours));
+    let other = r#"{"guild_id":"1","user":{"id":"200","username":"ann"},"roles":[]}"#;
+    assert!(!told("GUILD_MEMBER_UPDATE", other));
+    assert!(facts.our_access(id(10)).unwrap().view, "administrator now");
+}
+
+#[test]
+fn what_is_deleted_is_forgotten_with_its_threads() {
+    let facts = known();
+    let gone = facts.apply("CHANNEL_DELETE", r#"{"id":"11","guild_id":"1","type":0}"#);
+    assert!(matches!(gone, Some(Event::ChannelDeleted(channel)) if channel == id(11)));
+    assert!(facts.channel(id(11)).is_none() && facts.channel(id(21)).is_none());
+    assert_eq!(facts.guild_of(id(21)), None);
+    facts.apply(
+        "THREAD_DELETE",
+        r#"{"id":"20","guild_id":"1","type":11,"parent_id":"12"}"#,
+    );
+    assert!(facts.channel(id(20)).is_none());
+    let outage = facts.apply("GUILD_DELETE", r#"{"id":"1","unavailable":true}"#);
+    assert!(matches!(outage, Some(Event::GuildUnavailable(GUILD))));
+    assert!(facts.channel(id(10)).is_some());
+    let left = facts.apply("GUILD_DELETE", r#"{"id":"1"}"#);
+    assert!(matches!(left, Some(Event::GuildRemoved(GUILD))));
+    assert!(facts.channel(id(10)).is_none() && facts.guild_name(GUILD).is_none());
+}
+
+#[test]
+fn a_list_of_threads_replaces_those_of_its_channels() {
+    let facts = known();
+    let list = r#"{"guild_id":"1","channel_ids":["10"],"members":[{"id":"24"}],"threads":[
+        {"id":"24","type":12,"parent_id":"10","name":"new"}]}"#;
+    facts.apply("THREAD_LIST_SYNC", list);
+    assert!(facts.channel(id(22)).is_none());
+    assert!(facts.channel(id(20)).is_some());
+    assert!(facts.our_access(id(24)).unwrap().view);
+}
+
+#[test]
+fn one_odd_part_costs_only_itself() {
+    let facts = Facts::default();
+    facts.set_us(us());
+    let text = r#"{"id":"1","name":7,"owner_id":"300","emojis":[{"bad":true}],
+        "roles":[{"id":"1","name":"@everyone","permissions":"66560"},{"nonsense":1}],
+        "channels":["what",{"id":"10","type":0,"name":"general"},
+          {"id":"11","type":0,"name":"odd","available_tags":"none","parent_id":{}},
+          {"id":"12","type":0,"name":"closed","permission_overwrites":[{"id":"x"}]},
+          {"id":"13","type":"new"}],
+        "members":[{"user":{"id":"100","username":"clew"},"roles":[]},{"user":null}]}"#;
+    let event = facts.apply("GUILD_CREATE", text);
+    assert!(matches!(event, Some(Event::GuildAvailable(GUILD))));
+    assert_eq!(facts.channels_of(GUILD).len(), 3);
+    assert!(facts.our_access(id(10)).unwrap().view);
+    assert!(facts.our_access(id(11)).unwrap().view);
+    // Overwrites that cannot be read may be the ones that hide a channel.
+    assert!(!facts.our_access(id(12)).unwrap().view);
+    let bare = facts.apply("GUILD_CREATE", r#"{"id":"2","name":"Bare"}"#);
+    assert!(matches!(bare, Some(Event::GuildIncomplete(_))));
+    assert!(facts.apply("CHANNEL_UPDATE", "[]").is_none());
+}
+
+#[test]
+fn guilds_that_ready_does_not_name_are_forgotten() {
+    let facts = known();
+    facts.keep_only(0, 1, &[GUILD]);
+    assert!(facts.guild_name(GUILD).is_some());
+    facts.keep_only(1, 2, &[]);
+    assert!(facts.guild_name(GUILD).is_some(), "another shard's");
+    facts.keep_only(0, 1, &[]);
+    assert!(facts.guild_name(GUILD).is_none());
+}

@@ -2,22 +2,21 @@
 
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use twilight_gateway::queue::InMemoryQueue;
-use twilight_http::Client;
-use twilight_http::error::ErrorType;
-use twilight_model::gateway::SessionStartLimit;
-use twilight_model::gateway::connection_info::BotConnectionInfo;
 
 use super::Gateway;
 use super::backoff::Backoff;
 use crate::discord::event::FatalReason;
+use crate::discord::rest::{GatewayInfo, Rest, SessionStartLimit};
 
 /// The queue that spaces IDENTIFYs.
 pub(super) type Identifies = InMemoryQueue;
 
 /// Starts kept back: when all of a day are used up, Discord resets the token.
 const STARTS_KEPT_BACK: u32 = 5;
+/// For one answer of `/gateway/bot`.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How the shards connect.
 pub(super) struct Plan {
@@ -27,15 +26,15 @@ pub(super) struct Plan {
 }
 
 /// Asks Discord until it answers; nothing when the shutdown came first.
-pub(super) async fn plan(gateway: &Gateway, http: &Client) -> Result<Option<Plan>, FatalReason> {
+pub(super) async fn plan(gateway: &Gateway, rest: &Rest) -> Result<Option<Plan>, FatalReason> {
     tokio::select! {
-        plan = ask(gateway, http) => plan.map(Some),
+        plan = ask(gateway, rest) => plan.map(Some),
         () = gateway.shutdown.cancelled() => Ok(None),
     }
 }
 
-async fn ask(gateway: &Gateway, http: &Client) -> Result<Plan, FatalReason> {
-    let mut info = connection_info(gateway, http).await?;
+async fn ask(gateway: &Gateway, rest: &Rest) -> Result<Plan, FatalReason> {
+    let mut info = gateway_info(gateway, rest).await?;
     let settings = &gateway.settings;
     let resumed = (0..info.shards)
         .filter(|shard| settings.session(*shard, info.shards).is_some())
@@ -76,55 +75,24 @@ async fn await_starts(limit: &mut SessionStartLimit, starts: u32) {
     limit.remaining = limit.total;
 }
 
-async fn connection_info(
-    gateway: &Gateway,
-    http: &Client,
-) -> Result<BotConnectionInfo, FatalReason> {
+async fn gateway_info(gateway: &Gateway, rest: &Rest) -> Result<GatewayInfo, FatalReason> {
     let mut backoff = Backoff::default();
     loop {
-        let error = match http.gateway().authed().await {
-            Ok(response) => match response.model().await {
-                Ok(info) => return Ok(info),
-                Err(error) => error.to_string(),
-            },
-            Err(error) if is_unauthorized(error.kind()) => return Err(FatalReason::TokenRefused),
-            Err(error) => error.to_string(),
+        let error = match rest.gateway(Instant::now() + ANSWER_TIMEOUT).await {
+            Ok(info) => return Ok(info),
+            Err(error) if error.unauthorized => return Err(FatalReason::TokenRefused),
+            Err(error) => error,
         };
         if let Some(url) = gateway.settings.url.clone() {
-            tracing::warn!(
-                error,
-                "cannot ask for the number of shards: connecting with one"
-            );
-            return Ok(one_shard(url));
+            tracing::warn!(%error, "cannot ask for the number of shards: connecting with one");
+            return Ok(GatewayInfo {
+                url,
+                shards: 1,
+                session_start_limit: SessionStartLimit::default(),
+            });
         }
         let wait = backoff.after(None);
-        tracing::warn!(
-            error,
-            seconds = wait.as_secs(),
-            "cannot ask for the gateway: trying again"
-        );
+        tracing::warn!(%error, seconds = wait.as_secs(), "cannot ask for the gateway: trying again");
         sleep(wait).await;
-    }
-}
-
-fn is_unauthorized(kind: &ErrorType) -> bool {
-    match kind {
-        ErrorType::Unauthorized => true,
-        ErrorType::Response { status, .. } => status.get() == 401,
-        _ => false,
-    }
-}
-
-/// What holds for a small bot.
-fn one_shard(url: String) -> BotConnectionInfo {
-    BotConnectionInfo {
-        session_start_limit: SessionStartLimit {
-            max_concurrency: 1,
-            remaining: 1_000,
-            reset_after: 86_400_000,
-            total: 1_000,
-        },
-        shards: 1,
-        url,
     }
 }

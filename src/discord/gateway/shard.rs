@@ -2,13 +2,18 @@
 //! twilight does not do once a connection was made.
 
 use std::convert::Infallible;
+use std::error::Error;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use tokio::time::{Instant, sleep, timeout};
 use twilight_gateway::error::{ReceiveMessageError, ReceiveMessageErrorType};
-use twilight_gateway::{CloseFrame, Config, ConfigBuilder, Message, Session, Shard, ShardId};
+use twilight_gateway::{
+    CloseFrame, Config, ConfigBuilder, Message, Session, Shard, ShardId, ShardState,
+};
 
 use super::Gateway;
 use super::backoff::Backoff;
@@ -23,6 +28,10 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
 /// For Discord's answer to our close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// Making a connection wakes us a few times (address, TCP, TLS, upgrade). More
+/// often means that twilight makes one connection after the other, each ended
+/// before it said anything.
+const POLLS_TO_CONNECT: u32 = 50;
 /// After so many failures in a row the session itself may be what fails (it
 /// replays the same frame again and again), and is given up, once.
 const FAILURES_OF_A_SESSION: u32 = 5;
@@ -35,6 +44,8 @@ pub(super) struct ShardTask {
     backoff: Backoff,
     /// HELLO came on this connection.
     greeted: bool,
+    /// Polls while connecting, see [`POLLS_TO_CONNECT`].
+    idle_polls: u32,
     /// When this connection got its session.
     since: Option<Instant>,
     /// This process had a session before: a further READY means a loss.
@@ -50,7 +61,7 @@ enum Next {
     /// The connection ended; twilight makes the next.
     Ended(Option<u16>),
     /// The connection is of no use; a new shard has to make the next.
-    Failed(&'static str),
+    Failed(String),
     /// twilight's end of the stream: a close code that forbids to reconnect.
     ForGood,
 }
@@ -68,6 +79,7 @@ impl ShardTask {
             id: ShardId::new(number, shards),
             backoff: Backoff::default(),
             greeted: false,
+            idle_polls: 0,
             since: None,
             had_session: false,
         }
@@ -127,13 +139,13 @@ impl ShardTask {
                         return Err(reason);
                     }
                     self.wait(&format!("ended with close code {code:?}")).await;
-                    if self.backoff.failures() == FAILURES_OF_A_SESSION {
-                        *shard = self.shard(None, None);
-                    }
+                    self.give_up_session(shard);
                 }
                 Next::Failed(why) => {
-                    *shard = self.shard(shard.session().cloned(), None);
-                    self.wait(why).await;
+                    let resume_url = shard.resume_url().map(str::to_owned);
+                    *shard = self.shard(shard.session().cloned(), resume_url);
+                    self.wait(&why).await;
+                    self.give_up_session(shard);
                 }
                 Next::ForGood => return Err(FatalReason::Closed(last_close.unwrap_or_default())),
             }
@@ -141,19 +153,47 @@ impl ShardTask {
     }
 
     async fn next(&mut self, shard: &mut Shard<Identifies>) -> Next {
-        let item = if self.greeted {
-            shard.next().await
-        } else {
-            match timeout(HELLO_TIMEOUT, shard.next()).await {
-                Ok(item) => item,
-                Err(_) => return Next::Failed("no HELLO came"),
+        self.idle_polls = 0;
+        let settled = self.greeted && !is_disconnected(shard);
+        let waits = poll_fn(|context| self.poll(shard, context));
+        if settled {
+            return waits.await;
+        }
+        let greeted = timeout(HELLO_TIMEOUT, waits).await;
+        greeted.unwrap_or(Next::Failed("no HELLO came".to_owned()))
+    }
+
+    /// Polls the shard, and notices when it goes from one connection to the
+    /// next without a word: it does so at once, again and again, when the
+    /// other side hangs up without a close frame.
+    fn poll(&mut self, shard: &mut Shard<Identifies>, context: &mut Context<'_>) -> Poll<Next> {
+        let connected = !is_disconnected(shard);
+        let polled = shard.poll_next_unpin(context);
+        match polled {
+            Poll::Ready(Some(Ok(Message::Text(text)))) => Poll::Ready(Next::Text(text)),
+            Poll::Ready(Some(Ok(Message::Close(frame)))) => {
+                Poll::Ready(Next::Ended(frame.map(|frame| frame.code)))
             }
-        };
-        match item {
-            Some(Ok(Message::Text(text))) => Next::Text(text),
-            Some(Ok(Message::Close(frame))) => Next::Ended(frame.map(|frame| frame.code)),
-            Some(Err(error)) => after_error(shard, &error),
-            None => Next::ForGood,
+            Poll::Ready(Some(Err(error))) => Poll::Ready(after_error(shard, &error)),
+            Poll::Ready(None) => Poll::Ready(Next::ForGood),
+            Poll::Pending if !is_disconnected(shard) => {
+                self.idle_polls = 0;
+                Poll::Pending
+            }
+            Poll::Pending => {
+                self.idle_polls += 1;
+                if connected || self.idle_polls > POLLS_TO_CONNECT {
+                    Poll::Ready(Next::Failed("it broke off".to_owned()))
+                } else {
+                    Poll::Pending
+                }
+            }
+        }
+    }
+
+    fn give_up_session(&self, shard: &mut Shard<Identifies>) {
+        if self.backoff.failures() == FAILURES_OF_A_SESSION {
+            *shard = self.shard(None, None);
         }
     }
 
@@ -259,13 +299,8 @@ impl ShardTask {
     /// Hands an event on. It counts as begun before it enters the queue, so
     /// that one lost in a shutdown is replayed.
     async fn forward(&self, sequence: u64, event: Event) {
-        let shard = self.id.number();
-        self.context.progress().began(shard, sequence);
-        let delivery = Delivery {
-            shard,
-            sequence,
-            event,
-        };
+        let mark = self.context.progress().began(self.id.number(), sequence);
+        let delivery = Delivery { mark, event };
         if self.context.events.send(delivery).await.is_err() {
             // Nobody listens any more: a shutdown without its token.
             self.context.shutdown.cancel();
@@ -273,16 +308,23 @@ impl ShardTask {
     }
 }
 
-/// What an error of twilight's means for the connection. The frame that it
-/// may quote stays out of the log.
+fn is_disconnected(shard: &Shard<Identifies>) -> bool {
+    matches!(shard.state(), ShardState::Disconnected { .. })
+}
+
+/// What an error of twilight's means for the connection. A frame that it
+/// quotes stays out of the log.
 fn after_error(shard: &Shard<Identifies>, error: &ReceiveMessageError) -> Next {
     match error.kind() {
-        ReceiveMessageErrorType::Reconnect => Next::Failed("the connection could not be made"),
+        ReceiveMessageErrorType::Reconnect => {
+            let cause = error.source().map(ToString::to_string);
+            Next::Failed(format!("cannot connect: {}", cause.unwrap_or_default()))
+        }
         ReceiveMessageErrorType::Deserializing { .. } if shard.session().is_some() => {
             Next::Unreadable
         }
         ReceiveMessageErrorType::Deserializing { .. } => {
-            Next::Failed("HELLO or READY could not be read")
+            Next::Failed("HELLO or READY could not be read".to_owned())
         }
         // Not decompressed: twilight has begun to close.
         _ => Next::Ended(None),
@@ -296,7 +338,15 @@ async fn close(shard: &mut Shard<Identifies>) {
         return;
     }
     shard.close(CloseFrame::RESUME);
-    let closed = async { while let Some(Ok(Message::Text(_))) = shard.next().await {} };
+    // A server that hangs up without a close frame makes twilight connect
+    // again: its HELLO is the end as well, and the session stays as it is.
+    let closed = async {
+        while let Some(Ok(Message::Text(text))) = shard.next().await {
+            if matches!(read::frame(&text), Some(Frame::Hello)) {
+                break;
+            }
+        }
+    };
     if timeout(CLOSE_TIMEOUT, closed).await.is_err() {
         tracing::warn!("Discord did not answer the close frame in time");
     }
