@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use clew::archive::{Options, World};
 use clew::collect::{Anchor, FetchError, Page, Recorded, Source as _};
 use clew::model::{Attachment, ChannelId, Fallback, Message, MessageId, Referenced};
 use tokio::time::Instant;
@@ -85,7 +86,7 @@ fn a_file_that_is_gone_ends_the_replay() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("general.json");
     fs::copy(fixture("general.json"), &path).unwrap();
-    let world = clew::archive::World::open(&[path.clone()], Default::default()).unwrap();
+    let world = World::open(std::slice::from_ref(&path), Options::default()).unwrap();
     fs::write(&path, "{}").unwrap();
     let source = Recorded::new(&world, at(9_999));
     let error = block_on(source.message(GENERAL, at(0), Instant::now())).unwrap_err();
