@@ -20,6 +20,7 @@ mod discord;
 mod faults;
 mod hostile;
 mod llm;
+mod readme;
 mod replay;
 mod simulator;
 mod simulator_schema;
