@@ -205,9 +205,7 @@ impl Gaps {
             *counts.entry(before(one.id)).or_default() += 1;
         }
         if let Some((first, count)) = self.unseen_before {
-            let here = counts.entry(before(first)).or_default();
-            // Nobody knows how many: then no number is given.
-            *here = count.map_or(0, |count| *here + count);
+            *counts.entry(before(first)).or_default() += count.unwrap_or(0);
         }
         let has_earlier = self
             .markers

@@ -5,7 +5,9 @@
 mod bounds;
 mod chain;
 mod files;
+mod routing;
 mod starter;
 mod tail;
 mod target;
 mod thread;
+mod window;

@@ -313,7 +313,7 @@ fn somebody_says() -> impl Strategy<Value = Said> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     /// Whatever was said: the caps hold, and the count is that of the text as
     /// it is shown.

@@ -88,7 +88,7 @@ fn a_private_thread_hangs_on_nothing() {
         .build()
         .unwrap();
     let shown = runtime.block_on(start.outline(&long, &trigger));
-    assert!(shown.starts_with("s1 ..0.. 1161 "), "{shown}");
+    assert!(shown.starts_with("s1 ..60.. 1161 "), "{shown}");
     assert_eq!(long.calls(), ["page to 1201", "page after 0 limit 1"]);
 }
 

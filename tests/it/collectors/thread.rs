@@ -199,8 +199,8 @@ async fn the_gap_counts_what_was_not_fetched() {
     let tail = tail.join(" ");
     for (channel, gap) in [
         (counted(301), "..261.."),
-        (thread(0), "..0.."),
-        (counted(50), "..0.."),
+        (thread(0), "..60.."),
+        (counted(50), "..60.."),
     ] {
         let shown = Start::within(channel).outline(&world, &trigger).await;
         assert_eq!(shown, format!("s0 {gap} {tail}"));
@@ -215,22 +215,22 @@ async fn the_message_pointed_at_is_fetched_wherever_it_stands() {
     world.add([trigger.clone()]);
     let start = Start::within(thread(0));
     let shown = start.outline(&world, &trigger).await;
-    assert!(shown.starts_with("s0 p7 ..0.. 263 "), "{shown}");
+    assert!(shown.starts_with("s0 p7 ..61.. 263 "), "{shown}");
     assert_eq!(world.calls(), ["page to 301", "message 0", "message 7"]);
 
     let carrying = trigger.clone().carrying(here(7, BOB, "message 7"));
     let shown = start.outline(&world, &carrying).await;
-    assert!(shown.starts_with("s0 p7 ..0.. 263 "), "{shown}");
+    assert!(shown.starts_with("s0 p7 ..61.. 263 "), "{shown}");
     assert_eq!(world.calls(), ["page to 301", "message 0"]);
 
     let null = trigger.clone().carrying_null();
     let shown = start.outline(&world, &null).await;
-    assert!(shown.starts_with("s0 deleted ..0.. "), "{shown}");
+    assert!(shown.starts_with("s0 deleted ..60.. "), "{shown}");
 
     // Another message than the one named is not it.
     let other = trigger.carrying(here(8, BOB, "message 8"));
     let shown = start.outline(&world, &other).await;
-    assert!(shown.starts_with("s0 p7 ..0.. "), "{shown}");
+    assert!(shown.starts_with("s0 p7 ..61.. "), "{shown}");
 }
 
 #[tokio::test]
