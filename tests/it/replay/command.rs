@@ -81,7 +81,7 @@ fn text_is_for_reading() {
     let (text, _) = replay(&files(&[CHAIN]), "--text --trigger 1456225774469120000").unwrap();
     let expected = "\
 1456225774469120000 reply_chain in #general by Maya R. at 2026-01-01 10:01 UTC
-  2 messages, 204 characters, 2 fetches in 0 ms, answers 1456225774469120000
+  2 messages, 204 characters, 1 fetch in 0 ms, answers 1456225774469120000
   included: 1456225606696960000 1456225690583040000
   left out: 1456225564753920000 (deleted)
   | <discord-context f48c1878766e>
@@ -95,7 +95,7 @@ fn text_is_for_reading() {
 1 trigger among 11 messages, the bot is Clew (900)
   characters: p50 204, p95 204
   truncated: 0 by msgs, 0 by chars, 0 by age; 0 with shortened messages
-  fetches: 2, at most 2 a trigger; 0 with something missing
+  fetches: 1, at most 1 a trigger; 0 with something missing
 ";
     assert_eq!(text, expected);
 }
