@@ -241,6 +241,11 @@ impl World {
         self.participants.0.values()
     }
 
+    /// One of them.
+    pub fn participant(&self, id: UserId) -> Option<&Participant> {
+        self.participants.0.get(&id)
+    }
+
     /// The bot of the scenario; of several, the first one's.
     pub fn bot(&self) -> Option<UserId> {
         self.bot

@@ -1,1 +1,77 @@
-//! To be written.
+//! The command line: one file a command, each from flags to a typed value and
+//! from a result to an exit code.
+//!
+//! Invariant: only `cli` reads flags, writes to the terminal and chooses exit
+//! codes.
+
+pub mod replay;
+mod run;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::Config;
+use crate::telemetry::init_log;
+
+/// The exit code for settings and input that only a person can cure.
+const CANNOT: u8 = 2;
+
+/// A Discord bot that answers with the right context.
+///
+/// Without a command: the demo, or `run` once DISCORD_TOKEN is set. Settings
+/// are environment variables, or lines of a file `.env` (see `.env.example`).
+#[derive(Debug, Parser)]
+#[command(name = "clew", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Connect to Discord and answer until stopped
+    Run,
+    /// Show what the bot would have collected for each trigger of recordings
+    Replay(Box<replay::ReplayArgs>),
+}
+
+/// Parses the arguments and does what they say.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&error),
+    };
+    match cli.command {
+        Some(Command::Replay(args)) => match runtime.block_on(replay::run(*args)) {
+            Ok(code) => code,
+            Err(error) => fail(error.as_ref()),
+        },
+        command @ (None | Some(Command::Run)) => {
+            let config = match Config::of_process() {
+                Ok(config) => config,
+                Err(errors) => return fail(&errors),
+            };
+            init_log(config.log.level);
+            drop(command);
+            runtime.block_on(run::run(config))
+        }
+    }
+}
+
+/// The last word before the process ends.
+#[expect(clippy::print_stderr, reason = "there may be no log")]
+fn fail(error: &dyn Error) -> ExitCode {
+    eprintln!("clew: {error}");
+    let mut source = error.source();
+    while let Some(cause) = source {
+        eprintln!("  because: {cause}");
+        source = cause.source();
+    }
+    ExitCode::from(CANNOT)
+}

@@ -16,6 +16,8 @@ mod history;
 mod live;
 pub mod prepare;
 mod recall;
+#[cfg(feature = "bot")]
+mod recorded;
 mod reply_chain;
 mod source;
 mod starter;
@@ -34,6 +36,8 @@ pub use history::Adopted;
 #[cfg(feature = "bot")]
 pub use live::Live;
 pub use recall::Recall;
+#[cfg(feature = "bot")]
+pub use recorded::Recorded;
 pub use source::{Anchor, FetchError, PAGE_LIMIT, Page, Source};
 pub use view::Occasion;
 
@@ -117,8 +121,10 @@ async fn gather<S: Source>(
 
 async fn gather_thread<S: Source>(occasion: &Occasion<'_>, fetcher: &Fetcher<'_, S>) -> Collected {
     let thread = thread::collect(occasion, fetcher).await;
-    let mut learnt = Learnt::default();
-    learnt.pages = thread.history.adopted(occasion.channel_id());
+    let mut learnt = Learnt {
+        pages: thread.history.adopted(occasion.channel_id()),
+        ..Learnt::default()
+    };
     for found in [&thread.gathered.starter, &thread.gathered.pointed_at] {
         let message = found.message();
         learnt

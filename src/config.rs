@@ -143,7 +143,16 @@ impl Config {
     /// # Errors
     /// As [`Config::load`].
     pub fn of_process() -> Result<Self, ConfigErrors> {
-        Self::load(process_environment(), Some(Path::new(DOTENV)))
+        Self::of_process_with(Vec::new())
+    }
+
+    /// The same with a command's flags, as pairs that win over both.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn of_process_with(flags: Vec<(String, String)>) -> Result<Self, ConfigErrors> {
+        let pairs = process_environment().chain(flags);
+        Self::load(pairs, Some(Path::new(DOTENV)))
     }
 
     /// Every variable with the value in effect, in the table's order: to be

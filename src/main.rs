@@ -1,2 +1,7 @@
-//! Clew.
-fn main() {}
+//! The command line's front door.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    clew::cli::main()
+}

@@ -1,1 +1,279 @@
-//! To be written.
+//! Replay: what the bot would have collected for each trigger of a recording.
+//!
+//! The same router, window, collectors and renderer as in a turn, over
+//! [`archive::World`](crate::archive::World) instead of Discord. A trigger's
+//! turn starts when it is posted: nothing newer is there yet. Cold, the window
+//! holds the trigger alone and every page is a counted fetch; warm, it has
+//! been fed with every message before, in order, from each channel's first.
+//!
+//! Memory: the recording's index
+//! ([`BYTES_PER_MESSAGE`](crate::archive::BYTES_PER_MESSAGE) a message, and its
+//! distinct authors), [`BYTES_PER_OWN_MESSAGE`] a message of the bot's,
+//! [`BYTES_PER_TRIGGER`] a trigger, the window's limit, and one turn. Messages
+//! stay on disk.
+//!
+//! Invariant: `replay` asks nobody over a network and writes nothing but its
+//! report; how a block is made is decided in `collect` and `engine` alone.
+
+mod bot;
+mod names;
+mod report;
+mod router;
+mod timeline;
+mod turn;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use crate::archive::{ArchiveError, Options, Report, World};
+use crate::engine::eligible::Us;
+use crate::engine::window::WindowLimits;
+use crate::model::{Limits, Message, MessageId, ReplyTarget, TriggerRules};
+
+pub use report::{BYTES_PER_TRIGGER, Line, Summary};
+pub use router::BYTES_PER_OWN_MESSAGE;
+
+use report::Reporter;
+use router::Router;
+use turn::{Turns, Warm};
+
+/// Messages between two calls of the progress function.
+const PROGRESS_EVERY: u64 = 1_000;
+
+/// What to replay, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Exports and scenarios, together one world.
+    pub files: Vec<PathBuf>,
+    /// Use what is good of damaged files.
+    pub lenient: bool,
+    /// The bot's id or name; `None`: the recording tells.
+    pub bot: Option<String>,
+    /// Which messages are triggers.
+    pub triggers: Triggers,
+    /// Each trigger counts as a mention of the bot.
+    pub as_mention: bool,
+    /// What the window holds at first.
+    pub start: Start,
+    /// End after this many triggers.
+    pub limit: Option<usize>,
+    /// The report's form.
+    pub format: Format,
+    /// With the text of each block.
+    pub text: bool,
+    /// The caps of a block. The deadline is ignored: disks are waited for.
+    pub limits: Limits,
+    /// The limits of the warm window.
+    pub window: WindowLimits,
+    /// `THREAD_REPLY_TARGET`.
+    pub reply_target: ReplyTarget,
+    /// What the router takes for a trigger.
+    pub rules: TriggerRules,
+}
+
+/// Which messages are triggers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Triggers {
+    /// What the router says: mentions of the bot, replies to it, direct
+    /// messages, `AUTO_REPLY_CHANNELS`.
+    Mentions,
+    /// Every human reply.
+    Replies,
+    /// Every human message.
+    All,
+    /// This message.
+    One(MessageId),
+}
+
+/// What the window holds when a trigger comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// The trigger alone, as right after a start of the bot.
+    Cold,
+    /// What a bot holds that has seen every message before.
+    Warm,
+}
+
+/// The report's form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// A few readable lines a trigger, and a summary.
+    Text,
+    /// One [`Line`] a trigger.
+    Jsonl,
+}
+
+/// How far a replay is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Bytes of the files indexed.
+    Reading {
+        /// So far.
+        done: u64,
+        /// Of all files.
+        total: u64,
+    },
+    /// Messages passed.
+    Replaying {
+        /// So far.
+        done: u64,
+        /// In the world.
+        total: u64,
+    },
+}
+
+/// A replay that could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// A recording cannot be used.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// Nobody in the recording looks like the bot.
+    #[error("cannot tell who the bot is: {found}; name it with --bot ID or --bot NAME{candidates}")]
+    NoBot {
+        /// Why.
+        found: &'static str,
+        /// `; accounts: ...`, or nothing.
+        candidates: String,
+    },
+    /// `--bot` names nobody, or several.
+    #[error("--bot {wanted}: {found}{candidates}")]
+    WrongBot {
+        /// What was asked for.
+        wanted: String,
+        /// What is wrong with it.
+        found: &'static str,
+        /// `; accounts: ...`, or nothing.
+        candidates: String,
+    },
+    /// `--trigger ID` cannot be one.
+    #[error("--trigger {id}: {why}")]
+    WrongTrigger {
+        /// What was asked for.
+        id: MessageId,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The report cannot be written.
+    #[error("cannot write the report")]
+    Output(#[source] io::Error),
+}
+
+/// Replays. Blocks on the disk; messages are reported in the order of their
+/// ids.
+///
+/// # Errors
+/// The recording's, a bot or trigger that is not in it, and those of `out`
+/// (among them a pipe that nobody reads any more).
+pub async fn run(
+    settings: &Settings,
+    out: &mut dyn Write,
+    progress: &dyn Fn(Progress),
+) -> Result<Summary, ReplayError> {
+    let world = open(settings, progress)?;
+    let us = bot::choose(&world, settings)?;
+    let mut reporter = Reporter::new(settings, &us);
+    let turns = Turns {
+        world: &world,
+        us: &us,
+        settings,
+    };
+    match (settings.triggers, settings.start) {
+        (Triggers::One(id), Start::Cold) => one(turns, id, &mut reporter, out).await?,
+        _ => pass(turns, &mut reporter, out, progress).await?,
+    }
+    let summary = reporter.summary(world.report());
+    if settings.format == Format::Text {
+        write!(out, "{summary}").map_err(ReplayError::Output)?;
+    }
+    out.flush().map_err(ReplayError::Output)?;
+    Ok(summary)
+}
+
+fn open(settings: &Settings, progress: &dyn Fn(Progress)) -> Result<World, ArchiveError> {
+    let reading = |done, total| progress(Progress::Reading { done, total });
+    let options = Options {
+        lenient: settings.lenient,
+        progress: Some(&reading),
+    };
+    World::open(&settings.files, options)
+}
+
+/// The trigger that was asked for, with what it replies to.
+fn wanted(turns: &Turns<'_>, id: MessageId) -> Result<Message, ReplayError> {
+    let wrong = |why| ReplayError::WrongTrigger { id, why };
+    let channel = turns.world.channel_of(id);
+    let channel = channel.ok_or_else(|| wrong("no such message in the recording"))?;
+    let message = turns.world.message(channel, id)?;
+    let mut message = message.ok_or_else(|| wrong("no such message in the recording"))?;
+    if turns.world.hidden(channel) {
+        return Err(wrong("the bot cannot see its channel"));
+    }
+    if turns.us.wrote(&message) {
+        return Err(wrong("the bot wrote it itself; name another with --bot"));
+    }
+    if !message.kind.is_conversation() {
+        return Err(wrong(
+            "it is a notice of Discord's, not a message of somebody",
+        ));
+    }
+    turns.world.carry(&mut message)?;
+    Ok(message)
+}
+
+/// One trigger into an empty window: nothing else has to be read.
+async fn one(
+    turns: Turns<'_>,
+    id: MessageId,
+    reporter: &mut Reporter<'_>,
+    out: &mut dyn Write,
+) -> Result<(), ReplayError> {
+    let message = wanted(&turns, id)?;
+    if let Some(cause) = Router::new(&turns).cause(&message) {
+        let outcome = turns.cold(message, cause).await?;
+        reporter.take(&outcome, out).map_err(ReplayError::Output)?;
+    }
+    Ok(())
+}
+
+/// Passes every message by, as the gateway would.
+async fn pass(
+    turns: Turns<'_>,
+    reporter: &mut Reporter<'_>,
+    out: &mut dyn Write,
+    progress: &dyn Fn(Progress),
+) -> Result<(), ReplayError> {
+    if let Triggers::One(id) = turns.settings.triggers {
+        wanted(&turns, id)?;
+    }
+    let total = turns.world.report().messages;
+    let mut router = Router::new(&turns);
+    let mut warm = Warm::new(turns);
+    let mut done = 0;
+    for event in timeline::timeline(turns.world) {
+        if reporter.is_full() {
+            break;
+        }
+        let event = event?;
+        let cause = router.cause(&event.message);
+        match (turns.settings.start, cause) {
+            (Start::Cold, None) => {}
+            (Start::Cold, Some(cause)) => {
+                let outcome = turns.cold(event.message, cause).await?;
+                reporter.take(&outcome, out).map_err(ReplayError::Output)?;
+            }
+            (Start::Warm, cause) => {
+                let trigger = warm.feed(event)?;
+                if let Some(cause) = cause {
+                    let outcome = warm.turn(trigger, cause).await?;
+                    reporter.take(&outcome, out).map_err(ReplayError::Output)?;
+                }
+            }
+        }
+        done += 1;
+        if done % PROGRESS_EVERY == 0 {
+            progress(Progress::Replaying { done, total });
+        }
+    }
+    Ok(())
+}

@@ -593,7 +593,7 @@ fn finish(reason: llm::FinishReason) -> Finish {
 }
 
 /// An error with its sources, for the log.
-fn chain(error: &dyn std::error::Error) -> String {
+pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -18,6 +18,8 @@ pub struct Participant {
     pub webhook: bool,
     /// Messages written, those that stand in two files counted twice.
     pub messages: u64,
+    /// Messages of an export that mention it, counted likewise.
+    pub mentioned: u64,
 }
 
 /// Everybody, by id.
@@ -38,7 +40,7 @@ impl Participants {
     }
 
     pub(super) fn mentioned(&mut self, mention: &Mention) {
-        self.named(mention.id, &mention.name);
+        self.named(mention.id, &mention.name).mentioned += 1;
     }
 
     fn named(&mut self, id: UserId, name: &str) -> &mut Participant {
@@ -48,6 +50,7 @@ impl Participants {
             bot: false,
             webhook: false,
             messages: 0,
+            mentioned: 0,
         });
         if *entry.name != *name {
             entry.name = name.into();

@@ -138,6 +138,9 @@ async fn pointed_at<S: Source>(
     if let Some(message) = history.messages.iter().find(|message| message.id == id) {
         return Found::Known(Arc::clone(message));
     }
+    if history.shows_deleted(id) {
+        return Found::Deleted(id);
+    }
     match fetcher
         .message(Stage::PointedAt, occasion.channel_id(), id)
         .await

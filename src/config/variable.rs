@@ -190,8 +190,8 @@ variables! {
     TELEMETRY_KEEP_DAYS = "30", "days", Operation;
     /// Where the bot keeps what it needs after a restart.
     STATE_DIR = "var/state", "path", Operation;
-    /// What the readable log shows, for instance info,clew=debug.
-    LOG_LEVEL = "info", "log filter", Operation;
+    /// What the readable log shows: off, error, warn, info, debug or trace.
+    LOG_LEVEL = "info", "level", Operation;
     /// Raises Clew's own log level to debug; message text is never logged.
     DEBUG = "false", "true|false", Operation;
 

@@ -1,6 +1,7 @@
 //! What the gateway tells the bot, in our own words.
 
 use super::convert::Incoming;
+use super::session::Mark;
 use crate::model::{
     ApplicationId, Author, ChannelId, ChannelKind, Command, GuildId, Interaction, MessageId,
     RoleId, UserId,
@@ -8,14 +9,13 @@ use crate::model::{
 
 /// One event, with its place in its shard's session.
 ///
-/// Each delivery counts as begun in [`super::session::Progress`] until the
-/// receiver says `finished`.
+/// Each delivery counts as begun until the receiver hands its mark to
+/// [`Progress::finished`](super::session::Progress::finished): at once, or
+/// when the turn that it started is over.
 #[derive(Debug)]
 pub struct Delivery {
-    /// Number of the shard.
-    pub shard: u32,
-    /// Discord's sequence number within the session.
-    pub sequence: u64,
+    /// Its place in its shard's session.
+    pub mark: Mark,
     /// What happened.
     pub event: Event,
 }

@@ -9,7 +9,7 @@ mod progress;
 pub use claims::Claims;
 pub use file::{Absent, SessionFile, fingerprint, load, save};
 pub use lock::{LockError, SessionLock};
-pub use progress::Progress;
+pub use progress::{Mark, Progress};
 
 use serde::{Deserialize, Serialize};
 

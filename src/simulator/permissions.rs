@@ -183,3 +183,48 @@ fn apply_overwrites(
     );
     Permissions(stage(held, &|of| of == OverwriteOf::Member(user)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulator::ChannelKind;
+
+    const VIEW: Permissions = Permissions::VIEW_CHANNEL;
+    const SEND: Permissions = Permissions::SEND_MESSAGES;
+    const NONE: Permissions = Permissions::NONE;
+
+    /// Whether a member with the roles 0 and 1 may send, under overwrites
+    /// (of `@everyone` 9, of role 0 or 1, of the member 5; allow; deny).
+    #[track_caller]
+    fn check(overwrites: &[(u8, Permissions, Permissions)], expected: bool) {
+        let mut world = World::new();
+        let guild = world.guild("Guild");
+        let channel = world.channel(guild, ChannelKind::Text, "general");
+        let user = world.member(guild, "alice");
+        let roles = [0, 1].map(|_| world.role(guild, "role", NONE));
+        for role in roles {
+            world.give_role(guild, user, role);
+        }
+        for &(of, allow, deny) in overwrites {
+            let of = match of {
+                9 => OverwriteOf::Role(guild),
+                5 => OverwriteOf::Member(user),
+                role => OverwriteOf::Role(roles[usize::from(role)]),
+            };
+            world.overwrite(channel, of, allow, deny);
+        }
+        assert_eq!(world.permissions(user, channel).contains(SEND), expected);
+    }
+
+    #[test]
+    fn overwrites_apply_in_their_order() {
+        check(&[], true);
+        check(&[(9, NONE, SEND)], false);
+        check(&[(9, NONE, SEND), (0, SEND, NONE)], true);
+        check(&[(0, NONE, SEND), (1, SEND, NONE)], true);
+        check(&[(0, SEND, NONE), (5, NONE, SEND)], false);
+        check(&[(0, NONE, SEND), (5, SEND, NONE)], true);
+        check(&[(9, NONE, VIEW)], false);
+        check(&[(9, NONE, VIEW), (5, VIEW, NONE)], true);
+    }
+}

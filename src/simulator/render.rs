@@ -1,4 +1,4 @@
-//! Objects as the API writes them, shaped after the official OpenAPI document.
+//! Objects as the API writes them, shaped after the official `OpenAPI` document.
 
 mod guild;
 mod message;

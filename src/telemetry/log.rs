@@ -3,7 +3,6 @@
 
 use std::io::IsTerminal as _;
 
-use tracing::Level;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
@@ -11,7 +10,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 /// Starts the log of this process. A second call changes nothing and gives
 /// `false`: a process has one log, however many bots run in it.
-pub fn init_log(level: Level) -> bool {
+pub fn init_log(level: LevelFilter) -> bool {
     let lines = tracing_subscriber::fmt::layer()
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
@@ -24,8 +23,7 @@ pub fn init_log(level: Level) -> bool {
 
 /// What is logged: of ours what the level says, of libraries warnings. At
 /// their lower levels they print payloads, and so what people wrote.
-pub fn log_filter(level: Level) -> Targets {
-    let ours = LevelFilter::from_level(level);
+pub fn log_filter(ours: LevelFilter) -> Targets {
     Targets::new()
         .with_target("clew", ours)
         .with_default(ours.min(LevelFilter::WARN))

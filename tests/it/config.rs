@@ -58,7 +58,7 @@ fn nothing_set_gives_the_documented_defaults() {
     assert_eq!(config.discord.message_content, MessageContent::Required);
     assert_eq!(config.reply_target, ReplyTarget::Newest);
     assert_eq!(config.memory.load_past, 30);
-    assert_eq!(config.log.filter, "info");
+    assert_eq!(config.log.level, tracing::level_filters::LevelFilter::INFO);
     assert!(config.discord.token.is_none() && config.llm.is_none());
     assert!(config.access.direct_messages && !config.triggers.mention_only);
     assert!(config.prompt.contains("Discord"));
@@ -173,7 +173,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("TELEMETRY_DIR", "a\0b", "a path"),
     ("TELEMETRY_KEEP_DAYS", "1.5", "days"),
     ("STATE_DIR", "a\0b", "a path"),
-    ("LOG_LEVEL", "verbose", "off, error, warn"),
+    ("LOG_LEVEL", "verbose", "info, off, error, warn"),
     ("DEBUG", "clew", "true, false"),
     ("MAX_CONTEXT_MESSAGES", "many", "from 0 to 1000"),
     ("IN_MEMORY_CONTEXT_ONLY", "ja", "true, false"),
@@ -423,7 +423,7 @@ fn a_file_is_read_as_people_write_it() {
     assert_eq!(effective(&config)["LLM_MODEL"], "a $b");
     assert_eq!(config.limits.max_msgs, 7);
     assert_eq!(config.prompt, "two\nlines");
-    assert_eq!(config.log.filter, "info,clew=debug");
+    assert_eq!(config.log.level, tracing::level_filters::LevelFilter::DEBUG);
     let twice = format!(
         "{} line 6 sets DEBUG again; the last one counts",
         path.display()

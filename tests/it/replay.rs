@@ -3,10 +3,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+mod bounds;
+mod command;
 mod damage;
 mod exports;
 mod large;
+mod run;
 mod scenarios;
+mod source;
 
 use std::path::{Path, PathBuf};
 

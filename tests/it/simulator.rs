@@ -1,15 +1,24 @@
 //! The fake Discord itself: its REST routes with a plain HTTP client, its
 //! gateway and its objects with twilight.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests fail as tests do"
+)]
+
 mod faults;
 mod gateway;
-mod messages;
+mod interactions;
+pub(crate) mod messages;
 mod threads;
 
 use std::sync::Once;
+use std::time::Duration;
 
 use clew::simulator::{ChannelKind, Id, Simulator, World};
 use serde_json::{Value, json};
+use twilight_gateway::queue::InMemoryQueue;
 use twilight_gateway::{ConfigBuilder, EventTypeFlags, Intents, Shard, ShardId, StreamExt as _};
 use twilight_model::gateway::event::Event;
 
@@ -116,8 +125,14 @@ pub(crate) fn shard(simulator: &Simulator, intents: Intents) -> Shard {
     install_crypto();
     let config = ConfigBuilder::new(simulator.token(), intents)
         .proxy_url(simulator.gateway_url())
+        .queue(no_queue())
         .build();
     Shard::with_config(ShardId::ONE, config)
+}
+
+/// An identify queue that does not wait.
+pub(crate) fn no_queue() -> InMemoryQueue {
+    InMemoryQueue::new(0, 0, Duration::ZERO, 0)
 }
 
 pub(crate) fn all_intents() -> Intents {
@@ -141,7 +156,7 @@ pub(crate) async fn until(shard: &mut Shard, fits: impl Fn(&Event) -> bool) -> E
             }
         }
     };
-    let deadline = std::time::Duration::from_secs(20);
+    let deadline = Duration::from_secs(20);
     tokio::time::timeout(deadline, read)
         .await
         .expect("the event comes")

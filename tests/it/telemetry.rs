@@ -226,7 +226,7 @@ fn the_log_for_people_keeps_libraries_from_printing_payloads() {
     use tracing::Level;
     #[track_caller]
     fn check(level: Level, target: &str, said: Level, expected: bool) {
-        let filter = log_filter(level);
+        let filter = log_filter(tracing::level_filters::LevelFilter::from_level(level));
         assert_eq!(filter.would_enable(target, &said), expected);
     }
     check(Level::INFO, "clew::turn", Level::INFO, true);

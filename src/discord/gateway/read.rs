@@ -160,3 +160,57 @@ struct WireApplication {
 struct WireGuild {
     id: GuildId,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame in a few words.
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let found = match frame(text) {
+            Some(Frame::Dispatch(found)) => {
+                format!("{} {} {}", found.event_type, found.sequence, found.data)
+            }
+            Some(Frame::Hello) => "hello".to_owned(),
+            Some(Frame::Other) => "other".to_owned(),
+            None => "unreadable".to_owned(),
+        };
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn envelopes_are_opened_in_any_order() {
+        check(
+            r#"{"t":"X","s":7,"op":0,"d":{"op":10}}"#,
+            r#"X 7 {"op":10}"#,
+        );
+        check(
+            r#"{"d":{"t":"Y"},"op":0,"s":7,"t":"X"}"#,
+            r#"X 7 {"t":"Y"}"#,
+        );
+        check(r#"{"t":"X","s":7,"op":0,"d":null}"#, "X 7 null");
+        check(r#"{"t":"X","s":7,"op":0}"#, "X 7 null");
+        check(
+            r#"{"t":null,"s":null,"op":10,"d":{"heartbeat_interval":1}}"#,
+            "hello",
+        );
+        check(r#"{"op":10,"d":{"heartbeat_interval":1}}"#, "hello");
+        check(r#"{"t":null,"s":null,"op":7,"d":null}"#, "other");
+        check(r#"{"t":null,"s":null,"op":11}"#, "other");
+        check(r#"{"t":null,"s":7,"op":0,"d":{}}"#, "other");
+        check("{}", "unreadable");
+        check(r#"{"t":"X","s":7,"op":0,"d":{"a":"#, "unreadable");
+    }
+
+    #[test]
+    fn deletes_of_one_and_of_many_are_told_alike() {
+        let ids = |data: &str| match deleted(data) {
+            Event::MessagesDeleted { ids, .. } => ids,
+            other => panic!("{other:?}"),
+        };
+        let [one, two] = [1, 2].map(MessageId::new);
+        assert_eq!(ids(r#"{"id":"1","channel_id":"5","guild_id":"6"}"#), [one]);
+        assert_eq!(ids(r#"{"ids":["1","2"],"channel_id":"5"}"#), [one, two]);
+    }
+}

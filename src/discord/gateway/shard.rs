@@ -2,6 +2,7 @@
 //! twilight does not do once a connection was made.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -60,7 +61,7 @@ enum Next {
     /// The connection ended; twilight makes the next.
     Ended(Option<u16>),
     /// The connection is of no use; a new shard has to make the next.
-    Failed(&'static str),
+    Failed(String),
     /// twilight's end of the stream: a close code that forbids to reconnect.
     ForGood,
 }
@@ -143,7 +144,7 @@ impl ShardTask {
                 Next::Failed(why) => {
                     let resume_url = shard.resume_url().map(str::to_owned);
                     *shard = self.shard(shard.session().cloned(), resume_url);
-                    self.wait(why).await;
+                    self.wait(&why).await;
                     self.give_up_session(shard);
                 }
                 Next::ForGood => return Err(FatalReason::Closed(last_close.unwrap_or_default())),
@@ -159,7 +160,7 @@ impl ShardTask {
             return waits.await;
         }
         let greeted = timeout(HELLO_TIMEOUT, waits).await;
-        greeted.unwrap_or(Next::Failed("no HELLO came"))
+        greeted.unwrap_or(Next::Failed("no HELLO came".to_owned()))
     }
 
     /// Polls the shard, and notices when it goes from one connection to the
@@ -182,7 +183,7 @@ impl ShardTask {
             Poll::Pending => {
                 self.idle_polls += 1;
                 if connected || self.idle_polls > POLLS_TO_CONNECT {
-                    Poll::Ready(Next::Failed("the connection broke off"))
+                    Poll::Ready(Next::Failed("it broke off".to_owned()))
                 } else {
                     Poll::Pending
                 }
@@ -298,13 +299,8 @@ impl ShardTask {
     /// Hands an event on. It counts as begun before it enters the queue, so
     /// that one lost in a shutdown is replayed.
     async fn forward(&self, sequence: u64, event: Event) {
-        let shard = self.id.number();
-        self.context.progress().began(shard, sequence);
-        let delivery = Delivery {
-            shard,
-            sequence,
-            event,
-        };
+        let mark = self.context.progress().began(self.id.number(), sequence);
+        let delivery = Delivery { mark, event };
         if self.context.events.send(delivery).await.is_err() {
             // Nobody listens any more: a shutdown without its token.
             self.context.shutdown.cancel();
@@ -316,16 +312,19 @@ fn is_disconnected(shard: &Shard<Identifies>) -> bool {
     matches!(shard.state(), ShardState::Disconnected { .. })
 }
 
-/// What an error of twilight's means for the connection. The frame that it
-/// may quote stays out of the log.
+/// What an error of twilight's means for the connection. A frame that it
+/// quotes stays out of the log.
 fn after_error(shard: &Shard<Identifies>, error: &ReceiveMessageError) -> Next {
     match error.kind() {
-        ReceiveMessageErrorType::Reconnect => Next::Failed("the connection could not be made"),
+        ReceiveMessageErrorType::Reconnect => {
+            let cause = error.source().map(ToString::to_string);
+            Next::Failed(format!("cannot connect: {}", cause.unwrap_or_default()))
+        }
         ReceiveMessageErrorType::Deserializing { .. } if shard.session().is_some() => {
             Next::Unreadable
         }
         ReceiveMessageErrorType::Deserializing { .. } => {
-            Next::Failed("HELLO or READY could not be read")
+            Next::Failed("HELLO or READY could not be read".to_owned())
         }
         // Not decompressed: twilight has begun to close.
         _ => Next::Ended(None),
@@ -339,7 +338,15 @@ async fn close(shard: &mut Shard<Identifies>) {
         return;
     }
     shard.close(CloseFrame::RESUME);
-    let closed = async { while let Some(Ok(Message::Text(_))) = shard.next().await {} };
+    // A server that hangs up without a close frame makes twilight connect
+    // again: its HELLO is the end as well, and the session stays as it is.
+    let closed = async {
+        while let Some(Ok(Message::Text(text))) = shard.next().await {
+            if matches!(read::frame(&text), Some(Frame::Hello)) {
+                break;
+            }
+        }
+    };
     if timeout(CLOSE_TIMEOUT, closed).await.is_err() {
         tracing::warn!("Discord did not answer the close frame in time");
     }

@@ -1,7 +1,8 @@
 //! The session file: JSON in a format of our own, one object, with a version.
 
+use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -20,6 +21,9 @@ const VERSION: u32 = 1;
 const MOST_AGE: Duration = Duration::from_mins(5);
 /// Sets fingerprints of tokens apart from any other hash of them.
 const FINGERPRINT_KEY: &[u8] = b"clew session file, fingerprint of the token";
+
+/// Enough to tell tokens apart.
+const FINGERPRINT_BYTES: usize = 12;
 
 /// What one process leaves to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,10 +153,12 @@ pub fn fingerprint(token: &str) -> String {
     };
     mac.update(token.as_bytes());
     let hash = mac.finalize().into_bytes();
-    hash.iter()
-        .take(12)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    let mut text = String::with_capacity(FINGERPRINT_BYTES * 2);
+    for byte in hash.iter().take(FINGERPRINT_BYTES) {
+        // Writing into a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 /// The path with something after its name.

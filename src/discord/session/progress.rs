@@ -4,6 +4,22 @@ use std::collections::BTreeMap;
 
 use super::ShardSession;
 
+/// The place of an event under work, for [`Progress::finished`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    shard: u32,
+    sequence: u64,
+    /// Which session of this process: each counts its events from one.
+    session: u32,
+}
+
+impl Mark {
+    /// The shard whose event it is.
+    pub const fn shard(&self) -> u32 {
+        self.shard
+    }
+}
+
 /// Per shard, the events that came and the work that still runs for them.
 ///
 /// The gateway says `seen` for every event and `began` for each that it hands
@@ -17,6 +33,8 @@ pub struct Progress {
 #[derive(Debug, Default)]
 struct Shard {
     session: Option<ShardSession>,
+    /// Counts the sessions of this process.
+    number: u32,
     seen: u64,
     /// Sequence numbers under work, with how often each was begun: a resumed
     /// session delivers an event again.
@@ -31,21 +49,30 @@ impl Progress {
     }
 
     /// Work on an event began; it came, too.
-    pub fn began(&mut self, shard: u32, sequence: u64) {
+    pub fn began(&mut self, shard: u32, sequence: u64) -> Mark {
         self.seen(shard, sequence);
-        let shard = self.shards.entry(shard).or_default();
-        *shard.open.entry(sequence).or_default() += 1;
+        let state = self.shards.entry(shard).or_default();
+        *state.open.entry(sequence).or_default() += 1;
+        Mark {
+            shard,
+            sequence,
+            session: state.number,
+        }
     }
 
-    /// Work on an event is done.
-    pub fn finished(&mut self, shard: u32, sequence: u64) {
-        let Some(shard) = self.shards.get_mut(&shard) else {
+    /// Work on an event is done. Events of a session that is gone hold
+    /// nothing up any more.
+    pub fn finished(&mut self, mark: Mark) {
+        let Some(shard) = self.shards.get_mut(&mark.shard) else {
             return;
         };
-        if let Some(times) = shard.open.get_mut(&sequence) {
+        if shard.number != mark.session {
+            return;
+        }
+        if let Some(times) = shard.open.get_mut(&mark.sequence) {
             *times -= 1;
             if *times == 0 {
-                shard.open.remove(&sequence);
+                shard.open.remove(&mark.sequence);
             }
         }
     }
@@ -54,12 +81,11 @@ impl Progress {
     /// counts from one again; work of the one before no longer holds anything
     /// up, since its events cannot be replayed.
     pub fn opened(&mut self, session: ShardSession) {
-        let shard = Shard {
-            seen: session.sequence,
-            session: Some(session.clone()),
-            open: BTreeMap::new(),
-        };
-        self.shards.insert(session.shard, shard);
+        let state = self.shards.entry(session.shard).or_default();
+        state.number += 1;
+        state.seen = session.sequence;
+        state.open.clear();
+        state.session = Some(session);
     }
 
     /// The sessions as a new process may resume them: at their safe sequence.
@@ -74,11 +100,6 @@ impl Progress {
             })
         });
         resumable.collect()
-    }
-
-    /// The session is gone; there is nothing to resume until the next opens.
-    pub fn lost(&mut self, shard: u32) {
-        self.shards.remove(&shard);
     }
 
     /// Everything up to this number is dealt with; nothing for a shard that
@@ -97,11 +118,11 @@ mod tests {
     enum Step {
         Seen(u64),
         Began(u64),
-        Finished(u64),
+        /// Finishes the work that began as the so-manieth, from 0.
+        Finished(usize),
         Opened(u64),
-        Lost,
     }
-    use Step::{Began, Finished, Lost, Opened, Seen};
+    use Step::{Began, Finished, Opened, Seen};
 
     fn session(sequence: u64) -> ShardSession {
         ShardSession {
@@ -116,13 +137,13 @@ mod tests {
     #[track_caller]
     fn check(steps: &[Step], expected: Option<u64>) {
         let mut progress = Progress::default();
+        let mut marks = Vec::new();
         for step in steps {
             match step {
                 Seen(sequence) => progress.seen(3, *sequence),
-                Began(sequence) => progress.began(3, *sequence),
-                Finished(sequence) => progress.finished(3, *sequence),
+                Began(sequence) => marks.push(progress.began(3, *sequence)),
+                Finished(began) => progress.finished(marks[*began]),
                 Opened(sequence) => progress.opened(session(*sequence)),
-                Lost => progress.lost(3),
             }
         }
         assert_eq!(progress.safe_sequence(3), expected);
@@ -134,16 +155,20 @@ mod tests {
         check(&[], None);
         check(&[Seen(7)], Some(7));
         check(&[Seen(7), Began(8), Seen(9)], Some(7));
-        check(&[Began(8), Began(10), Finished(10)], Some(7));
-        check(&[Began(8), Began(10), Finished(8)], Some(9));
-        check(&[Began(8), Finished(8), Seen(12)], Some(12));
-        check(&[Finished(8), Seen(1)], Some(1));
-        check(&[Began(8), Began(8), Finished(8)], Some(7));
-        check(&[Began(8), Began(8), Finished(8), Finished(8)], Some(8));
+        check(&[Began(8), Began(10), Finished(1)], Some(7));
+        check(&[Began(8), Began(10), Finished(0)], Some(9));
+        check(&[Began(8), Finished(0), Seen(12)], Some(12));
+        check(&[Began(8), Began(8), Finished(0)], Some(7));
+        check(&[Began(8), Began(8), Finished(0), Finished(1)], Some(8));
         check(&[Seen(9), Seen(5)], Some(9));
-        check(&[Began(800), Opened(1), Seen(2), Finished(800)], Some(2));
+    }
+
+    #[test]
+    fn a_fresh_session_is_not_held_up_by_the_one_before() {
         check(&[Opened(40)], Some(40));
-        check(&[Opened(40), Lost], None);
+        check(&[Began(800), Opened(1), Seen(2)], Some(2));
+        check(&[Began(2), Opened(0), Began(2), Finished(0)], Some(1));
+        check(&[Began(2), Opened(0), Began(2), Finished(1)], Some(2));
     }
 
     #[test]
@@ -151,9 +176,9 @@ mod tests {
         let mut progress = Progress::default();
         progress.seen(0, 9);
         progress.opened(session(40));
-        progress.began(3, 41);
+        let first = progress.began(3, 41);
         progress.began(3, 42);
-        progress.finished(3, 41);
+        progress.finished(first);
         progress.seen(3, 43);
         assert_eq!(progress.sessions(), [session(41)]);
     }

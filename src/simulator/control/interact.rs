@@ -205,7 +205,7 @@ impl State {
             "app_permissions": world.permissions(world.bot, channel).0.to_string(),
             "attachment_size_limit": 10_485_760,
             "authorizing_integration_owners": {"0": render::owner_of(world, interaction)},
-            "context": if guild.is_some() { 0 } else { 1 },
+            "context": u8::from(guild.is_none()),
             "data": self.interaction_data(channel, guild, used),
         });
         let member = guild

@@ -33,6 +33,10 @@ impl Simulator {
     }
 
     /// Waits until a session is connected and has been sent READY.
+    ///
+    /// # Errors
+    ///
+    /// It did not happen in time.
     pub async fn wait_ready(&self) -> Result<(), TimedOut> {
         self.wait("a session", |state| {
             state.hub.connected().next().map(|_| ())
@@ -41,6 +45,10 @@ impl Simulator {
     }
 
     /// Waits for a message of a channel that meets a condition.
+    ///
+    /// # Errors
+    ///
+    /// It did not happen in time.
     pub async fn wait_for_message(
         &self,
         channel: Id,
@@ -59,6 +67,10 @@ impl Simulator {
     }
 
     /// Waits for this many messages of the bot in a channel, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// It did not happen in time.
     pub async fn wait_answers(&self, channel: Id, count: usize) -> Result<Vec<Message>, TimedOut> {
         let what = format!("{count} answers in {channel}");
         self.wait(&what, |state| {
@@ -73,6 +85,10 @@ impl Simulator {
 
     /// Waits until an interaction was answered with a message that meets a
     /// condition.
+    ///
+    /// # Errors
+    ///
+    /// It did not happen in time.
     pub async fn wait_interaction(
         &self,
         interaction: Id,
@@ -94,6 +110,10 @@ impl Simulator {
 
     /// Waits until this many calls of a method to a path (a part of it, or a
     /// pattern as in [`crate::simulator::Fault::new`]) have arrived.
+    ///
+    /// # Errors
+    ///
+    /// It did not happen in time.
     pub async fn wait_request(
         &self,
         method: &str,
@@ -111,6 +131,10 @@ impl Simulator {
     }
 
     /// Waits for something on the gateway.
+    ///
+    /// # Errors
+    ///
+    /// It did not happen in time.
     pub async fn wait_gateway(
         &self,
         what: &str,
@@ -124,6 +148,10 @@ impl Simulator {
     }
 
     /// Waits until no REST call is open.
+    ///
+    /// # Errors
+    ///
+    /// It did not happen in time.
     pub async fn wait_idle(&self) -> Result<(), TimedOut> {
         self.wait("no open call", |state| (state.in_flight == 0).then_some(()))
             .await
@@ -131,6 +159,10 @@ impl Simulator {
 
     /// Waits until every connected client has read every event sent so far:
     /// asks each for a heartbeat, whose answer says what it has read.
+    ///
+    /// # Errors
+    ///
+    /// It did not happen in time.
     pub async fn settled(&self) -> Result<(), TimedOut> {
         let wanted: Vec<(String, u64)> = self.shared.with(|state| {
             let sessions = state.hub.sessions.iter();

@@ -45,6 +45,7 @@ pub(in crate::simulator) async fn serve(
             }
             frame = socket.recv() => {
                 if !receive(&shared, link, frame) {
+                    say_goodbye(&mut socket).await;
                     break;
                 }
             }
@@ -64,14 +65,20 @@ async fn send(socket: &mut WebSocket, encoder: &mut Encoder, next: Option<Outgoi
             let reason = reason.into();
             let close = Message::Close(Some(CloseFrame { code, reason }));
             if socket.send(close).await.is_ok() {
-                let goodbye = async { while let Some(Ok(_)) = socket.recv().await {} };
-                // Elapsed or done: the connection ends either way.
-                let _ = tokio::time::timeout(FAREWELL, goodbye).await;
+                say_goodbye(socket).await;
             }
             false
         }
         Some(Outgoing::Drop) | None => false,
     }
+}
+
+/// Reads on until the closing handshake is over: the answer to a client's
+/// close frame is only sent by reading.
+async fn say_goodbye(socket: &mut WebSocket) {
+    let rest = async { while let Some(Ok(_)) = socket.recv().await {} };
+    // Elapsed or done: the connection ends either way.
+    let _ = tokio::time::timeout(FAREWELL, rest).await;
 }
 
 /// Takes one frame; false when the connection is over.

@@ -24,7 +24,7 @@ impl State {
             (Some(6), None) => self.on_resume(link, data),
             (Some(2 | 6), Some(_)) => self.close_link(link, 4005, "Already authenticated."),
             (Some(op @ (3 | 4 | 8 | 31)), Some(session)) => {
-                self.on_command(link, op, &session, data)
+                self.on_command(link, op, &session, data);
             }
             (Some(3 | 4 | 8 | 31), None) => self.close_link(link, 4003, "Not authenticated."),
             _ => self.close_link(link, 4001, "Unknown opcode."),

@@ -24,7 +24,7 @@ pub(in crate::simulator) fn message(world: &World, found: &Message, audience: Au
         && thread.parent == Some(found.channel)
         && found.flags & (1 << 5) != 0
     {
-        object["thread"] = super::channel(world, thread).into();
+        object.insert("thread".to_owned(), super::channel(world, thread));
     }
     object.into()
 }

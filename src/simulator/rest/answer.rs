@@ -1,8 +1,11 @@
 //! Answers and refusals, and how they become HTTP.
 
+use std::io;
+
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
+use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use crate::simulator::faults::FaultKind;
@@ -203,6 +206,7 @@ pub(super) fn respond(
             (refusal.status, "application/json", bytes, &[][..])
         }
     };
+    let length = bytes.len();
     let mut response = Response::new(spoil(bytes, spoilt));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
     let mut set = |name: &'static str, value: &str| {
@@ -216,6 +220,9 @@ pub(super) fn respond(
     }
     for (name, value) in headers {
         set(name, value);
+    }
+    if matches!(spoilt, Some(FaultKind::Truncated)) {
+        set("content-length", &length.to_string());
     }
     if let Some(standing) = standing {
         set_limit_headers(standing, &mut set);
@@ -243,8 +250,12 @@ fn spoil(bytes: Vec<u8>, spoilt: Option<&FaultKind>) -> Body {
         Some(FaultKind::Body(text)) => Body::from(text.clone()),
         Some(FaultKind::Truncated) => {
             let half = Bytes::copy_from_slice(&bytes[..bytes.len() / 2]);
-            let end = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
-            Body::from_stream(futures_util::stream::iter([Ok(half), Err(end)]))
+            let end = async {
+                // The half must be on its way before the connection fails.
+                tokio::task::yield_now().await;
+                Err(io::Error::from(io::ErrorKind::ConnectionReset))
+            };
+            Body::from_stream(stream::iter([Ok(half)]).chain(stream::once(end)))
         }
         _ => Body::from(bytes),
     }

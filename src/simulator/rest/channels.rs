@@ -8,7 +8,7 @@ use super::body::{self, Call};
 use super::given;
 use crate::simulator::ids::{Id, iso};
 use crate::simulator::permissions::Permissions;
-use crate::simulator::render::{self, Audience};
+use crate::simulator::render;
 use crate::simulator::state::State;
 use crate::simulator::world::{OverwriteOf, Thread};
 
@@ -35,7 +35,7 @@ impl State {
             ("PUT" | "DELETE", ["permissions", target]) => {
                 self.edit_overwrite(call, channel, target)
             }
-            ("GET", ["pins"]) => self.pins(channel),
+            ("GET", ["pins"]) => Ok(self.pins(channel)),
             _ => Err(Refusal::no_route()),
         }
     }
@@ -216,33 +216,29 @@ impl State {
     }
 
     /// Pinned messages, newest first, as `/pins` answers.
-    fn pins(&self, channel: Id) -> Answer {
-        if !self
-            .world
-            .bot_may(channel, Permissions::READ_MESSAGE_HISTORY)
-        {
-            return Ok(Reply::json(json!([])));
-        }
-        let found = self.world.channels.get(&channel);
-        let messages = found.map(|found| found.messages.values().rev());
-        let pinned = messages.into_iter().flatten().filter(|m| m.pinned);
-        let pinned: Vec<Value> = pinned
-            .map(|message| render::message(&self.world, message, Audience::Rest))
-            .collect();
-        Ok(Reply::json(pinned.into()))
+    fn pins(&self, channel: Id) -> Reply {
+        let pinned = self.pinned(channel).into_iter();
+        Reply::json(pinned.map(|(_, object)| object).collect())
     }
 
     /// `/messages/pins`: the pins with their times.
-    pub(super) fn pin_page(&self, channel: Id) -> Answer {
-        let found = self.world.channels.get(&channel);
+    pub(super) fn pin_page(&self, channel: Id) -> Reply {
+        let pinned = self.pinned(channel).into_iter();
+        let items: Vec<Value> = pinned
+            .map(|(id, object)| json!({"pinned_at": iso(id.unix_ms()), "message": object}))
+            .collect();
+        Reply::json(json!({"items": items, "has_more": false}))
+    }
+
+    fn pinned(&self, channel: Id) -> Vec<(Id, Value)> {
+        let readable = self
+            .world
+            .bot_may(channel, Permissions::READ_MESSAGE_HISTORY);
+        let found = self.world.channels.get(&channel).filter(|_| readable);
         let messages = found.map(|found| found.messages.values().rev());
         let pinned = messages.into_iter().flatten().filter(|m| m.pinned);
-        let items: Vec<Value> = pinned
-            .map(|message| {
-                let object = render::message(&self.world, message, Audience::Rest);
-                json!({"pinned_at": iso(message.id.unix_ms()), "message": object})
-            })
-            .collect();
-        Ok(Reply::json(json!({"items": items, "has_more": false})))
+        pinned
+            .map(|message| (message.id, self.served_message(channel, message.id)))
+            .collect()
     }
 }

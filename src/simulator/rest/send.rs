@@ -18,6 +18,10 @@ const MAX_CONTENT_CHARS: usize = 2_000;
 /// Characters that a nonce may have.
 const MAX_NONCE_CHARS: usize = 25;
 
+/// How many of a channel's newest messages a nonce is compared with; Discord
+/// remembers it for a few minutes.
+const NONCE_REACH: usize = 200;
+
 /// Flags that a sender may set: suppress embeds, ephemeral, suppress
 /// notifications, components v2.
 const SETTABLE_FLAGS: u64 = (1 << 2) | (1 << 6) | (1 << 12) | (1 << 15);
@@ -26,18 +30,23 @@ impl State {
     pub(super) fn create_message(&mut self, call: &mut Call, channel: Id) -> Answer {
         self.check_sendable(channel)?;
         if let Some(known) = self.same_nonce(&call.body, channel)? {
-            return Ok(Reply::json(self.served_message(channel, known)));
+            return Ok(self.sent(&call.body, channel, known));
         }
         let message = self.message_from(call, channel)?;
         if !message.attachments.is_empty() {
             self.need(channel, Permissions::ATTACH_FILES)?;
         }
         let id = self.publish(message);
+        Ok(self.sent(&call.body, channel, id))
+    }
+
+    /// The answer to a call that sent a message: it repeats the nonce.
+    fn sent(&self, body: &Value, channel: Id, id: Id) -> Reply {
         let mut object = self.served_message(channel, id);
-        if let Some(nonce) = given(&call.body, "nonce") {
+        if let Some(nonce) = given(body, "nonce") {
             object["nonce"] = nonce.clone();
         }
-        Ok(Reply::json(object))
+        Reply::json(object)
     }
 
     /// A message of the bot from the body of a call; not stored yet.
@@ -84,8 +93,8 @@ impl State {
             return Ok(None);
         }
         let found = self.world.channels.get(&channel);
-        let messages = found.map(|found| found.messages.values());
-        let mut messages = messages.into_iter().flatten();
+        let messages = found.map(|found| found.messages.values().rev());
+        let mut messages = messages.into_iter().flatten().take(NONCE_REACH);
         let same = messages.find(|message| {
             message.author == self.world.bot && message.nonce.as_ref() == Some(nonce)
         });

@@ -120,23 +120,20 @@ impl State {
             },
         )?;
         let bot = self.world.bot;
-        let thread = match message {
-            Some(message) => {
-                let message = self.known_message(parent, message)?;
-                if self.world.channels.contains_key(&message) {
-                    let message = "A thread has already been created for this message";
-                    return Err(Refusal::new(400, 160_004, message));
-                }
-                self.open_anchored(parent, message, &title, bot)
+        let thread = if let Some(message) = message {
+            let message = self.known_message(parent, message)?;
+            if self.world.channels.contains_key(&message) {
+                let message = "A thread has already been created for this message";
+                return Err(Refusal::new(400, 160_004, message));
             }
-            None => {
-                let kind = if private {
-                    ChannelKind::PrivateThread
-                } else {
-                    ChannelKind::PublicThread
-                };
-                self.open_thread(parent, kind, &title, bot)
-            }
+            self.open_anchored(parent, message, &title, bot)
+        } else {
+            let kind = if private {
+                ChannelKind::PrivateThread
+            } else {
+                ChannelKind::PublicThread
+            };
+            self.open_thread(parent, kind, &title, bot)
         };
         Ok(Reply::with_status(201, self.channel_object(thread)))
     }

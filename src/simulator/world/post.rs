@@ -7,6 +7,9 @@ use crate::simulator::draft::{Draft, Reference};
 use crate::simulator::ids::iso;
 use crate::simulator::render;
 
+/// The component type of a container.
+const CONTAINER: u64 = 17;
+
 impl World {
     /// Posts without an event: history from before the bot connected.
     pub fn seed(&mut self, channel: Id, author: Id, draft: impl Into<Draft>) -> Id {
@@ -204,7 +207,8 @@ fn typed_embed(mut embed: Value) -> Value {
     embed
 }
 
-/// Gives components the ids that Discord numbers them with.
+/// Gives components the ids that Discord numbers them with, and containers
+/// the fields it fills in.
 pub(in crate::simulator) fn numbered(component: Value) -> Value {
     fn walk(component: &mut Value, next: &mut u64) {
         let Some(fields) = component.as_object_mut() else {
@@ -214,6 +218,10 @@ pub(in crate::simulator) fn numbered(component: Value) -> Value {
             *next += 1;
             let id = *next;
             fields.entry("id").or_insert_with(|| id.into());
+        }
+        if fields.get("type") == Some(&Value::from(CONTAINER)) {
+            fields.entry("accent_color").or_insert(Value::Null);
+            fields.entry("spoiler").or_insert(Value::Bool(false));
         }
         for key in ["components", "accessory", "component"] {
             match fields.get_mut(key) {

@@ -110,6 +110,8 @@ words! {
         BotLoop = "bot_loop",
         /// We see no text: the message content intent is off.
         NoContent = "no_content",
+        /// A command of another version was called.
+        UnknownCommand = "unknown_command",
         /// The process is going down.
         Stopping = "stopping",
     }

@@ -59,7 +59,7 @@ async fn an_answer_is_posted_edited_and_deleted() {
     assert_eq!(request.files, ["answer.md"]);
     assert_eq!(request.body["enforce_nonce"], true);
 
-    rest.edit_message(channel, sent.id, "better", patient())
+    rest.edit_message(channel, sent.id, "better", None, patient())
         .await
         .unwrap();
     let edited = rest.message(channel, sent.id, patient()).await.unwrap();
@@ -254,7 +254,7 @@ async fn interactions_are_answered() {
         .await
         .unwrap();
     let id: MessageId = rest
-        .edit_original(&interaction, "because", patient())
+        .edit_original(&interaction, "because", None, patient())
         .await
         .unwrap();
     let answers = simulator.interaction_answers(known.id);
@@ -262,7 +262,7 @@ async fn interactions_are_answered() {
         (answers[0].id.0, &*answers[0].content),
         (id.get(), "because")
     );
-    rest.follow_up(&interaction, "-# only you", true, patient())
+    rest.follow_up(&interaction, "-# only you", true, None, patient())
         .await
         .unwrap();
     assert_eq!(simulator.interaction_answers(known.id).len(), 2);

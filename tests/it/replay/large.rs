@@ -8,40 +8,65 @@ use std::process::Command;
 
 use clew::archive::{BYTES_PER_MESSAGE, Options, World};
 use clew::model::MessageId;
+use clew::replay::BYTES_PER_OWN_MESSAGE;
 
 use super::GENERAL;
+use super::run::replay;
 
 const LARGE: &str = "large-export.json";
+/// Read before anything is measured, so that the code itself is in memory.
+const SMALL: &str = "small-export.json";
 /// Where the process that reads it says how many it read.
 const COUNTED: &str = "counted.txt";
 const LARGE_MESSAGES: u64 = 200_000;
 
-/// Runs itself again as a process of its own, in the folder of the export, so
-/// that the peak of memory is that of reading it.
+/// Enough to tell, and replayed in seconds.
+const REPLAYED_MESSAGES: u64 = 50_000;
+
 #[test]
 fn a_large_export_is_read_in_bounded_memory() {
     if Path::new(LARGE).exists() {
         return read_large();
     }
+    let read = alone(
+        "replay::large::a_large_export_is_read_in_bounded_memory",
+        LARGE_MESSAGES,
+    );
+    assert_eq!(read, LARGE_MESSAGES.to_string());
+}
+
+#[test]
+fn a_large_export_is_replayed_in_bounded_memory() {
+    if Path::new(LARGE).exists() {
+        return replay_large();
+    }
+    let triggers = alone(
+        "replay::large::a_large_export_is_replayed_in_bounded_memory",
+        REPLAYED_MESSAGES,
+    );
+    assert_eq!(triggers, (REPLAYED_MESSAGES / 50).to_string());
+}
+
+/// Runs a test again as a process of its own, in the folder of an export, so
+/// that the peak of memory is its own. Gives what it counted.
+fn alone(test: &str, messages: u64) -> String {
     let folder = tempfile::tempdir().unwrap();
-    write_large(&folder.path().join(LARGE), LARGE_MESSAGES);
+    write_large(&folder.path().join(SMALL), 500);
+    write_large(&folder.path().join(LARGE), messages);
     let output = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "replay::large::a_large_export_is_read_in_bounded_memory",
-        ])
-        .arg("--nocapture")
+        .args(["--exact", test, "--nocapture"])
         .current_dir(folder.path())
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}{errors}");
-    let read = std::fs::read_to_string(folder.path().join(COUNTED)).unwrap();
-    assert_eq!(read, LARGE_MESSAGES.to_string());
+    std::fs::read_to_string(folder.path().join(COUNTED)).unwrap()
 }
 
 fn read_large() {
+    let small = World::open(&[SMALL.into()], Options::default()).unwrap();
+    assert_eq!(small.messages(GENERAL).map(Result::unwrap).count(), 500);
     let before = peak_kb();
     let size = std::fs::metadata(LARGE).unwrap().len();
     let world = World::open(&[LARGE.into()], Options::default()).unwrap();
@@ -57,6 +82,23 @@ fn read_large() {
         let grown = after - before;
         assert!(grown <= allowed, "{grown} kB over {allowed} kB");
         assert!(allowed * 1024 < size / 3, "the export is too small to tell");
+    }
+}
+
+/// Every message of one person is a trigger.
+fn replay_large() {
+    let flags = "--format jsonl --bot 501 --warm --as-mention --window-max-mb 1";
+    let counted = |name: &str| replay(&[name.into()], flags).unwrap().1;
+    assert_eq!(counted(SMALL).triggers, 10);
+    let before = peak_kb();
+    let summary = counted(LARGE);
+    std::fs::write(COUNTED, summary.triggers.to_string()).unwrap();
+    let kept = (BYTES_PER_MESSAGE + BYTES_PER_OWN_MESSAGE) as u64 * REPLAYED_MESSAGES;
+    let report = 400 * summary.triggers as u64;
+    let allowed = (2 * kept + report) / 1024 + 1024 + 2 * 1024;
+    if let (Some(before), Some(after)) = (before, peak_kb()) {
+        let grown = after - before;
+        assert!(grown <= allowed, "{grown} kB over {allowed} kB");
     }
 }
 
@@ -77,10 +119,14 @@ fn write_large(path: &Path, messages: u64) {
         let id = (1_400_000_000_000 + number) << 20;
         let time = MessageId::new(id).created();
         let author = 500 + number % 50;
+        let mentions = match author {
+            549 => r#"{"id":"501","name":"user501","nickname":"User 501"}"#,
+            _ => "",
+        };
         let comma = if number == 0 { "" } else { "," };
         write!(
             line,
-            r#"{comma}{{"id":"{id}","type":"Default","timestamp":"{time}","timestampEdited":null,"callEndedTimestamp":null,"isPinned":false,"content":"note {number} on the crane and the pump","author":{{"id":"{author}","name":"user{author}","discriminator":"0000","nickname":"User {author}","color":null,"isBot":false,"roles":[],"avatarUrl":"https://cdn.discordapp.com/embed/avatars/0.png"}},"attachments":[],"embeds":[],"stickers":[],"reactions":[],"mentions":[],"inlineEmojis":[]}}"#
+            r#"{comma}{{"id":"{id}","type":"Default","timestamp":"{time}","timestampEdited":null,"callEndedTimestamp":null,"isPinned":false,"content":"note {number} on the crane and the pump","author":{{"id":"{author}","name":"user{author}","discriminator":"0000","nickname":"User {author}","color":null,"isBot":false,"roles":[],"avatarUrl":"https://cdn.discordapp.com/embed/avatars/0.png"}},"attachments":[],"embeds":[],"stickers":[],"reactions":[],"mentions":[{mentions}],"inlineEmojis":[]}}"#
         )
         .unwrap();
         file.write_all(line.as_bytes()).unwrap();

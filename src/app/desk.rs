@@ -1,0 +1,288 @@
+//! The desk: what the loop does with each event. Windows and lanes are fed
+//! here, in gateway order; turns start and end here.
+
+mod calls;
+mod turns;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::mpsc;
+use tokio_util::task::TaskTracker;
+
+use super::lanes::Lanes;
+use super::rate::Rate;
+use super::wake::Wake;
+use super::wiring;
+use crate::config::Config;
+use crate::discord::convert::Incoming;
+use crate::discord::event::{Delivery, Event, Ready};
+use crate::discord::session::{Claims, Mark, Progress};
+use crate::engine::route::{RouteFacts, Rules, Verdict, route};
+use crate::model::{ChannelId, GuildId, Message, MessageId, TurnRequest, UserId};
+use crate::telemetry::Ids;
+use crate::telemetry::event::{
+    Connected, ReadFailure, Refusal, SessionLost, Unreadable, UnreadableWhat,
+};
+use crate::turn::Services;
+
+use turns::{Active, Waiting};
+
+/// Channels whose bot turns are counted, or that were told about mentions.
+const CHANNELS_REMEMBERED: usize = 10_000;
+/// Refusals that one person gets in a minute.
+const REFUSALS_A_MINUTE: usize = 1;
+
+/// The state of the loop.
+pub(super) struct Desk {
+    services: Arc<Services>,
+    rules: Rules,
+    command_guild: Option<GuildId>,
+    claims: Claims,
+    progress: Arc<Mutex<Progress>>,
+    lanes: Lanes<Waiting>,
+    active: HashMap<MessageId, Active>,
+    turn_rate: Option<Rate>,
+    refusals: Rate,
+    bot_turns: HashMap<ChannelId, usize>,
+    told: HashSet<ChannelId>,
+    tracker: TaskTracker,
+    wakes: mpsc::UnboundedSender<Wake>,
+    closed: bool,
+}
+
+impl Desk {
+    pub(super) fn new(
+        config: &Config,
+        services: Arc<Services>,
+        claims: Claims,
+        progress: Arc<Mutex<Progress>>,
+        tracker: TaskTracker,
+        wakes: mpsc::UnboundedSender<Wake>,
+    ) -> Self {
+        let per_minute = config.turns.user_per_minute.map(|most| most.get() as usize);
+        Self {
+            services,
+            rules: wiring::rules(config),
+            command_guild: config.discord.command_guild,
+            claims,
+            progress,
+            lanes: Lanes::new(config.turns.max_concurrent, config.turns.queue_per_channel),
+            active: HashMap::new(),
+            turn_rate: per_minute.map(Rate::new),
+            refusals: Rate::new(REFUSALS_A_MINUTE),
+            bot_turns: HashMap::new(),
+            told: HashSet::new(),
+            tracker,
+            wakes,
+            closed: false,
+        }
+    }
+
+    /// One event. It is finished at once, unless a turn came of it.
+    pub(super) fn deliver(&mut self, delivery: Delivery) {
+        let Delivery { mark, event } = delivery;
+        let shard = mark.shard();
+        let turn_began = match event {
+            Event::Message(incoming) => self.message(*incoming, mark),
+            Event::Called(called) => {
+                self.called(*called);
+                false
+            }
+            other => {
+                self.note(other, shard);
+                false
+            }
+        };
+        if !turn_began {
+            self.finished(mark);
+        }
+    }
+
+    /// Events that start nothing.
+    fn note(&mut self, event: Event, shard: u32) {
+        match event {
+            Event::Message(_) | Event::Called(_) => {}
+            Event::Ready(ready) => self.ready(&ready, shard),
+            Event::Resumed => self.emit(Connected {
+                shard,
+                resumed: true,
+            }),
+            Event::SessionLost => {
+                self.services.window().break_where(|_, _| true);
+                self.emit(SessionLost { shard });
+            }
+            Event::MessageEdited(incoming) => self.edited(*incoming),
+            Event::MessagesDeleted { channel, ids } => {
+                self.services.window().deleted(channel, &ids);
+                self.cancel(&ids);
+            }
+            Event::MessageUnreadable { channel, .. } => self.unreadable(channel),
+            Event::ChannelDeleted(channel) | Event::ThreadDeleted(channel) => {
+                self.services.window().forget(channel);
+                self.services.recall.forget(channel);
+            }
+            Event::ThreadCreated {
+                channel,
+                newly_created,
+            } => {
+                let guild = self.services.facts.guild_of(channel);
+                if newly_created {
+                    self.services.window().opened(channel, guild);
+                }
+            }
+            Event::GuildUnavailable(guild) | Event::GuildRemoved(guild) => {
+                self.services
+                    .window()
+                    .break_where(|_, of| of == Some(guild));
+            }
+            Event::GuildAvailable(_) => {}
+            Event::GuildIncomplete(guild) => self.fill(guild),
+            Event::PermissionsChanged(guild) => self.permissions_changed(guild),
+        }
+    }
+
+    fn ready(&mut self, ready: &Ready, shard: u32) {
+        self.emit(Connected {
+            shard,
+            resumed: false,
+        });
+        tracing::info!(shard, user = %ready.user, name = ready.name, guilds = ready.guilds.len(),
+            "connected to Discord");
+        if self.rules.message_content && !ready.content_granted {
+            tracing::warn!(
+                "the application may not have the message content intent: switch it on in the \
+                 developer portal, or set DISCORD_MESSAGE_CONTENT=off"
+            );
+        }
+        if shard == 0 {
+            self.register_commands(ready.application);
+        }
+    }
+
+    /// A message that nobody could read may have been anything: the window
+    /// has a hole.
+    fn unreadable(&mut self, channel: Option<ChannelId>) {
+        match channel {
+            Some(channel) => self.services.window().break_channel(channel),
+            None => self.services.window().break_where(|_, _| true),
+        }
+        let what = UnreadableWhat::Event;
+        self.emit(Unreadable {
+            what,
+            reason: ReadFailure::Malformed,
+        });
+    }
+
+    /// Channels that we no longer see have holes from now on.
+    fn permissions_changed(&mut self, guild: GuildId) {
+        self.services.recall.permissions_changed();
+        let facts = &self.services.facts;
+        let hidden = |channel| facts.our_access(channel).is_some_and(|access| !access.view);
+        let mut window = self.services.window();
+        window.break_where(|channel, of| of == Some(guild) && hidden(channel));
+    }
+
+    /// A new message. Says whether a turn began, or waits, for it.
+    fn message(&mut self, incoming: Incoming, mark: Mark) -> bool {
+        let Incoming {
+            message,
+            channel_kind,
+            roles,
+            complete,
+            ..
+        } = incoming;
+        let channel = self.services.facts.channel(message.channel);
+        let kind = channel_kind.or_else(|| channel.as_ref().map(|channel| channel.kind));
+        let verdict = if complete {
+            let us = self.services.us(message.guild);
+            let facts = RouteFacts {
+                kind,
+                parent: channel.as_ref().and_then(|channel| channel.parent),
+                roles: &roles,
+                replied_author: self.replied_author(&message),
+                bot_turns: self.bot_turns.get(&message.channel).copied().unwrap_or(0),
+            };
+            self.count_bots(&message);
+            route(&message, &us, &self.rules, facts)
+        } else {
+            Verdict::Ignore
+        };
+        // The window keeps the message it carries apart; the turn needs both.
+        let trigger = matches!(verdict, Verdict::Turn(_)).then(|| Arc::new(message.clone()));
+        let kept = self.services.window().created(message);
+        match verdict {
+            Verdict::Ignore => false,
+            Verdict::NoContent => {
+                self.tell_once(&kept);
+                false
+            }
+            Verdict::Turn(cause) => {
+                let trigger = trigger.unwrap_or(kept);
+                let request = TurnRequest {
+                    trigger,
+                    channel_kind: kind,
+                    asker_roles: roles,
+                    cause,
+                };
+                self.submit(request, Some(mark))
+            }
+        }
+    }
+
+    fn replied_author(&self, message: &Message) -> Option<UserId> {
+        let id = message.replies_to()?;
+        let carried = message.carried().map(|carried| carried.author.id);
+        carried.or_else(|| {
+            Some(
+                self.services
+                    .window()
+                    .message(message.channel, id)?
+                    .author
+                    .id,
+            )
+        })
+    }
+
+    /// A person's message ends a row of bots' turns.
+    fn count_bots(&mut self, message: &Message) {
+        if message.is_human() {
+            self.bot_turns.remove(&message.channel);
+        } else if self.bot_turns.len() >= CHANNELS_REMEMBERED {
+            self.bot_turns.clear();
+        }
+    }
+
+    /// Once a channel: without the message content intent we see mentions
+    /// only.
+    fn tell_once(&mut self, message: &Message) {
+        if self.told.len() >= CHANNELS_REMEMBERED {
+            self.told.clear();
+        }
+        if self.told.insert(message.channel) {
+            self.refuse(message, Refusal::NoContent);
+        }
+    }
+
+    fn emit(&self, event: impl Into<crate::telemetry::Event>) {
+        self.services.telemetry.emit(&Ids::default(), event);
+    }
+
+    fn finished(&self, mark: Mark) {
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        progress.finished(mark);
+    }
+
+    /// Nothing new starts.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    pub(super) fn running(&self) -> usize {
+        self.lanes.running()
+    }
+
+    pub(super) fn answered(&self) -> Vec<MessageId> {
+        self.claims.all_answered()
+    }
+}

@@ -1,0 +1,136 @@
+//! Calls of our commands, and what else goes to Discord beside turns.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::super::wake::Wake;
+use super::Desk;
+use crate::commands::{self, Plan, Refused};
+use crate::discord::commands::register;
+use crate::discord::event::Called;
+use crate::discord::send::Callback;
+use crate::model::{ApplicationId, GuildId, Interaction, TurnRequest};
+use crate::telemetry::Ids;
+use crate::telemetry::event::{self, Refusal};
+use crate::turn;
+
+/// Discord waits three seconds for the first answer to a call.
+const CALL_TIMEOUT: Duration = Duration::from_secs(3);
+/// For filling in a server.
+const FILL_TIMEOUT: Duration = Duration::from_secs(30);
+
+impl Desk {
+    /// A command was called: it is answered by "thinking" at once and takes
+    /// its place in the queue, or refused in a line.
+    pub(super) fn called(&mut self, called: Called) {
+        let channel = self.services.facts.channel(called.interaction.channel);
+        let interaction = called.interaction.clone();
+        match commands::plan(called, channel.as_ref(), &self.rules.access) {
+            Plan::Turn(request) => self.think(interaction, request),
+            Plan::Refuse(refused) => {
+                let ids = Ids {
+                    guild: interaction.guild,
+                    channel: Some(interaction.channel),
+                    user: Some(interaction.user),
+                    ..Ids::default()
+                };
+                let (reason, line) = line(refused);
+                self.services
+                    .telemetry
+                    .emit(&ids, event::Refused { reason });
+                self.answer_at_once(interaction, line);
+            }
+        }
+    }
+
+    /// A command asks for a turn.
+    pub(in crate::app) fn ask(&mut self, request: Box<TurnRequest>) {
+        self.submit(*request, None);
+    }
+
+    fn think(&self, interaction: Interaction, request: Box<TurnRequest>) {
+        let (services, wakes) = (Arc::clone(&self.services), self.wakes.clone());
+        self.tracker.spawn(async move {
+            let thinking = Callback::Deferred { ephemeral: false };
+            let deadline = Instant::now() + CALL_TIMEOUT;
+            match services
+                .rest
+                .answer_interaction(&interaction, &thinking, deadline)
+                .await
+            {
+                // The loop is gone only when the process ends.
+                Ok(()) => drop(wakes.send(Wake::Ask(request))),
+                Err(error) => tracing::warn!(%error, "a command could not be answered in time"),
+            }
+        });
+    }
+
+    fn answer_at_once(&self, interaction: Interaction, line: &'static str) {
+        let services = Arc::clone(&self.services);
+        self.tracker.spawn(async move {
+            let answer = Callback::Message {
+                content: line.to_owned(),
+                ephemeral: true,
+            };
+            let deadline = Instant::now() + CALL_TIMEOUT;
+            if let Err(error) = services
+                .rest
+                .answer_interaction(&interaction, &answer, deadline)
+                .await
+            {
+                tracing::warn!(%error, "a command could not be answered in time");
+            }
+        });
+    }
+
+    /// After "thinking": the line takes its place.
+    pub(super) fn answer_call(&self, interaction: Interaction, line: &'static str) {
+        let services = Arc::clone(&self.services);
+        self.tracker.spawn(async move {
+            let deadline = Instant::now() + CALL_TIMEOUT;
+            if let Err(error) = services
+                .rest
+                .edit_original(&interaction, line, None, deadline)
+                .await
+            {
+                tracing::warn!(%error, "a command could not be answered");
+            }
+        });
+    }
+
+    pub(super) fn register_commands(&self, application: ApplicationId) {
+        let (services, guild) = (Arc::clone(&self.services), self.command_guild);
+        self.tracker.spawn(async move {
+            match register(&services.rest, application, guild).await {
+                Ok(true) => tracing::info!("commands were registered"),
+                Ok(false) => {}
+                Err(error) => tracing::warn!(
+                    error = %turn::chain(&error),
+                    "commands could not be registered; mentions work without"
+                ),
+            }
+        });
+    }
+
+    /// Parts of a server that its event did not bring.
+    pub(super) fn fill(&self, guild: GuildId) {
+        let services = Arc::clone(&self.services);
+        self.tracker.spawn(async move {
+            let deadline = Instant::now() + FILL_TIMEOUT;
+            if let Err(error) = services.facts.fill(&services.rest, guild, deadline).await {
+                tracing::warn!(%error, %guild, "a server could not be filled in");
+            }
+        });
+    }
+}
+
+fn line(refused: Refused) -> (Refusal, &'static str) {
+    match refused {
+        Refused::Elsewhere => (Refusal::Context, turn::ELSEWHERE),
+        Refused::NotAllowed => (Refusal::NotAllowed, turn::NOT_ALLOWED),
+        Refused::Unknown => (Refusal::UnknownCommand, turn::UNKNOWN_COMMAND),
+        Refused::NoMessage => (Refusal::NoContent, turn::NO_MESSAGE),
+    }
+}

@@ -1,0 +1,293 @@
+//! Turns: queued, started, ordered about, ended.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::super::lanes::{Lane, Submitted};
+use super::super::wake::{Done, Wake};
+use super::Desk;
+use crate::discord::convert::Incoming;
+use crate::discord::send::Outgoing;
+use crate::discord::session::Mark;
+use crate::model::{ChannelId, ChannelKind, Message, MessageId, TurnRequest, UnixMillis};
+use crate::telemetry::Ids;
+use crate::telemetry::event::{Outcome, Refusal, Refused};
+use crate::turn::{self, Control, Job, Order, Orders};
+
+/// A refusal that cannot be sent within this time is not sent.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A trigger that waits.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    request: TurnRequest,
+    came: Instant,
+    mark: Option<Mark>,
+}
+
+/// A turn that runs.
+#[derive(Debug)]
+pub(super) struct Active {
+    lane: Lane,
+    channel: ChannelId,
+    orders: Orders,
+    edited: Option<UnixMillis>,
+    mark: Option<Mark>,
+}
+
+impl Desk {
+    /// Queues a trigger. Says whether a turn began or waits for it.
+    pub(super) fn submit(&mut self, request: TurnRequest, mark: Option<Mark>) -> bool {
+        let trigger = Arc::clone(&request.trigger);
+        if self.closed {
+            // It stays unfinished: the next process gets it again.
+            return true;
+        }
+        if !self.claims.claim(trigger.id) {
+            return false;
+        }
+        let now = Instant::now();
+        if self
+            .turn_rate
+            .as_mut()
+            .is_some_and(|rate| !rate.take(trigger.author.id, now))
+        {
+            self.refuse_request(&request, Refusal::UserRate);
+            return false;
+        }
+        if !trigger.is_human() && request.cause.interaction().is_none() {
+            *self.bot_turns.entry(trigger.channel).or_default() += 1;
+        }
+        let lane = lane(&request);
+        match self.lanes.submit(
+            lane,
+            Waiting {
+                request,
+                came: now,
+                mark,
+            },
+        ) {
+            Submitted::Starts(waiting) => self.start(lane, waiting),
+            Submitted::Waits => {}
+            Submitted::LaneFull(waiting) => {
+                self.refuse_request(&waiting.request, Refusal::QueueFull);
+                return false;
+            }
+            Submitted::Busy(waiting) => {
+                self.refuse_request(&waiting.request, Refusal::Busy);
+                return false;
+            }
+        }
+        true
+    }
+
+    fn start(&mut self, lane: Lane, waiting: Waiting) {
+        let Waiting {
+            request,
+            came,
+            mark,
+        } = waiting;
+        let trigger = Arc::clone(&request.trigger);
+        let (orders, control) = Control::new();
+        let channel = trigger.channel;
+        let edited = trigger.edited;
+        self.active.insert(
+            trigger.id,
+            Active {
+                lane,
+                channel,
+                orders,
+                edited,
+                mark,
+            },
+        );
+        let other_triggers = self.other_triggers(channel, trigger.id);
+        let job = Job {
+            request,
+            came,
+            other_triggers,
+            control,
+        };
+        let services = Arc::clone(&self.services);
+        let report = Report {
+            trigger: trigger.id,
+            wakes: self.wakes.clone(),
+            outcome: None,
+        };
+        self.tracker.spawn(async move {
+            let mut report = report;
+            report.outcome = Some(turn::run(&services, job).await);
+        });
+    }
+
+    /// Triggers of turns that wait or run in the same place.
+    fn other_triggers(&mut self, channel: ChannelId, own: MessageId) -> BTreeSet<MessageId> {
+        let running = self
+            .active
+            .iter()
+            .filter(|(_, active)| active.channel == channel);
+        let mut others: BTreeSet<MessageId> = running.map(|(id, _)| *id).collect();
+        let waiting = self
+            .lanes
+            .waiting_mut()
+            .map(|waiting| &waiting.request.trigger);
+        others.extend(
+            waiting
+                .filter(|one| one.channel == channel)
+                .map(|one| one.id),
+        );
+        others.remove(&own);
+        others
+    }
+
+    /// A turn is over; the next of those that wait starts.
+    pub(in crate::app) fn done(&mut self, done: Done) {
+        let Some(active) = self.active.remove(&done.trigger) else {
+            return;
+        };
+        if done.outcome.is_none() {
+            tracing::error!(trigger = %done.trigger, "a turn broke off by a fault of ours");
+        }
+        let abandoned = self.closed && done.outcome == Some(Outcome::Cancelled);
+        if !abandoned {
+            self.claims.answered(done.trigger);
+            if let Some(mark) = active.mark {
+                self.finished(mark);
+            }
+        }
+        let next = self.lanes.finished(active.lane);
+        if let Some((lane, waiting)) = next.filter(|_| !self.closed) {
+            self.start(lane, waiting);
+        }
+    }
+
+    /// An edit: of the text in the window, and of a trigger that is not
+    /// answered yet.
+    pub(super) fn edited(&mut self, incoming: Incoming) {
+        let Incoming {
+            message, complete, ..
+        } = incoming;
+        if !complete {
+            return;
+        }
+        self.services.window().edited(message.clone());
+        if let Some(active) = self.active.get_mut(&message.id) {
+            if message.edited > active.edited {
+                active.edited = message.edited;
+                active
+                    .orders
+                    .send_replace(Order::Restart(Arc::new(message)));
+            }
+            return;
+        }
+        let mut waiting = self.lanes.waiting_mut();
+        if let Some(waiting) = waiting.find(|one| one.request.trigger.id == message.id) {
+            waiting.request.trigger = Arc::new(message);
+        }
+    }
+
+    /// Deleted triggers get no answer.
+    pub(super) fn cancel(&mut self, ids: &[MessageId]) {
+        for active in ids.iter().filter_map(|id| self.active.get(id)) {
+            active.orders.send_replace(Order::Cancel);
+        }
+        let gone = self
+            .lanes
+            .remove_waiting(|one| ids.contains(&one.request.trigger.id));
+        for mark in gone.into_iter().filter_map(|waiting| waiting.mark) {
+            self.finished(mark);
+        }
+    }
+
+    /// The process ends before these turns do.
+    pub(in crate::app) fn abandon(&mut self) {
+        for active in self.active.values() {
+            active.orders.send_replace(Order::Abandon);
+        }
+    }
+
+    fn refuse_request(&mut self, request: &TurnRequest, reason: Refusal) {
+        match request.cause.interaction() {
+            Some(interaction) => {
+                let line = turn::refusal(reason).unwrap_or(turn::NOT_ALLOWED);
+                self.emit_refused(&request.trigger, reason);
+                self.answer_call(interaction.clone(), line);
+            }
+            None => self.refuse(&request.trigger, reason),
+        }
+    }
+
+    /// One line, at most once a user a minute.
+    pub(super) fn refuse(&mut self, message: &Message, reason: Refusal) {
+        self.emit_refused(message, reason);
+        let Some(line) = turn::refusal(reason) else {
+            return;
+        };
+        if !self.refusals.take(message.author.id, Instant::now()) {
+            return;
+        }
+        let outgoing = Outgoing {
+            content: line.to_owned(),
+            reply_to: Some(message.id),
+            nonce: format!("{:x}.r", message.id.get()),
+            ..Outgoing::default()
+        };
+        let (services, channel) = (Arc::clone(&self.services), message.channel);
+        self.tracker.spawn(async move {
+            let deadline = Instant::now() + REFUSAL_TIMEOUT;
+            if let Err(error) = services
+                .rest
+                .create_message(channel, &outgoing, deadline)
+                .await
+            {
+                tracing::info!(%error, %channel, "a refusal could not be sent");
+            }
+        });
+    }
+
+    fn emit_refused(&self, message: &Message, reason: Refusal) {
+        let ids = Ids {
+            guild: message.guild,
+            channel: Some(message.channel),
+            user: Some(message.author.id),
+            message: Some(message.id),
+            turn: None,
+        };
+        self.services.telemetry.emit(&ids, Refused { reason });
+    }
+}
+
+/// Serial per thread, direct conversation and member of a channel.
+fn lane(request: &TurnRequest) -> Lane {
+    let trigger = &request.trigger;
+    let conversation = request
+        .channel_kind
+        .is_some_and(|kind: ChannelKind| kind.is_thread() || kind.is_direct());
+    if conversation {
+        Lane::Conversation(trigger.channel)
+    } else {
+        Lane::Member(trigger.channel, trigger.author.id)
+    }
+}
+
+/// Says that a turn is over, however its task ends.
+struct Report {
+    trigger: MessageId,
+    wakes: mpsc::UnboundedSender<Wake>,
+    outcome: Option<Outcome>,
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        let done = Done {
+            trigger: self.trigger,
+            outcome: self.outcome,
+        };
+        // The loop is gone only when the process ends.
+        let _ = self.wakes.send(Wake::Done(done));
+    }
+}

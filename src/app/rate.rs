@@ -1,0 +1,64 @@
+//! How often one person is served: turns a minute, refusals a minute.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::model::UserId;
+
+/// The span that rates are counted over.
+const MINUTE: Duration = Duration::from_mins(1);
+/// People remembered before those of the last minute are sorted out.
+const MANY: usize = 1_024;
+
+/// Counts what happened within the last minute, by person.
+#[derive(Debug)]
+pub(super) struct Rate {
+    most: usize,
+    times: HashMap<UserId, VecDeque<Instant>>,
+}
+
+impl Rate {
+    /// At most so many a minute.
+    pub(super) fn new(most: usize) -> Self {
+        Self {
+            most,
+            times: HashMap::new(),
+        }
+    }
+
+    /// Counts one more, unless that is too many.
+    pub(super) fn take(&mut self, user: UserId, now: Instant) -> bool {
+        if self.times.len() >= MANY {
+            self.times
+                .retain(|_, times| times.back().is_some_and(|last| now - *last < MINUTE));
+        }
+        let times = self.times.entry(user).or_default();
+        while times.front().is_some_and(|first| now - *first >= MINUTE) {
+            times.pop_front();
+        }
+        let allowed = times.len() < self.most;
+        if allowed {
+            times.push_back(now);
+        }
+        allowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_minute_slides() {
+        let (mut rate, start) = (Rate::new(2), Instant::now());
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let user = UserId::new(1);
+        assert!(rate.take(user, at(0)) && rate.take(user, at(30)));
+        assert!(!rate.take(user, at(59)));
+        assert!(rate.take(UserId::new(2), at(59)), "others have their own");
+        assert!(rate.take(user, at(60)));
+        assert!(!rate.take(user, at(61)));
+    }
+}

@@ -1,0 +1,298 @@
+//! `clew replay`: flags, a progress bar and exit codes around
+//! [`replay`](crate::replay).
+
+use std::io::{self, IsTerminal, LineWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::archive::Report;
+use crate::config::Config;
+use crate::engine::window::WindowLimits;
+use crate::model::MessageId;
+use crate::replay::{Format, Progress, ReplayError, Settings, Start, Summary, Triggers};
+
+/// Bad input: a recording, a flag or a setting that cannot be used.
+const BAD_INPUT: u8 = 2;
+/// Bytes gathered before they are written, where nobody watches line by line.
+const OUTPUT_BUFFER: usize = 64 * 1024;
+
+/// Show what the bot would have collected for each trigger of exported channels.
+///
+/// Reads DiscordChatExporter's JSON (`--format Json`), several files as one
+/// world of channels and threads, and scenario files. Caps come from flags,
+/// then the environment and `.env`, then the defaults.
+#[derive(Debug, Clone, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag that is there or not"
+)]
+pub struct ReplayArgs {
+    /// Exported channels, threads and scenario files
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Which messages are triggers: what the bot answers, every human reply,
+    /// every human message, or one message
+    #[arg(long, value_name = "mentions|replies|all|ID", default_value = "mentions", value_parser = triggers)]
+    pub trigger: Triggers,
+    /// The bot [default: the recording's, else the most mentioned bot account]
+    #[arg(long, value_name = "ID|NAME")]
+    pub bot: Option<String>,
+    /// Treat each trigger as if it mentioned the bot (in threads: with history)
+    #[arg(long)]
+    pub as_mention: bool,
+    /// Start each trigger with nothing but itself in the window (default)
+    #[arg(long, conflicts_with = "warm")]
+    pub cold: bool,
+    /// Feed the window with every message before the trigger
+    #[arg(long)]
+    pub warm: bool,
+    /// Lines to read, or one JSON object a trigger
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: FormatArg,
+    /// Show the text of each block
+    #[arg(long)]
+    pub text: bool,
+    /// Use the good rest of damaged files
+    #[arg(long)]
+    pub lenient: bool,
+    /// End after N triggers
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// The caps.
+    #[command(flatten, next_help_heading = "Caps")]
+    pub caps: CapArgs,
+}
+
+/// Settings that a replay may be given as flags; each is checked as the
+/// variable it stands for.
+#[derive(Debug, Clone, Default, Args)]
+pub struct CapArgs {
+    /// As `THREAD_CONTEXT_TAIL_COUNT`
+    #[arg(long, value_name = "MESSAGES")]
+    pub tail: Option<String>,
+    /// As `MEM_MAX_MSGS`
+    #[arg(long, value_name = "MESSAGES")]
+    pub max_msgs: Option<String>,
+    /// As `MEM_MAX_CHARS`
+    #[arg(long, value_name = "CHARACTERS")]
+    pub max_chars: Option<String>,
+    /// As `MEM_MAX_MSG_CHARS`
+    #[arg(long, value_name = "CHARACTERS")]
+    pub max_msg_chars: Option<String>,
+    /// As `MEM_MAX_AGE_MIN`
+    #[arg(long, value_name = "MINUTES")]
+    pub max_age_min: Option<String>,
+    /// As `MEM_MAX_FETCHES`
+    #[arg(long, value_name = "CALLS")]
+    pub max_fetches: Option<String>,
+    /// As `MEM_MAX_FILE_BYTES`
+    #[arg(long, value_name = "BYTES")]
+    pub max_file_bytes: Option<String>,
+    /// As `MEM_INCLUDE_POINTED_APPS`
+    #[arg(long, value_name = "true|false")]
+    pub include_pointed_apps: Option<String>,
+    /// As `THREAD_REPLY_TARGET`
+    #[arg(long, value_name = "newest|trigger")]
+    pub reply_target: Option<String>,
+    /// As `WINDOW_PER_CHANNEL`
+    #[arg(long, value_name = "MESSAGES")]
+    pub window_per_channel: Option<String>,
+    /// As `WINDOW_MAX_MB`
+    #[arg(long, value_name = "MIB")]
+    pub window_max_mb: Option<String>,
+}
+
+/// `--format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// Lines to read.
+    Text,
+    /// JSON Lines.
+    Jsonl,
+}
+
+/// Runs the command on the process's environment, standard output and error.
+///
+/// # Errors
+/// When the report or a message cannot be written; a reader that went away is
+/// no error.
+pub async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
+    let config = match Config::of_process_with(args.caps.pairs()) {
+        Ok(config) => config,
+        Err(errors) => return bad_input(&errors),
+    };
+    let settings = args.settings(&config);
+    let bar = bar();
+    let stdout = io::stdout();
+    let watched = stdout.is_terminal();
+    let beside = BesideBar {
+        bar: &bar,
+        inner: stdout.lock(),
+    };
+    let mut out: Box<dyn Write> = if watched {
+        Box::new(LineWriter::new(beside))
+    } else {
+        Box::new(io::BufWriter::with_capacity(OUTPUT_BUFFER, beside))
+    };
+    let done = crate::replay::run(&settings, &mut out, &|progress| show(&bar, progress)).await;
+    bar.finish_and_clear();
+    finish(done)
+}
+
+/// What a replay's end means to the shell.
+fn finish(done: Result<Summary, ReplayError>) -> anyhow::Result<ExitCode> {
+    match done {
+        Ok(summary) => {
+            tell_left_out(&summary.report)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(ReplayError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error @ ReplayError::Output(_)) => Err(error.into()),
+        Err(error) => bad_input(&anyhow::Error::from(error)),
+    }
+}
+
+/// The chain on one line, causes last.
+fn bad_input(error: &dyn std::fmt::Display) -> anyhow::Result<ExitCode> {
+    writeln!(io::stderr(), "error: {error:#}")?;
+    Ok(ExitCode::from(BAD_INPUT))
+}
+
+fn tell_left_out(report: &Report) -> io::Result<()> {
+    let mut err = io::stderr();
+    for (place, problem) in &report.places {
+        writeln!(err, "left out: {place}: {problem}")?;
+    }
+    let told = report.places.len() as u64;
+    let more = (report.skipped + report.cut_off).saturating_sub(told);
+    if more > 0 {
+        writeln!(err, "left out: {more} more")?;
+    }
+    Ok(())
+}
+
+impl ReplayArgs {
+    /// What was typed, with the caps of `config`, which was made with
+    /// [`CapArgs::pairs`].
+    pub fn settings(self, config: &Config) -> Settings {
+        Settings {
+            files: self.files,
+            lenient: self.lenient,
+            bot: self.bot,
+            triggers: self.trigger,
+            as_mention: self.as_mention,
+            start: if self.warm { Start::Warm } else { Start::Cold },
+            limit: self.limit,
+            format: match self.format {
+                FormatArg::Text => Format::Text,
+                FormatArg::Jsonl => Format::Jsonl,
+            },
+            text: self.text,
+            limits: config.limits,
+            window: WindowLimits {
+                per_channel: config.window.per_channel,
+                max_bytes: config.window.max_bytes,
+            },
+            reply_target: config.reply_target,
+            rules: config.triggers.clone(),
+        }
+    }
+}
+
+impl CapArgs {
+    /// The given flags as the variables they stand for.
+    pub fn pairs(&self) -> Vec<(String, String)> {
+        let flags = [
+            ("THREAD_CONTEXT_TAIL_COUNT", &self.tail),
+            ("MEM_MAX_MSGS", &self.max_msgs),
+            ("MEM_MAX_CHARS", &self.max_chars),
+            ("MEM_MAX_MSG_CHARS", &self.max_msg_chars),
+            ("MEM_MAX_AGE_MIN", &self.max_age_min),
+            ("MEM_MAX_FETCHES", &self.max_fetches),
+            ("MEM_MAX_FILE_BYTES", &self.max_file_bytes),
+            ("MEM_INCLUDE_POINTED_APPS", &self.include_pointed_apps),
+            ("THREAD_REPLY_TARGET", &self.reply_target),
+            ("WINDOW_PER_CHANNEL", &self.window_per_channel),
+            ("WINDOW_MAX_MB", &self.window_max_mb),
+        ];
+        let given = flags
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
+        given.collect()
+    }
+}
+
+fn triggers(text: &str) -> Result<Triggers, String> {
+    match text {
+        "mentions" => Ok(Triggers::Mentions),
+        "replies" => Ok(Triggers::Replies),
+        "all" => Ok(Triggers::All),
+        id => match id.parse::<MessageId>() {
+            Ok(id) => Ok(Triggers::One(id)),
+            Err(_) => Err("accepted: mentions, replies, all, or a message's id".to_owned()),
+        },
+    }
+}
+
+/// On standard error, and only if that is a terminal.
+fn bar() -> ProgressBar {
+    ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
+}
+
+fn show(bar: &ProgressBar, progress: Progress) {
+    let (done, total, template) = match progress {
+        Progress::Reading { done, total } => (
+            done,
+            total,
+            "reading   {bar:30} {bytes}/{total_bytes} {eta}",
+        ),
+        Progress::Replaying { done, total } => {
+            (done, total, "replaying {bar:30} {pos}/{len} messages {eta}")
+        }
+    };
+    let new_phase = bar.length() != Some(total) || done < bar.position();
+    if new_phase {
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_length(total);
+        bar.reset();
+    }
+    bar.set_position(done);
+}
+
+/// Writes between two draws of the bar, so that they do not mix.
+struct BesideBar<'a, W> {
+    bar: &'a ProgressBar,
+    inner: W,
+}
+
+impl<W: Write> Write for BesideBar<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Self { bar, inner } = self;
+        bar.suspend(|| inner.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let Self { bar, inner } = self;
+        bar.suspend(|| inner.flush())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_went_away_is_no_error() {
+        let ended = |kind: io::ErrorKind| finish(Err(ReplayError::Output(kind.into())));
+        let code = ended(io::ErrorKind::BrokenPipe).unwrap();
+        assert_eq!(format!("{code:?}"), format!("{:?}", ExitCode::SUCCESS));
+        assert!(ended(io::ErrorKind::StorageFull).is_err());
+    }
+}

@@ -1,0 +1,98 @@
+//! Who the bot is in a recording.
+
+use std::cmp::Reverse;
+
+use super::{ReplayError, Settings, Triggers, Us};
+use crate::archive::{Participant, World};
+use crate::engine::sanitise;
+use crate::model::UserId;
+
+/// Accounts that an error lists.
+const MAX_LISTED: usize = 8;
+/// Shown as our name where nobody in the recording is the bot.
+const NAME: &str = "Clew";
+
+/// The one that was asked for, else the scenario's, else the bot account that
+/// most messages mention, else whom most mention though it never wrote (a bot
+/// that was away). Without any, triggers that need no bot get one that is not
+/// in the recording.
+pub(super) fn choose(world: &World, settings: &Settings) -> Result<Us, ReplayError> {
+    let found = match &settings.bot {
+        Some(wanted) => Some(named(world, wanted, settings)?),
+        None => world.bot().or_else(|| likeliest(world)),
+    };
+    let needed = matches!(settings.triggers, Triggers::Mentions);
+    match found {
+        None if needed => Err(ReplayError::NoBot {
+            found: "no bot wrote or was mentioned in the recording",
+            candidates: candidates(world),
+        }),
+        None => Ok(us(world, UserId::new(0))),
+        Some(id) => Ok(us(world, id)),
+    }
+}
+
+fn us(world: &World, user: UserId) -> Us {
+    let name = world.participant(user).map_or(NAME, |known| &known.name);
+    Us {
+        user,
+        name: name.to_owned(),
+        roles: Vec::new(),
+    }
+}
+
+fn named(world: &World, wanted: &str, settings: &Settings) -> Result<UserId, ReplayError> {
+    let wrong = |found| ReplayError::WrongBot {
+        wanted: wanted.to_owned(),
+        found,
+        candidates: candidates(world),
+    };
+    if let Ok(id) = wanted.parse::<UserId>() {
+        let known = world.participant(id).is_some() || world.bot() == Some(id);
+        return if known || settings.as_mention {
+            Ok(id)
+        } else {
+            Err(wrong("no such account in the recording"))
+        };
+    }
+    let name = wanted.strip_prefix('@').unwrap_or(wanted).to_lowercase();
+    let is_named = |one: &&Participant| !one.webhook && one.name.to_lowercase() == name;
+    let mut found: Vec<&Participant> = world.participants().filter(is_named).collect();
+    if found.len() > 1 && found.iter().any(|one| one.bot) {
+        found.retain(|one| one.bot);
+    }
+    match found.as_slice() {
+        [one] => Ok(one.id),
+        [] => Err(wrong("nobody in the recording has this name")),
+        _ => Err(wrong("several have this name, give the id")),
+    }
+}
+
+fn likeliest(world: &World) -> Option<UserId> {
+    let bots = world.participants().filter(|one| one.bot && !one.webhook);
+    let best = bots.max_by_key(|one| (one.mentioned, one.messages, Reverse(one.id)));
+    let silent = || {
+        let asked = world
+            .participants()
+            .filter(|one| one.mentioned > 0 && one.messages == 0);
+        asked.max_by_key(|one| (one.mentioned, Reverse(one.id)))
+    };
+    Some(best.or_else(silent)?.id)
+}
+
+/// `; accounts: Clew (900, bot), Maya (501)`: bots first, then whom most
+/// messages mention.
+fn candidates(world: &World) -> String {
+    let mut all: Vec<&Participant> = world.participants().filter(|one| !one.webhook).collect();
+    all.sort_by_key(|one| (!one.bot, Reverse((one.mentioned, one.messages)), one.id));
+    if all.is_empty() {
+        return String::new();
+    }
+    let more = if all.len() > MAX_LISTED { ", ..." } else { "" };
+    let listed = all.iter().take(MAX_LISTED).map(|one| {
+        let bot = if one.bot { ", bot" } else { "" };
+        format!("{} ({}{bot})", sanitise::name(&one.name), one.id)
+    });
+    let listed: Vec<String> = listed.collect();
+    format!("; accounts: {}{more}", listed.join(", "))
+}

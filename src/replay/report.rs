@@ -1,0 +1,270 @@
+//! What a replay tells: a line a trigger, and figures at the end.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::turn::{Outcome, framed};
+use super::{Format, Report, Settings, Us};
+use crate::engine::sanitise;
+use crate::model::{MessageId, OmitReason, Omitted, Scene};
+use crate::telemetry::Ms;
+
+/// Held for each trigger, for the percentiles.
+pub const BYTES_PER_TRIGGER: usize = size_of::<u32>();
+/// Reasons that are caps.
+const CAPS: [OmitReason; 3] = [OmitReason::Msgs, OmitReason::Chars, OmitReason::Age];
+
+/// A trigger as JSON Lines tell it, in this order of keys. Ids are strings.
+#[derive(Debug, Serialize)]
+pub struct Line<'a> {
+    /// The trigger's id.
+    pub trigger: MessageId,
+    /// What it is.
+    pub scene: Scene,
+    /// The message that the answer replies to.
+    pub target: Option<MessageId>,
+    /// The messages of the block, oldest first.
+    pub included: Vec<MessageId>,
+    /// What was seen and left out, oldest first.
+    pub omitted: &'a [Omitted],
+    /// Unicode scalars of the block.
+    pub chars: usize,
+    /// REST calls that it would have cost.
+    pub fetches: usize,
+    /// Time to collect and render, here.
+    pub ms: Ms,
+    /// The block inside its frame, if asked for; empty if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block: Option<String>,
+}
+
+/// The figures of a whole replay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// Whom it took for the bot: name and id.
+    pub bot: String,
+    /// Triggers replayed.
+    pub triggers: usize,
+    /// Median characters of a block.
+    pub chars_p50: u32,
+    /// Nineteen of twenty blocks are not longer.
+    pub chars_p95: u32,
+    /// Triggers whose block lost messages to a cap: `msgs`, `chars`, `age`.
+    pub truncated: [usize; 3],
+    /// Triggers with a message that was shortened.
+    pub shortened: usize,
+    /// Triggers of whose block something could not be had.
+    pub fallbacks: usize,
+    /// REST calls of all triggers.
+    pub fetches: usize,
+    /// The most of one trigger.
+    pub most_fetches: usize,
+    /// What was read.
+    pub report: Report,
+}
+
+/// Writes and counts.
+pub(super) struct Reporter<'a> {
+    settings: &'a Settings,
+    chars: Vec<u32>,
+    summary: Summary,
+}
+
+impl<'a> Reporter<'a> {
+    pub(super) fn new(settings: &'a Settings, us: &Us) -> Self {
+        Self {
+            settings,
+            chars: Vec::new(),
+            summary: Summary {
+                bot: match us.user.get() {
+                    0 => "nobody".to_owned(),
+                    id => format!("{} ({id})", sanitise::name(&us.name)),
+                },
+                triggers: 0,
+                chars_p50: 0,
+                chars_p95: 0,
+                truncated: [0; 3],
+                shortened: 0,
+                fallbacks: 0,
+                fetches: 0,
+                most_fetches: 0,
+                report: Report::default(),
+            },
+        }
+    }
+
+    /// As many triggers as were asked for.
+    pub(super) fn is_full(&self) -> bool {
+        let limit = self.settings.limit;
+        limit.is_some_and(|limit| self.summary.triggers >= limit)
+    }
+
+    pub(super) fn take(&mut self, outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
+        self.count(outcome);
+        match self.settings.format {
+            Format::Text => self.text(outcome, out),
+            Format::Jsonl => self.json(outcome, out),
+        }
+    }
+
+    pub(super) fn summary(mut self, report: &Report) -> Summary {
+        self.chars.sort_unstable();
+        self.summary.chars_p50 = percentile(&self.chars, 50);
+        self.summary.chars_p95 = percentile(&self.chars, 95);
+        self.summary.report = report.clone();
+        self.summary
+    }
+
+    fn count(&mut self, outcome: &Outcome) {
+        let block = &outcome.block;
+        let chars = u32::try_from(block.chars).unwrap_or(u32::MAX);
+        self.chars.push(chars);
+        let summary = &mut self.summary;
+        summary.triggers += 1;
+        for (count, cap) in summary.truncated.iter_mut().zip(CAPS) {
+            *count += usize::from(block.omitted_for(cap) > 0);
+        }
+        summary.shortened += usize::from(block.items().any(|item| item.cut));
+        summary.fallbacks += usize::from(!outcome.fallbacks.is_empty());
+        summary.fetches += outcome.fetches;
+        summary.most_fetches = summary.most_fetches.max(outcome.fetches);
+    }
+
+    fn json(&self, outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
+        let line = Line {
+            trigger: outcome.trigger.id,
+            scene: outcome.scene,
+            target: outcome.target,
+            included: included(outcome),
+            omitted: &outcome.block.omitted,
+            chars: outcome.block.chars,
+            fetches: outcome.fetches,
+            ms: Ms(outcome.took),
+            block: self.settings.text.then(|| framed(outcome)),
+        };
+        serde_json::to_writer(&mut *out, &line)?;
+        out.write_all(b"\n")
+    }
+
+    fn text(&self, outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
+        let block = &outcome.block;
+        let place = match outcome.channel.as_str() {
+            "" => String::new(),
+            name => format!(" in #{}", sanitise::name(name)),
+        };
+        writeln!(
+            out,
+            "{} {}{place} by {} at {} UTC",
+            outcome.trigger.id,
+            outcome.scene.as_str(),
+            outcome.asker,
+            outcome.trigger.timestamp.minute()
+        )?;
+        let included = included(outcome);
+        writeln!(
+            out,
+            "  {}, {}, {} in {:.1} ms, answers {}",
+            counted(included.len(), "message"),
+            counted(block.chars, "character"),
+            counted(outcome.fetches, "fetch"),
+            outcome.took.as_secs_f64() * 1_000.0,
+            outcome
+                .target
+                .map_or_else(|| "nothing".to_owned(), |id| id.to_string())
+        )?;
+        list(out, "included", included.iter().map(MessageId::to_string))?;
+        let reasons = block
+            .omitted
+            .iter()
+            .map(|one| format!("{} ({})", one.id, one.reason.as_str()));
+        list(out, "left out", reasons)?;
+        let missing = outcome
+            .fallbacks
+            .iter()
+            .map(|(stage, reason)| format!("{} ({reason})", stage.as_str()));
+        list(out, "not to be had", missing)?;
+        if self.settings.text {
+            for line in framed(outcome).lines() {
+                writeln!(out, "  | {line}")?;
+            }
+        }
+        writeln!(out)
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [msgs, chars, age] = self.truncated;
+        let messages = usize::try_from(self.report.messages).unwrap_or(usize::MAX);
+        writeln!(
+            f,
+            "{} among {}, the bot is {}",
+            counted(self.triggers, "trigger"),
+            counted(messages, "message"),
+            self.bot
+        )?;
+        writeln!(
+            f,
+            "  characters: p50 {}, p95 {}",
+            self.chars_p50, self.chars_p95
+        )?;
+        writeln!(
+            f,
+            "  truncated: {msgs} by msgs, {chars} by chars, {age} by age; {} with shortened messages",
+            self.shortened
+        )?;
+        writeln!(
+            f,
+            "  fetches: {}, at most {} a trigger; {} with something missing",
+            self.fetches, self.most_fetches, self.fallbacks
+        )
+    }
+}
+
+fn included(outcome: &Outcome) -> Vec<MessageId> {
+    outcome.block.items().map(|item| item.message.id).collect()
+}
+
+/// A line of several, none without any.
+fn list(
+    out: &mut dyn Write,
+    what: &str,
+    items: impl ExactSizeIterator<Item = String>,
+) -> io::Result<()> {
+    if items.len() == 0 {
+        return Ok(());
+    }
+    let items: Vec<String> = items.collect();
+    writeln!(out, "  {what}: {}", items.join(" "))
+}
+
+fn counted(count: usize, what: &str) -> String {
+    let plural = match what {
+        _ if count == 1 => "",
+        "fetch" => "es",
+        _ => "s",
+    };
+    format!("{count} {what}{plural}")
+}
+
+/// The nearest rank of ascending values, 0 without any.
+fn percentile(values: &[u32], percent: usize) -> u32 {
+    let rank = (values.len() * percent).div_ceil(100);
+    values.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_nearest_ranks() {
+        let values: Vec<u32> = (1..=20).collect();
+        assert_eq!(percentile(&values, 50), 10);
+        assert_eq!(percentile(&values, 95), 19);
+        assert_eq!(percentile(&[7], 95), 7);
+        assert_eq!(percentile(&[], 50), 0);
+    }
+}

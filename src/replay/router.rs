@@ -1,0 +1,97 @@
+//! Which messages of a recording are triggers: the bot's own router, and
+//! beside it what was asked for.
+
+use std::collections::HashMap;
+
+use super::turn::Turns;
+use super::{Settings, Triggers, Us};
+use crate::archive::World;
+use crate::engine::route::{RouteFacts, Rules, Verdict, route};
+use crate::model::{AccessRules, Cause, ChannelId, Message, MessageId, UserId};
+
+/// Held for each message that the bot wrote, to know replies to it.
+pub const BYTES_PER_OWN_MESSAGE: usize = size_of::<MessageId>();
+
+/// Sees every message that passes by.
+pub(super) struct Router<'a> {
+    world: &'a World,
+    us: &'a Us,
+    settings: &'a Settings,
+    rules: Rules,
+    /// Written by the bot, ascending.
+    ours: Vec<MessageId>,
+    /// Turns that bots started in a row.
+    bot_turns: HashMap<ChannelId, usize>,
+}
+
+impl<'a> Router<'a> {
+    /// Nobody is refused in a recording: lists of servers and users are about
+    /// the operator's own.
+    pub(super) fn new(turns: &Turns<'a>) -> Self {
+        Self {
+            world: turns.world,
+            us: turns.us,
+            settings: turns.settings,
+            rules: Rules {
+                access: AccessRules::default(),
+                triggers: turns.settings.rules.clone(),
+                message_content: true,
+            },
+            ours: Vec::new(),
+            bot_turns: HashMap::new(),
+        }
+    }
+
+    /// Why a message is a trigger, if it is one.
+    pub(super) fn cause(&mut self, message: &Message) -> Option<Cause> {
+        if self.us.wrote(message) {
+            self.ours.push(message.id);
+        }
+        let routed = self.routed(message);
+        let human = message.is_human() && !self.us.wrote(message) && !message.flags.is_private();
+        let wanted = match self.settings.triggers {
+            Triggers::Mentions => routed.is_some(),
+            Triggers::Replies => human && message.replies_to().is_some(),
+            Triggers::All => human,
+            Triggers::One(id) => id == message.id,
+        };
+        let cause = if self.settings.as_mention {
+            Cause::Mention
+        } else {
+            routed.unwrap_or(Cause::AutoReply)
+        };
+        wanted.then_some(cause)
+    }
+
+    fn routed(&mut self, message: &Message) -> Option<Cause> {
+        let channel = self.world.channel(message.channel)?;
+        let bot_turns = self.bot_turns.get(&message.channel).copied().unwrap_or(0);
+        let facts = RouteFacts {
+            kind: Some(channel.kind),
+            parent: channel.parent,
+            roles: &[],
+            replied_author: self.replied_author(message),
+            bot_turns,
+        };
+        let verdict = route(message, self.us, &self.rules, facts);
+        let cause = match verdict {
+            Verdict::Turn(cause) => Some(cause),
+            Verdict::Ignore | Verdict::NoContent => None,
+        };
+        if message.is_human() {
+            self.bot_turns.remove(&message.channel);
+        } else if cause.is_some() {
+            self.bot_turns.insert(message.channel, bot_turns + 1);
+        }
+        cause
+    }
+
+    /// Only whether it is the bot counts.
+    fn replied_author(&self, message: &Message) -> Option<UserId> {
+        let carried = message.carried().map(|carried| carried.author.id);
+        carried.or_else(|| {
+            let id = message.replies_to()?;
+            self.ours.binary_search(&id).is_ok().then_some(self.us.user)
+        })
+    }
+}

@@ -1,0 +1,239 @@
+//! One trigger of a recording: collected and prepared like a turn.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::names::Names;
+use super::timeline::Event;
+use super::{ReplayError, Settings, Us};
+use crate::archive::{ArchiveError, World};
+use crate::collect::prepare::{Surroundings, prepare};
+use crate::collect::{Collected, Learnt, Occasion, Recall, Recorded, collect};
+use crate::engine::nonce;
+use crate::engine::window::{View, Window, WindowLimits};
+use crate::engine::{frame, frame::Kind};
+use crate::model::{
+    Access, Block, Cause, Channel, ChannelId, Entry, Fallback, Limits, Message, MessageId,
+    Profiles, Scene, Stage, TurnRequest,
+};
+
+/// A disk answers when it answers; what is slow about a recording says
+/// nothing about Discord.
+const FETCH_TIMEOUT: Duration = Duration::from_hours(1);
+/// The key of the frames: no model reads them, and equal replays shall be
+/// equal.
+const SECRET: &[u8] = b"replay";
+
+/// What all triggers share.
+#[derive(Clone, Copy)]
+pub(super) struct Turns<'a> {
+    pub(super) world: &'a World,
+    pub(super) us: &'a Us,
+    pub(super) settings: &'a Settings,
+}
+
+/// What came of one trigger.
+pub(super) struct Outcome {
+    pub(super) trigger: Arc<Message>,
+    /// The asker's name.
+    pub(super) asker: String,
+    pub(super) channel: String,
+    pub(super) scene: Scene,
+    pub(super) target: Option<MessageId>,
+    pub(super) block: Block,
+    pub(super) fetches: usize,
+    pub(super) fallbacks: Vec<(Stage, Fallback)>,
+    /// Collecting, selecting and rendering.
+    pub(super) took: Duration,
+}
+
+impl Turns<'_> {
+    /// A trigger to a bot that has just started.
+    pub(super) async fn cold(
+        &self,
+        mut trigger: Message,
+        cause: Cause,
+    ) -> Result<Outcome, ReplayError> {
+        self.world.carry(&mut trigger)?;
+        let mut window = Window::new(self.settings.window);
+        window.created(trigger.clone());
+        let view = window.view(trigger.channel);
+        let (outcome, _) = self
+            .turn(trigger, cause, &view, None, &Recall::default())
+            .await?;
+        Ok(outcome)
+    }
+
+    async fn turn(
+        &self,
+        trigger: Message,
+        cause: Cause,
+        view: &View,
+        starter: Option<Arc<Message>>,
+        recall: &Recall,
+    ) -> Result<(Outcome, Learnt), ReplayError> {
+        let channel = self.world.channel(trigger.channel);
+        let limits = Limits {
+            fetch_timeout: FETCH_TIMEOUT,
+            ..self.settings.limits
+        };
+        let request = TurnRequest {
+            channel_kind: channel.map(|channel| channel.kind),
+            asker_roles: Vec::new(),
+            trigger: Arc::new(trigger),
+            cause,
+        };
+        let occasion = Occasion {
+            request: &request,
+            channel,
+            us: self.us,
+            our_access: Some(Access::FULL),
+            asker_access: Some(Access::FULL),
+            view,
+            starter: starter.as_ref(),
+            other_triggers: &BTreeSet::new(),
+            reply_target: self.settings.reply_target,
+            limits: &limits,
+        };
+        let source = Recorded::new(self.world, request.trigger.id);
+        let began = Instant::now();
+        let mut collected = collect(&source, recall, &occasion).await;
+        source.finish()?;
+        let learnt = std::mem::take(&mut collected.learnt);
+        let outcome = self.prepared(collected, channel, &limits, began);
+        Ok((outcome, learnt))
+    }
+
+    fn prepared(
+        &self,
+        collected: Collected,
+        channel: Option<&Channel>,
+        limits: &Limits,
+        began: Instant,
+    ) -> Outcome {
+        let names = Names(self.world);
+        let prepared = prepare(
+            &collected,
+            &Surroundings {
+                us: self.us,
+                directory: &names,
+                system: "",
+                secret: SECRET,
+                scope: &scope(collected.trigger.channel),
+                limits,
+                profiles: &Profiles::default(),
+                history: &[],
+            },
+        );
+        Outcome {
+            took: began.elapsed(),
+            asker: prepared.asker,
+            channel: channel
+                .map(|channel| channel.name.clone())
+                .unwrap_or_default(),
+            scene: collected.scene,
+            target: collected.target.reply_to.map(|target| target.id),
+            block: prepared.block,
+            fetches: collected.fetches,
+            fallbacks: collected.fallbacks,
+            trigger: collected.trigger,
+        }
+    }
+}
+
+/// A bot that has seen every message that passed by.
+pub(super) struct Warm<'a> {
+    turns: Turns<'a>,
+    window: Window,
+    recall: Recall,
+}
+
+impl<'a> Warm<'a> {
+    pub(super) fn new(turns: Turns<'a>) -> Self {
+        let WindowLimits {
+            per_channel,
+            max_bytes,
+        } = turns.settings.window;
+        // The window holds at least a message and its trigger.
+        let limits = WindowLimits {
+            per_channel: per_channel.max(2),
+            max_bytes,
+        };
+        Self {
+            turns,
+            window: Window::new(limits),
+            recall: Recall::default(),
+        }
+    }
+
+    /// A message is posted. The event carries the message it replies to, which
+    /// is read only if the window does not hold it already.
+    pub(super) fn feed(&mut self, event: Event<'_>) -> Result<Message, ArchiveError> {
+        let Event {
+            channel,
+            first,
+            mut message,
+        } = event;
+        if first {
+            self.window.opened(channel.id, channel.guild);
+        }
+        let parent = message.replies_to();
+        let held = parent.and_then(|parent| self.window.message(channel.id, parent));
+        if held.is_none() {
+            self.turns.world.carry(&mut message)?;
+        }
+        self.window.created(message.clone());
+        Ok(message)
+    }
+
+    /// The message last fed is a trigger.
+    pub(super) async fn turn(
+        &mut self,
+        mut trigger: Message,
+        cause: Cause,
+    ) -> Result<Outcome, ReplayError> {
+        self.turns.world.carry(&mut trigger)?;
+        let view = self.window.view(trigger.channel);
+        let channel = self.turns.world.channel(trigger.channel);
+        let parent = channel.and_then(|channel| channel.parent);
+        let starter =
+            parent.and_then(|parent| self.window.message(parent, trigger.channel.starter()));
+        let turn = self
+            .turns
+            .turn(trigger, cause, &view, starter, &self.recall);
+        let (outcome, learnt) = turn.await?;
+        self.learn(&view, learnt);
+        Ok(outcome)
+    }
+
+    /// Fetched messages stay, as in the bot.
+    fn learn(&mut self, view: &View, learnt: Learnt) {
+        if let Some(pages) = learnt.pages {
+            self.window
+                .adopt(pages.channel, view, pages.from, &pages.messages);
+        }
+        for (channel, message) in learnt.single {
+            self.window.keep(channel, view, &[message]);
+        }
+    }
+}
+
+/// The block inside its frame, as a model would read it; empty without one.
+pub(super) fn framed(outcome: &Outcome) -> String {
+    let block = &outcome.block;
+    if block.entries.is_empty() && block.title.is_none() {
+        return String::new();
+    }
+    let texts = block.entries.iter().flat_map(|entry| match entry {
+        Entry::Message(item) => [item.name.as_str(), item.text.as_str()],
+        Entry::Marker(_) => [""; 2],
+    });
+    let texts = texts.chain(block.title.as_deref());
+    let nonce = nonce::derive(SECRET, &scope(outcome.trigger.channel), texts);
+    frame::wrap(Kind::Context, &nonce, &frame::block(block, &nonce))
+}
+
+fn scope(channel: ChannelId) -> String {
+    format!("channel:{channel}")
+}

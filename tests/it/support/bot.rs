@@ -1,0 +1,151 @@
+//! The bot under test: the real `app::run` with a real shard and REST client,
+//! against the simulator and the fake model, in a folder of its own.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clew::app;
+use clew::config::Config;
+use clew::simulator::{Simulator, World};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::model::FakeModel;
+use super::schema;
+
+/// A stop that takes longer than this hangs.
+const STOP: Duration = Duration::from_secs(40);
+
+/// Simulator, model and folder; the bot comes and goes.
+pub(crate) struct Stage {
+    pub(crate) discord: Simulator,
+    pub(crate) model: FakeModel,
+    pub(crate) folder: TempDir,
+    settings: Vec<(String, String)>,
+}
+
+/// A running bot.
+pub(crate) struct Bot {
+    shutdown: CancellationToken,
+    task: JoinHandle<Result<(), app::Error>>,
+    telemetry: PathBuf,
+}
+
+impl Stage {
+    /// A stage with a model. Settings are pairs of variable and value, on top
+    /// of those that point the bot at the stage.
+    pub(crate) async fn new(world: World, settings: &[(&str, &str)]) -> Self {
+        let discord = Simulator::start(world).await.unwrap();
+        let model = FakeModel::start().await;
+        let folder = TempDir::new().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let mut all = vec![
+            ("DISCORD_TOKEN".to_owned(), discord.token()),
+            ("DISCORD_API_URL".to_owned(), discord.url()),
+            ("DISCORD_GATEWAY_URL".to_owned(), discord.gateway_url()),
+            ("LLM_BASE_URL".to_owned(), model.url()),
+            ("LLM_MODEL".to_owned(), "fake".to_owned()),
+            ("TELEMETRY_DIR".to_owned(), path("telemetry")),
+            ("STATE_DIR".to_owned(), path("state")),
+        ];
+        all.extend(
+            settings
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
+        );
+        Self {
+            discord,
+            model,
+            folder,
+            settings: all,
+        }
+    }
+
+    /// The settings of the next start.
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        self.settings.push((name.to_owned(), value.to_owned()));
+    }
+
+    pub(crate) fn config(&self) -> Config {
+        Config::load(self.settings.clone(), None).unwrap()
+    }
+
+    /// Starts the bot and waits until the gateway greeted it.
+    pub(crate) async fn start(&self) -> Bot {
+        let bot = self.launch();
+        self.discord.wait_ready().await.unwrap();
+        self.discord.settled().await.unwrap();
+        bot
+    }
+
+    /// Starts the bot without waiting.
+    pub(crate) fn launch(&self) -> Bot {
+        let shutdown = CancellationToken::new();
+        let running = app::run(self.config(), app::system_clock(), shutdown.clone());
+        let telemetry = self.folder.path().join("telemetry");
+        Bot {
+            shutdown,
+            task: tokio::spawn(running),
+            telemetry,
+        }
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+}
+
+impl Bot {
+    /// Stops it in order. Every telemetry line validates; they are returned.
+    pub(crate) async fn stop(self) -> Vec<Value> {
+        self.shutdown.cancel();
+        self.ended().await.unwrap()
+    }
+
+    /// Asks it to stop, without waiting.
+    pub(crate) fn ask_to_stop(&self) {
+        self.shutdown.cancel();
+    }
+
+    /// Waits for its end. The telemetry lines of an orderly one, or the error.
+    pub(crate) async fn ended(self) -> Result<Vec<Value>, app::Error> {
+        timeout(STOP, self.task)
+            .await
+            .expect("the bot ends")
+            .unwrap()?;
+        Ok(lines(&self.telemetry))
+    }
+
+    /// Ends it without warning, as `kill -9` would.
+    pub(crate) async fn kill(self) {
+        self.task.abort();
+        let _ = self.task.await;
+    }
+}
+
+/// The telemetry written so far, validated.
+pub(crate) fn lines(folder: &Path) -> Vec<Value> {
+    schema::validate_dir(folder)
+}
+
+/// The details of all events of one name, in order.
+pub(crate) fn details(lines: &[Value], event: &str) -> Vec<Value> {
+    let of = |line: &&Value| line["event"] == event;
+    lines
+        .iter()
+        .filter(of)
+        .map(|line| line["detail"].clone())
+        .collect()
+}
+
+/// Everything that a model request says, roles left out.
+pub(crate) fn prompt(request: &Value) -> String {
+    let messages = request["messages"].as_array().unwrap();
+    let texts = messages
+        .iter()
+        .map(|message| message["content"].as_str().unwrap());
+    texts.collect::<Vec<_>>().join("\n----\n")
+}
