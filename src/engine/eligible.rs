@@ -105,7 +105,7 @@ impl Us {
 
 fn first_mention(text: &str) -> Option<&str> {
     let end = text.strip_prefix("<@")?.find('>')?;
-    Some(&text[.."<@".len() + end + 1])
+    Some(&text[..="<@".len() + end])
 }
 
 fn last_mention(text: &str) -> Option<&str> {
