@@ -137,7 +137,9 @@ impl Window {
             window.guild = guild.or(window.guild);
             let mark = *window.mark.get_or_insert(message.id);
             window.newest = window.newest.max(Some(message.id));
-            if message.id < mark {
+            if window.holds_newer(&message) {
+                // Ours, edited meanwhile: the edit will come as well.
+            } else if message.id < mark {
                 // Delivered late or again: what stands around it may be gone.
                 window.keep(Arc::clone(&message));
             } else {
@@ -154,6 +156,19 @@ impl Window {
         message
     }
 
+    /// We posted this. The gateway tells of it too, maybe later than the next
+    /// turn here starts.
+    pub fn posted(&mut self, message: Message) {
+        let message = Arc::new(message);
+        self.change(message.channel, |window, limits, _| {
+            window.newest = window.newest.max(Some(message.id));
+            if window.lacks(&message) {
+                window.hold(message);
+                window.shrink(limits.per_channel);
+            }
+        });
+    }
+
     /// A referenced message, kept in its own channel: a thread's starter
     /// stands in the parent, where its edits and deletion arrive.
     fn carried(&mut self, carried: Message) {
@@ -164,12 +179,18 @@ impl Window {
     }
 
     /// A message was edited. One that is not held is remembered for a while,
-    /// for a page that may be on its way.
+    /// for a page that may be on its way. A command's answer is loading when
+    /// it is created and becomes a message by its first edit.
     pub fn edited(&mut self, mut message: Message) {
         message.take_carried();
         let message = Arc::new(message);
-        self.change(message.channel, |window, _, now| {
-            window.replace(&message);
+        self.change(message.channel, |window, limits, now| {
+            if window.lacks(&message) {
+                window.hold(Arc::clone(&message));
+                window.shrink(limits.per_channel);
+            } else {
+                window.replace(&message);
+            }
             window.remember(message.id, Some(Arc::clone(&message)), now);
         });
     }
@@ -403,6 +424,21 @@ impl ChannelWindow {
         if let Some(old) = self.recent.insert(message.id, Held { message, linked }) {
             self.bytes -= weight(&old.message);
         }
+    }
+
+    /// Its text was edited before its creation was heard of.
+    fn holds_newer(&self, message: &Message) -> bool {
+        let held = self.recent.get(&message.id);
+        held.is_some_and(|held| held.message.content != message.content)
+    }
+
+    /// It stands where the window is whole, and is not there.
+    fn lacks(&self, message: &Message) -> bool {
+        let is_covered = self.mark.is_some_and(|mark| message.id >= mark);
+        is_covered
+            && !message.flags.is_private()
+            && !self.recent.contains_key(&message.id)
+            && !self.is_deleted(message.id)
     }
 
     fn keep(&mut self, message: Arc<Message>) {
