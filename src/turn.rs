@@ -470,7 +470,7 @@ impl Turn<'_> {
     /// Shows the whole answer.
     async fn finish(&self, posted: &mut Posted<'_>, text: &str) -> Outcome {
         let delivery = deliver::split(text, self.services.settings.max_messages);
-        let shown = posted.show(&delivery, true).await;
+        let shown = answer::show(posted, &delivery).await;
         if shown.is_ok() {
             let sent = Sent {
                 messages: posted.messages(),

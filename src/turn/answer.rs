@@ -3,12 +3,12 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::discord::error::RestError;
-use crate::engine::deliver;
+use crate::engine::deliver::{self, Delivery};
 use crate::llm::{self, Completion};
-use crate::model::ChatMessage;
+use crate::model::{ChatMessage, Fallback};
 
 use super::control::{Control, Order};
 use super::outlet::Posted;
@@ -19,6 +19,11 @@ const FIRST_SHOW: Duration = Duration::from_millis(700);
 /// Between edits. Discord allows five edits in five seconds a channel; other
 /// turns of the channel edit too.
 const PACE: Duration = Duration::from_millis(1_500);
+
+/// After Discord failed to show what there is.
+const LATER: Duration = Duration::from_secs(3);
+/// Tries to show a whole answer, each with the few quick ones of a call.
+const SHOWS: u32 = 3;
 
 /// How an answer ended.
 #[derive(Debug)]
@@ -62,15 +67,43 @@ pub(super) async fn stream(
             }
             () = sleep_until(due), if next_show.is_some() => {
                 let delivery = deliver::split(&words.so_far(), max_messages);
-                if let Err(error) = posted.show(&delivery, false).await {
-                    break Ended::Refused(error);
+                match posted.show(&delivery, false).await {
+                    Ok(()) => next_show = Some(Instant::now() + PACE),
+                    // The words go on coming, and the next show has them all.
+                    Err(error) if passes(error.reason) => {
+                        tracing::info!(%error, "part of an answer is shown later");
+                        next_show = Some(Instant::now() + LATER);
+                    }
+                    Err(error) => break Ended::Refused(error),
                 }
-                next_show = Some(Instant::now() + PACE);
             }
         }
     };
     let first_words = words.since();
     (ended, Times { asked, first_words })
+}
+
+/// What may be otherwise at the next try.
+const fn passes(reason: Fallback) -> bool {
+    matches!(
+        reason,
+        Fallback::Unavailable | Fallback::Timeout | Fallback::RateLimited
+    )
+}
+
+/// Shows a whole answer. An outage of some seconds does not lose it: the
+/// nonce keeps a message that was posted unseen from being posted twice.
+pub(super) async fn show(posted: &mut Posted<'_>, delivery: &Delivery) -> Result<(), RestError> {
+    for _ in 1..SHOWS {
+        match posted.show(delivery, true).await {
+            Err(error) if passes(error.reason) => {
+                tracing::info!(%error, "an answer is shown later");
+                sleep(LATER).await;
+            }
+            shown => return shown,
+        }
+    }
+    posted.show(delivery, true).await
 }
 
 /// What the model has said so far.
