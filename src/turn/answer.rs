@@ -20,7 +20,7 @@ const FIRST_SHOW: Duration = Duration::from_millis(700);
 /// turns of the channel edit too.
 const PACE: Duration = Duration::from_millis(1_500);
 
-/// After Discord failed to show what there is.
+/// After Discord failed to take a whole answer.
 const LATER: Duration = Duration::from_secs(3);
 /// Tries to show a whole answer, each with the few quick ones of a call.
 const SHOWS: u32 = 3;
@@ -68,14 +68,12 @@ pub(super) async fn stream(
             () = sleep_until(due), if next_show.is_some() => {
                 let delivery = deliver::split(&words.so_far(), max_messages);
                 match posted.show(&delivery, false).await {
-                    Ok(()) => next_show = Some(Instant::now() + PACE),
-                    // The words go on coming, and the next show has them all.
-                    Err(error) if passes(error.reason) => {
-                        tracing::info!(%error, "part of an answer is shown later");
-                        next_show = Some(Instant::now() + LATER);
-                    }
-                    Err(error) => break Ended::Refused(error),
+                    Err(error) if is_final(error.reason) => break Ended::Refused(error),
+                    // The next edit shows it, or the whole answer does.
+                    Err(error) => tracing::info!(%error, "part of an answer was not shown"),
+                    Ok(()) => {}
                 }
+                next_show = Some(Instant::now() + PACE);
             }
         }
     };
@@ -83,20 +81,12 @@ pub(super) async fn stream(
     (ended, Times { asked, first_words })
 }
 
-/// What may be otherwise at the next try.
-const fn passes(reason: Fallback) -> bool {
-    matches!(
-        reason,
-        Fallback::Unavailable | Fallback::Timeout | Fallback::RateLimited
-    )
-}
-
-/// Shows a whole answer. An outage of some seconds does not lose it: the
-/// nonce keeps a message that was posted unseen from being posted twice.
+/// Shows a whole answer. An outage of some seconds does not lose it; the nonce
+/// keeps a message that was posted unseen from being posted twice.
 pub(super) async fn show(posted: &mut Posted<'_>, delivery: &Delivery) -> Result<(), RestError> {
     for _ in 1..SHOWS {
         match posted.show(delivery, true).await {
-            Err(error) if passes(error.reason) => {
+            Err(error) if error.transient => {
                 tracing::info!(%error, "an answer is shown later");
                 sleep(LATER).await;
             }
@@ -104,6 +94,23 @@ pub(super) async fn show(posted: &mut Posted<'_>, delivery: &Delivery) -> Result
         }
     }
     posted.show(delivery, true).await
+}
+
+/// What a later try will not cure: the answer can never be shown there.
+fn is_final(reason: Fallback) -> bool {
+    match reason {
+        Fallback::Forbidden
+        | Fallback::NotFound
+        | Fallback::Deleted
+        | Fallback::Archived
+        | Fallback::Locked => true,
+        Fallback::Timeout
+        | Fallback::RateLimited
+        | Fallback::Unavailable
+        | Fallback::FetchBudget
+        | Fallback::Malformed
+        | Fallback::NoContent => false,
+    }
 }
 
 /// What the model has said so far.
