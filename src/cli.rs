@@ -24,7 +24,7 @@ const FAILED: u8 = 1;
 /// A Discord bot that answers with the right context.
 ///
 /// Without a command: the demo, or `run` once DISCORD_TOKEN is set. Settings
-/// are environment variables, or lines of a file .env (see .env.example).
+/// are environment variables, or lines of a file `.env` (see `.env.example`).
 #[derive(Debug, Parser)]
 #[command(name = "clew", version)]
 struct Cli {
@@ -39,7 +39,7 @@ enum Command {
     /// Play conversations on a simulated Discord and show what is collected
     Demo,
     /// Show what the bot would have collected for each trigger of recordings
-    Replay(replay::ReplayArgs),
+    Replay(Box<replay::ReplayArgs>),
 }
 
 /// Parses the arguments and does what they say.
@@ -53,7 +53,7 @@ pub fn main() -> ExitCode {
         Err(error) => return fail(&error),
     };
     match cli.command {
-        Some(Command::Replay(args)) => match runtime.block_on(replay::run(args)) {
+        Some(Command::Replay(args)) => match runtime.block_on(replay::run(*args)) {
             Ok(code) => code,
             Err(error) => fail(error.as_ref()),
         },

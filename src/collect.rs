@@ -27,6 +27,8 @@ mod view;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::engine::chain::Link;
+use crate::engine::eligible::is_blank;
 use crate::engine::route;
 use crate::engine::select::{Found, Gathered, wants_more};
 use crate::engine::target::{self, Target, TargetFacts};
@@ -98,6 +100,9 @@ pub async fn collect<S: Source>(source: &S, recall: &Recall, occasion: &Occasion
     } else {
         gather(occasion, &fetcher, scene).await
     };
+    if let Some(stage) = without_content(&collected.gathered) {
+        fetcher.fail(stage, Fallback::NoContent);
+    }
     files::inline_all(&fetcher, occasion.limits, &mut collected).await;
     collected.fetches = fetcher.used();
     collected.fallbacks = fetcher.failures();
@@ -121,8 +126,10 @@ async fn gather<S: Source>(
 
 async fn gather_thread<S: Source>(occasion: &Occasion<'_>, fetcher: &Fetcher<'_, S>) -> Collected {
     let thread = thread::collect(occasion, fetcher).await;
-    let mut learnt = Learnt::default();
-    learnt.pages = thread.history.adopted(occasion.channel_id());
+    let mut learnt = Learnt {
+        pages: thread.history.adopted(occasion.channel_id()),
+        ..Learnt::default()
+    };
     for found in [&thread.gathered.starter, &thread.gathered.pointed_at] {
         let message = found.message();
         learnt
@@ -184,12 +191,33 @@ async fn gather_chain<S: Source>(
     }
 }
 
+/// People never post nothing: a message of theirs that holds nothing was
+/// blanked, since the message content intent is missing.
+fn without_content(gathered: &Gathered) -> Option<Stage> {
+    let is_blanked = |message: &Arc<Message>| {
+        message.kind.is_conversation() && message.is_human() && is_blank(message)
+    };
+    match gathered {
+        Gathered::Thread(thread) => thread
+            .messages
+            .iter()
+            .any(is_blanked)
+            .then_some(Stage::History),
+        Gathered::Tail(messages) => messages.iter().any(is_blanked).then_some(Stage::History),
+        Gathered::Chain { links, .. } => links
+            .iter()
+            .any(|link| matches!(link, Link::Message(message) if is_blanked(message)))
+            .then_some(Stage::Chain),
+        Gathered::Nothing => None,
+    }
+}
+
 /// The asker may not read the history: the trigger and what it carries.
 fn only_carried(occasion: &Occasion<'_>, scene: Scene) -> Collected {
     let links = occasion
         .trigger()
         .carried()
-        .map(|carried| crate::engine::chain::Link::Message(Arc::new(carried.clone())));
+        .map(|carried| Link::Message(Arc::new(carried.clone())));
     let gathered = Gathered::Chain {
         links: links.into_iter().collect(),
         cut: None,
@@ -201,7 +229,7 @@ fn only_carried(occasion: &Occasion<'_>, scene: Scene) -> Collected {
 fn base(occasion: &Occasion<'_>, scene: Scene, gathered: Gathered) -> Collected {
     let pointed_at = match &gathered {
         Gathered::Chain { links, .. } => match links.first() {
-            Some(crate::engine::chain::Link::Message(message)) => Found::Known(Arc::clone(message)),
+            Some(Link::Message(message)) => Found::Known(Arc::clone(message)),
             _ => Found::None,
         },
         Gathered::Thread(_) | Gathered::Tail(_) | Gathered::Nothing => Found::None,

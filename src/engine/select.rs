@@ -249,16 +249,12 @@ fn keep(
     if message.id == trigger.id {
         return;
     }
-    match us.rejects(message) {
-        None => {}
-        Some(OmitReason::App | OmitReason::System) if limits.include_pointed_apps => {}
-        Some(reason) => {
-            selection.omitted.push(Omitted {
-                id: message.id,
-                reason,
-            });
-            return;
-        }
+    if let Some(reason) = us.rejects_pointed_at(message, limits.include_pointed_apps) {
+        selection.omitted.push(Omitted {
+            id: message.id,
+            reason,
+        });
+        return;
     }
     let pick = || Pick {
         message: Arc::clone(message),
@@ -388,11 +384,11 @@ fn select_chain(us: &Us, links: &[Link], cut: Option<OmitReason>, limits: &Limit
             }
         }
     }
-    if let (Some(reason), Some(Link::Message(oldest))) = (cut, links.last()) {
-        if let Some(id) = oldest.replies_to() {
-            selection.markers.push((id, Marker::EarlierChain));
-            selection.omitted.push(Omitted { id, reason });
-        }
+    if let (Some(reason), Some(Link::Message(oldest))) = (cut, links.last())
+        && let Some(id) = oldest.replies_to()
+    {
+        selection.markers.push((id, Marker::EarlierChain));
+        selection.omitted.push(Omitted { id, reason });
     }
     selection.picks.sort_by_key(|pick| pick.message.id);
     selection.omitted.sort_by_key(|omitted| omitted.id);
@@ -406,22 +402,17 @@ fn chain_message(
     limits: &Limits,
     selection: &mut Selection,
 ) {
-    let pointed_app = place == Place::PointedAt && limits.include_pointed_apps;
-    match us.rejects(message) {
-        Some(OmitReason::App | OmitReason::System) if pointed_app => {}
-        None => {}
-        Some(reason) => {
-            selection
-                .markers
-                .push((message.id, Marker::Ineligible(message.id)));
-            selection.omitted.push(Omitted {
-                id: message.id,
-                reason,
-            });
-            return;
-        }
-    }
     let kept = place == Place::PointedAt;
+    let rejected = us.rejects_pointed_at(message, kept && limits.include_pointed_apps);
+    if let Some(reason) = rejected {
+        let marker = Marker::Ineligible(message.id);
+        selection.markers.push((message.id, marker));
+        selection.omitted.push(Omitted {
+            id: message.id,
+            reason,
+        });
+        return;
+    }
     selection.picks.push(Pick {
         message: Arc::clone(message),
         place,

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::discord::error::RestError;
 use crate::engine::deliver;
 use crate::llm::{self, Completion};
-use crate::model::ChatMessage;
+use crate::model::{ChatMessage, Fallback};
 
 use super::control::{Control, Order};
 use super::outlet::Posted;
@@ -62,8 +62,11 @@ pub(super) async fn stream(
             }
             () = sleep_until(due), if next_show.is_some() => {
                 let delivery = deliver::split(&words.so_far(), max_messages);
-                if let Err(error) = posted.show(&delivery, false).await {
-                    break Ended::Refused(error);
+                match posted.show(&delivery, false).await {
+                    Err(error) if is_final(error.reason) => break Ended::Refused(error),
+                    // The next edit shows it, or the whole answer does.
+                    Err(error) => tracing::info!(%error, "part of an answer was not shown"),
+                    Ok(()) => {}
                 }
                 next_show = Some(Instant::now() + PACE);
             }
@@ -71,6 +74,23 @@ pub(super) async fn stream(
     };
     let first_words = words.since();
     (ended, Times { asked, first_words })
+}
+
+/// What a later try will not cure: the answer can never be shown there.
+fn is_final(reason: Fallback) -> bool {
+    match reason {
+        Fallback::Forbidden
+        | Fallback::NotFound
+        | Fallback::Deleted
+        | Fallback::Archived
+        | Fallback::Locked => true,
+        Fallback::Timeout
+        | Fallback::RateLimited
+        | Fallback::Unavailable
+        | Fallback::FetchBudget
+        | Fallback::Malformed
+        | Fallback::NoContent => false,
+    }
 }
 
 /// What the model has said so far.

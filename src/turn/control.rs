@@ -43,6 +43,16 @@ impl Control {
         }
     }
 
+    /// An edit or a deletion that came while nobody listened. The end of the
+    /// process is none: what is done by then stays.
+    pub(super) fn revoked(&mut self) -> Option<Order> {
+        if !self.0.has_changed().unwrap_or(false) {
+            return None;
+        }
+        let order = self.0.borrow_and_update().clone();
+        matches!(order, Order::Restart(_) | Order::Cancel).then_some(order)
+    }
+
     /// Runs `work`, which may be dropped at any point, until an order comes.
     pub(super) async fn unless_ordered<T>(
         &mut self,

@@ -11,7 +11,7 @@ const SHOWN: usize = 6;
 const WORDS: usize = 80;
 
 /// The answer, as Discord shows it.
-pub fn answer(record: &TurnRecord) -> String {
+pub(super) fn answer(record: &TurnRecord) -> String {
     let mut lines = vec![summary(record)];
     lines.extend(
         record

@@ -9,11 +9,13 @@ use crate::telemetry::event::Refusal;
 const NOTE: &str = "-# ";
 
 /// A bare mention with nothing around it.
-pub const INVITATION: &str =
+pub(super) const INVITATION: &str =
     "-# Ask me something, or reply to a message and mention me: I will read what it is about.";
 /// Said once a channel with `DISCORD_MESSAGE_CONTENT=off`.
 pub const ONLY_MENTIONS: &str =
     "-# I only see messages that mention me here, so please mention me when you ask.";
+/// The process ends before a command is answered; nobody else will.
+pub(super) const INTERRUPTED: &str = "-# I am being restarted. Please ask again in a moment.";
 /// The caller is not in a place that the bot serves.
 pub const ELSEWHERE: &str = "-# I answer in servers that I am in and in direct messages with me.";
 /// An allow or deny list says no.
@@ -30,7 +32,7 @@ pub fn refusal(reason: Refusal) -> Option<&'static str> {
             Some("-# I am still busy with earlier questions here. Please ask again in a moment.")
         }
         Refusal::UserRate => {
-            Some("-# That were a lot of questions in one minute. Please wait a little.")
+            Some("-# Those were a lot of questions in one minute. Please wait a little.")
         }
         Refusal::Busy => Some("-# I am busy in many places at once. Please ask again in a moment."),
         Refusal::NotAllowed => Some(NOT_ALLOWED),
@@ -41,7 +43,7 @@ pub fn refusal(reason: Refusal) -> Option<&'static str> {
 }
 
 /// Why the model gave no answer.
-pub fn model_failed(error: &llm::Error) -> String {
+pub(super) fn model_failed(error: &llm::Error) -> String {
     let line = match error.reason() {
         "unauthorized" | "not_found" => {
             "I cannot reach my model: its settings are wrong. The people who run this bot can see \
@@ -59,4 +61,4 @@ pub fn model_failed(error: &llm::Error) -> String {
 }
 
 /// Below an answer that broke off.
-pub const BROKE_OFF: &str = "\n-# The answer broke off here. Please ask again for the rest.";
+pub(super) const BROKE_OFF: &str = "\n-# The answer broke off here. Please ask again for the rest.";

@@ -12,6 +12,8 @@ use crate::discord::send::{File, Outgoing};
 use crate::engine::deliver::{ATTACHMENT_NAME, Delivery};
 use crate::model::{ChannelId, Fallback, Interaction, MessageId, TurnId};
 
+use super::line::INTERRUPTED;
+
 /// One call that delivers has this long, retries and limits included.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -67,10 +69,6 @@ impl<'a> Posted<'a> {
         self.parts.len()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.parts.is_empty()
-    }
-
     /// It replies to a message, and the reference was accepted.
     pub(super) fn replied(&self) -> bool {
         matches!(
@@ -86,8 +84,8 @@ impl<'a> Posted<'a> {
         self.replied() && matches!(self.outlet, Outlet::Channel { ping: true, .. })
     }
 
-    /// Makes what is posted equal to `delivery`. While the answer still
-    /// grows, a command's later parts wait.
+    /// Makes what is posted equal to `delivery`, which only ever grows. While
+    /// it does, a command's later parts wait.
     pub(super) async fn show(&mut self, delivery: &Delivery, done: bool) -> Result<(), RestError> {
         let last = delivery.messages.len().saturating_sub(1);
         let overflow = delivery.overflow.as_ref().filter(|_| done);
@@ -110,23 +108,31 @@ impl<'a> Posted<'a> {
         self.put(index, content, None).await
     }
 
-    /// Takes everything back.
+    /// Takes everything back. A command's first answer stays, since a command
+    /// is never called again by itself: it says so.
     pub(super) async fn remove(&mut self) {
-        for part in std::mem::take(&mut self.parts).into_iter().rev() {
-            let removed = match &self.outlet {
-                Outlet::Channel { channel, .. } => {
-                    self.rest
-                        .delete_message(*channel, part.id, deadline())
-                        .await
-                }
-                Outlet::Interaction(interaction) => {
-                    self.rest.delete_original(interaction, deadline()).await
-                }
-            };
-            if let Err(error) = removed {
-                tracing::warn!(%error, "a partial answer could not be removed");
-            }
+        let parts = std::mem::take(&mut self.parts);
+        let removed = match &self.outlet {
+            Outlet::Channel { channel, .. } => self.delete(*channel, &parts).await,
+            Outlet::Interaction(interaction) => self
+                .rest
+                .edit_original(interaction, INTERRUPTED, None, deadline())
+                .await
+                .map(drop),
+        };
+        if let Err(error) = removed {
+            tracing::warn!(%error, "a partial answer could not be removed");
         }
+    }
+
+    /// The newest first, all of them whatever becomes of one.
+    async fn delete(&self, channel: ChannelId, parts: &[Part]) -> Result<(), RestError> {
+        let mut result = Ok(());
+        for part in parts.iter().rev() {
+            let deleted = self.rest.delete_message(channel, part.id, deadline()).await;
+            result = result.and(deleted);
+        }
+        result
     }
 
     async fn put(

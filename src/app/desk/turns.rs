@@ -13,6 +13,7 @@ use super::Desk;
 use crate::discord::convert::Incoming;
 use crate::discord::send::Outgoing;
 use crate::discord::session::Mark;
+use crate::engine::eligible::is_blank;
 use crate::model::{ChannelId, ChannelKind, Message, MessageId, TurnRequest, UnixMillis};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{Outcome, Refusal, Refused};
@@ -175,6 +176,10 @@ impl Desk {
             return;
         }
         self.services.window().edited(message.clone());
+        if !self.rules.message_content && is_blank(&message) {
+            // The edit took our mention out, and with it our sight of the text.
+            return;
+        }
         if let Some(active) = self.active.get_mut(&message.id) {
             if message.edited > active.edited {
                 active.edited = message.edited;
@@ -227,7 +232,10 @@ impl Desk {
         let Some(line) = turn::refusal(reason) else {
             return;
         };
-        if !self.refusals.take(message.author.id, Instant::now()) {
+        let access = self.services.facts.our_access(message.channel);
+        if access.is_some_and(|access| !access.send)
+            || !self.refusals.take(message.author.id, Instant::now())
+        {
             return;
         }
         let outgoing = Outgoing {

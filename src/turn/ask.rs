@@ -1,0 +1,127 @@
+//! Asking: the model is asked, once more with half the room if the prompt was
+//! too long, and its answer or its failure concluded.
+
+use tokio::time::Instant;
+
+use super::answer::{self, Ended, Times};
+use super::control::{Control, Order};
+use super::gather::Material;
+use super::outlet::Posted;
+use super::{Done, Turn, chain, line};
+use crate::collect::prepare::halved;
+use crate::llm::{self, Completion};
+use crate::model::ChatMessage;
+use crate::telemetry::Ms;
+use crate::telemetry::event::{Finish, LlmFailure, Outcome, RequestFailed, RequestOk};
+
+/// One request to the model.
+struct Asked<'a> {
+    prompt: &'a [ChatMessage],
+    /// From 1.
+    attempt: u32,
+    times: Times,
+}
+
+impl Turn<'_> {
+    /// Asks the model and shows its answer.
+    pub(super) async fn ask(
+        &self,
+        model: &llm::Client,
+        material: &Material,
+        posted: &mut Posted<'_>,
+        control: &mut Control,
+    ) -> Result<Done, Order> {
+        let max_messages = self.services.settings.max_messages;
+        let prompt = &material.prepared.prompt.messages;
+        let (ended, times) = answer::stream(model, prompt, posted, control, max_messages).await;
+        let first_asked = Some(times.asked);
+        if !is_too_long(&ended) {
+            let asked = Asked {
+                prompt,
+                attempt: 1,
+                times,
+            };
+            let outcome = self.conclude(ended, &asked, posted).await?;
+            return Ok((outcome, first_asked));
+        }
+        self.failed(LlmFailure::ContextTooLong, 1, true);
+        let smaller = halved(&self.services.settings.limits);
+        let smaller = self.prepare(&material.collected, &smaller);
+        let prompt = &smaller.prompt.messages;
+        let (ended, times) = answer::stream(model, prompt, posted, control, max_messages).await;
+        let asked = Asked {
+            prompt,
+            attempt: 2,
+            times,
+        };
+        let outcome = self.conclude(ended, &asked, posted).await?;
+        Ok((outcome, first_asked))
+    }
+
+    async fn conclude(
+        &self,
+        ended: Ended,
+        asked: &Asked<'_>,
+        posted: &mut Posted<'_>,
+    ) -> Result<Outcome, Order> {
+        match ended {
+            Ended::Ordered(order) => Err(order),
+            Ended::Refused(error) => Ok(self.outcome(Err(error), Outcome::Failed).await),
+            Ended::Model(Ok(completion)) => {
+                self.succeeded(&completion, asked);
+                Ok(self.finish(posted, &completion.text).await)
+            }
+            Ended::Model(Err(error)) => Ok(self.excuse(&error, asked.attempt, posted).await),
+        }
+    }
+
+    /// What came before the failure, or one line that says what to do.
+    async fn excuse(&self, error: &llm::Error, attempt: u32, posted: &mut Posted<'_>) -> Outcome {
+        tracing::warn!(error = %chain(error), "the model gave no answer");
+        let reason = LlmFailure::from_word(error.reason());
+        self.failed(reason.unwrap_or(LlmFailure::Malformed), attempt, false);
+        if error.partial().trim().is_empty() {
+            let said = posted.say(&line::model_failed(error)).await;
+            return self.outcome(said, Outcome::Failed).await;
+        }
+        let text = format!("{}{}", error.partial(), line::BROKE_OFF);
+        self.finish(posted, &text).await;
+        Outcome::Failed
+    }
+
+    fn failed(&self, reason: LlmFailure, attempt: u32, will_retry: bool) {
+        self.emit(RequestFailed {
+            reason,
+            attempt,
+            will_retry,
+        });
+    }
+
+    fn succeeded(&self, completion: &Completion, asked: &Asked<'_>) {
+        let times = asked.times;
+        let first = times.first_words.unwrap_or_else(Instant::now);
+        let chars = asked.prompt.iter().map(|one| one.content.chars().count());
+        self.emit(RequestOk {
+            ms_first: Ms::from(first - times.asked),
+            ms: Ms::from(times.asked.elapsed()),
+            prompt_chars: chars.sum(),
+            prompt_tokens: completion.usage.map(|usage| usage.prompt_tokens),
+            completion_tokens: completion.usage.map(|usage| usage.completion_tokens),
+            finish: finish(completion.finish_reason),
+            attempt: asked.attempt,
+        });
+    }
+}
+
+fn is_too_long(ended: &Ended) -> bool {
+    matches!(ended, Ended::Model(Err(llm::Error::ContextTooLong { .. })))
+}
+
+fn finish(reason: llm::FinishReason) -> Finish {
+    match reason {
+        llm::FinishReason::Stop => Finish::Stop,
+        llm::FinishReason::Length => Finish::Length,
+        llm::FinishReason::ContentFilter => Finish::ContentFilter,
+        llm::FinishReason::Other => Finish::Other,
+    }
+}

@@ -1,0 +1,115 @@
+//! Delivering: the whole answer, and what is done where it cannot be posted.
+
+use tokio::time::Instant;
+
+use super::outlet::{Outlet, Posted};
+use super::{Turn, chain};
+use crate::collect::Collected;
+use crate::discord::error::RestError;
+use crate::engine::deliver;
+use crate::model::Fallback;
+use crate::telemetry::event::{Outcome, SendFallback, SendStage, Sent};
+
+/// The sign that we cannot write here.
+const CANNOT_WRITE: &str = "🔇";
+
+impl Turn<'_> {
+    /// Where the answer goes.
+    pub(super) fn outlet(&self, collected: &Collected) -> Outlet {
+        if let Some(interaction) = self.request.cause.interaction() {
+            return Outlet::Interaction(Box::new(interaction.clone()));
+        }
+        let target = collected.target.reply_to.as_ref();
+        Outlet::Channel {
+            channel: self.request.trigger.channel,
+            reply_to: target.map(|target| target.id),
+            ping: target.is_some_and(|target| target.author.id == self.request.asker()),
+        }
+    }
+
+    /// Shows the whole answer.
+    pub(super) async fn finish(&self, posted: &mut Posted<'_>, text: &str) -> Outcome {
+        let delivery = deliver::split(text, self.services.settings.max_messages);
+        let shown = posted.show(&delivery, true).await;
+        if shown.is_ok() {
+            self.emit(Sent {
+                messages: posted.messages(),
+                chars: text.chars().count(),
+                attached: posted.attached,
+                edits: posted.edits,
+                reply: posted.replied(),
+                pinged: posted.pinged(),
+            });
+        }
+        self.outcome(shown, Outcome::Answered).await
+    }
+
+    /// How the turn ends, by whether its words could be shown.
+    pub(super) async fn outcome(
+        &self,
+        shown: Result<(), RestError>,
+        otherwise: Outcome,
+    ) -> Outcome {
+        match shown {
+            Ok(()) => otherwise,
+            Err(error) => {
+                self.undelivered(error).await;
+                Outcome::Failed
+            }
+        }
+    }
+
+    async fn undelivered(&self, error: RestError) {
+        let may_react = self.our_access().is_none_or(|access| access.react);
+        match error.reason {
+            Fallback::Forbidden | Fallback::Locked | Fallback::Archived => {
+                self.cannot_write(may_react, error.reason).await;
+            }
+            reason => {
+                tracing::warn!(error = %chain(&error), "an answer could not be sent");
+                self.sending(reason, SendStage::Create);
+            }
+        }
+    }
+
+    /// A reaction if that is allowed; the log otherwise says it.
+    pub(super) async fn cannot_write(&self, may_react: bool, reason: Fallback) {
+        self.sending(reason, SendStage::Create);
+        let is_message = self.request.cause.interaction().is_none();
+        if may_react && is_message && self.react().await {
+            return;
+        }
+        let channel = self.request.trigger.channel;
+        let recall = &self.services.recall;
+        if recall.first_today(channel, Instant::now()) {
+            tracing::warn!(%channel, %reason,
+                "cannot write in this channel: give the bot Send Messages (in threads Send \
+                 Messages in Threads) there, or deny it View Channel");
+        }
+    }
+
+    async fn react(&self) -> bool {
+        let trigger = &self.request.trigger;
+        let deadline = Instant::now() + super::ASIDE_TIMEOUT;
+        let rest = &self.services.rest;
+        let reacted = rest.add_reaction(trigger.channel, trigger.id, CANNOT_WRITE, deadline);
+        match reacted.await {
+            Ok(()) => true,
+            Err(error) => {
+                self.sending(error.reason, SendStage::React);
+                false
+            }
+        }
+    }
+
+    /// What was done to get the answer posted.
+    pub(super) fn report(&self, posted: &Posted<'_>) {
+        if let Some(reason) = posted.reference_dropped {
+            self.sending(reason, SendStage::Reference);
+        }
+    }
+
+    fn sending(&self, reason: Fallback, stage: SendStage) {
+        self.emit(SendFallback { reason, stage });
+    }
+}

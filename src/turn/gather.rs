@@ -1,0 +1,150 @@
+//! Gathering: what a turn collects, and the prompt made of it.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::Turn;
+use super::record::TurnRecord;
+use super::services::Names;
+use crate::collect::prepare::{Prepared, Surroundings, prepare};
+use crate::collect::{Collected, Learnt, Live, Occasion, collect};
+use crate::discord::facts::Verdict;
+use crate::engine::window::View;
+use crate::model::{Access, ChannelId, GuildId, Limits, Message, Profiles};
+
+/// What was collected and made of it.
+pub(super) struct Material {
+    pub(super) collected: Collected,
+    pub(super) record: TurnRecord,
+    pub(super) prepared: Prepared,
+}
+
+impl Turn<'_> {
+    /// Collects, and prepares the prompt.
+    pub(super) async fn gather(&self) -> Material {
+        let services = self.services;
+        let trigger = &self.request.trigger;
+        let channel = services.facts.channel(trigger.channel);
+        let us = services.us(self.ids.guild);
+        let (view, starter) = self.window_view(channel.as_ref().and_then(|one| one.parent));
+        let limits = &services.settings.limits;
+        let occasion = Occasion {
+            request: self.request,
+            channel: channel.as_ref(),
+            us: &us,
+            our_access: self.our_access(),
+            asker_access: self.asker_access().await,
+            view: &view,
+            starter: starter.as_ref(),
+            other_triggers: self.other_triggers,
+            reply_target: services.settings.reply_target,
+            limits,
+        };
+        let began = Instant::now();
+        let source = Live {
+            rest: &services.rest,
+            facts: &services.facts,
+        };
+        let collected = collect(&source, &services.recall, &occasion).await;
+        let collected_in = began.elapsed();
+        self.learn(&view, &collected.learnt);
+        let prepared = self.prepare(&collected, limits);
+        let record = TurnRecord::new(
+            self.request,
+            self.queued,
+            &collected,
+            collected_in,
+            &view,
+            &prepared,
+            limits,
+        );
+        Material {
+            collected,
+            record,
+            prepared,
+        }
+    }
+
+    /// The prompt, under these caps.
+    pub(super) fn prepare(&self, collected: &Collected, limits: &Limits) -> Prepared {
+        let trigger = &self.request.trigger;
+        let us = self.services.us(self.ids.guild);
+        let directory = Names {
+            facts: &self.services.facts,
+            guild: self.ids.guild,
+        };
+        let scope = format!(
+            "{}/{}/{}",
+            self.ids.guild.map_or(0, GuildId::get),
+            trigger.channel,
+            trigger.author.id
+        );
+        prepare(
+            collected,
+            &Surroundings {
+                us: &us,
+                directory: &directory,
+                system: &self.services.settings.system,
+                secret: &self.services.settings.secret,
+                scope: &scope,
+                limits,
+                profiles: &Profiles::default(),
+                history: &[],
+            },
+        )
+    }
+
+    /// The channel's window, and the starter if the parent's holds it.
+    fn window_view(&self, parent: Option<ChannelId>) -> (View, Option<Arc<Message>>) {
+        let window = self.services.window();
+        let channel = self.request.trigger.channel;
+        let starter = parent.and_then(|parent| window.message(parent, channel.starter()));
+        (window.view(channel), starter)
+    }
+
+    fn learn(&self, view: &View, learnt: &Learnt) {
+        let mut window = self.services.window();
+        if let Some(pages) = &learnt.pages {
+            window.adopt(pages.channel, view, pages.from, &pages.messages);
+        }
+        for (channel, message) in &learnt.single {
+            window.keep(*channel, view, std::slice::from_ref(message));
+        }
+    }
+
+    pub(super) fn our_access(&self) -> Option<Access> {
+        self.services.facts.our_access(self.request.trigger.channel)
+    }
+
+    /// Roles come from the asker's own message. A private thread is asked for
+    /// the asker's membership; who writes in it is a member.
+    async fn asker_access(&self) -> Option<Access> {
+        let trigger = &self.request.trigger;
+        let facts = &self.services.facts;
+        match facts.access(
+            trigger.author.id,
+            &self.request.asker_roles,
+            trigger.channel,
+        )? {
+            Verdict::Known(access) => Some(access),
+            Verdict::AskMembership { member } if self.request.cause.interaction().is_none() => {
+                Some(member)
+            }
+            Verdict::AskMembership { member } => {
+                let deadline = Instant::now() + self.services.settings.limits.fetch_timeout;
+                let author = trigger.author.id;
+                let asked = self
+                    .services
+                    .rest
+                    .thread_member(trigger.channel, author, deadline)
+                    .await;
+                Some(if asked.unwrap_or(false) {
+                    member
+                } else {
+                    Access::NONE
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What all turns share, and what they look up in it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::collect::Recall;
+use crate::discord::facts::Facts;
+use crate::discord::rest::Rest;
+use crate::engine::eligible::Us;
+use crate::engine::render::Directory;
+use crate::engine::window::Window;
+use crate::llm;
+use crate::model::{ChannelId, GuildId, Limits, ReplyTarget, RoleId, TurnRequest, UserId};
+use crate::telemetry::{Ids, Telemetry};
+
+/// What all turns share.
+#[derive(Debug)]
+pub struct Services {
+    /// Discord's REST API.
+    pub rest: Rest,
+    /// What the gateway told of servers, channels and roles.
+    pub facts: Arc<Facts>,
+    /// The model; without one the inspector answers.
+    pub model: Option<llm::Client>,
+    /// The events.
+    pub telemetry: Telemetry,
+    /// Recent messages.
+    pub window: Mutex<Window>,
+    /// What turns have learnt for the next ones.
+    pub recall: Recall,
+    /// The settings of turns.
+    pub settings: Settings,
+}
+
+/// The settings of turns.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The operator's prompt.
+    pub system: String,
+    /// The caps of a block.
+    pub limits: Limits,
+    /// `THREAD_REPLY_TARGET`.
+    pub reply_target: ReplyTarget,
+    /// `ANSWER_MAX_MESSAGES`.
+    pub max_messages: usize,
+    /// The key of the frames.
+    pub secret: Vec<u8>,
+}
+
+impl Services {
+    /// The window; nothing in it can be left half-written.
+    pub fn window(&self) -> MutexGuard<'_, Window> {
+        self.window.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Who we are in a server, or in direct messages.
+    pub fn us(&self, guild: Option<GuildId>) -> Us {
+        let us = self.facts.us();
+        let roles = guild
+            .map(|guild| self.facts.our_role_ids(guild))
+            .unwrap_or_default();
+        match us {
+            Some(us) => Us {
+                user: us.user,
+                name: us.name,
+                roles,
+            },
+            // Before the first READY there are no messages either.
+            None => Us {
+                user: UserId::new(0),
+                name: String::new(),
+                roles,
+            },
+        }
+    }
+
+    /// The ids under which events of a turn are written.
+    pub(super) fn ids(&self, request: &TurnRequest) -> Ids {
+        let ids = Ids::of(request);
+        Ids {
+            guild: ids
+                .guild
+                .or_else(|| self.facts.guild_of(request.trigger.channel)),
+            ..ids
+        }
+    }
+}
+
+/// Names from what the gateway told.
+pub(super) struct Names<'a> {
+    pub(super) facts: &'a Facts,
+    pub(super) guild: Option<GuildId>,
+}
+
+impl Directory for Names<'_> {
+    fn user(&self, id: UserId) -> Option<String> {
+        self.facts.user_name(self.guild?, id)
+    }
+
+    fn role(&self, id: RoleId) -> Option<String> {
+        self.facts.role_name(self.guild?, id)
+    }
+
+    fn channel(&self, id: ChannelId) -> Option<String> {
+        self.facts.channel_name(id)
+    }
+}
