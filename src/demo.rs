@@ -7,6 +7,7 @@
 //! never assumed.
 
 mod expect;
+mod line;
 mod places;
 mod scene;
 mod show;

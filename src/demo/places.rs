@@ -4,7 +4,7 @@
 use crate::simulator::{Id, Message, RequestRecord, World};
 
 /// Scalars of a message that are quoted.
-const QUOTED: usize = 40;
+const QUOTED: usize = 52;
 
 /// A person's name.
 pub(super) fn name(world: &World, user: Id) -> String {
@@ -13,7 +13,7 @@ pub(super) fn name(world: &World, user: Id) -> String {
         .map_or_else(|| "somebody".to_owned(), |user| user.name.clone())
 }
 
-/// `#pumps`, `#filter-house > "Filter 3"`, `a direct message`.
+/// `#pumps`, `#filter-house > "Filter 3"`, `a direct conversation`.
 pub(super) fn place(world: &World, channel: Id) -> String {
     let Some(found) = world.get_channel(channel) else {
         return "nowhere".to_owned();
@@ -21,7 +21,7 @@ pub(super) fn place(world: &World, channel: Id) -> String {
     match (found.parent, found.guild) {
         (Some(parent), _) => format!("{} > \"{}\"", place(world, parent), found.name),
         (None, Some(_)) => format!("#{}", found.name),
-        (None, None) => "a direct message".to_owned(),
+        (None, None) => "a direct conversation".to_owned(),
     }
 }
 
@@ -33,7 +33,7 @@ pub(super) fn text(world: &World, channel: Id, message: Id) -> String {
         .unwrap_or_default()
 }
 
-/// `Boris's "Head loss is at 47 kPa now."`
+/// `Boris: "Head loss is at 47 kPa now."`
 pub(super) fn quotation(world: &World, channel: Id, message: Id) -> String {
     let Some(found) = world.message(channel, message) else {
         return "a message that is gone".to_owned();
@@ -83,15 +83,15 @@ fn page(world: &World, channel: Id, query: &str) -> String {
         // `before` is exclusive, so that one more ends at the message itself.
         let inclusive = Id(exact.0.saturating_sub(1));
         match world.message(channel, inclusive) {
-            Some(_) => format!("up to {}", quotation(world, channel, inclusive)),
+            Some(_) => format!("ending at {}", quotation(world, channel, inclusive)),
             None => format!("before {}", quotation(world, channel, exact)),
         }
     };
     match (value("before"), value("after"), value("around")) {
-        (Some(before), _, _) => format!("a page of {limit} of {place}, {}", edge(before)),
-        (_, Some(_), _) => format!("{limit} from the beginning of {place}"),
-        (_, _, Some(_)) => format!("{limit} around a message of {place}"),
-        _ => format!("the newest {limit} of {place}"),
+        (Some(before), _, _) => format!("up to {limit} messages of {place}, {}", edge(before)),
+        (_, Some(_), _) => format!("up to {limit} messages from the beginning of {place}"),
+        (_, _, Some(_)) => format!("up to {limit} messages around one of {place}"),
+        _ => format!("the newest {limit} messages of {place}"),
     }
 }
 
@@ -118,10 +118,14 @@ fn readable(world: &World, message: &Message) -> String {
     text
 }
 
+/// Cut after a whole word.
 fn short(text: &str) -> String {
     if text.chars().count() <= QUOTED {
         return text.to_owned();
     }
     let cut: String = text.chars().take(QUOTED).collect();
-    format!("{}...", cut.trim_end())
+    let whole = cut
+        .rsplit_once(' ')
+        .map_or(cut.as_str(), |(whole, _)| whole);
+    format!("{} ...", whole.trim_end_matches([',', ':', '.']))
 }

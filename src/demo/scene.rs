@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::line::Line;
 use crate::simulator::{Draft, Id, Message};
 
 /// A question and the conversation around it.
@@ -75,7 +76,7 @@ pub(super) struct Played {
     /// Every GET of the turn, in words.
     pub(super) gets: Vec<String>,
     /// The turn's telemetry.
-    pub(super) lines: Vec<Value>,
+    pub(super) lines: Vec<Line>,
 }
 
 impl Played {
@@ -86,7 +87,7 @@ impl Played {
 
     /// The details of the turn's events of a name.
     pub(super) fn details(&self, event: &str) -> impl Iterator<Item = &Value> {
-        let of = move |line: &&Value| line["event"] == event;
-        self.lines.iter().filter(of).map(|line| &line["detail"])
+        let of = move |line: &&Line| line.event == event;
+        self.lines.iter().filter(of).map(|line| &line.detail)
     }
 }

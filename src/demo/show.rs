@@ -1,10 +1,12 @@
 //! Plain lines for a terminal.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::Duration;
 
 use serde_json::Value;
 
+use super::line::Line;
 use super::scene::{Played, Scene};
 use crate::model::Limits;
 
@@ -65,7 +67,7 @@ impl<'a> Page<'a> {
         self.line(Style::Plain, "")?;
         self.asked(played)?;
         self.collected(scene, played, limits)?;
-        self.gets(&played.gets)?;
+        self.gets(played)?;
         self.answers(played)?;
         self.telemetry(&played.lines)?;
         for complaint in complaints {
@@ -96,7 +98,7 @@ impl<'a> Page<'a> {
 
     fn asked(&mut self, played: &Played) -> io::Result<()> {
         if let Some(before) = &played.said_before {
-            self.labelled("first", before)?;
+            self.labelled("just before", before)?;
         }
         self.labelled("asked by", &format!("{} in {}", played.asker, played.place))?;
         if let Some(points_at) = &played.points_at {
@@ -106,10 +108,7 @@ impl<'a> Page<'a> {
     }
 
     fn collected(&mut self, scene: &Scene, played: &Played, limits: &Limits) -> io::Result<()> {
-        let word = played
-            .detail("trigger")
-            .and_then(|trigger| trigger["scene"].as_str());
-        self.labelled("scene", &scene_words(word))?;
+        self.labelled("scene", &scene_words(played.detail("trigger")))?;
         self.labelled("rule", scene.rule)?;
         if let Some(ok) = played.detail("collect_ok") {
             self.labelled("collected", &collected_words(ok, played.detail("tail_ok")))?;
@@ -127,9 +126,16 @@ impl<'a> Page<'a> {
         self.labelled("replies to", replied)
     }
 
-    fn gets(&mut self, gets: &[String]) -> io::Result<()> {
+    fn gets(&mut self, played: &Played) -> io::Result<()> {
+        let gets = &played.gets;
         if gets.is_empty() {
-            return self.labelled("GETs made", "none, everything was known from the gateway");
+            let source = played.detail("collect_ok").map(|ok| &ok["source"]);
+            let none = if source.is_some_and(|source| source == "none") {
+                "none"
+            } else {
+                "none: the gateway and earlier calls had told everything"
+            };
+            return self.labelled("GETs made", none);
         }
         let label = format!("{} made", count(gets.len(), "GET", "GETs"));
         self.labelled(&label, &gets[0])?;
@@ -143,17 +149,16 @@ impl<'a> Page<'a> {
         self.labelled("answer", "as posted")?;
         for answer in &played.answers {
             for line in answer.content.lines() {
-                self.hanging(&format!("{MARGIN}  | "), line, "", Style::Plain)?;
+                self.hanging(&format!("{MARGIN}  | "), line, "  ", Style::Plain)?;
             }
         }
         Ok(())
     }
 
-    fn telemetry(&mut self, lines: &[Value]) -> io::Result<()> {
+    fn telemetry(&mut self, lines: &[Line]) -> io::Result<()> {
         self.labelled("telemetry", "a JSON line each; times and ids left out here")?;
         for line in lines {
-            let text = telemetry_words(line);
-            self.hanging(&format!("{MARGIN}  "), &text, "    ", Style::Dim)?;
+            self.hanging(&format!("{MARGIN}  "), &line.short, "    ", Style::Dim)?;
         }
         Ok(())
     }
@@ -200,15 +205,17 @@ impl<'a> Page<'a> {
     }
 }
 
-fn scene_words(word: Option<&str>) -> String {
-    let explained = match word {
-        Some("thread") => "asked in a thread",
-        Some("reply_chain") => "asked in a reply",
-        Some("direct") => "asked in a direct message",
-        Some("lone") => "asked in a channel, of nothing in particular",
-        _ => "unknown",
+fn scene_words(trigger: Option<&Value>) -> String {
+    let Some(trigger) = trigger else {
+        return "none, the bot took no notice".to_owned();
     };
-    format!("{}: {explained}", word.unwrap_or("none"))
+    let adopted = if trigger["adopted"] == true {
+        ", without words of its own"
+    } else {
+        ""
+    };
+    let (scene, cause) = (bare(&trigger["scene"]), bare(&trigger["cause"]));
+    format!("{scene} (cause: {cause}{adopted})")
 }
 
 fn collected_words(ok: &Value, tail: Option<&Value>) -> String {
@@ -221,9 +228,7 @@ fn collected_words(ok: &Value, tail: Option<&Value>) -> String {
     let mut words = format!("{messages}, {} characters, in {} ms", ok["chars"], ok["ms"]);
     if let Some(tail) = tail {
         let (shown, asked) = (&tail["count"], &tail["k"]);
-        words.push_str(&format!(
-            "; of the last {asked} before the one replied to: {shown}"
-        ));
+        let _ = write!(words, "; of the thread's tail {shown} of {asked}");
     }
     words
 }
@@ -251,20 +256,7 @@ fn left_out(omitted: &Value, limits: &Limits) -> String {
     if words.is_empty() {
         return "nothing of what was looked at".to_owned();
     }
-    format!("of those looked at, {}", words.join(", "))
-}
-
-/// `mem.ctx collect_ok case=thread msgs=40`
-fn telemetry_words(line: &Value) -> String {
-    let mut words = format!("{} {}", bare(&line["subsys"]), bare(&line["event"]));
-    for (key, value) in line["detail"].as_object().into_iter().flatten() {
-        // Ids say nothing to a reader here.
-        if matches!(key.as_str(), "target" | "reply_target") {
-            continue;
-        }
-        words.push_str(&format!(" {key}={}", bare(value)));
-    }
-    words
+    format!("{} (of those looked at)", words.join(", "))
 }
 
 /// A JSON value without quotation marks.
@@ -272,11 +264,6 @@ fn bare(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
         Value::String(text) => text.clone(),
-        Value::Object(fields) if fields.is_empty() => "none".to_owned(),
-        Value::Object(fields) => {
-            let fields = fields.iter().map(|(key, value)| format!("{key}:{value}"));
-            fields.collect::<Vec<_>>().join(",")
-        }
         other => other.to_string(),
     }
 }

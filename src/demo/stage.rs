@@ -4,13 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::Value;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Error;
+use super::line::Line;
 use super::places;
 use super::scene::{Played, Scene};
 use crate::app;
@@ -84,18 +84,19 @@ impl Stage {
         let question = self.discord.post(channel, scene.asker, asked);
         let lines = self.turn(number, question).await?;
         let mut calls = self.discord.requests().split_off(earlier);
-        calls.retain(|call| call.method == "GET");
+        // Beside the turn the bot registers its commands, which is no part of it.
+        calls.retain(|call| call.method == "GET" && call.path.starts_with("/channels/"));
         Ok(self
             .discord
             .world(|world| tell(world, scene, before, question, calls, lines)))
     }
 
     /// The telemetry of a question's turn, once the turn is over.
-    async fn turn(&mut self, number: usize, question: Id) -> Result<Vec<Value>, Error> {
+    async fn turn(&mut self, number: usize, question: Id) -> Result<Vec<Line>, Error> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let lines = lines_of(&self.telemetry, question).map_err(Error::Folder)?;
-            let over = |line: &Value| line["event"] == "turn_done" || line["event"] == "refused";
+            let over = |line: &Line| line.event == "turn_done" || line.event == "refused";
             if lines.iter().any(over) {
                 return Ok(lines);
             }
@@ -148,7 +149,7 @@ fn stopped(ended: Option<Result<(), app::Error>>) -> Error {
 }
 
 /// The whole lines about a question, in the order they were written.
-fn lines_of(folder: &Path, question: Id) -> io::Result<Vec<Value>> {
+fn lines_of(folder: &Path, question: Id) -> io::Result<Vec<Line>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         files.push(entry?.path());
@@ -160,8 +161,7 @@ fn lines_of(folder: &Path, question: Id) -> io::Result<Vec<Value>> {
         let text = std::fs::read_to_string(file)?;
         // The last line may still be written; it is read the next time.
         let whole = text.split_inclusive('\n').filter(|l| l.ends_with('\n'));
-        let parsed = whole.filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        lines.extend(parsed.filter(|line| line["msg_id"] == question.as_str()));
+        lines.extend(whole.filter_map(|line| Line::read(line, &question)));
     }
     Ok(lines)
 }
@@ -173,7 +173,7 @@ fn tell(
     before: Option<Id>,
     question: Id,
     calls: Vec<RequestRecord>,
-    lines: Vec<Value>,
+    lines: Vec<Line>,
 ) -> Played {
     let channel = scene.channel;
     let posted = world

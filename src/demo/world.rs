@@ -84,7 +84,8 @@ impl Plant {
             setting: "The thread hangs on a message of the channel above it. The bot has just \
                       started and has seen none of it.",
             rule: "in a thread the message it hangs on and the last messages; since it was \
-                   mentioned also the thread's history, newest first, up to the caps",
+                   mentioned also the thread's history, newest first up to the caps; older pages \
+                   are not fetched",
             channel: thread,
             before: None,
             asker: self.ines,
@@ -300,7 +301,7 @@ impl Plant {
         Scene {
             title: "A direct message",
             setting: "Ines replies to an answer of the bot. Nobody has to mention it there.",
-            rule: "in a direct message the line of replies, the bot's own words in it",
+            rule: "in a direct conversation the line of replies, the bot's own words in it",
             channel,
             before: None,
             asker: self.ines,
