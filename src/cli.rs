@@ -23,7 +23,7 @@ const FAILED: u8 = 1;
 
 /// A Discord bot that answers with the right context.
 ///
-/// Without a command: the demo, or `run` once DISCORD_TOKEN is set. Settings
+/// Without a command: the demo, or `run` once `DISCORD_TOKEN` is set. Settings
 /// are environment variables, or lines of a file `.env` (see `.env.example`).
 #[derive(Debug, Parser)]
 #[command(name = "clew", version)]
