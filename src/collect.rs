@@ -126,8 +126,10 @@ async fn gather<S: Source>(
 
 async fn gather_thread<S: Source>(occasion: &Occasion<'_>, fetcher: &Fetcher<'_, S>) -> Collected {
     let thread = thread::collect(occasion, fetcher).await;
-    let mut learnt = Learnt::default();
-    learnt.pages = thread.history.adopted(occasion.channel_id());
+    let mut learnt = Learnt {
+        pages: thread.history.adopted(occasion.channel_id()),
+        ..Learnt::default()
+    };
     for found in [&thread.gathered.starter, &thread.gathered.pointed_at] {
         let message = found.message();
         learnt

@@ -33,7 +33,7 @@ pub(super) struct Lanes<T> {
     max_running: usize,
     max_waiting: usize,
     running: usize,
-    lanes: HashMap<Lane, State<T>>,
+    by_lane: HashMap<Lane, State<T>>,
     /// Lanes that could run but for the limit, the longest waiting first.
     ready: VecDeque<Lane>,
 }
@@ -50,13 +50,13 @@ impl<T> Lanes<T> {
             max_running,
             max_waiting,
             running: 0,
-            lanes: HashMap::new(),
+            by_lane: HashMap::new(),
             ready: VecDeque::new(),
         }
     }
 
     pub(super) fn submit(&mut self, lane: Lane, work: T) -> Submitted<T> {
-        if let Some(state) = self.lanes.get_mut(&lane) {
+        if let Some(state) = self.by_lane.get_mut(&lane) {
             if state.waiting.len() >= self.max_waiting {
                 return Submitted::LaneFull(work);
             }
@@ -65,7 +65,7 @@ impl<T> Lanes<T> {
         }
         if self.running < self.max_running {
             self.running += 1;
-            self.lanes.insert(
+            self.by_lane.insert(
                 lane,
                 State {
                     runs: true,
@@ -77,7 +77,7 @@ impl<T> Lanes<T> {
         if self.ready.len() >= self.max_running {
             return Submitted::Busy(work);
         }
-        self.lanes.insert(
+        self.by_lane.insert(
             lane,
             State {
                 runs: false,
@@ -92,10 +92,10 @@ impl<T> Lanes<T> {
     /// lanes take turns.
     pub(super) fn finished(&mut self, lane: Lane) -> Option<(Lane, T)> {
         self.running -= 1;
-        if let Some(state) = self.lanes.get_mut(&lane) {
+        if let Some(state) = self.by_lane.get_mut(&lane) {
             state.runs = false;
             if state.waiting.is_empty() {
-                self.lanes.remove(&lane);
+                self.by_lane.remove(&lane);
             } else {
                 self.ready.push_back(lane);
             }
@@ -105,7 +105,7 @@ impl<T> Lanes<T> {
 
     fn next(&mut self) -> Option<(Lane, T)> {
         while let Some(lane) = self.ready.pop_front() {
-            let Some(state) = self.lanes.get_mut(&lane) else {
+            let Some(state) = self.by_lane.get_mut(&lane) else {
                 continue;
             };
             match state.waiting.pop_front() {
@@ -115,7 +115,7 @@ impl<T> Lanes<T> {
                     return Some((lane, work));
                 }
                 None => {
-                    self.lanes.remove(&lane);
+                    self.by_lane.remove(&lane);
                 }
             }
         }
@@ -124,7 +124,7 @@ impl<T> Lanes<T> {
 
     /// Everything that waits.
     pub(super) fn waiting_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.lanes
+        self.by_lane
             .values_mut()
             .flat_map(|state| state.waiting.iter_mut())
     }
@@ -132,7 +132,7 @@ impl<T> Lanes<T> {
     /// Takes out what waits and is not wanted any more.
     pub(super) fn remove_waiting(&mut self, unwanted: impl Fn(&T) -> bool) -> Vec<T> {
         let mut removed = Vec::new();
-        for state in self.lanes.values_mut() {
+        for state in self.by_lane.values_mut() {
             let (gone, kept) = std::mem::take(&mut state.waiting)
                 .into_iter()
                 .partition(|work| unwanted(work));

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::model::UserId;
 
 /// The span that rates are counted over.
-const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_mins(1);
 /// People remembered before those of the last minute are sorted out.
 const MANY: usize = 1_024;
 

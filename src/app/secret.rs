@@ -17,7 +17,7 @@ pub(super) fn load(state_dir: &Path) -> io::Result<Vec<u8>> {
     match fs::read(&path) {
         Ok(key) if key.len() == BYTES => return Ok(key),
         Ok(_) => {
-            tracing::warn!(path = %path.display(), "the frame key is damaged: a new one is made")
+            tracing::warn!(path = %path.display(), "the frame key is damaged: a new one is made");
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),

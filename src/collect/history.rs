@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::model::{ChannelId, Fallback, Message, MessageId};
 
 use super::fetch::Fetcher;
-use super::source::{Anchor, Page, Source};
+use super::source::{Anchor, PAGE_LIMIT, Page, Source};
 use super::view::Occasion;
 use crate::model::Stage;
 
@@ -20,11 +20,19 @@ pub(super) struct History {
     pub(super) from: Option<MessageId>,
     /// A page was fetched.
     pub(super) fetched: bool,
+    /// The newest message that was there and could not be read.
+    unread: Option<MessageId>,
 }
 
 impl History {
     pub(super) fn reaches_start(&self) -> bool {
         self.from == Some(MessageId::new(0))
+    }
+
+    /// A message that would be among these if it still existed.
+    pub(super) fn shows_deleted(&self, id: MessageId) -> bool {
+        let whole = self.from.is_some_and(|from| from <= id);
+        whole && self.unread.is_none_or(|unread| unread < id)
     }
 }
 
@@ -44,7 +52,10 @@ pub(super) async fn collect<S: Source>(
     };
     history.messages = known.values().cloned().collect();
     while !history.reaches_start() && (history.from.is_none() || wants_more(&history.messages)) {
-        let anchor = match history.from.filter(|_| history.fetched) {
+        // The first page ends at the trigger, which shows whether we may read
+        // at all; unless a page's worth of messages is here anyway.
+        let goes_on = history.fetched || history.messages.len() >= PAGE_LIMIT;
+        let anchor = match history.from.filter(|_| goes_on) {
             Some(from) => Anchor::Before(from),
             None => Anchor::Before(horizon.next()),
         };
@@ -52,7 +63,7 @@ pub(super) async fn collect<S: Source>(
         let Some(page) = fetcher.page(Stage::History, channel, anchor).await else {
             break;
         };
-        if !history.fetched && is_hidden(occasion, &page) {
+        if !goes_on && is_hidden(occasion, &page) {
             fetcher.refused(Stage::History, channel);
             break;
         }
@@ -82,6 +93,7 @@ fn take<S: Source>(
     let lowest = [unread, lowest].into_iter().flatten().min();
     if unread.is_some() {
         fetcher.fail(Stage::History, Fallback::Malformed);
+        history.unread = history.unread.max(page.unreadable.iter().copied().max());
     }
     let deleted = &occasion.view.deleted;
     for message in page
@@ -127,10 +139,13 @@ pub struct Adopted {
 impl History {
     pub(super) fn adopted(&self, channel: ChannelId) -> Option<Adopted> {
         let from = self.from.filter(|_| self.fetched)?;
+        // The window never serves a hole, and one that could not be read is.
+        let from = self.unread.map_or(from, |unread| from.max(unread.next()));
+        let first = self.messages.partition_point(|message| message.id < from);
         Some(Adopted {
             channel,
             from,
-            messages: self.messages.clone(),
+            messages: self.messages[first..].to_vec(),
         })
     }
 }

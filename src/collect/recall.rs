@@ -11,7 +11,7 @@ use crate::model::{ChannelId, MessageId};
 
 /// A channel that refused us is not asked again for this long, unless its
 /// permissions change: refused requests count towards a ban.
-const FORBIDDEN_FOR: Duration = Duration::from_secs(60);
+const FORBIDDEN_FOR: Duration = Duration::from_mins(1);
 /// One complaint about a channel in this time is enough.
 const A_DAY: Duration = Duration::from_hours(24);
 /// Entries of each kind; when full, all are forgotten, which costs a fetch.

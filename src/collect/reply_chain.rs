@@ -17,6 +17,9 @@ use crate::model::Stage;
 struct Pool<'a> {
     occasion: &'a Occasion<'a>,
     fetched: HashMap<MessageId, Lookup>,
+    /// First and last id of what was fetched whole: what is not there does
+    /// not exist any more.
+    whole: Vec<(MessageId, MessageId)>,
 }
 
 /// Walks from the trigger up to the root, a cap or a missing link. Gives the
@@ -28,6 +31,7 @@ pub(super) async fn collect<S: Source>(
     let mut pool = Pool {
         occasion,
         fetched: HashMap::new(),
+        whole: Vec::new(),
     };
     pool.carried(occasion.trigger());
     let mut walk = ChainWalk::new(occasion.trigger(), occasion.limits);
@@ -60,7 +64,20 @@ impl Pool<'_> {
         if let Some(message) = self.occasion.view.get(id) {
             return Lookup::Here(Arc::clone(message));
         }
-        self.fetched.get(&id).cloned().unwrap_or(Lookup::Unknown)
+        match self.fetched.get(&id) {
+            Some(found) => found.clone(),
+            None if self.shows_deleted(id) => Lookup::Deleted,
+            None => Lookup::Unknown,
+        }
+    }
+
+    fn shows_deleted(&self, id: MessageId) -> bool {
+        let view = self.occasion.view;
+        let held = view.whole_from.is_some_and(|from| from <= id) && view.newest >= Some(id);
+        held || self
+            .whole
+            .iter()
+            .any(|(first, last)| (*first..=*last).contains(&id))
     }
 
     fn put(&mut self, id: MessageId, found: Lookup) {
@@ -83,6 +100,13 @@ impl Pool<'_> {
     /// were shown nothing at all.
     fn add<S: Source>(&mut self, fetcher: &Fetcher<'_, S>, id: MessageId, page: Page) {
         let empty = page.messages.is_empty() && page.unreadable.is_empty();
+        if !page.messages.is_empty() && page.unreadable.is_empty() {
+            let first = page.messages.iter().map(|message| message.id).min();
+            let first = first
+                .filter(|_| !page.complete)
+                .unwrap_or(MessageId::new(0));
+            self.whole.push((first, id));
+        }
         for message in page.messages {
             self.carried(&message);
             self.put(message.id, Lookup::Here(Arc::new(message)));

@@ -67,7 +67,12 @@ pub(super) async fn collect<S: Source>(
 /// target.
 fn wants(occasion: &Occasion<'_>, messages: &[Arc<Message>]) -> bool {
     let (us, trigger, limits) = (occasion.us, occasion.trigger(), occasion.limits);
-    let target = resolve(occasion, messages, &carried(occasion)).reply_to;
+    let resolved = resolve(occasion, messages, &carried(occasion));
+    // A bare mention needs the message that gives it its text.
+    if !us.has_meaning(trigger) && trigger.replies_to().is_none() && resolved.adopted.is_none() {
+        return true;
+    }
+    let target = resolved.reply_to;
     let before = match &target {
         Some(target) => messages.partition_point(|message| message.id < target.id),
         None => messages.len(),
@@ -132,6 +137,9 @@ async fn pointed_at<S: Source>(
     };
     if let Some(message) = history.messages.iter().find(|message| message.id == id) {
         return Found::Known(Arc::clone(message));
+    }
+    if history.shows_deleted(id) {
+        return Found::Deleted(id);
     }
     match fetcher
         .message(Stage::PointedAt, occasion.channel_id(), id)

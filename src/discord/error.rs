@@ -88,6 +88,19 @@ impl RestError {
         }
     }
 
+    /// A 429.
+    const fn limit() -> Self {
+        Self {
+            status: Some(429),
+            ..Self::lasting(Fallback::RateLimited)
+        }
+    }
+
+    /// It is a 429.
+    pub(super) fn is_limit(&self) -> bool {
+        self.status == Some(429) && self.code.is_none()
+    }
+
     /// From Discord's answer.
     pub(super) fn answered(status: u16, body: &[u8]) -> Self {
         let body: Body = serde_json::from_slice(body).unwrap_or_default();
@@ -126,7 +139,7 @@ impl RestError {
             ErrorType::Response { body, status, .. } => Self::answered(status.get(), body),
             ErrorType::Unauthorized => Self::unauthorized(),
             // Our own check before a repeated sending said no.
-            ErrorType::RequestCanceled => Self::lasting(Fallback::RateLimited),
+            ErrorType::RequestCanceled => Self::limit(),
             ErrorType::RequestTimedOut => Self::lasting(Fallback::Timeout),
             // `Parsing` is an error whose body is no error object, as proxies
             // and load balancers write it; twilight drops its status.

@@ -59,8 +59,8 @@ impl Rest {
     /// Posts a message.
     ///
     /// A refused reference (160002, 50035 on `message_reference`, 10008) is
-    /// left out and the message posted without. Server errors, broken
-    /// connections and limits are repeated up to two times.
+    /// left out and the message posted without. Server errors and broken
+    /// connections are repeated up to two times.
     ///
     /// # Errors
     /// [`Fallback::Archived`] and [`Fallback::Locked`] for threads,
@@ -188,9 +188,10 @@ impl Rest {
                 Ok(body) => return Ok(body),
                 Err(error) => error,
             };
-            let again = error.transient || error.reason == Fallback::RateLimited;
             match back_off.next() {
-                Some(wait) if again && Instant::now() + wait < deadline => sleep(wait).await,
+                Some(wait) if error.transient && Instant::now() + wait < deadline => {
+                    sleep(wait).await
+                }
                 _ => return Err(error),
             }
         }

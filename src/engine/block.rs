@@ -205,9 +205,7 @@ impl Gaps {
             *counts.entry(before(one.id)).or_default() += 1;
         }
         if let Some((first, count)) = self.unseen_before {
-            let here = counts.entry(before(first)).or_default();
-            // Nobody knows how many: then no number is given.
-            *here = count.map_or(0, |count| *here + count);
+            *counts.entry(before(first)).or_default() += count.unwrap_or(0);
         }
         let has_earlier = self
             .markers
@@ -253,8 +251,7 @@ fn title(channel: &Channel) -> Option<String> {
     }
     let post = channel.parent_kind.is_some_and(ChannelKind::is_forum);
     let what = if post { "Forum post" } else { "Thread" };
-    // It stands on a line of ours: it must not end its own quotation.
-    let name = one_line(&channel.name, MAX_TITLE_CHARS).replace('"', "'");
+    let name = one_line(&channel.name, MAX_TITLE_CHARS);
     let mut title = format!("{what} \"{name}\"");
     if let Some(parent) = &channel.parent_name {
         title.push_str(&format!(" in #{}", one_line(parent, MAX_TITLE_CHARS)));
@@ -266,8 +263,10 @@ fn title(channel: &Channel) -> Option<String> {
     Some(title)
 }
 
+/// It stands on a line of ours: it must not end its own quotation.
 fn one_line(text: &str, max_chars: usize) -> String {
     let line = sanitise::text(text)
+        .replace('"', "'")
         .split_whitespace()
         .collect::<Vec<_>>()
         .join(" ");

@@ -103,11 +103,19 @@ impl Us {
         let app = !ours && (message.author.bot || message.author.webhook);
         app.then_some(OmitReason::App)
     }
+
+    /// The same for a message that the asker points at: apps and system
+    /// messages are shown too, if `apps` says so.
+    pub fn rejects_pointed_at(&self, message: &Message, apps: bool) -> Option<OmitReason> {
+        let reason = self.rejects(message)?;
+        let shown = apps && matches!(reason, OmitReason::App | OmitReason::System);
+        (!shown).then_some(reason)
+    }
 }
 
 fn first_mention(text: &str) -> Option<&str> {
     let end = text.strip_prefix("<@")?.find('>')?;
-    Some(&text[.."<@".len() + end + 1])
+    Some(&text[..="<@".len() + end])
 }
 
 fn last_mention(text: &str) -> Option<&str> {

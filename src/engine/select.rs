@@ -155,22 +155,21 @@ fn select_thread(
     let oldest = oldest_allowed(trigger, limits);
     for message in wanted.into_iter().rev() {
         let in_tail = tail.contains(&message.id);
-        match refuse(message, in_tail, room, oldest) {
-            Some(reason) => selection.omitted.push(Omitted {
+        if let Some(reason) = refuse(message, in_tail, room, oldest) {
+            selection.omitted.push(Omitted {
                 id: message.id,
                 reason,
-            }),
-            None => {
-                room -= 1;
-                selection.tail += usize::from(in_tail);
-                let place = if in_tail { Place::Tail } else { Place::History };
-                selection.picks.push(Pick {
-                    message: Arc::clone(message),
-                    place,
-                    kept: false,
-                });
-            }
+            });
+            continue;
         }
+        room -= 1;
+        selection.tail += usize::from(in_tail);
+        let place = if in_tail { Place::Tail } else { Place::History };
+        selection.picks.push(Pick {
+            message: Arc::clone(message),
+            place,
+            kept: false,
+        });
     }
     selection.tail += kept.keys().filter(|id| tail.contains(id)).count();
     selection.picks.extend(kept.into_values());
@@ -249,16 +248,12 @@ fn keep(
     if message.id == trigger.id {
         return;
     }
-    match us.rejects(message) {
-        None => {}
-        Some(OmitReason::App | OmitReason::System) if limits.include_pointed_apps => {}
-        Some(reason) => {
-            selection.omitted.push(Omitted {
-                id: message.id,
-                reason,
-            });
-            return;
-        }
+    if let Some(reason) = us.rejects_pointed_at(message, limits.include_pointed_apps) {
+        selection.omitted.push(Omitted {
+            id: message.id,
+            reason,
+        });
+        return;
     }
     let pick = || Pick {
         message: Arc::clone(message),
@@ -388,11 +383,11 @@ fn select_chain(us: &Us, links: &[Link], cut: Option<OmitReason>, limits: &Limit
             }
         }
     }
-    if let (Some(reason), Some(Link::Message(oldest))) = (cut, links.last()) {
-        if let Some(id) = oldest.replies_to() {
-            selection.markers.push((id, Marker::EarlierChain));
-            selection.omitted.push(Omitted { id, reason });
-        }
+    if let (Some(reason), Some(Link::Message(oldest))) = (cut, links.last())
+        && let Some(id) = oldest.replies_to()
+    {
+        selection.markers.push((id, Marker::EarlierChain));
+        selection.omitted.push(Omitted { id, reason });
     }
     selection.picks.sort_by_key(|pick| pick.message.id);
     selection.omitted.sort_by_key(|omitted| omitted.id);
@@ -406,22 +401,17 @@ fn chain_message(
     limits: &Limits,
     selection: &mut Selection,
 ) {
-    let pointed_app = place == Place::PointedAt && limits.include_pointed_apps;
-    match us.rejects(message) {
-        Some(OmitReason::App | OmitReason::System) if pointed_app => {}
-        None => {}
-        Some(reason) => {
-            selection
-                .markers
-                .push((message.id, Marker::Ineligible(message.id)));
-            selection.omitted.push(Omitted {
-                id: message.id,
-                reason,
-            });
-            return;
-        }
-    }
     let kept = place == Place::PointedAt;
+    let rejected = us.rejects_pointed_at(message, kept && limits.include_pointed_apps);
+    if let Some(reason) = rejected {
+        let marker = Marker::Ineligible(message.id);
+        selection.markers.push((message.id, marker));
+        selection.omitted.push(Omitted {
+            id: message.id,
+            reason,
+        });
+        return;
+    }
     selection.picks.push(Pick {
         message: Arc::clone(message),
         place,

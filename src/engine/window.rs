@@ -16,6 +16,8 @@ use crate::model::{ChannelId, GuildId, Message, MessageId, Referenced};
 const RECENT_CHANGES: usize = 128;
 /// A map entry, an `Arc` and the allocator's share, bytes a message.
 const ENTRY_OVERHEAD: usize = 96;
+/// A channel that holds nothing, bytes about.
+const CHANNEL_OVERHEAD: usize = 400;
 
 /// How much the window keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -239,6 +241,8 @@ impl Window {
 
     /// The same for every channel that `hidden` names.
     pub fn break_where(&mut self, mut hidden: impl FnMut(ChannelId, Option<GuildId>) -> bool) {
+        // Channels of which nothing is held may be meant as well.
+        self.generation += 1;
         let broken: Vec<ChannelId> = self
             .channels
             .iter()
@@ -360,10 +364,14 @@ impl Window {
         change: impl FnOnce(&mut ChannelWindow, WindowLimits, u64),
     ) {
         self.uses += 1;
-        let generation = self.generation;
-        let fresh = || ChannelWindow {
-            generation,
-            ..ChannelWindow::default()
+        let (generation, bytes) = (self.generation, &mut self.bytes);
+        let fresh = || {
+            *bytes += CHANNEL_OVERHEAD;
+            ChannelWindow {
+                generation,
+                bytes: CHANNEL_OVERHEAD,
+                ..ChannelWindow::default()
+            }
         };
         let window = self.channels.entry(channel).or_insert_with(fresh);
         self.by_use.remove(&window.used);
@@ -408,6 +416,13 @@ fn apart(messages: &[Arc<Message>]) -> (Vec<Arc<Message>>, Vec<Message>) {
 
 fn weight(message: &Message) -> usize {
     message.weight() + ENTRY_OVERHEAD
+}
+
+impl Change {
+    /// As if nobody else held the message.
+    fn weight(&self) -> usize {
+        ENTRY_OVERHEAD + self.message.as_deref().map_or(0, weight)
+    }
 }
 
 impl ChannelWindow {
@@ -507,17 +522,23 @@ impl ChannelWindow {
     /// One entry a message: an answer that is streamed by edits must not push
     /// out the rest.
     fn remember(&mut self, id: MessageId, message: Option<Arc<Message>>, now: u64) {
-        self.changes.retain(|change| change.id != id);
+        let same = self.changes.iter().position(|change| change.id == id);
+        if let Some(old) = same.and_then(|at| self.changes.remove(at)) {
+            self.bytes -= old.weight();
+        }
         if self.changes.len() == RECENT_CHANGES
             && let Some(oldest) = self.changes.pop_front()
         {
+            self.bytes -= oldest.weight();
             self.forgot_change = oldest.made;
         }
-        self.changes.push_back(Change {
+        let change = Change {
             id,
             message,
             made: now,
-        });
+        };
+        self.bytes += change.weight();
+        self.changes.push_back(change);
     }
 
     fn deleted(&self) -> impl Iterator<Item = MessageId> {
@@ -561,6 +582,7 @@ impl ChannelWindow {
         self.recent.clear();
         self.linked.clear();
         self.mark = None;
-        self.bytes = 0;
+        let changes: usize = self.changes.iter().map(Change::weight).sum();
+        self.bytes = CHANNEL_OVERHEAD + changes;
     }
 }

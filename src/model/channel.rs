@@ -130,6 +130,10 @@ impl ChannelKind {
 
 /// What somebody may do in one channel, as far as a turn asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one permission of Discord's"
+)]
 pub struct Access {
     /// View Channel (and, for a private thread, membership or Manage Threads).
     pub view: bool,

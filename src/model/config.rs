@@ -34,7 +34,7 @@ impl Default for Limits {
             max_msgs: 40,
             max_chars: 8_000,
             max_msg_chars: 2_000,
-            max_age: Some(Duration::from_mins(240)),
+            max_age: Some(Duration::from_hours(4)),
             fetch_timeout: Duration::from_secs(5),
             max_fetches: 8,
             max_file_bytes: 20_000,

@@ -125,7 +125,10 @@ impl Open {
             _ => None,
         });
         let (answer, standing) = self.shared.with(|state| {
-            let standing = state.limits.count(&call.method, &call.path, Instant::now());
+            let mut standing = state.limits.count(&call.method, &call.path, Instant::now());
+            if let Some(wait) = forced.as_ref().and_then(Reply::limited_for) {
+                (standing.remaining, standing.reset_after) = (0, wait);
+            }
             let answer = match forced {
                 Some(reply) => Ok(reply),
                 None if standing.exceeded => Ok(Reply::too_many(&standing)),

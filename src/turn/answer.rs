@@ -3,10 +3,10 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::discord::error::RestError;
-use crate::engine::deliver;
+use crate::engine::deliver::{self, Delivery};
 use crate::llm::{self, Completion};
 use crate::model::{ChatMessage, Fallback};
 
@@ -19,6 +19,11 @@ const FIRST_SHOW: Duration = Duration::from_millis(700);
 /// Between edits. Discord allows five edits in five seconds a channel; other
 /// turns of the channel edit too.
 const PACE: Duration = Duration::from_millis(1_500);
+
+/// After Discord failed to take a whole answer.
+const LATER: Duration = Duration::from_secs(3);
+/// Tries to show a whole answer, each with the few quick ones of a call.
+const SHOWS: u32 = 3;
 
 /// How an answer ended.
 #[derive(Debug)]
@@ -74,6 +79,21 @@ pub(super) async fn stream(
     };
     let first_words = words.since();
     (ended, Times { asked, first_words })
+}
+
+/// Shows a whole answer. An outage of some seconds does not lose it; the nonce
+/// keeps a message that was posted unseen from being posted twice.
+pub(super) async fn show(posted: &mut Posted<'_>, delivery: &Delivery) -> Result<(), RestError> {
+    for _ in 1..SHOWS {
+        match posted.show(delivery, true).await {
+            Err(error) if error.transient => {
+                tracing::info!(%error, "an answer is shown later");
+                sleep(LATER).await;
+            }
+            shown => return shown,
+        }
+    }
+    posted.show(delivery, true).await
 }
 
 /// What a later try will not cure: the answer can never be shown there.

@@ -3,7 +3,7 @@
 use tokio::time::Instant;
 
 use super::outlet::{Outlet, Posted};
-use super::{Turn, chain};
+use super::{Turn, answer, chain};
 use crate::collect::Collected;
 use crate::discord::error::RestError;
 use crate::engine::deliver;
@@ -30,7 +30,7 @@ impl Turn<'_> {
     /// Shows the whole answer.
     pub(super) async fn finish(&self, posted: &mut Posted<'_>, text: &str) -> Outcome {
         let delivery = deliver::split(text, self.services.settings.max_messages);
-        let shown = posted.show(&delivery, true).await;
+        let shown = answer::show(posted, &delivery).await;
         if shown.is_ok() {
             self.remember(posted);
             self.emit(Sent {

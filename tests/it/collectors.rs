@@ -1,1 +1,13 @@
-//! To be written.
+//! The collectors against a world in memory: every sentence of the design's
+//! "Target", "Collectors", "Always" and "Fetching least" that engine and
+//! collect decide.
+
+mod bounds;
+mod chain;
+mod files;
+mod routing;
+mod starter;
+mod tail;
+mod target;
+mod thread;
+mod window;

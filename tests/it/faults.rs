@@ -1,1 +1,122 @@
-//! To be written.
+//! What goes wrong around the whole bot, over sockets: each time an answer or
+//! a line comes, the telemetry says why, and the next mention works.
+
+mod gateway;
+mod model;
+mod post;
+mod process;
+mod rest;
+mod restart;
+
+use clew::simulator::{ChannelKind, Id, Message, World};
+use serde_json::Value;
+
+use crate::support::bot::{Bot, Stage};
+
+/// A server with a channel, a thread on one of its messages and two people.
+struct Place {
+    stage: Stage,
+    guild: Id,
+    help: Id,
+    start: Id,
+    thread: Id,
+    ada: Id,
+    boris: Id,
+}
+
+impl Place {
+    async fn new(settings: &[(&str, &str)]) -> Self {
+        Self::with(settings, |_| {}).await
+    }
+
+    async fn with(settings: &[(&str, &str)], change: impl FnOnce(&mut World)) -> Self {
+        let mut world = World::new();
+        // 0 does without the five seconds between two identifies.
+        world.settings.max_concurrency = 0;
+        let guild = world.guild("Works");
+        let help = world.channel(guild, ChannelKind::Text, "help");
+        let ada = world.member(guild, "Ada");
+        let boris = world.member(guild, "Boris");
+        let start = world.seed(help, ada, "the pump is leaking");
+        let thread = world.thread_from(help, start, "pump failure", ada);
+        for count in 0..120 {
+            world.seed(thread, boris, format!("reading {count}"));
+        }
+        change(&mut world);
+        Self {
+            stage: Stage::new(world, settings).await,
+            guild,
+            help,
+            start,
+            thread,
+            ada,
+            boris,
+        }
+    }
+
+    /// Ada asks in a channel.
+    fn ask(&self, channel: Id, text: &str) -> Id {
+        let us = self.stage.discord.bot();
+        let text = format!("<@{us}> {text}");
+        self.stage.discord.post(channel, self.ada, text)
+    }
+
+    /// Our messages in a channel once there are as many.
+    async fn answers(&self, channel: Id, count: usize) -> Vec<Message> {
+        let answers = self.stage.discord.wait_answers(channel, count).await;
+        answers.unwrap()
+    }
+
+    /// One message that is complete: streaming may edit it.
+    async fn says(&self, channel: Id, text: &str) {
+        let us = self.stage.discord.bot();
+        let found = self
+            .stage
+            .discord
+            .wait_for_message(channel, |message| {
+                message.author == us && message.content == text
+            })
+            .await;
+        found.unwrap();
+    }
+
+    /// Nothing is broken any more: a mention elsewhere and one here are
+    /// answered. Then the bot stops; every line it wrote.
+    async fn works_on(&self, bot: Bot) -> Vec<Value> {
+        self.stage.discord.end_faults();
+        for channel in [self.help, self.thread] {
+            let before = self.stage.discord.answers(channel).len();
+            self.ask(channel, "does it still work?");
+            let answers = self.answers(channel, before + 1).await;
+            assert_eq!(answers[before].content, "ok");
+        }
+        bot.stop().await
+    }
+}
+
+/// Events of one name whose detail holds all of these.
+#[track_caller]
+fn has(lines: &[Value], event: &str, wanted: &Value) {
+    let fits = |line: &&Value| {
+        let mut wanted = wanted.as_object().unwrap().iter();
+        line["event"] == event && wanted.all(|(key, value)| line["detail"][key] == *value)
+    };
+    assert!(
+        lines.iter().any(|line| fits(&line)),
+        "no {event} {wanted} in\n{}",
+        told(lines)
+    );
+}
+
+#[track_caller]
+fn has_no(lines: &[Value], event: &str) {
+    let none = lines.iter().all(|line| line["event"] != event);
+    assert!(none, "{event} in\n{}", told(lines));
+}
+
+fn told(lines: &[Value]) -> String {
+    let lines = lines
+        .iter()
+        .map(|line| format!("{} {}", line["event"], line["detail"]));
+    lines.collect::<Vec<_>>().join("\n")
+}

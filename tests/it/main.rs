@@ -20,6 +20,8 @@ mod discord;
 mod faults;
 mod hostile;
 mod llm;
+mod prompts;
+mod readme;
 mod replay;
 mod simulator;
 mod simulator_schema;

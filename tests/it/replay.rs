@@ -10,6 +10,7 @@ mod exports;
 mod large;
 mod run;
 mod scenarios;
+mod source;
 
 use std::path::{Path, PathBuf};
 

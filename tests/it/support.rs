@@ -1,5 +1,7 @@
 //! Helpers that integration tests share.
 
 pub(crate) mod bot;
+pub(crate) mod build;
 pub(crate) mod model;
 pub(crate) mod schema;
+pub(crate) mod world;

@@ -7,15 +7,16 @@
 //! each other, so each has a lane: a client with a limiter of its own. The
 //! lanes share out Discord's 50 requests a second.
 //!
-//! A 429 is sent again within the client: after the wait that its headers
-//! tell, and at once when they tell none (a global limit). The latter is
-//! stopped after [`MAX_SENDINGS`].
+//! A 429 is sent again: after the wait that its headers tell, if they name a
+//! bucket. twilight keeps to nothing else and hides what a global limit, or a
+//! proxy's, says of the wait; so two sendings lie [`FIRST_PAUSE`] apart, then
+//! twice as long.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 use twilight_http::Client;
 use twilight_http::request::Request;
 use twilight_http_ratelimiting::{Endpoint, RateLimiter};
@@ -24,8 +25,12 @@ use super::address::Address;
 use crate::discord::error::RestError;
 use crate::model::Fallback;
 
-/// Most that one call is sent: the first time and after two 429s.
-const MAX_SENDINGS: u8 = 3;
+/// Most that one call is sent: the first time and after four 429s, which is 15
+/// seconds later.
+const MAX_SENDINGS: u32 = 5;
+/// From the first sending to the second, at least. `Retry-After` counts whole
+/// seconds, and most global limits last one.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// For a caller whose deadline is far away; nothing that we ask takes longer.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -56,9 +61,9 @@ impl Lane {
 pub(super) struct Lanes {
     token: Token,
     address: Option<Address>,
-    main: OnceLock<Client>,
-    singles: OnceLock<Client>,
-    aside: OnceLock<Client>,
+    main: OnceLock<Arc<Client>>,
+    singles: OnceLock<Arc<Client>>,
+    aside: OnceLock<Arc<Client>>,
 }
 
 struct Token(String);
@@ -80,7 +85,7 @@ impl Lanes {
         }
     }
 
-    pub(super) fn client(&self, lane: Lane) -> &Client {
+    pub(super) fn client(&self, lane: Lane) -> &Arc<Client> {
         let slot = match lane {
             Lane::Main => &self.main,
             Lane::Singles => &self.singles,
@@ -89,17 +94,17 @@ impl Lanes {
         slot.get_or_init(|| self.make(lane))
     }
 
-    fn make(&self, lane: Lane) -> Client {
+    fn make(&self, lane: Lane) -> Arc<Client> {
         let builder = Client::builder()
             .token(self.token.0.clone())
             .timeout(REQUEST_TIMEOUT)
             .ratelimiter(Some(RateLimiter::new(lane.per_second())));
-        match &self.address {
+        Arc::new(match &self.address {
             Some(address) => builder
                 .proxy(address.authority.clone(), address.plain)
                 .build(),
             None => builder.build(),
-        }
+        })
     }
 
     /// One request, answered, refused or given up at `deadline`.
@@ -124,20 +129,31 @@ impl Lanes {
         lane: Lane,
         waiting: &Waiting,
     ) -> impl Future<Output = Result<Vec<u8>, RestError>> + Send + 'static {
-        let mut response = self.client(lane).request::<()>(request);
-        let sendings = Arc::clone(&waiting.sendings);
-        response.set_pre_flight(move || sendings.fetch_add(1, Ordering::Relaxed) < MAX_SENDINGS);
+        let client = Arc::clone(self.client(lane));
+        let limited = Arc::clone(&waiting.limited);
         async move {
-            let response = response.await;
-            let response = response.map_err(|error| RestError::of_twilight(&error))?;
-            response.bytes().await.map_err(|_| RestError::broken())
+            let mut pause = FIRST_PAUSE;
+            for _ in 1..MAX_SENDINGS {
+                let sent = Arc::<OnceLock<Instant>>::default();
+                let error = match send(&client, request.clone(), &sent).await {
+                    Err(error) if error.is_limit() => error,
+                    other => return other,
+                };
+                limited.store(true, Ordering::Relaxed);
+                let Some(sent) = sent.get() else {
+                    return Err(error);
+                };
+                sleep_until(*sent + pause).await;
+                pause *= 2;
+            }
+            send(&client, request, &Arc::default()).await
         }
     }
 
     /// Why a request is late: our limiter holds it, or a 429 did, or nothing
     /// has been answered.
     pub(super) async fn late(&self, lane: Lane, waiting: &Waiting) -> RestError {
-        let limited = waiting.sendings.load(Ordering::Relaxed) > 1
+        let limited = waiting.limited.load(Ordering::Relaxed)
             || match self.client(lane).ratelimiter() {
                 Some(limiter) => is_exhausted(limiter, &waiting.endpoint).await,
                 None => false,
@@ -150,6 +166,20 @@ impl Lanes {
     }
 }
 
+/// One sending, whose moment is noted; twilight would repeat it after a 429.
+async fn send(
+    client: &Client,
+    request: Request,
+    sent: &Arc<OnceLock<Instant>>,
+) -> Result<Vec<u8>, RestError> {
+    let mut response = client.request::<()>(request);
+    let sent = Arc::clone(sent);
+    response.set_pre_flight(move || sent.set(Instant::now()).is_ok());
+    let response = response.await;
+    let response = response.map_err(|error| RestError::of_twilight(&error))?;
+    response.bytes().await.map_err(|_| RestError::broken())
+}
+
 async fn is_exhausted(limiter: &RateLimiter, endpoint: &Endpoint) -> bool {
     let bucket = limiter.bucket(endpoint.clone()).await;
     bucket.is_some_and(|bucket| bucket.remaining == 0)
@@ -159,7 +189,8 @@ async fn is_exhausted(limiter: &RateLimiter, endpoint: &Endpoint) -> bool {
 #[derive(Debug)]
 pub(super) struct Waiting {
     endpoint: Endpoint,
-    sendings: Arc<AtomicU8>,
+    /// It was answered 429.
+    limited: Arc<AtomicBool>,
 }
 
 impl Waiting {
@@ -170,7 +201,7 @@ impl Waiting {
                 method: request.method(),
                 path: path.to_owned(),
             },
-            sendings: Arc::default(),
+            limited: Arc::default(),
         }
     }
 }

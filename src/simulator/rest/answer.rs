@@ -1,6 +1,7 @@
 //! Answers and refusals, and how they become HTTP.
 
 use std::io;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
@@ -89,6 +90,18 @@ impl Reply {
             body,
             headers,
         }
+    }
+
+    /// How long a forced 429 says to wait.
+    pub(super) fn limited_for(&self) -> Option<Duration> {
+        let Content::Json(body) = &self.body else {
+            return None;
+        };
+        let seconds = body["retry_after"]
+            .as_f64()
+            .filter(|_| self.status == 429)?;
+        let told = self.headers.iter().any(|(name, _)| *name == "retry-after");
+        Duration::try_from_secs_f64(seconds).ok().filter(|_| told)
     }
 
     /// 429 of a bucket that is used up.

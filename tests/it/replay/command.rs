@@ -3,8 +3,8 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use clew::cli::replay as command;
 use clew::model::MessageId;
 use clew::replay::{Progress, ReplayError};
 use serde_json::Value;
@@ -81,21 +81,21 @@ fn text_is_for_reading() {
     let (text, _) = replay(&files(&[CHAIN]), "--text --trigger 1456225774469120000").unwrap();
     let expected = "\
 1456225774469120000 reply_chain in #general by Maya R. at 2026-01-01 10:01 UTC
-  2 messages, 204 characters, 2 fetches in 0 ms, answers 1456225774469120000
+  2 messages, 204 characters, 1 fetch in 0 ms, answers 1456225774469120000
   included: 1456225606696960000 1456225690583040000
   left out: 1456225564753920000 (deleted)
   | <discord-context f48c1878766e>
   | [f48c1878766e] (a message was deleted)
-  | [f48c1878766e] Maya R. · 2026-01-01 10:00 UTC
+  | [f48c1878766e] Maya R. | 2026-01-01 10:00 UTC
   | Since the rope was changed
-  | [f48c1878766e] Tomás · 2026-01-01 10:01 UTC · pointed at by the asker
+  | [f48c1878766e] Tomás | 2026-01-01 10:01 UTC | pointed at by the asker
   | Which rope is it now?
   | </discord-context f48c1878766e>
 
 1 trigger among 11 messages, the bot is Clew (900)
   characters: p50 204, p95 204
   truncated: 0 by msgs, 0 by chars, 0 by age; 0 with shortened messages
-  fetches: 2, at most 2 a trigger; 0 with something missing
+  fetches: 1, at most 1 a trigger; 0 with something missing
 ";
     assert_eq!(text, expected);
 }
@@ -341,14 +341,51 @@ fn lenient_replays_the_good_rest() {
     assert_eq!(summary.report.places.len(), 1);
 }
 
+/// The program itself, in a folder without settings.
+fn program(folder: &Path, flags: &str, files: &[PathBuf]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clew"));
+    command.arg("replay").args(flags.split_whitespace());
+    command.args(files).env_clear().current_dir(folder);
+    command
+}
+
+#[track_caller]
+fn check_program(flags: &str, files: &[PathBuf], code: i32, error: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let output = program(folder.path(), flags, files).output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{errors}");
+    assert_eq!(errors, error);
+}
+
 #[test]
-fn bad_input_exits_with_two() {
-    let code = |path: &str| {
-        let args = super::run::args("--format jsonl", &[path.into()]);
-        format!("{:?}", super::run::block_on(command::run(args)).unwrap())
-    };
-    let two = format!("{:?}", std::process::ExitCode::from(2));
-    assert_eq!(code("/nowhere/at/all.json"), two);
+fn the_exit_code_tells_bad_input() {
+    let nowhere = ["/nowhere/at/all.json".into()];
+    let missing =
+        "error: cannot read /nowhere/at/all.json: No such file or directory (os error 2)\n";
+    check_program("", &nowhere, 2, missing);
+    let setting = "error: the settings cannot be used:\n  MEM_MAX_MSGS is \"0\"; accepted: a number \
+                   from 1 to 1000 (messages)\n";
+    check_program("--max-msgs 0", &files(&[CHAIN]), 2, setting);
+    // No bar, since standard error is no terminal.
+    check_program("--format jsonl", &files(&[CHAIN]), 0, "");
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it_quietly() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: Vec<Row> = (0..600).map(|second| row(second, 501, "words")).collect();
+    let file = export(folder.path(), CHANNEL, &rows);
+    let flags = "--trigger all --as-mention --text --format jsonl";
+    let mut child = program(folder.path(), flags, &[file])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
 }
 
 /// A reader that went away.

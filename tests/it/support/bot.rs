@@ -19,6 +19,9 @@ use super::schema;
 /// A stop that takes longer than this hangs.
 const STOP: Duration = Duration::from_secs(40);
 
+/// What takes longer than this will not happen.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Simulator, model and folder; the bot comes and goes.
 pub(crate) struct Stage {
     pub(crate) discord: Simulator,
@@ -38,7 +41,7 @@ impl Stage {
     /// A stage with a model. Settings are pairs of variable and value, on top
     /// of those that point the bot at the stage.
     pub(crate) async fn new(world: World, settings: &[(&str, &str)]) -> Self {
-        let discord = Simulator::start(world).await.unwrap();
+        let discord = Simulator::start(world).await.unwrap().patience(PATIENCE);
         let model = FakeModel::start().await;
         let folder = TempDir::new().unwrap();
         let path = |name: &str| folder.path().join(name).display().to_string();

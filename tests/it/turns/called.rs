@@ -61,7 +61,7 @@ async fn ask_is_deferred_and_answered_by_an_edit_with_the_threads_context() {
         &prompt,
         &[
             "Thread \"pump\" in #help",
-            "Ada asks you:",
+            " asks you:",
             "what is it about?",
         ],
     );
@@ -137,7 +137,7 @@ async fn ask_works_in_channels_and_direct_messages() {
         let call = p.stage.discord.interact(channel, p.ada, &ask("why?"));
         let fits = |message: &clew::simulator::Message| message.content == "ok";
         p.stage.discord.wait_interaction(call, fits).await.unwrap();
-        assert!(p.prompt(count + 1).await.ends_with("Ada asks you:\nwhy?"));
+        assert!(p.prompt(count + 1).await.ends_with(" asks you:\nwhy?"));
     }
     bot.stop().await;
 }

@@ -1,0 +1,135 @@
+//! Faults of the model: an answer, or one line that says why not.
+
+use serde_json::json;
+
+use super::{Place, has, has_no};
+use crate::support::bot::prompt;
+use crate::support::model::Behaviour;
+
+/// What a person reads and the telemetry says after these answers of the
+/// model, in order.
+async fn check(name: &str, behaviours: Vec<Behaviour>, says: &str, reason: &str) {
+    let place = Place::new(&[("LLM_TIMEOUT_S", "1")]).await;
+    let bot = place.stage.start().await;
+    let count = behaviours.len();
+    for behaviour in behaviours {
+        place.stage.model.script(behaviour);
+    }
+    place.ask(place.thread, "what is it about?");
+    let answers = place.answers(place.thread, 1).await;
+    let said = &answers[0].content;
+    assert!(
+        said.starts_with("-# ") && said.contains(says),
+        "{name}: {said}"
+    );
+    assert!(!said.trim_end().contains('\n'), "{name}: {said}");
+    assert_eq!(place.stage.model.requests().len(), count, "{name}");
+    let lines = place.works_on(bot).await;
+    has(
+        &lines,
+        "request_failed",
+        &json!({"reason": reason, "will_retry": false}),
+    );
+    has(&lines, "turn_done", &json!({"outcome": "failed"}));
+    let all = place.stage.discord.answers(place.thread);
+    assert_eq!(all.len(), 2, "{name}: {all:?}");
+}
+
+fn twice(behaviour: fn() -> Behaviour) -> Vec<Behaviour> {
+    vec![behaviour(), behaviour()]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_fails_is_told_in_one_line() {
+    let unauthorized = vec![Behaviour::status(401, "bad key")];
+    check("401", unauthorized, "settings are wrong", "unauthorized").await;
+    let limited = vec![Behaviour::rate_limited("600")];
+    check("429", limited, "too much to do", "rate_limited").await;
+    let broken = twice(|| Behaviour::status(500, "broken"));
+    check("500", broken, "not available", "unavailable").await;
+    let empty = vec![Behaviour::empty()];
+    check("empty", empty, "no answer", "empty").await;
+    let malformed = vec![Behaviour::malformed()];
+    check("malformed", malformed, "not available", "malformed").await;
+    let hang = vec![Behaviour::Hang];
+    check("hang", hang, "too long to answer", "timeout").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fault_of_the_model_that_passes_is_not_seen() {
+    for once in [
+        Behaviour::status(500, "broken"),
+        Behaviour::rate_limited("0"),
+    ] {
+        let place = Place::new(&[]).await;
+        let bot = place.stage.start().await;
+        place.stage.model.script(once);
+        place.ask(place.thread, "what is it about?");
+        assert_eq!(place.answers(place.thread, 1).await[0].content, "ok");
+        let lines = place.works_on(bot).await;
+        has_no(&lines, "request_failed");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_breaks_off_is_kept_and_marked() {
+    for (name, behaviour, reason) in [
+        ("stall", Behaviour::stall(&["The pump", " is"]), "timeout"),
+        ("drop", Behaviour::drop(&["The pump", " is"]), "truncated"),
+        ("cut", Behaviour::cut(&["The pump", " is"]), "truncated"),
+    ] {
+        let place = Place::new(&[("LLM_TIMEOUT_S", "1")]).await;
+        let bot = place.stage.start().await;
+        place.stage.model.script(behaviour);
+        place.ask(place.thread, "what is it about?");
+        let us = place.stage.discord.bot();
+        let broke_off = |message: &clew::simulator::Message| {
+            message.author == us
+                && message.content.starts_with("The pump is")
+                && message.content.contains("\n-# ")
+        };
+        let found = place
+            .stage
+            .discord
+            .wait_for_message(place.thread, broke_off)
+            .await;
+        found.expect(name);
+        let lines = place.works_on(bot).await;
+        has(&lines, "request_failed", &json!({"reason": reason}));
+        assert_eq!(place.stage.discord.answers(place.thread).len(), 2, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_that_is_too_long_is_halved_once() {
+    let place = Place::new(&[]).await;
+    let bot = place.stage.start().await;
+    place.stage.model.script(Behaviour::context_too_long());
+    place.ask(place.thread, "what is it about?");
+    assert_eq!(place.answers(place.thread, 1).await[0].content, "ok");
+    let requests = place.stage.model.requests();
+    assert_eq!(requests.len(), 2);
+    let sizes = requests.iter().map(|request| prompt(request).len());
+    let sizes: Vec<_> = sizes.collect();
+    assert!(sizes[1] < sizes[0] * 3 / 4, "{sizes:?}");
+    assert!(prompt(&requests[1]).contains("what is it about?"));
+    let lines = place.works_on(bot).await;
+    has(
+        &lines,
+        "request_failed",
+        &json!({"reason": "context_too_long", "attempt": 1, "will_retry": true}),
+    );
+    has(&lines, "request_ok", &json!({"attempt": 2}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_that_is_still_too_long_is_told() {
+    let twice = twice(Behaviour::context_too_long);
+    check(
+        "too long",
+        twice,
+        "too long for my model",
+        "context_too_long",
+    )
+    .await;
+}

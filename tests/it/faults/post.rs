@@ -1,0 +1,142 @@
+//! Faults of what is posted: one answer, never two.
+
+use clew::simulator::{Fault, FaultKind, Permissions};
+use serde_json::json;
+
+use super::{Place, has, has_no};
+use crate::support::model::Behaviour;
+
+const POST: &str = "/channels/*/messages";
+const EDIT: &str = "/channels/*/messages/*";
+
+/// One answer, whatever happened to the first POST.
+async fn check(name: &str, fault: Fault) {
+    let place = Place::new(&[]).await;
+    let bot = place.stage.start().await;
+    let number = place.stage.discord.fault(fault);
+    place.ask(place.thread, "what is it about?");
+    place.says(place.thread, "ok").await;
+    assert!(place.stage.discord.hits(number) > 0, "{name}: not met");
+    let lines = place.works_on(bot).await;
+    let answers = place.stage.discord.answers(place.thread);
+    assert_eq!(answers.len(), 2, "{name}: {answers:?}");
+    has_no(&lines, "send_fallback");
+    has(&lines, "turn_done", &json!({"outcome": "answered"}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_post_that_fails_once_is_one_answer() {
+    let fault = |kind| Fault::new("POST", POST, kind).once();
+    check("dropped before", fault(FaultKind::DroppedBefore)).await;
+    check("dropped after", fault(FaultKind::DroppedAfter)).await;
+    check("truncated", fault(FaultKind::Truncated)).await;
+    check("500", Fault::status("POST", POST, 500, 0, "no").once()).await;
+    check("429", Fault::rate_limited("POST", POST, 0.5).once()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_cannot_be_posted_is_told() {
+    let place = Place::new(&[]).await;
+    let bot = place.stage.start().await;
+    let broken = place
+        .stage
+        .discord
+        .fault(Fault::status("POST", POST, 500, 0, "no"));
+    place.ask(place.thread, "what is it about?");
+    // Three quick tries, three times.
+    let posts = place.stage.discord.wait_request("POST", POST, 9).await;
+    posts.unwrap();
+    place.stage.discord.wait_idle().await.unwrap();
+    assert_eq!(place.stage.discord.hits(broken), 9);
+    let lines = place.works_on(bot).await;
+    has(
+        &lines,
+        "send_fallback",
+        &json!({"stage": "create", "reason": "unavailable"}),
+    );
+    has(&lines, "turn_done", &json!({"outcome": "failed"}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn edits_that_fail_do_not_end_a_stream() {
+    let place = Place::new(&[]).await;
+    let bot = place.stage.start().await;
+    let (pieces, gate) = Behaviour::gated(&["The pump", " is fine."]);
+    place.stage.model.script(pieces);
+    place.ask(place.thread, "what is it about?");
+    gate.step(1);
+    place.says(place.thread, "The pump").await;
+    let broken = Fault::status("PATCH", EDIT, 500, 0, "no").times(3);
+    let broken = place.stage.discord.fault(broken);
+    gate.open();
+    place.says(place.thread, "The pump is fine.").await;
+    let lines = place.works_on(bot).await;
+    assert_eq!(place.stage.discord.hits(broken), 3);
+    has(&lines, "sent", &json!({"messages": 1}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_it_may_not_write_it_reacts() {
+    let place = Place::new(&[]).await;
+    let bot = place.stage.start().await;
+    let refused = Fault::status("POST", POST, 403, 50_013, "Missing Permissions");
+    place.stage.discord.fault(refused);
+    let asked = place.ask(place.thread, "what is it about?");
+    let reactions =
+        |message: &clew::simulator::Message| message.id == asked && !message.reactions.is_empty();
+    let found = place
+        .stage
+        .discord
+        .wait_for_message(place.thread, reactions)
+        .await;
+    found.unwrap();
+    let lines = place.works_on(bot).await;
+    has(
+        &lines,
+        "send_fallback",
+        &json!({"stage": "create", "reason": "forbidden"}),
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_target_that_is_gone_is_answered_without_reference() {
+    let place = Place::new(&[]).await;
+    let bot = place.stage.start().await;
+    let (pieces, gate) = Behaviour::gated(&["fine"]);
+    place.stage.model.script(pieces);
+    place.ask(place.thread, "");
+    place.stage.model.wait_requests(1).await;
+    // The bare mention is answered under the newest reading.
+    let newest = place.stage.discord.messages(place.thread);
+    let newest = newest.iter().rev().find(|m| m.author == place.boris);
+    let gone = newest.unwrap().id;
+    place.stage.discord.delete(place.thread, gone);
+    gate.open();
+    place.says(place.thread, "fine").await;
+    let lines = place.works_on(bot).await;
+    has(
+        &lines,
+        "send_fallback",
+        &json!({"stage": "reference", "reason": "deleted"}),
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_send_messages_no_context_is_fetched() {
+    let place = Place::new(&[]).await;
+    let everyone = clew::simulator::OverwriteOf::Role(place.guild);
+    let denied = Permissions::SEND_MESSAGES_IN_THREADS;
+    place
+        .stage
+        .discord
+        .overwrite(place.help, everyone, Permissions::NONE, denied);
+    let bot = place.stage.start().await;
+    place.stage.discord.clear_requests();
+    place.ask(place.thread, "what is it about?");
+    let reactions = place.stage.discord.wait_request("PUT", "/reactions/", 1);
+    reactions.await.unwrap();
+    place.stage.discord.settled().await.unwrap();
+    let lines = bot.stop().await;
+    has(&lines, "send_fallback", &json!({"reason": "forbidden"}));
+    assert!(place.stage.model.requests().is_empty());
+}

@@ -1,0 +1,96 @@
+//! A recording as the collectors see it: what Discord would have answered at
+//! one moment.
+
+use std::fs;
+
+use clew::archive::{Options, World};
+use clew::collect::{Anchor, FetchError, Page, Recorded, Source as _};
+use clew::model::{Attachment, ChannelId, Fallback, Message, MessageId, Referenced};
+use tokio::time::Instant;
+
+use super::run::block_on;
+use super::{GENERAL, at, fixture, world};
+
+/// Hidden from the bot by the scenario.
+const STAFF: ChannelId = ChannelId::new(703);
+
+fn page(until: MessageId, anchor: Anchor, limit: usize) -> Page {
+    let world = world(&["general.json"]);
+    let source = Recorded::new(&world, until);
+    block_on(source.page(GENERAL, anchor, limit, Instant::now())).unwrap()
+}
+
+fn ids(page: &Page) -> Vec<MessageId> {
+    page.messages.iter().map(|message| message.id).collect()
+}
+
+#[test]
+fn nothing_newer_is_there_yet() {
+    let until = at(60);
+    let before = page(until, Anchor::Before(at(9_999)), 2);
+    assert_eq!(ids(&before), [at(30), at(60)]);
+    assert!(!before.complete);
+    let after = page(until, Anchor::After(at(0)), 2);
+    assert_eq!(ids(&after), [at(30), at(60)]);
+    let after = page(until, Anchor::After(at(0)), 3);
+    assert_eq!(ids(&after), [at(30), at(60)]);
+    assert!(after.complete);
+}
+
+#[test]
+fn pages_and_messages_carry_what_they_reply_to() {
+    let world = world(&["general.json"]);
+    let source = Recorded::new(&world, at(9_999));
+    let carried = |message: &Message| match &message.referenced {
+        Referenced::Known(carried) => Some(carried.id),
+        _ => None,
+    };
+    let reply = at(120);
+    let one = block_on(source.message(GENERAL, reply, Instant::now())).unwrap();
+    assert_eq!(carried(&one), Some(at(90)));
+    let page = page(at(9_999), Anchor::Before(reply.next()), 1);
+    assert_eq!(carried(&page.messages[0]), Some(at(90)));
+    source.finish().unwrap();
+}
+
+#[track_caller]
+fn check_reason(channel: ChannelId, id: MessageId, expected: Fallback) {
+    let world = world(&["scenario.json"]);
+    let source = Recorded::new(&world, at(60));
+    let error = block_on(source.message(channel, id, Instant::now())).unwrap_err();
+    assert_eq!(error, FetchError::lasting(expected));
+}
+
+#[test]
+fn what_is_not_there_has_its_reason() {
+    check_reason(GENERAL, at(7), Fallback::Deleted);
+    check_reason(GENERAL, at(90), Fallback::Deleted);
+    check_reason(STAFF, at(7), Fallback::Forbidden);
+    check_reason(ChannelId::new(12), at(7), Fallback::Unavailable);
+    let world = world(&["scenario.json"]);
+    let source = Recorded::new(&world, at(60));
+    let file = Attachment {
+        filename: "line3.txt".into(),
+        content_type: None,
+        size: 12,
+        url: "https://cdn.discordapp.com/attachments/1/2/line3.txt".into(),
+        description: None,
+        text: None,
+    };
+    let error = block_on(source.file(&file, 100, Instant::now())).unwrap_err();
+    assert_eq!(error.reason, Fallback::Unavailable);
+}
+
+#[test]
+fn a_file_that_is_gone_ends_the_replay() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("general.json");
+    fs::copy(fixture("general.json"), &path).unwrap();
+    let world = World::open(std::slice::from_ref(&path), Options::default()).unwrap();
+    fs::write(&path, "{}").unwrap();
+    let source = Recorded::new(&world, at(9_999));
+    let error = block_on(source.message(GENERAL, at(0), Instant::now())).unwrap_err();
+    assert_eq!(error.reason, Fallback::Unavailable);
+    let error = source.finish().unwrap_err().to_string();
+    assert!(error.contains("changed while it was being read"), "{error}");
+}
