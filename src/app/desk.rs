@@ -138,7 +138,7 @@ impl Desk {
             }
             Event::GuildAvailable(_) => {}
             Event::GuildIncomplete(guild) => self.fill(guild),
-            Event::PermissionsChanged(guild) => self.permissions_changed(guild),
+            Event::PermissionsChanged { hidden, .. } => self.permissions_changed(&hidden),
         }
     }
 
@@ -175,12 +175,10 @@ impl Desk {
     }
 
     /// Channels that we no longer see have holes from now on.
-    fn permissions_changed(&mut self, guild: GuildId) {
+    fn permissions_changed(&mut self, hidden: &[ChannelId]) {
         self.services.recall.permissions_changed();
-        let facts = &self.services.facts;
-        let hidden = |channel| facts.our_access(channel).is_some_and(|access| !access.view);
         let mut window = self.services.window();
-        window.break_where(|channel, of| of == Some(guild) && hidden(channel));
+        window.break_where(|channel, _| hidden.contains(&channel));
     }
 
     /// A new message. Says whether a turn began, or waits, for it.

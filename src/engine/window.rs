@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
+use super::eligible::is_blank;
 use crate::model::{ChannelId, GuildId, Message, MessageId, Referenced};
 
 /// Deletions and edits remembered per channel, so that a page that was on its
@@ -100,6 +101,18 @@ impl View {
         at.ok()
             .map(|at| &self.recent[at])
             .or_else(|| self.linked.get(&id))
+    }
+
+    /// A message that came with a command or a mention is whole, though the
+    /// gateway blanked it before for want of the message content intent.
+    pub fn complete(&mut self, carried: &Message) {
+        let recent = self.recent.iter_mut();
+        let mut held = recent.chain(self.linked.values_mut());
+        if let Some(held) = held.find(|held| held.id == carried.id)
+            && is_blank(held)
+        {
+            *held = Arc::new(carried.clone());
+        }
     }
 
     /// The channel's first message is in it.

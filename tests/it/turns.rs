@@ -9,7 +9,7 @@ mod queue;
 mod refused;
 mod triggers;
 
-use clew::simulator::{ChannelKind, Draft, Id, World};
+use clew::simulator::{ChannelKind, Draft, Id, Use, World};
 use serde_json::Value;
 
 use crate::support::bot::{Bot, Stage, details, prompt};
@@ -98,6 +98,14 @@ impl Place {
     async fn answer(&self, channel: Id, count: usize) -> String {
         let answers = self.stage.discord.wait_answers(channel, count).await;
         answers.unwrap()[count - 1].content.clone()
+    }
+
+    /// Waits until the bot has dealt with every event so far: a command of an
+    /// older version is answered in its turn.
+    async fn seen(&self) {
+        let stage = &self.stage.discord;
+        let call = stage.interact(self.channel, self.ada, &Use::slash("gone", &[]));
+        stage.wait_interaction(call, |_| true).await.unwrap();
     }
 
     /// GETs so far that read messages or channels.

@@ -3,7 +3,7 @@
 use clew::simulator::{ChannelKind, Draft, Fault, Id, Message, OverwriteOf, Permissions};
 use serde_json::{Value, json};
 
-use super::{Place, only, place, place_with};
+use super::{Place, assert_in_order, only, place, place_with};
 use crate::support::bot::details;
 use crate::support::model::Behaviour;
 
@@ -210,7 +210,7 @@ async fn where_it_may_not_write_it_reacts_if_it_may() {
         });
         let bot = p.start().await;
         let trigger = p.post(p.channel, p.ada, p.to_us("why?"));
-        p.stage.discord.settled().await.unwrap();
+        p.seen().await;
         let lines = bot.stop().await;
         assert_eq!(reactions(&p, p.channel, trigger), usize::from(reacts));
         assert_eq!(only(&lines, "turn_done")["outcome"], "failed");
@@ -250,66 +250,80 @@ async fn a_refused_post_leads_to_a_reaction() {
     }
 }
 
+/// Answers in a thread that is archived, locked or both meanwhile; gives what
+/// the telemetry says of failed sending.
+async fn shut(archived: bool, locked: bool) -> (Place, Id, Vec<Value>) {
+    let (p, thread) = place_with(&[], |world, seeds| {
+        let kind = ChannelKind::PublicThread;
+        world.thread(seeds.channel, kind, "pump", seeds.ada)
+    })
+    .await;
+    let bot = p.start().await;
+    let (behaviour, gate) = Behaviour::gated(&["Three bar."]);
+    p.stage.model.script(behaviour);
+    p.post(thread, p.ada, p.to_us("how much?"));
+    p.stage.model.wait_requests(1).await;
+    p.stage.discord.set_archived(thread, archived, locked);
+    p.seen().await;
+    gate.open();
+    let lines = bot.stop().await;
+    (p, thread, details(&lines, "send_fallback"))
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn an_archived_thread_is_opened_by_the_answer_and_a_locked_one_stays_shut() {
-    for locked in [false, true] {
-        let (p, thread) = place_with(&[], |world, seeds| {
-            let thread = world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada);
-            world.seed(thread, seeds.boris, "is 3 bar normal?");
-            thread
-        })
-        .await;
-        let bot = p.start().await;
-        let trigger = p.post(thread, p.ada, p.to_us("is it?"));
-        if locked {
-            p.stage.discord.wait_answers(thread, 1).await.unwrap();
-        }
-        p.answer(thread, 1).await;
-        p.stage.discord.set_archived(thread, true, locked);
-        p.stage.discord.settled().await.unwrap();
-        let (behaviour, gate) = Behaviour::gated(&["again"]);
-        p.stage.model.script(behaviour);
-        let _ = trigger;
-        // A moderator's message is posted into it as it is.
-        let asked = p.post(thread, p.ada, p.to_us("and four?"));
-        gate.open();
-        if locked {
-            p.stage.discord.settled().await.unwrap();
-            let lines = bot.stop().await;
-            assert_eq!(p.stage.discord.answers(thread).len(), 1);
-            let fallbacks = details(&lines, "send_fallback");
-            assert_eq!(fallbacks[0]["reason"], "locked", "{fallbacks:?}");
-            let _ = asked;
-        } else {
-            assert_eq!(p.answer(thread, 2).await, "again");
-            bot.stop().await;
-            let archived = p.stage.discord.world(|world| {
-                let channel = world.get_channel(thread).unwrap();
-                channel.thread.as_ref().unwrap().archived
-            });
-            assert!(!archived);
-        }
+async fn an_answer_opens_an_archived_thread() {
+    let (p, thread, failed) = shut(true, false).await;
+    assert_eq!(p.stage.discord.answers(thread)[0].content, "Three bar.");
+    let archived = p.stage.discord.world(|world| {
+        let channel = world.get_channel(thread).unwrap();
+        channel.thread.as_ref().unwrap().archived
+    });
+    assert!(!archived);
+    assert_eq!(failed, [] as [Value; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_locked_thread_stays_shut() {
+    for (archived, expected) in [
+        (false, vec![("locked", "create")]),
+        // Not even a reaction is taken there.
+        (true, vec![("archived", "create"), ("archived", "react")]),
+    ] {
+        let (p, thread, failed) = shut(archived, true).await;
+        let failed: Vec<(&str, &str)> = failed
+            .iter()
+            .map(|one| {
+                (
+                    one["reason"].as_str().unwrap(),
+                    one["stage"].as_str().unwrap(),
+                )
+            })
+            .collect();
+        assert_eq!(failed, expected);
+        assert!(p.stage.discord.answers(thread).is_empty());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_never_replies_to_itself() {
-    let (p, thread) = place_with(&[], |world, seeds| {
+    let (p, (thread, own)) = place_with(&[], |world, seeds| {
         let us = world.bot;
         let thread = world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada);
         let own = world.seed(thread, us, "Three bar is normal.");
         (thread, own)
     })
     .await;
-    let (thread, own) = thread;
     let bot = p.start().await;
-    // A bare reply to our own message: its text is meant, we do not reply to it.
-    let trigger = p.post(thread, p.ada, Draft::new(p.to_us("")).reply_to(own));
-    p.answer(thread, 1).await;
-    let reference = p.stage.discord.answers(thread)[1].reference;
-    let _ = reference;
+    let bare = Draft::new(p.to_us("")).reply_to(own);
+    let trigger = p.post(thread, p.ada, bare);
+    p.answer(thread, 2).await;
     let answers = p.stage.discord.answers(thread);
-    let newest = answers.last().unwrap();
-    assert_eq!(newest.reference.unwrap().message, Some(trigger));
+    assert_eq!(answers[1].reference.unwrap().message, Some(trigger));
+    // Its text is meant all the same.
+    let prompt = p.prompt(1).await;
+    assert_in_order(
+        &prompt,
+        &["points at this message", "[you]", "Three bar is normal."],
+    );
     bot.stop().await;
 }

@@ -93,7 +93,7 @@ async fn a_commands_answer_is_part_of_the_conversation() {
         .wait_for_message(thread, |message| message.content == "Use tape.")
         .await
         .unwrap();
-    p.stage.discord.settled().await.unwrap();
+    p.seen().await;
     p.stage.discord.clear_requests();
     p.post(thread, p.ada, p.to_us("which one?"));
     p.answer(thread, 3).await;

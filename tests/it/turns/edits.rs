@@ -50,7 +50,7 @@ async fn an_edit_of_a_waiting_trigger_is_what_is_asked() {
     p.stage.model.wait_requests(1).await;
     let second = p.post(p.channel, p.ada, p.to_us("tow"));
     p.stage.discord.edit(p.channel, second, &p.to_us("two"));
-    p.stage.discord.settled().await.unwrap();
+    p.seen().await;
     gate.open();
     p.answer(p.channel, 2).await;
     assert!(p.prompt(2).await.ends_with("two"));
@@ -73,7 +73,7 @@ async fn an_unfurled_link_is_no_edit() {
     p.stage.model.wait_requests(1).await;
     let embed = json!({"title": "Example", "url": "https://example.com"});
     p.stage.discord.unfurl(p.channel, trigger, embed);
-    p.stage.discord.settled().await.unwrap();
+    p.seen().await;
     gate.open();
     assert_eq!(p.answer(p.channel, 1).await, "It says hello.");
     bot.stop().await;
@@ -163,7 +163,7 @@ async fn an_edit_after_the_answer_changes_nothing() {
     p.stage
         .discord
         .edit(p.channel, trigger, &p.to_us("why not?"));
-    p.stage.discord.settled().await.unwrap();
+    p.seen().await;
     let lines = bot.stop().await;
     assert_eq!(details(&lines, "turn_done").len(), 2);
     assert_eq!(p.stage.model.requests().len(), 2);

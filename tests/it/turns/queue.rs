@@ -32,7 +32,7 @@ async fn check(waits: bool, same_author: bool, kind: Kind) {
     p.post(channel, p.ada, p.to_us("one"));
     p.stage.model.wait_requests(1).await;
     p.post(channel, second, p.to_us("two"));
-    p.stage.discord.settled().await.unwrap();
+    p.seen().await;
     if waits {
         assert_eq!(p.stage.model.requests().len(), 1);
         gate.open();
@@ -75,14 +75,16 @@ async fn a_full_queue_says_so_once_a_minute() {
     }
     let refusal = p.answer(thread, 1).await;
     assert!(refusal.starts_with("-# I am still busy"), "{refusal}");
-    p.stage.discord.settled().await.unwrap();
+    p.seen().await;
     gate.open();
     p.answer(thread, 3).await;
     let lines = bot.stop().await;
     let answers = p.stage.discord.answers(thread);
     let refused = answers.iter().filter(|one| one.content.starts_with("-# "));
     assert_eq!(refused.count(), 1);
-    assert_eq!(details(&lines, "refused").len(), 2, "both are counted");
+    let refused = details(&lines, "refused");
+    let full = refused.iter().filter(|one| one["reason"] == "queue_full");
+    assert_eq!(full.count(), 2, "both are counted");
     assert_eq!(details(&lines, "trigger").len(), 2);
 }
 
@@ -148,7 +150,7 @@ async fn three_triggers_queued_while_the_bot_answers_the_first() {
     let second = p.post(thread, p.ada, p.to_us("and four?"));
     let third = p.post(thread, p.boris, p.to_us(""));
     let fourth = p.post(thread, p.ada, p.to_us("and five?"));
-    p.stage.discord.settled().await.unwrap();
+    p.seen().await;
     gate.open();
     p.answer(thread, 4).await;
     let targets: Vec<Option<Id>> = p

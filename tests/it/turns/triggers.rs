@@ -4,7 +4,7 @@ use clew::simulator::{ChannelKind, Draft, Id, Permissions, Use, World};
 use serde_json::Value;
 
 use super::{Place, Seeds, place, place_with};
-use crate::support::bot::{Stage, details, prompt};
+use crate::support::bot::{details, prompt};
 
 /// Posts something in a place of its own and compares the causes of the turns
 /// that came of it. A direct message at the end shows that all is read.
@@ -12,7 +12,7 @@ async fn check(settings: &[(&str, &str)], expected: &[&str], post: impl FnOnce(&
     let place = place(settings).await;
     let bot = place.start().await;
     post(&place);
-    place.stage.discord.settled().await.unwrap();
+    place.seen().await;
     let causes = causes(&bot.stop().await);
     assert_eq!(causes, expected);
 }
@@ -95,23 +95,25 @@ async fn mention_only_leaves_replies_and_auto_reply_out() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn auto_reply_channels_answer_every_person_in_them_and_their_threads() {
-    let mut world = World::new();
-    let guild = world.guild("Works");
-    let channel = world.channel(guild, ChannelKind::Text, "help");
-    let other = world.channel(guild, ChannelKind::Text, "chatter");
-    let ada = world.member(guild, "Ada");
-    let robot = world.other_bot("Robot");
-    world.join(guild, robot);
-    let thread = world.thread(channel, ChannelKind::PublicThread, "pump", ada);
-    let id = channel.to_string();
-    let settings = [("AUTO_REPLY_CHANNELS", id.as_str())];
-    let stage = Stage::new(world, &settings).await;
-    let bot = stage.start().await;
-    stage.discord.post(channel, ada, "one");
-    stage.discord.post(thread, ada, "two");
-    stage.discord.post(other, ada, "not here");
-    stage.discord.post(channel, robot, "nor a bot");
-    stage.discord.settled().await.unwrap();
+    let (mut p, (other, thread, robot)) = place_with(&[], |world, seeds| {
+        let other = world.channel(seeds.guild, ChannelKind::Text, "chatter");
+        let robot = world.other_bot("Robot");
+        world.join(seeds.guild, robot);
+        let kind = ChannelKind::PublicThread;
+        (
+            other,
+            world.thread(seeds.channel, kind, "pump", seeds.ada),
+            robot,
+        )
+    })
+    .await;
+    p.stage.set("AUTO_REPLY_CHANNELS", &p.channel.to_string());
+    let bot = p.start().await;
+    p.post(p.channel, p.ada, "one");
+    p.post(thread, p.ada, "two");
+    p.post(other, p.ada, "not here");
+    p.post(p.channel, robot, "nor a bot");
+    p.seen().await;
     let causes = causes(&bot.stop().await);
     assert_eq!(causes, ["auto_reply", "auto_reply"]);
 }
@@ -139,7 +141,7 @@ async fn bots_are_answered_if_wanted_named_and_not_too_often() {
         // A reply's ping alone is no mention by a bot.
         let own = ours(&p, "So.");
         p.post(p.channel, robot, Draft::new("and?").reply_to(own));
-        p.stage.discord.settled().await.unwrap();
+        p.seen().await;
         let turns = details(&bot.stop().await, "trigger").len();
         assert_eq!(turns, expected, "{settings:?}");
     }
@@ -189,7 +191,7 @@ async fn asked(p: &Place, thread: Id, settings: &[(&str, &str)]) -> Vec<&'static
     p.post(thread, p.boris, p.to_us("three"));
     let direct = p.stage.discord.world(|world| world.direct(p.boris));
     p.post(direct, p.boris, "four");
-    p.stage.discord.settled().await.unwrap();
+    p.seen().await;
     bot.stop().await;
     let requests = p.stage.model.requests();
     let prompts: Vec<String> = requests[before..].iter().map(prompt).collect();
