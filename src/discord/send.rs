@@ -189,7 +189,9 @@ impl Rest {
                 Err(error) => error,
             };
             match back_off.next() {
-                Some(wait) if error.transient && Instant::now() + wait < deadline => sleep(wait).await,
+                Some(wait) if error.transient && Instant::now() + wait < deadline => {
+                    sleep(wait).await
+                }
                 _ => return Err(error),
             }
         }

@@ -97,7 +97,9 @@ impl Reply {
         let Content::Json(body) = &self.body else {
             return None;
         };
-        let seconds = body["retry_after"].as_f64().filter(|_| self.status == 429)?;
+        let seconds = body["retry_after"]
+            .as_f64()
+            .filter(|_| self.status == 429)?;
         let told = self.headers.iter().any(|(name, _)| *name == "retry-after");
         Duration::try_from_secs_f64(seconds).ok().filter(|_| told)
     }

@@ -18,7 +18,10 @@ async fn check(name: &str, behaviours: Vec<Behaviour>, says: &str, reason: &str)
     place.ask(place.thread, "what is it about?");
     let answers = place.answers(place.thread, 1).await;
     let said = &answers[0].content;
-    assert!(said.starts_with("-# ") && said.contains(says), "{name}: {said}");
+    assert!(
+        said.starts_with("-# ") && said.contains(says),
+        "{name}: {said}"
+    );
     assert!(!said.trim_end().contains('\n'), "{name}: {said}");
     assert_eq!(place.stage.model.requests().len(), count, "{name}");
     let lines = place.works_on(bot).await;
@@ -122,5 +125,11 @@ async fn a_prompt_that_is_too_long_is_halved_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_prompt_that_is_still_too_long_is_told() {
     let twice = twice(Behaviour::context_too_long);
-    check("too long", twice, "too long for my model", "context_too_long").await;
+    check(
+        "too long",
+        twice,
+        "too long for my model",
+        "context_too_long",
+    )
+    .await;
 }

@@ -82,9 +82,8 @@ async fn where_it_may_not_write_it_reacts() {
     let refused = Fault::status("POST", POST, 403, 50_013, "Missing Permissions");
     place.stage.discord.fault(refused);
     let asked = place.ask(place.thread, "what is it about?");
-    let reactions = |message: &clew::simulator::Message| {
-        message.id == asked && !message.reactions.is_empty()
-    };
+    let reactions =
+        |message: &clew::simulator::Message| message.id == asked && !message.reactions.is_empty();
     let found = place
         .stage
         .discord

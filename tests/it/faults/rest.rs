@@ -163,7 +163,10 @@ async fn a_deleted_link_ends_the_chain_with_a_marker() {
         let draft = Draft::new(format!("link {link}")).reply_to(chain[link - 1]);
         chain.push(discord.seed(place.help, author, draft));
     }
-    place.stage.discord.world(|world| world.seed_delete(place.help, chain[3]));
+    place
+        .stage
+        .discord
+        .world(|world| world.seed_delete(place.help, chain[3]));
     let bot = place.stage.start().await;
     let us = discord.bot();
     let draft = Draft::new(format!("<@{us}> what now?")).reply_to(chain[7]);
@@ -171,7 +174,10 @@ async fn a_deleted_link_ends_the_chain_with_a_marker() {
     assert_eq!(place.answers(place.help, 1).await[0].content, "ok");
     let text = prompt(&place.stage.model.requests()[0]);
     assert!(text.contains("link 4") && text.contains("link 7"), "{text}");
-    assert!(!text.contains("link 3") && !text.contains("link 2"), "{text}");
+    assert!(
+        !text.contains("link 3") && !text.contains("link 2"),
+        "{text}"
+    );
     let lines = place.works_on(bot).await;
     has(
         &lines,
@@ -196,7 +202,10 @@ async fn a_chain_that_cannot_be_had_is_answered_without() {
     discord.post(place.help, place.ada, draft);
     assert_eq!(place.answers(place.help, 1).await[0].content, "ok");
     let text = prompt(&place.stage.model.requests()[0]);
-    assert!(text.contains("link 2") && !text.contains("link 0"), "{text}");
+    assert!(
+        text.contains("link 2") && !text.contains("link 0"),
+        "{text}"
+    );
     let lines = place.works_on(bot).await;
     has(
         &lines,
@@ -209,7 +218,11 @@ async fn a_chain_that_cannot_be_had_is_answered_without() {
 async fn an_odd_message_in_a_page_costs_at_most_itself() {
     let place = Place::new(&[]).await;
     let discord = &place.stage.discord;
-    let ids: Vec<_> = discord.messages(place.thread).iter().map(|m| m.id).collect();
+    let ids: Vec<_> = discord
+        .messages(place.thread)
+        .iter()
+        .map(|m| m.id)
+        .collect();
     // twilight's model rejects a hash that is not 32 digits; ours reads on.
     let mut odd = discord.message_object(place.thread, ids[ids.len() - 2]);
     odd["author"]["avatar"] = json!("odd");
