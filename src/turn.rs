@@ -26,7 +26,9 @@ use crate::telemetry::event::{Outcome, TurnDone};
 use crate::telemetry::{Event, Ids, Ms};
 
 pub use control::{Control, Order, Orders};
-pub use line::{ELSEWHERE, NO_MESSAGE, NOT_ALLOWED, ONLY_MENTIONS, UNKNOWN_COMMAND, refusal};
+pub use line::{
+    ELSEWHERE, INTERRUPTED, NO_MESSAGE, NOT_ALLOWED, ONLY_MENTIONS, UNKNOWN_COMMAND, refusal,
+};
 pub use record::TurnRecord;
 pub use services::{Services, Settings};
 
@@ -133,7 +135,13 @@ impl Turn<'_> {
 
     /// An order that comes before the end takes back what is posted.
     async fn take(&self, control: &mut Control) -> Result<Done, Order> {
-        let material = control.unless_ordered(self.gather()).await?;
+        let material = match control.unless_ordered(self.gather()).await {
+            Ok(material) => material,
+            Err(order) => {
+                self.interrupted(&order).await;
+                return Err(order);
+            }
+        };
         for event in material.record.events() {
             self.emit(event);
         }

@@ -6,8 +6,10 @@ mod turns;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use super::lanes::Lanes;
@@ -16,13 +18,13 @@ use super::wake::Wake;
 use super::wiring;
 use crate::config::Config;
 use crate::discord::convert::Incoming;
-use crate::discord::event::{Delivery, Event, Ready};
+use crate::discord::event::{Delivery, Disconnect, Event, Ready};
 use crate::discord::session::{Claims, Mark, Progress};
 use crate::engine::route::{RouteFacts, Rules, Verdict, route};
 use crate::model::{ChannelId, GuildId, Message, MessageId, TurnRequest, UserId};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{
-    Connected, ReadFailure, Refusal, SessionLost, Unreadable, UnreadableWhat,
+    Connected, Disconnected, ReadFailure, Refusal, SessionLost, Unreadable, UnreadableWhat,
 };
 use crate::turn::Services;
 
@@ -112,6 +114,14 @@ impl Desk {
                 self.services.window().break_where(|_, _| true);
                 self.emit(SessionLost { shard });
             }
+            Event::Disconnected(Disconnect { by, code }) => {
+                let reason = wiring::lost_by(by);
+                self.emit(Disconnected {
+                    shard,
+                    reason,
+                    code,
+                });
+            }
             Event::MessageEdited(incoming) => self.edited(*incoming),
             Event::MessagesDeleted { channel, ids } => {
                 self.services.window().deleted(channel, &ids);
@@ -137,7 +147,13 @@ impl Desk {
                     .break_where(|_, of| of == Some(guild));
             }
             Event::GuildAvailable(_) => {}
-            Event::GuildIncomplete(guild) => self.fill(guild),
+            Event::GuildIncomplete(guild) => {
+                self.emit(Unreadable {
+                    what: UnreadableWhat::GuildCreate,
+                    reason: ReadFailure::Rejected,
+                });
+                self.fill(guild);
+            }
             Event::PermissionsChanged { hidden, .. } => self.permissions_changed(&hidden),
         }
     }
@@ -190,6 +206,13 @@ impl Desk {
             complete,
             ..
         } = incoming;
+        let extras = message.extras.as_ref();
+        if extras.is_some_and(|extras| !extras.unread.is_empty()) {
+            self.emit(Unreadable {
+                what: UnreadableWhat::MessageCreate,
+                reason: ReadFailure::Rejected,
+            });
+        }
         let channel = self.services.facts.channel(message.channel);
         let kind = channel_kind.or_else(|| channel.as_ref().map(|channel| channel.kind));
         let verdict = if complete {
@@ -271,9 +294,19 @@ impl Desk {
         progress.finished(mark);
     }
 
-    /// Nothing new starts.
+    /// Nothing new starts. What waits stays unfinished, so that the next
+    /// process gets it again; a command does not come again and is told.
     pub(super) fn close(&mut self) {
         self.closed = true;
+        for waiting in self.lanes.remove_waiting(|_| true) {
+            self.stopping(waiting.request());
+        }
+    }
+
+    /// Waits for what is being sent beside turns, but not for long.
+    pub(super) async fn settle(&self, patience: Duration) {
+        self.tracker.close();
+        let _ = timeout(patience, self.tracker.wait()).await;
     }
 
     pub(super) fn running(&self) -> usize {

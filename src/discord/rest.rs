@@ -83,6 +83,12 @@ impl Rest {
         })
     }
 
+    /// Waits until Discord refuses the token (a 401): then nothing works any
+    /// more.
+    pub async fn token_refused(&self) {
+        self.lanes.refused().await;
+    }
+
     /// One page of a channel's messages, at most `limit` (1 to 100).
     ///
     /// # Errors

@@ -30,6 +30,12 @@ pub(super) struct Waiting {
     mark: Option<Mark>,
 }
 
+impl Waiting {
+    pub(super) fn request(&self) -> &TurnRequest {
+        &self.request
+    }
+}
+
 /// A turn that runs.
 #[derive(Debug)]
 pub(super) struct Active {
@@ -46,6 +52,7 @@ impl Desk {
         let trigger = Arc::clone(&request.trigger);
         if self.closed {
             // It stays unfinished: the next process gets it again.
+            self.stopping(&request);
             return true;
         }
         if !self.claims.claim(trigger.id) {
@@ -215,7 +222,17 @@ impl Desk {
         }
     }
 
+    /// A command that is not answered before the end is told so.
+    pub(super) fn stopping(&self, request: &TurnRequest) {
+        if let Some(interaction) = request.cause.interaction() {
+            self.emit_refused(&request.trigger, Refusal::Stopping);
+            self.answer_call(interaction.clone(), turn::INTERRUPTED);
+        }
+    }
+
+    /// The line is the answer: a restart does not give another.
     fn refuse_request(&mut self, request: &TurnRequest, reason: Refusal) {
+        self.claims.answered(request.trigger.id);
         match request.cause.interaction() {
             Some(interaction) => {
                 let line = turn::refusal(reason).unwrap_or(turn::NOT_ALLOWED);

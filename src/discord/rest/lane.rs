@@ -16,7 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use futures_util::TryFutureExt;
 use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
 use twilight_http::Client;
 use twilight_http::request::Request;
 use twilight_http_ratelimiting::{Endpoint, RateLimiter};
@@ -64,6 +66,7 @@ pub(super) struct Lanes {
     main: OnceLock<Arc<Client>>,
     singles: OnceLock<Arc<Client>>,
     aside: OnceLock<Arc<Client>>,
+    refused: CancellationToken,
 }
 
 struct Token(String);
@@ -82,6 +85,7 @@ impl Lanes {
             main: OnceLock::new(),
             singles: OnceLock::new(),
             aside: OnceLock::new(),
+            refused: CancellationToken::new(),
         }
     }
 
@@ -98,6 +102,9 @@ impl Lanes {
         let builder = Client::builder()
             .token(self.token.0.clone())
             .timeout(REQUEST_TIMEOUT)
+            // An interaction's token that has expired is a 401 as well, after
+            // which twilight would send nothing more.
+            .remember_invalid_token(false)
             .ratelimiter(Some(RateLimiter::new(lane.per_second())));
         Arc::new(match &self.address {
             Some(address) => builder
@@ -105,6 +112,11 @@ impl Lanes {
                 .build(),
             None => builder.build(),
         })
+    }
+
+    /// Waits until Discord refuses the token.
+    pub(super) async fn refused(&self) {
+        self.refused.cancelled().await;
     }
 
     /// One request, answered, refused or given up at `deadline`.
@@ -131,7 +143,8 @@ impl Lanes {
     ) -> impl Future<Output = Result<Vec<u8>, RestError>> + Send + 'static {
         let client = Arc::clone(self.client(lane));
         let limited = Arc::clone(&waiting.limited);
-        async move {
+        let refused = self.refused.clone();
+        let answer = async move {
             let mut pause = FIRST_PAUSE;
             for _ in 1..MAX_SENDINGS {
                 let sent = Arc::<OnceLock<Instant>>::default();
@@ -147,7 +160,12 @@ impl Lanes {
                 pause *= 2;
             }
             send(&client, request, &Arc::default()).await
-        }
+        };
+        answer.inspect_err(move |error| {
+            if error.unauthorized {
+                refused.cancel();
+            }
+        })
     }
 
     /// Why a request is late: our limiter holds it, or a 429 did, or nothing

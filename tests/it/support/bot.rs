@@ -72,6 +72,10 @@ impl Stage {
         self.settings.push((name.to_owned(), value.to_owned()));
     }
 
+    pub(crate) fn settings(&self) -> &[(String, String)] {
+        &self.settings
+    }
+
     pub(crate) fn config(&self) -> Config {
         Config::load(self.settings.clone(), None).unwrap()
     }
