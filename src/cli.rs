@@ -17,6 +17,9 @@ use crate::telemetry::init_log;
 
 /// The exit code for settings and input that only a person can cure.
 const CANNOT: u8 = 2;
+/// Threads for work: one reads the gateway while another prepares a turn. Each
+/// further one costs memory, and a bot computes for a millisecond a turn.
+const WORKERS: usize = 2;
 
 /// A Discord bot that answers with the right context.
 ///
@@ -41,6 +44,7 @@ enum Command {
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
         .enable_all()
         .build()
     {
@@ -59,7 +63,12 @@ pub fn main() -> ExitCode {
             };
             init_log(config.log.level);
             drop(command);
-            runtime.block_on(run::run(config))
+            // On a worker, beside the shards: on this thread each event would
+            // wake another one.
+            let running = runtime.spawn(run::run(config));
+            runtime
+                .block_on(running)
+                .unwrap_or_else(|error| fail(&error))
         }
     }
 }
