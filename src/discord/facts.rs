@@ -76,6 +76,14 @@ impl Facts {
         Some(to_channel(guild, channel, parent))
     }
 
+    /// The type of a channel, and what a thread stands in: all that routing
+    /// asks of every message.
+    pub fn kind_and_parent(&self, id: ChannelId) -> Option<(ChannelKind, Option<ChannelId>)> {
+        let world = self.read();
+        let (_, _, channel) = world.find(id)?;
+        Some((kind(channel), channel.parent_id))
+    }
+
     /// What we may do there; absent while our roles or the channel are unknown.
     pub fn our_access(&self, channel: ChannelId) -> Option<Access> {
         let world = self.read();
