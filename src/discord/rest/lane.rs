@@ -11,8 +11,8 @@
 //! tell, and at once when they tell none (a global limit). The latter is
 //! stopped after [`MAX_SENDINGS`].
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
@@ -51,54 +51,30 @@ impl Lane {
     }
 }
 
-/// A client for each lane, made when it is first used.
+/// A client for each lane. All are made at the start: each reads the system's
+/// root certificates, which takes longer than a turn may.
 #[derive(Debug)]
 pub(super) struct Lanes {
-    token: Token,
-    address: Option<Address>,
-    main: OnceLock<Client>,
-    singles: OnceLock<Client>,
-    aside: OnceLock<Client>,
-}
-
-struct Token(String);
-
-impl std::fmt::Debug for Token {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("[redacted]")
-    }
+    main: Client,
+    singles: Client,
+    aside: Client,
 }
 
 impl Lanes {
-    pub(super) fn new(token: &str, address: Option<Address>) -> Self {
+    pub(super) fn new(token: &str, address: Option<&Address>) -> Self {
+        let client = |lane| client(token.trim(), address, lane);
         Self {
-            token: Token(token.trim().to_owned()),
-            address,
-            main: OnceLock::new(),
-            singles: OnceLock::new(),
-            aside: OnceLock::new(),
+            main: client(Lane::Main),
+            singles: client(Lane::Singles),
+            aside: client(Lane::Aside),
         }
     }
 
-    pub(super) fn client(&self, lane: Lane) -> &Client {
-        let slot = match lane {
+    pub(super) const fn client(&self, lane: Lane) -> &Client {
+        match lane {
             Lane::Main => &self.main,
             Lane::Singles => &self.singles,
             Lane::Aside => &self.aside,
-        };
-        slot.get_or_init(|| self.make(lane))
-    }
-
-    fn make(&self, lane: Lane) -> Client {
-        let builder = Client::builder()
-            .token(self.token.0.clone())
-            .timeout(REQUEST_TIMEOUT)
-            .ratelimiter(Some(RateLimiter::new(lane.per_second())));
-        match &self.address {
-            Some(address) => builder
-                .proxy(address.authority.clone(), address.plain)
-                .build(),
-            None => builder.build(),
         }
     }
 
@@ -147,6 +123,19 @@ impl Lanes {
         } else {
             Fallback::Timeout
         })
+    }
+}
+
+fn client(token: &str, address: Option<&Address>, lane: Lane) -> Client {
+    let builder = Client::builder()
+        .token(token.to_owned())
+        .timeout(REQUEST_TIMEOUT)
+        .ratelimiter(Some(RateLimiter::new(lane.per_second())));
+    match address {
+        Some(address) => builder
+            .proxy(address.authority.clone(), address.plain)
+            .build(),
+        None => builder.build(),
     }
 }
 
