@@ -213,13 +213,16 @@ impl Desk {
                 reason: ReadFailure::Rejected,
             });
         }
-        let channel = self.services.facts.channel(message.channel);
-        let kind = channel_kind.or_else(|| channel.as_ref().map(|channel| channel.kind));
+        let (known_kind, parent) = self.services.facts.kind_and_parent(message.channel).unzip();
+        let kind = channel_kind.or(known_kind);
         let verdict = if complete {
-            let us = self.services.us(message.guild);
+            // Our role is sought among all of the server's: only for a message
+            // that names one.
+            let roles_of = message.guild.filter(|_| !message.mention_roles.is_empty());
+            let us = self.services.us(roles_of);
             let facts = RouteFacts {
                 kind,
-                parent: channel.as_ref().and_then(|channel| channel.parent),
+                parent: parent.flatten(),
                 roles: &roles,
                 replied_author: self.replied_author(&message),
                 bot_turns: self.bot_turns.get(&message.channel).copied().unwrap_or(0),

@@ -19,7 +19,7 @@ pub use lean::{Bits, LeanChannel, LeanGuild, LeanMember, LeanOverwrite, LeanRole
 
 use crate::engine::access::{AccessFacts, access};
 use crate::model::{
-    Access, ApplicationId, Channel, ChannelId, GuildId, RoleId, ThreadState, UserId,
+    Access, ApplicationId, Channel, ChannelId, ChannelKind, GuildId, RoleId, ThreadState, UserId,
 };
 use world::{World, kind};
 
@@ -70,6 +70,14 @@ impl Facts {
         let channel = world.channel(id)?.value().clone();
         let parent = channel.parent_id.and_then(|parent| world.channel(parent));
         Some(to_channel(channel, parent.as_deref()))
+    }
+
+    /// The type of a channel, and what a thread stands in: all that routing
+    /// asks of every message.
+    pub fn kind_and_parent(&self, id: ChannelId) -> Option<(ChannelKind, Option<ChannelId>)> {
+        let world = self.read();
+        let channel = world.channel(id)?;
+        Some((kind(channel.value()), channel.parent_id))
     }
 
     /// What we may do there; absent while our roles or the channel are unknown.

@@ -77,7 +77,7 @@ impl Rest {
         let address = api_url.map(Address::parse).transpose()?;
         let files = Files::new(address.as_ref())?;
         Ok(Self {
-            lanes: Arc::new(Lanes::new(token, address)),
+            lanes: Arc::new(Lanes::new(token, address.as_ref())),
             flights: Arc::default(),
             files,
         })

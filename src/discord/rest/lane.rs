@@ -58,60 +58,33 @@ impl Lane {
     }
 }
 
-/// A client for each lane, made when it is first used.
+/// A client for each lane. All are made at the start: each reads the system's
+/// root certificates, which takes longer than a turn may.
 #[derive(Debug)]
 pub(super) struct Lanes {
-    token: Token,
-    address: Option<Address>,
-    main: OnceLock<Arc<Client>>,
-    singles: OnceLock<Arc<Client>>,
-    aside: OnceLock<Arc<Client>>,
+    main: Arc<Client>,
+    singles: Arc<Client>,
+    aside: Arc<Client>,
     refused: CancellationToken,
 }
 
-struct Token(String);
-
-impl std::fmt::Debug for Token {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("[redacted]")
-    }
-}
-
 impl Lanes {
-    pub(super) fn new(token: &str, address: Option<Address>) -> Self {
+    pub(super) fn new(token: &str, address: Option<&Address>) -> Self {
+        let client = |lane| client(token.trim(), address, lane);
         Self {
-            token: Token(token.trim().to_owned()),
-            address,
-            main: OnceLock::new(),
-            singles: OnceLock::new(),
-            aside: OnceLock::new(),
+            main: client(Lane::Main),
+            singles: client(Lane::Singles),
+            aside: client(Lane::Aside),
             refused: CancellationToken::new(),
         }
     }
 
-    pub(super) fn client(&self, lane: Lane) -> &Arc<Client> {
-        let slot = match lane {
+    pub(super) const fn client(&self, lane: Lane) -> &Arc<Client> {
+        match lane {
             Lane::Main => &self.main,
             Lane::Singles => &self.singles,
             Lane::Aside => &self.aside,
-        };
-        slot.get_or_init(|| self.make(lane))
-    }
-
-    fn make(&self, lane: Lane) -> Arc<Client> {
-        let builder = Client::builder()
-            .token(self.token.0.clone())
-            .timeout(REQUEST_TIMEOUT)
-            // An interaction's token that has expired is a 401 as well, after
-            // which twilight would send nothing more.
-            .remember_invalid_token(false)
-            .ratelimiter(Some(RateLimiter::new(lane.per_second())));
-        Arc::new(match &self.address {
-            Some(address) => builder
-                .proxy(address.authority.clone(), address.plain)
-                .build(),
-            None => builder.build(),
-        })
+        }
     }
 
     /// Waits until Discord refuses the token.
@@ -196,6 +169,22 @@ async fn send(
     let response = response.await;
     let response = response.map_err(|error| RestError::of_twilight(&error))?;
     response.bytes().await.map_err(|_| RestError::broken())
+}
+
+fn client(token: &str, address: Option<&Address>, lane: Lane) -> Arc<Client> {
+    let builder = Client::builder()
+        .token(token.to_owned())
+        .timeout(REQUEST_TIMEOUT)
+        // An interaction's token that has expired is a 401 as well, after
+        // which twilight would send nothing more.
+        .remember_invalid_token(false)
+        .ratelimiter(Some(RateLimiter::new(lane.per_second())));
+    Arc::new(match address {
+        Some(address) => builder
+            .proxy(address.authority.clone(), address.plain)
+            .build(),
+        None => builder.build(),
+    })
 }
 
 async fn is_exhausted(limiter: &RateLimiter, endpoint: &Endpoint) -> bool {
