@@ -4,6 +4,7 @@
 //! Invariant: only `cli` reads flags, writes to the terminal and chooses exit
 //! codes.
 
+mod demo;
 pub mod replay;
 mod run;
 
@@ -17,10 +18,12 @@ use crate::telemetry::init_log;
 
 /// The exit code for settings and input that only a person can cure.
 const CANNOT: u8 = 2;
+/// The exit code for what went wrong on the way.
+const FAILED: u8 = 1;
 
 /// A Discord bot that answers with the right context.
 ///
-/// Without a command: the demo, or `run` once DISCORD_TOKEN is set. Settings
+/// Without a command: the demo, or `run` once `DISCORD_TOKEN` is set. Settings
 /// are environment variables, or lines of a file `.env` (see `.env.example`).
 #[derive(Debug, Parser)]
 #[command(name = "clew", version)]
@@ -33,6 +36,8 @@ struct Cli {
 enum Command {
     /// Connect to Discord and answer until stopped
     Run,
+    /// Play conversations on a simulated Discord and show what is collected
+    Demo,
     /// Show what the bot would have collected for each trigger of recordings
     Replay(Box<replay::ReplayArgs>),
 }
@@ -52,26 +57,37 @@ pub fn main() -> ExitCode {
             Ok(code) => code,
             Err(error) => fail(error.as_ref()),
         },
-        command @ (None | Some(Command::Run)) => {
-            let config = match Config::of_process() {
-                Ok(config) => config,
-                Err(errors) => return fail(&errors),
-            };
-            init_log(config.log.level);
-            drop(command);
-            runtime.block_on(run::run(config))
-        }
+        Some(Command::Demo) => runtime.block_on(demo::run()),
+        Some(Command::Run) => match Config::of_process() {
+            Ok(config) => runtime.block_on(connect(config)),
+            Err(errors) => fail(&errors),
+        },
+        None => match Config::of_process() {
+            Ok(config) if config.discord.token.is_none() => runtime.block_on(demo::run()),
+            Ok(config) => runtime.block_on(connect(config)),
+            Err(errors) => fail(&errors),
+        },
     }
+}
+
+async fn connect(config: Config) -> ExitCode {
+    init_log(config.log.level);
+    run::run(config).await
+}
+
+/// The last word before the process ends, about what only a person can cure.
+fn fail(error: &dyn Error) -> ExitCode {
+    fail_with(CANNOT, error)
 }
 
 /// The last word before the process ends.
 #[expect(clippy::print_stderr, reason = "there may be no log")]
-fn fail(error: &dyn Error) -> ExitCode {
+fn fail_with(code: u8, error: &dyn Error) -> ExitCode {
     eprintln!("clew: {error}");
     let mut source = error.source();
     while let Some(cause) = source {
         eprintln!("  because: {cause}");
         source = cause.source();
     }
-    ExitCode::from(CANNOT)
+    ExitCode::from(code)
 }

@@ -49,6 +49,8 @@ use values::Values;
 
 /// Where further settings are read from, in the working directory.
 const DOTENV: &str = ".env";
+/// How the names of the caps begin.
+const CAPS: [&str; 2] = ["MEM_", "THREAD_"];
 
 /// Every setting, checked.
 #[derive(Debug, Clone)]
@@ -153,6 +155,15 @@ impl Config {
     pub fn of_process_with(flags: Vec<(String, String)>) -> Result<Self, ConfigErrors> {
         let pairs = process_environment().chain(flags);
         Self::load(pairs, Some(Path::new(DOTENV)))
+    }
+
+    /// The caps (`MEM_*`, `THREAD_*`) that the environment of this process
+    /// sets, as pairs for [`Config::load`]: for what needs no other setting.
+    pub fn caps_of_process() -> Vec<(String, String)> {
+        let is_cap = |name: &str| CAPS.iter().any(|prefix| name.starts_with(prefix));
+        process_environment()
+            .filter(|(name, _)| is_cap(name))
+            .collect()
     }
 
     /// Every variable with the value in effect, in the table's order: to be

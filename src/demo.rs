@@ -1,1 +1,117 @@
-//! To be written.
+//! `clew demo`: the whole bot without Discord and without a model. It starts
+//! the simulator and the bot on free ports, plays a few conversations of a
+//! small waterworks, shows what was collected for each and why, and checks it.
+//!
+//! Invariant: nothing of it reaches beyond loopback and a temporary folder;
+//! what it shows is read from the simulator's log and the bot's telemetry,
+//! never assumed.
+
+mod expect;
+mod line;
+mod places;
+mod scene;
+mod show;
+mod stage;
+mod talk;
+mod words;
+mod world;
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use crate::app;
+use crate::config::ConfigErrors;
+use crate::simulator::TimedOut;
+
+use show::Page;
+use stage::Stage;
+
+/// Why the demo did not come to its end, or came to a bad one.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The caps of the environment cannot be used.
+    #[error(transparent)]
+    Settings(#[from] ConfigErrors),
+    /// No temporary folder, or its files cannot be read.
+    #[error("cannot use a temporary folder: set TMPDIR to one that is writable")]
+    Folder(#[source] io::Error),
+    /// No port of loopback.
+    #[error("cannot open a port on 127.0.0.1 for the simulator")]
+    Port(#[source] io::Error),
+    /// The bot did not start, or stopped by itself.
+    #[error("the bot stopped")]
+    Bot(#[source] Option<app::Error>),
+    /// The bot did not connect, or posted no answer.
+    #[error("the bot does not do what it should")]
+    Silent(#[from] TimedOut),
+    /// A turn did not come to its end.
+    #[error("scene {scene} had no end within {seconds} s")]
+    Endless {
+        /// Its number, from 1.
+        scene: usize,
+        /// How long the demo waited.
+        seconds: u64,
+    },
+    /// Scenes were not answered as expected; what differed was shown.
+    #[error(
+        "{failed} of {all} scenes were not answered as expected, see \"not as expected\" above"
+    )]
+    Unexpected {
+        /// How many were not.
+        failed: usize,
+        /// How many were played.
+        all: usize,
+    },
+    /// What there is to show cannot be written.
+    #[error("cannot write the demo's output")]
+    Output(#[source] io::Error),
+}
+
+/// Plays all scenes and writes what happened, in lines of at most 90
+/// characters. `settings` are pairs of variable and value on top of the
+/// demo's own; caps among them switch the comparison with the defaults'
+/// figures off. `styled` uses a terminal's bold and dim.
+///
+/// # Errors
+/// Whatever kept a scene from being played and answered as expected.
+pub async fn run(
+    settings: Vec<(String, String)>,
+    out: &mut dyn Write,
+    styled: bool,
+) -> Result<(), Error> {
+    let began = Instant::now();
+    let (world, scenes) = world::build();
+    let mut stage = Stage::start(world, settings).await?;
+    let mut page = Page::new(out, styled);
+    let played = play(&mut stage, &scenes, &mut page).await;
+    let stopped = stage.stop().await;
+    let failed = played?;
+    stopped?;
+    let all = scenes.len();
+    page.summary(all - failed, all, began.elapsed())
+        .map_err(Error::Output)?;
+    if failed > 0 {
+        return Err(Error::Unexpected { failed, all });
+    }
+    Ok(())
+}
+
+/// How many scenes were not answered as expected.
+async fn play(
+    stage: &mut Stage,
+    scenes: &[scene::Scene],
+    page: &mut Page<'_>,
+) -> Result<usize, Error> {
+    let limits = stage.limits();
+    let compare = stage.has_default_caps();
+    page.introduction(compare).map_err(Error::Output)?;
+    let mut failed = 0;
+    for (index, scene) in scenes.iter().enumerate() {
+        let played = stage.play(index + 1, scene).await?;
+        let complaints = expect::complaints(&scene.expect, &played, compare);
+        failed += usize::from(!complaints.is_empty());
+        page.scene(index + 1, scene, &played, &limits, &complaints)
+            .map_err(Error::Output)?;
+    }
+    Ok(failed)
+}

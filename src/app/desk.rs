@@ -104,7 +104,7 @@ impl Desk {
     /// Events that start nothing.
     fn note(&mut self, event: Event, shard: u32) {
         match event {
-            Event::Message(_) | Event::Called(_) => {}
+            Event::Message(_) | Event::Called(_) | Event::GuildAvailable(_) => {}
             Event::Ready(ready) => self.ready(&ready, shard),
             Event::Resumed => self.emit(Connected {
                 shard,
@@ -146,7 +146,6 @@ impl Desk {
                     .window()
                     .break_where(|_, of| of == Some(guild));
             }
-            Event::GuildAvailable(_) => {}
             Event::GuildIncomplete(guild) => {
                 self.emit(Unreadable {
                     what: UnreadableWhat::GuildCreate,
@@ -154,7 +153,7 @@ impl Desk {
                 });
                 self.fill(guild);
             }
-            Event::PermissionsChanged(guild) => self.permissions_changed(guild),
+            Event::PermissionsChanged { hidden, .. } => self.permissions_changed(&hidden),
         }
     }
 
@@ -191,12 +190,10 @@ impl Desk {
     }
 
     /// Channels that we no longer see have holes from now on.
-    fn permissions_changed(&mut self, guild: GuildId) {
+    fn permissions_changed(&mut self, hidden: &[ChannelId]) {
         self.services.recall.permissions_changed();
-        let facts = &self.services.facts;
-        let hidden = |channel| facts.our_access(channel).is_some_and(|access| !access.view);
         let mut window = self.services.window();
-        window.break_where(|channel, of| of == Some(guild) && hidden(channel));
+        window.break_where(|channel, _| hidden.contains(&channel));
     }
 
     /// A new message. Says whether a turn began, or waits, for it.

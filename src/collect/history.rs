@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::model::{ChannelId, Fallback, Message, MessageId};
 
 use super::fetch::Fetcher;
-use super::source::{Anchor, Page, Source};
+use super::source::{Anchor, PAGE_LIMIT, Page, Source};
 use super::view::Occasion;
 use crate::model::Stage;
 
@@ -52,7 +52,10 @@ pub(super) async fn collect<S: Source>(
     };
     history.messages = known.values().cloned().collect();
     while !history.reaches_start() && (history.from.is_none() || wants_more(&history.messages)) {
-        let anchor = match history.from.filter(|_| history.fetched) {
+        // The first page ends at the trigger, which shows whether we may read
+        // at all; unless a page's worth of messages is here anyway.
+        let goes_on = history.fetched || history.messages.len() >= PAGE_LIMIT;
+        let anchor = match history.from.filter(|_| goes_on) {
             Some(from) => Anchor::Before(from),
             None => Anchor::Before(horizon.next()),
         };
@@ -60,7 +63,7 @@ pub(super) async fn collect<S: Source>(
         let Some(page) = fetcher.page(Stage::History, channel, anchor).await else {
             break;
         };
-        if !history.fetched && is_hidden(occasion, &page) {
+        if !goes_on && is_hidden(occasion, &page) {
             fetcher.refused(Stage::History, channel);
             break;
         }

@@ -83,6 +83,7 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
         system: around.system,
         our_name: renderer.our_name(),
         asker: &asker,
+        asked: collected.trigger.timestamp,
         block: &block,
         profiles: around.profiles,
         history: &history,

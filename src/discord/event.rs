@@ -74,7 +74,14 @@ pub enum Event {
     GuildIncomplete(GuildId),
     /// Roles, overwrites, owner, our own roles or our membership of private
     /// threads changed: who may read what has to be asked anew.
-    PermissionsChanged(GuildId),
+    PermissionsChanged {
+        /// The server.
+        guild: GuildId,
+        /// Its channels that we may not view from here on, until another
+        /// such event: by the time this one is dealt with the facts may be
+        /// of later.
+        hidden: Vec<ChannelId>,
+    },
     /// One of our commands was called.
     Called(Box<Called>),
 }

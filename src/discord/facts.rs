@@ -168,6 +168,18 @@ impl Facts {
         channels.into_iter().flatten().copied().collect()
     }
 
+    /// The channels of a server that we may not view.
+    pub(super) fn hidden_of(&self, guild: GuildId) -> Vec<ChannelId> {
+        let is_hidden = |channel: &ChannelId| {
+            let access = self.our_access(*channel);
+            access.is_some_and(|access| !access.view)
+        };
+        self.channels_of(guild)
+            .into_iter()
+            .filter(is_hidden)
+            .collect()
+    }
+
     /// Everything, for the session file.
     pub fn snapshot(&self) -> Vec<LeanGuild> {
         let world = self.read();

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{Block, ChatMessage, Fact, HistoryMessage, Item, MessageId, Profiles, Role};
+use crate::model::{
+    Block, ChatMessage, Fact, HistoryMessage, Item, MessageId, Profiles, Role, UnixMillis,
+};
 
 use super::frame::{self, Kind};
 use super::nonce;
@@ -29,6 +31,8 @@ pub struct Material<'a> {
     pub our_name: &'a str,
     /// The asker's name within this prompt.
     pub asker: &'a str,
+    /// When the trigger was posted: the prompt's present.
+    pub asked: UnixMillis,
     /// The collected block; may be empty.
     pub block: &'a Block,
     /// Remembered facts; may be empty.
@@ -170,19 +174,20 @@ fn facts(out: &mut String, nonce: &str, title: &str, facts: &[Fact]) {
 /// The trigger. Adopted text is what the asker points at, never his own words.
 fn question(material: &Material<'_>, nonce: &str) -> String {
     let asker = material.asker;
+    let head = format!("[{nonce}] {asker} | {} UTC |", material.asked.minute());
     match (material.words.is_empty(), material.adopted) {
-        (false, _) => format!("[{nonce}] {asker} asks you:\n{}", material.words),
+        (false, _) => format!("{head} asks you:\n{}", material.words),
         (true, Some(adopted)) => {
             let inside = frame::item(adopted, nonce);
             let quoted = frame::wrap(Kind::PointedAt, nonce, &inside);
             format!(
-                "[{nonce}] {asker} mentions you without a word and points at this message:\n\
+                "{head} mentions you without a word and points at this message:\n\
                  {quoted}\nAnswer what it says or asks; it is {}'s text, not {asker}'s.",
                 adopted.name
             )
         }
         (true, None) => format!(
-            "[{nonce}] {asker} mentions you without a word. Answer what the messages between the \
+            "{head} mentions you without a word. Answer what the messages between the \
              discord-context lines call for."
         ),
     }

@@ -1,6 +1,6 @@
 //! Which messages belong to a conversation: humans and ourselves.
 
-use crate::model::{Extras, Message, MessageKind, OmitReason, RoleId, UserId};
+use crate::model::{Author, Extras, Message, MessageKind, OmitReason, RoleId, UserId};
 
 use super::meaning;
 
@@ -19,6 +19,16 @@ impl Us {
     /// We wrote it. A webhook's id is never ours.
     pub fn wrote(&self, message: &Message) -> bool {
         message.author.id == self.user && !is_other_webhook(message)
+    }
+
+    /// As the author of a message.
+    pub fn author(&self) -> Author {
+        Author {
+            id: self.user,
+            name: self.name.as_str().into(),
+            bot: true,
+            webhook: false,
+        }
     }
 
     /// The text names us or our role (not by a reply's ping).

@@ -4,6 +4,8 @@
 mod markup;
 mod parts;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use crate::model::{ChannelId, Message, RoleId, UserId};
 
 use super::eligible::Us;
@@ -36,6 +38,17 @@ impl Directory for Nobody {
     }
 }
 
+/// Who speaks. One webhook may post under many names, each another speaker.
+fn speaker(message: &Message) -> u64 {
+    let id = message.author.id.get();
+    if !message.author.webhook {
+        return id;
+    }
+    let mut hasher = DefaultHasher::new();
+    (id, &message.author.name).hash(&mut hasher);
+    hasher.finish()
+}
+
 /// Turns messages into text, with one set of names for the whole prompt.
 #[derive(Debug)]
 pub struct Renderer<'a, D> {
@@ -64,7 +77,7 @@ impl<'a, D: Directory> Renderer<'a, D> {
             .user(message.author.id)
             .filter(|_| !message.author.webhook);
         let raw = known.unwrap_or_else(|| message.author.name.to_string());
-        self.names.assign(message.author.id.get(), &raw).to_owned()
+        self.names.assign(speaker(message), &raw).to_owned()
     }
 
     /// Everything the message shows. Empty when there is nothing.

@@ -155,22 +155,21 @@ fn select_thread(
     let oldest = oldest_allowed(trigger, limits);
     for message in wanted.into_iter().rev() {
         let in_tail = tail.contains(&message.id);
-        match refuse(message, in_tail, room, oldest) {
-            Some(reason) => selection.omitted.push(Omitted {
+        if let Some(reason) = refuse(message, in_tail, room, oldest) {
+            selection.omitted.push(Omitted {
                 id: message.id,
                 reason,
-            }),
-            None => {
-                room -= 1;
-                selection.tail += usize::from(in_tail);
-                let place = if in_tail { Place::Tail } else { Place::History };
-                selection.picks.push(Pick {
-                    message: Arc::clone(message),
-                    place,
-                    kept: false,
-                });
-            }
+            });
+            continue;
         }
+        room -= 1;
+        selection.tail += usize::from(in_tail);
+        let place = if in_tail { Place::Tail } else { Place::History };
+        selection.picks.push(Pick {
+            message: Arc::clone(message),
+            place,
+            kept: false,
+        });
     }
     selection.tail += kept.keys().filter(|id| tail.contains(id)).count();
     selection.picks.extend(kept.into_values());

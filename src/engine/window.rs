@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
+use super::eligible::is_blank;
 use crate::model::{ChannelId, GuildId, Message, MessageId, Referenced};
 
 /// Deletions and edits remembered per channel, so that a page that was on its
@@ -15,6 +16,8 @@ use crate::model::{ChannelId, GuildId, Message, MessageId, Referenced};
 const RECENT_CHANGES: usize = 128;
 /// A map entry, an `Arc` and the allocator's share, bytes a message.
 const ENTRY_OVERHEAD: usize = 96;
+/// A channel that holds nothing, bytes about.
+const CHANNEL_OVERHEAD: usize = 400;
 
 /// How much the window keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,6 +103,18 @@ impl View {
             .or_else(|| self.linked.get(&id))
     }
 
+    /// A message that came with a command or a mention is whole, though the
+    /// gateway blanked it before for want of the message content intent.
+    pub fn complete(&mut self, carried: &Message) {
+        let recent = self.recent.iter_mut();
+        let mut held = recent.chain(self.linked.values_mut());
+        if let Some(held) = held.find(|held| held.id == carried.id)
+            && is_blank(held)
+        {
+            *held = Arc::new(carried.clone());
+        }
+    }
+
     /// The channel's first message is in it.
     pub fn reaches_start(&self) -> bool {
         self.whole_from == Some(CHANNEL_START)
@@ -135,7 +150,9 @@ impl Window {
             window.guild = guild.or(window.guild);
             let mark = *window.mark.get_or_insert(message.id);
             window.newest = window.newest.max(Some(message.id));
-            if message.id < mark {
+            if window.holds_newer(&message) {
+                // Ours, edited meanwhile: the edit will come as well.
+            } else if message.id < mark {
                 // Delivered late or again: what stands around it may be gone.
                 window.keep(Arc::clone(&message));
             } else {
@@ -152,6 +169,19 @@ impl Window {
         message
     }
 
+    /// We posted this. The gateway tells of it too, maybe later than the next
+    /// turn here starts.
+    pub fn posted(&mut self, message: Message) {
+        let message = Arc::new(message);
+        self.change(message.channel, |window, limits, _| {
+            window.newest = window.newest.max(Some(message.id));
+            if window.lacks(&message) {
+                window.hold(message);
+                window.shrink(limits.per_channel);
+            }
+        });
+    }
+
     /// A referenced message, kept in its own channel: a thread's starter
     /// stands in the parent, where its edits and deletion arrive.
     fn carried(&mut self, carried: Message) {
@@ -162,12 +192,18 @@ impl Window {
     }
 
     /// A message was edited. One that is not held is remembered for a while,
-    /// for a page that may be on its way.
+    /// for a page that may be on its way. A command's answer is loading when
+    /// it is created and becomes a message by its first edit.
     pub fn edited(&mut self, mut message: Message) {
         message.take_carried();
         let message = Arc::new(message);
-        self.change(message.channel, |window, _, now| {
-            window.replace(&message);
+        self.change(message.channel, |window, limits, now| {
+            if window.lacks(&message) {
+                window.hold(Arc::clone(&message));
+                window.shrink(limits.per_channel);
+            } else {
+                window.replace(&message);
+            }
             window.remember(message.id, Some(Arc::clone(&message)), now);
         });
     }
@@ -205,6 +241,8 @@ impl Window {
 
     /// The same for every channel that `hidden` names.
     pub fn break_where(&mut self, mut hidden: impl FnMut(ChannelId, Option<GuildId>) -> bool) {
+        // Channels of which nothing is held may be meant as well.
+        self.generation += 1;
         let broken: Vec<ChannelId> = self
             .channels
             .iter()
@@ -326,10 +364,14 @@ impl Window {
         change: impl FnOnce(&mut ChannelWindow, WindowLimits, u64),
     ) {
         self.uses += 1;
-        let generation = self.generation;
-        let fresh = || ChannelWindow {
-            generation,
-            ..ChannelWindow::default()
+        let (generation, bytes) = (self.generation, &mut self.bytes);
+        let fresh = || {
+            *bytes += CHANNEL_OVERHEAD;
+            ChannelWindow {
+                generation,
+                bytes: CHANNEL_OVERHEAD,
+                ..ChannelWindow::default()
+            }
         };
         let window = self.channels.entry(channel).or_insert_with(fresh);
         self.by_use.remove(&window.used);
@@ -376,6 +418,13 @@ fn weight(message: &Message) -> usize {
     message.weight() + ENTRY_OVERHEAD
 }
 
+impl Change {
+    /// As if nobody else held the message.
+    fn weight(&self) -> usize {
+        ENTRY_OVERHEAD + self.message.as_deref().map_or(0, weight)
+    }
+}
+
 impl ChannelWindow {
     /// Nothing that happened since `view` was taken is lost.
     fn is_known_since(&self, view: &View) -> bool {
@@ -388,6 +437,21 @@ impl ChannelWindow {
         if let Some(old) = self.recent.insert(message.id, Held { message, linked }) {
             self.bytes -= weight(&old.message);
         }
+    }
+
+    /// Its text was edited before its creation was heard of.
+    fn holds_newer(&self, message: &Message) -> bool {
+        let held = self.recent.get(&message.id);
+        held.is_some_and(|held| held.message.content != message.content)
+    }
+
+    /// It stands where the window is whole, and is not there.
+    fn lacks(&self, message: &Message) -> bool {
+        let is_covered = self.mark.is_some_and(|mark| message.id >= mark);
+        is_covered
+            && !message.flags.is_private()
+            && !self.recent.contains_key(&message.id)
+            && !self.is_deleted(message.id)
     }
 
     fn keep(&mut self, message: Arc<Message>) {
@@ -458,17 +522,23 @@ impl ChannelWindow {
     /// One entry a message: an answer that is streamed by edits must not push
     /// out the rest.
     fn remember(&mut self, id: MessageId, message: Option<Arc<Message>>, now: u64) {
-        self.changes.retain(|change| change.id != id);
+        let same = self.changes.iter().position(|change| change.id == id);
+        if let Some(old) = same.and_then(|at| self.changes.remove(at)) {
+            self.bytes -= old.weight();
+        }
         if self.changes.len() == RECENT_CHANGES
             && let Some(oldest) = self.changes.pop_front()
         {
+            self.bytes -= oldest.weight();
             self.forgot_change = oldest.made;
         }
-        self.changes.push_back(Change {
+        let change = Change {
             id,
             message,
             made: now,
-        });
+        };
+        self.bytes += change.weight();
+        self.changes.push_back(change);
     }
 
     fn deleted(&self) -> impl Iterator<Item = MessageId> {
@@ -512,6 +582,7 @@ impl ChannelWindow {
         self.recent.clear();
         self.linked.clear();
         self.mark = None;
-        self.bytes = 0;
+        let changes: usize = self.changes.iter().map(Change::weight).sum();
+        self.bytes = CHANNEL_OVERHEAD + changes;
     }
 }

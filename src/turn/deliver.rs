@@ -8,7 +8,7 @@ use super::{Turn, answer, chain};
 use crate::collect::Collected;
 use crate::discord::error::RestError;
 use crate::engine::deliver;
-use crate::model::Fallback;
+use crate::model::{Cause, Fallback, Message, MessageFlags, MessageKind, Referenced};
 use crate::telemetry::event::{Outcome, SendFallback, SendStage, Sent};
 
 /// The sign that we cannot write here.
@@ -45,6 +45,7 @@ impl Turn<'_> {
         let delivery = deliver::split(text, self.services.settings.max_messages);
         let shown = answer::show(posted, &delivery).await;
         if shown.is_ok() {
+            self.remember(posted);
             self.emit(Sent {
                 messages: posted.messages(),
                 chars: text.chars().count(),
@@ -55,6 +56,36 @@ impl Turn<'_> {
             });
         }
         self.outcome(shown, Outcome::Answered).await
+    }
+
+    /// The next turn here may start before the gateway tells of the answer.
+    fn remember(&self, posted: &Posted<'_>) {
+        let trigger = &self.request.trigger;
+        let us = self.services.us(self.ids.guild);
+        let kind = match self.request.cause {
+            Cause::Mention | Cause::Direct | Cause::AutoReply => MessageKind::Default,
+            Cause::Ask(_) => MessageKind::ChatInputCommand,
+            Cause::AskAbout(..) => MessageKind::ContextMenuCommand,
+        };
+        let mut window = self.services.window();
+        for (id, content) in posted.parts() {
+            window.posted(Message {
+                id,
+                channel: trigger.channel,
+                guild: self.ids.guild,
+                kind,
+                author: us.author(),
+                timestamp: id.created(),
+                edited: None,
+                flags: MessageFlags::default(),
+                content: content.into(),
+                reference: None,
+                referenced: Referenced::Absent,
+                mentions: Box::default(),
+                mention_roles: Box::default(),
+                extras: None,
+            });
+        }
     }
 
     /// How the turn ends, by whether its words could be shown.

@@ -100,7 +100,11 @@ impl Turn<'_> {
         let window = self.services.window();
         let channel = self.request.trigger.channel;
         let starter = parent.and_then(|parent| window.message(parent, channel.starter()));
-        (window.view(channel), starter)
+        let mut view = window.view(channel);
+        if let Some(carried) = self.request.trigger.carried() {
+            view.complete(carried);
+        }
+        (view, starter)
     }
 
     fn learn(&self, view: &View, learnt: &Learnt) {

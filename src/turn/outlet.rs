@@ -65,6 +65,13 @@ impl<'a> Posted<'a> {
         }
     }
 
+    /// Ids and texts of what is posted, in order.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (MessageId, &str)> {
+        self.parts
+            .iter()
+            .map(|part| (part.id, part.content.as_str()))
+    }
+
     pub(super) fn messages(&self) -> usize {
         self.parts.len()
     }

@@ -1,43 +1,134 @@
 //! Whole turns over sockets: what a person sees, what the model gets, what
 //! the telemetry says.
 
-use clew::simulator::{ChannelKind, Draft, World};
+mod answers;
+mod called;
+mod collected;
+mod edits;
+mod queue;
+mod refused;
+mod triggers;
 
-use crate::support::bot::{Stage, details, prompt};
+use clew::simulator::{ChannelKind, Draft, Id, Use, World};
+use serde_json::Value;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_mention_in_a_thread_is_answered_with_its_context() {
+use crate::support::bot::{Bot, Stage, details, prompt};
+
+/// A server with a channel and two people.
+struct Place {
+    stage: Stage,
+    guild: Id,
+    channel: Id,
+    ada: Id,
+    boris: Id,
+    us: Id,
+}
+
+/// Ids of a world that is not served yet.
+#[derive(Clone, Copy)]
+struct Seeds {
+    guild: Id,
+    channel: Id,
+    ada: Id,
+    boris: Id,
+}
+
+/// A place with more in it, as `prepare` says; what it gives is handed back.
+async fn place_with<T>(
+    settings: &[(&str, &str)],
+    prepare: impl FnOnce(&mut World, Seeds) -> T,
+) -> (Place, T) {
     let mut world = World::new();
     let guild = world.guild("Works");
-    let help = world.channel(guild, ChannelKind::Text, "help");
+    let channel = world.channel(guild, ChannelKind::Text, "help");
     let ada = world.member(guild, "Ada");
     let boris = world.member(guild, "Boris");
-    let start = world.seed(help, ada, "the pump is leaking");
-    let thread = world.thread_from(help, start, "pump failure", ada);
-    for count in 0..120 {
-        world.seed(thread, boris, format!("reading {count}"));
+    let us = world.bot;
+    let seeds = Seeds {
+        guild,
+        channel,
+        ada,
+        boris,
+    };
+    let prepared = prepare(&mut world, seeds);
+    let stage = Stage::new(world, settings).await;
+    let place = Place {
+        stage,
+        guild,
+        channel,
+        ada,
+        boris,
+        us,
+    };
+    (place, prepared)
+}
+
+async fn place(settings: &[(&str, &str)]) -> Place {
+    place_with(settings, |_, _| ()).await.0
+}
+
+impl Place {
+    /// A text that mentions us.
+    fn to_us(&self, text: &str) -> String {
+        format!("<@{}> {text}", self.us)
     }
-    let stage = Stage::new(world, &[]).await;
-    let bot = stage.start().await;
-    stage.discord.clear_requests();
-    let us = stage.discord.bot();
-    stage
-        .discord
-        .post(thread, ada, format!("<@{us}> what is it about?"));
-    let answers = stage.discord.wait_answers(thread, 1).await.unwrap();
-    assert_eq!(answers[0].content, "ok");
-    let gets = stage.discord.requests_to("GET", "/channels");
-    assert_eq!(gets.len(), 2, "{gets:?}");
-    let requests = stage.model.requests();
-    let text = prompt(&requests[0]);
-    assert!(
-        text.contains("the pump is leaking") && text.contains("reading 119"),
-        "{text}"
-    );
-    assert!(text.contains("Thread \"pump failure\" in #help"), "{text}");
-    let lines = bot.stop().await;
-    let collected = details(&lines, "collect_ok");
-    assert_eq!(collected.len(), 1);
-    assert_eq!(collected[0]["msgs"], 40);
-    let _ = Draft::new("");
+
+    fn post(&self, channel: Id, author: Id, draft: impl Into<Draft>) -> Id {
+        self.stage.discord.post(channel, author, draft)
+    }
+
+    /// Everything that the `number`th request to the model says, from 1.
+    async fn prompt(&self, number: usize) -> String {
+        let requests = self.stage.model.wait_requests(number).await;
+        prompt(&requests[number - 1])
+    }
+
+    /// Starts the bot and forgets the calls of its start.
+    async fn start(&self) -> Bot {
+        let bot = self.stage.start().await;
+        // The registration of commands is the last call of a start.
+        let registered = self.stage.discord.wait_request("PUT", "/commands", 1).await;
+        registered.unwrap();
+        self.stage.discord.wait_idle().await.unwrap();
+        self.stage.discord.clear_requests();
+        bot
+    }
+
+    /// Waits for the next answers and gives the newest one's text.
+    async fn answer(&self, channel: Id, count: usize) -> String {
+        let answers = self.stage.discord.wait_answers(channel, count).await;
+        answers.unwrap()[count - 1].content.clone()
+    }
+
+    /// Waits until the bot has dealt with every event so far: a command of an
+    /// older version is answered in its turn.
+    async fn seen(&self) {
+        let stage = &self.stage.discord;
+        let call = stage.interact(self.channel, self.ada, &Use::slash("gone", &[]));
+        stage.wait_interaction(call, |_| true).await.unwrap();
+    }
+
+    /// GETs so far that read messages or channels.
+    fn gets(&self) -> usize {
+        self.stage.discord.requests_to("GET", "/channels").len()
+    }
+}
+
+/// Asserts that a text holds all of these, in this order.
+#[track_caller]
+fn assert_in_order(text: &str, parts: &[&str]) {
+    let mut rest = text;
+    for part in parts {
+        let at = rest.find(part);
+        let at = at.unwrap_or_else(|| panic!("{part:?} is missing, or out of order, in:\n{text}"));
+        rest = &rest[at + part.len()..];
+    }
+}
+
+/// One field of the only event of a name.
+#[track_caller]
+fn only(lines: &[Value], event: &str) -> Value {
+    let found = details(lines, event);
+    assert_eq!(found.len(), 1, "{event}: {found:?}");
+    found[0].clone()
 }

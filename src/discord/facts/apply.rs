@@ -13,6 +13,14 @@ impl Facts {
     /// have to know of it. Other types than those of servers, channels,
     /// threads, roles and members change nothing.
     pub fn apply(&self, event_type: &str, data: &str) -> Option<Event> {
+        let mut event = self.take(event_type, data);
+        if let Some(Event::PermissionsChanged { guild, hidden }) = &mut event {
+            *hidden = self.hidden_of(*guild);
+        }
+        event
+    }
+
+    fn take(&self, event_type: &str, data: &str) -> Option<Event> {
         match event_type {
             "GUILD_CREATE" => {
                 let head: Deleted = read(event_type, data)?;
@@ -88,7 +96,7 @@ impl Facts {
         if !roles.is_empty() {
             facts.roles = roles;
         }
-        changed.then_some(Event::PermissionsChanged(update.id))
+        changed.then_some(permissions_changed(update.id))
     }
 
     fn guild_deleted(&self, deleted: &Deleted) -> Event {
@@ -104,7 +112,7 @@ impl Facts {
         let guild = placed.home.guild_id?;
         let now = placed.channel.permission_overwrites.clone();
         let before = self.write().put_channel(guild, placed.channel)?;
-        (before.permission_overwrites != now).then_some(Event::PermissionsChanged(guild))
+        (before.permission_overwrites != now).then_some(permissions_changed(guild))
     }
 
     fn thread_created(&self, placed: Placed) -> Event {
@@ -141,12 +149,12 @@ impl Facts {
             }
             world.put_channel(list.guild_id, thread);
         }
-        Event::PermissionsChanged(list.guild_id)
+        permissions_changed(list.guild_id)
     }
 
     fn joined_thread(&self, member: &ThreadMember) -> Option<Event> {
         let changed = self.write().set_joined(member.id?, true)?;
-        changed.then_some(Event::PermissionsChanged(member.guild_id?))
+        changed.then_some(permissions_changed(member.guild_id?))
     }
 
     fn thread_members(&self, change: &MembersUpdate) -> Option<Event> {
@@ -165,7 +173,7 @@ impl Facts {
         {
             world.set_joined(change.id, false);
         }
-        private.then_some(Event::PermissionsChanged(change.guild_id))
+        private.then_some(permissions_changed(change.guild_id))
     }
 
     fn role_put(&self, change: RoleChange) -> Option<Event> {
@@ -173,14 +181,14 @@ impl Facts {
         let facts = world.guilds.get_mut(&change.guild_id)?;
         let permissions = change.role.permissions;
         let before = facts.roles.insert(change.role.id, change.role)?;
-        (before.permissions != permissions).then_some(Event::PermissionsChanged(change.guild_id))
+        (before.permissions != permissions).then_some(permissions_changed(change.guild_id))
     }
 
     fn role_deleted(&self, gone: &RoleGone) -> Option<Event> {
         let mut world = self.write();
         let facts = world.guilds.get_mut(&gone.guild_id)?;
         facts.roles.remove(&gone.role_id)?;
-        Some(Event::PermissionsChanged(gone.guild_id))
+        Some(permissions_changed(gone.guild_id))
     }
 
     fn member_updated(&self, guild: GuildId, member: LeanMember) -> Option<Event> {
@@ -189,7 +197,7 @@ impl Facts {
         let facts = world.guilds.get_mut(&guild)?;
         let before = facts.our_roles.clone();
         facts.meet(member, world.us.as_ref());
-        (facts.our_roles != before).then_some(Event::PermissionsChanged(guild))
+        (facts.our_roles != before).then_some(permissions_changed(guild))
     }
 }
 
@@ -222,6 +230,14 @@ impl World {
             }
             !forgotten
         });
+    }
+}
+
+/// What is hidden is looked up when the event is taken in.
+fn permissions_changed(guild: GuildId) -> Event {
+    Event::PermissionsChanged {
+        guild,
+        hidden: Vec::new(),
     }
 }
 

@@ -119,10 +119,11 @@ fn our_own_membership_of_private_threads_is_followed() {
     let facts = known();
     assert!(facts.our_access(id(22)).unwrap().view);
     let left = r#"{"id":"22","guild_id":"1","member_count":1,"removed_member_ids":["100"]}"#;
-    assert!(matches!(
-        facts.apply("THREAD_MEMBERS_UPDATE", left),
-        Some(Event::PermissionsChanged(GUILD))
-    ));
+    let Some(Event::PermissionsChanged { hidden, .. }) = facts.apply("THREAD_MEMBERS_UPDATE", left)
+    else {
+        panic!("leaving is a change");
+    };
+    assert!(hidden.contains(&id(22)), "{hidden:?}");
     assert_eq!(facts.our_access(id(22)), Some(Access::NONE));
     let back = r#"{"id":"22","guild_id":"1","user_id":"100"}"#;
     facts.apply("THREAD_MEMBER_UPDATE", back);
@@ -138,7 +139,7 @@ fn changes_of_permissions_are_told_and_others_are_not() {
     let told = |event: &str, data: &str| {
         matches!(
             facts.apply(event, data),
-            Some(Event::PermissionsChanged(GUILD))
+            Some(Event::PermissionsChanged { guild: GUILD, .. })
         )
     };
     let topic = r#"{"id":"10","guild_id":"1","type":0,"name":"general","topic":"new"}"#;

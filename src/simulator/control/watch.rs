@@ -147,6 +147,23 @@ impl Simulator {
         .await
     }
 
+    /// How many sessions have begun or been resumed so far.
+    pub fn sessions_begun(&self) -> usize {
+        self.shared.read(State::sessions_begun)
+    }
+
+    /// Waits until this many sessions have begun or been resumed.
+    ///
+    /// # Errors
+    ///
+    /// It did not happen in time.
+    pub async fn wait_sessions(&self, count: usize) -> Result<(), TimedOut> {
+        self.wait("a further session", |state| {
+            (state.sessions_begun() >= count).then_some(())
+        })
+        .await
+    }
+
     /// Waits until no REST call is open.
     ///
     /// # Errors
@@ -235,6 +252,16 @@ impl Simulator {
             let lines: Vec<String> = newest.map(ToString::to_string).collect();
             lines.join(", ")
         })
+    }
+}
+
+impl State {
+    fn sessions_begun(&self) -> usize {
+        use GatewayEvent::{Identified, Resumed};
+        let records = self.gateway_log.iter();
+        records
+            .filter(|record| matches!(record.event, Identified { .. } | Resumed { .. }))
+            .count()
     }
 }
 

@@ -336,6 +336,11 @@ impl World {
         self.channels.get(&channel)
     }
 
+    /// A user as it is now.
+    pub fn get_user(&self, user: Id) -> Option<&User> {
+        self.users.get(&user)
+    }
+
     /// A guild as it is now.
     pub fn get_guild(&self, guild: Id) -> Option<&Guild> {
         self.guilds.get(&guild)

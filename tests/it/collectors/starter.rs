@@ -141,7 +141,7 @@ async fn missing_starters_are_remembered() {
 fn the_trigger_may_be_the_starter() {
     let trigger = asked(0, EVE, "it crashes").into_channel(thread_id(0));
     let world = World::of([trigger.clone()]);
-    let start = Start::within(post(0)).watching(&[trigger.clone()], true);
+    let start = Start::within(post(0)).watching(std::slice::from_ref(&trigger), true);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()

@@ -61,7 +61,13 @@ fn a_page_that_comes_too_late_is_not_adopted() {
         window.created(said(n, ADA, "x"));
     }
     window.adopt(GENERAL, &view, id(5), &page);
-    assert_eq!(ids(&window.view(GENERAL)), [13, 14, 15, 16]);
+    let now = window.view(GENERAL);
+    assert_eq!(ids(&now), [13, 14, 15, 16]);
+    assert!(
+        now.whole_from.is_some_and(|mark| mark > id(12)),
+        "{:?}",
+        now.whole_from
+    );
 }
 
 #[test]
@@ -98,6 +104,33 @@ fn the_deleted_stay_away() {
     let now = window.view(GENERAL);
     assert_eq!(now.recent.first().map(|message| message.id), Some(id(100)));
     assert!(gone.iter().all(|id| now.get(*id).is_none()));
+}
+
+/// What is forgotten of deletions is made up for by taking nothing.
+#[test]
+fn more_deletions_than_are_remembered() {
+    let mut window = small(300, 10_000_000);
+    window.created(said(200, ADA, "x"));
+    let view = window.view(GENERAL);
+    let gone: Vec<MessageId> = (0..180).map(id).collect();
+    for bulk in gone.chunks(90) {
+        window.deleted(GENERAL, bulk);
+    }
+    let page: Vec<Arc<Message>> = (0..=200).map(|n| Arc::new(said(n, ADA, "x"))).collect();
+    window.adopt(GENERAL, &view, MessageId::new(0), &page);
+    window.keep(GENERAL, &view, &page);
+    assert_eq!(ids(&window.view(GENERAL)), [200]);
+}
+
+/// Edits and deletions in channels of which nothing is held cost room too.
+#[test]
+fn what_is_remembered_of_changes_is_bounded() {
+    let mut window = small(10, 100_000);
+    for channel in 1..2_000 {
+        let edited = said(1, ADA, &"long ".repeat(100)).into_channel(ChannelId::new(channel));
+        window.edited(edited);
+    }
+    assert!(window.size().1 <= 100_000, "{:?}", window.size());
 }
 
 /// A starter stands in the parent's window, where its edits and deletion find it.

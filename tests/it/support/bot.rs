@@ -82,16 +82,29 @@ impl Stage {
 
     /// Starts the bot and waits until the gateway greeted it.
     pub(crate) async fn start(&self) -> Bot {
-        let bot = self.launch();
-        self.discord.wait_ready().await.unwrap();
+        self.start_with(&[]).await
+    }
+
+    /// The same with more settings, for this start alone.
+    pub(crate) async fn start_with(&self, settings: &[(&str, &str)]) -> Bot {
+        let mut all = self.settings.clone();
+        let more = settings.iter().copied();
+        all.extend(more.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let begun = self.discord.sessions_begun();
+        let bot = self.run(Config::load(all, None).unwrap());
+        self.discord.wait_sessions(begun + 1).await.unwrap();
         self.discord.settled().await.unwrap();
         bot
     }
 
     /// Starts the bot without waiting.
     pub(crate) fn launch(&self) -> Bot {
+        self.run(self.config())
+    }
+
+    fn run(&self, config: Config) -> Bot {
         let shutdown = CancellationToken::new();
-        let running = app::run(self.config(), app::system_clock(), shutdown.clone());
+        let running = app::run(config, app::system_clock(), shutdown.clone());
         let telemetry = self.folder.path().join("telemetry");
         Bot {
             shutdown,
@@ -124,12 +137,6 @@ impl Bot {
             .expect("the bot ends")
             .unwrap()?;
         Ok(lines(&self.telemetry))
-    }
-
-    /// Ends it without warning, as `kill -9` would.
-    pub(crate) async fn kill(self) {
-        self.task.abort();
-        let _ = self.task.await;
     }
 }
 

@@ -1,0 +1,64 @@
+//! Whether a scene was answered as it has to be.
+
+use super::scene::{Answered, Expect, Played};
+
+/// What is not as expected, a line each. `compare` is false where the caps
+/// are not the defaults: then figures and quotations may differ.
+pub(super) fn complaints(expect: &Expect, played: &Played, compare: bool) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let mut check = |holds: bool, complaint: String| {
+        if !holds {
+            complaints.push(complaint);
+        }
+    };
+    let outcome = played.detail("turn_done").map(|done| &done["outcome"]);
+    check(
+        outcome.is_some_and(|outcome| outcome == "answered"),
+        format!("outcome: {}", shown(outcome)),
+    );
+    check(
+        !played.answers.is_empty(),
+        "no answer was posted".to_owned(),
+    );
+    let case = played.detail("trigger").map(|trigger| &trigger["scene"]);
+    check(
+        case.is_some_and(|case| case == expect.case),
+        format!("scene: {}, expected {}", shown(case), expect.case),
+    );
+    let made = played.gets.len();
+    check(
+        made <= expect.gets || !compare,
+        format!("GETs: {made}, expected at most {}", expect.gets),
+    );
+    if compare {
+        let messages = played.detail("collect_ok").map(|ok| &ok["msgs"]);
+        check(
+            messages.is_some_and(|messages| *messages == expect.messages),
+            format!(
+                "messages: {}, expected {}",
+                shown(messages),
+                expect.messages
+            ),
+        );
+        let wanted = match expect.answered {
+            Answered::Question => Some(played.question),
+            Answered::Before => played.before,
+        };
+        check(
+            played.replied == wanted,
+            "the answer replies to another message".to_owned(),
+        );
+        for quoted in expect.quoted {
+            let quotes = played.answers.iter().any(|a| a.content.contains(quoted));
+            check(quotes, format!("the answer does not quote \"{quoted}\""));
+        }
+        for fallback in played.details("collect_fallback") {
+            check(false, format!("something is missing: {fallback}"));
+        }
+    }
+    complaints
+}
+
+fn shown(value: Option<&serde_json::Value>) -> String {
+    value.map_or_else(|| "none".to_owned(), ToString::to_string)
+}

@@ -1,0 +1,87 @@
+//! A line of telemetry: its fields, and a short form in the order written.
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// What a line says.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// The event's name.
+    pub(super) event: String,
+    /// What the event says.
+    pub(super) detail: Value,
+    /// `mem.ctx collect_ok case=thread msgs=40`: without times and ids.
+    pub(super) short: String,
+}
+
+#[derive(Deserialize)]
+struct Raw<'a> {
+    subsys: String,
+    event: String,
+    msg_id: Option<String>,
+    #[serde(borrow)]
+    detail: &'a RawValue,
+}
+
+/// Fields that hold ids, which say nothing to a reader here.
+const IDS: [&str; 2] = ["target", "reply_target"];
+
+impl Line {
+    /// Reads a line of the turn of a message; none if it is another's.
+    pub(super) fn read(text: &str, message: &str) -> Option<Self> {
+        let raw: Raw<'_> = serde_json::from_str(text).ok()?;
+        if raw.msg_id.as_deref() != Some(message) {
+            return None;
+        }
+        Some(Self {
+            short: format!("{} {}{}", raw.subsys, raw.event, fields(raw.detail.get())),
+            event: raw.event,
+            detail: serde_json::from_str(raw.detail.get()).ok()?,
+        })
+    }
+}
+
+/// ` name=value` for each field of a flat object; objects within stay whole.
+/// A detail holds numbers and words of closed sets, never a quotation mark or
+/// a comma of its own.
+fn fields(object: &str) -> String {
+    let inside = object.trim().trim_start_matches('{');
+    let inside = inside.strip_suffix('}').unwrap_or(inside);
+    let mut depth = 0_usize;
+    let pairs = inside.split(|character| {
+        match character {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        character == ',' && depth == 0
+    });
+    let pairs = pairs.filter_map(|pair| pair.split_once(':'));
+    let named = pairs.map(|(name, value)| (name.replace('"', ""), value.replace('"', "")));
+    let shown = named.filter(|(name, _)| !IDS.contains(&name.as_str()));
+    shown.fold(String::new(), |line, (name, value)| {
+        line + " " + &name + "=" + &value
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fields;
+
+    #[test]
+    fn details_are_shortened_in_their_order() {
+        #[track_caller]
+        fn check(object: &str, expected: &str) {
+            assert_eq!(fields(object), expected, "{object}");
+        }
+        check("{}", "");
+        check(r#"{"k":5,"reply_target":"12","count":0}"#, " k=5 count=0");
+        check(
+            r#"{"b":{"x":1,"y":2},"a":"word","c":null}"#,
+            " b={x:1,y:2} a=word c=null",
+        );
+        check(r#"{"b":{"x":1}}"#, " b={x:1}");
+        check(r#"{"b":{}}"#, " b={}");
+    }
+}

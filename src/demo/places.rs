@@ -1,0 +1,131 @@
+//! Names for the ids of the demo's world, so that calls and messages can be
+//! read.
+
+use crate::simulator::{Id, Message, RequestRecord, World};
+
+/// Scalars of a message that are quoted.
+const QUOTED: usize = 52;
+
+/// A person's name.
+pub(super) fn name(world: &World, user: Id) -> String {
+    world
+        .get_user(user)
+        .map_or_else(|| "somebody".to_owned(), |user| user.name.clone())
+}
+
+/// `#pumps`, `#filter-house > "Filter 3"`, `a direct conversation`.
+pub(super) fn place(world: &World, channel: Id) -> String {
+    let Some(found) = world.get_channel(channel) else {
+        return "nowhere".to_owned();
+    };
+    match (found.parent, found.guild) {
+        (Some(parent), _) => format!("{} > \"{}\"", place(world, parent), found.name),
+        (None, Some(_)) => format!("#{}", found.name),
+        (None, None) => "a direct conversation".to_owned(),
+    }
+}
+
+/// A message's text with names for mentions.
+pub(super) fn text(world: &World, channel: Id, message: Id) -> String {
+    world
+        .message(channel, message)
+        .map(|message| readable(world, message))
+        .unwrap_or_default()
+}
+
+/// `Boris: "Head loss is at 47 kPa now."`
+pub(super) fn quotation(world: &World, channel: Id, message: Id) -> String {
+    let Some(found) = world.message(channel, message) else {
+        return "a message that is gone".to_owned();
+    };
+    let author = match &found.webhook {
+        Some(webhook) => webhook.clone(),
+        None => name(world, found.author),
+    };
+    let text = readable(world, found);
+    let titles = found
+        .embeds
+        .iter()
+        .filter_map(|embed| embed["title"].as_str());
+    let text = if text.is_empty() {
+        titles.collect::<Vec<_>>().join(" ")
+    } else {
+        text
+    };
+    format!("{author}: \"{}\"", short(&text))
+}
+
+/// A GET in words, with the call itself.
+pub(super) fn call(world: &World, call: &RequestRecord) -> String {
+    let parts: Vec<&str> = call.path.trim_matches('/').split('/').collect();
+    let words = match parts.as_slice() {
+        ["channels", channel, "messages"] => page(world, id(channel), &call.query),
+        ["channels", channel, "messages", message] => one(world, id(channel), id(message)),
+        ["channels", _] => "the channel itself".to_owned(),
+        _ => call.path.clone(),
+    };
+    match call.status {
+        Some(200) => words,
+        Some(status) => format!("{words} (HTTP {status})"),
+        None => format!("{words} (no answer)"),
+    }
+}
+
+fn page(world: &World, channel: Id, query: &str) -> String {
+    let value = |wanted: &str| {
+        let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+        pairs.find_map(|(name, value)| (name == wanted).then_some(value))
+    };
+    let limit = value("limit").unwrap_or("50");
+    let place = place(world, channel);
+    let edge = |value: &str| {
+        let exact = id(value);
+        // `before` is exclusive, so that one more ends at the message itself.
+        let inclusive = Id(exact.0.saturating_sub(1));
+        match world.message(channel, inclusive) {
+            Some(_) => format!("ending at {}", quotation(world, channel, inclusive)),
+            None => format!("before {}", quotation(world, channel, exact)),
+        }
+    };
+    match (value("before"), value("after"), value("around")) {
+        (Some(before), _, _) => format!("up to {limit} messages of {place}, {}", edge(before)),
+        (_, Some(_), _) => format!("up to {limit} messages from the beginning of {place}"),
+        (_, _, Some(_)) => format!("up to {limit} messages around one of {place}"),
+        _ => format!("the newest {limit} messages of {place}"),
+    }
+}
+
+fn one(world: &World, channel: Id, message: Id) -> String {
+    let place = place(world, channel);
+    let quoted = quotation(world, channel, message);
+    if world.get_channel(message).is_some() {
+        format!("the starter, in {place}: {quoted}")
+    } else {
+        format!("one message of {place}: {quoted}")
+    }
+}
+
+fn id(digits: &str) -> Id {
+    Id(digits.parse().unwrap_or(0))
+}
+
+fn readable(world: &World, message: &Message) -> String {
+    let mut text = message.content.clone();
+    for user in &message.mentions {
+        let mention = format!("<@{user}>");
+        text = text.replace(&mention, &format!("@{}", name(world, *user)));
+    }
+    text
+}
+
+/// Cut after a whole word.
+fn short(text: &str) -> String {
+    if text.chars().count() <= QUOTED {
+        return text.to_owned();
+    }
+    let cut: String = text.chars().take(QUOTED).collect();
+    let whole = cut
+        .rsplit_once(' ')
+        .map_or(cut.as_str(), |(whole, _)| whole);
+    format!("{} ...", whole.trim_end_matches([',', ':', '.']))
+}

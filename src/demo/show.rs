@@ -1,0 +1,317 @@
+//! Plain lines for a terminal.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::line::Line;
+use super::scene::{Played, Scene};
+use crate::model::Limits;
+
+/// Columns of a line at most.
+const WIDTH: usize = 90;
+/// Columns before a label.
+const MARGIN: &str = "   ";
+/// Columns of a label with the space behind it.
+const LABEL: usize = 12;
+
+/// What is written to.
+pub(super) struct Page<'a> {
+    out: &'a mut dyn Write,
+    styled: bool,
+}
+
+/// A terminal's way to stress a line.
+#[derive(Clone, Copy)]
+enum Style {
+    Plain,
+    Bold,
+    Dim,
+}
+
+impl<'a> Page<'a> {
+    pub(super) fn new(out: &'a mut dyn Write, styled: bool) -> Self {
+        Self { out, styled }
+    }
+
+    /// What this is.
+    pub(super) fn introduction(&mut self, compare: bool) -> io::Result<()> {
+        self.line(Style::Bold, "Clew, a demo")?;
+        let text = "A simulated Discord and the real bot run on free ports of this machine. Eight \
+                    times somebody asks the bot, in the server of a small waterworks. There is no \
+                    model, so the bot answers with its inspector: what it collected, of which it \
+                    quotes the first and the last messages.";
+        self.paragraph("", text)?;
+        if compare {
+            return Ok(());
+        }
+        let caps = "The caps are set in the environment (MEM_*, THREAD_*): their effect is shown, \
+                    but not compared with what the default caps give.";
+        self.paragraph("", caps)
+    }
+
+    /// Everything about one scene.
+    pub(super) fn scene(
+        &mut self,
+        number: usize,
+        scene: &Scene,
+        played: &Played,
+        limits: &Limits,
+        complaints: &[String],
+    ) -> io::Result<()> {
+        self.line(Style::Plain, "")?;
+        self.line(Style::Bold, &format!("{number}. {}", scene.title))?;
+        self.paragraph(MARGIN, scene.setting)?;
+        self.line(Style::Plain, "")?;
+        self.asked(played)?;
+        self.collected(scene, played, limits)?;
+        self.gets(played)?;
+        self.answers(played)?;
+        self.telemetry(&played.lines)?;
+        for complaint in complaints {
+            self.labelled("NOT AS EXPECTED", complaint)?;
+        }
+        self.out.flush()
+    }
+
+    /// How it went, and what to do now.
+    pub(super) fn summary(&mut self, good: usize, all: usize, took: Duration) -> io::Result<()> {
+        self.line(Style::Plain, "")?;
+        let seconds = took.as_secs_f64();
+        let went = format!("{good} of {all} scenes answered as expected, in {seconds:.1} s.");
+        self.line(Style::Bold, &went)?;
+        self.line(Style::Plain, "")?;
+        self.line(Style::Bold, "What next")?;
+        for step in [
+            "- Make an application with a bot at https://discord.com/developers/applications, \
+             switch its message content intent on, and invite it (README, \"Invite the bot\").",
+            "- Set DISCORD_TOKEN in the environment or in a file .env, then: clew run",
+            "- Set LLM_BASE_URL and LLM_MODEL to let a model answer instead of the inspector.",
+            "- See what it would have collected in channels of your own: clew replay EXPORT.json",
+        ] {
+            self.hanging("", step, "  ", Style::Plain)?;
+        }
+        self.out.flush()
+    }
+
+    fn asked(&mut self, played: &Played) -> io::Result<()> {
+        if let Some(before) = &played.said_before {
+            self.labelled("just before", before)?;
+        }
+        self.labelled("asked by", &format!("{} in {}", played.asker, played.place))?;
+        if let Some(points_at) = &played.points_at {
+            self.labelled("in reply to", points_at)?;
+        }
+        self.labelled("question", &played.text)
+    }
+
+    fn collected(&mut self, scene: &Scene, played: &Played, limits: &Limits) -> io::Result<()> {
+        self.labelled("scene", &scene_words(played.detail("trigger")))?;
+        self.labelled("rule", scene.rule)?;
+        if let Some(ok) = played.detail("collect_ok") {
+            self.labelled("collected", &collected_words(ok, played.detail("tail_ok")))?;
+            self.labelled("left out", &left_out(&ok["omitted"], limits))?;
+        }
+        for fallback in played.details("collect_fallback") {
+            let (stage, reason) = (&fallback["stage"], &fallback["reason"]);
+            self.labelled("missing", &format!("{} ({})", bare(stage), bare(reason)))?;
+        }
+        let replied = match &played.replied_to {
+            Some(_) if played.replied == Some(played.question) => "the question",
+            Some(other) => other,
+            None => "no message",
+        };
+        self.labelled("replies to", replied)
+    }
+
+    fn gets(&mut self, played: &Played) -> io::Result<()> {
+        let gets = &played.gets;
+        if gets.is_empty() {
+            let source = played.detail("collect_ok").map(|ok| &ok["source"]);
+            let none = if source.is_some_and(|source| source == "none") {
+                "none"
+            } else {
+                "none: the gateway and earlier calls had told everything"
+            };
+            return self.labelled("GETs made", none);
+        }
+        let label = format!("{} made", count(gets.len(), "GET", "GETs"));
+        self.labelled(&label, &gets[0])?;
+        for get in &gets[1..] {
+            self.labelled("", get)?;
+        }
+        Ok(())
+    }
+
+    fn answers(&mut self, played: &Played) -> io::Result<()> {
+        self.labelled("answer", "as posted")?;
+        for answer in &played.answers {
+            for line in answer.content.lines() {
+                self.hanging(&format!("{MARGIN}  | "), line, "  ", Style::Plain)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn telemetry(&mut self, lines: &[Line]) -> io::Result<()> {
+        self.labelled("telemetry", "a JSON line each; times and ids left out here")?;
+        for line in lines {
+            self.hanging(&format!("{MARGIN}  "), &line.short, "    ", Style::Dim)?;
+        }
+        Ok(())
+    }
+
+    fn labelled(&mut self, label: &str, text: &str) -> io::Result<()> {
+        let first = format!("{MARGIN}{label:LABEL$}");
+        let first = if label.len() < LABEL {
+            first
+        } else {
+            format!("{first} ")
+        };
+        let rest = " ".repeat(MARGIN.len() + LABEL);
+        for (index, line) in wrap(text, WIDTH - first.chars().count().max(rest.len()))
+            .into_iter()
+            .enumerate()
+        {
+            let lead = if index == 0 { &first } else { &rest };
+            self.line(Style::Plain, &format!("{lead}{line}"))?;
+        }
+        Ok(())
+    }
+
+    fn paragraph(&mut self, lead: &str, text: &str) -> io::Result<()> {
+        self.hanging(lead, text, "", Style::Plain)
+    }
+
+    /// Every line begins with `lead`, all but the first with `hang` as well.
+    fn hanging(&mut self, lead: &str, text: &str, hang: &str, style: Style) -> io::Result<()> {
+        let width = WIDTH - lead.chars().count() - hang.len();
+        for (index, line) in wrap(text, width).into_iter().enumerate() {
+            let hang = if index == 0 { "" } else { hang };
+            self.line(style, &format!("{lead}{hang}{line}"))?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, style: Style, text: &str) -> io::Result<()> {
+        let text = text.trim_end();
+        match style {
+            Style::Bold if self.styled => writeln!(self.out, "\x1b[1m{text}\x1b[0m"),
+            Style::Dim if self.styled => writeln!(self.out, "\x1b[2m{text}\x1b[0m"),
+            _ => writeln!(self.out, "{text}"),
+        }
+    }
+}
+
+fn scene_words(trigger: Option<&Value>) -> String {
+    let Some(trigger) = trigger else {
+        return "none, the bot took no notice".to_owned();
+    };
+    let adopted = if trigger["adopted"] == true {
+        ", without words of its own"
+    } else {
+        ""
+    };
+    let (scene, cause) = (bare(&trigger["scene"]), bare(&trigger["cause"]));
+    format!("{scene} (cause: {cause}{adopted})")
+}
+
+fn collected_words(ok: &Value, tail: Option<&Value>) -> String {
+    let messages = ok["msgs"].as_u64().unwrap_or(0);
+    let messages = count(
+        usize::try_from(messages).unwrap_or(usize::MAX),
+        "message",
+        "messages",
+    );
+    let mut words = format!("{messages}, {} characters, in {} ms", ok["chars"], ok["ms"]);
+    if let Some(tail) = tail {
+        let (shown, asked) = (&tail["count"], &tail["k"]);
+        let _ = write!(words, "; of the thread's tail {shown} of {asked}");
+    }
+    words
+}
+
+/// What was seen and left out, and by which rule.
+fn left_out(omitted: &Value, limits: &Limits) -> String {
+    let counts = omitted.as_object().into_iter().flatten();
+    let words: Vec<String> = counts
+        .map(|(reason, count)| {
+            let why = match reason.as_str() {
+                "msgs" => format!("over MEM_MAX_MSGS={}", limits.max_msgs),
+                "chars" => format!("over MEM_MAX_CHARS={}", limits.max_chars),
+                "age" => {
+                    let minutes = limits.max_age.map_or(0, |age| age.as_secs() / 60);
+                    format!("older than MEM_MAX_AGE_MIN={minutes}")
+                }
+                "app" => "written by apps".to_owned(),
+                "system" => "notices of Discord".to_owned(),
+                "note" => "notes of the bot".to_owned(),
+                other => other.to_owned(),
+            };
+            format!("{count} {why}")
+        })
+        .collect();
+    if words.is_empty() {
+        return "nothing of what was looked at".to_owned();
+    }
+    format!("{} (of those looked at)", words.join(", "))
+}
+
+/// A JSON value without quotation marks.
+fn bare(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// Breaks at spaces; a word longer than a line stays whole.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        let fits = used + 1 + length <= width;
+        match lines.last_mut() {
+            Some(line) if used == 0 || fits => {
+                if used > 0 {
+                    line.push(' ');
+                    used += 1;
+                }
+                line.push_str(word);
+                used += length;
+            }
+            _ => {
+                lines.push(word.to_owned());
+                used = length;
+            }
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrap;
+
+    #[test]
+    fn lines_break_at_spaces() {
+        #[track_caller]
+        fn check(text: &str, expected: &[&str]) {
+            assert_eq!(wrap(text, 9), expected, "{text}");
+        }
+        check("", &[""]);
+        check("one", &["one"]);
+        check("one three", &["one three"]);
+        check("one three x", &["one three", "x"]);
+        check("äöü äöü äöü", &["äöü äöü", "äöü"]);
+        check("a waterworks b", &["a", "waterworks", "b"]);
+    }
+}

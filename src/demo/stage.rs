@@ -1,0 +1,216 @@
+//! Simulator, bot and a temporary folder for the length of the demo.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::Error;
+use super::line::Line;
+use super::places;
+use super::scene::{Played, Scene};
+use crate::app;
+use crate::config::Config;
+use crate::model::{Limits, ReplyTarget};
+use crate::simulator::{Id, Message, RequestRecord, Simulator, World};
+
+/// A scene takes milliseconds; a machine that takes longer than this hangs.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How often the telemetry file is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// The running bot and its world.
+pub(super) struct Stage {
+    discord: Simulator,
+    bot: JoinHandle<Result<(), app::Error>>,
+    shutdown: CancellationToken,
+    limits: Limits,
+    reply_target: ReplyTarget,
+    telemetry: PathBuf,
+    /// Removed with everything in it when dropped.
+    _folder: TempDir,
+}
+
+impl Stage {
+    /// Starts both and waits until the bot is connected.
+    pub(super) async fn start(
+        world: World,
+        settings: Vec<(String, String)>,
+    ) -> Result<Self, Error> {
+        let folder = TempDir::with_prefix("clew-demo-").map_err(Error::Folder)?;
+        let discord = Simulator::start(world).await.map_err(Error::Port)?;
+        let discord = discord.patience(PATIENCE);
+        let mut all = own_settings(&discord, folder.path());
+        all.extend(settings);
+        let config = Config::load(all, None)?;
+        for warning in config.warnings() {
+            tracing::warn!("{warning}");
+        }
+        let (limits, reply_target) = (config.limits, config.reply_target);
+        let telemetry = config.telemetry.dir.clone();
+        let shutdown = CancellationToken::new();
+        let running = app::run(config, app::system_clock(), shutdown.clone());
+        let mut stage = Self {
+            discord,
+            bot: tokio::spawn(running),
+            shutdown,
+            limits,
+            reply_target,
+            telemetry,
+            _folder: folder,
+        };
+        tokio::select! {
+            ready = stage.discord.wait_ready() => ready?,
+            ended = &mut stage.bot => return Err(stopped(ended.ok())),
+        }
+        Ok(stage)
+    }
+
+    /// The caps in force.
+    pub(super) const fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Whether nobody set other caps, nor another reply target.
+    pub(super) fn has_default_caps(&self) -> bool {
+        self.limits == Limits::default() && self.reply_target == ReplyTarget::default()
+    }
+
+    /// Asks, waits for the turn's end, and gathers what there is to tell.
+    pub(super) async fn play(&mut self, number: usize, scene: &Scene) -> Result<Played, Error> {
+        let earlier = self.discord.requests().len();
+        let channel = scene.channel;
+        let before = scene
+            .before
+            .map(|(author, text)| self.discord.post(channel, author, text));
+        let asked = scene.question.clone();
+        let question = self.discord.post(channel, scene.asker, asked);
+        let lines = self.turn(number, question).await?;
+        let mut calls = self.discord.requests().split_off(earlier);
+        // Beside the turn the bot registers its commands, which is no part of it.
+        calls.retain(|call| call.method == "GET" && call.path.starts_with("/channels/"));
+        Ok(self
+            .discord
+            .world(|world| tell(world, scene, before, question, &calls, lines)))
+    }
+
+    /// The telemetry of a question's turn, once the turn is over.
+    async fn turn(&mut self, number: usize, question: Id) -> Result<Vec<Line>, Error> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let lines = lines_of(&self.telemetry, question).map_err(Error::Folder)?;
+            let over = |line: &Line| line.event == "turn_done" || line.event == "refused";
+            if lines.iter().any(over) {
+                return Ok(lines);
+            }
+            if Instant::now() > deadline {
+                return Err(Error::Endless {
+                    scene: number,
+                    seconds: PATIENCE.as_secs(),
+                });
+            }
+            tokio::select! {
+                () = sleep(LOOK_EVERY) => {}
+                ended = &mut self.bot => return Err(stopped(ended.ok())),
+            }
+        }
+    }
+
+    /// Ends the bot in order, then the simulator.
+    pub(super) async fn stop(self) -> Result<(), Error> {
+        if self.bot.is_finished() {
+            return Ok(());
+        }
+        self.shutdown.cancel();
+        let ended = timeout(PATIENCE, self.bot).await;
+        self.discord.stop().await;
+        match ended {
+            Ok(Ok(Ok(()))) => Ok(()),
+            Ok(ended) => Err(stopped(ended.ok())),
+            Err(_) => Err(Error::Bot(None)),
+        }
+    }
+}
+
+/// What points the bot at the simulator and keeps its files out of the
+/// working directory.
+fn own_settings(discord: &Simulator, folder: &Path) -> Vec<(String, String)> {
+    let path = |name: &str| folder.join(name).display().to_string();
+    [
+        ("DISCORD_TOKEN", discord.token()),
+        ("DISCORD_API_URL", discord.url()),
+        ("DISCORD_GATEWAY_URL", discord.gateway_url()),
+        ("TELEMETRY_DIR", path("telemetry")),
+        ("STATE_DIR", path("state")),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec()
+}
+
+fn stopped(ended: Option<Result<(), app::Error>>) -> Error {
+    Error::Bot(ended.and_then(Result::err))
+}
+
+/// The whole lines about a question, in the order they were written.
+fn lines_of(folder: &Path, question: Id) -> io::Result<Vec<Line>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        files.push(entry?.path());
+    }
+    files.sort();
+    let question = question.to_string();
+    let mut lines = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(file)?;
+        // The last line may still be written; it is read the next time.
+        let whole = text.split_inclusive('\n').filter(|l| l.ends_with('\n'));
+        lines.extend(whole.filter_map(|line| Line::read(line, &question)));
+    }
+    Ok(lines)
+}
+
+/// What happened, with names for ids.
+fn tell(
+    world: &World,
+    scene: &Scene,
+    before: Option<Id>,
+    question: Id,
+    calls: &[RequestRecord],
+    lines: Vec<Line>,
+) -> Played {
+    let channel = scene.channel;
+    let posted = world
+        .get_channel(channel)
+        .map(|found| found.messages.range(question..));
+    let own = posted
+        .into_iter()
+        .flatten()
+        .map(|(_, message)| message)
+        .filter(|message| message.author == world.bot);
+    let answers: Vec<Message> = own.cloned().collect();
+    let replied = answers
+        .first()
+        .and_then(|answer| answer.reference)
+        .and_then(|reference| reference.message);
+    Played {
+        before,
+        question,
+        asker: places::name(world, scene.asker),
+        place: places::place(world, channel),
+        text: places::text(world, channel, question),
+        said_before: before.map(|id| places::quotation(world, channel, id)),
+        points_at: world
+            .message(channel, question)
+            .and_then(|message| message.reference?.message)
+            .map(|id| places::quotation(world, channel, id)),
+        replied,
+        replied_to: replied.map(|id| places::quotation(world, channel, id)),
+        answers,
+        gets: calls.iter().map(|call| places::call(world, call)).collect(),
+        lines,
+    }
+}

@@ -1,0 +1,40 @@
+//! People talking at a steady pace, up to about now.
+
+use crate::simulator::{Draft, Id, World};
+
+/// A conversation that began some time ago.
+pub(super) struct Talk {
+    channel: Id,
+    next_ms: i64,
+    step_ms: i64,
+}
+
+impl Talk {
+    /// Begins `minutes` ago, with a message every `step_s` seconds.
+    pub(super) fn ago(world: &World, channel: Id, minutes: i64, step_s: usize) -> Self {
+        let step_ms = i64::try_from(step_s).unwrap_or(1).saturating_mul(1_000);
+        Self {
+            channel,
+            next_ms: world.now_ms() - minutes * 60_000,
+            step_ms,
+        }
+    }
+
+    /// The next thing said, before the bot came.
+    pub(super) fn say(&mut self, world: &mut World, author: Id, draft: impl Into<Draft>) -> Id {
+        let at_ms = self.next_ms();
+        world.seed(self.channel, author, draft.into().at_ms(at_ms))
+    }
+
+    /// When it is said; the time goes on.
+    pub(super) const fn next_ms(&mut self) -> i64 {
+        let at_ms = self.next_ms;
+        self.next_ms += self.step_ms;
+        at_ms
+    }
+
+    /// The rest is said elsewhere.
+    pub(super) const fn go_on_in(&mut self, channel: Id) {
+        self.channel = channel;
+    }
+}

@@ -1,0 +1,147 @@
+//! What the people of the waterworks say.
+
+/// How the chain of replies goes: who (of the three on the shift) and what.
+pub(super) const BEARING: [(usize, &str); 20] = [
+    (0, "Pump 2 sounds wrong. A rumble, twice a second."),
+    (1, "Since when? It was quiet when I passed at six."),
+    (0, "Since the restart after the power dip."),
+    (2, "Which side, motor or impeller?"),
+    (0, "Impeller side, you can feel it in the housing."),
+    (1, "Vibration reads 4.8 mm/s there, 1.9 on the motor."),
+    (
+        2,
+        "4.8 is over the alarm line of 4.5. Is the flow still right?",
+    ),
+    (0, "Flow is down to 212 m3/h from 230."),
+    (1, "Suction pressure is steady, so it is not the strainer."),
+    (2, "Could be cavitation. Does it change with the valve?"),
+    (0, "No. Throttled to 180 and it rumbles the same."),
+    (1, "Then I say bearing. Temperature?"),
+    (0, "71 degrees, it was 58 last week."),
+    (2, "When was it last greased?"),
+    (1, "Work order says 14 months ago. It is due every 12."),
+    (2, "Take it out of service then, pump 3 can carry it."),
+    (0, "Pump 3 is running, pump 2 is off and locked out."),
+    (1, "We have one bearing 6312 in the store, shelf C4."),
+    (2, "Good. Who can do the change before the night shift?"),
+    (0, "I can, if somebody gives me a hand with the coupling."),
+];
+
+/// The end of the long thread.
+pub(super) const FILTER_END: [(usize, &str); 7] = [
+    (1, "Tried a longer air scour at noon, no difference."),
+    (0, "Coagulant is back at 2.4 mg/l, it was at 2.1 all night."),
+    (2, "Lab says the raw water is fine, 3.1 NTU."),
+    (
+        1,
+        "I looked through the hatch: the sand has a hollow near the inlet.",
+    ),
+    (0, "A hollow would explain it. How deep?"),
+    (1, "A hand's width, I would say."),
+    (
+        2,
+        "Then we lose sand somewhere. Check the nozzles after the next backwash.",
+    ),
+];
+
+/// Below the forum post.
+pub(super) const WELL_POST: [(usize, &str); 6] = [
+    (
+        1,
+        "Is there a sheet for it? I only know it from watching Ada.",
+    ),
+    (0, "There is, but it still names the old valves."),
+    (
+        0,
+        "The order is the same: V7 first, then start the pump, then close V4.",
+    ),
+    (1, "And the chlorine?"),
+    (
+        0,
+        "Dosing follows the flow meter, but watch it for ten minutes.",
+    ),
+    (
+        2,
+        "Flush to waste until it is under 0.5 NTU, that is missing on the sheet.",
+    ),
+];
+
+/// Before the mention without a word.
+pub(super) const GATE: [(usize, &str); 6] = [
+    (2, "Morning. Handover is on the desk."),
+    (0, "The inspector from the county comes at two, not at ten."),
+    (1, "Then who shows him around?"),
+    (2, "I can, but I need the sampling log of March."),
+    (
+        1,
+        "It is in the blue folder, the pages for week 11 are missing.",
+    ),
+    (0, "They are in the lab, I bring them before noon."),
+];
+
+/// What is always said on a shift.
+const CHATTER: [&str; 26] = [
+    "The truck with the hypochlorite is at gate 2.",
+    "Round done, nothing to report.",
+    "Who has the key of the valve chamber?",
+    "It is on the hook again.",
+    "Tank B at 71 percent and rising.",
+    "Coffee is ready.",
+    "The lab wants two more samples from the outlet.",
+    "On my way.",
+    "Gate 1 does not close, I have called the electrician.",
+    "Rain from four o'clock on, says the forecast.",
+    "Reservoir level 12.40 m.",
+    "Can somebody take the phone for ten minutes?",
+    "Yes.",
+    "Sludge pump is back from the workshop.",
+    "Switched to night tariff.",
+    "The new gloves are in the store, all sizes.",
+    "Compressor tested, pressure holds.",
+    "Visitors from the school on Thursday, 24 children.",
+    "I have moved the ladder behind the shed.",
+    "Chlorine at the outlet 0.21 mg/l.",
+    "Thanks!",
+    "Fire drill is next week, not today.",
+    "UV lamp 4 has 200 hours left.",
+    "The mower is broken again.",
+    "Pressure in the north zone 5.1 bar.",
+    "Lunch?",
+];
+
+/// Remarks of the long thread between its readings.
+const FILTER: [&str; 14] = [
+    "Backwash of filter 3 started.",
+    "Backwash done, 9 minutes, wash water clear at the end.",
+    "Back in service.",
+    "Filters 1, 2 and 4 are all under 0.10.",
+    "The turbidity meter was cleaned, same value.",
+    "Second meter says the same.",
+    "Took a sample by hand for the lab.",
+    "Head loss looks normal to me.",
+    "Could it be the coagulant?",
+    "Jar test is running.",
+    "Inflow is a bit higher than yesterday.",
+    "Slowed it down to 6 m/h.",
+    "No change yet.",
+    "I will look again in a quarter of an hour.",
+];
+
+/// Steps through [`CHATTER`] in an order that looks like none; shares no
+/// divisor with its length.
+const STRIDE: usize = 11;
+
+/// The nth thing said on a shift.
+pub(super) fn chatter(nth: usize) -> &'static str {
+    CHATTER[nth * STRIDE % CHATTER.len()]
+}
+
+/// The nth message of the long thread: every third one is a reading.
+pub(super) fn filter(nth: usize) -> String {
+    if nth.is_multiple_of(3) {
+        let turbidity = 28 + nth / 16 + nth * 7 % 4;
+        let loss = 31 + nth / 25;
+        return format!("Outlet 0.{turbidity} NTU, head loss {loss} kPa.");
+    }
+    FILTER[(nth - nth / 3) % FILTER.len()].to_owned()
+}

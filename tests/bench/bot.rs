@@ -1,0 +1,90 @@
+//! The bot under measurement: the real binary as a process of its own, against
+//! a simulator and a model in this one.
+
+use std::future::Future;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use clew::simulator::{Simulator, World};
+use tempfile::TempDir;
+
+use super::model::Model;
+use super::process::Process;
+
+/// Reading a flood of events takes the bot a while.
+const PATIENCE: Duration = Duration::from_mins(5);
+/// Between two looks at whether the bot still works.
+const LOOK: Duration = Duration::from_millis(60);
+/// Less CPU time between two looks is idling.
+const IDLE: Duration = Duration::from_micros(500);
+
+/// A running bot and what it talks to. Dropped, it is killed.
+pub(crate) struct Bot {
+    pub(crate) discord: Simulator,
+    pub(crate) model: Model,
+    child: Child,
+    _folder: TempDir,
+}
+
+impl Bot {
+    /// Starts the bot in a world and waits until it has read its servers.
+    pub(crate) async fn start(world: World) -> Self {
+        let discord = Simulator::start(world).await.unwrap().patience(PATIENCE);
+        let model = Model::start().await;
+        let folder = TempDir::new().unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_clew"))
+            .arg("run")
+            .current_dir(folder.path())
+            .env_clear()
+            .env("DISCORD_TOKEN", discord.token())
+            .env("DISCORD_API_URL", discord.url())
+            .env("DISCORD_GATEWAY_URL", discord.gateway_url())
+            .env("LLM_BASE_URL", model.url())
+            .env("LLM_MODEL", "bench")
+            .env("USER_TURNS_PER_MIN", "0")
+            .env("LOG_LEVEL", "warn")
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        discord.wait_ready().await.unwrap();
+        let bot = Self {
+            discord,
+            model,
+            child,
+            _folder: folder,
+        };
+        bot.rest().await;
+        bot
+    }
+
+    pub(crate) fn process(&self) -> Process {
+        Process(self.child.id())
+    }
+
+    /// Waits until it has read every event and has nothing left to do.
+    pub(crate) async fn rest(&self) {
+        self.discord.settled().await.unwrap();
+        self.discord.wait_idle().await.unwrap();
+        let mut before = self.process().cpu();
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let now = self.process().cpu();
+            if now.saturating_sub(before) < IDLE {
+                return;
+            }
+            before = now;
+        }
+    }
+}
+
+impl Drop for Bot {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs something on a runtime of its own.
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Runtime::new().unwrap().block_on(work)
+}

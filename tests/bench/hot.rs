@@ -1,0 +1,51 @@
+//! divan's timings of what every message event runs through.
+
+use clew::discord::convert;
+use clew::engine::window::{Window, WindowLimits};
+use clew::simulator::Id;
+use divan::{Bencher, black_box};
+
+use super::events::{self, Place};
+
+const PLACE: Place = Place {
+    guild: 800_000_000_000_000_000,
+    channel: 800_000_000_000_000_001,
+    id: 1_460_000_000_000_000_000,
+};
+
+#[divan::bench(name = "convert: message")]
+fn convert_message() {
+    let _ = black_box(convert::incoming(black_box(MESSAGE.as_str())));
+}
+
+#[divan::bench(name = "convert: reply")]
+fn convert_reply() {
+    let _ = black_box(convert::incoming(black_box(REPLY.as_str())));
+}
+
+#[divan::bench(name = "window: a message in a full window")]
+fn window(bencher: Bencher<'_, '_>) {
+    let channels: Vec<Id> = (1..=100).map(|number| Id(PLACE.guild + number)).collect();
+    let mut places = events::places(Id(PLACE.guild), &channels, PLACE.id, u64::MAX >> 24);
+    let message = convert::incoming(&events::create(PLACE)).unwrap().message;
+    let mut window = Window::new(WindowLimits {
+        per_channel: 200,
+        max_bytes: 8 << 20,
+    });
+    let mut next = || {
+        let place = places.next().unwrap();
+        let mut message = message.clone();
+        message.id = clew::model::MessageId::new(place.id);
+        message.channel = clew::model::ChannelId::new(place.channel);
+        message
+    };
+    for _ in 0..30_000 {
+        window.created(next());
+    }
+    bencher
+        .with_inputs(next)
+        .bench_local_values(|message| window.created(message));
+}
+
+static MESSAGE: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| events::create(PLACE));
+static REPLY: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| events::reply(PLACE));

@@ -1,0 +1,204 @@
+//! From the event to the model's request: calls and milliseconds, cold (the
+//! process has seen nothing of the conversation) and warm (it has seen it).
+
+use std::time::{Duration, Instant};
+
+use clew::simulator::{ChannelKind, Draft, Id, RequestRecord, World};
+
+use super::bot::{Bot, block_on};
+use super::process::milliseconds;
+
+/// Messages of a thread that a warm bot has seen.
+const SEEN: usize = 300;
+/// Processes whose first turn is measured; the median counts.
+const PROCESSES: usize = 3;
+/// Further turns of a warm process; the median counts.
+const FURTHER: usize = 20;
+/// Added to every REST call where the network is slow.
+const SLOW: Duration = Duration::from_millis(50);
+
+/// A conversation and how the trigger belongs to it.
+#[derive(Clone, Copy)]
+enum Case {
+    /// A mention in a thread of so many messages.
+    Thread(usize),
+    /// A mention that replies to the last of 20 replies among 400 others.
+    Chain,
+}
+
+/// What a turn did before it asked the model.
+struct Turn {
+    gets: usize,
+    at_once: usize,
+    time: Duration,
+    cpu: Duration,
+    request: usize,
+}
+
+pub(crate) fn print() {
+    println!("\nFrom the event to the model's request (clew run against the simulator)");
+    println!(
+        "{:<22}{:<7}{:>8}{:>6}{:>9}{:>9}{:>13}{:>15}",
+        "trigger", "bot", "latency", "GETs", "at once", "ms", "CPU ms/turn", "request bytes"
+    );
+    for case in [Case::Thread(300), Case::Thread(100_000), Case::Chain] {
+        for latency in [Duration::ZERO, SLOW] {
+            let cold = (0..PROCESSES).map(|_| block_on(cold(case, latency)));
+            row(case, "cold", latency, cold.collect());
+        }
+        for latency in [Duration::ZERO, SLOW] {
+            let (first, further) = block_on(warm(case, latency));
+            row(case, "warm", latency, vec![first]);
+            row(case, "again", latency, further);
+        }
+    }
+}
+
+fn row(case: Case, bot: &str, latency: Duration, mut turns: Vec<Turn>) {
+    turns.sort_by_key(|turn| turn.time);
+    let middle = &turns[turns.len() / 2];
+    let gets = turns.iter().map(|turn| turn.gets).max().unwrap();
+    let at_once = turns.iter().map(|turn| turn.at_once).max().unwrap();
+    let cpu: Duration = turns.iter().map(|turn| turn.cpu).sum();
+    let name = match case {
+        Case::Thread(messages) => format!("thread of {messages}"),
+        Case::Chain => "chain of 20 in 420".to_owned(),
+    };
+    println!(
+        "{name:<22}{bot:<7}{:>8}{gets:>6}{at_once:>9}{:>9.2}{:>13.2}{:>15}",
+        format!("{} ms", latency.as_millis()),
+        milliseconds(middle.time),
+        milliseconds(cpu) / turns.len() as f64,
+        middle.request
+    );
+}
+
+/// The world, before anything is said.
+struct Stage {
+    channel: Id,
+    people: [Id; 2],
+}
+
+impl Stage {
+    fn new(world: &mut World, case: Case) -> Self {
+        let guild = world.guild("Works");
+        let help = world.channel(guild, ChannelKind::Text, "help");
+        let people = [world.member(guild, "Ada"), world.member(guild, "Boris")];
+        let channel = match case {
+            Case::Chain => help,
+            Case::Thread(_) => {
+                let start = world.seed(help, people[0], "the pump is leaking");
+                world.thread_from(help, start, "pump failure", people[0])
+            }
+        };
+        Self { channel, people }
+    }
+
+    /// All that is said before the trigger. Gives what the trigger replies to.
+    fn talk(
+        &self,
+        case: Case,
+        skip: usize,
+        mut say: impl FnMut(Id, Id, Draft) -> Id,
+    ) -> Option<Id> {
+        match case {
+            Case::Thread(messages) => {
+                for number in skip..messages {
+                    let text = format!("reading {number}: 4.2 bar at the valve, steady so far");
+                    say(self.channel, self.people[number % 2], Draft::new(text));
+                }
+                None
+            }
+            Case::Chain => {
+                let mut last = None;
+                for number in 0..420 {
+                    let draft = Draft::new(format!(
+                        "note {number} on the crane, nothing new since then"
+                    ));
+                    let draft = match last {
+                        Some(parent) if number % 20 == 0 => draft.reply_to(parent).without_ping(),
+                        _ => draft,
+                    };
+                    let id = say(self.channel, self.people[number % 2], draft);
+                    if number % 20 == 0 {
+                        last = Some(id);
+                    }
+                }
+                last
+            }
+        }
+    }
+
+    /// One trigger, from the event to the end of its answer.
+    async fn ask(&self, bot: &Bot, latency: Duration, replies_to: Option<Id>) -> Turn {
+        bot.rest().await;
+        bot.discord.clear_requests();
+        bot.discord.set_latency(latency);
+        let us = bot.discord.bot();
+        let mut draft = Draft::new(format!("<@{us}> what came of it?"));
+        if let Some(parent) = replies_to {
+            draft = draft.reply_to(parent).without_ping();
+        }
+        let cpu = bot.process().cpu();
+        let began = Instant::now();
+        bot.discord.post(self.channel, self.people[0], draft);
+        let arrival = bot.model.arrival().await;
+        let mut calls = bot.discord.requests();
+        calls.retain(|call| call.method == "GET");
+        bot.rest().await;
+        bot.discord.set_latency(Duration::ZERO);
+        Turn {
+            gets: calls.len(),
+            at_once: at_once(&calls, latency),
+            time: arrival.at - began,
+            cpu: bot.process().cpu().saturating_sub(cpu),
+            request: arrival.bytes,
+        }
+    }
+}
+
+/// A call takes the latency at least, so those that came closer to each other
+/// were open together.
+fn at_once(calls: &[RequestRecord], latency: Duration) -> usize {
+    let open = |call: &RequestRecord| {
+        let earlier = calls
+            .iter()
+            .filter(|other| other.at <= call.at && call.at.saturating_sub(other.at) < latency);
+        earlier.count().max(1)
+    };
+    calls.iter().map(open).max().unwrap_or(0)
+}
+
+async fn cold(case: Case, latency: Duration) -> Turn {
+    let mut world = World::new();
+    let stage = Stage::new(&mut world, case);
+    let last = stage.talk(case, 0, |channel, author, draft| {
+        world.seed(channel, author, draft)
+    });
+    let bot = Bot::start(world).await;
+    stage.ask(&bot, latency, last).await
+}
+
+async fn warm(case: Case, latency: Duration) -> (Turn, Vec<Turn>) {
+    let mut world = World::new();
+    let stage = Stage::new(&mut world, case);
+    let unseen = match case {
+        Case::Thread(messages) => messages - SEEN,
+        Case::Chain => 0,
+    };
+    if let Case::Thread(_) = case {
+        stage.talk(Case::Thread(unseen), 0, |channel, author, draft| {
+            world.seed(channel, author, draft)
+        });
+    }
+    let bot = Bot::start(world).await;
+    let last = stage.talk(case, unseen, |channel, author, draft| {
+        bot.discord.post(channel, author, draft)
+    });
+    let first = stage.ask(&bot, latency, last).await;
+    let mut further = Vec::new();
+    for _ in 0..FURTHER {
+        further.push(stage.ask(&bot, latency, last).await);
+    }
+    (first, further)
+}

@@ -1,0 +1,329 @@
+//! Answers: streamed, split, attached, pinging nobody, as replies.
+
+use clew::simulator::{ChannelKind, Draft, Fault, Id, Message, OverwriteOf, Permissions};
+use serde_json::{Value, json};
+
+use super::{Place, assert_in_order, only, place, place_with};
+use crate::support::bot::details;
+use crate::support::model::Behaviour;
+
+/// The bodies of messages posted to channels so far.
+fn posts(p: &Place) -> Vec<Value> {
+    let calls = p.stage.discord.requests_to("POST", "/channels/*/messages");
+    calls.into_iter().map(|call| call.body).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_grows_by_few_edits_of_one_message() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let words: Vec<String> = (0..200).map(|count| format!("word{count} ")).collect();
+    let pieces: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (behaviour, gate) = Behaviour::gated(&pieces);
+    p.stage.model.script(behaviour);
+    p.post(p.channel, p.ada, p.to_us("tell me"));
+    gate.step(100);
+    let partial = p.answer(p.channel, 1).await;
+    assert!(
+        partial.starts_with("word0 ") && partial.ends_with("word99"),
+        "{partial}"
+    );
+    gate.step(50);
+    p.stage
+        .discord
+        .wait_request("PATCH", "/messages/", 1)
+        .await
+        .unwrap();
+    gate.open();
+    let whole = words.concat();
+    let fits = |message: &Message| message.content == whole.trim_end();
+    p.stage
+        .discord
+        .wait_for_message(p.channel, fits)
+        .await
+        .unwrap();
+    let lines = bot.stop().await;
+    assert_eq!(posts(&p).len(), 1);
+    let edits = p.stage.discord.requests_to("PATCH", "/messages/").len();
+    assert!((2..=3).contains(&edits), "{edits} edits of 200 pieces");
+    assert_eq!(only(&lines, "sent")["edits"], edits);
+    let edited = &p.stage.discord.requests_to("PATCH", "/messages/")[0].body;
+    assert_eq!(edited["allowed_mentions"], json!({"parse": []}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_short_answer_is_posted_once() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    p.post(p.channel, p.ada, p.to_us("hm?"));
+    p.answer(p.channel, 1).await;
+    bot.stop().await;
+    assert_eq!(posts(&p).len(), 1);
+    assert_eq!(p.stage.discord.requests_to("PATCH", "/messages/").len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_answer_is_split_and_its_code_stays_code() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let code = "let x = 1; // & <b>\n".repeat(150);
+    let text = format!("Here:\n```rust\n{code}```\nDone.");
+    p.stage.model.script(Behaviour::text(&[&text]));
+    p.post(p.channel, p.ada, p.to_us("code?"));
+    p.answer(p.channel, 2).await;
+    let lines = bot.stop().await;
+    let answers = p.stage.discord.answers(p.channel);
+    assert_eq!(answers.len(), 2);
+    for answer in &answers {
+        assert!(answer.content.chars().count() <= 2_000);
+        assert_eq!(answer.content.matches("```").count() % 2, 0);
+    }
+    assert!(
+        answers[1].content.starts_with("```rust\n"),
+        "{}",
+        answers[1].content
+    );
+    assert_eq!(answers[1].reference, None, "only the first is a reply");
+    assert_eq!(only(&lines, "sent")["messages"], 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_too_long_for_messages_is_attached() {
+    let p = place(&[("ANSWER_MAX_MESSAGES", "2")]).await;
+    let bot = p.start().await;
+    let text = "A sentence of some length. ".repeat(300);
+    p.stage.model.script(Behaviour::text(&[&text]));
+    p.post(p.channel, p.ada, p.to_us("all of it"));
+    p.answer(p.channel, 2).await;
+    let lines = bot.stop().await;
+    let answers = p.stage.discord.answers(p.channel);
+    assert_eq!(answers.len(), 2);
+    let file = &answers[1].attachments[0].file;
+    assert_eq!(file.name, "answer.md");
+    assert_eq!(
+        std::str::from_utf8(&file.bytes).unwrap().trim_end(),
+        text.trim_end()
+    );
+    assert_eq!(only(&lines, "sent")["attached"], true);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_pinged_but_an_asker_who_is_answered() {
+    let (p, thread) = place_with(&[], |world, seeds| {
+        let thread = world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada);
+        world.seed(thread, seeds.boris, "is 3 bar normal?");
+        thread
+    })
+    .await;
+    let bot = p.start().await;
+    p.stage
+        .model
+        .script(Behaviour::text(&["@everyone see <@5> and <@&6>"]));
+    p.post(thread, p.ada, p.to_us("is it?"));
+    p.answer(thread, 1).await;
+    p.post(thread, p.ada, p.to_us(""));
+    p.answer(thread, 2).await;
+    let boris = p.post(thread, p.boris, "four?");
+    p.post(thread, p.ada, p.to_us(""));
+    p.answer(thread, 3).await;
+    bot.stop().await;
+    let bodies = posts(&p);
+    let asked = [true, true, false];
+    for (body, pings) in bodies.iter().zip(asked) {
+        let expected = json!({"parse": [], "users": [], "replied_user": pings});
+        assert_eq!(body["allowed_mentions"], expected, "{body}");
+        assert_eq!(body["enforce_nonce"], true);
+    }
+    assert_ne!(bodies[0]["nonce"], bodies[1]["nonce"]);
+    let target = &bodies[2]["message_reference"]["message_id"];
+    assert_eq!(*target, json!(boris.to_string()));
+}
+
+/// Refusals of the reference cost the reference, never the answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_reference_is_dropped_once() {
+    let errors = [
+        (
+            403,
+            json!({"code": 160_002, "message": "Cannot reply without permission"}),
+        ),
+        (404, json!({"code": 10_008, "message": "Unknown Message"})),
+        (
+            400,
+            json!({"code": 50_035, "message": "Invalid Form Body",
+            "errors": {"message_reference": {"_errors": [{"code": "REPLIES_CANNOT_REFERENCE_SYSTEM_MESSAGE"}]}}}),
+        ),
+    ];
+    for (status, body) in errors {
+        let p = place(&[]).await;
+        let bot = p.start().await;
+        let kind = clew::simulator::FaultKind::Status {
+            status,
+            body,
+            retry_after: None,
+        };
+        p.stage
+            .discord
+            .fault(Fault::new("POST", "/channels/*/messages", kind).once());
+        p.post(p.channel, p.ada, p.to_us("why?"));
+        assert_eq!(p.answer(p.channel, 1).await, "ok");
+        let lines = bot.stop().await;
+        let bodies = posts(&p);
+        assert_eq!(bodies.len(), 2);
+        assert!(bodies[0]["message_reference"].is_object());
+        assert!(bodies[1]["message_reference"].is_null());
+        assert_eq!(bodies[1]["allowed_mentions"]["replied_user"], false);
+        assert_eq!(only(&lines, "send_fallback")["stage"], "reference");
+        assert_eq!(only(&lines, "turn_done")["outcome"], "answered");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_read_message_history_the_answer_comes_without_reference() {
+    let p = place(&[]).await;
+    p.stage.discord.world(|world| {
+        let own = OverwriteOf::Member(p.us);
+        let history = Permissions::READ_MESSAGE_HISTORY;
+        world.overwrite(p.channel, own, Permissions::NONE, history);
+    });
+    let bot = p.start().await;
+    p.post(p.channel, p.ada, p.to_us("why?"));
+    assert_eq!(p.answer(p.channel, 1).await, "ok");
+    bot.stop().await;
+}
+
+/// Where we may not write we react, else it is logged; Discord is asked for
+/// nothing that it would refuse.
+#[tokio::test(flavor = "multi_thread")]
+async fn where_it_may_not_write_it_reacts_if_it_may() {
+    let send = Permissions::SEND_MESSAGES;
+    let both = Permissions(send.0 | Permissions::ADD_REACTIONS.0);
+    for (denied, reacts) in [(send, true), (both, false)] {
+        let p = place(&[]).await;
+        p.stage.discord.world(|world| {
+            world.overwrite(
+                p.channel,
+                OverwriteOf::Member(p.us),
+                Permissions::NONE,
+                denied,
+            );
+        });
+        let bot = p.start().await;
+        let trigger = p.post(p.channel, p.ada, p.to_us("why?"));
+        p.seen().await;
+        let lines = bot.stop().await;
+        assert_eq!(reactions(&p, p.channel, trigger), usize::from(reacts));
+        assert_eq!(only(&lines, "turn_done")["outcome"], "failed");
+        assert_eq!(p.stage.discord.requests_to("POST", "/channels").len(), 0);
+        assert_eq!(p.stage.model.requests().len(), 0);
+    }
+}
+
+fn reactions(p: &Place, channel: Id, message: Id) -> usize {
+    let messages = p.stage.discord.messages(channel);
+    let found = messages.iter().find(|one| one.id == message);
+    found.unwrap().reactions.len()
+}
+
+/// Permissions changed where we did not see it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_post_leads_to_a_reaction() {
+    for code in [50_001, 50_013] {
+        let p = place(&[]).await;
+        let bot = p.start().await;
+        let refused = Fault::status("POST", "/channels/*/messages", 403, code, "Missing");
+        p.stage.discord.fault(refused);
+        let trigger = p.post(p.channel, p.ada, p.to_us("why?"));
+        p.stage
+            .discord
+            .wait_request("PUT", "/reactions/", 1)
+            .await
+            .unwrap();
+        let lines = bot.stop().await;
+        assert_eq!(reactions(&p, p.channel, trigger), 1);
+        let fallback = only(&lines, "send_fallback");
+        assert_eq!(
+            (&fallback["reason"], &fallback["stage"]),
+            (&"forbidden".into(), &"create".into())
+        );
+        assert_eq!(posts(&p).len(), 1);
+    }
+}
+
+/// Answers in a thread that is archived, locked or both meanwhile; gives what
+/// the telemetry says of failed sending.
+async fn shut(archived: bool, locked: bool) -> (Place, Id, Vec<Value>) {
+    let (p, thread) = place_with(&[], |world, seeds| {
+        let kind = ChannelKind::PublicThread;
+        world.thread(seeds.channel, kind, "pump", seeds.ada)
+    })
+    .await;
+    let bot = p.start().await;
+    let (behaviour, gate) = Behaviour::gated(&["Three bar."]);
+    p.stage.model.script(behaviour);
+    p.post(thread, p.ada, p.to_us("how much?"));
+    p.stage.model.wait_requests(1).await;
+    p.stage.discord.set_archived(thread, archived, locked);
+    p.seen().await;
+    gate.open();
+    let lines = bot.stop().await;
+    (p, thread, details(&lines, "send_fallback"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_opens_an_archived_thread() {
+    let (p, thread, failed) = shut(true, false).await;
+    assert_eq!(p.stage.discord.answers(thread)[0].content, "Three bar.");
+    let archived = p.stage.discord.world(|world| {
+        let channel = world.get_channel(thread).unwrap();
+        channel.thread.as_ref().unwrap().archived
+    });
+    assert!(!archived);
+    assert_eq!(failed, [] as [Value; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_locked_thread_stays_shut() {
+    for (archived, expected) in [
+        (false, vec![("locked", "create")]),
+        // Not even a reaction is taken there.
+        (true, vec![("archived", "create"), ("archived", "react")]),
+    ] {
+        let (p, thread, failed) = shut(archived, true).await;
+        let failed: Vec<(&str, &str)> = failed
+            .iter()
+            .map(|one| {
+                (
+                    one["reason"].as_str().unwrap(),
+                    one["stage"].as_str().unwrap(),
+                )
+            })
+            .collect();
+        assert_eq!(failed, expected);
+        assert!(p.stage.discord.answers(thread).is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_never_replies_to_itself() {
+    let (p, (thread, own)) = place_with(&[], |world, seeds| {
+        let us = world.bot;
+        let thread = world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada);
+        let own = world.seed(thread, us, "Three bar is normal.");
+        (thread, own)
+    })
+    .await;
+    let bot = p.start().await;
+    let bare = Draft::new(p.to_us("")).reply_to(own);
+    let trigger = p.post(thread, p.ada, bare);
+    p.answer(thread, 2).await;
+    let answers = p.stage.discord.answers(thread);
+    assert_eq!(answers[1].reference.unwrap().message, Some(trigger));
+    // Its text is meant all the same.
+    let prompt = p.prompt(1).await;
+    assert_in_order(
+        &prompt,
+        &["points at this message", "[you]", "Three bar is normal."],
+    );
+    bot.stop().await;
+}

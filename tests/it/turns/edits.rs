@@ -1,0 +1,170 @@
+//! The trigger is edited or deleted before its answer is complete.
+
+use clew::simulator::{ChannelKind, Draft};
+use serde_json::json;
+
+use super::{only, place, place_with};
+use crate::support::bot::details;
+use crate::support::model::Behaviour;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_begins_anew_and_takes_back_what_is_posted() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let (behaviour, gate) = Behaviour::gated(&["Paris is", " the capital."]);
+    p.stage.model.script(behaviour);
+    p.stage.model.script(Behaviour::text(&["Rome."]));
+    let trigger = p.post(p.channel, p.ada, p.to_us("capital of France?"));
+    gate.step(1);
+    let partial = p.answer(p.channel, 1).await;
+    assert_eq!(partial, "Paris is");
+    p.stage
+        .discord
+        .edit(p.channel, trigger, &p.to_us("capital of Italy?"));
+    let fits = |message: &clew::simulator::Message| message.content == "Rome.";
+    let answer = p
+        .stage
+        .discord
+        .wait_for_message(p.channel, fits)
+        .await
+        .unwrap();
+    assert_eq!(answer.reference.unwrap().message, Some(trigger));
+    assert!(p.prompt(2).await.ends_with("capital of Italy?"));
+    p.stage.model.wait_ended(2).await;
+    let lines = bot.stop().await;
+    assert_eq!(
+        p.stage.discord.answers(p.channel).len(),
+        1,
+        "the partial one is gone"
+    );
+    assert_eq!(only(&lines, "turn_done")["outcome"], "answered");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_of_a_waiting_trigger_is_what_is_asked() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let (behaviour, gate) = Behaviour::gated(&["first"]);
+    p.stage.model.script(behaviour);
+    p.post(p.channel, p.ada, p.to_us("one"));
+    p.stage.model.wait_requests(1).await;
+    let second = p.post(p.channel, p.ada, p.to_us("tow"));
+    p.stage.discord.edit(p.channel, second, &p.to_us("two"));
+    p.seen().await;
+    gate.open();
+    p.answer(p.channel, 2).await;
+    assert!(p.prompt(2).await.ends_with("two"));
+    assert_eq!(p.stage.model.requests().len(), 2);
+    bot.stop().await;
+}
+
+/// A link's preview is an update without an edit.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unfurled_link_is_no_edit() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let (behaviour, gate) = Behaviour::gated(&["It says hello."]);
+    p.stage.model.script(behaviour);
+    let trigger = p.post(
+        p.channel,
+        p.ada,
+        p.to_us("what does https://example.com say?"),
+    );
+    p.stage.model.wait_requests(1).await;
+    let embed = json!({"title": "Example", "url": "https://example.com"});
+    p.stage.discord.unfurl(p.channel, trigger, embed);
+    p.seen().await;
+    gate.open();
+    assert_eq!(p.answer(p.channel, 1).await, "It says hello.");
+    bot.stop().await;
+    assert_eq!(p.stage.model.requests().len(), 1);
+}
+
+/// What is left of the question is asked, a mention alone if need be.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_that_leaves_no_words_points_at_the_conversation() {
+    let (p, thread) = place_with(&[], |world, seeds| {
+        let thread = world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada);
+        world.seed(thread, seeds.boris, "is 3 bar normal?");
+        thread
+    })
+    .await;
+    let bot = p.start().await;
+    let (behaviour, gate) = Behaviour::gated(&["never shown"]);
+    p.stage.model.script(behaviour);
+    let trigger = p.post(thread, p.ada, p.to_us("forget it"));
+    p.stage.model.wait_requests(1).await;
+    p.stage.discord.edit(thread, trigger, &p.to_us(""));
+    assert_eq!(p.answer(thread, 1).await, "ok");
+    let prompt = p.prompt(2).await;
+    assert!(
+        prompt.contains("is 3 bar normal?") && !prompt.contains("forget it"),
+        "{prompt}"
+    );
+    gate.open();
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_trigger_gets_no_answer_and_a_partial_one_is_removed() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let (behaviour, gate) = Behaviour::gated(&["Paris is", " the capital."]);
+    p.stage.model.script(behaviour);
+    let trigger = p.post(p.channel, p.ada, p.to_us("capital of France?"));
+    let waiting = p.post(p.channel, p.ada, p.to_us("and of Italy?"));
+    gate.step(1);
+    p.answer(p.channel, 1).await;
+    p.stage.discord.bulk_delete(p.channel, &[trigger, waiting]);
+    p.stage.model.wait_ended(1).await;
+    let removed = p
+        .stage
+        .discord
+        .wait_request("DELETE", "/messages/", 1)
+        .await;
+    removed.unwrap();
+    let lines = bot.stop().await;
+    assert!(p.stage.discord.answers(p.channel).is_empty());
+    assert_eq!(only(&lines, "turn_done")["outcome"], "cancelled");
+    assert_eq!(p.stage.model.requests().len(), 1);
+}
+
+/// The deletion comes while the last words are on their way.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_during_the_last_step_counts() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let slow = clew::simulator::FaultKind::Latency(std::time::Duration::from_millis(300));
+    let posting = clew::simulator::Fault::new("POST", "/channels/*/messages", slow);
+    p.stage.discord.fault(posting);
+    let trigger = p.post(p.channel, p.ada, p.to_us("why?"));
+    let path = "/channels/*/messages";
+    p.stage.discord.wait_request("POST", path, 1).await.unwrap();
+    p.stage.discord.delete(p.channel, trigger);
+    p.stage
+        .discord
+        .wait_request("DELETE", "/messages/", 1)
+        .await
+        .unwrap();
+    let lines = bot.stop().await;
+    assert!(p.stage.discord.answers(p.channel).is_empty());
+    assert_eq!(only(&lines, "turn_done")["outcome"], "cancelled");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_after_the_answer_changes_nothing() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let trigger = p.post(p.channel, p.ada, p.to_us("why?"));
+    p.answer(p.channel, 1).await;
+    // The next turn of the same person ends after the first one.
+    p.post(p.channel, p.ada, Draft::new(p.to_us("and?")));
+    p.answer(p.channel, 2).await;
+    p.stage
+        .discord
+        .edit(p.channel, trigger, &p.to_us("why not?"));
+    p.seen().await;
+    let lines = bot.stop().await;
+    assert_eq!(details(&lines, "turn_done").len(), 2);
+    assert_eq!(p.stage.model.requests().len(), 2);
+}

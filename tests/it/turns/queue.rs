@@ -1,0 +1,199 @@
+//! Who waits for whom, and who is sent away.
+
+use clew::simulator::{ChannelKind, Fault, FaultKind, Id};
+
+use super::{assert_in_order, place, place_with};
+use crate::support::bot::details;
+use crate::support::model::{Behaviour, Gate};
+
+impl super::Place {
+    /// The next request to the model is answered when the gate opens.
+    fn hold(&self, words: &str) -> Gate {
+        let (behaviour, gate) = Behaviour::gated(&[words]);
+        self.stage.model.script(behaviour);
+        gate
+    }
+}
+
+/// Two triggers in one place: the second waits if they share a lane.
+async fn check(waits: bool, same_author: bool, kind: Kind) {
+    let (p, thread) = place_with(&[], |world, seeds| {
+        world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada)
+    })
+    .await;
+    let bot = p.start().await;
+    let channel = match kind {
+        Kind::Thread => thread,
+        Kind::Channel => p.channel,
+        Kind::Direct => p.stage.discord.world(|world| world.direct(p.ada)),
+    };
+    let second = if same_author { p.ada } else { p.boris };
+    let gate = p.hold("first");
+    p.post(channel, p.ada, p.to_us("one"));
+    p.stage.model.wait_requests(1).await;
+    p.post(channel, second, p.to_us("two"));
+    p.seen().await;
+    if waits {
+        assert_eq!(p.stage.model.requests().len(), 1);
+        gate.open();
+        assert_eq!(p.answer(channel, 1).await, "first");
+    } else {
+        p.stage.model.wait_requests(2).await;
+        gate.open();
+    }
+    p.answer(channel, 2).await;
+    bot.stop().await;
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Thread,
+    Channel,
+    Direct,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn threads_direct_messages_and_members_are_served_one_by_one() {
+    check(true, false, Kind::Thread).await;
+    check(true, true, Kind::Direct).await;
+    check(true, true, Kind::Channel).await;
+    check(false, false, Kind::Channel).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_queue_says_so_once_a_minute() {
+    let (p, thread) = place_with(&[("TURN_QUEUE_PER_CHANNEL", "1")], |world, seeds| {
+        world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada)
+    })
+    .await;
+    let bot = p.start().await;
+    let gate = p.hold("first");
+    p.post(thread, p.ada, p.to_us("one"));
+    p.stage.model.wait_requests(1).await;
+    for text in ["two", "three", "four"] {
+        p.post(thread, p.ada, p.to_us(text));
+    }
+    let refusal = p.answer(thread, 1).await;
+    assert!(refusal.starts_with("-# I am still busy"), "{refusal}");
+    p.seen().await;
+    gate.open();
+    p.answer(thread, 3).await;
+    let lines = bot.stop().await;
+    let answers = p.stage.discord.answers(thread);
+    let refused = answers.iter().filter(|one| one.content.starts_with("-# "));
+    assert_eq!(refused.count(), 1);
+    let refused = details(&lines, "refused");
+    let full = refused.iter().filter(|one| one["reason"] == "queue_full");
+    assert_eq!(full.count(), 2, "both are counted");
+    assert_eq!(details(&lines, "trigger").len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_person_has_so_many_turns_a_minute() {
+    let p = place(&[("USER_TURNS_PER_MIN", "2")]).await;
+    let bot = p.start().await;
+    for count in 1..=2 {
+        p.post(p.channel, p.ada, p.to_us("and?"));
+        assert_eq!(p.answer(p.channel, count).await, "ok");
+    }
+    p.post(p.channel, p.ada, p.to_us("and?"));
+    let refusal = p.answer(p.channel, 3).await;
+    assert_eq!(
+        refusal,
+        "-# Those were a lot of questions in one minute. Please wait a little."
+    );
+    p.post(p.channel, p.boris, p.to_us("and me?"));
+    assert_eq!(p.answer(p.channel, 4).await, "ok");
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_turns_together_stay_under_a_limit() {
+    let (p, threads) = place_with(&[("MAX_CONCURRENT_TURNS", "1")], |world, seeds| {
+        ["a", "b", "c"]
+            .map(|title| world.thread(seeds.channel, ChannelKind::PublicThread, title, seeds.ada))
+    })
+    .await;
+    let bot = p.start().await;
+    let gate = p.hold("first");
+    p.post(threads[0], p.ada, p.to_us("one"));
+    p.stage.model.wait_requests(1).await;
+    p.post(threads[1], p.ada, p.to_us("two"));
+    p.post(threads[2], p.boris, p.to_us("three"));
+    let refusal = p.answer(threads[2], 1).await;
+    assert!(
+        refusal.starts_with("-# I am busy in many places"),
+        "{refusal}"
+    );
+    assert_eq!(p.stage.model.requests().len(), 1);
+    gate.open();
+    assert_eq!(p.answer(threads[1], 1).await, "ok");
+    bot.stop().await;
+}
+
+/// The conversation of the issue: targets and blocks pass over the triggers of
+/// turns that wait or run, and our own answers stay in the block.
+#[tokio::test(flavor = "multi_thread")]
+async fn three_triggers_queued_while_the_bot_answers_the_first() {
+    let (p, thread) = place_with(&[], |world, seeds| {
+        let start = world.seed(seeds.channel, seeds.boris, "the pump leaks");
+        let thread = world.thread_from(seeds.channel, start, "pump", seeds.boris);
+        world.seed(thread, seeds.boris, "is 3 bar normal?");
+        thread
+    })
+    .await;
+    let bot = p.start().await;
+    let question = p.stage.discord.messages(thread).last().unwrap().id;
+    let gate = p.hold("Three bar is normal.");
+    p.post(thread, p.ada, p.to_us(""));
+    p.stage.model.wait_requests(1).await;
+    let second = p.post(thread, p.ada, p.to_us("and four?"));
+    let third = p.post(thread, p.boris, p.to_us(""));
+    let fourth = p.post(thread, p.ada, p.to_us("and five?"));
+    p.seen().await;
+    gate.open();
+    p.answer(thread, 4).await;
+    let targets: Vec<Option<Id>> = p
+        .stage
+        .discord
+        .answers(thread)
+        .iter()
+        .map(|answer| answer.reference.and_then(|reference| reference.message))
+        .collect();
+    // The second is its own target; the bare third takes the newest that is
+    // no trigger of a turn that waits or runs: by then the second is done.
+    assert_eq!(
+        targets,
+        [Some(question), Some(second), Some(second), Some(fourth)]
+    );
+    assert_in_order(
+        &p.prompt(1).await,
+        &["points at this message", "is 3 bar normal?"],
+    );
+    assert_in_order(
+        &p.prompt(2).await,
+        &["Three bar is normal.", " asks you:\nand four?"],
+    );
+    assert_ne!(Some(third), targets[3]);
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn typing_shows_from_the_start_and_holds_nothing_up() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let hang = FaultKind::Hang(std::time::Duration::from_secs(4));
+    p.stage.discord.fault(Fault::new("POST", "/typing", hang));
+    let gate = p.hold("slowly");
+    p.post(p.channel, p.ada, p.to_us("why?"));
+    let typing = p.stage.discord.wait_request("POST", "/typing", 1).await;
+    assert_eq!(typing.unwrap()[0].status, None, "still open");
+    p.stage.model.wait_requests(1).await;
+    assert_eq!(
+        p.stage.discord.requests_to("POST", "/typing")[0].status,
+        None
+    );
+    gate.open();
+    assert_eq!(p.answer(p.channel, 1).await, "slowly");
+    bot.stop().await;
+}

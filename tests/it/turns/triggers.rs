@@ -1,0 +1,282 @@
+//! What triggers, end to end: each cause, and what is none.
+
+use clew::simulator::{ChannelKind, Draft, Id, Permissions, Use, World};
+use serde_json::Value;
+
+use super::{Place, Seeds, place, place_with};
+use crate::support::bot::{details, prompt};
+
+/// Posts something in a place of its own and compares the causes of the turns
+/// that came of it. A direct message at the end shows that all is read.
+async fn check(settings: &[(&str, &str)], expected: &[&str], post: impl FnOnce(&Place)) {
+    let place = place(settings).await;
+    let bot = place.start().await;
+    post(&place);
+    place.seen().await;
+    let causes = causes(&bot.stop().await);
+    assert_eq!(causes, expected);
+}
+
+fn causes(lines: &[Value]) -> Vec<String> {
+    let triggers = details(lines, "trigger");
+    let cause = |trigger: &Value| trigger["cause"].as_str().unwrap().to_owned();
+    triggers.iter().map(cause).collect()
+}
+
+/// Our own message, as the gateway brings it.
+fn ours(place: &Place, text: &str) -> Id {
+    place.post(place.channel, place.us, text)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_ask_by_mention_role_reply_and_direct_message() {
+    check(&[], &["mention"], |p| {
+        p.post(p.channel, p.ada, p.to_us("why?"));
+    })
+    .await;
+    check(&[], &["mention"], |p| {
+        let role = p.stage.discord.world(|world| world.bot_role(p.guild));
+        p.post(p.channel, p.ada, format!("<@&{}> why?", role.unwrap()));
+    })
+    .await;
+    check(&[], &["mention"], |p| {
+        let own = ours(p, "It is so.");
+        p.post(p.channel, p.ada, Draft::new("why?").reply_to(own));
+    })
+    .await;
+    check(&[], &["mention"], |p| {
+        let own = ours(p, "It is so.");
+        let reply = Draft::new("why?").reply_to(own).without_ping();
+        p.post(p.channel, p.ada, reply);
+    })
+    .await;
+    check(&[], &["direct"], |p| {
+        let direct = p.stage.discord.world(|world| world.direct(p.ada));
+        p.post(direct, p.ada, "why?");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chatter_system_messages_and_everyone_are_no_triggers() {
+    check(&[], &[], |p| {
+        p.post(p.channel, p.ada, "nice weather");
+        p.post(p.channel, p.ada, "@everyone look");
+        p.post(p.channel, p.ada, Draft::system(7));
+        let other = p.post(p.channel, p.boris, "hm");
+        p.post(p.channel, p.ada, Draft::new("hm?").reply_to(other));
+        ours(p, &p.to_us("is my name"));
+        p.stage.discord.pin(p.channel, other, p.ada);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_never_makes_a_trigger() {
+    check(&[], &[], |p| {
+        let message = p.post(p.channel, p.ada, "hello");
+        p.stage.discord.edit(p.channel, message, &p.to_us("hello"));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mention_only_leaves_replies_and_auto_reply_out() {
+    let settings = [("MENTION_ONLY", "true")];
+    check(&settings, &["mention", "mention"], |p| {
+        let own = ours(p, "It is so.");
+        let reply = Draft::new("why?").reply_to(own);
+        p.post(p.channel, p.ada, reply.clone().without_ping());
+        p.post(p.channel, p.ada, reply);
+        p.post(p.channel, p.boris, p.to_us("why?"));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn auto_reply_channels_answer_every_person_in_them_and_their_threads() {
+    let (mut p, (other, thread, robot)) = place_with(&[], |world, seeds| {
+        let other = world.channel(seeds.guild, ChannelKind::Text, "chatter");
+        let robot = world.other_bot("Robot");
+        world.join(seeds.guild, robot);
+        let kind = ChannelKind::PublicThread;
+        (
+            other,
+            world.thread(seeds.channel, kind, "pump", seeds.ada),
+            robot,
+        )
+    })
+    .await;
+    p.stage.set("AUTO_REPLY_CHANNELS", &p.channel.to_string());
+    let bot = p.start().await;
+    p.post(p.channel, p.ada, "one");
+    p.post(thread, p.ada, "two");
+    p.post(other, p.ada, "not here");
+    p.post(p.channel, robot, "nor a bot");
+    p.seen().await;
+    let causes = causes(&bot.stop().await);
+    assert_eq!(causes, ["auto_reply", "auto_reply"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bots_are_answered_if_wanted_named_and_not_too_often() {
+    let prepare = |world: &mut World, seeds: Seeds| {
+        let robot = world.other_bot("Robot");
+        world.join(seeds.guild, robot);
+        robot
+    };
+    for (settings, expected) in [
+        (vec![], 0),
+        (vec![("REPLY_TO_BOTS", "true")], 3),
+        (vec![("REPLY_TO_BOTS", "true"), ("MAX_BOT_TURNS", "1")], 1),
+    ] {
+        let (p, robot) = place_with(&settings, prepare).await;
+        let bot = p.start().await;
+        for count in 1..=5 {
+            p.post(p.channel, robot, p.to_us("and?"));
+            if count <= expected {
+                p.answer(p.channel, count).await;
+            }
+        }
+        // A reply's ping alone is no mention by a bot.
+        let own = ours(&p, "So.");
+        p.post(p.channel, robot, Draft::new("and?").reply_to(own));
+        p.seen().await;
+        let turns = details(&bot.stop().await, "trigger").len();
+        assert_eq!(turns, expected, "{settings:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_say_who_and_where() {
+    let (p, (role, thread)) = place_with(&[], |world, seeds| {
+        let role = world.role(seeds.guild, "staff", Permissions::NONE);
+        world.give_role(seeds.guild, seeds.ada, role);
+        let kind = ChannelKind::PublicThread;
+        (role, world.thread(seeds.channel, kind, "pump", seeds.ada))
+    })
+    .await;
+    let id = |id: Id| id.to_string();
+    let cases: [(&str, String, &[&str]); 8] = [
+        ("ALLOWED_USERS", id(p.ada), &["one"]),
+        (
+            "ALLOWED_USERS",
+            "*".to_owned(),
+            &["one", "two", "three", "four"],
+        ),
+        ("DENIED_USERS", id(p.ada), &["two", "three", "four"]),
+        ("ALLOWED_ROLES", id(role), &["one"]),
+        ("DENIED_ROLES", id(role), &["two", "three", "four"]),
+        (
+            "ALLOWED_CHANNELS",
+            id(p.channel),
+            &["one", "two", "three", "four"],
+        ),
+        ("DENIED_CHANNELS", id(p.channel), &["four"]),
+        ("DENIED_GUILDS", id(p.guild), &["four"]),
+    ];
+    for (name, value, expected) in cases {
+        let asked = asked(&p, thread, &[(name, &value)]).await;
+        assert_eq!(asked, expected, "{name}={value}");
+    }
+}
+
+/// Starts the bot with more settings and asks four times; gives the questions
+/// that the model got.
+async fn asked(p: &Place, thread: Id, settings: &[(&str, &str)]) -> Vec<&'static str> {
+    let before = p.stage.model.requests().len();
+    let bot = p.stage.start_with(settings).await;
+    p.post(p.channel, p.ada, p.to_us("one"));
+    p.post(p.channel, p.boris, p.to_us("two"));
+    p.post(thread, p.boris, p.to_us("three"));
+    let direct = p.stage.discord.world(|world| world.direct(p.boris));
+    p.post(direct, p.boris, "four");
+    p.seen().await;
+    bot.stop().await;
+    let requests = p.stage.model.requests();
+    let prompts: Vec<String> = requests[before..].iter().map(prompt).collect();
+    let asked = |word: &&str| prompts.iter().any(|prompt| prompt.ends_with(word));
+    ["one", "two", "three", "four"]
+        .into_iter()
+        .filter(asked)
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn direct_messages_can_be_switched_off() {
+    check(&[("DIRECT_MESSAGES", "false")], &["mention"], |p| {
+        let direct = p.stage.discord.world(|world| world.direct(p.ada));
+        p.post(direct, p.ada, "why?");
+        p.post(p.channel, p.ada, p.to_us("why?"));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_content_intent_mentions_work_and_it_says_so_once() {
+    let (p, other) = place_with(&[("DISCORD_MESSAGE_CONTENT", "off")], |world, seeds| {
+        world.channel(seeds.guild, ChannelKind::Text, "other")
+    })
+    .await;
+    let bot = p.start().await;
+    let own = ours(&p, "It is so.");
+    for _ in 0..2 {
+        let reply = Draft::new("why?").reply_to(own).without_ping();
+        p.post(p.channel, p.ada, reply);
+    }
+    let note = p.answer(p.channel, 2).await;
+    assert!(
+        note.starts_with("-# I only see messages that mention me"),
+        "{note}"
+    );
+    p.post(p.channel, p.ada, p.to_us("why is it so?"));
+    assert_eq!(p.answer(p.channel, 3).await, "ok");
+    assert!(p.prompt(1).await.ends_with("why is it so?"));
+    let direct = p.stage.discord.world(|world| world.direct(p.ada));
+    p.post(direct, p.ada, "and in here?");
+    assert_eq!(p.answer(direct, 1).await, "ok");
+    // What others wrote is hidden: it says why the block is empty.
+    p.post(other, p.boris, "the pump leaks");
+    p.post(other, p.ada, p.to_us(""));
+    p.answer(other, 1).await;
+    assert_eq!(p.stage.discord.answers(p.channel).len(), 3, "said once");
+    let lines = bot.stop().await;
+    let fallbacks = details(&lines, "collect_fallback");
+    assert!(
+        fallbacks.iter().any(|one| one["reason"] == "no_content"),
+        "{fallbacks:?}"
+    );
+    assert_eq!(details(&lines, "refused")[0]["reason"], "no_content");
+}
+
+/// Our ephemeral and loading messages come back as messages of the channel
+/// without a server: they are no direct messages, and stand in no block.
+#[tokio::test(flavor = "multi_thread")]
+async fn our_own_ephemeral_messages_enter_nothing() {
+    let (p, thread) = place_with(&[], |world, seeds| {
+        world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada)
+    })
+    .await;
+    let bot = p.start().await;
+    let call = p
+        .stage
+        .discord
+        .interact(thread, p.ada, &Use::slash("nonsense", &[]));
+    let told = p
+        .stage
+        .discord
+        .wait_interaction(call, |_| true)
+        .await
+        .unwrap();
+    assert_eq!(
+        told.content,
+        "-# This command is gone. Type / to see those I know."
+    );
+    assert_eq!(told.flags & 64, 64, "only the caller sees it");
+    p.post(thread, p.ada, p.to_us("why?"));
+    p.answer(thread, 1).await;
+    let prompt = p.prompt(1).await;
+    assert!(!prompt.contains("This command is gone"), "{prompt}");
+    let lines = bot.stop().await;
+    assert_eq!(causes(&lines), ["mention"]);
+}
