@@ -48,7 +48,7 @@ async fn a_forum_post_shows_title_tags_and_its_first_message() {
                 " | first message\nIt drips.",
                 "messages omitted",
                 "reading 129",
-                "Ada asks you:\nwhy?",
+                " asks you:\nwhy?",
             ],
         );
         assert_eq!(gets, 2);
@@ -493,10 +493,7 @@ async fn direct_messages_hold_their_own_question_alone() {
     let direct = p.stage.discord.world(|world| world.direct(p.ada));
     let bot = p.start().await;
     let (prompt, gets) = asked(&p, direct, "what is a pump?").await;
-    assert!(
-        prompt.ends_with("Ada asks you:\nwhat is a pump?"),
-        "{prompt}"
-    );
+    assert!(prompt.ends_with(" asks you:\nwhat is a pump?"), "{prompt}");
     assert_eq!(gets, 0);
     let own = p.stage.discord.answers(direct)[0].id;
     let (prompt, _) = asked(&p, direct, Draft::new("and a valve?").reply_to(own)).await;
