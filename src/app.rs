@@ -208,7 +208,7 @@ async fn connected(
             Wake::Stop => break Ok(()),
             Wake::Disconnected(ended) => break ended,
             Wake::Discord(delivery) => desk.deliver(delivery),
-            Wake::Ask(request) => desk.ask(request),
+            Wake::Ask(request) => desk.ask(*request),
             Wake::Done(done) => desk.done(done),
         }
     };
@@ -250,7 +250,7 @@ async fn drain(
     desk.settle(SETTLE).await;
     while let Ok(wake) = woken.try_recv() {
         if let Wake::Ask(request) = wake {
-            desk.ask(request);
+            desk.ask(*request);
         }
     }
     desk.settle(SETTLE).await;
@@ -264,7 +264,7 @@ async fn finish(desk: &mut Desk, woken: &mut mpsc::UnboundedReceiver<Wake>) {
     while desk.running() > 0 {
         match woken.recv().await {
             Some(Wake::Done(done)) => desk.done(done),
-            Some(Wake::Ask(request)) => desk.ask(request),
+            Some(Wake::Ask(request)) => desk.ask(*request),
             Some(_) => {}
             None => return,
         }

@@ -104,7 +104,7 @@ impl Desk {
     /// Events that start nothing.
     fn note(&mut self, event: Event, shard: u32) {
         match event {
-            Event::Message(_) | Event::Called(_) => {}
+            Event::Message(_) | Event::Called(_) | Event::GuildAvailable(_) => {}
             Event::Ready(ready) => self.ready(&ready, shard),
             Event::Resumed => self.emit(Connected {
                 shard,
@@ -146,7 +146,6 @@ impl Desk {
                     .window()
                     .break_where(|_, of| of == Some(guild));
             }
-            Event::GuildAvailable(_) => {}
             Event::GuildIncomplete(guild) => {
                 self.emit(Unreadable {
                     what: UnreadableWhat::GuildCreate,

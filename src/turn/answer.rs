@@ -57,7 +57,7 @@ pub(super) async fn stream(
     tokio::pin!(model);
     let mut next_show: Option<Instant> = None;
     let ended = loop {
-        let due = next_show.unwrap_or_else(|| asked + Duration::from_secs(86_400));
+        let due = next_show.unwrap_or_else(|| asked + Duration::from_hours(24));
         tokio::select! {
             biased;
             order = control.ordered() => break Ended::Ordered(order),

@@ -117,7 +117,12 @@ impl Lanes {
         let client = Arc::clone(self.client(lane));
         let limited = Arc::clone(&waiting.limited);
         let refused = self.refused.clone();
+        // Each further one would count towards a ban.
+        let hopeless = refused.is_cancelled();
         let answer = async move {
+            if hopeless {
+                return Err(RestError::unauthorized());
+            }
             let mut pause = FIRST_PAUSE;
             for _ in 1..MAX_SENDINGS {
                 let sent = Arc::<OnceLock<Instant>>::default();

@@ -138,12 +138,6 @@ impl Bot {
             .unwrap()?;
         Ok(lines(&self.telemetry))
     }
-
-    /// Ends it without warning, as `kill -9` would.
-    pub(crate) async fn kill(self) {
-        self.task.abort();
-        let _ = self.task.await;
-    }
 }
 
 /// The telemetry written so far, validated.
