@@ -123,7 +123,7 @@ async fn who_was_refused_is_not_answered_after_a_restart() {
     place.stage.model.script(Behaviour::Hang);
     place.ask(place.thread, "one");
     place.stage.model.wait_requests(1).await;
-    place.ask(place.thread, "two");
+    let refused = place.ask(place.thread, "two").to_string();
     let refusal = place.answers(place.thread, 1).await;
     assert!(refusal[0].content.starts_with("-# "), "{refusal:?}");
     bot.stop().await;
@@ -132,6 +132,8 @@ async fn who_was_refused_is_not_answered_after_a_restart() {
     place.says(place.thread, "ok").await;
     let lines = place.works_on(bot).await;
     has(&lines, "refused", &json!({"reason": "user_rate"}));
+    let again = |line: &serde_json::Value| line["event"] == "trigger" && line["msg_id"] == *refused;
+    assert!(!lines.iter().any(again), "{lines:#?}");
     assert_eq!(place.stage.discord.answers(place.thread).len(), 3);
 }
 
