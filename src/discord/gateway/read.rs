@@ -103,8 +103,14 @@ pub(super) fn ready(data: &str) -> Option<Ready> {
     Some(Ready {
         user: ready.user.id,
         name: ready.user.username,
-        application: ready.application.id,
-        content_granted: ready.application.flags & CONTENT_FLAGS != 0,
+        application: match &ready.application {
+            Some(application) => application.id,
+            None => ApplicationId::new(ready.user.id.get()),
+        },
+        content_granted: match &ready.application {
+            Some(application) => application.flags & CONTENT_FLAGS != 0,
+            None => true,
+        },
         guilds: ready.guilds.iter().map(|guild| guild.id).collect(),
     })
 }
@@ -143,7 +149,10 @@ struct Deleted {
 #[derive(Deserialize)]
 struct WireReady {
     user: WireUser,
-    application: WireApplication,
+    /// Some Discord-compatible servers leave it out; a bot's application has
+    /// the bot's id as a rule.
+    #[serde(default)]
+    application: Option<WireApplication>,
     #[serde(default)]
     guilds: Vec<WireGuild>,
 }
