@@ -198,7 +198,7 @@ async fn connected(
             Wake::Stop => break Ok(()),
             Wake::Disconnected(ended) => break ended,
             Wake::Discord(delivery) => desk.deliver(delivery),
-            Wake::Ask(request) => desk.ask(request),
+            Wake::Ask(request) => desk.ask(*request),
             Wake::Done(done) => desk.done(done),
         }
     };

@@ -102,7 +102,8 @@ impl Desk {
     /// Events that start nothing.
     fn note(&mut self, event: Event, shard: u32) {
         match event {
-            Event::Message(_) | Event::Called(_) => {}
+            // The first two start something and are dealt with before.
+            Event::Message(_) | Event::Called(_) | Event::GuildAvailable(_) => {}
             Event::Ready(ready) => self.ready(&ready, shard),
             Event::Resumed => self.emit(Connected {
                 shard,
@@ -136,7 +137,6 @@ impl Desk {
                     .window()
                     .break_where(|_, of| of == Some(guild));
             }
-            Event::GuildAvailable(_) => {}
             Event::GuildIncomplete(guild) => self.fill(guild),
             Event::PermissionsChanged { hidden, .. } => self.permissions_changed(&hidden),
         }

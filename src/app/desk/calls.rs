@@ -46,8 +46,8 @@ impl Desk {
     }
 
     /// A command asks for a turn.
-    pub(in crate::app) fn ask(&mut self, request: Box<TurnRequest>) {
-        self.submit(*request, None);
+    pub(in crate::app) fn ask(&mut self, request: TurnRequest) {
+        self.submit(request, None);
     }
 
     fn think(&self, interaction: Interaction, request: Box<TurnRequest>) {

@@ -6,7 +6,7 @@ use clew::simulator::{
 use serde_json::json;
 
 use super::{Place, Seeds, assert_in_order, only, place, place_with};
-use crate::support::bot::{Stage, details};
+use crate::support::bot::details;
 
 fn thread(world: &mut clew::simulator::World, seeds: Seeds, title: &str) -> Id {
     world.thread(seeds.channel, ChannelKind::PublicThread, title, seeds.ada)
@@ -48,7 +48,7 @@ async fn a_forum_post_shows_title_tags_and_its_first_message() {
                 " | first message\nIt drips.",
                 "messages omitted",
                 "reading 129",
-                "Ada asks you:\nwhy?",
+                " asks you:\nwhy?",
             ],
         );
         assert_eq!(gets, 2);
@@ -181,7 +181,6 @@ async fn parts_of_messages_are_text_in_the_prompt() {
     .await;
     let bot = p.start().await;
     let (prompt, _) = asked(&p, thread, p.to_us("well?")).await;
-    println!("{prompt}");
     assert_in_order(
         &prompt,
         &[
@@ -493,10 +492,7 @@ async fn direct_messages_hold_their_own_question_alone() {
     let direct = p.stage.discord.world(|world| world.direct(p.ada));
     let bot = p.start().await;
     let (prompt, gets) = asked(&p, direct, "what is a pump?").await;
-    assert!(
-        prompt.ends_with("Ada asks you:\nwhat is a pump?"),
-        "{prompt}"
-    );
+    assert!(prompt.ends_with(" asks you:\nwhat is a pump?"), "{prompt}");
     assert_eq!(gets, 0);
     let own = p.stage.discord.answers(direct)[0].id;
     let (prompt, _) = asked(&p, direct, Draft::new("and a valve?").reply_to(own)).await;
@@ -504,7 +500,6 @@ async fn direct_messages_hold_their_own_question_alone() {
     bot.stop().await;
 }
 
-/// The rest of the rules hold for a stage of one's own, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bot_without_the_right_to_read_history_still_answers() {
     let (p, thread) = place_with(&[], |world, seeds| {
@@ -530,5 +525,4 @@ async fn a_bot_without_the_right_to_read_history_still_answers() {
             .all(|one| one["reason"] == "forbidden")
     );
     assert_eq!(only(&lines, "tail_fallback")["reason"], "forbidden");
-    let _: &Stage = &p.stage;
 }
