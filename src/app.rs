@@ -229,6 +229,7 @@ async fn drain(
         desk.abandon();
         let _ = tokio::time::timeout(ABANDON, finish(desk, woken)).await;
     }
+    let _ = tokio::time::timeout(ABANDON, settle(desk, woken)).await;
     Stopping {
         drained: before - abandoned,
         abandoned,
@@ -238,10 +239,28 @@ async fn drain(
 async fn finish(desk: &mut Desk, woken: &mut mpsc::UnboundedReceiver<Wake>) {
     while desk.running() > 0 {
         match woken.recv().await {
-            Some(Wake::Done(done)) => desk.done(done),
-            Some(_) => {}
+            Some(wake) => last(desk, wake),
             None => return,
         }
+    }
+}
+
+/// Refusals and answers to calls get through, also those that come of calls
+/// which were on their way.
+async fn settle(desk: &mut Desk, woken: &mut mpsc::UnboundedReceiver<Wake>) {
+    desk.settle().await;
+    while let Ok(wake) = woken.try_recv() {
+        last(desk, wake);
+    }
+    desk.settle().await;
+}
+
+/// What wakes a bot that is closed.
+fn last(desk: &mut Desk, wake: Wake) {
+    match wake {
+        Wake::Done(done) => desk.done(done),
+        Wake::Ask(request) => desk.ask(*request),
+        Wake::Stop | Wake::Disconnected(_) | Wake::Discord(_) => {}
     }
 }
 

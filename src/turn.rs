@@ -26,7 +26,9 @@ use crate::telemetry::event::{Outcome, TurnDone};
 use crate::telemetry::{Event, Ids, Ms};
 
 pub use control::{Control, Order, Orders};
-pub use line::{ELSEWHERE, NO_MESSAGE, NOT_ALLOWED, ONLY_MENTIONS, UNKNOWN_COMMAND, refusal};
+pub use line::{
+    ELSEWHERE, INTERRUPTED, NO_MESSAGE, NOT_ALLOWED, ONLY_MENTIONS, UNKNOWN_COMMAND, refusal,
+};
 pub use record::TurnRecord;
 pub use services::{Services, Settings};
 

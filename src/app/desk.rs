@@ -271,11 +271,6 @@ impl Desk {
         progress.finished(mark);
     }
 
-    /// Nothing new starts.
-    pub(super) fn close(&mut self) {
-        self.closed = true;
-    }
-
     pub(super) fn running(&self) -> usize {
         self.lanes.running()
     }

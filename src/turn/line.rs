@@ -15,7 +15,7 @@ pub(super) const INVITATION: &str =
 pub const ONLY_MENTIONS: &str =
     "-# I only see messages that mention me here, so please mention me when you ask.";
 /// The process ends before a command is answered; nobody else will.
-pub(super) const INTERRUPTED: &str = "-# I am being restarted. Please ask again in a moment.";
+pub const INTERRUPTED: &str = "-# I am being restarted. Please ask again in a moment.";
 /// The caller is not in a place that the bot serves.
 pub const ELSEWHERE: &str = "-# I answer in servers that I am in and in direct messages with me.";
 /// An allow or deny list says no.

@@ -45,7 +45,8 @@ impl Desk {
     pub(super) fn submit(&mut self, request: TurnRequest, mark: Option<Mark>) -> bool {
         let trigger = Arc::clone(&request.trigger);
         if self.closed {
-            // It stays unfinished: the next process gets it again.
+            // A message stays unfinished: the next process gets it again.
+            self.interrupt(&request);
             return true;
         }
         if !self.claims.claim(trigger.id) {
@@ -170,9 +171,16 @@ impl Desk {
     /// answered yet.
     pub(super) fn edited(&mut self, incoming: Incoming) {
         let Incoming {
-            message, complete, ..
+            message,
+            complete,
+            has_content,
+            ..
         } = incoming;
         if !complete {
+            if has_content {
+                // A text without its message: what is held is out of date.
+                self.services.window().break_channel(message.channel);
+            }
             return;
         }
         self.services.window().edited(message.clone());
@@ -206,6 +214,29 @@ impl Desk {
         for mark in gone.into_iter().filter_map(|waiting| waiting.mark) {
             self.finished(mark);
         }
+    }
+
+    /// Nothing new starts. Commands that wait are told, since nobody calls
+    /// them again; messages that wait come again to the next process.
+    pub(in crate::app) fn close(&mut self) {
+        self.closed = true;
+        let is_command = |one: &Waiting| one.request.cause.interaction().is_some();
+        for waiting in self.lanes.remove_waiting(is_command) {
+            self.interrupt(&waiting.request);
+        }
+    }
+
+    fn interrupt(&self, request: &TurnRequest) {
+        if let Some(interaction) = request.cause.interaction() {
+            self.emit_refused(&request.trigger, Refusal::Stopping);
+            self.answer_call(interaction.clone(), turn::INTERRUPTED);
+        }
+    }
+
+    /// Waits for what is still on its way to Discord.
+    pub(in crate::app) async fn settle(&self) {
+        self.tracker.close();
+        self.tracker.wait().await;
     }
 
     /// The process ends before these turns do.

@@ -256,3 +256,28 @@ async fn a_stop_that_cannot_wait_leaves_no_partial_answers() {
     bot.stop().await;
     assert_eq!(p.stage.model.requests().len(), 3);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_that_wait_at_a_stop_are_told() {
+    let p = place(&[("SHUTDOWN_TIMEOUT_S", "1")]).await;
+    let bot = p.start().await;
+    let _gate = p.hold("never");
+    let ask = Use::slash("ask", &[("question", "why?")]);
+    let first = p.stage.discord.interact(p.channel, p.ada, &ask);
+    p.stage.model.wait_requests(1).await;
+    let second = p.stage.discord.interact(p.channel, p.ada, &ask);
+    p.seen().await;
+    let lines = bot.stop().await;
+    for call in [first, second] {
+        let told = p.stage.discord.interaction_answers(call);
+        assert_eq!(
+            told[0].content,
+            "-# I am being restarted. Please ask again in a moment."
+        );
+    }
+    let refused = details(&lines, "refused");
+    assert!(
+        refused.iter().any(|one| one["reason"] == "stopping"),
+        "{refused:?}"
+    );
+}
