@@ -24,7 +24,9 @@ use crate::config::Config;
 use crate::discord::error::ConnectError;
 use crate::discord::event::FatalReason;
 use crate::discord::gateway::{self, Gateway};
-use crate::discord::session::{self, Claims, LockError, Progress, SessionFile, SessionLock};
+use crate::discord::session::{
+    self, Claims, LockError, Progress, SessionFile, SessionLock, ShardSession,
+};
 use crate::model::Clock;
 use crate::telemetry::event::{Fatal, Stopping};
 use crate::telemetry::{Guard, Ids, Telemetry};
@@ -43,6 +45,8 @@ const EVENTS: usize = 4_096;
 const ABANDON: Duration = Duration::from_secs(5);
 /// The gateway's close takes no longer.
 const CLOSE: Duration = Duration::from_secs(5);
+/// What is being sent beside turns, such as refusals, has this long.
+const SETTLE: Duration = Duration::from_secs(2);
 /// Within the state folder.
 const SESSION_FILE: &str = "session.json";
 
@@ -172,6 +176,7 @@ async fn connected(
         events,
         shutdown: closing.clone(),
     };
+    let kept = gateway.settings.resume.clone();
     let tracker = TaskTracker::new();
     let connection = tracker.spawn({
         let rest = services.rest.clone();
@@ -192,7 +197,12 @@ async fn connected(
             () = shutdown.cancelled() => Wake::Stop,
             Some(wake) = woken.recv() => wake,
             Some(delivery) = deliveries.recv() => Wake::Discord(delivery),
-            ended = &mut connection => Wake::Disconnected(ended.unwrap_or(Ok(()))),
+            () = services.rest.token_refused() => {
+                Wake::Disconnected(Err(FatalReason::TokenRefused))
+            }
+            ended = &mut connection => {
+                Wake::Disconnected(ended.unwrap_or(Err(FatalReason::Broken)))
+            },
         };
         match wake {
             Wake::Stop => break Ok(()),
@@ -209,7 +219,15 @@ async fn connected(
     let stopping = drain(&mut desk, &mut woken, config.turns.shutdown_timeout).await;
     services.telemetry.emit(&Ids::default(), stopping);
     if ended.is_ok() {
-        save_session(session_path, token, clock, services, &desk, &progress);
+        let mut sessions = progress
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .sessions();
+        if sessions.is_empty() {
+            // Never connected: those of the process before are as good still.
+            sessions = kept;
+        }
+        save_session(session_path, token, clock, services, &desk, sessions);
     }
     ended.map_err(Error::from)
 }
@@ -229,7 +247,13 @@ async fn drain(
         desk.abandon();
         let _ = tokio::time::timeout(ABANDON, finish(desk, woken)).await;
     }
-    let _ = tokio::time::timeout(ABANDON, settle(desk, woken)).await;
+    desk.settle(SETTLE).await;
+    while let Ok(wake) = woken.try_recv() {
+        if let Wake::Ask(request) = wake {
+            desk.ask(*request);
+        }
+    }
+    desk.settle(SETTLE).await;
     Stopping {
         drained: before - abandoned,
         abandoned,
@@ -239,28 +263,11 @@ async fn drain(
 async fn finish(desk: &mut Desk, woken: &mut mpsc::UnboundedReceiver<Wake>) {
     while desk.running() > 0 {
         match woken.recv().await {
-            Some(wake) => last(desk, wake),
+            Some(Wake::Done(done)) => desk.done(done),
+            Some(Wake::Ask(request)) => desk.ask(*request),
+            Some(_) => {}
             None => return,
         }
-    }
-}
-
-/// Refusals and answers to calls get through, also those that come of calls
-/// which were on their way.
-async fn settle(desk: &mut Desk, woken: &mut mpsc::UnboundedReceiver<Wake>) {
-    desk.settle().await;
-    while let Ok(wake) = woken.try_recv() {
-        last(desk, wake);
-    }
-    desk.settle().await;
-}
-
-/// What wakes a bot that is closed.
-fn last(desk: &mut Desk, wake: Wake) {
-    match wake {
-        Wake::Done(done) => desk.done(done),
-        Wake::Ask(request) => desk.ask(*request),
-        Wake::Stop | Wake::Disconnected(_) | Wake::Discord(_) => {}
     }
 }
 
@@ -270,12 +277,8 @@ fn save_session(
     clock: &Clock,
     services: &Services,
     desk: &Desk,
-    progress: &Mutex<Progress>,
+    sessions: Vec<ShardSession>,
 ) {
-    let sessions = progress
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .sessions();
     let answered = desk.answered();
     let Some(file) = SessionFile::new(clock(), token, sessions, answered, &services.facts) else {
         return;

@@ -12,6 +12,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use tokio::runtime::Runtime;
 
 use crate::config::Config;
 use crate::telemetry::init_log;
@@ -20,10 +21,13 @@ use crate::telemetry::init_log;
 const CANNOT: u8 = 2;
 /// The exit code for what went wrong on the way.
 const FAILED: u8 = 1;
+/// Threads for work: one reads the gateway while another prepares a turn. Each
+/// further one costs memory, and a bot computes for a millisecond a turn.
+const WORKERS: usize = 2;
 
 /// A Discord bot that answers with the right context.
 ///
-/// Without a command: the demo, or `run` once DISCORD_TOKEN is set. Settings
+/// Without a command: the demo, or `run` once `DISCORD_TOKEN` is set. Settings
 /// are environment variables, or lines of a file `.env` (see `.env.example`).
 #[derive(Debug, Parser)]
 #[command(name = "clew", version)]
@@ -46,6 +50,7 @@ enum Command {
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
         .enable_all()
         .build()
     {
@@ -59,20 +64,25 @@ pub fn main() -> ExitCode {
         },
         Some(Command::Demo) => runtime.block_on(demo::run()),
         Some(Command::Run) => match Config::of_process() {
-            Ok(config) => runtime.block_on(connect(config)),
+            Ok(config) => connect(&runtime, config),
             Err(errors) => fail(&errors),
         },
         None => match Config::of_process() {
             Ok(config) if config.discord.token.is_none() => runtime.block_on(demo::run()),
-            Ok(config) => runtime.block_on(connect(config)),
+            Ok(config) => connect(&runtime, config),
             Err(errors) => fail(&errors),
         },
     }
 }
 
-async fn connect(config: Config) -> ExitCode {
+/// On a worker, beside the shards: on this thread each event would wake
+/// another one.
+fn connect(runtime: &Runtime, config: Config) -> ExitCode {
     init_log(config.log.level);
-    run::run(config).await
+    let running = runtime.spawn(run::run(config));
+    runtime
+        .block_on(running)
+        .unwrap_or_else(|error| fail(&error))
 }
 
 /// The last word before the process ends, about what only a person can cure.

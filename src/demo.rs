@@ -21,7 +21,6 @@ use std::time::Instant;
 
 use crate::app;
 use crate::config::ConfigErrors;
-use crate::model::Limits;
 use crate::simulator::TimedOut;
 
 use show::Page;
@@ -104,7 +103,7 @@ async fn play(
     page: &mut Page<'_>,
 ) -> Result<usize, Error> {
     let limits = stage.limits();
-    let compare = limits == Limits::default();
+    let compare = stage.has_default_caps();
     page.introduction(compare).map_err(Error::Output)?;
     let mut failed = 0;
     for (index, scene) in scenes.iter().enumerate() {

@@ -6,8 +6,10 @@ mod turns;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use super::lanes::Lanes;
@@ -16,13 +18,13 @@ use super::wake::Wake;
 use super::wiring;
 use crate::config::Config;
 use crate::discord::convert::Incoming;
-use crate::discord::event::{Delivery, Event, Ready};
+use crate::discord::event::{Delivery, Disconnect, Event, Ready};
 use crate::discord::session::{Claims, Mark, Progress};
 use crate::engine::route::{RouteFacts, Rules, Verdict, route};
 use crate::model::{ChannelId, GuildId, Message, MessageId, TurnRequest, UserId};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{
-    Connected, ReadFailure, Refusal, SessionLost, Unreadable, UnreadableWhat,
+    Connected, Disconnected, ReadFailure, Refusal, SessionLost, Unreadable, UnreadableWhat,
 };
 use crate::turn::Services;
 
@@ -102,7 +104,6 @@ impl Desk {
     /// Events that start nothing.
     fn note(&mut self, event: Event, shard: u32) {
         match event {
-            // The first two start something and are dealt with before.
             Event::Message(_) | Event::Called(_) | Event::GuildAvailable(_) => {}
             Event::Ready(ready) => self.ready(&ready, shard),
             Event::Resumed => self.emit(Connected {
@@ -112,6 +113,14 @@ impl Desk {
             Event::SessionLost => {
                 self.services.window().break_where(|_, _| true);
                 self.emit(SessionLost { shard });
+            }
+            Event::Disconnected(Disconnect { by, code }) => {
+                let reason = wiring::lost_by(by);
+                self.emit(Disconnected {
+                    shard,
+                    reason,
+                    code,
+                });
             }
             Event::MessageEdited(incoming) => self.edited(*incoming),
             Event::MessagesDeleted { channel, ids } => {
@@ -137,7 +146,13 @@ impl Desk {
                     .window()
                     .break_where(|_, of| of == Some(guild));
             }
-            Event::GuildIncomplete(guild) => self.fill(guild),
+            Event::GuildIncomplete(guild) => {
+                self.emit(Unreadable {
+                    what: UnreadableWhat::GuildCreate,
+                    reason: ReadFailure::Rejected,
+                });
+                self.fill(guild);
+            }
             Event::PermissionsChanged { hidden, .. } => self.permissions_changed(&hidden),
         }
     }
@@ -190,13 +205,23 @@ impl Desk {
             complete,
             ..
         } = incoming;
-        let channel = self.services.facts.channel(message.channel);
-        let kind = channel_kind.or_else(|| channel.as_ref().map(|channel| channel.kind));
+        let extras = message.extras.as_ref();
+        if extras.is_some_and(|extras| !extras.unread.is_empty()) {
+            self.emit(Unreadable {
+                what: UnreadableWhat::MessageCreate,
+                reason: ReadFailure::Rejected,
+            });
+        }
+        let (known_kind, parent) = self.services.facts.kind_and_parent(message.channel).unzip();
+        let kind = channel_kind.or(known_kind);
         let verdict = if complete {
-            let us = self.services.us(message.guild);
+            // Our role is sought among all of the server's: only for a message
+            // that names one.
+            let roles_of = message.guild.filter(|_| !message.mention_roles.is_empty());
+            let us = self.services.us(roles_of);
             let facts = RouteFacts {
                 kind,
-                parent: channel.as_ref().and_then(|channel| channel.parent),
+                parent: parent.flatten(),
                 roles: &roles,
                 replied_author: self.replied_author(&message),
                 bot_turns: self.bot_turns.get(&message.channel).copied().unwrap_or(0),
@@ -269,6 +294,21 @@ impl Desk {
     fn finished(&self, mark: Mark) {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         progress.finished(mark);
+    }
+
+    /// Nothing new starts. What waits stays unfinished, so that the next
+    /// process gets it again; a command does not come again and is told.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+        for waiting in self.lanes.remove_waiting(|_| true) {
+            self.stopping(waiting.request());
+        }
+    }
+
+    /// Waits for what is being sent beside turns, but not for long.
+    pub(super) async fn settle(&self, patience: Duration) {
+        self.tracker.close();
+        let _ = timeout(patience, self.tracker.wait()).await;
     }
 
     pub(super) fn running(&self) -> usize {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::collect::Recall;
 use crate::config::{Config, MessageContent};
-use crate::discord::event::FatalReason;
+use crate::discord::event::{FatalReason, LostBy};
 use crate::discord::facts::Facts;
 use crate::discord::gateway::GatewaySettings;
 use crate::discord::rest::Rest;
@@ -107,12 +107,22 @@ pub(super) fn started(config: &Config) -> Started {
     }
 }
 
+pub(super) fn lost_by(by: LostBy) -> event::LostBy {
+    match by {
+        LostBy::Network => event::LostBy::Network,
+        LostBy::Heartbeat => event::LostBy::Heartbeat,
+        LostBy::Reconnect => event::LostBy::Reconnect,
+        LostBy::InvalidSession => event::LostBy::InvalidSession,
+        LostBy::Closed => event::LostBy::Closed,
+    }
+}
+
 pub(super) fn fatal(reason: &FatalReason) -> event::FatalReason {
     match reason {
         FatalReason::TokenRefused => event::FatalReason::TokenRejected,
         FatalReason::IntentsRefused { .. } => event::FatalReason::DisallowedIntents,
         FatalReason::IntentsInvalid => event::FatalReason::InvalidIntents,
         FatalReason::ShardingRefused(_) => event::FatalReason::Sharding,
-        FatalReason::Closed(_) => event::FatalReason::Other,
+        FatalReason::Closed(_) | FatalReason::Broken => event::FatalReason::Other,
     }
 }

@@ -15,7 +15,7 @@ use super::places;
 use super::scene::{Played, Scene};
 use crate::app;
 use crate::config::Config;
-use crate::model::Limits;
+use crate::model::{Limits, ReplyTarget};
 use crate::simulator::{Id, Message, RequestRecord, Simulator, World};
 
 /// A scene takes milliseconds; a machine that takes longer than this hangs.
@@ -29,6 +29,7 @@ pub(super) struct Stage {
     bot: JoinHandle<Result<(), app::Error>>,
     shutdown: CancellationToken,
     limits: Limits,
+    reply_target: ReplyTarget,
     telemetry: PathBuf,
     /// Removed with everything in it when dropped.
     _folder: TempDir,
@@ -49,7 +50,7 @@ impl Stage {
         for warning in config.warnings() {
             tracing::warn!("{warning}");
         }
-        let limits = config.limits;
+        let (limits, reply_target) = (config.limits, config.reply_target);
         let telemetry = config.telemetry.dir.clone();
         let shutdown = CancellationToken::new();
         let running = app::run(config, app::system_clock(), shutdown.clone());
@@ -58,6 +59,7 @@ impl Stage {
             bot: tokio::spawn(running),
             shutdown,
             limits,
+            reply_target,
             telemetry,
             _folder: folder,
         };
@@ -71,6 +73,11 @@ impl Stage {
     /// The caps in force.
     pub(super) const fn limits(&self) -> Limits {
         self.limits
+    }
+
+    /// Whether nobody set other caps, nor another reply target.
+    pub(super) fn has_default_caps(&self) -> bool {
+        self.limits == Limits::default() && self.reply_target == ReplyTarget::default()
     }
 
     /// Asks, waits for the turn's end, and gathers what there is to tell.
@@ -88,7 +95,7 @@ impl Stage {
         calls.retain(|call| call.method == "GET" && call.path.starts_with("/channels/"));
         Ok(self
             .discord
-            .world(|world| tell(world, scene, before, question, calls, lines)))
+            .world(|world| tell(world, scene, before, question, &calls, lines)))
     }
 
     /// The telemetry of a question's turn, once the turn is over.
@@ -172,7 +179,7 @@ fn tell(
     scene: &Scene,
     before: Option<Id>,
     question: Id,
-    calls: Vec<RequestRecord>,
+    calls: &[RequestRecord],
     lines: Vec<Line>,
 ) -> Played {
     let channel = scene.channel;

@@ -138,7 +138,7 @@ pub(super) fn chatter(nth: usize) -> &'static str {
 
 /// The nth message of the long thread: every third one is a reading.
 pub(super) fn filter(nth: usize) -> String {
-    if nth % 3 == 0 {
+    if nth.is_multiple_of(3) {
         let turbidity = 28 + nth / 16 + nth * 7 % 4;
         let loss = 31 + nth / 25;
         return format!("Outlet 0.{turbidity} NTU, head loss {loss} kPa.");

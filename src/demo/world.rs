@@ -21,10 +21,10 @@ pub(super) fn build() -> (World, Vec<Scene>) {
     let crew = ["Ada", "Boris", "Chidi"].map(|name| world.member(works, name));
     let ines = world.member(works, "Ines");
     let mut plant = Plant {
+        world,
         works,
         crew,
         ines,
-        world,
     };
     let (filter, filter_again) = plant.filter();
     let scenes = vec![

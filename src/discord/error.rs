@@ -124,7 +124,8 @@ impl RestError {
         Self {
             reason,
             transient: reason == Fallback::Unavailable,
-            unauthorized: status == 401,
+            // With a code it is about an interaction's token (50027).
+            unauthorized: status == 401 && body.code == 0,
             status: Some(status),
             code: (body.code != 0).then_some(body.code),
             about_reference: body.code == code::REPLY_WITHOUT_HISTORY

@@ -31,6 +31,8 @@ pub enum Event {
     /// session, or a resumed one in a new process. Comes before anything of
     /// the new session.
     SessionLost,
+    /// A shard's connection ended; the next is made without being asked.
+    Disconnected(Disconnect),
     /// `MESSAGE_CREATE`.
     Message(Box<Incoming>),
     /// `MESSAGE_UPDATE`; see [`Incoming`] for whether it is complete.
@@ -82,6 +84,30 @@ pub enum Event {
     },
     /// One of our commands was called.
     Called(Box<Called>),
+}
+
+/// How a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Disconnect {
+    /// Why.
+    pub by: LostBy,
+    /// Discord's close code, if it closed the connection.
+    pub code: Option<u16>,
+}
+
+/// Why a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LostBy {
+    /// It broke off, or could not be made.
+    Network,
+    /// A heartbeat went unanswered.
+    Heartbeat,
+    /// Discord asked for another one.
+    Reconnect,
+    /// Discord no longer knows the session.
+    InvalidSession,
+    /// Discord closed it.
+    Closed,
 }
 
 /// What READY says.
@@ -143,6 +169,12 @@ pub enum FatalReason {
          at the start"
     )]
     ShardingRefused(u16),
+    /// A task of ours broke.
+    #[error(
+        "the connection to Discord ended by a fault of this program, of which the log tells: \
+         start it again"
+    )]
+    Broken,
     /// Any other close code after which Discord forbids a reconnect.
     #[error("Discord closed the connection for good (close code {0}): update the bot")]
     Closed(u16),

@@ -1,29 +1,27 @@
 //! What is known of servers, channels, roles and ourselves without asking:
 //! fed by the gateway in its order, read by everybody.
 //!
-//! A store of our own instead of twilight's cache: its models do not
-//! deserialise, so nothing refills it after a RESUME in a new process, and
-//! one channel it rejects costs the whole server. Locks are held for look-ups
-//! only, never across an await.
+//! Kept in twilight's in-memory cache, in lean models: JSON from the gateway,
+//! from REST and from the session file is read leniently into these, so that
+//! one odd channel does not cost a server, and given to the cache as twilight's
+//! events. Locks are held for look-ups only, never across an await.
 
 mod apply;
+mod build;
 mod fill;
+mod kept;
 mod lean;
+mod world;
 
-use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub use lean::{Bits, LeanChannel, LeanGuild, LeanMember, LeanOverwrite, LeanRole};
 
-use crate::engine::access::{
-    AccessFacts, Overwrite, Place, Standing, Target, access, permissions_in,
-};
+use crate::engine::access::{AccessFacts, access};
 use crate::model::{
     Access, ApplicationId, Channel, ChannelId, ChannelKind, GuildId, RoleId, ThreadState, UserId,
 };
-
-/// Names of members kept for one server, beside those that messages carry.
-const NAMES_PER_GUILD: usize = 500;
+use world::{World, kind};
 
 /// The facts; shared by reference.
 #[derive(Debug, Default)]
@@ -69,21 +67,27 @@ impl Facts {
     /// A channel or thread of a server; direct messages are never known here.
     pub fn channel(&self, id: ChannelId) -> Option<Channel> {
         let world = self.read();
-        let (guild, facts, channel) = world.find(id)?;
-        let parent = channel
-            .parent_id
-            .and_then(|parent| facts.channels.get(&parent));
-        Some(to_channel(guild, channel, parent))
+        let channel = world.channel(id)?.value().clone();
+        let parent = channel.parent_id.and_then(|parent| world.channel(parent));
+        Some(to_channel(channel, parent.as_deref()))
+    }
+
+    /// The type of a channel, and what a thread stands in: all that routing
+    /// asks of every message.
+    pub fn kind_and_parent(&self, id: ChannelId) -> Option<(ChannelKind, Option<ChannelId>)> {
+        let world = self.read();
+        let channel = world.channel(id)?;
+        Some((kind(channel.value()), channel.parent_id))
     }
 
     /// What we may do there; absent while our roles or the channel are unknown.
     pub fn our_access(&self, channel: ChannelId) -> Option<Access> {
         let world = self.read();
         let us = world.us.as_ref()?.user;
-        let (guild, facts, found) = world.find(channel)?;
-        let roles = facts.our_roles.as_deref()?;
-        let permissions = facts.permissions(guild, us, roles, found)?;
-        let place = place(found, found.member.is_some());
+        let spot = world.spot(channel)?;
+        let roles = world.our_roles(spot.guild)?;
+        let permissions = world.permissions(us, &roles, &spot)?;
+        let place = spot.place(spot.joined);
         Some(access(&AccessFacts { permissions, place }))
     }
 
@@ -91,10 +95,10 @@ impl Facts {
     /// message or interaction carried; absent while the channel is unknown.
     pub fn access(&self, user: UserId, roles: &[RoleId], channel: ChannelId) -> Option<Verdict> {
         let world = self.read();
-        let (guild, facts, found) = world.find(channel)?;
-        let permissions = facts.permissions(guild, user, roles, found)?;
+        let spot = world.spot(channel)?;
+        let permissions = world.permissions(user, roles, &spot)?;
         let judge = |member| {
-            let place = place(found, member);
+            let place = spot.place(member);
             access(&AccessFacts { permissions, place })
         };
         let (member, other) = (judge(true), judge(false));
@@ -112,60 +116,47 @@ impl Facts {
         let Some(us) = world.us.as_ref() else {
             return Vec::new();
         };
-        let Some(facts) = world.guilds.get(&guild) else {
-            return Vec::new();
+        let ours = |id: &RoleId| {
+            let role = world.role(guild, *id);
+            role.is_some_and(|role| role.tags.bot_id == Some(us.user))
         };
-        let ours = |role: &&LeanRole| role.tags.bot_id == Some(us.user);
-        facts
-            .roles
-            .values()
-            .filter(ours)
-            .map(|role| role.id)
-            .collect()
+        world.roles(guild).into_iter().filter(ours).collect()
     }
 
     /// Name of a role.
     pub fn role_name(&self, guild: GuildId, role: RoleId) -> Option<String> {
-        let world = self.read();
-        let role = world.guilds.get(&guild)?.roles.get(&role)?;
-        Some(role.name.clone())
+        Some(self.read().role(guild, role)?.name.clone())
     }
 
     /// Name of a channel or title of a thread.
     pub fn channel_name(&self, channel: ChannelId) -> Option<String> {
-        let world = self.read();
-        let (_, _, channel) = world.find(channel)?;
-        Some(channel.name.clone())
+        Some(self.read().channel(channel)?.name.clone())
     }
 
     /// Name of a member, of those few that the gateway tells of; messages
     /// carry the names of authors and mentioned users themselves.
     pub fn user_name(&self, guild: GuildId, user: UserId) -> Option<String> {
-        let world = self.read();
-        let name = world.guilds.get(&guild)?.names.get(&user)?;
-        Some(name.to_string())
+        self.read().name(guild, user).map(ToOwned::to_owned)
     }
 
     /// Name of a server.
     pub fn guild_name(&self, guild: GuildId) -> Option<String> {
-        Some(self.read().guilds.get(&guild)?.name.clone())
+        Some(self.read().guild(guild)?.name)
     }
 
     /// Owner of a server.
     pub fn owner(&self, guild: GuildId) -> Option<UserId> {
-        self.read().guilds.get(&guild)?.owner
+        self.read().guild(guild)?.owner_id
     }
 
     /// The server of a channel.
     pub fn guild_of(&self, channel: ChannelId) -> Option<GuildId> {
-        self.read().homes.get(&channel).copied()
+        self.read().channel(channel)?.guild_id
     }
 
     /// The channels of a server, threads included.
     pub fn channels_of(&self, guild: GuildId) -> Vec<ChannelId> {
-        let world = self.read();
-        let channels = world.guilds.get(&guild).map(|facts| facts.channels.keys());
-        channels.into_iter().flatten().copied().collect()
+        self.read().channels(guild)
     }
 
     /// The channels of a server that we may not view.
@@ -180,12 +171,13 @@ impl Facts {
             .collect()
     }
 
-    /// Everything, for the session file.
+    /// Everything, for the session file, in the order of ids.
     pub fn snapshot(&self) -> Vec<LeanGuild> {
         let world = self.read();
-        let us = world.us.as_ref();
-        let guilds = world.guilds.iter();
-        guilds.map(|(id, facts)| facts.to_lean(*id, us)).collect()
+        let mut guilds = world.guilds();
+        guilds.sort_unstable();
+        let whole = |guild| world.whole(guild);
+        guilds.into_iter().filter_map(whole).collect()
     }
 
     /// Takes a snapshot back; [`Facts::set_us`] comes first.
@@ -201,15 +193,11 @@ impl Facts {
     /// shards` (Discord's reference, "Sharding").
     pub fn keep_only(&self, shard: u32, shards: u32, guilds: &[GuildId]) {
         let mut world = self.write();
-        let gone: Vec<GuildId> = world
-            .guilds
-            .keys()
-            .filter(|id| (id.get() >> 22) % u64::from(shards.max(1)) == u64::from(shard))
-            .filter(|id| !guilds.contains(id))
-            .copied()
-            .collect();
-        for guild in gone {
-            world.remove(guild);
+        for guild in world.guilds() {
+            let ours = (guild.get() >> 22) % u64::from(shards.max(1)) == u64::from(shard);
+            if ours && !guilds.contains(&guild) {
+                world.remove(guild);
+            }
         }
     }
 
@@ -222,171 +210,8 @@ impl Facts {
     }
 }
 
-#[derive(Debug, Default)]
-struct World {
-    us: Option<Us>,
-    guilds: HashMap<GuildId, GuildFacts>,
-    /// The server of each channel.
-    homes: HashMap<ChannelId, GuildId>,
-}
-
-#[derive(Debug, Default)]
-struct GuildFacts {
-    name: String,
-    owner: Option<UserId>,
-    roles: HashMap<RoleId, LeanRole>,
-    channels: HashMap<ChannelId, LeanChannel>,
-    our_roles: Option<Vec<RoleId>>,
-    names: HashMap<UserId, Box<str>>,
-}
-
-impl World {
-    fn find(&self, channel: ChannelId) -> Option<(GuildId, &GuildFacts, &LeanChannel)> {
-        let guild = *self.homes.get(&channel)?;
-        let facts = self.guilds.get(&guild)?;
-        Some((guild, facts, facts.channels.get(&channel)?))
-    }
-
-    /// Puts a server in the place of what was known of it.
-    fn put(&mut self, guild: LeanGuild) {
-        self.remove(guild.id);
-        let mut facts = GuildFacts {
-            name: guild.name,
-            owner: guild.owner_id,
-            roles: by_id(guild.roles, |role| role.id),
-            ..GuildFacts::default()
-        };
-        for channel in guild.channels.into_iter().chain(guild.threads) {
-            self.homes.insert(channel.id, guild.id);
-            facts.channels.insert(channel.id, channel);
-        }
-        for member in guild.members {
-            facts.meet(member, self.us.as_ref());
-        }
-        self.guilds.insert(guild.id, facts);
-    }
-
-    fn remove(&mut self, guild: GuildId) {
-        if let Some(facts) = self.guilds.remove(&guild) {
-            for channel in facts.channels.keys() {
-                self.homes.remove(channel);
-            }
-        }
-    }
-
-    fn put_channel(&mut self, guild: GuildId, channel: LeanChannel) -> Option<LeanChannel> {
-        self.homes.insert(channel.id, guild);
-        let facts = self.guilds.entry(guild).or_default();
-        facts.channels.insert(channel.id, channel)
-    }
-
-    /// Removes a channel, and the threads in it.
-    fn remove_channel(&mut self, id: ChannelId) -> Option<LeanChannel> {
-        let guild = self.homes.remove(&id)?;
-        let facts = self.guilds.get_mut(&guild)?;
-        let removed = facts.channels.remove(&id);
-        let homes = &mut self.homes;
-        facts.channels.retain(|thread, channel| {
-            let inside = channel.parent_id == Some(id) && kind(channel).is_thread();
-            if inside {
-                homes.remove(thread);
-            }
-            !inside
-        });
-        removed
-    }
-}
-
-impl GuildFacts {
-    /// Permissions of somebody in a channel, in a thread those of its parent;
-    /// absent when a part of the sum is.
-    fn permissions(
-        &self,
-        guild: GuildId,
-        user: UserId,
-        roles: &[RoleId],
-        channel: &LeanChannel,
-    ) -> Option<u64> {
-        let judged = if kind(channel).is_thread() {
-            self.channels.get(&channel.parent_id?)?
-        } else {
-            channel
-        };
-        let everyone = self.roles.get(&RoleId::new(guild.get()))?;
-        let roles: Vec<(RoleId, u64)> = roles
-            .iter()
-            .filter_map(|id| Some((*id, self.roles.get(id)?.permissions.0)))
-            .collect();
-        let standing = Standing {
-            guild,
-            user,
-            owner: self.owner == Some(user),
-            everyone: everyone.permissions.0,
-            roles: &roles,
-        };
-        Some(permissions_in(&standing, &overwrites(guild, judged)))
-    }
-
-    /// Remembers a member's name, and of ourselves the roles.
-    fn meet(&mut self, member: LeanMember, us: Option<&Us>) {
-        let user = member.user;
-        let shown = member.nick.or(user.global_name).unwrap_or(user.username);
-        let room = self.names.len() < NAMES_PER_GUILD || self.names.contains_key(&user.id);
-        if room && !shown.is_empty() {
-            self.names.insert(user.id, shown.into());
-        }
-        if us.is_some_and(|us| us.user == user.id) {
-            self.our_roles = Some(member.roles);
-        }
-    }
-
-    fn to_lean(&self, id: GuildId, us: Option<&Us>) -> LeanGuild {
-        let ourselves = us.zip(self.our_roles.as_ref()).map(|(us, roles)| {
-            let nick = self.names.get(&us.user).map(ToString::to_string);
-            LeanMember::new(us.user, nick, roles.clone())
-        });
-        LeanGuild {
-            id,
-            name: self.name.clone(),
-            owner_id: self.owner,
-            roles: self.roles.values().cloned().collect(),
-            channels: self.channels.values().cloned().collect(),
-            threads: Vec::new(),
-            members: ourselves.into_iter().collect(),
-        }
-    }
-}
-
-fn kind(channel: &LeanChannel) -> ChannelKind {
-    ChannelKind::from_number(channel.kind)
-}
-
-fn place(channel: &LeanChannel, member: bool) -> Place {
-    match kind(channel) {
-        ChannelKind::PrivateThread => Place::PrivateThread { member },
-        ChannelKind::PublicThread | ChannelKind::AnnouncementThread => Place::OpenThread,
-        ChannelKind::Voice | ChannelKind::Stage => Place::Voice,
-        _ => Place::Channel,
-    }
-}
-
-/// The overwrites in the core's words. Where they could not be read, the
-/// channel is hidden from everybody but administrators and the owner.
-fn overwrites(guild: GuildId, channel: &LeanChannel) -> Vec<Overwrite> {
-    let Some(lean) = &channel.permission_overwrites else {
-        return vec![Overwrite {
-            target: Target::Role(RoleId::new(guild.get())),
-            allow: 0,
-            deny: u64::MAX,
-        }];
-    };
-    lean.iter()
-        .filter_map(LeanOverwrite::to_overwrite)
-        .collect()
-}
-
-fn to_channel(guild: GuildId, channel: &LeanChannel, parent: Option<&LeanChannel>) -> Channel {
-    let kind = kind(channel);
+fn to_channel(channel: LeanChannel, parent: Option<&LeanChannel>) -> Channel {
+    let kind = kind(&channel);
     let tag_name = |id| {
         let tags = &parent?.available_tags;
         Some(tags.iter().find(|tag| tag.id == id)?.name.clone())
@@ -397,25 +222,18 @@ fn to_channel(guild: GuildId, channel: &LeanChannel, parent: Option<&LeanChannel
         locked: channel.thread_metadata.locked,
         message_count: channel.message_count,
     });
+    let tags = channel.applied_tags.into_iter();
     Channel {
         id: channel.id,
-        guild: Some(guild),
+        guild: channel.guild_id,
         kind,
-        name: channel.name.clone(),
+        name: channel.name,
         parent: channel.parent_id,
         parent_kind: parent.map(self::kind),
         parent_name: parent.map(|parent| parent.name.clone()),
-        tags: channel
-            .applied_tags
-            .iter()
-            .filter_map(|id| tag_name(*id))
-            .collect(),
+        tags: tags.filter_map(tag_name).collect(),
         thread,
     }
-}
-
-fn by_id<K: std::hash::Hash + Eq, V>(items: Vec<V>, id: impl Fn(&V) -> K) -> HashMap<K, V> {
-    items.into_iter().map(|item| (id(&item), item)).collect()
 }
 
 #[cfg(test)]

@@ -45,7 +45,11 @@ pub async fn run(gateway: Gateway, rest: &Rest) -> Result<(), FatalReason> {
                 context.shutdown.cancel();
                 outcome = Err(reason);
             }
-            Err(error) => tracing::error!(%error, "a shard's task ended by itself"),
+            Err(error) => {
+                tracing::error!(%error, "a shard's task ended by itself");
+                context.shutdown.cancel();
+                outcome = Err(FatalReason::Broken);
+            }
         }
     }
     outcome

@@ -77,10 +77,16 @@ impl Rest {
         let address = api_url.map(Address::parse).transpose()?;
         let files = Files::new(address.as_ref())?;
         Ok(Self {
-            lanes: Arc::new(Lanes::new(token, address)),
+            lanes: Arc::new(Lanes::new(token, address.as_ref())),
             flights: Arc::default(),
             files,
         })
+    }
+
+    /// Waits until Discord refuses the token (a 401): then nothing works any
+    /// more.
+    pub async fn token_refused(&self) {
+        self.lanes.refused().await;
     }
 
     /// One page of a channel's messages, at most `limit` (1 to 100).

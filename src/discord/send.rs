@@ -190,7 +190,7 @@ impl Rest {
             };
             match back_off.next() {
                 Some(wait) if error.transient && Instant::now() + wait < deadline => {
-                    sleep(wait).await
+                    sleep(wait).await;
                 }
                 _ => return Err(error),
             }

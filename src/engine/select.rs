@@ -175,8 +175,23 @@ fn select_thread(
     selection.picks.extend(kept.into_values());
     selection.picks.sort_by_key(|pick| pick.message.id);
     selection.omitted.sort_by_key(|omitted| omitted.id);
-    selection.unseen = unseen(thread);
+    selection.unseen = if thread.history {
+        unseen(thread)
+    } else {
+        before_tail(thread, &tail)
+    };
     selection
+}
+
+/// Without the history nobody counts what stands before the tail.
+fn before_tail(thread: &GatheredThread, tail: &BTreeSet<MessageId>) -> Option<Unseen> {
+    let (first, oldest) = (tail.first()?, thread.messages.first()?);
+    let starter = thread.starter.message().map(|starter| starter.id);
+    let earlier = oldest.id < *first && Some(oldest.id) != starter;
+    (earlier || !thread.reaches_start).then_some(Unseen {
+        before: *first,
+        count: None,
+    })
 }
 
 /// Newest first until a cap.
@@ -346,7 +361,7 @@ fn unseen(thread: &GatheredThread) -> Option<Unseen> {
     let count = thread
         .total
         .and_then(|total| total.checked_sub(thread.messages.len()));
-    if count == Some(0) || !thread.history {
+    if count == Some(0) {
         return None;
     }
     let shown = thread

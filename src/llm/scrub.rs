@@ -9,6 +9,12 @@ const MAX_MESSAGE_CHARS: usize = 200;
 /// say nothing about anyone, and taking them out would garble the message.
 const MIN_ECHO_BYTES: usize = 12;
 
+/// So many characters in a row that stand in the prompt as well are no chance.
+const ECHO_CHARS: usize = 20;
+
+/// Bytes of a server's message that are looked at; more is not shown anyway.
+const MAX_READ_BYTES: usize = 1_000;
+
 /// What must not be in a message.
 pub(super) struct Scrub<'a> {
     key: Option<&'a Secret>,
@@ -35,7 +41,49 @@ impl<'a> Scrub<'a> {
                 message = message.replace(line, "[prompt]");
             }
         }
-        shorten(&on_one_line(&message))
+        shorten(&on_one_line(&self.without_echo(&message)))
+    }
+}
+
+impl Scrub<'_> {
+    /// The message without parts of lines: servers quote the beginning of
+    /// what they refuse.
+    fn without_echo(&self, message: &str) -> String {
+        let from = |at: usize| &message[at..];
+        let mut clean = String::new();
+        let mut at = 0;
+        while let Some(next) = from(at).chars().next() {
+            if clean.len() > MAX_READ_BYTES {
+                break;
+            }
+            let echo = self.echo(from(at));
+            if echo == 0 {
+                clean.push(next);
+                at += next.len_utf8();
+            } else {
+                clean.push_str("[prompt]");
+                at += echo;
+            }
+        }
+        clean
+    }
+
+    /// How many bytes at the beginning of a text stand in the prompt as well;
+    /// 0 for less than [`ECHO_CHARS`].
+    fn echo(&self, text: &str) -> usize {
+        let ends = text.char_indices().map(|(at, next)| at + next.len_utf8());
+        let Some(least) = ends.clone().nth(ECHO_CHARS - 1) else {
+            return 0;
+        };
+        let quoted = |end: usize| {
+            let mut contents = self.prompt.iter().map(|message| &message.content);
+            contents.any(|content| content.contains(&text[..end]))
+        };
+        if !quoted(least) {
+            return 0;
+        }
+        let longer = ends.skip(ECHO_CHARS).take_while(|end| quoted(*end));
+        longer.last().unwrap_or(least)
     }
 }
 
@@ -75,5 +123,19 @@ mod tests {
         check("hi: got 'my diary of last summer'", "hi: got '[prompt]'");
         check(&"é".repeat(201), &format!("{}...", "é".repeat(200)));
         check(&"é".repeat(200), &"é".repeat(200));
+    }
+
+    #[test]
+    fn a_quoted_beginning_is_taken_out() {
+        let prompt = [ChatMessage {
+            role: Role::User,
+            content: "Ada: the xylophone in the cellar is broken".to_owned(),
+        }];
+        let scrub = Scrub::new(None, &prompt);
+        let said = "cannot read \"Ada: the xylophone in the cel\": the line is too long";
+        assert_eq!(
+            scrub.clean(said),
+            "cannot read \"[prompt]\": the line is too long"
+        );
     }
 }

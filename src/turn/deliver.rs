@@ -2,6 +2,7 @@
 
 use tokio::time::Instant;
 
+use super::control::Order;
 use super::outlet::{Outlet, Posted};
 use super::{Turn, answer, chain};
 use crate::collect::Collected;
@@ -24,6 +25,18 @@ impl Turn<'_> {
             channel: self.request.trigger.channel,
             reply_to: target.map(|target| target.id),
             ping: target.is_some_and(|target| target.author.id == self.request.asker()),
+        }
+    }
+
+    /// Nothing is posted yet; but a command shows that we are thinking.
+    pub(super) async fn interrupted(&self, order: &Order) {
+        let interaction = self.request.cause.interaction();
+        if let (Some(interaction), Order::Cancel | Order::Abandon) = (interaction, order) {
+            let outlet = Outlet::Interaction(Box::new(interaction.clone()));
+            let rest = &self.services.rest;
+            Posted::new(rest, outlet, self.request.turn(), self.attempt)
+                .remove()
+                .await;
         }
     }
 

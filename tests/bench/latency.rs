@@ -8,14 +8,15 @@ use clew::simulator::{ChannelKind, Draft, Id, RequestRecord, World};
 use super::bot::{Bot, block_on};
 use super::process::milliseconds;
 
-/// Messages of a thread that a warm bot has seen.
-const SEEN: usize = 300;
 /// Processes whose first turn is measured; the median counts.
 const PROCESSES: usize = 3;
 /// Further turns of a warm process; the median counts.
 const FURTHER: usize = 20;
 /// Added to every REST call where the network is slow.
 const SLOW: Duration = Duration::from_millis(50);
+
+const STARTER: &str = "the pump is leaking";
+const TITLE: &str = "pump failure";
 
 /// A conversation and how the trigger belongs to it.
 #[derive(Clone, Copy)]
@@ -73,37 +74,26 @@ fn row(case: Case, bot: &str, latency: Duration, mut turns: Vec<Turn>) {
     );
 }
 
-/// The world, before anything is said.
+/// Where it is said, and by whom.
 struct Stage {
     channel: Id,
     people: [Id; 2],
 }
 
 impl Stage {
-    fn new(world: &mut World, case: Case) -> Self {
+    fn new(world: &mut World) -> Self {
         let guild = world.guild("Works");
-        let help = world.channel(guild, ChannelKind::Text, "help");
-        let people = [world.member(guild, "Ada"), world.member(guild, "Boris")];
-        let channel = match case {
-            Case::Chain => help,
-            Case::Thread(_) => {
-                let start = world.seed(help, people[0], "the pump is leaking");
-                world.thread_from(help, start, "pump failure", people[0])
-            }
-        };
-        Self { channel, people }
+        Self {
+            channel: world.channel(guild, ChannelKind::Text, "help"),
+            people: [world.member(guild, "Ada"), world.member(guild, "Boris")],
+        }
     }
 
     /// All that is said before the trigger. Gives what the trigger replies to.
-    fn talk(
-        &self,
-        case: Case,
-        skip: usize,
-        mut say: impl FnMut(Id, Id, Draft) -> Id,
-    ) -> Option<Id> {
+    fn talk(&self, case: Case, mut say: impl FnMut(Id, Id, Draft) -> Id) -> Option<Id> {
         match case {
             Case::Thread(messages) => {
-                for number in skip..messages {
+                for number in 0..messages {
                     let text = format!("reading {number}: 4.2 bar at the valve, steady so far");
                     say(self.channel, self.people[number % 2], Draft::new(text));
                 }
@@ -171,8 +161,12 @@ fn at_once(calls: &[RequestRecord], latency: Duration) -> usize {
 
 async fn cold(case: Case, latency: Duration) -> Turn {
     let mut world = World::new();
-    let stage = Stage::new(&mut world, case);
-    let last = stage.talk(case, 0, |channel, author, draft| {
+    let mut stage = Stage::new(&mut world);
+    if let Case::Thread(_) = case {
+        let start = world.seed(stage.channel, stage.people[0], STARTER);
+        stage.channel = world.thread_from(stage.channel, start, TITLE, stage.people[0]);
+    }
+    let last = stage.talk(case, |channel, author, draft| {
         world.seed(channel, author, draft)
     });
     let bot = Bot::start(world).await;
@@ -181,18 +175,15 @@ async fn cold(case: Case, latency: Duration) -> Turn {
 
 async fn warm(case: Case, latency: Duration) -> (Turn, Vec<Turn>) {
     let mut world = World::new();
-    let stage = Stage::new(&mut world, case);
-    let unseen = match case {
-        Case::Thread(messages) => messages - SEEN,
-        Case::Chain => 0,
-    };
-    if let Case::Thread(_) = case {
-        stage.talk(Case::Thread(unseen), 0, |channel, author, draft| {
-            world.seed(channel, author, draft)
-        });
-    }
+    let mut stage = Stage::new(&mut world);
     let bot = Bot::start(world).await;
-    let last = stage.talk(case, unseen, |channel, author, draft| {
+    if let Case::Thread(_) = case {
+        let start = bot.discord.post(stage.channel, stage.people[0], STARTER);
+        stage.channel = bot
+            .discord
+            .thread_from(stage.channel, start, TITLE, stage.people[0]);
+    }
+    let last = stage.talk(case, |channel, author, draft| {
         bot.discord.post(channel, author, draft)
     });
     let first = stage.ask(&bot, latency, last).await;

@@ -65,7 +65,7 @@ async fn defect_03_the_target_is_in_the_block_beside_its_tail() {
         ..Start::within(thread(0))
     };
     let shown = start.outline(&world, &ask(10, EVE, "")).await;
-    assert_eq!(shown, "s0 3 4 5 6 7 t8 9");
+    assert_eq!(shown, "s0 ..0.. 3 4 5 6 7 t8 9");
 }
 
 #[tokio::test]

@@ -78,16 +78,17 @@ async fn a_terminal_gets_bold_headings() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_missing_part_is_no_success() {
+async fn a_refused_question_is_no_success() {
     let mut out = Vec::new();
-    let settings = pairs(&[("ALLOWED_USERS", "1")]);
+    // Five questions are somebody's second or later one.
+    let settings = pairs(&[("USER_TURNS_PER_MIN", "1")]);
     let refused = demo::run(settings, &mut out, false).await;
     let text = String::from_utf8(out).unwrap();
     assert!(
-        matches!(refused, Err(Error::Unexpected { failed: 8, all: 8 })),
+        matches!(refused, Err(Error::Unexpected { failed: 5, all: 8 })),
         "{refused:?}\n{text}"
     );
-    shows(&text, &["NOT AS EXPECTED", "0 of 8 scenes"]);
+    shows(&text, &["NOT AS EXPECTED", "3 of 8 scenes"]);
 }
 
 #[test]
@@ -122,6 +123,8 @@ fn nothing_configured_plays_the_demo_and_leaves_nothing_behind() {
         "2 of 2",
     ];
     check(&["demo"], &caps, 0, &fewer);
+    let target = [("THREAD_REPLY_TARGET", "trigger")];
+    check(&["demo"], &target, 0, &good);
     let wrong = [("MEM_MAX_MSGS", "many")];
     check(&["demo"], &wrong, 2, &["MEM_MAX_MSGS"]);
     check(&[], &wrong, 2, &["MEM_MAX_MSGS"]);

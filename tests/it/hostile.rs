@@ -247,6 +247,7 @@ fn as_fact_and_history() {
         let lines = marked(&prepared.prompt.messages, &nonce);
         let names: BTreeSet<&str> = lines
             .iter()
+            .filter(|line| !line.ends_with("asks you:"))
             .filter_map(|line| line.strip_prefix("[NONCE] ")?.split_once(" | "))
             .map(|(name, _)| name)
             .collect();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::super::wake::Wake;
 use super::Desk;
@@ -20,6 +20,8 @@ use crate::turn;
 const CALL_TIMEOUT: Duration = Duration::from_secs(3);
 /// For filling in a server.
 const FILL_TIMEOUT: Duration = Duration::from_secs(30);
+/// Before a second try; then twice as long.
+const FILL_PAUSE: Duration = Duration::from_millis(500);
 
 impl Desk {
     /// A command was called: it is answered by "thinking" at once and takes
@@ -119,8 +121,19 @@ impl Desk {
         let services = Arc::clone(&self.services);
         self.tracker.spawn(async move {
             let deadline = Instant::now() + FILL_TIMEOUT;
-            if let Err(error) = services.facts.fill(&services.rest, guild, deadline).await {
-                tracing::warn!(%error, %guild, "a server could not be filled in");
+            let mut pause = FILL_PAUSE;
+            loop {
+                match services.facts.fill(&services.rest, guild, deadline).await {
+                    Ok(()) => return,
+                    Err(error) if error.transient && Instant::now() + pause < deadline => {
+                        sleep(pause).await;
+                        pause *= 2;
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, %guild, "a server could not be filled in");
+                        return;
+                    }
+                }
             }
         });
     }

@@ -30,6 +30,12 @@ pub(super) struct Waiting {
     mark: Option<Mark>,
 }
 
+impl Waiting {
+    pub(super) fn request(&self) -> &TurnRequest {
+        &self.request
+    }
+}
+
 /// A turn that runs.
 #[derive(Debug)]
 pub(super) struct Active {
@@ -45,8 +51,8 @@ impl Desk {
     pub(super) fn submit(&mut self, request: TurnRequest, mark: Option<Mark>) -> bool {
         let trigger = Arc::clone(&request.trigger);
         if self.closed {
-            // A message stays unfinished: the next process gets it again.
-            self.interrupt(&request);
+            // It stays unfinished: the next process gets it again.
+            self.stopping(&request);
             return true;
         }
         if !self.claims.claim(trigger.id) {
@@ -216,29 +222,6 @@ impl Desk {
         }
     }
 
-    /// Nothing new starts. Commands that wait are told, since nobody calls
-    /// them again; messages that wait come again to the next process.
-    pub(in crate::app) fn close(&mut self) {
-        self.closed = true;
-        let is_command = |one: &Waiting| one.request.cause.interaction().is_some();
-        for waiting in self.lanes.remove_waiting(is_command) {
-            self.interrupt(&waiting.request);
-        }
-    }
-
-    fn interrupt(&self, request: &TurnRequest) {
-        if let Some(interaction) = request.cause.interaction() {
-            self.emit_refused(&request.trigger, Refusal::Stopping);
-            self.answer_call(interaction.clone(), turn::INTERRUPTED);
-        }
-    }
-
-    /// Waits for what is still on its way to Discord.
-    pub(in crate::app) async fn settle(&self) {
-        self.tracker.close();
-        self.tracker.wait().await;
-    }
-
     /// The process ends before these turns do.
     pub(in crate::app) fn abandon(&mut self) {
         for active in self.active.values() {
@@ -246,7 +229,17 @@ impl Desk {
         }
     }
 
+    /// A command that is not answered before the end is told so.
+    pub(super) fn stopping(&self, request: &TurnRequest) {
+        if let Some(interaction) = request.cause.interaction() {
+            self.emit_refused(&request.trigger, Refusal::Stopping);
+            self.answer_call(interaction.clone(), turn::INTERRUPTED);
+        }
+    }
+
+    /// The line is the answer: a restart does not give another.
     fn refuse_request(&mut self, request: &TurnRequest, reason: Refusal) {
+        self.claims.answered(request.trigger.id);
         match request.cause.interaction() {
             Some(interaction) => {
                 let line = turn::refusal(reason).unwrap_or(turn::NOT_ALLOWED);

@@ -3,8 +3,9 @@
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::Facts;
 use super::lean::{LeanChannel, LeanGuild, LeanMember, LeanRole, LeanThreadMember};
-use super::{Facts, World, kind};
+use super::world::{World, kind};
 use crate::discord::event::Event;
 use crate::model::{ChannelId, ChannelKind, GuildId, RoleId, UserId};
 
@@ -88,14 +89,17 @@ impl Facts {
 
     fn guild_updated(&self, update: LeanGuild) -> Option<Event> {
         let mut world = self.write();
-        let facts = world.guilds.get_mut(&update.id)?;
-        facts.name = update.name;
-        let roles = super::by_id(update.roles, |role| role.id);
-        let changed = facts.owner != update.owner_id || (!roles.is_empty() && facts.roles != roles);
-        facts.owner = update.owner_id.or(facts.owner);
+        let mut known = world.whole(update.id)?;
+        let mut roles = update.roles;
+        roles.sort_unstable_by_key(|role| role.id);
+        let changed =
+            known.owner_id != update.owner_id || (!roles.is_empty() && known.roles != roles);
+        known.name = update.name;
+        known.owner_id = update.owner_id.or(known.owner_id);
         if !roles.is_empty() {
-            facts.roles = roles;
+            known.roles = roles;
         }
+        world.put(known);
         changed.then_some(permissions_changed(update.id))
     }
 
@@ -130,7 +134,7 @@ impl Facts {
         let mut world = self.write();
         let mut thread = placed.channel;
         // THREAD_UPDATE does not repeat our membership.
-        let known = world.find(thread.id).and_then(|(_, _, known)| known.member);
+        let known = world.channel(thread.id).and_then(|known| known.member);
         thread.member = thread.member.or(known);
         world.put_channel(placed.home.guild_id?, thread);
         None
@@ -160,8 +164,7 @@ impl Facts {
     fn thread_members(&self, change: &MembersUpdate) -> Option<Event> {
         let mut world = self.write();
         let us = world.us.as_ref().map(|us| us.user);
-        let (_, _, thread) = world.find(change.id)?;
-        let private = kind(thread) == ChannelKind::PrivateThread;
+        let private = kind(&*world.channel(change.id)?) == ChannelKind::PrivateThread;
         let added = change.added_members.iter();
         if us.is_some() && added.map(|member| member.user_id).any(|user| user == us) {
             world.set_joined(change.id, true);
@@ -177,59 +180,33 @@ impl Facts {
     }
 
     fn role_put(&self, change: RoleChange) -> Option<Event> {
-        let mut world = self.write();
-        let facts = world.guilds.get_mut(&change.guild_id)?;
         let permissions = change.role.permissions;
-        let before = facts.roles.insert(change.role.id, change.role)?;
+        let before = self.write().put_role(change.guild_id, change.role)?;
         (before.permissions != permissions).then_some(permissions_changed(change.guild_id))
     }
 
     fn role_deleted(&self, gone: &RoleGone) -> Option<Event> {
-        let mut world = self.write();
-        let facts = world.guilds.get_mut(&gone.guild_id)?;
-        facts.roles.remove(&gone.role_id)?;
+        self.write().remove_role(gone.guild_id, gone.role_id)?;
         Some(permissions_changed(gone.guild_id))
     }
 
     fn member_updated(&self, guild: GuildId, member: LeanMember) -> Option<Event> {
         let mut world = self.write();
-        let world = &mut *world;
-        let facts = world.guilds.get_mut(&guild)?;
-        let before = facts.our_roles.clone();
-        facts.meet(member, world.us.as_ref());
-        (facts.our_roles != before).then_some(permissions_changed(guild))
+        world.guild(guild)?;
+        let before = world.our_roles(guild);
+        world.meet(guild, member);
+        (world.our_roles(guild) != before).then_some(permissions_changed(guild))
     }
 }
 
 impl World {
     /// Says whether the answer changed; nothing for an unknown thread.
     fn set_joined(&mut self, thread: ChannelId, joined: bool) -> Option<bool> {
-        let guild = self.homes.get(&thread)?;
-        let channel = self.guilds.get_mut(guild)?.channels.get_mut(&thread)?;
+        let mut channel = self.channel(thread)?.value().clone();
         let before = channel.member.is_some();
         channel.member = joined.then_some(LeanThreadMember {});
+        self.put_channel(channel.guild_id?, channel);
         Some(before != joined)
-    }
-
-    /// Forgets the threads of these channels, of all without a list: the
-    /// list that follows is complete for them.
-    fn forget_threads(&mut self, guild: GuildId, parents: Option<&[ChannelId]>) {
-        let Some(facts) = self.guilds.get_mut(&guild) else {
-            return;
-        };
-        let homes = &mut self.homes;
-        facts.channels.retain(|id, channel| {
-            let listed = parents.is_none_or(|parents| {
-                channel
-                    .parent_id
-                    .is_some_and(|parent| parents.contains(&parent))
-            });
-            let forgotten = listed && kind(channel).is_thread();
-            if forgotten {
-                homes.remove(id);
-            }
-            !forgotten
-        });
     }
 }
 

@@ -64,6 +64,13 @@ pub struct LeanRoleTags {
 pub struct LeanChannel {
     /// Its id.
     pub id: ChannelId,
+    /// Its server; absent where the server stands around it.
+    #[serde(
+        default,
+        deserialize_with = "lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub guild_id: Option<GuildId>,
     /// Discord's channel type.
     #[serde(rename = "type")]
     pub kind: u8,

@@ -1,6 +1,8 @@
 //! Facts from events, as Discord sends them and as it should not.
 
 use super::*;
+use crate::discord::event::Event;
+use crate::model::ChannelKind;
 
 const GUILD: GuildId = GuildId::new(1);
 const US: UserId = UserId::new(100);
@@ -52,8 +54,6 @@ fn known() -> Facts {
     ));
     facts
 }
-
-use crate::discord::event::Event;
 
 fn id(id: u64) -> ChannelId {
     ChannelId::new(id)
@@ -205,7 +205,7 @@ fn one_odd_part_costs_only_itself() {
           {"id":"11","type":0,"name":"odd","available_tags":"none","parent_id":{}},
           {"id":"12","type":0,"name":"closed","permission_overwrites":[{"id":"x"}]},
           {"id":"13","type":"new"}],
-        "members":[{"user":{"id":"100","username":"clew"},"roles":[]},{"user":null}]}"#;
+        "members":[{"user":{"id":"100","username":"clew"},"roles":["0"]},{"user":null}]}"#;
     let event = facts.apply("GUILD_CREATE", text);
     assert!(matches!(event, Some(Event::GuildAvailable(GUILD))));
     assert_eq!(facts.channels_of(GUILD).len(), 3);
@@ -227,4 +227,75 @@ fn guilds_that_ready_does_not_name_are_forgotten() {
     assert!(facts.guild_name(GUILD).is_some(), "another shard's");
     facts.keep_only(0, 1, &[]);
     assert!(facts.guild_name(GUILD).is_none());
+}
+
+/// What the cache's own models would lose or refuse, through the session
+/// file and back: twilight's events are built from the lean objects.
+#[test]
+fn nothing_is_lost_on_the_way_through_the_cache() {
+    let first = known();
+    let odd = format!(
+        r#"{{"id":"7","name":"Odd","roles":[
+        {{"id":"7","name":"@everyone","permissions":"{new_bit}"}}],
+        "channels":[{{"id":"71","type":200,"name":"of a new type"}},
+          {{"id":"72","type":0,"permission_overwrites":[{{"id":"x"}}]}},
+          {{"id":"73","type":0,"permission_overwrites":[
+            {{"id":"5","type":9,"allow":"{new_bit}","deny":"0"}}]}}]}}"#,
+        new_bit = 1_u64 << 63,
+    );
+    first.apply("GUILD_CREATE", &odd);
+    assert_eq!(first.owner(GuildId::new(7)), None);
+    let written = first.snapshot();
+    let text = serde_json::to_string(&written).unwrap();
+    let (known, odd) = (&written[0], &written[1]);
+    assert!(
+        known
+            .channels
+            .iter()
+            .any(|channel| channel.member.is_some())
+    );
+    assert_eq!(odd.roles[0].permissions, Bits(1 << 63));
+    assert_eq!(odd.channels[0].kind, 200);
+    assert_eq!(odd.channels[1].permission_overwrites, None);
+    let second = Facts::default();
+    second.set_us(us());
+    second.restore(serde_json::from_str(&text).unwrap());
+    assert_eq!(second.snapshot(), written);
+    assert!(second.our_access(id(22)).unwrap().view);
+    assert_eq!(second.channel(id(20)), first.channel(id(20)));
+    assert_eq!(second.our_role_ids(GUILD), first.our_role_ids(GUILD));
+}
+
+#[test]
+fn a_server_that_comes_anew_replaces_the_old() {
+    let facts = known();
+    let anew = r#"{"id":"1","name":"New","owner_id":"300","roles":[{"id":"1"}],
+        "channels":[{"id":"10","type":0,"name":"general"}]}"#;
+    facts.apply("GUILD_CREATE", anew);
+    assert_eq!(facts.channels_of(GUILD), [id(10)]);
+    assert!(facts.channel(id(11)).is_none() && facts.channel(id(20)).is_none());
+    assert_eq!(facts.role_name(GUILD, HELPERS), None);
+    assert_eq!(
+        facts.our_access(id(10)),
+        None,
+        "our roles came with the old"
+    );
+}
+
+#[test]
+fn a_server_that_changes_keeps_what_is_in_it() {
+    let facts = known();
+    let renamed = r#"{"id":"1","name":"Renamed","owner_id":"300","roles":[]}"#;
+    assert!(facts.apply("GUILD_UPDATE", renamed).is_none());
+    assert_eq!(facts.guild_name(GUILD).as_deref(), Some("Renamed"));
+    assert_eq!(facts.role_name(GUILD, HELPERS).as_deref(), Some("helpers"));
+    assert!(facts.our_access(id(22)).unwrap().view);
+    assert_eq!(facts.user_name(GUILD, US).as_deref(), Some("Clew"));
+    let given = r#"{"id":"1","name":"Renamed","owner_id":"200","roles":[]}"#;
+    let told = facts.apply("GUILD_UPDATE", given);
+    assert!(matches!(
+        told,
+        Some(Event::PermissionsChanged { guild: GUILD, .. })
+    ));
+    assert_eq!(facts.owner(GUILD), Some(ANN));
 }

@@ -20,6 +20,10 @@ pub(super) enum Frame<'a> {
     Dispatch(Dispatch<'a>),
     /// Opcode 10.
     Hello,
+    /// Opcode 7: twilight makes another connection.
+    Reconnect,
+    /// Opcode 9: twilight resumes or begins a fresh session.
+    InvalidSession,
     /// What twilight deals with alone.
     Other,
 }
@@ -41,6 +45,8 @@ pub(super) fn frame(text: &str) -> Option<Frame<'_>> {
             data: envelope.d.map_or("null", RawValue::get),
         })),
         (10, ..) => Some(Frame::Hello),
+        (7, ..) => Some(Frame::Reconnect),
+        (9, ..) => Some(Frame::InvalidSession),
         _ => Some(Frame::Other),
     }
 }
@@ -173,6 +179,8 @@ mod tests {
                 format!("{} {} {}", found.event_type, found.sequence, found.data)
             }
             Some(Frame::Hello) => "hello".to_owned(),
+            Some(Frame::Reconnect) => "reconnect".to_owned(),
+            Some(Frame::InvalidSession) => "invalid session".to_owned(),
             Some(Frame::Other) => "other".to_owned(),
             None => "unreadable".to_owned(),
         };
@@ -196,7 +204,8 @@ mod tests {
             "hello",
         );
         check(r#"{"op":10,"d":{"heartbeat_interval":1}}"#, "hello");
-        check(r#"{"t":null,"s":null,"op":7,"d":null}"#, "other");
+        check(r#"{"t":null,"s":null,"op":7,"d":null}"#, "reconnect");
+        check(r#"{"t":null,"s":null,"op":9,"d":false}"#, "invalid session");
         check(r#"{"t":null,"s":null,"op":11}"#, "other");
         check(r#"{"t":null,"s":7,"op":0,"d":{}}"#, "other");
         check("{}", "unreadable");

@@ -19,7 +19,7 @@ use super::Gateway;
 use super::backoff::Backoff;
 use super::plan::Identifies;
 use super::read::{self, Dispatch, Frame};
-use crate::discord::event::{Delivery, Event, FatalReason};
+use crate::discord::event::{Delivery, Disconnect, Event, FatalReason, LostBy};
 use crate::discord::session::ShardSession;
 
 /// From the connection's start to HELLO; twilight gives connecting 10 s and
@@ -48,6 +48,8 @@ pub(super) struct ShardTask {
     idle_polls: u32,
     /// When this connection got its session.
     since: Option<Instant>,
+    /// Discord said why this connection will end.
+    told: Option<LostBy>,
     /// This process had a session before: a further READY means a loss.
     had_session: bool,
 }
@@ -81,6 +83,7 @@ impl ShardTask {
             greeted: false,
             idle_polls: 0,
             since: None,
+            told: None,
             had_session: false,
         }
     }
@@ -138,10 +141,12 @@ impl ShardTask {
                     if let Some(reason) = self.fatal(code) {
                         return Err(reason);
                     }
+                    self.lost(shard, code).await;
                     self.wait(&format!("ended with close code {code:?}")).await;
                     self.give_up_session(shard);
                 }
                 Next::Failed(why) => {
+                    self.lost(shard, None).await;
                     let resume_url = shard.resume_url().map(str::to_owned);
                     *shard = self.shard(shard.session().cloned(), resume_url);
                     self.wait(&why).await;
@@ -191,6 +196,26 @@ impl ShardTask {
         }
     }
 
+    /// Tells of the end of a connection, once it was one.
+    async fn lost(&mut self, shard: &mut Shard<Identifies>, code: Option<u16>) {
+        let told = self.told.take();
+        if !self.greeted {
+            return;
+        }
+        let latency = shard.latency();
+        let unanswered = latency.sent().is_some() && latency.received().is_none();
+        let by = match (told, code) {
+            (Some(told), _) => told,
+            _ if unanswered => LostBy::Heartbeat,
+            (None, Some(_)) => LostBy::Closed,
+            (None, None) => LostBy::Network,
+        };
+        let code = code.filter(|_| by == LostBy::Closed);
+        let sequence = shard.session().map_or(0, Session::sequence);
+        self.forward(sequence, Event::Disconnected(Disconnect { by, code }))
+            .await;
+    }
+
     fn give_up_session(&self, shard: &mut Shard<Identifies>) {
         if self.backoff.failures() == FAILURES_OF_A_SESSION {
             *shard = self.shard(None, None);
@@ -228,7 +253,9 @@ impl ShardTask {
 
     async fn receive(&mut self, shard: &mut Shard<Identifies>, text: &str) {
         match read::frame(text) {
-            Some(Frame::Hello) => self.hello().await,
+            Some(Frame::Hello) => self.hello(shard).await,
+            Some(Frame::Reconnect) => self.told = Some(LostBy::Reconnect),
+            Some(Frame::InvalidSession) => self.told = Some(LostBy::InvalidSession),
             Some(Frame::Dispatch(dispatch)) => self.dispatch(shard, &dispatch).await,
             Some(Frame::Other) => {}
             None => self.unreadable(shard).await,
@@ -248,8 +275,9 @@ impl ShardTask {
 
     /// A second HELLO without an end in between: twilight reconnects by
     /// itself when the connection breaks off without a word.
-    async fn hello(&mut self) {
+    async fn hello(&mut self, shard: &mut Shard<Identifies>) {
         if self.greeted {
+            self.lost(shard, None).await;
             self.wait("broken off").await;
         }
         self.greeted = true;

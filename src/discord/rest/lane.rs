@@ -16,7 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use futures_util::TryFutureExt;
 use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
 use twilight_http::Client;
 use twilight_http::request::Request;
 use twilight_http_ratelimiting::{Endpoint, RateLimiter};
@@ -56,55 +58,38 @@ impl Lane {
     }
 }
 
-/// A client for each lane, made when it is first used.
+/// A client for each lane. All are made at the start: each reads the system's
+/// root certificates, which takes longer than a turn may.
 #[derive(Debug)]
 pub(super) struct Lanes {
-    token: Token,
-    address: Option<Address>,
-    main: OnceLock<Arc<Client>>,
-    singles: OnceLock<Arc<Client>>,
-    aside: OnceLock<Arc<Client>>,
-}
-
-struct Token(String);
-
-impl std::fmt::Debug for Token {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("[redacted]")
-    }
+    main: Arc<Client>,
+    singles: Arc<Client>,
+    aside: Arc<Client>,
+    refused: CancellationToken,
 }
 
 impl Lanes {
-    pub(super) fn new(token: &str, address: Option<Address>) -> Self {
+    pub(super) fn new(token: &str, address: Option<&Address>) -> Self {
+        let client = |lane| client(token.trim(), address, lane);
         Self {
-            token: Token(token.trim().to_owned()),
-            address,
-            main: OnceLock::new(),
-            singles: OnceLock::new(),
-            aside: OnceLock::new(),
+            main: client(Lane::Main),
+            singles: client(Lane::Singles),
+            aside: client(Lane::Aside),
+            refused: CancellationToken::new(),
         }
     }
 
-    pub(super) fn client(&self, lane: Lane) -> &Arc<Client> {
-        let slot = match lane {
+    pub(super) const fn client(&self, lane: Lane) -> &Arc<Client> {
+        match lane {
             Lane::Main => &self.main,
             Lane::Singles => &self.singles,
             Lane::Aside => &self.aside,
-        };
-        slot.get_or_init(|| self.make(lane))
+        }
     }
 
-    fn make(&self, lane: Lane) -> Arc<Client> {
-        let builder = Client::builder()
-            .token(self.token.0.clone())
-            .timeout(REQUEST_TIMEOUT)
-            .ratelimiter(Some(RateLimiter::new(lane.per_second())));
-        Arc::new(match &self.address {
-            Some(address) => builder
-                .proxy(address.authority.clone(), address.plain)
-                .build(),
-            None => builder.build(),
-        })
+    /// Waits until Discord refuses the token.
+    pub(super) async fn refused(&self) {
+        self.refused.cancelled().await;
     }
 
     /// One request, answered, refused or given up at `deadline`.
@@ -131,7 +116,13 @@ impl Lanes {
     ) -> impl Future<Output = Result<Vec<u8>, RestError>> + Send + 'static {
         let client = Arc::clone(self.client(lane));
         let limited = Arc::clone(&waiting.limited);
-        async move {
+        let refused = self.refused.clone();
+        // Each further one would count towards a ban.
+        let hopeless = refused.is_cancelled();
+        let answer = async move {
+            if hopeless {
+                return Err(RestError::unauthorized());
+            }
             let mut pause = FIRST_PAUSE;
             for _ in 1..MAX_SENDINGS {
                 let sent = Arc::<OnceLock<Instant>>::default();
@@ -147,7 +138,12 @@ impl Lanes {
                 pause *= 2;
             }
             send(&client, request, &Arc::default()).await
-        }
+        };
+        answer.inspect_err(move |error| {
+            if error.unauthorized {
+                refused.cancel();
+            }
+        })
     }
 
     /// Why a request is late: our limiter holds it, or a 429 did, or nothing
@@ -178,6 +174,22 @@ async fn send(
     let response = response.await;
     let response = response.map_err(|error| RestError::of_twilight(&error))?;
     response.bytes().await.map_err(|_| RestError::broken())
+}
+
+fn client(token: &str, address: Option<&Address>, lane: Lane) -> Arc<Client> {
+    let builder = Client::builder()
+        .token(token.to_owned())
+        .timeout(REQUEST_TIMEOUT)
+        // An interaction's token that has expired is a 401 as well, after
+        // which twilight would send nothing more.
+        .remember_invalid_token(false)
+        .ratelimiter(Some(RateLimiter::new(lane.per_second())));
+    Arc::new(match address {
+        Some(address) => builder
+            .proxy(address.authority.clone(), address.plain)
+            .build(),
+        None => builder.build(),
+    })
 }
 
 async fn is_exhausted(limiter: &RateLimiter, endpoint: &Endpoint) -> bool {

@@ -107,7 +107,7 @@ impl Progress {
     pub fn safe_sequence(&self, shard: u32) -> Option<u64> {
         let shard = self.shards.get(&shard)?;
         let first_open = shard.open.keys().next();
-        Some(first_open.map_or(shard.seen, |first| first - 1))
+        Some(first_open.map_or(shard.seen, |first| first.saturating_sub(1)))
     }
 }
 

@@ -59,7 +59,7 @@ async fn an_automatic_answer_gets_the_tail_alone() {
         limits: limits(|limits| limits.tail = 3),
         ..Start::within(thread(0))
     };
-    assert_eq!(start.outline(&world, &trigger).await, "s0 6 7 8");
+    assert_eq!(start.outline(&world, &trigger).await, "s0 ..0.. 6 7 8");
 }
 
 /// The tail stands before the target, the target is shown, and our own
@@ -76,7 +76,7 @@ async fn the_tail_stands_strictly_before_the_target() {
     };
     let collected = start.collect(&world, &trigger).await;
     let prepared = start.prepare(&collected);
-    assert_eq!(outline(&prepared.block), "s0 6 7 t8 9");
+    assert_eq!(outline(&prepared.block), "s0 ..0.. 6 7 t8 9");
     assert_eq!(
         (target(&collected), adopted(&collected)),
         (Some(8), Some(8))

@@ -1,1 +1,148 @@
-//! To come.
+//! Faults of the connection and of what comes over it.
+
+use clew::simulator::{Fault, GatewayEvent, Simulator};
+use serde_json::json;
+
+use super::{Place, has, has_no};
+use crate::support::bot::prompt;
+use crate::support::model::Behaviour;
+
+/// The connection ends during a turn, which ends well; what is said meanwhile
+/// is answered, all of it once.
+async fn check(end: impl FnOnce(&Simulator), reason: &str, resumed: bool) {
+    let place = Place::new(&[]).await;
+    let bot = place.stage.start().await;
+    let (pieces, gate) = Behaviour::gated(&["The pump", " is fine."]);
+    place.stage.model.script(pieces);
+    place.ask(place.thread, "what is it about?");
+    gate.step(1);
+    place.says(place.thread, "The pump").await;
+    end(&place.stage.discord);
+    if resumed {
+        // Missed, and replayed.
+        place.ask(place.help, "and elsewhere?");
+        place.says(place.help, "ok").await;
+    }
+    gate.open();
+    place.says(place.thread, "The pump is fine.").await;
+    let wanted = if resumed { 0 } else { 2 };
+    let identified = |log: &[clew::simulator::GatewayRecord]| {
+        let of = |event: &GatewayEvent| matches!(event, GatewayEvent::Identified { .. });
+        log.iter().filter(|record| of(&record.event)).count()
+    };
+    while identified(&place.stage.discord.gateway_log()) < wanted {
+        let ready = |event: &GatewayEvent| matches!(event, GatewayEvent::Identified { .. });
+        place
+            .stage
+            .discord
+            .wait_gateway("READY", ready)
+            .await
+            .unwrap();
+        tokio::task::yield_now().await;
+    }
+    place.stage.discord.wait_ready().await.unwrap();
+    place.stage.discord.settled().await.unwrap();
+    let lines = place.works_on(bot).await;
+    has(&lines, "disconnected", &json!({"reason": reason}));
+    has(&lines, "connected", &json!({"resumed": resumed}));
+    if resumed {
+        has_no(&lines, "session_lost");
+    } else {
+        has(&lines, "session_lost", &json!({"shard": 0}));
+    }
+    assert_eq!(
+        place.stage.discord.answers(place.thread).len(),
+        2,
+        "{reason}"
+    );
+    let elsewhere = place.stage.discord.answers(place.help).len();
+    assert_eq!(elsewhere, 1 + usize::from(resumed), "{reason}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_ends_in_a_turn_costs_nothing() {
+    check(Simulator::drop_gateway, "network", true).await;
+    check(Simulator::ask_to_reconnect, "reconnect", true).await;
+    check(|discord| discord.close_gateway(4000), "closed", true).await;
+    check(
+        |discord| discord.invalidate_sessions(true),
+        "invalid_session",
+        true,
+    )
+    .await;
+    check(
+        |discord| discord.invalidate_sessions(false),
+        "invalid_session",
+        false,
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_connection_is_given_up_and_resumed() {
+    let short = |world: &mut clew::simulator::World| world.settings.heartbeat_interval_ms = 300;
+    let place = Place::with(&[], short).await;
+    let bot = place.stage.start().await;
+    let discord = &place.stage.discord;
+    discord.set_heartbeats_answered(false);
+    let closed = |event: &GatewayEvent| matches!(event, GatewayEvent::ClosedByClient { .. });
+    discord.wait_gateway("the end", closed).await.unwrap();
+    place.ask(place.help, "still there?");
+    discord.set_heartbeats_answered(true);
+    place.says(place.help, "ok").await;
+    let lines = place.works_on(bot).await;
+    has(&lines, "disconnected", &json!({"reason": "heartbeat"}));
+    has(&lines, "connected", &json!({"resumed": true}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mention_that_twilight_rejects_is_answered() {
+    let place = Place::new(&[]).await;
+    let bot = place.stage.start().await;
+    let discord = &place.stage.discord;
+    let us = discord.bot();
+    let text = format!("<@{us}> what is it about?");
+    let asked = discord.seed(place.thread, place.ada, text);
+    let mut odd = discord.message_object(place.thread, asked);
+    odd["guild_id"] = json!(place.guild.to_string());
+    odd["author"]["avatar"] = json!("no hash");
+    odd["interaction_metadata"] = json!({"type": 99});
+    odd["embeds"] = json!([7, {"type": {}}]);
+    odd["attachments"] = json!("none");
+    discord.dispatch_raw("MESSAGE_CREATE", &odd.to_string());
+    let answers = place.answers(place.thread, 1).await;
+    assert_eq!(answers[0].content, "ok");
+    // One that nobody can read, and one that is no JSON.
+    discord.dispatch_raw("MESSAGE_CREATE", r#"{"content": "?"}"#);
+    discord.dispatch_raw("MESSAGE_CREATE", "7");
+    let lines = place.works_on(bot).await;
+    has(
+        &lines,
+        "unreadable",
+        &json!({"what": "message_create", "reason": "rejected"}),
+    );
+    has(&lines, "unreadable", &json!({"reason": "malformed"}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_twilight_rejects_is_filled_in() {
+    let place = Place::new(&[]).await;
+    let bot = place.stage.start().await;
+    let discord = &place.stage.discord;
+    discord.fault(Fault::status("GET", "/guilds/*", 500, 0, "no").once());
+    let bare = json!({"id": place.guild.to_string(), "name": "Works", "roles": 7, "channels": {}});
+    discord.dispatch_raw("GUILD_CREATE", &bare.to_string());
+    let member = discord.wait_request("GET", "/guilds/*/members/*", 1).await;
+    member.unwrap();
+    discord.wait_idle().await.unwrap();
+    place.ask(place.thread, "what is it about?");
+    assert_eq!(place.answers(place.thread, 1).await[0].content, "ok");
+    let text = prompt(&place.stage.model.requests()[0]);
+    assert!(text.contains("in #help"), "{text}");
+    let lines = place.works_on(bot).await;
+    has(
+        &lines,
+        "unreadable",
+        &json!({"what": "guild_create", "reason": "rejected"}),
+    );
+}

@@ -1,1 +1,300 @@
-//! To come.
+//! The program itself: signals, exit codes and what it writes.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use clew::simulator::{Fault, Simulator, World};
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use super::{Place, has};
+use crate::support::bot::{Stage, lines};
+use crate::support::model::Behaviour;
+
+/// What takes longer than this hangs.
+const PATIENCE: Duration = Duration::from_secs(40);
+/// Between two looks at a child.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A running `clew run`; killed when dropped.
+struct Process {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Process {
+    fn start(stage: &Stage, extra: &[(&str, &str)]) -> Self {
+        let settings = stage
+            .settings()
+            .iter()
+            .map(|(a, b)| (a.as_str(), b.as_str()));
+        let settings = settings.chain(extra.iter().copied());
+        Self::with(stage.folder.path(), settings)
+    }
+
+    fn with<'a>(folder: &Path, settings: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let fresh = (0..).map(|number| folder.join(format!("stderr{number}")));
+        let log = fresh.into_iter().find(|path| !path.exists()).unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_clew"))
+            .arg("run")
+            .env_clear()
+            .envs(settings)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(File::create(&log).unwrap())
+            .spawn()
+            .unwrap();
+        Self { child, log }
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &pid]).status();
+        assert!(sent.unwrap().success());
+    }
+
+    async fn ended(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "it does not end: {}", self.log());
+            sleep(LOOK).await;
+        }
+    }
+
+    /// It ends with 2 and says this.
+    async fn refuses(&mut self, says: &[&str]) {
+        let status = self.ended().await;
+        let log = self.log();
+        assert_eq!(status.code(), Some(2), "{log}");
+        let last = log.lines().last().unwrap_or_default();
+        assert!(last.starts_with("clew: "), "{log}");
+        for word in says {
+            assert!(last.contains(word), "{word}: {log}");
+        }
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+async fn connected(place: &Place) {
+    place.stage.discord.wait_ready().await.unwrap();
+    place.stage.discord.settled().await.unwrap();
+}
+
+fn written(place: &Place) -> Vec<serde_json::Value> {
+    lines(&place.stage.folder.path().join("telemetry"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_in_a_turn_lets_it_end() {
+    for signal in ["TERM", "INT"] {
+        let place = Place::new(&[]).await;
+        let mut process = Process::start(&place.stage, &[]);
+        connected(&place).await;
+        let (pieces, gate) = Behaviour::gated(&["The pump", " is fine."]);
+        place.stage.model.script(pieces);
+        place.ask(place.thread, "what is it about?");
+        gate.step(1);
+        place.says(place.thread, "The pump").await;
+        process.signal(signal);
+        // The connection is closed first, and so that it can be resumed.
+        let closed = clew::simulator::GatewayEvent::ClosedByClient { code: Some(4000) };
+        let closed = |event: &_| *event == closed;
+        place
+            .stage
+            .discord
+            .wait_gateway("the end", closed)
+            .await
+            .unwrap();
+        gate.open();
+        assert_eq!(process.ended().await.code(), Some(0), "{}", process.log());
+        place.says(place.thread, "The pump is fine.").await;
+        let lines = written(&place);
+        has(&lines, "stopping", &json!({"drained": 1, "abandoned": 0}));
+        has(&lines, "turn_done", &json!({"outcome": "answered"}));
+        let file = place.stage.state().join("session.json");
+        assert!(file.exists());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_that_outlasts_the_deadline_is_given_to_the_next_process() {
+    let place = Place::new(&[("SHUTDOWN_TIMEOUT_S", "0.3")]).await;
+    let mut process = Process::start(&place.stage, &[]);
+    connected(&place).await;
+    place.stage.model.script(Behaviour::Hang);
+    place.ask(place.thread, "what is it about?");
+    place.stage.model.wait_requests(1).await;
+    process.signal("TERM");
+    assert_eq!(process.ended().await.code(), Some(0), "{}", process.log());
+    has(
+        &written(&place),
+        "stopping",
+        &json!({"drained": 0, "abandoned": 1}),
+    );
+    let _next = Process::start(&place.stage, &[]);
+    place.says(place.thread, "ok").await;
+    place.ask(place.thread, "again?");
+    place.answers(place.thread, 2).await;
+    place.stage.discord.settled().await.unwrap();
+    place.stage.discord.wait_idle().await.unwrap();
+    assert_eq!(place.stage.discord.answers(place.thread).len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_process_is_followed_by_one_that_answers_nothing_twice() {
+    let place = Place::new(&[]).await;
+    let mut process = Process::start(&place.stage, &[]);
+    connected(&place).await;
+    place.ask(place.thread, "before");
+    place.says(place.thread, "ok").await;
+    place.stage.model.script(Behaviour::Hang);
+    place.ask(place.thread, "in the middle");
+    place.stage.model.wait_requests(2).await;
+    process.signal("KILL");
+    assert_eq!(process.ended().await.code(), None);
+    let bot = place.stage.start().await;
+    place.works_on(bot).await;
+    assert_eq!(place.stage.discord.answers(place.thread).len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_process_names_the_first() {
+    let place = Place::new(&[]).await;
+    let first = Process::start(&place.stage, &[]);
+    connected(&place).await;
+    let pid = first.child.id().to_string();
+    let mut second = Process::start(&place.stage, &[]);
+    second.refuses(&["another process", &pid, "stop it"]).await;
+    place.ask(place.thread, "are you there?");
+    place.says(place.thread, "ok").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_token_it_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut process = Process::with(folder.path(), std::iter::empty());
+    process
+        .refuses(&["DISCORD_TOKEN", "developer portal"])
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_only_a_person_can_cure_ends_it_with_a_sentence() {
+    async fn check(change: impl FnOnce(&Simulator), says: &[&str], reason: &str) {
+        let place = Place::new(&[]).await;
+        let mut process = Process::start(&place.stage, &[]);
+        connected(&place).await;
+        change(&place.stage.discord);
+        place.stage.discord.post(place.thread, place.ada, "hello");
+        place.ask(place.thread, "are you there?");
+        process.refuses(says).await;
+        has(&written(&place), "fatal", &json!({"reason": reason}));
+    }
+    let token = &["DISCORD_TOKEN", "developer portal"];
+    check(
+        |discord| discord.close_gateway(4004),
+        token,
+        "token_rejected",
+    )
+    .await;
+    let intents = &["DISCORD_MESSAGE_CONTENT=off", "developer portal"];
+    let refused = |discord: &Simulator| discord.close_gateway(4014);
+    check(refused, intents, "disallowed_intents").await;
+    check(
+        |discord| discord.close_gateway(4013),
+        &["intents"],
+        "invalid_intents",
+    )
+    .await;
+    let unauthorized = Fault::status("GET", "/channels/", 401, 0, "401: Unauthorized");
+    let refused = |discord: &Simulator| {
+        discord.fault(unauthorized);
+    };
+    check(refused, token, "token_rejected").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_is_refused_at_once_says_so() {
+    let mut world = World::new();
+    world.guild("Works");
+    let stage = Stage::new(world, &[]).await;
+    let mut process = Process::start(&stage, &[("DISCORD_TOKEN", "wrong.token.here")]);
+    process
+        .refuses(&["DISCORD_TOKEN", "developer portal"])
+        .await;
+    assert!(!process.log().contains("wrong.token.here"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn neither_secrets_nor_words_are_written() {
+    let key = "sk-verysecretkey";
+    let settings = [
+        ("LLM_API_KEY", key),
+        ("DEBUG", "true"),
+        ("LLM_TIMEOUT_S", "2"),
+    ];
+    let place = Place::new(&settings).await;
+    let mut process = Process::start(&place.stage, &[]);
+    connected(&place).await;
+    let discord = &place.stage.discord;
+    let refused = r#"{"error": {"message": "bad key sk-verysecretkey for so, what is a xylophone?", "code": 1}}"#;
+    for behaviour in [
+        Behaviour::text(&["the answer is xylophone"]),
+        Behaviour::Status(401, refused.to_owned(), Vec::new()),
+        Behaviour::Status(400, refused.to_owned(), Vec::new()),
+        Behaviour::Raw("text/event-stream", b"data: {xylophone\n\n".to_vec()),
+        Behaviour::drop(&["xylophone"]),
+    ] {
+        place.stage.model.script(behaviour);
+    }
+    for count in 1..=5 {
+        place.ask(place.thread, "so, what is a xylophone?");
+        place.answers(place.thread, count).await;
+    }
+    let echo = r#"{"message": "xylophone", "code": 50035, "errors": {"content": "xylophone"}}"#;
+    let echo = clew::simulator::FaultKind::Status {
+        status: 400,
+        body: serde_json::from_str(echo).unwrap(),
+        retry_after: None,
+    };
+    discord.fault(Fault::new("POST", "/channels/*/messages", echo).times(1));
+    place.ask(place.thread, "a xylophone again?");
+    place.stage.model.wait_requests(6).await;
+    discord.dispatch_raw("MESSAGE_CREATE", r#"{"content": "xylophone"}"#);
+    discord.dispatch_raw("MESSAGE_UPDATE", r#"["xylophone"]"#);
+    discord.dispatch_raw("MESSAGE_CREATE", "{xylophone");
+    discord.settled().await.unwrap();
+    discord.drop_gateway();
+    place.ask(place.help, "a xylophone elsewhere?");
+    place.answers(place.help, 1).await;
+    process.signal("TERM");
+    assert_eq!(process.ended().await.code(), Some(0), "{}", process.log());
+    let token = discord.token();
+    let mut texts = vec![process.log()];
+    assert!(texts[0].contains("DEBUG"), "{}", texts[0]);
+    assert!(!written(&place).is_empty());
+    for entry in std::fs::read_dir(place.stage.folder.path().join("telemetry")).unwrap() {
+        texts.push(std::fs::read_to_string(entry.unwrap().path()).unwrap());
+    }
+    for text in texts {
+        for secret in [key, token.as_str(), "xylophone"] {
+            assert!(!text.contains(secret), "{secret} in {text}");
+        }
+    }
+}

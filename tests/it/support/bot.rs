@@ -72,6 +72,10 @@ impl Stage {
         self.settings.push((name.to_owned(), value.to_owned()));
     }
 
+    pub(crate) fn settings(&self) -> &[(String, String)] {
+        &self.settings
+    }
+
     pub(crate) fn config(&self) -> Config {
         Config::load(self.settings.clone(), None).unwrap()
     }
@@ -133,12 +137,6 @@ impl Bot {
             .expect("the bot ends")
             .unwrap()?;
         Ok(lines(&self.telemetry))
-    }
-
-    /// Ends it without warning, as `kill -9` would.
-    pub(crate) async fn kill(self) {
-        self.task.abort();
-        let _ = self.task.await;
     }
 }
 

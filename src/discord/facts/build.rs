@@ -1,0 +1,247 @@
+//! twilight's models built from the lean objects, so that the events given
+//! to its cache never depend on how strictly it reads JSON: the fields that
+//! no rule of ours reads are empty.
+
+use std::num::NonZeroU64;
+
+use twilight_model::channel::Channel;
+use twilight_model::channel::forum::ForumTag;
+use twilight_model::channel::permission_overwrite::PermissionOverwrite;
+use twilight_model::channel::thread::{AutoArchiveDuration, ThreadMember, ThreadMetadata};
+use twilight_model::guild::{
+    AfkTimeout, DefaultMessageNotificationLevel, ExplicitContentFilter, Guild, Member, MemberFlags,
+    MfaLevel, NSFWLevel, Permissions, PremiumTier, Role, RoleColors, RoleFlags, RoleTags,
+    SystemChannelFlags, VerificationLevel,
+};
+use twilight_model::id::Id;
+use twilight_model::user::User;
+use twilight_model::util::Timestamp;
+
+use super::lean::{LeanChannel, LeanMember, LeanOverwrite, LeanRole, LeanTag, LeanThread};
+use crate::model::{GuildId, UserId};
+
+/// An id as twilight writes it. Discord gives nobody the id zero; one that
+/// comes all the same counts as 1, which Discord gave nobody either.
+pub(super) fn id<T>(number: u64) -> Id<T> {
+    NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN).into()
+}
+
+/// A channel or thread of a server.
+pub(super) fn channel(guild: GuildId, lean: LeanChannel) -> Channel {
+    Channel {
+        applied_tags: Some(
+            lean.applied_tags
+                .iter()
+                .map(|tag| id(tag.0.get()))
+                .collect(),
+        ),
+        available_tags: Some(lean.available_tags.into_iter().map(tag).collect()),
+        guild_id: Some(id(guild.get())),
+        id: id(lean.id.get()),
+        kind: lean.kind.into(),
+        member: lean.member.and_then(|_| thread_member()),
+        message_count: lean.message_count,
+        name: Some(lean.name),
+        owner_id: lean.owner_id.map(|owner| id(owner.get())),
+        parent_id: lean.parent_id.map(|parent| id(parent.get())),
+        permission_overwrites: lean
+            .permission_overwrites
+            .map(|overwrites| overwrites.iter().map(overwrite).collect()),
+        thread_metadata: thread_metadata(lean.thread_metadata),
+        application_id: None,
+        bitrate: None,
+        default_auto_archive_duration: None,
+        default_forum_layout: None,
+        default_reaction_emoji: None,
+        default_sort_order: None,
+        default_thread_rate_limit_per_user: None,
+        flags: None,
+        icon: None,
+        invitable: None,
+        last_message_id: None,
+        last_pin_timestamp: None,
+        managed: None,
+        member_count: None,
+        newly_created: None,
+        nsfw: None,
+        position: None,
+        rate_limit_per_user: None,
+        recipients: None,
+        rtc_region: None,
+        topic: None,
+        total_message_sent: None,
+        user_limit: None,
+        video_quality_mode: None,
+    }
+}
+
+fn tag(lean: LeanTag) -> ForumTag {
+    ForumTag {
+        emoji_id: None,
+        emoji_name: None,
+        id: id(lean.id.0.get()),
+        moderated: false,
+        name: lean.name,
+    }
+}
+
+fn overwrite(lean: &LeanOverwrite) -> PermissionOverwrite {
+    PermissionOverwrite {
+        allow: Permissions::from_bits_retain(lean.allow.0),
+        deny: Permissions::from_bits_retain(lean.deny.0),
+        id: id(lean.id.get()),
+        kind: lean.kind.into(),
+    }
+}
+
+/// The times that twilight wants are not known and not read.
+fn thread_metadata(lean: LeanThread) -> Option<ThreadMetadata> {
+    Some(ThreadMetadata {
+        archived: lean.archived,
+        auto_archive_duration: AutoArchiveDuration::Day,
+        archive_timestamp: Timestamp::from_secs(0).ok()?,
+        create_timestamp: None,
+        invitable: None,
+        locked: lean.locked,
+    })
+}
+
+fn thread_member() -> Option<ThreadMember> {
+    Some(ThreadMember {
+        flags: 0,
+        id: None,
+        join_timestamp: Timestamp::from_secs(0).ok()?,
+        member: None,
+        presence: None,
+        user_id: None,
+    })
+}
+
+/// A role.
+#[expect(deprecated, reason = "the field has to be given a value")]
+pub(super) fn role(lean: LeanRole) -> Role {
+    let tags = RoleTags {
+        available_for_purchase: false,
+        bot_id: lean.tags.bot_id.map(|bot| id(bot.get())),
+        guild_connections: false,
+        integration_id: None,
+        subscription_listing_id: None,
+        premium_subscriber: false,
+    };
+    Role {
+        color: 0,
+        colors: RoleColors {
+            primary_color: 0,
+            secondary_color: None,
+            tertiary_color: None,
+        },
+        hoist: false,
+        icon: None,
+        id: id(lean.id.get()),
+        managed: false,
+        mentionable: false,
+        name: lean.name,
+        permissions: Permissions::from_bits_retain(lean.permissions.0),
+        position: 0,
+        flags: RoleFlags::empty(),
+        tags: Some(tags),
+        unicode_emoji: None,
+    }
+}
+
+/// Our own member with its roles; the cache is given no other.
+pub(super) fn member(lean: LeanMember) -> Member {
+    Member {
+        avatar: None,
+        avatar_decoration_data: None,
+        banner: None,
+        communication_disabled_until: None,
+        deaf: false,
+        flags: MemberFlags::empty(),
+        joined_at: None,
+        mute: false,
+        nick: lean.nick,
+        pending: false,
+        premium_since: None,
+        roles: lean.roles.iter().map(|role| id(role.get())).collect(),
+        user: User {
+            accent_color: None,
+            avatar: None,
+            avatar_decoration: None,
+            avatar_decoration_data: None,
+            banner: None,
+            bot: true,
+            discriminator: 0,
+            email: None,
+            flags: None,
+            global_name: lean.user.global_name,
+            id: id(lean.user.id.get()),
+            locale: None,
+            mfa_enabled: None,
+            name: lean.user.username,
+            premium_type: None,
+            primary_guild: None,
+            public_flags: None,
+            system: None,
+            verified: None,
+        },
+    }
+}
+
+/// A server without what is in it. An owner who could not be read is put
+/// down as the server's own id, which is no user's.
+pub(super) fn guild(guild: GuildId, name: String, owner: Option<UserId>) -> Guild {
+    Guild {
+        id: id(guild.get()),
+        name,
+        owner_id: id(owner.map_or(guild.get(), UserId::get)),
+        afk_channel_id: None,
+        afk_timeout: AfkTimeout::ONE_MINUTE,
+        application_id: None,
+        approximate_member_count: None,
+        approximate_presence_count: None,
+        banner: None,
+        channels: Vec::new(),
+        default_message_notifications: DefaultMessageNotificationLevel::All,
+        description: None,
+        discovery_splash: None,
+        emojis: Vec::new(),
+        explicit_content_filter: ExplicitContentFilter::None,
+        features: Vec::new(),
+        guild_scheduled_events: Vec::new(),
+        icon: None,
+        joined_at: None,
+        large: false,
+        max_members: None,
+        max_presences: None,
+        max_stage_video_channel_users: None,
+        max_video_channel_users: None,
+        member_count: None,
+        members: Vec::new(),
+        mfa_level: MfaLevel::None,
+        nsfw_level: NSFWLevel::Default,
+        owner: None,
+        permissions: None,
+        preferred_locale: String::new(),
+        premium_progress_bar_enabled: false,
+        premium_subscription_count: None,
+        premium_tier: PremiumTier::None,
+        presences: Vec::new(),
+        public_updates_channel_id: None,
+        roles: Vec::new(),
+        rules_channel_id: None,
+        safety_alerts_channel_id: None,
+        splash: None,
+        stage_instances: Vec::new(),
+        stickers: Vec::new(),
+        system_channel_flags: SystemChannelFlags::empty(),
+        system_channel_id: None,
+        threads: Vec::new(),
+        unavailable: None,
+        vanity_url_code: None,
+        verification_level: VerificationLevel::None,
+        voice_states: Vec::new(),
+        widget_channel_id: None,
+        widget_enabled: None,
+    }
+}

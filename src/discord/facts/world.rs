@@ -1,0 +1,347 @@
+//! The cache and the little beside it, as one thing under one lock.
+//!
+//! The cache locks its maps one by one, so a server that is being replaced
+//! would be seen half; under the lock of [`super::Facts`] it is seen whole,
+//! and no reader waits in the cache for a writer. A guard of the cache is
+//! still never held while the cache is asked again.
+
+use std::collections::HashMap;
+
+use twilight_cache_inmemory::{GuildResource, Reference};
+use twilight_model::channel::ChannelType;
+use twilight_model::gateway::payload::incoming::{
+    ChannelUpdate, GuildCreate, GuildDelete, MemberAdd, RoleDelete, RoleUpdate, ThreadDelete,
+};
+use twilight_model::id::Id;
+use twilight_model::id::marker::{ChannelMarker, RoleMarker};
+
+use super::build::{self, id};
+use super::kept::{self, Cache};
+use super::{LeanChannel, LeanGuild, LeanMember, LeanOverwrite, LeanRole, Us};
+use crate::engine::access::{Overwrite, Place, Standing, Target, permissions_in};
+use crate::model::{ChannelId, ChannelKind, GuildId, RoleId, UserId};
+
+/// Names of members kept for one server, beside those that messages carry.
+const NAMES_PER_GUILD: usize = 500;
+
+/// All that is known.
+#[derive(Debug)]
+pub(super) struct World {
+    /// Ourselves: twilight's current user has no application.
+    pub(super) us: Option<Us>,
+    cache: Cache,
+    /// Names of the members that Discord told of; the cache has ours alone.
+    names: HashMap<GuildId, HashMap<UserId, Box<str>>>,
+}
+
+/// Where permissions are asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spot {
+    /// The server.
+    pub(super) guild: GuildId,
+    /// The channel whose overwrites count: of a thread its parent.
+    judged: ChannelId,
+    kind: ChannelKind,
+    /// We are a member of the thread.
+    pub(super) joined: bool,
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self {
+            us: None,
+            cache: kept::cache(),
+            names: HashMap::new(),
+        }
+    }
+}
+
+impl World {
+    /// A server without what is in it.
+    pub(super) fn guild(&self, guild: GuildId) -> Option<LeanGuild> {
+        Some(self.cache.guild(id(guild.get()))?.value().clone())
+    }
+
+    /// The servers.
+    pub(super) fn guilds(&self) -> Vec<GuildId> {
+        let guilds = self.cache.iter().guilds();
+        guilds.map(|guild| guild.id).collect()
+    }
+
+    /// A channel or thread.
+    pub(super) fn channel(
+        &self,
+        channel: ChannelId,
+    ) -> Option<Reference<'_, Id<ChannelMarker>, LeanChannel>> {
+        self.cache.channel(id(channel.get()))
+    }
+
+    /// The channels and threads of a server.
+    pub(super) fn channels(&self, guild: GuildId) -> Vec<ChannelId> {
+        let ids = self.cache.guild_channels(id(guild.get()));
+        ids.map_or_else(Vec::new, |ids| {
+            ids.iter().map(|id| ChannelId::new(id.get())).collect()
+        })
+    }
+
+    /// A role.
+    pub(super) fn role(
+        &self,
+        guild: GuildId,
+        role: RoleId,
+    ) -> Option<Reference<'_, Id<RoleMarker>, GuildResource<LeanRole>>> {
+        let role = self.cache.role(id(role.get()))?;
+        (role.guild_id().get() == guild.get()).then_some(role)
+    }
+
+    /// The roles of a server.
+    pub(super) fn roles(&self, guild: GuildId) -> Vec<RoleId> {
+        let ids = self.cache.guild_roles(id(guild.get()));
+        ids.map_or_else(Vec::new, |ids| {
+            ids.iter().map(|id| RoleId::new(id.get())).collect()
+        })
+    }
+
+    /// Our roles in a server, once our member was seen.
+    pub(super) fn our_roles(&self, guild: GuildId) -> Option<Vec<RoleId>> {
+        let us = self.us.as_ref()?.user;
+        let member = self.cache.member(id(guild.get()), id(us.get()))?;
+        let roles = member.roles().iter();
+        Some(roles.map(|role| RoleId::new(role.get())).collect())
+    }
+
+    /// Name of a member.
+    pub(super) fn name(&self, guild: GuildId, user: UserId) -> Option<&str> {
+        self.names.get(&guild)?.get(&user).map(AsRef::as_ref)
+    }
+
+    /// Everything of a server, in the order of ids.
+    pub(super) fn whole(&self, guild: GuildId) -> Option<LeanGuild> {
+        let mut whole = self.guild(guild)?;
+        let mut roles = self.roles(guild);
+        roles.sort_unstable();
+        let role = |id: RoleId| Some(self.role(guild, id)?.resource().clone());
+        whole.roles = roles.into_iter().filter_map(role).collect();
+        let mut channels = self.channels(guild);
+        channels.sort_unstable();
+        let channel = |id: ChannelId| {
+            let mut channel = self.channel(id)?.value().clone();
+            channel.guild_id = None;
+            Some(channel)
+        };
+        whole.channels = channels.into_iter().filter_map(channel).collect();
+        let ourselves = self.us.as_ref().zip(self.our_roles(guild));
+        let ourselves = ourselves.map(|(us, roles)| {
+            let nick = self.name(guild, us.user).map(ToOwned::to_owned);
+            LeanMember::new(us.user, nick, roles)
+        });
+        whole.members.extend(ourselves);
+        Some(whole)
+    }
+
+    /// Puts a server in the place of what was known of it.
+    pub(super) fn put(&mut self, guild: LeanGuild) {
+        let guild_id = id(guild.id.get());
+        self.clear(guild.id);
+        // One by one: a GUILD_CREATE is cloned whole, and twilight's channels
+        // are large.
+        let bare = build::guild(guild.id, guild.name, guild.owner_id);
+        self.cache.update(&GuildCreate::Available(bare));
+        for role in guild.roles {
+            let role = build::role(role);
+            self.cache.update(&RoleUpdate { guild_id, role });
+        }
+        for channel in guild.channels.into_iter().chain(guild.threads) {
+            self.put_channel(guild.id, channel);
+        }
+        for member in guild.members {
+            self.meet(guild.id, member);
+        }
+    }
+
+    /// Forgets a server.
+    pub(super) fn remove(&mut self, guild: GuildId) {
+        self.names.remove(&guild);
+        self.clear(guild);
+    }
+
+    fn clear(&mut self, guild: GuildId) {
+        self.cache.update(&GuildDelete {
+            id: id(guild.get()),
+            unavailable: None,
+        });
+    }
+
+    /// Puts a channel or thread in the place of what was known of it, which
+    /// it gives back. The cache treats both alike.
+    pub(super) fn put_channel(
+        &mut self,
+        guild: GuildId,
+        channel: LeanChannel,
+    ) -> Option<LeanChannel> {
+        let before = self.channel(channel.id).map(|known| known.value().clone());
+        if self.cache.guild(id(guild.get())).is_none() {
+            let bare = build::guild(guild, String::new(), None);
+            self.cache.update(&GuildCreate::Available(bare));
+        }
+        let channel = build::channel(guild, channel);
+        self.cache.update(&ChannelUpdate(channel));
+        before
+    }
+
+    /// Removes a channel, and the threads in it.
+    pub(super) fn remove_channel(&mut self, channel: ChannelId) {
+        let guild = self.channel(channel).and_then(|known| known.guild_id);
+        if let Some(guild) = guild {
+            self.forget(guild, |known| {
+                let inside = known.parent_id == Some(channel) && kind(known).is_thread();
+                known.id == channel || inside
+            });
+        }
+    }
+
+    /// Forgets the threads of these channels, of all without a list: the
+    /// list that follows is complete for them.
+    pub(super) fn forget_threads(&mut self, guild: GuildId, parents: Option<&[ChannelId]>) {
+        self.forget(guild, |known| {
+            let listed = |parents: &[ChannelId]| {
+                let parent = known.parent_id;
+                parent.is_some_and(|parent| parents.contains(&parent))
+            };
+            kind(known).is_thread() && parents.is_none_or(listed)
+        });
+    }
+
+    fn forget(&mut self, guild: GuildId, gone: impl Fn(&LeanChannel) -> bool) {
+        for channel in self.channels(guild) {
+            let gone = self.channel(channel).is_some_and(|known| gone(&known));
+            if gone {
+                // The cache reads nothing but the id, of channels as well.
+                self.cache.update(&ThreadDelete {
+                    guild_id: id(guild.get()),
+                    id: id(channel.get()),
+                    kind: ChannelType::PublicThread,
+                    parent_id: id(channel.get()),
+                });
+            }
+        }
+    }
+
+    /// Puts a role in the place of what was known of it, which it gives back;
+    /// nothing for an unknown server.
+    pub(super) fn put_role(&mut self, guild: GuildId, role: LeanRole) -> Option<LeanRole> {
+        self.guild(guild)?;
+        let before = self
+            .role(guild, role.id)
+            .map(|role| role.resource().clone());
+        self.cache.update(&RoleUpdate {
+            guild_id: id(guild.get()),
+            role: build::role(role),
+        });
+        before
+    }
+
+    /// Removes a role; nothing when it was not known.
+    pub(super) fn remove_role(&mut self, guild: GuildId, role: RoleId) -> Option<()> {
+        // The guard is gone before the cache removes.
+        self.role(guild, role).map(drop)?;
+        self.cache.update(&RoleDelete {
+            guild_id: id(guild.get()),
+            role_id: id(role.get()),
+        });
+        Some(())
+    }
+
+    /// Remembers a member's name, and of ourselves the roles.
+    pub(super) fn meet(&mut self, guild: GuildId, member: LeanMember) {
+        let user = &member.user;
+        let shown = member.nick.as_ref().or(user.global_name.as_ref());
+        let shown = shown.unwrap_or(&user.username).as_str();
+        let names = self.names.entry(guild).or_default();
+        let room = names.len() < NAMES_PER_GUILD || names.contains_key(&user.id);
+        if room && !shown.is_empty() {
+            names.insert(user.id, shown.into());
+        }
+        if self.us.as_ref().is_some_and(|us| us.user == user.id) {
+            self.cache.update(&MemberAdd {
+                guild_id: id(guild.get()),
+                member: build::member(member),
+            });
+        }
+    }
+
+    /// Where permissions are asked for; nothing for an unknown channel and a
+    /// thread without a parent.
+    pub(super) fn spot(&self, channel: ChannelId) -> Option<Spot> {
+        let found = self.channel(channel)?;
+        let kind = kind(&found);
+        Some(Spot {
+            guild: found.guild_id?,
+            judged: if kind.is_thread() {
+                found.parent_id?
+            } else {
+                channel
+            },
+            kind,
+            joined: found.member.is_some(),
+        })
+    }
+
+    /// Permissions of somebody there; absent when a part of the sum is.
+    ///
+    /// Summed by the core, not by the cache's calculator. That one takes the
+    /// roles of cached members, where the asker's come with the event; knows
+    /// no membership of private threads; takes Attach Files from who is denied
+    /// Send Messages, which in threads means nothing; and gives neither Manage
+    /// Server nor Send Messages in the text of voice and stage channels.
+    pub(super) fn permissions(&self, user: UserId, roles: &[RoleId], spot: &Spot) -> Option<u64> {
+        let guild = spot.guild;
+        let bits = |role: RoleId| Some(self.role(guild, role)?.permissions.0);
+        let everyone = bits(RoleId::new(guild.get()))?;
+        let roles: Vec<(RoleId, u64)> = roles
+            .iter()
+            .filter_map(|role| Some((*role, bits(*role)?)))
+            .collect();
+        let standing = Standing {
+            guild,
+            user,
+            owner: self.cache.guild(id(guild.get()))?.owner_id == Some(user),
+            everyone,
+            roles: &roles,
+        };
+        let judged = self.channel(spot.judged)?;
+        Some(permissions_in(&standing, &overwrites(guild, &judged)))
+    }
+}
+
+impl Spot {
+    /// What the place asks beside permissions.
+    pub(super) const fn place(&self, member: bool) -> Place {
+        match self.kind {
+            ChannelKind::PrivateThread => Place::PrivateThread { member },
+            ChannelKind::PublicThread | ChannelKind::AnnouncementThread => Place::OpenThread,
+            ChannelKind::Voice | ChannelKind::Stage => Place::Voice,
+            _ => Place::Channel,
+        }
+    }
+}
+
+/// Kind of a channel.
+pub(super) const fn kind(channel: &LeanChannel) -> ChannelKind {
+    ChannelKind::from_number(channel.kind)
+}
+
+/// The overwrites in the core's words. Where they could not be read, the
+/// channel is hidden from everybody but administrators and the owner.
+fn overwrites(guild: GuildId, channel: &LeanChannel) -> Vec<Overwrite> {
+    let Some(lean) = &channel.permission_overwrites else {
+        return vec![Overwrite {
+            target: Target::Role(RoleId::new(guild.get())),
+            allow: 0,
+            deny: u64::MAX,
+        }];
+    };
+    lean.iter()
+        .filter_map(LeanOverwrite::to_overwrite)
+        .collect()
+}
