@@ -254,6 +254,8 @@ async fn chat_completions(
     headers: HeaderMap,
     Json(body): Json<Value>,
 ) -> Response<Body> {
+    // Before the request is seen: who waits for it may bring the next one on.
+    let scripted = shared.scripted.lock().unwrap().pop_front();
     let authorization = headers.get("authorization");
     shared.log.lock().unwrap().requests.push(Recorded {
         body,
@@ -261,7 +263,6 @@ async fn chat_completions(
         peer,
     });
     shared.changed.notify_waiters();
-    let scripted = shared.scripted.lock().unwrap().pop_front();
     respond(
         scripted.unwrap_or_else(|| Behaviour::text(&["ok"])),
         Ended(shared),
