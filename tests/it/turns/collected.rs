@@ -526,3 +526,22 @@ async fn a_bot_without_the_right_to_read_history_still_answers() {
     );
     assert_eq!(only(&lines, "tail_fallback")["reason"], "forbidden");
 }
+
+/// Threads that are archived when the bot starts come in no list.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archived_thread_is_known_once_somebody_writes_in_it() {
+    let (p, thread) = place_with(&[], |world, seeds| {
+        let start = world.seed(seeds.channel, seeds.boris, "the pump leaks");
+        let thread = world.thread_from(seeds.channel, start, "old pump", seeds.boris);
+        world.seed(thread, seeds.boris, "since Monday");
+        world.set_archived(thread, true, false);
+        thread
+    })
+    .await;
+    let bot = p.start().await;
+    let (prompt, gets) = asked(&p, thread, p.to_us("since when?")).await;
+    let expected = ["\"old pump\" in #help", "the pump leaks", "since Monday"];
+    assert_in_order(&prompt, &expected);
+    assert!(gets <= 3, "{gets}");
+    bot.stop().await;
+}
