@@ -1,10 +1,10 @@
 //! Gathers the messages for one turn: bounded, under one deadline and one
 //! fetch budget, with what arrived when something failed.
 //!
-//! One file a collector: [`thread`] (tail, history and starter share their
-//! fetches), [`reply_chain`], [`history`] (pages, also for a bare lone
-//! mention), [`starter`], [`files`]. A new collector is a new file, a variant
-//! of `engine::select::Gathered` and a line in [`collect`].
+//! One file a collector: `thread` (tail, history and starter share their
+//! fetches), `reply_chain`, `history` (pages, also for a bare lone mention),
+//! `starter`, `files`. A new collector is a new file, a variant of
+//! `engine::select::Gathered` and a line in `gather`.
 //!
 //! Invariant: `collect` knows [`Source`] and the core, never Discord's wire
 //! or a file's format; the only clock it reads is the deadline's.

@@ -1,4 +1,4 @@
-//! `clew demo`: standard output and exit codes around [`demo`](crate::demo).
+//! `clew demo`: standard output and exit codes around [`demo`].
 
 use std::io::{self, IsTerminal, LineWriter};
 use std::process::ExitCode;
