@@ -23,7 +23,7 @@ struct Pool<'a> {
 }
 
 /// Walks from the trigger up to the root, a cap or a missing link. Gives the
-/// links and which of them were fetched.
+/// links, and their messages for the window to keep.
 pub(super) async fn collect<S: Source>(
     occasion: &Occasion<'_>,
     fetcher: &Fetcher<'_, S>,
@@ -46,14 +46,12 @@ pub(super) async fn collect<S: Source>(
         }
     }
     let (links, cut) = walk.finish();
-    let fetched = links.iter().filter_map(|link| match link {
-        Link::Message(message) if occasion.view.get(message.id).is_none() => {
-            Some(Arc::clone(message))
-        }
-        _ => None,
+    let messages = links.iter().filter_map(|link| match link {
+        Link::Message(message) => Some(Arc::clone(message)),
+        Link::Deleted(_) | Link::Unavailable(_) => None,
     });
-    let fetched = fetched.collect();
-    (Gathered::Chain { links, cut }, fetched)
+    let messages = messages.collect();
+    (Gathered::Chain { links, cut }, messages)
 }
 
 impl Pool<'_> {
