@@ -7,14 +7,13 @@ use futures_util::future::join;
 
 use crate::engine::select::{Found, GatheredThread, wants_more};
 use crate::engine::target::{self, Target, TargetFacts};
-use crate::model::{Channel, Fallback, Message, Referenced};
+use crate::model::{Channel, Fallback, Message, Referenced, Stage};
 
 use super::fetch::Fetcher;
 use super::history::{self, History};
 use super::source::Source;
 use super::starter;
 use super::view::Occasion;
-use crate::model::Stage;
 
 /// What came of a thread.
 pub(super) struct Thread {

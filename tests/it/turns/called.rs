@@ -1,6 +1,6 @@
 //! `/ask` and "Ask about this message".
 
-use clew::simulator::{ChannelKind, Draft, OverwriteOf, Permissions, Use};
+use clew::simulator::{ChannelKind, Draft, OverwriteOf, Permissions, Use, World};
 
 use super::{assert_in_order, only, place, place_with};
 use crate::support::bot::details;
@@ -191,7 +191,7 @@ async fn elsewhere_is_refused_in_one_line_that_only_the_caller_sees() {
     let fits = |message: &clew::simulator::Message| message.content == "ok";
     p.stage.discord.wait_interaction(call, fits).await.unwrap();
     let known = p.stage.discord.interaction(call).unwrap();
-    let (id, token) = (p.stage.discord.world(|world| world.fresh_id()), "elsewhere");
+    let (id, token) = (p.stage.discord.world(World::fresh_id), "elsewhere");
     let data = serde_json::json!({
         "id": id.to_string(), "application_id": p.us.to_string(), "type": 2, "token": token,
         "version": 1, "channel_id": known.channel.to_string(), "context": 2,
