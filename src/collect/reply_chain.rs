@@ -46,13 +46,9 @@ pub(super) async fn collect<S: Source>(
         }
     }
     let (links, cut) = walk.finish();
-    let fetched = links.iter().filter_map(|link| match link {
-        Link::Message(message) if occasion.view.get(message.id).is_none() => {
-            Some(Arc::clone(message))
-        }
-        _ => None,
-    });
-    let fetched = fetched.collect();
+    let is_new = |message: &&Arc<Message>| occasion.view.get(message.id).is_none();
+    let shown = links.iter().filter_map(Link::message);
+    let fetched = shown.filter(is_new).cloned().collect();
     (Gathered::Chain { links, cut }, fetched)
 }
 
