@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::engine::eligible::Us;
+use crate::engine::target::{self, Target, TargetFacts};
 use crate::engine::window::View;
 use crate::model::{
     Access, Cause, Channel, ChannelId, Limits, Message, MessageId, ReplyTarget, TurnRequest,
@@ -55,6 +56,24 @@ impl Occasion<'_> {
         self.view
             .newest
             .map_or(trigger, |newest| newest.max(trigger))
+    }
+
+    /// What is answered, by what is known of the message pointed at and, in a
+    /// thread, of its messages.
+    pub(super) fn target(
+        &self,
+        pointed_at: Option<&Arc<Message>>,
+        thread: Option<&[Arc<Message>]>,
+    ) -> Target {
+        let facts = TargetFacts {
+            trigger: self.trigger(),
+            is_message: self.trigger_is_message(),
+            pointed_at,
+            thread,
+            other_triggers: self.other_triggers,
+            rule: self.reply_target,
+        };
+        target::resolve(self.us, &facts)
     }
 
     /// The whole history of a thread is wanted, not only its tail.

@@ -9,6 +9,7 @@ use crate::model::{Limits, Marker, Message, MessageId, OmitReason, Omitted, Plac
 
 use super::chain::{Link, oldest_allowed};
 use super::eligible::Us;
+use super::window::CHANNEL_START;
 
 /// A message that a rule asks for by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -86,6 +87,29 @@ pub struct Selection {
     pub tail: usize,
 }
 
+impl Selection {
+    fn omit(&mut self, id: MessageId, reason: OmitReason) {
+        self.omitted.push(Omitted { id, reason });
+    }
+
+    fn mark(&mut self, id: MessageId, marker: Marker) {
+        self.markers.push((id, marker));
+    }
+
+    fn mark_deleted(&mut self, id: MessageId, place: Place) {
+        self.mark(id, Marker::Deleted(id, place));
+        self.omit(id, OmitReason::Deleted);
+    }
+
+    fn pick(&mut self, message: &Arc<Message>, place: Place, kept: bool) {
+        self.picks.push(Pick {
+            message: Arc::clone(message),
+            place,
+            kept,
+        });
+    }
+}
+
 /// A message to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pick {
@@ -156,20 +180,13 @@ fn select_thread(
     for message in wanted.into_iter().rev() {
         let in_tail = tail.contains(&message.id);
         if let Some(reason) = refuse(message, in_tail, room, oldest) {
-            selection.omitted.push(Omitted {
-                id: message.id,
-                reason,
-            });
+            selection.omit(message.id, reason);
             continue;
         }
         room -= 1;
         selection.tail += usize::from(in_tail);
         let place = if in_tail { Place::Tail } else { Place::History };
-        selection.picks.push(Pick {
-            message: Arc::clone(message),
-            place,
-            kept: false,
-        });
+        selection.pick(message, place, false);
     }
     selection.tail += kept.keys().filter(|id| tail.contains(id)).count();
     selection.picks.extend(kept.into_values());
@@ -233,18 +250,10 @@ fn kept(
             Found::Known(message) => {
                 keep(us, trigger, message, place, limits, &mut kept, selection);
             }
-            Found::Deleted(id) => {
-                selection.markers.push((*id, Marker::Deleted(*id, place)));
-                selection.omitted.push(Omitted {
-                    id: *id,
-                    reason: OmitReason::Deleted,
-                });
-            }
+            Found::Deleted(id) => selection.mark_deleted(*id, place),
             Found::Unavailable(id) => {
-                let at = id.unwrap_or(MessageId::new(0));
-                selection
-                    .markers
-                    .push((at, Marker::Unavailable(*id, place)));
+                let at = id.unwrap_or(CHANNEL_START);
+                selection.mark(at, Marker::Unavailable(*id, place));
             }
         }
     }
@@ -264,10 +273,7 @@ fn keep(
         return;
     }
     if let Some(reason) = us.rejects_pointed_at(message, limits.include_pointed_apps) {
-        selection.omitted.push(Omitted {
-            id: message.id,
-            reason,
-        });
+        selection.omit(message.id, reason);
         return;
     }
     let pick = || Pick {
@@ -299,10 +305,7 @@ fn candidates<'a>(
                     .iter()
                     .all(|omitted| omitted.id != message.id) =>
             {
-                selection.omitted.push(Omitted {
-                    id: message.id,
-                    reason,
-                });
+                selection.omit(message.id, reason);
             }
             Some(_) => {}
         }
@@ -384,25 +387,15 @@ fn select_chain(us: &Us, links: &[Link], cut: Option<OmitReason>, limits: &Limit
         };
         match link {
             Link::Message(message) => chain_message(us, message, place, limits, &mut selection),
-            Link::Deleted(id) => {
-                selection.markers.push((*id, Marker::Deleted(*id, place)));
-                selection.omitted.push(Omitted {
-                    id: *id,
-                    reason: OmitReason::Deleted,
-                });
-            }
-            Link::Unavailable(id) => {
-                selection
-                    .markers
-                    .push((*id, Marker::Unavailable(Some(*id), place)));
-            }
+            Link::Deleted(id) => selection.mark_deleted(*id, place),
+            Link::Unavailable(id) => selection.mark(*id, Marker::Unavailable(Some(*id), place)),
         }
     }
-    if let (Some(reason), Some(Link::Message(oldest))) = (cut, links.last())
+    if let (Some(reason), Some(oldest)) = (cut, links.last().and_then(Link::message))
         && let Some(id) = oldest.replies_to()
     {
-        selection.markers.push((id, Marker::EarlierChain));
-        selection.omitted.push(Omitted { id, reason });
+        selection.mark(id, Marker::EarlierChain);
+        selection.omit(id, reason);
     }
     selection.picks.sort_by_key(|pick| pick.message.id);
     selection.omitted.sort_by_key(|omitted| omitted.id);
@@ -419,19 +412,11 @@ fn chain_message(
     let kept = place == Place::PointedAt;
     let rejected = us.rejects_pointed_at(message, kept && limits.include_pointed_apps);
     if let Some(reason) = rejected {
-        let marker = Marker::Ineligible(message.id);
-        selection.markers.push((message.id, marker));
-        selection.omitted.push(Omitted {
-            id: message.id,
-            reason,
-        });
+        selection.mark(message.id, Marker::Ineligible(message.id));
+        selection.omit(message.id, reason);
         return;
     }
-    selection.picks.push(Pick {
-        message: Arc::clone(message),
-        place,
-        kept,
-    });
+    selection.pick(message, place, kept);
 }
 
 fn select_tail(
@@ -451,15 +436,8 @@ fn select_tail(
             break;
         }
         match us.rejects(message) {
-            Some(reason) => selection.omitted.push(Omitted {
-                id: message.id,
-                reason,
-            }),
-            None => selection.picks.push(Pick {
-                message: Arc::clone(message),
-                place: Place::Tail,
-                kept: false,
-            }),
+            Some(reason) => selection.omit(message.id, reason),
+            None => selection.pick(message, Place::Tail, false),
         }
     }
     selection.picks.reverse();
