@@ -129,6 +129,7 @@ impl Desk {
             Event::MessageEdited(incoming) => self.edited(*incoming),
             Event::MessagesDeleted { channel, ids } => {
                 self.services.window().deleted(channel, &ids);
+                self.starters_deleted(&ids);
                 self.cancel(&ids);
             }
             Event::MessageUnreadable { channel, .. } => self.unreadable(channel),
@@ -268,6 +269,16 @@ impl Desk {
                     cause,
                 };
                 self.submit(request, Some(mark))
+            }
+        }
+    }
+
+    /// A thread has the id of the message it hangs on.
+    fn starters_deleted(&self, ids: &[MessageId]) {
+        for thread in ids.iter().map(|id| ChannelId::new(id.get())) {
+            let known = self.services.facts.kind_and_parent(thread);
+            if known.is_some_and(|(kind, _)| kind.is_thread()) {
+                self.services.recall.starter_deleted(thread);
             }
         }
     }
