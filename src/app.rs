@@ -209,6 +209,7 @@ async fn connected(
             Wake::Disconnected(ended) => break ended,
             Wake::Discord(delivery) => desk.deliver(delivery),
             Wake::Ask(request) => desk.ask(*request),
+            Wake::Placed(request, mark) => desk.placed(*request, mark),
             Wake::Done(done) => desk.done(done),
         }
     };

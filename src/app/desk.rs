@@ -3,6 +3,7 @@
 
 mod calls;
 mod turns;
+mod unplaced;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +22,7 @@ use crate::discord::convert::Incoming;
 use crate::discord::event::{Delivery, Disconnect, Event, Ready};
 use crate::discord::session::{Claims, Mark, Progress};
 use crate::engine::route::{RouteFacts, Rules, Verdict, route};
-use crate::model::{ChannelId, GuildId, Message, MessageId, TurnRequest, UserId};
+use crate::model::{ChannelId, ChannelKind, GuildId, Message, MessageId, TurnRequest, UserId};
 use crate::telemetry::event::{
     Connected, Disconnected, ReadFailure, Refusal, SessionLost, Unreadable, UnreadableWhat,
 };
@@ -48,6 +49,8 @@ pub(super) struct Desk {
     refusals: Rate,
     bot_turns: HashMap<ChannelId, usize>,
     told: HashSet<ChannelId>,
+    /// Direct conversations that only a look at the channel told.
+    direct: HashSet<ChannelId>,
     tracker: TaskTracker,
     wakes: mpsc::UnboundedSender<Wake>,
     closed: bool,
@@ -75,6 +78,7 @@ impl Desk {
             refusals: Rate::new(REFUSALS_A_MINUTE),
             bot_turns: HashMap::new(),
             told: HashSet::new(),
+            direct: HashSet::new(),
             tracker,
             wakes,
             closed: false,
@@ -125,6 +129,7 @@ impl Desk {
             Event::MessageEdited(incoming) => self.edited(*incoming),
             Event::MessagesDeleted { channel, ids } => {
                 self.services.window().deleted(channel, &ids);
+                self.starters_deleted(&ids);
                 self.cancel(&ids);
             }
             Event::MessageUnreadable { channel, .. } => self.unreadable(channel),
@@ -214,13 +219,18 @@ impl Desk {
         }
         let (known_kind, parent) = self.services.facts.kind_and_parent(message.channel).unzip();
         let kind = channel_kind.or(known_kind);
+        let kind = kind.or_else(|| {
+            let direct = self.direct.contains(&message.channel);
+            direct.then_some(ChannelKind::Dm)
+        });
+        let unplaced = kind.is_none() && message.guild.is_none();
         let verdict = if complete {
             // Our role is sought among all of the server's: only for a message
             // that names one.
             let roles_of = message.guild.filter(|_| !message.mention_roles.is_empty());
             let us = self.services.us(roles_of);
             let facts = RouteFacts {
-                kind,
+                kind: kind.or_else(|| unplaced.then_some(ChannelKind::Dm)),
                 parent: parent.flatten(),
                 roles: &roles,
                 replied_author: self.replied_author(&message),
@@ -240,6 +250,16 @@ impl Desk {
                 self.tell_once(&kept);
                 false
             }
+            Verdict::Turn(cause) if unplaced => {
+                let request = TurnRequest {
+                    trigger: trigger.unwrap_or(kept),
+                    channel_kind: None,
+                    asker_roles: roles,
+                    cause,
+                };
+                self.look_up(request, mark);
+                true
+            }
             Verdict::Turn(cause) => {
                 let trigger = trigger.unwrap_or(kept);
                 let request = TurnRequest {
@@ -249,6 +269,16 @@ impl Desk {
                     cause,
                 };
                 self.submit(request, Some(mark))
+            }
+        }
+    }
+
+    /// A thread has the id of the message it hangs on.
+    fn starters_deleted(&self, ids: &[MessageId]) {
+        for thread in ids.iter().map(|id| ChannelId::new(id.get())) {
+            let known = self.services.facts.kind_and_parent(thread);
+            if known.is_some_and(|(kind, _)| kind.is_thread()) {
+                self.services.recall.starter_deleted(thread);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Everything that wakes the bot.
 
 use crate::discord::event::{Delivery, FatalReason};
+use crate::discord::session::Mark;
 use crate::model::{MessageId, TurnRequest};
 use crate::telemetry::event::Outcome;
 
@@ -15,6 +16,8 @@ pub(super) enum Wake {
     Discord(Delivery),
     /// A command asks for a turn.
     Ask(Box<TurnRequest>),
+    /// A message's channel was looked at; its event is not finished yet.
+    Placed(Box<TurnRequest>, Mark),
     /// A turn is over.
     Done(Done),
 }

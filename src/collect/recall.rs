@@ -72,6 +72,11 @@ impl Recall {
         inner.anchors.remove(&channel);
     }
 
+    /// The message that a thread hangs on was deleted.
+    pub fn starter_deleted(&self, thread: ChannelId) {
+        self.learn_anchor(thread, NoAnchor::Deleted);
+    }
+
     pub(super) fn forbid(&self, channel: ChannelId, now: Instant) {
         refuse(&mut self.lock().forbidden, channel, now);
     }

@@ -147,6 +147,23 @@ async fn a_deleted_starter_is_said_to_be_deleted() {
     );
 }
 
+/// Who saw the starter go does not ask for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_starter_that_was_seen_deleted_is_not_asked_for() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let start = p.post(p.channel, p.boris, "gone soon");
+    let discord = &p.stage.discord;
+    let thread = discord.thread_from(p.channel, start, "gone", p.boris);
+    p.post(thread, p.boris, "still here");
+    discord.delete(p.channel, start);
+    let (prompt, gets) = asked(&p, thread, p.to_us("what?")).await;
+    assert_in_order(&prompt, &["(the first message was deleted)", "still here"]);
+    assert!(!prompt.contains("gone soon"));
+    assert_eq!(gets, 0);
+    bot.stop().await;
+}
+
 /// Everything a message can show.
 #[tokio::test(flavor = "multi_thread")]
 async fn parts_of_messages_are_text_in_the_prompt() {

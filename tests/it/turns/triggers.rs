@@ -1,7 +1,7 @@
 //! What triggers, end to end: each cause, and what is none.
 
 use clew::simulator::{ChannelKind, Draft, Id, Permissions, Use, World};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Place, Seeds, place, place_with};
 use crate::support::bot::{details, prompt};
@@ -279,4 +279,28 @@ async fn our_own_ephemeral_messages_enter_nothing() {
     assert!(!prompt.contains("This command is gone"), "{prompt}");
     let lines = bot.stop().await;
     assert_eq!(causes(&lines), ["mention"]);
+}
+
+/// Discord's reference does not promise `channel_type`.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_direct_message_without_a_channel_type_costs_one_look() {
+    let p = place(&[]).await;
+    let direct = p.stage.discord.world(|world| world.direct(p.ada));
+    let bot = p.start().await;
+    let send = |id: &str, channel: Id| {
+        let event = json!({
+            "id": id, "channel_id": channel.to_string(), "type": 0, "content": "why?",
+            "author": {"id": p.ada.to_string(), "username": "ada"},
+            "timestamp": "2026-01-01T00:00:00Z",
+        });
+        let discord = &p.stage.discord;
+        discord.dispatch_raw("MESSAGE_CREATE", &event.to_string());
+    };
+    send("1600000000000000001", direct);
+    p.answer(direct, 1).await;
+    send("1600000000000000002", p.channel);
+    send("1600000000000000003", direct);
+    p.answer(direct, 2).await;
+    assert_eq!(p.gets(), 1, "a server's channels are known");
+    assert_eq!(causes(&bot.stop().await), ["direct", "direct"]);
 }

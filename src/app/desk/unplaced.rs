@@ -1,0 +1,47 @@
+//! Messages whose event says neither server nor channel type. Discord sends
+//! the type, but its reference does not promise it; one look at the channel
+//! tells a direct conversation.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::super::wake::Wake;
+use super::{CHANNELS_REMEMBERED, Desk};
+use crate::discord::session::Mark;
+use crate::model::{ChannelKind, TurnRequest};
+
+/// For the look.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
+
+impl Desk {
+    /// Looks where a message stands that is for us if it is a direct one.
+    pub(super) fn look_up(&self, mut request: TurnRequest, mark: Mark) {
+        let (services, wakes) = (Arc::clone(&self.services), self.wakes.clone());
+        self.tracker.spawn(async move {
+            let deadline = Instant::now() + LOOK_TIMEOUT;
+            let place = request.trigger.channel;
+            match services.rest.channel(place, deadline).await {
+                Ok(channel) => request.channel_kind = Some(channel.kind),
+                Err(error) => tracing::warn!(%error, %place, "a message's channel is unknown"),
+            }
+            // The loop is gone only when the process ends.
+            let _ = wakes.send(Wake::Placed(Box::new(request), mark));
+        });
+    }
+
+    /// What the look told.
+    pub(in crate::app) fn placed(&mut self, request: TurnRequest, mark: Mark) {
+        let direct = request.channel_kind.is_some_and(ChannelKind::is_direct);
+        if direct {
+            if self.direct.len() >= CHANNELS_REMEMBERED {
+                self.direct.clear();
+            }
+            self.direct.insert(request.trigger.channel);
+        }
+        if !(direct && self.submit(request, Some(mark))) {
+            self.finished(mark);
+        }
+    }
+}
