@@ -255,13 +255,14 @@ async fn chat_completions(
     Json(body): Json<Value>,
 ) -> Response<Body> {
     let authorization = headers.get("authorization");
+    // Before the request is seen: whoever waits for it may cause the next one.
+    let scripted = shared.scripted.lock().unwrap().pop_front();
     shared.log.lock().unwrap().requests.push(Recorded {
         body,
         authorization: authorization.map(|value| value.to_str().unwrap().to_owned()),
         peer,
     });
     shared.changed.notify_waiters();
-    let scripted = shared.scripted.lock().unwrap().pop_front();
     respond(
         scripted.unwrap_or_else(|| Behaviour::text(&["ok"])),
         Ended(shared),
