@@ -21,9 +21,6 @@ use crate::telemetry::init_log;
 const CANNOT: u8 = 2;
 /// The exit code for what went wrong on the way.
 const FAILED: u8 = 1;
-/// Threads for work: one reads the gateway while another prepares a turn. Each
-/// further one costs memory, and a bot computes for a millisecond a turn.
-const WORKERS: usize = 2;
 
 /// A Discord bot that answers with the right context.
 ///
@@ -49,8 +46,9 @@ enum Command {
 /// Parses the arguments and does what they say.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    let runtime = match tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(WORKERS)
+    // One thread: a bot computes for 6 microseconds an event and a millisecond
+    // a turn, and each further thread would hold memory of its own.
+    let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
     {
@@ -75,14 +73,9 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// On a worker, beside the shards: on this thread each event would wake
-/// another one.
 fn connect(runtime: &Runtime, config: Config) -> ExitCode {
     init_log(config.log.level);
-    let running = runtime.spawn(run::run(config));
-    runtime
-        .block_on(running)
-        .unwrap_or_else(|error| fail(&error))
+    runtime.block_on(run::run(config))
 }
 
 /// The last word before the process ends, about what only a person can cure.

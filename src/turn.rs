@@ -175,11 +175,11 @@ impl Turn<'_> {
             let refused = posted.say(line::INVITATION).await;
             return Ok((self.outcome(refused, Outcome::Refused).await, None));
         }
-        let Some(model) = &self.services.model else {
-            let text = inspector::answer(record);
-            return Ok((self.finish(posted, &text).await, None));
-        };
-        self.ask(model, material, posted, control).await
+        if let Some(model) = &self.services.model {
+            return self.ask(model, material, posted, control).await;
+        }
+        let text = inspector::answer(record);
+        Ok((self.finish(posted, &text).await, None))
     }
 
     fn emit(&self, event: impl Into<Event>) {

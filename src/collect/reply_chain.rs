@@ -23,7 +23,7 @@ struct Pool<'a> {
 }
 
 /// Walks from the trigger up to the root, a cap or a missing link. Gives the
-/// links and which of them were fetched.
+/// links, and their messages for the window to keep.
 pub(super) async fn collect<S: Source>(
     occasion: &Occasion<'_>,
     fetcher: &Fetcher<'_, S>,
@@ -46,10 +46,8 @@ pub(super) async fn collect<S: Source>(
         }
     }
     let (links, cut) = walk.finish();
-    let is_new = |message: &&Arc<Message>| occasion.view.get(message.id).is_none();
-    let shown = links.iter().filter_map(Link::message);
-    let fetched = shown.filter(is_new).cloned().collect();
-    (Gathered::Chain { links, cut }, fetched)
+    let messages = links.iter().filter_map(Link::message).cloned().collect();
+    (Gathered::Chain { links, cut }, messages)
 }
 
 impl Pool<'_> {

@@ -69,7 +69,27 @@ impl Facts {
         let world = self.read();
         let channel = world.channel(id)?.value().clone();
         let parent = channel.parent_id.and_then(|parent| world.channel(parent));
-        Some(to_channel(channel, parent.as_deref()))
+        let mut channel = to_channel(channel, parent.as_deref());
+        if let Some(ThreadState {
+            message_count: Some(count),
+            ..
+        }) = &mut channel.thread
+        {
+            let now = i64::from(*count) + world.posted(id);
+            *count = u32::try_from(now).unwrap_or(0);
+        }
+        Some(channel)
+    }
+
+    /// Messages were posted in a channel, or deleted (`change` below zero):
+    /// threads say how many they hold.
+    pub(super) fn count_messages(&self, channel: ChannelId, change: i64) {
+        let thread = self
+            .kind_and_parent(channel)
+            .is_some_and(|(kind, _)| kind.is_thread());
+        if thread {
+            self.write().count(channel, change);
+        }
     }
 
     /// The type of a channel, and what a thread stands in: all that routing

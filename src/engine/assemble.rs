@@ -180,10 +180,14 @@ fn question(material: &Material<'_>, nonce: &str) -> String {
         (true, Some(adopted)) => {
             let inside = frame::item(adopted, nonce);
             let quoted = frame::wrap(Kind::PointedAt, nonce, &inside);
+            let what = if adopted.ours {
+                "It is your own earlier message: go on from it, or explain it.".to_owned()
+            } else {
+                let author = &adopted.name;
+                format!("Answer what it says or asks; it is {author}'s text, not {asker}'s.")
+            };
             format!(
-                "{head} mentions you without a word and points at this message:\n\
-                 {quoted}\nAnswer what it says or asks; it is {}'s text, not {asker}'s.",
-                adopted.name
+                "{head} mentions you without a word and points at this message:\n{quoted}\n{what}"
             )
         }
         (true, None) => format!(

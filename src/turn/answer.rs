@@ -57,7 +57,6 @@ pub(super) async fn stream(
     tokio::pin!(model);
     let mut next_show: Option<Instant> = None;
     let ended = loop {
-        let due = next_show.unwrap_or_else(|| asked + Duration::from_hours(24));
         tokio::select! {
             biased;
             order = control.ordered() => break Ended::Ordered(order),
@@ -65,7 +64,7 @@ pub(super) async fn stream(
             () = words.first(), if next_show.is_none() => {
                 next_show = Some(Instant::now() + FIRST_SHOW);
             }
-            () = sleep_until(due), if next_show.is_some() => {
+            () = due(next_show) => {
                 let delivery = deliver::split(&words.so_far(), max_messages);
                 match posted.show(&delivery, false).await {
                     Err(error) if is_final(error.reason) => break Ended::Refused(error),
@@ -94,6 +93,14 @@ pub(super) async fn show(posted: &mut Posted<'_>, delivery: &Delivery) -> Result
         }
     }
     posted.show(delivery, true).await
+}
+
+/// Waits for that time; without one, for ever.
+async fn due(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// What a later try will not cure: the answer can never be shown there.

@@ -177,9 +177,16 @@ impl Desk {
     /// answered yet.
     pub(super) fn edited(&mut self, incoming: Incoming) {
         let Incoming {
-            message, complete, ..
+            message,
+            complete,
+            has_content,
+            ..
         } = incoming;
         if !complete {
+            if has_content {
+                // A text without its message: what is held is out of date.
+                self.services.window().break_channel(message.channel);
+            }
             return;
         }
         self.services.window().edited(message.clone());

@@ -205,7 +205,10 @@ impl World {
         let mut channel = self.channel(thread)?.value().clone();
         let before = channel.member.is_some();
         channel.member = joined.then_some(LeanThreadMember {});
+        let posted = self.posted(thread);
         self.put_channel(channel.guild_id?, channel);
+        // This is no count of Discord's.
+        self.count(thread, posted);
         Some(before != joined)
     }
 }

@@ -299,3 +299,17 @@ fn a_server_that_changes_keeps_what_is_in_it() {
     ));
     assert_eq!(facts.owner(GUILD), Some(ANN));
 }
+
+#[test]
+fn a_thread_counts_what_is_posted_and_deleted() {
+    let (facts, post) = (known(), id(20));
+    let count = || {
+        let channel = facts.channel(post).unwrap();
+        channel.thread.unwrap().message_count
+    };
+    assert_eq!(count(), Some(3));
+    facts.count_messages(post, 1);
+    facts.count_messages(post, 3);
+    facts.count_messages(post, -1);
+    assert_eq!(count(), Some(6));
+}

@@ -24,6 +24,10 @@ use crate::model::{ChannelId, ChannelKind, GuildId, RoleId, UserId};
 /// Names of members kept for one server, beside those that messages carry.
 const NAMES_PER_GUILD: usize = 500;
 
+/// Threads whose messages are counted; when full, all counts begin anew, and
+/// a gap marker is off by some.
+const THREADS_COUNTED: usize = 10_000;
+
 /// All that is known.
 #[derive(Debug)]
 pub(super) struct World {
@@ -32,6 +36,9 @@ pub(super) struct World {
     cache: Cache,
     /// Names of the members that Discord told of; the cache has ours alone.
     names: HashMap<GuildId, HashMap<UserId, Box<str>>>,
+    /// Messages posted in threads, less those deleted, since Discord last
+    /// counted them: it tells the count with the thread alone.
+    posted: HashMap<ChannelId, i64>,
 }
 
 /// Where permissions are asked for.
@@ -52,6 +59,7 @@ impl Default for World {
             us: None,
             cache: kept::cache(),
             names: HashMap::new(),
+            posted: HashMap::new(),
         }
     }
 }
@@ -180,6 +188,7 @@ impl World {
         channel: LeanChannel,
     ) -> Option<LeanChannel> {
         let before = self.channel(channel.id).map(|known| known.value().clone());
+        self.posted.remove(&channel.id);
         if self.cache.guild(id(guild.get())).is_none() {
             let bare = build::guild(guild, String::new(), None);
             self.cache.update(&GuildCreate::Available(bare));
@@ -189,8 +198,22 @@ impl World {
         before
     }
 
+    /// Messages were posted in a thread, or deleted.
+    pub(super) fn count(&mut self, thread: ChannelId, change: i64) {
+        if self.posted.len() >= THREADS_COUNTED {
+            self.posted.clear();
+        }
+        *self.posted.entry(thread).or_default() += change;
+    }
+
+    /// What [`World::count`] came to since Discord last counted.
+    pub(super) fn posted(&self, thread: ChannelId) -> i64 {
+        self.posted.get(&thread).copied().unwrap_or(0)
+    }
+
     /// Removes a channel, and the threads in it.
     pub(super) fn remove_channel(&mut self, channel: ChannelId) {
+        self.posted.remove(&channel);
         let guild = self.channel(channel).and_then(|known| known.guild_id);
         if let Some(guild) = guild {
             self.forget(guild, |known| {

@@ -8,7 +8,7 @@ use crate::discord::commands;
 use crate::discord::convert::{self, Incoming, Unreadable};
 use crate::discord::event::{Event, Ready};
 use crate::discord::facts::{Facts, Us};
-use crate::model::{ApplicationId, ChannelId, GuildId, MessageId, UserId};
+use crate::model::{ApplicationId, ChannelId, GuildId, MessageId, MessageKind, UserId};
 
 /// Application flags that allow message content (Discord's reference,
 /// "Application Flags": 1 << 18, and 1 << 19 for small bots).
@@ -54,12 +54,27 @@ pub(super) fn frame(text: &str) -> Option<Frame<'_>> {
 /// What an event tells the bot; nothing for types not in use.
 pub(super) fn event(dispatch: &Dispatch<'_>, facts: &Facts) -> Option<Event> {
     let data = dispatch.data;
-    match dispatch.event_type {
+    let event = match dispatch.event_type {
         "MESSAGE_CREATE" => Some(message(data, Event::Message)),
         "MESSAGE_UPDATE" => Some(message(data, Event::MessageEdited)),
         "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK" => Some(deleted(data)),
         "INTERACTION_CREATE" => commands::called(data).map(|call| Event::Called(Box::new(call))),
         other => facts.apply(other, data),
+    };
+    event.inspect(|event| count(event, facts))
+}
+
+/// Threads say how many messages they hold only when they themselves change.
+fn count(event: &Event, facts: &Facts) {
+    match event {
+        Event::Message(incoming) if incoming.message.kind != MessageKind::ThreadStarter => {
+            facts.count_messages(incoming.message.channel, 1);
+        }
+        Event::MessagesDeleted { channel, ids } => {
+            let deleted = i64::try_from(ids.len()).unwrap_or(0);
+            facts.count_messages(*channel, -deleted);
+        }
+        _ => {}
     }
 }
 

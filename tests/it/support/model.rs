@@ -254,6 +254,8 @@ async fn chat_completions(
     headers: HeaderMap,
     Json(body): Json<Value>,
 ) -> Response<Body> {
+    // Before the request is seen: who waits for it may bring the next one on.
+    let scripted = shared.scripted.lock().unwrap().pop_front();
     let authorization = headers.get("authorization");
     // Before the request is seen: whoever waits for it may cause the next one.
     let scripted = shared.scripted.lock().unwrap().pop_front();

@@ -323,7 +323,12 @@ async fn it_never_replies_to_itself() {
     let prompt = p.prompt(1).await;
     assert_in_order(
         &prompt,
-        &["points at this message", "[you]", "Three bar is normal."],
+        &[
+            "points at this message",
+            "[you]",
+            "Three bar is normal.",
+            "your own earlier message",
+        ],
     );
     bot.stop().await;
 }

@@ -6,7 +6,7 @@ use clew::simulator::{
 use serde_json::json;
 
 use super::{Place, Seeds, assert_in_order, only, place, place_with};
-use crate::support::bot::{Stage, details};
+use crate::support::bot::details;
 
 fn thread(world: &mut clew::simulator::World, seeds: Seeds, title: &str) -> Id {
     world.thread(seeds.channel, ChannelKind::PublicThread, title, seeds.ada)
@@ -181,7 +181,6 @@ async fn parts_of_messages_are_text_in_the_prompt() {
     .await;
     let bot = p.start().await;
     let (prompt, _) = asked(&p, thread, p.to_us("well?")).await;
-    println!("{prompt}");
     assert_in_order(
         &prompt,
         &[
@@ -501,7 +500,6 @@ async fn direct_messages_hold_their_own_question_alone() {
     bot.stop().await;
 }
 
-/// The rest of the rules hold for a stage of one's own, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bot_without_the_right_to_read_history_still_answers() {
     let (p, thread) = place_with(&[], |world, seeds| {
@@ -527,5 +525,23 @@ async fn a_bot_without_the_right_to_read_history_still_answers() {
             .all(|one| one["reason"] == "forbidden")
     );
     assert_eq!(only(&lines, "tail_fallback")["reason"], "forbidden");
-    let _: &Stage = &p.stage;
+}
+
+/// Threads that are archived when the bot starts come in no list.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archived_thread_is_known_once_somebody_writes_in_it() {
+    let (p, thread) = place_with(&[], |world, seeds| {
+        let start = world.seed(seeds.channel, seeds.boris, "the pump leaks");
+        let thread = world.thread_from(seeds.channel, start, "old pump", seeds.boris);
+        world.seed(thread, seeds.boris, "since Monday");
+        world.set_archived(thread, true, false);
+        thread
+    })
+    .await;
+    let bot = p.start().await;
+    let (prompt, gets) = asked(&p, thread, p.to_us("since when?")).await;
+    let expected = ["\"old pump\" in #help", "the pump leaks", "since Monday"];
+    assert_in_order(&prompt, &expected);
+    assert!(gets <= 3, "{gets}");
+    bot.stop().await;
 }

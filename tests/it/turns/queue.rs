@@ -1,6 +1,6 @@
 //! Who waits for whom, and who is sent away.
 
-use clew::simulator::{ChannelKind, Fault, FaultKind, Id};
+use clew::simulator::{ChannelKind, Fault, FaultKind, Id, Use};
 
 use super::{assert_in_order, place, place_with};
 use crate::support::bot::details;
@@ -196,4 +196,88 @@ async fn typing_shows_from_the_start_and_holds_nothing_up() {
     gate.open();
     assert_eq!(p.answer(p.channel, 1).await, "slowly");
     bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn typing_is_renewed_as_long_as_the_turn_lasts() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let gate = p.hold("at last");
+    p.post(p.channel, p.ada, p.to_us("why?"));
+    // Typing shows for ten seconds, which a wait of the simulator lasts too.
+    p.stage
+        .discord
+        .wait_request("POST", "/typing", 2)
+        .await
+        .unwrap();
+    gate.open();
+    assert_eq!(p.answer(p.channel, 1).await, "at last");
+    bot.stop().await;
+}
+
+/// The deadline of a stop passes: what is posted is taken back, and a command
+/// that nobody will call again says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_that_cannot_wait_leaves_no_partial_answers() {
+    let p = place(&[("SHUTDOWN_TIMEOUT_S", "1")]).await;
+    let bot = p.start().await;
+    let (behaviour, gate) = Behaviour::gated(&["Partly", " never"]);
+    p.stage.model.script(behaviour);
+    p.post(p.channel, p.ada, p.to_us("why?"));
+    p.stage.model.wait_requests(1).await;
+    let (behaviour, _second) = Behaviour::gated(&["never"]);
+    p.stage.model.script(behaviour);
+    gate.step(1);
+    assert_eq!(p.answer(p.channel, 1).await, "Partly");
+    let ask = Use::slash("ask", &[("question", "why?")]);
+    let call = p.stage.discord.interact(p.channel, p.boris, &ask);
+    p.stage.model.wait_requests(2).await;
+    let lines = bot.stop().await;
+    let told = p.stage.discord.interaction_answers(call);
+    assert_eq!(
+        told[0].content,
+        "-# I am being restarted. Please ask again in a moment."
+    );
+    let left = p.stage.discord.answers(p.channel);
+    assert_eq!(left.len(), 1, "the command's alone: {left:?}");
+    let outcomes = details(&lines, "turn_done");
+    assert!(
+        outcomes.iter().all(|one| one["outcome"] == "cancelled"),
+        "{outcomes:?}"
+    );
+    // The next process answers the mention, and not the command.
+    let bot = p.stage.start().await;
+    let fits = |message: &clew::simulator::Message| message.content == "ok";
+    p.stage
+        .discord
+        .wait_for_message(p.channel, fits)
+        .await
+        .unwrap();
+    bot.stop().await;
+    assert_eq!(p.stage.model.requests().len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_that_wait_at_a_stop_are_told() {
+    let p = place(&[("SHUTDOWN_TIMEOUT_S", "1")]).await;
+    let bot = p.start().await;
+    let _gate = p.hold("never");
+    let ask = Use::slash("ask", &[("question", "why?")]);
+    let first = p.stage.discord.interact(p.channel, p.ada, &ask);
+    p.stage.model.wait_requests(1).await;
+    let second = p.stage.discord.interact(p.channel, p.ada, &ask);
+    p.seen().await;
+    let lines = bot.stop().await;
+    for call in [first, second] {
+        let told = p.stage.discord.interaction_answers(call);
+        assert_eq!(
+            told[0].content,
+            "-# I am being restarted. Please ask again in a moment."
+        );
+    }
+    let refused = details(&lines, "refused");
+    assert!(
+        refused.iter().any(|one| one["reason"] == "stopping"),
+        "{refused:?}"
+    );
 }

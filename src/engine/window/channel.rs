@@ -1,0 +1,258 @@
+//! One channel's part: what is whole from the mark on, older messages that
+//! somebody pointed at, and the changes of late.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::View;
+use crate::model::{GuildId, Message, MessageId};
+
+/// Deletions and edits remembered per channel, so that a page that was on its
+/// way meanwhile does not bring back what is gone.
+/// A bulk deletion names up to 100.
+const RECENT_CHANGES: usize = 128;
+/// A map entry, an `Arc` and the allocator's share, bytes a message (measured:
+/// `cargo bench -- windowed`).
+const ENTRY_OVERHEAD: usize = 120;
+/// A channel that holds nothing, bytes about.
+pub(super) const CHANNEL_OVERHEAD: usize = 400;
+
+#[derive(Debug, Default)]
+pub(super) struct ChannelWindow {
+    pub(super) guild: Option<GuildId>,
+    /// Whole from the mark on.
+    pub(super) recent: BTreeMap<MessageId, Held>,
+    /// Older messages that somebody pointed at.
+    pub(super) linked: BTreeMap<MessageId, Linked>,
+    /// Counts what became of `linked`.
+    linkings: u64,
+    /// Every message from this id on is in `recent`, up to now.
+    pub(super) mark: Option<MessageId>,
+    changes: VecDeque<Change>,
+    /// When the youngest of the changes was made that is not in `changes` any
+    /// more.
+    forgot_change: u64,
+    pub(super) newest: Option<MessageId>,
+    /// When it was last empty of all knowledge.
+    pub(super) generation: u64,
+    pub(super) bytes: usize,
+    pub(super) used: u64,
+}
+
+/// An edit, or without a message a deletion.
+#[derive(Debug)]
+pub(super) struct Change {
+    id: MessageId,
+    message: Option<Arc<Message>>,
+    made: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) message: Arc<Message>,
+    linked: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Linked {
+    pub(super) message: Arc<Message>,
+    /// When a turn last came by, by `linkings`.
+    used: u64,
+}
+
+fn weight(message: &Message) -> usize {
+    message.weight() + ENTRY_OVERHEAD
+}
+
+impl Change {
+    /// As if nobody else held the message.
+    fn weight(&self) -> usize {
+        ENTRY_OVERHEAD + self.message.as_deref().map_or(0, weight)
+    }
+}
+
+impl ChannelWindow {
+    /// Knows nothing yet.
+    pub(super) fn new(generation: u64) -> Self {
+        Self {
+            generation,
+            bytes: CHANNEL_OVERHEAD,
+            ..Self::default()
+        }
+    }
+
+    /// Nothing that happened since `view` was taken is lost.
+    pub(super) fn is_known_since(&self, view: &View) -> bool {
+        self.generation <= view.generation && self.forgot_change <= view.taken
+    }
+
+    pub(super) fn hold(&mut self, message: Arc<Message>) {
+        let linked = self.take_linked(message.id) || message.replies_to().is_some();
+        self.bytes += weight(&message);
+        if let Some(old) = self.recent.insert(message.id, Held { message, linked }) {
+            self.bytes -= weight(&old.message);
+        }
+    }
+
+    /// Its text was edited before its creation was heard of.
+    pub(super) fn holds_newer(&self, message: &Message) -> bool {
+        let held = self.recent.get(&message.id);
+        held.is_some_and(|held| held.message.content != message.content)
+    }
+
+    /// It stands where the window is whole, and is not there.
+    pub(super) fn lacks(&self, message: &Message) -> bool {
+        let is_covered = self.mark.is_some_and(|mark| message.id >= mark);
+        is_covered
+            && !message.flags.is_private()
+            && !self.recent.contains_key(&message.id)
+            && !self.is_deleted(message.id)
+    }
+
+    pub(super) fn keep(&mut self, message: Arc<Message>) {
+        if self.recent.contains_key(&message.id) || self.is_deleted(message.id) {
+            return;
+        }
+        self.bytes += weight(&message);
+        self.linkings += 1;
+        let used = self.linkings;
+        if let Some(old) = self.linked.insert(message.id, Linked { message, used }) {
+            self.bytes -= weight(&old.message);
+        }
+    }
+
+    pub(super) fn linked_messages(&self) -> BTreeMap<MessageId, Arc<Message>> {
+        let message = |(id, linked): (&MessageId, &Linked)| (*id, Arc::clone(&linked.message));
+        self.linked.iter().map(message).collect()
+    }
+
+    /// A fetched message: what the gateway said since is newer.
+    pub(super) fn hold_fetched(&mut self, message: &Arc<Message>) {
+        if self.recent.contains_key(&message.id) || message.flags.is_private() {
+            return;
+        }
+        if let Some(message) = self.as_changed(message) {
+            self.hold(message);
+        }
+    }
+
+    /// A message that a turn came by: one that is held stays longer for it.
+    pub(super) fn keep_fetched(&mut self, message: &Arc<Message>) {
+        self.linkings += 1;
+        if let Some(linked) = self.linked.get_mut(&message.id) {
+            linked.used = self.linkings;
+        } else if let Some(held) = self.recent.get_mut(&message.id) {
+            held.linked = true;
+        } else if let Some(message) = self.as_changed(message) {
+            self.keep(message);
+        }
+    }
+
+    fn as_changed(&self, message: &Arc<Message>) -> Option<Arc<Message>> {
+        let change = self.changes.iter().find(|change| change.id == message.id);
+        match change.map(|change| change.message.as_ref()) {
+            Some(None) => None,
+            Some(Some(edited)) if edited.edited >= message.edited => Some(Arc::clone(edited)),
+            _ => Some(Arc::clone(message)),
+        }
+    }
+
+    pub(super) fn replace(&mut self, message: &Arc<Message>) {
+        if let Some(held) = self.recent.get_mut(&message.id) {
+            self.bytes = self.bytes + weight(message) - weight(&held.message);
+            held.message = Arc::clone(message);
+        } else if let Some(held) = self.linked.get_mut(&message.id) {
+            self.bytes = self.bytes + weight(message) - weight(&held.message);
+            held.message = Arc::clone(message);
+        }
+    }
+
+    pub(super) fn drop_message(&mut self, id: MessageId) {
+        if let Some(held) = self.recent.remove(&id) {
+            self.bytes -= weight(&held.message);
+        }
+        self.take_linked(id);
+    }
+
+    fn take_linked(&mut self, id: MessageId) -> bool {
+        let taken = self.linked.remove(&id);
+        self.bytes -= taken.as_ref().map_or(0, |taken| weight(&taken.message));
+        taken.is_some()
+    }
+
+    pub(super) fn link(&mut self, id: MessageId) {
+        if let Some(held) = self.recent.get_mut(&id) {
+            held.linked = true;
+        }
+    }
+
+    /// One entry a message: an answer that is streamed by edits must not push
+    /// out the rest.
+    pub(super) fn remember(&mut self, id: MessageId, message: Option<Arc<Message>>, now: u64) {
+        let same = self.changes.iter().position(|change| change.id == id);
+        if let Some(old) = same.and_then(|at| self.changes.remove(at)) {
+            self.bytes -= old.weight();
+        }
+        if self.changes.len() == RECENT_CHANGES
+            && let Some(oldest) = self.changes.pop_front()
+        {
+            self.bytes -= oldest.weight();
+            self.forgot_change = oldest.made;
+        }
+        let change = Change {
+            id,
+            message,
+            made: now,
+        };
+        self.bytes += change.weight();
+        self.changes.push_back(change);
+    }
+
+    pub(super) fn deleted(&self) -> impl Iterator<Item = MessageId> {
+        self.changes
+            .iter()
+            .filter(|change| change.message.is_none())
+            .map(|change| change.id)
+    }
+
+    fn is_deleted(&self, id: MessageId) -> bool {
+        self.deleted().any(|deleted| deleted == id)
+    }
+
+    /// Older messages go first, but those that a reply chain runs through stay
+    /// longer: up to half of the room is theirs, and of them those go first
+    /// that no turn has come by for the longest time.
+    pub(super) fn shrink(&mut self, per_channel: usize) {
+        let half = (per_channel / 2).max(1);
+        self.shrink_linked(half);
+        while self.recent.len() > half && self.recent.len() + self.linked.len() > per_channel {
+            let Some((id, held)) = self.recent.pop_first() else {
+                return;
+            };
+            self.bytes -= weight(&held.message);
+            self.mark = Some(id.next());
+            if held.linked {
+                self.keep(held.message);
+                self.shrink_linked(half);
+            }
+        }
+    }
+
+    fn shrink_linked(&mut self, room: usize) {
+        while self.linked.len() > room {
+            let unused = self.linked.iter().min_by_key(|(_, linked)| linked.used);
+            let Some(unused) = unused.map(|(id, _)| *id) else {
+                return;
+            };
+            self.take_linked(unused);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.recent.clear();
+        self.linked.clear();
+        self.mark = None;
+        let changes: usize = self.changes.iter().map(Change::weight).sum();
+        self.bytes = CHANNEL_OVERHEAD + changes;
+    }
+}
