@@ -257,8 +257,6 @@ async fn chat_completions(
     // Before the request is seen: who waits for it may bring the next one on.
     let scripted = shared.scripted.lock().unwrap().pop_front();
     let authorization = headers.get("authorization");
-    // Before the request is seen: whoever waits for it may cause the next one.
-    let scripted = shared.scripted.lock().unwrap().pop_front();
     shared.log.lock().unwrap().requests.push(Recorded {
         body,
         authorization: authorization.map(|value| value.to_str().unwrap().to_owned()),
