@@ -7,12 +7,12 @@ use super::answer::{self, Ended, Times};
 use super::control::{Control, Order};
 use super::gather::Material;
 use super::outlet::Posted;
-use super::{Done, Turn, chain, line};
+use super::{Done, Turn, line};
 use crate::collect::prepare::halved;
 use crate::llm::{self, Completion};
 use crate::model::ChatMessage;
-use crate::telemetry::Ms;
 use crate::telemetry::event::{Finish, LlmFailure, Outcome, RequestFailed, RequestOk};
+use crate::telemetry::{Ms, with_sources};
 
 /// One request to the model.
 struct Asked<'a> {
@@ -77,7 +77,7 @@ impl Turn<'_> {
 
     /// What came before the failure, or one line that says what to do.
     async fn excuse(&self, error: &llm::Error, attempt: u32, posted: &mut Posted<'_>) -> Outcome {
-        tracing::warn!(error = %chain(error), "the model gave no answer");
+        tracing::warn!(error = %with_sources(error), "the model gave no answer");
         let reason = failure(error);
         self.failed(reason, attempt, false);
         if error.partial().trim().is_empty() {

@@ -197,7 +197,7 @@ words! {
 
     /// How unreadable it was.
     ReadFailure {
-        /// The strict model rejects it; it was read leniently.
+        /// In part: what could be read was taken.
         Rejected = "rejected",
         /// Not even leniently; it was left out.
         Malformed = "malformed",
