@@ -18,7 +18,7 @@ use crate::model::{Clock, UnixMillis, fixed_clock};
 
 pub use event::Event;
 pub use line::{Ids, Ms};
-pub use log::{init_log, log_filter};
+pub use log::{init_log, log_filter, with_sources};
 pub use memory::{Lines, Recorded};
 pub use writer::{Guard, QUEUE_LINES};
 

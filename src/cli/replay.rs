@@ -1,5 +1,5 @@
 //! `clew replay`: flags, a progress bar and exit codes around
-//! [`replay`](crate::replay).
+//! [`replay`].
 
 use std::io::{self, IsTerminal, LineWriter, Write};
 use std::path::PathBuf;

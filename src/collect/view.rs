@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::engine::access::may_read;
 use crate::engine::eligible::Us;
 use crate::engine::target::{self, Target, TargetFacts};
 use crate::engine::window::View;
@@ -83,20 +84,17 @@ impl Occasion<'_> {
 
     /// We computed that we may read this channel.
     pub(super) fn may_surely_read(&self) -> bool {
-        self.our_access
-            .is_some_and(|access| access.view && access.read_history)
+        self.our_access.is_some_and(|access| may_read(&access))
     }
 
     /// We computed that we may not.
     pub(super) fn may_surely_not_read(&self) -> bool {
-        self.our_access
-            .is_some_and(|access| !(access.view && access.read_history))
+        self.our_access.is_some_and(|access| !may_read(&access))
     }
 
     /// The asker may not read what stands here.
     pub(super) fn asker_may_not_read(&self) -> bool {
-        self.asker_access
-            .is_some_and(|access| !(access.view && access.read_history))
+        self.asker_access.is_some_and(|access| !may_read(&access))
     }
 
     /// The starter, if a window holds it.
