@@ -47,6 +47,9 @@ pub struct Job {
     pub request: TurnRequest,
     /// When it came.
     pub came: Instant,
+    /// The newest message seen in the channel at the turn's start: what comes
+    /// before its task runs is not looked at.
+    pub newest: Option<MessageId>,
     /// Triggers of other turns that wait or run.
     pub other_triggers: BTreeSet<MessageId>,
     /// Orders while it runs.
@@ -59,6 +62,7 @@ pub async fn run(services: &Services, job: Job) -> Outcome {
     let Job {
         mut request,
         came,
+        newest,
         other_triggers,
         mut control,
     } = job;
@@ -70,6 +74,7 @@ pub async fn run(services: &Services, job: Job) -> Outcome {
             request: &request,
             ids: services.ids(&request),
             queued: started - came,
+            newest,
             other_triggers: &other_triggers,
             attempt,
         };
@@ -97,6 +102,7 @@ struct Turn<'a> {
     request: &'a TurnRequest,
     ids: Ids,
     queued: Duration,
+    newest: Option<MessageId>,
     other_triggers: &'a BTreeSet<MessageId>,
     attempt: u32,
 }

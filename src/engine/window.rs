@@ -200,6 +200,11 @@ impl Window {
         }
     }
 
+    /// The newest message seen in a channel.
+    pub fn newest(&self, channel: ChannelId) -> Option<MessageId> {
+        self.channels.get(&channel)?.newest
+    }
+
     /// One message, if it is held.
     pub fn message(&self, channel: ChannelId, id: MessageId) -> Option<Arc<Message>> {
         let window = self.channels.get(&channel)?;

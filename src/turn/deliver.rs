@@ -8,8 +8,8 @@ use super::{Turn, answer};
 use crate::collect::Collected;
 use crate::discord::error::RestError;
 use crate::engine::deliver;
-use crate::model::{Cause, Fallback, Message, MessageFlags, MessageKind, Referenced};
-use crate::telemetry::event::{Outcome, SendFallback, SendStage, Sent};
+use crate::model::{Cause, ChannelKind, Fallback, Message, MessageFlags, MessageKind, Referenced};
+use crate::telemetry::event::{Outcome, SendFallback, SendStage, Sent, TailFallback};
 use crate::telemetry::with_sources;
 
 /// The sign that we cannot write here.
@@ -120,6 +120,10 @@ impl Turn<'_> {
     /// A reaction if that is allowed; the log otherwise says it.
     pub(super) async fn cannot_write(&self, may_react: bool, reason: Fallback) {
         self.sending(reason, SendStage::Create);
+        let kind = self.request.channel_kind;
+        if kind.is_some_and(ChannelKind::is_thread) {
+            self.emit(TailFallback { reason });
+        }
         let is_message = self.request.cause.interaction().is_none();
         if may_react && is_message && self.react().await {
             return;

@@ -101,6 +101,7 @@ impl Turn<'_> {
         let channel = self.request.trigger.channel;
         let starter = parent.and_then(|parent| window.message(parent, channel.starter()));
         let mut view = window.view(channel);
+        view.newest = view.newest.min(self.newest);
         if let Some(carried) = self.request.trigger.carried() {
             view.complete(carried);
         }

@@ -117,6 +117,7 @@ impl Desk {
         let job = Job {
             request,
             came,
+            newest: self.services.window().newest(channel),
             other_triggers,
             control,
         };

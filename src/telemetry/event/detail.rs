@@ -87,7 +87,8 @@ pub struct TailOk {
     pub count: usize,
 }
 
-/// `mem.thread`/`tail_fallback` (seed S3).
+/// `mem.thread`/`tail_fallback` (seed S3): no tail is shown, or the thread
+/// takes no answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TailFallback {
     /// Why.

@@ -250,8 +250,8 @@ async fn a_refused_post_leads_to_a_reaction() {
     }
 }
 
-/// Answers in a thread that is archived, locked or both meanwhile; gives what
-/// the telemetry says of failed sending.
+/// Answers in a thread that is archived, locked or both meanwhile; gives the
+/// telemetry.
 async fn shut(archived: bool, locked: bool) -> (Place, Id, Vec<Value>) {
     let (p, thread) = place_with(&[], |world, seeds| {
         let kind = ChannelKind::PublicThread;
@@ -266,20 +266,21 @@ async fn shut(archived: bool, locked: bool) -> (Place, Id, Vec<Value>) {
     p.stage.discord.set_archived(thread, archived, locked);
     p.seen().await;
     gate.open();
-    let lines = bot.stop().await;
-    (p, thread, details(&lines, "send_fallback"))
+    (p, thread, bot.stop().await)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_opens_an_archived_thread() {
-    let (p, thread, failed) = shut(true, false).await;
+    let (p, thread, lines) = shut(true, false).await;
     assert_eq!(p.stage.discord.answers(thread)[0].content, "Three bar.");
     let archived = p.stage.discord.world(|world| {
         let channel = world.get_channel(thread).unwrap();
         channel.thread.as_ref().unwrap().archived
     });
     assert!(!archived);
-    assert_eq!(failed, [] as [Value; 0]);
+    for event in ["send_fallback", "tail_fallback"] {
+        assert_eq!(details(&lines, event), [] as [Value; 0]);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -289,7 +290,10 @@ async fn a_locked_thread_stays_shut() {
         // Not even a reaction is taken there.
         (true, vec![("archived", "create"), ("archived", "react")]),
     ] {
-        let (p, thread, failed) = shut(archived, true).await;
+        let (p, thread, lines) = shut(archived, true).await;
+        let tail = only(&lines, "tail_fallback");
+        assert_eq!(tail["reason"], expected[0].0, "seed S3 wants it there");
+        let failed = details(&lines, "send_fallback");
         let failed: Vec<(&str, &str)> = failed
             .iter()
             .map(|one| {

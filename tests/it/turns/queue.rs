@@ -1,6 +1,6 @@
 //! Who waits for whom, and who is sent away.
 
-use clew::simulator::{ChannelKind, Fault, FaultKind, Id, Use};
+use clew::simulator::{ChannelKind, Fault, FaultKind, Id, Message, Use};
 
 use super::{assert_in_order, place, place_with};
 use crate::support::bot::details;
@@ -175,6 +175,23 @@ async fn three_triggers_queued_while_the_bot_answers_the_first() {
         &["Three bar is normal.", " asks you:\nand four?"],
     );
     assert_ne!(Some(third), targets[3]);
+    bot.stop().await;
+}
+
+/// A burst: whoever comes before the first turn's task runs is not its target.
+#[tokio::test(flavor = "multi_thread")]
+async fn triggers_at_once_are_each_their_own_target() {
+    let (p, thread) = place_with(&[], |world, seeds| {
+        world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada)
+    })
+    .await;
+    let bot = p.start().await;
+    let askers = [p.ada, p.boris, p.ada, p.boris];
+    let asked = askers.map(|asker| Some(p.post(thread, asker, p.to_us("why?"))));
+    p.answer(thread, askers.len()).await;
+    let target = |answer: &Message| answer.reference.and_then(|reference| reference.message);
+    let answers = p.stage.discord.answers(thread);
+    assert_eq!(answers.iter().map(target).collect::<Vec<_>>(), asked);
     bot.stop().await;
 }
 
