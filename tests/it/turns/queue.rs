@@ -264,7 +264,7 @@ async fn a_stop_that_cannot_wait_leaves_no_partial_answers() {
     );
     // The next process answers the mention, and not the command.
     let bot = p.stage.start().await;
-    let fits = |message: &clew::simulator::Message| message.content == "ok";
+    let fits = |message: &Message| message.content == "ok";
     p.stage
         .discord
         .wait_for_message(p.channel, fits)
