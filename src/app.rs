@@ -9,6 +9,7 @@ mod desk;
 mod lanes;
 mod rate;
 mod secret;
+mod session;
 mod wake;
 mod wiring;
 
@@ -24,9 +25,7 @@ use crate::config::Config;
 use crate::discord::error::ConnectError;
 use crate::discord::event::FatalReason;
 use crate::discord::gateway::{self, Gateway};
-use crate::discord::session::{
-    self, Claims, LockError, Progress, SessionFile, SessionLock, ShardSession,
-};
+use crate::discord::session::{Claims, LockError, Progress, SessionLock};
 use crate::model::Clock;
 use crate::telemetry::event::{Fatal, Stopping};
 use crate::telemetry::{Guard, Ids, Telemetry};
@@ -36,7 +35,8 @@ use crate::{llm, telemetry};
 pub use clock::system_clock;
 
 use desk::Desk;
-use wake::Wake;
+use session::Kept;
+use wake::{Ears, Wake};
 
 /// Events of Discord that may wait for the loop; a full queue holds the
 /// shards up, which loses nothing.
@@ -105,17 +105,12 @@ pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> R
         telemetry,
         secret,
     )?);
-    let left = load_session(&session_path, token.expose(), &clock, &services);
-    let result = connected(
-        &config,
-        &clock,
-        &services,
-        token.expose(),
-        left,
-        &session_path,
-        shutdown,
-    )
-    .await;
+    let kept = Kept {
+        path: &session_path,
+        token: token.expose(),
+        clock: &clock,
+    };
+    let result = connected(&config, &services, &kept, shutdown).await;
     if let Err(Error::Fatal(reason)) = &result {
         let fatal = Fatal {
             reason: wiring::fatal(reason),
@@ -126,63 +121,37 @@ pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> R
     result
 }
 
-/// What the process before left, taken once: if this one is killed, the next
-/// begins with a fresh session rather than answer twice.
-fn load_session(
-    path: &std::path::Path,
-    token: &str,
-    clock: &Clock,
-    services: &Services,
-) -> Option<SessionFile> {
-    let loaded = session::load(path, token, clock());
-    if path.exists()
-        && let Err(error) = std::fs::remove_file(path)
-    {
-        tracing::warn!(%error, "the session file cannot be removed");
-    }
-    match loaded {
-        Ok(mut file) => {
-            file.restore(&services.facts);
-            Some(file)
-        }
-        Err(absent) => {
-            tracing::info!(%absent, "a fresh session begins");
-            None
-        }
-    }
-}
-
+/// Connects, serves until the end and leaves what the next process needs.
 async fn connected(
     config: &Config,
-    clock: &Clock,
     services: &Arc<Services>,
-    token: &str,
-    left: Option<SessionFile>,
-    session_path: &std::path::Path,
+    kept: &Kept<'_>,
     shutdown: CancellationToken,
 ) -> Result<(), Error> {
+    let (claims, before) = match kept.take(&services.facts) {
+        Some(left) => (Claims::restore(&left.answered), left.shards),
+        None => (Claims::default(), Vec::new()),
+    };
     let progress = Arc::new(Mutex::new(Progress::default()));
-    let claims = left
-        .as_ref()
-        .map(|left| Claims::restore(&left.answered))
-        .unwrap_or_default();
-    let (events, mut deliveries) = mpsc::channel(EVENTS);
-    let (wakes, mut woken) = mpsc::unbounded_channel();
+    let (events, deliveries) = mpsc::channel(EVENTS);
+    let (wakes, reports) = mpsc::unbounded_channel();
     let closing = CancellationToken::new();
     let gateway = Gateway {
-        settings: wiring::gateway(config, token, left.map(|left| left.shards)),
+        settings: wiring::gateway(config, kept.token, before.clone()),
         facts: Arc::clone(&services.facts),
         progress: Arc::clone(&progress),
         events,
         shutdown: closing.clone(),
     };
-    let kept = gateway.settings.resume.clone();
     let tracker = TaskTracker::new();
-    let connection = tracker.spawn({
-        let rest = services.rest.clone();
-        async move { gateway::run(gateway, &rest).await }
-    });
-    tokio::pin!(connection);
+    let rest = services.rest.clone();
+    let mut ears = Ears {
+        shutdown,
+        reports,
+        deliveries,
+        rest: services.rest.clone(),
+        connection: tracker.spawn(async move { gateway::run(gateway, &rest).await }),
+    };
     let mut desk = Desk::new(
         config,
         Arc::clone(services),
@@ -191,65 +160,56 @@ async fn connected(
         tracker,
         wakes,
     );
-    let ended = loop {
-        let wake = tokio::select! {
-            biased;
-            () = shutdown.cancelled() => Wake::Stop,
-            Some(wake) = woken.recv() => wake,
-            Some(delivery) = deliveries.recv() => Wake::Discord(delivery),
-            () = services.rest.token_refused() => {
-                Wake::Disconnected(Err(FatalReason::TokenRefused))
-            }
-            ended = &mut connection => {
-                Wake::Disconnected(ended.unwrap_or(Err(FatalReason::Broken)))
-            },
-        };
-        match wake {
-            Wake::Stop => break Ok(()),
-            Wake::Disconnected(ended) => break ended,
+    let ended = serve(&mut desk, &mut ears).await;
+    closing.cancel();
+    if ended.is_ok() {
+        let _ = tokio::time::timeout(CLOSE, &mut ears.connection).await;
+    }
+    let patience = config.turns.shutdown_timeout;
+    let stopping = drain(&mut desk, &mut ears.reports, patience).await;
+    services.telemetry.emit(&Ids::default(), stopping);
+    if ended.is_ok() {
+        let progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let reached = progress.sessions();
+        drop(progress);
+        // Never connected: those of the process before are as good still.
+        let sessions = if reached.is_empty() { before } else { reached };
+        kept.leave(sessions, desk.answered(), &services.facts);
+    }
+    ended.map_err(Error::from)
+}
+
+/// The loop.
+async fn serve(desk: &mut Desk, ears: &mut Ears) -> Result<(), FatalReason> {
+    loop {
+        match ears.next().await {
+            Wake::Stop => return Ok(()),
+            Wake::Disconnected(ended) => return ended,
             Wake::Discord(delivery) => desk.deliver(delivery),
             Wake::Ask(request) => desk.ask(*request),
             Wake::Placed(request, mark) => desk.placed(*request, mark),
             Wake::Done(done) => desk.done(done),
         }
-    };
-    closing.cancel();
-    if ended.is_ok() {
-        let _ = tokio::time::timeout(CLOSE, &mut connection).await;
     }
-    let stopping = drain(&mut desk, &mut woken, config.turns.shutdown_timeout).await;
-    services.telemetry.emit(&Ids::default(), stopping);
-    if ended.is_ok() {
-        let mut sessions = progress
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .sessions();
-        if sessions.is_empty() {
-            // Never connected: those of the process before are as good still.
-            sessions = kept;
-        }
-        save_session(session_path, token, clock, services, &desk, sessions);
-    }
-    ended.map_err(Error::from)
 }
 
 /// Running turns may end; after the deadline they take back what they posted,
 /// and the next process answers.
 async fn drain(
     desk: &mut Desk,
-    woken: &mut mpsc::UnboundedReceiver<Wake>,
+    reports: &mut mpsc::UnboundedReceiver<Wake>,
     patience: Duration,
 ) -> Stopping {
     desk.close();
     let before = desk.running();
-    let _ = tokio::time::timeout(patience, finish(desk, woken)).await;
+    let _ = tokio::time::timeout(patience, finish(desk, reports)).await;
     let abandoned = desk.running();
     if abandoned > 0 {
         desk.abandon();
-        let _ = tokio::time::timeout(ABANDON, finish(desk, woken)).await;
+        let _ = tokio::time::timeout(ABANDON, finish(desk, reports)).await;
     }
     desk.settle(SETTLE).await;
-    while let Ok(wake) = woken.try_recv() {
+    while let Ok(wake) = reports.try_recv() {
         if let Wake::Ask(request) = wake {
             desk.ask(*request);
         }
@@ -261,31 +221,14 @@ async fn drain(
     }
 }
 
-async fn finish(desk: &mut Desk, woken: &mut mpsc::UnboundedReceiver<Wake>) {
+async fn finish(desk: &mut Desk, reports: &mut mpsc::UnboundedReceiver<Wake>) {
     while desk.running() > 0 {
-        match woken.recv().await {
+        match reports.recv().await {
             Some(Wake::Done(done)) => desk.done(done),
             Some(Wake::Ask(request)) => desk.ask(*request),
             Some(_) => {}
             None => return,
         }
-    }
-}
-
-fn save_session(
-    path: &std::path::Path,
-    token: &str,
-    clock: &Clock,
-    services: &Services,
-    desk: &Desk,
-    sessions: Vec<ShardSession>,
-) {
-    let answered = desk.answered();
-    let Some(file) = SessionFile::new(clock(), token, sessions, answered, &services.facts) else {
-        return;
-    };
-    if let Err(error) = session::save(path, &file) {
-        tracing::warn!(%error, "the session cannot be saved: the next start begins a fresh one");
     }
 }
 

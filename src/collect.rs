@@ -24,14 +24,13 @@ mod starter;
 mod thread;
 mod view;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::engine::chain::Link;
 use crate::engine::eligible::is_blank;
 use crate::engine::route;
-use crate::engine::select::{Found, Gathered, wants_more};
-use crate::engine::target::{self, Target, TargetFacts};
+use crate::engine::select::{Gathered, wants_more};
+use crate::engine::target::Target;
 use crate::model::{Channel, ChannelId, Fallback, Message, Scene, Stage};
 
 pub use history::Adopted;
@@ -206,7 +205,8 @@ fn without_content(gathered: &Gathered) -> Option<Stage> {
         Gathered::Tail(messages) => messages.iter().any(is_blanked).then_some(Stage::History),
         Gathered::Chain { links, .. } => links
             .iter()
-            .any(|link| matches!(link, Link::Message(message) if is_blanked(message)))
+            .filter_map(Link::message)
+            .any(is_blanked)
             .then_some(Stage::Chain),
         Gathered::Nothing => None,
     }
@@ -228,29 +228,14 @@ fn only_carried(occasion: &Occasion<'_>, scene: Scene) -> Collected {
 /// Answers to the trigger, adopts the pointed-at text if it has none.
 fn base(occasion: &Occasion<'_>, scene: Scene, gathered: Gathered) -> Collected {
     let pointed_at = match &gathered {
-        Gathered::Chain { links, .. } => match links.first() {
-            Some(Link::Message(message)) => Found::Known(Arc::clone(message)),
-            _ => Found::None,
-        },
-        Gathered::Thread(_) | Gathered::Tail(_) | Gathered::Nothing => Found::None,
+        Gathered::Chain { links, .. } => links.first().and_then(Link::message),
+        Gathered::Thread(_) | Gathered::Tail(_) | Gathered::Nothing => None,
     };
-    let none = BTreeSet::new();
-    let target = target::resolve(
-        occasion.us,
-        &TargetFacts {
-            trigger: occasion.trigger(),
-            is_message: occasion.trigger_is_message(),
-            pointed_at: pointed_at.message(),
-            thread: None,
-            other_triggers: &none,
-            rule: occasion.reply_target,
-        },
-    );
     Collected {
         scene,
         channel: occasion.channel.cloned(),
+        target: occasion.target(pointed_at, None),
         gathered,
-        target,
         trigger: Arc::clone(occasion.trigger()),
         fetches: 0,
         fallbacks: Vec::new(),

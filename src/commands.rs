@@ -12,15 +12,6 @@ use crate::model::{
     MessageFlags, MessageId, MessageKind, Reference, ReferenceKind, Referenced, TurnRequest,
 };
 
-/// What a call leads to.
-#[derive(Debug)]
-pub enum Plan {
-    /// A turn; the call is answered by "thinking" first.
-    Turn(Box<TurnRequest>),
-    /// A refusal, shown to the caller alone.
-    Refuse(Refused),
-}
-
 /// Why a call leads to nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
@@ -34,21 +25,15 @@ pub enum Refused {
     NoMessage,
 }
 
-/// Decides on a call.
-pub fn plan(called: Called, channel: Option<&Channel>, rules: &AccessRules) -> Plan {
-    if called.interaction.kind == InteractionKind::Elsewhere {
-        return Plan::Refuse(Refused::Elsewhere);
-    }
-    let asked = Admission {
-        guild: called.interaction.guild,
-        channel: called.interaction.channel,
-        parent: channel.and_then(|channel| channel.parent),
-        user: called.interaction.user,
-        roles: &called.roles,
-    };
-    if admit(rules, asked).is_err() {
-        return Plan::Refuse(Refused::NotAllowed);
-    }
+/// Decides on a call: a turn, to which "thinking" is the first answer.
+///
+/// # Errors
+/// Why there is none, for the caller alone.
+pub fn plan(
+    called: Called,
+    channel: Option<&Channel>,
+    rules: &AccessRules,
+) -> Result<TurnRequest, Refused> {
     let Called {
         interaction,
         command,
@@ -57,33 +42,38 @@ pub fn plan(called: Called, channel: Option<&Channel>, rules: &AccessRules) -> P
         channel_kind,
         message,
     } = called;
+    if interaction.kind == InteractionKind::Elsewhere {
+        return Err(Refused::Elsewhere);
+    }
+    let asked = Admission {
+        guild: interaction.guild,
+        channel: interaction.channel,
+        parent: channel.and_then(|channel| channel.parent),
+        user: interaction.user,
+        roles: &roles,
+    };
+    admit(rules, asked).map_err(|_| Refused::NotAllowed)?;
     let (trigger, cause) = match command {
         Command::Ask { question } => {
             let trigger = question_as_message(&interaction, asker, &question);
             (trigger, Cause::Ask(Box::new(interaction)))
         }
         Command::AskAbout { message: id } => {
-            let Some(about) = message
-                .map(|about| about.message)
-                .filter(|about| about.id == id)
-            else {
-                return Plan::Refuse(Refused::NoMessage);
-            };
+            let about = message.map(|about| about.message);
+            let about = about.filter(|about| about.id == id);
+            let about = about.ok_or(Refused::NoMessage)?;
             let trigger = pointing_at(&interaction, asker, about.clone());
-            (
-                trigger,
-                Cause::AskAbout(Box::new(interaction), Arc::new(about)),
-            )
+            let cause = Cause::AskAbout(Box::new(interaction), Arc::new(about));
+            (trigger, cause)
         }
-        Command::Unknown(_) => return Plan::Refuse(Refused::Unknown),
+        Command::Unknown(_) => return Err(Refused::Unknown),
     };
-    let (trigger, asker_roles) = (Arc::new(trigger), roles);
-    Plan::Turn(Box::new(TurnRequest {
-        trigger,
+    Ok(TurnRequest {
+        trigger: Arc::new(trigger),
         channel_kind,
-        asker_roles,
+        asker_roles: roles,
         cause,
-    }))
+    })
 }
 
 /// A question as if it had been posted. Its id, the call's, tells its time.

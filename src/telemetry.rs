@@ -14,11 +14,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::model::Clock;
+use crate::model::{Clock, UnixMillis, fixed_clock};
 
 pub use event::Event;
 pub use line::{Ids, Ms};
-pub use log::{init_log, log_filter};
+pub use log::{init_log, log_filter, with_sources};
 pub use memory::{Lines, Recorded};
 pub use writer::{Guard, QUEUE_LINES};
 
@@ -119,7 +119,7 @@ impl Telemetry {
 
     /// Says nothing.
     pub fn off() -> Self {
-        let clock = crate::model::fixed_clock(crate::model::UnixMillis(0));
+        let clock = fixed_clock(UnixMillis(0));
         Self::new(Sink::Off, "", clock)
     }
 

@@ -192,15 +192,3 @@ impl Turn<'_> {
         self.services.telemetry.emit(&self.ids, event);
     }
 }
-
-/// An error with its sources, for the log.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
-}

@@ -23,10 +23,10 @@ use crate::discord::event::{Delivery, Disconnect, Event, Ready};
 use crate::discord::session::{Claims, Mark, Progress};
 use crate::engine::route::{RouteFacts, Rules, Verdict, route};
 use crate::model::{ChannelId, ChannelKind, GuildId, Message, MessageId, TurnRequest, UserId};
-use crate::telemetry::Ids;
 use crate::telemetry::event::{
     Connected, Disconnected, ReadFailure, Refusal, SessionLost, Unreadable, UnreadableWhat,
 };
+use crate::telemetry::{self, Ids};
 use crate::turn::Services;
 
 use turns::{Active, Waiting};
@@ -317,7 +317,7 @@ impl Desk {
         }
     }
 
-    fn emit(&self, event: impl Into<crate::telemetry::Event>) {
+    fn emit(&self, event: impl Into<telemetry::Event>) {
         self.services.telemetry.emit(&Ids::default(), event);
     }
 

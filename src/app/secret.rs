@@ -36,7 +36,7 @@ pub(super) fn load(state_dir: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// From the generator that TLS uses.
-pub(super) fn random() -> io::Result<Vec<u8>> {
+fn random() -> io::Result<Vec<u8>> {
     let mut key = vec![0; BYTES];
     let random = rustls::crypto::ring::default_provider().secure_random;
     random

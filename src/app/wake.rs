@@ -1,11 +1,16 @@
 //! Everything that wakes the bot.
 
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
 use crate::discord::event::{Delivery, FatalReason};
+use crate::discord::rest::Rest;
 use crate::discord::session::Mark;
 use crate::model::{MessageId, TurnRequest};
 use crate::telemetry::event::Outcome;
 
-/// One closed set; matched in `app::connected`.
+/// One closed set; matched in `app::serve`.
 #[derive(Debug)]
 pub(super) enum Wake {
     /// The process is to end.
@@ -29,4 +34,38 @@ pub(super) struct Done {
     pub(super) trigger: MessageId,
     /// How it ended; `None` if its task broke.
     pub(super) outcome: Option<Outcome>,
+}
+
+/// Where each of them comes from.
+#[derive(Debug)]
+pub(super) struct Ears {
+    /// The process is to end.
+    pub(super) shutdown: CancellationToken,
+    /// What tracked tasks report.
+    pub(super) reports: mpsc::UnboundedReceiver<Wake>,
+    /// Events in the order of the gateway.
+    pub(super) deliveries: mpsc::Receiver<Delivery>,
+    /// Whose token Discord may refuse.
+    pub(super) rest: Rest,
+    /// The gateway's tasks.
+    pub(super) connection: JoinHandle<Result<(), FatalReason>>,
+}
+
+impl Ears {
+    /// The next one: an end first, then what is done, which makes room for
+    /// what is new.
+    pub(super) async fn next(&mut self) -> Wake {
+        tokio::select! {
+            biased;
+            () = self.shutdown.cancelled() => Wake::Stop,
+            Some(wake) = self.reports.recv() => wake,
+            Some(delivery) = self.deliveries.recv() => Wake::Discord(delivery),
+            () = self.rest.token_refused() => {
+                Wake::Disconnected(Err(FatalReason::TokenRefused))
+            }
+            ended = &mut self.connection => {
+                Wake::Disconnected(ended.unwrap_or(Err(FatalReason::Broken)))
+            },
+        }
+    }
 }

@@ -61,17 +61,13 @@ fn model(config: &Config) -> Option<llm::Settings> {
     })
 }
 
-pub(super) fn gateway(
-    config: &Config,
-    token: &str,
-    resume: Option<Vec<ShardSession>>,
-) -> GatewaySettings {
+pub(super) fn gateway(config: &Config, token: &str, resume: Vec<ShardSession>) -> GatewaySettings {
     GatewaySettings {
         token: token.to_owned(),
         url: config.discord.gateway.as_ref().map(ToString::to_string),
         message_content: sees_content(config),
         members: config.discord.members_intent,
-        resume: resume.unwrap_or_default(),
+        resume,
     }
 }
 

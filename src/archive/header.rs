@@ -17,7 +17,7 @@ pub(super) struct WireChannel {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]
-    category_id: Option<ChannelId>,
+    category_id: Option<String>,
     #[serde(default)]
     category: Option<String>,
     #[serde(default)]
@@ -28,9 +28,10 @@ impl WireChannel {
     /// Exports write the parent of a thread as its category.
     pub(super) fn into_channel(self, guild: Option<&WireGuild>) -> Channel {
         let kind = names::channel_kind(&self.kind);
-        // The server's id is 0 for direct messages.
+        // Server and category have the id 0 for direct messages.
         let guild: Option<GuildId> = guild.and_then(|guild| guild.id.parse().ok());
-        let parent = self.category_id.filter(|_| !kind.is_direct());
+        let parent: Option<ChannelId> = self.category_id.and_then(|id| id.parse().ok());
+        let parent = parent.filter(|_| !kind.is_direct());
         Channel {
             id: self.id,
             guild: guild.filter(|_| !kind.is_direct()),

@@ -77,8 +77,8 @@ struct WireUser<'a> {
 struct WireReference {
     #[serde(rename = "type")]
     kind: Option<String>,
-    message_id: Option<MessageId>,
-    channel_id: Option<ChannelId>,
+    message_id: Option<String>,
+    channel_id: Option<String>,
 }
 
 impl<'a> WireMessage<'a> {
@@ -211,8 +211,8 @@ impl WireReference {
         };
         Reference {
             kind,
-            channel: self.channel_id,
-            message: self.message_id,
+            channel: self.channel_id.and_then(|id| id.parse().ok()),
+            message: self.message_id.and_then(|id| id.parse().ok()),
         }
     }
 }

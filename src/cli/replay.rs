@@ -1,5 +1,5 @@
 //! `clew replay`: flags, a progress bar and exit codes around
-//! [`replay`](crate::replay).
+//! [`replay`].
 
 use std::io::{self, IsTerminal, LineWriter, Write};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::archive::Report;
 use crate::config::Config;
 use crate::engine::window::WindowLimits;
 use crate::model::MessageId;
-use crate::replay::{Format, Progress, ReplayError, Settings, Start, Summary, Triggers};
+use crate::replay::{self, Format, Progress, ReplayError, Settings, Start, Summary, Triggers};
 
 /// Bad input: a recording, a flag or a setting that cannot be used.
 const BAD_INPUT: u8 = 2;
@@ -137,7 +137,7 @@ pub async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     } else {
         Box::new(io::BufWriter::with_capacity(OUTPUT_BUFFER, beside))
     };
-    let done = crate::replay::run(&settings, &mut out, &|progress| show(&bar, progress)).await;
+    let done = replay::run(&settings, &mut out, &|progress| show(&bar, progress)).await;
     bar.finish_and_clear();
     finish(done)
 }

@@ -4,19 +4,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::{ChannelId, Fallback, Message, MessageId};
+use crate::engine::window::CHANNEL_START;
+use crate::model::{ChannelId, Fallback, Message, MessageId, Stage};
 
 use super::fetch::Fetcher;
 use super::source::{Anchor, PAGE_LIMIT, Page, Source};
 use super::view::Occasion;
-use crate::model::Stage;
 
 /// All messages of a channel from some id on up to the turn's start.
 #[derive(Debug, Default)]
 pub(super) struct History {
     /// Oldest first.
     pub(super) messages: Vec<Arc<Message>>,
-    /// They are whole from here on; `MessageId::new(0)` is the start.
+    /// They are whole from here on.
     pub(super) from: Option<MessageId>,
     /// A page was fetched.
     pub(super) fetched: bool,
@@ -26,7 +26,7 @@ pub(super) struct History {
 
 impl History {
     pub(super) fn reaches_start(&self) -> bool {
-        self.from == Some(MessageId::new(0))
+        self.from == Some(CHANNEL_START)
     }
 
     /// A message that would be among these if it still existed.
@@ -104,7 +104,7 @@ fn take<S: Source>(
         known.entry(message.id).or_insert_with(|| Arc::new(message));
     }
     let reached = if page.complete {
-        Some(MessageId::new(0))
+        Some(CHANNEL_START)
     } else {
         lowest
     };

@@ -8,8 +8,7 @@ use crate::engine::block;
 use crate::engine::eligible::Us;
 use crate::engine::render::{Directory, Renderer};
 use crate::engine::select::select;
-use crate::engine::shorten;
-use crate::model::{Block, HistoryMessage, Item, Limits, Message, Place, Profiles};
+use crate::model::{Block, HistoryMessage, Limits, Place, Profiles};
 
 use super::Collected;
 
@@ -63,13 +62,7 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
     let selection = select(us, &collected.trigger, &collected.gathered, limits);
     let tail = selection.tail;
     let asker = renderer.author(&collected.trigger);
-    let block = block::build(
-        us,
-        selection,
-        collected.channel.as_ref(),
-        &mut renderer,
-        limits,
-    );
+    let block = block::build(selection, collected.channel.as_ref(), &mut renderer, limits);
     let bare = !us.has_meaning(&collected.trigger);
     let words = if bare {
         String::new()
@@ -77,7 +70,11 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
         renderer.trigger(&collected.trigger)
     };
     let adopted = collected.target.adopted.as_ref().filter(|_| bare);
-    let adopted = adopted.map(|message| adopt(us, message, &mut renderer, limits));
+    let adopted = adopted.map(|message| {
+        let text = renderer.message(message);
+        let max_chars = limits.max_msg_chars;
+        renderer.item(Arc::clone(message), Place::PointedAt, text, max_chars)
+    });
     let history = named(around.history, &mut renderer);
     let prompt = assemble(&Material {
         system: around.system,
@@ -117,24 +114,6 @@ fn named<D: Directory>(
         *name = renderer.named(*id, name);
     }
     history
-}
-
-fn adopt<D: Directory>(
-    us: &Us,
-    message: &Arc<Message>,
-    renderer: &mut Renderer<'_, D>,
-    limits: &Limits,
-) -> Item {
-    let text = renderer.message(message);
-    let shortened = shorten::head_and_tail(&text, limits.max_msg_chars);
-    Item {
-        message: Arc::clone(message),
-        place: Place::PointedAt,
-        ours: us.wrote(message),
-        name: renderer.author(message),
-        cut: shortened.is_some(),
-        text: shortened.unwrap_or(text),
-    }
 }
 
 /// Half of the room, for a model that said the prompt was too long.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use crate::engine::chain::{ChainWalk, Link, Lookup, Step};
 use crate::engine::select::Gathered;
-use crate::model::{Fallback, Message, MessageId, Referenced};
+use crate::engine::window::CHANNEL_START;
+use crate::model::{Fallback, Message, MessageId, Referenced, Stage};
 
 use super::fetch::Fetcher;
 use super::source::{Anchor, Page, Source};
 use super::view::Occasion;
-use crate::model::Stage;
 
 /// What is known of messages by id while one chain is walked.
 struct Pool<'a> {
@@ -46,11 +46,7 @@ pub(super) async fn collect<S: Source>(
         }
     }
     let (links, cut) = walk.finish();
-    let messages = links.iter().filter_map(|link| match link {
-        Link::Message(message) => Some(Arc::clone(message)),
-        Link::Deleted(_) | Link::Unavailable(_) => None,
-    });
-    let messages = messages.collect();
+    let messages = links.iter().filter_map(Link::message).cloned().collect();
     (Gathered::Chain { links, cut }, messages)
 }
 
@@ -100,9 +96,7 @@ impl Pool<'_> {
         let empty = page.messages.is_empty() && page.unreadable.is_empty();
         if !page.messages.is_empty() && page.unreadable.is_empty() {
             let first = page.messages.iter().map(|message| message.id).min();
-            let first = first
-                .filter(|_| !page.complete)
-                .unwrap_or(MessageId::new(0));
+            let first = first.filter(|_| !page.complete).unwrap_or(CHANNEL_START);
             self.whole.push((first, id));
         }
         for message in page.messages {

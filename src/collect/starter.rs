@@ -5,14 +5,15 @@
 use std::sync::Arc;
 
 use crate::engine::select::Found;
-use crate::model::{Channel, ChannelId, ChannelKind, Fallback, Message, MessageKind, Referenced};
+use crate::model::{
+    Channel, ChannelId, ChannelKind, Fallback, Message, MessageId, MessageKind, Referenced, Stage,
+};
 
 use super::fetch::Fetcher;
 use super::history::History;
 use super::recall::NoAnchor;
 use super::source::{Anchor, Source};
 use super::view::Occasion;
-use crate::model::Stage;
 
 /// The first look, at the same time as the first page. `None`: only the
 /// thread's own first message can tell.
@@ -65,7 +66,7 @@ fn home(channel: &Channel) -> Option<ChannelId> {
 async fn unanchored<S: Source>(
     occasion: &Occasion<'_>,
     fetcher: &Fetcher<'_, S>,
-    first: crate::model::MessageId,
+    first: MessageId,
 ) -> Option<Found> {
     if let Some(known) = occasion.view.get(first) {
         return Some(Found::Known(Arc::clone(known)));

@@ -6,15 +6,14 @@ use std::sync::Arc;
 use futures_util::future::join;
 
 use crate::engine::select::{Found, GatheredThread, wants_more};
-use crate::engine::target::{self, Target, TargetFacts};
-use crate::model::{Channel, Fallback, Message, Referenced};
+use crate::engine::target::Target;
+use crate::model::{Channel, Fallback, Message, Referenced, Stage};
 
 use super::fetch::Fetcher;
 use super::history::{self, History};
 use super::source::Source;
 use super::starter;
 use super::view::Occasion;
-use crate::model::Stage;
 
 /// What came of a thread.
 pub(super) struct Thread {
@@ -45,7 +44,7 @@ pub(super) async fn collect<S: Source>(
         None => starter::from_first_message(occasion, fetcher, channel.as_ref(), &history).await,
     };
     let pointed_at = pointed_at(occasion, fetcher, &history).await;
-    let target = resolve(occasion, &history.messages, &pointed_at);
+    let target = occasion.target(pointed_at.message(), Some(&history.messages));
     let gathered = GatheredThread {
         messages: history.messages.clone(),
         reaches_start: history.reaches_start(),
@@ -67,7 +66,7 @@ pub(super) async fn collect<S: Source>(
 /// target.
 fn wants(occasion: &Occasion<'_>, messages: &[Arc<Message>]) -> bool {
     let (us, trigger, limits) = (occasion.us, occasion.trigger(), occasion.limits);
-    let resolved = resolve(occasion, messages, &carried(occasion));
+    let resolved = occasion.target(carried(occasion).message(), Some(messages));
     // A bare mention needs the message that gives it its text.
     if !us.has_meaning(trigger) && trigger.replies_to().is_none() && resolved.adopted.is_none() {
         return true;
@@ -79,20 +78,6 @@ fn wants(occasion: &Occasion<'_>, messages: &[Arc<Message>]) -> bool {
     };
     let tail = wants_more(us, trigger, &messages[..before], limits.tail, limits);
     tail || occasion.wants_history() && wants_more(us, trigger, messages, limits.max_msgs, limits)
-}
-
-fn resolve(occasion: &Occasion<'_>, messages: &[Arc<Message>], pointed_at: &Found) -> Target {
-    target::resolve(
-        occasion.us,
-        &TargetFacts {
-            trigger: occasion.trigger(),
-            is_message: occasion.trigger_is_message(),
-            pointed_at: pointed_at.message(),
-            thread: Some(messages),
-            other_triggers: occasion.other_triggers,
-            rule: occasion.reply_target,
-        },
-    )
 }
 
 /// The channel as the shell knows it, else one fetch.

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::engine::access::may_read;
 use crate::engine::eligible::Us;
+use crate::engine::target::{self, Target, TargetFacts};
 use crate::engine::window::View;
 use crate::model::{
     Access, Cause, Channel, ChannelId, Limits, Message, MessageId, ReplyTarget, TurnRequest,
@@ -57,6 +59,24 @@ impl Occasion<'_> {
             .map_or(trigger, |newest| newest.max(trigger))
     }
 
+    /// What is answered, by what is known of the message pointed at and, in a
+    /// thread, of its messages.
+    pub(super) fn target(
+        &self,
+        pointed_at: Option<&Arc<Message>>,
+        thread: Option<&[Arc<Message>]>,
+    ) -> Target {
+        let facts = TargetFacts {
+            trigger: self.trigger(),
+            is_message: self.trigger_is_message(),
+            pointed_at,
+            thread,
+            other_triggers: self.other_triggers,
+            rule: self.reply_target,
+        };
+        target::resolve(self.us, &facts)
+    }
+
     /// The whole history of a thread is wanted, not only its tail.
     pub(super) fn wants_history(&self) -> bool {
         !matches!(self.request.cause, Cause::AutoReply)
@@ -64,20 +84,17 @@ impl Occasion<'_> {
 
     /// We computed that we may read this channel.
     pub(super) fn may_surely_read(&self) -> bool {
-        self.our_access
-            .is_some_and(|access| access.view && access.read_history)
+        self.our_access.is_some_and(|access| may_read(&access))
     }
 
     /// We computed that we may not.
     pub(super) fn may_surely_not_read(&self) -> bool {
-        self.our_access
-            .is_some_and(|access| !(access.view && access.read_history))
+        self.our_access.is_some_and(|access| !may_read(&access))
     }
 
     /// The asker may not read what stands here.
     pub(super) fn asker_may_not_read(&self) -> bool {
-        self.asker_access
-            .is_some_and(|access| !(access.view && access.read_history))
+        self.asker_access.is_some_and(|access| !may_read(&access))
     }
 
     /// The starter, if a window holds it.

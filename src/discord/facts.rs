@@ -16,6 +16,7 @@ mod world;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub use lean::{Bits, LeanChannel, LeanGuild, LeanMember, LeanOverwrite, LeanRole};
+pub(super) use lean::{each, lenient};
 
 use crate::engine::access::{AccessFacts, access};
 use crate::model::{

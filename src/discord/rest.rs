@@ -16,7 +16,7 @@ use twilight_http::client::InteractionClient;
 use twilight_http::request::{Method, Request, RequestBuilder};
 use twilight_model::id::Id;
 
-pub use start::{GatewayInfo, Identity, SessionStartLimit};
+pub use start::{GatewayInfo, SessionStartLimit};
 
 use self::address::Address;
 use self::files::Files;
@@ -127,7 +127,7 @@ impl Rest {
     }
 
     /// A channel or thread. Tags, the parent's kind and its name stay empty:
-    /// they need the parent ([`channel_within`](Self::channel_within)).
+    /// they need the parent.
     ///
     /// # Errors
     /// As `page`.
@@ -136,31 +136,6 @@ impl Rest {
             .read(Query::Channel(id), Lane::Singles, deadline)
             .await?;
         convert::channel(text(&body)?, None).map_err(|_| malformed())
-    }
-
-    /// A thread together with its parent, so two requests, one after the
-    /// other. A parent that cannot be had is left out.
-    ///
-    /// # Errors
-    /// As `page`, of the thread.
-    pub async fn channel_within(
-        &self,
-        id: ChannelId,
-        deadline: Instant,
-    ) -> Result<Channel, RestError> {
-        let body = self
-            .read(Query::Channel(id), Lane::Singles, deadline)
-            .await?;
-        let channel = convert::channel(text(&body)?, None).map_err(|_| malformed())?;
-        let parent = channel.parent.filter(|_| channel.kind.is_thread());
-        let Some(parent) = parent else {
-            return Ok(channel);
-        };
-        let query = Query::Channel(parent);
-        let Ok(parent) = self.read(query, Lane::Singles, deadline).await else {
-            return Ok(channel);
-        };
-        convert::channel(text(&body)?, text(&parent).ok()).map_err(|_| malformed())
     }
 
     /// Whether a user is in a thread (Get Thread Member, which needs no

@@ -8,11 +8,10 @@ use crate::model::{
     Block, Channel, ChannelKind, Entry, Item, Limits, Marker, MessageId, OmitReason, Omitted,
 };
 
-use super::eligible::Us;
 use super::frame;
 use super::render::{Directory, Renderer};
 use super::sanitise;
-use super::select::{Pick, Selection};
+use super::select::{Pick, Selection, Unseen};
 use super::shorten;
 
 /// A message shortened below this many scalars says too little: older ones
@@ -23,16 +22,19 @@ const MAX_TITLE_CHARS: usize = 100;
 /// Longest list of tags shown; Discord allows five of 20 characters.
 const MAX_TAGS_CHARS: usize = 200;
 
+/// An item on its way into the block.
 struct Draft {
     item: Item,
+    /// It is shortened, never dropped.
     kept: bool,
+    /// Scalars of its header line, the line's end among them.
     header: usize,
+    /// Scalars of its text.
     length: usize,
 }
 
 /// Renders a selection into a block of at most `limits.max_chars` scalars.
 pub fn build<D: Directory>(
-    us: &Us,
     selection: Selection,
     channel: Option<&Channel>,
     renderer: &mut Renderer<'_, D>,
@@ -46,10 +48,10 @@ pub fn build<D: Directory>(
         ..
     } = selection;
     markers.sort_by_key(|(id, _)| *id);
-    let title = channel.and_then(title);
+    let mut title = channel.and_then(title);
     let mut drafts = Vec::with_capacity(picks.len());
     for pick in picks {
-        match draft(us, pick, renderer, limits) {
+        match draft(pick, renderer, limits) {
             Ok(draft) => drafts.push(draft),
             Err(id) => omitted.push(Omitted {
                 id,
@@ -57,14 +59,10 @@ pub fn build<D: Directory>(
             }),
         }
     }
-    let gaps = Gaps {
-        markers,
-        unseen_before: unseen.map(|unseen| (unseen.before, unseen.count)),
-    };
+    let gaps = Gaps { markers, unseen };
     fit(&mut drafts, title.as_deref(), &gaps, &mut omitted, limits);
     let items: Vec<Item> = drafts.into_iter().map(|draft| draft.item).collect();
     let mut entries = gaps.entries(items, &omitted);
-    let mut title = title;
     let mut chars = frame::chars(title.as_deref(), &entries);
     if chars > limits.max_chars {
         entries.retain(|entry| matches!(entry, Entry::Message(_)));
@@ -80,41 +78,22 @@ pub fn build<D: Directory>(
     }
 }
 
+/// Renders one message. The error is the id of one that shows nothing.
 fn draft<D: Directory>(
-    us: &Us,
     pick: Pick,
     renderer: &mut Renderer<'_, D>,
     limits: &Limits,
 ) -> Result<Draft, MessageId> {
-    let Pick {
-        message,
-        place,
-        kept,
-    } = pick;
-    let text = renderer.message(&message);
+    let text = renderer.message(&pick.message);
     if text.is_empty() {
-        return Err(message.id);
+        return Err(pick.message.id);
     }
-    let shortened = shorten::head_and_tail(&text, limits.max_msg_chars);
-    let cut = shortened.is_some();
-    let text = shortened.unwrap_or(text);
-    let length = text.chars().count();
-    let name = renderer.author(&message);
-    let ours = us.wrote(&message);
-    let item = Item {
-        message,
-        place,
-        ours,
-        name,
-        text,
-        cut,
-    };
-    let header = frame::line_chars(&frame::header(&item)) + 1;
+    let item = renderer.item(pick.message, pick.place, text, limits.max_msg_chars);
     Ok(Draft {
+        kept: pick.kept,
+        header: frame::line_chars(&frame::header(&item)) + 1,
+        length: item.text.chars().count(),
         item,
-        kept,
-        header,
-        length,
     })
 }
 
@@ -193,7 +172,7 @@ fn hold(entries: &mut Vec<Entry>, omitted: &mut Vec<Omitted>, max_chars: usize) 
 /// Where messages are missing.
 struct Gaps {
     markers: Vec<(MessageId, Marker)>,
-    unseen_before: Option<(MessageId, Option<usize>)>,
+    unseen: Option<Unseen>,
 }
 
 impl Gaps {
@@ -204,8 +183,8 @@ impl Gaps {
         for one in omitted.iter().filter(|one| is_capped(one.reason)) {
             *counts.entry(before(one.id)).or_default() += 1;
         }
-        if let Some((first, count)) = self.unseen_before {
-            *counts.entry(before(first)).or_default() += count.unwrap_or(0);
+        if let Some(unseen) = self.unseen {
+            *counts.entry(before(unseen.before)).or_default() += unseen.count.unwrap_or(0);
         }
         let has_earlier = self
             .markers

@@ -19,6 +19,16 @@ pub enum Link {
     Unavailable(MessageId),
 }
 
+impl Link {
+    /// The message, if it is here.
+    pub fn message(&self) -> Option<&Arc<Message>> {
+        match self {
+            Self::Message(message) => Some(message),
+            Self::Deleted(_) | Self::Unavailable(_) => None,
+        }
+    }
+}
+
 /// What the walk finds under an id.
 #[derive(Debug, Clone)]
 pub enum Lookup {

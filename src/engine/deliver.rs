@@ -71,15 +71,6 @@ pub fn split(text: &str, max_messages: usize) -> Delivery {
     delivery
 }
 
-/// `text` as it can be shown while more is to come: an open code block is
-/// closed.
-pub fn for_stream(text: &str) -> String {
-    match after_text(None, text) {
-        Some(fence) => fence.close(text),
-        None => text.to_owned(),
-    }
-}
-
 /// What is still to be sent, and the code block it starts in.
 struct Left<'a> {
     text: &'a str,

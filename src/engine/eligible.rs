@@ -129,7 +129,7 @@ fn is_other_webhook(message: &Message) -> bool {
 }
 
 /// Something to see beside the text.
-pub fn has_parts(message: &Message) -> bool {
+fn has_parts(message: &Message) -> bool {
     let Some(extras) = message.extras.as_deref() else {
         return false;
     };

@@ -5,11 +5,13 @@ mod markup;
 mod parts;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
-use crate::model::{ChannelId, Message, RoleId, UserId};
+use crate::model::{ChannelId, Item, Message, Place, RoleId, UserId};
 
 use super::eligible::Us;
 use super::sanitise::{self, Names};
+use super::shorten;
 
 /// Names that the shell knows: of a guild's members, roles and channels, or of
 /// a recording's.
@@ -36,17 +38,6 @@ impl Directory for Nobody {
     fn channel(&self, _: ChannelId) -> Option<String> {
         None
     }
-}
-
-/// Who speaks. One webhook may post under many names, each another speaker.
-fn speaker(message: &Message) -> u64 {
-    let id = message.author.id.get();
-    if !message.author.webhook {
-        return id;
-    }
-    let mut hasher = DefaultHasher::new();
-    (id, &message.author.name).hash(&mut hasher);
-    hasher.finish()
 }
 
 /// Turns messages into text, with one set of names for the whole prompt.
@@ -93,6 +84,26 @@ impl<'a, D: Directory> Renderer<'a, D> {
             }
         }
         sanitise::text(&text).trim().to_owned()
+    }
+
+    /// A message as a prompt shows it: under its author's name, of `text`,
+    /// which [`message`](Self::message) gave, at most `max_chars` scalars.
+    pub fn item(
+        &mut self,
+        message: Arc<Message>,
+        place: Place,
+        text: String,
+        max_chars: usize,
+    ) -> Item {
+        let shortened = shorten::head_and_tail(&text, max_chars);
+        Item {
+            place,
+            ours: self.us.wrote(&message),
+            name: self.author(&message),
+            cut: shortened.is_some(),
+            text: shortened.unwrap_or(text),
+            message,
+        }
     }
 
     /// The trigger's own words: as `message`, without the mentions of us at
@@ -165,4 +176,15 @@ impl<'a, D: Directory> Renderer<'a, D> {
             |name| sanitise::name(&name),
         )
     }
+}
+
+/// Who speaks. One webhook may post under many names, each another speaker.
+fn speaker(message: &Message) -> u64 {
+    let id = message.author.id.get();
+    if !message.author.webhook {
+        return id;
+    }
+    let mut hasher = DefaultHasher::new();
+    (id, &message.author.name).hash(&mut hasher);
+    hasher.finish()
 }

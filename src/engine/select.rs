@@ -2,10 +2,11 @@
 //! the caps by count and age are held here, the one by characters in
 //! [`super::block`], where the texts are known.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod thread;
+
 use std::sync::Arc;
 
-use crate::model::{Limits, Marker, Message, MessageId, OmitReason, Omitted, Place, UnixMillis};
+use crate::model::{Limits, Marker, Message, MessageId, OmitReason, Omitted, Place};
 
 use super::chain::{Link, oldest_allowed};
 use super::eligible::Us;
@@ -86,6 +87,29 @@ pub struct Selection {
     pub tail: usize,
 }
 
+impl Selection {
+    fn omit(&mut self, id: MessageId, reason: OmitReason) {
+        self.omitted.push(Omitted { id, reason });
+    }
+
+    fn mark(&mut self, id: MessageId, marker: Marker) {
+        self.markers.push((id, marker));
+    }
+
+    fn mark_deleted(&mut self, id: MessageId, place: Place) {
+        self.mark(id, Marker::Deleted(id, place));
+        self.omit(id, OmitReason::Deleted);
+    }
+
+    fn pick(&mut self, message: &Arc<Message>, place: Place, kept: bool) {
+        self.picks.push(Pick {
+            message: Arc::clone(message),
+            place,
+            kept,
+        });
+    }
+}
+
 /// A message to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pick {
@@ -109,7 +133,7 @@ pub struct Unseen {
 /// Chooses by the rules of `DESIGN.md` "Collectors".
 pub fn select(us: &Us, trigger: &Message, gathered: &Gathered, limits: &Limits) -> Selection {
     match gathered {
-        Gathered::Thread(thread) => select_thread(us, trigger, thread, limits),
+        Gathered::Thread(thread) => thread::select(us, trigger, thread, limits),
         Gathered::Chain { links, cut } => select_chain(us, links, *cut, limits),
         Gathered::Tail(messages) => select_tail(us, trigger, messages, limits),
         Gathered::Nothing => Selection::default(),
@@ -136,244 +160,6 @@ pub fn wants_more(
     eligible < wanted && (!age_reached || eligible < limits.tail)
 }
 
-fn select_thread(
-    us: &Us,
-    trigger: &Message,
-    thread: &GatheredThread,
-    limits: &Limits,
-) -> Selection {
-    let mut selection = Selection::default();
-    let kept = kept(us, trigger, thread, limits, &mut selection);
-    let candidates = candidates(us, trigger, thread, &kept, &mut selection);
-    let tail = tail_ids(us, trigger, thread, &candidates, limits);
-    let wanted: Vec<&Arc<Message>> = if thread.history {
-        candidates
-    } else {
-        only_tail(us, trigger, thread, candidates, &tail)
-    };
-    let mut room = limits.max_msgs.saturating_sub(kept.len());
-    let oldest = oldest_allowed(trigger, limits);
-    for message in wanted.into_iter().rev() {
-        let in_tail = tail.contains(&message.id);
-        if let Some(reason) = refuse(message, in_tail, room, oldest) {
-            selection.omitted.push(Omitted {
-                id: message.id,
-                reason,
-            });
-            continue;
-        }
-        room -= 1;
-        selection.tail += usize::from(in_tail);
-        let place = if in_tail { Place::Tail } else { Place::History };
-        selection.picks.push(Pick {
-            message: Arc::clone(message),
-            place,
-            kept: false,
-        });
-    }
-    selection.tail += kept.keys().filter(|id| tail.contains(id)).count();
-    selection.picks.extend(kept.into_values());
-    selection.picks.sort_by_key(|pick| pick.message.id);
-    selection.omitted.sort_by_key(|omitted| omitted.id);
-    selection.unseen = if thread.history {
-        unseen(thread)
-    } else {
-        before_tail(thread, &tail)
-    };
-    selection
-}
-
-/// Without the history nobody counts what stands before the tail.
-fn before_tail(thread: &GatheredThread, tail: &BTreeSet<MessageId>) -> Option<Unseen> {
-    let (first, oldest) = (tail.first()?, thread.messages.first()?);
-    let starter = thread.starter.message().map(|starter| starter.id);
-    let earlier = oldest.id < *first && Some(oldest.id) != starter;
-    (earlier || !thread.reaches_start).then_some(Unseen {
-        before: *first,
-        count: None,
-    })
-}
-
-/// Newest first until a cap.
-fn refuse(
-    message: &Message,
-    in_tail: bool,
-    room: usize,
-    oldest: Option<UnixMillis>,
-) -> Option<OmitReason> {
-    if room == 0 {
-        return Some(OmitReason::Msgs);
-    }
-    let too_old = oldest.is_some_and(|oldest| message.timestamp < oldest);
-    (too_old && !in_tail).then_some(OmitReason::Age)
-}
-
-/// Starter, pointed-at and target are always shown.
-fn kept(
-    us: &Us,
-    trigger: &Message,
-    thread: &GatheredThread,
-    limits: &Limits,
-    selection: &mut Selection,
-) -> BTreeMap<MessageId, Pick> {
-    let mut kept = BTreeMap::new();
-    let target = match &thread.target {
-        Some(target) => Found::Known(Arc::clone(target)),
-        None => Found::None,
-    };
-    // One message may be all three: the first of these is said of it.
-    let named = [
-        (&thread.pointed_at, Place::PointedAt),
-        (&target, Place::Target),
-        (&thread.starter, Place::Starter),
-    ];
-    for (found, place) in named {
-        match found {
-            Found::None => {}
-            Found::Known(message) => {
-                keep(us, trigger, message, place, limits, &mut kept, selection);
-            }
-            Found::Deleted(id) => {
-                selection.markers.push((*id, Marker::Deleted(*id, place)));
-                selection.omitted.push(Omitted {
-                    id: *id,
-                    reason: OmitReason::Deleted,
-                });
-            }
-            Found::Unavailable(id) => {
-                let at = id.unwrap_or(MessageId::new(0));
-                selection
-                    .markers
-                    .push((at, Marker::Unavailable(*id, place)));
-            }
-        }
-    }
-    kept
-}
-
-fn keep(
-    us: &Us,
-    trigger: &Message,
-    message: &Arc<Message>,
-    place: Place,
-    limits: &Limits,
-    kept: &mut BTreeMap<MessageId, Pick>,
-    selection: &mut Selection,
-) {
-    if message.id == trigger.id {
-        return;
-    }
-    if let Some(reason) = us.rejects_pointed_at(message, limits.include_pointed_apps) {
-        selection.omitted.push(Omitted {
-            id: message.id,
-            reason,
-        });
-        return;
-    }
-    let pick = || Pick {
-        message: Arc::clone(message),
-        place,
-        kept: true,
-    };
-    kept.entry(message.id).or_insert_with(pick);
-}
-
-/// The eligible messages of the thread, oldest first, without kept ones.
-fn candidates<'a>(
-    us: &Us,
-    trigger: &Message,
-    thread: &'a GatheredThread,
-    kept: &BTreeMap<MessageId, Pick>,
-    selection: &mut Selection,
-) -> Vec<&'a Arc<Message>> {
-    let mut candidates = Vec::new();
-    for message in &thread.messages {
-        if message.id == trigger.id || kept.contains_key(&message.id) {
-            continue;
-        }
-        match us.rejects(message) {
-            None => candidates.push(message),
-            Some(reason)
-                if selection
-                    .omitted
-                    .iter()
-                    .all(|omitted| omitted.id != message.id) =>
-            {
-                selection.omitted.push(Omitted {
-                    id: message.id,
-                    reason,
-                });
-            }
-            Some(_) => {}
-        }
-    }
-    candidates
-}
-
-/// The last K eligible messages strictly before the target.
-fn tail_ids(
-    us: &Us,
-    trigger: &Message,
-    thread: &GatheredThread,
-    candidates: &[&Arc<Message>],
-    limits: &Limits,
-) -> BTreeSet<MessageId> {
-    let target = thread.target.as_ref().map(|target| target.id);
-    let kept = [&thread.starter, &thread.pointed_at]
-        .into_iter()
-        .filter_map(|found| found.message())
-        .filter(|message| message.channel == trigger.channel && us.rejects(message).is_none())
-        .map(|message| message.id);
-    let mut ids: BTreeSet<MessageId> = candidates.iter().map(|message| message.id).collect();
-    ids.extend(kept.filter(|id| *id != trigger.id));
-    let before: Vec<MessageId> = ids
-        .into_iter()
-        .filter(|id| target.is_none_or(|target| *id < target))
-        .collect();
-    before.into_iter().rev().take(limits.tail).collect()
-}
-
-/// Without the history: the tail, and our own messages between target and
-/// trigger.
-fn only_tail<'a>(
-    us: &Us,
-    trigger: &Message,
-    thread: &GatheredThread,
-    candidates: Vec<&'a Arc<Message>>,
-    tail: &BTreeSet<MessageId>,
-) -> Vec<&'a Arc<Message>> {
-    let target = thread
-        .target
-        .as_ref()
-        .map_or(trigger.id, |target| target.id);
-    let between =
-        |message: &Message| us.wrote(message) && message.id > target && message.id < trigger.id;
-    candidates
-        .into_iter()
-        .filter(|message| tail.contains(&message.id) || between(message))
-        .collect()
-}
-
-fn unseen(thread: &GatheredThread) -> Option<Unseen> {
-    let first = thread.messages.first().filter(|_| !thread.reaches_start)?;
-    // Discord's count is of when the thread was last seen: one that is already
-    // exceeded tells nothing.
-    let count = thread
-        .total
-        .and_then(|total| total.checked_sub(thread.messages.len()));
-    if count == Some(0) {
-        return None;
-    }
-    let shown = thread
-        .pointed_at
-        .message()
-        .is_some_and(|message| message.channel == first.channel && message.id < first.id);
-    Some(Unseen {
-        before: first.id,
-        count: count.map(|count| count - usize::from(shown)),
-    })
-}
-
 fn select_chain(us: &Us, links: &[Link], cut: Option<OmitReason>, limits: &Limits) -> Selection {
     let mut selection = Selection::default();
     for (index, link) in links.iter().enumerate() {
@@ -384,25 +170,15 @@ fn select_chain(us: &Us, links: &[Link], cut: Option<OmitReason>, limits: &Limit
         };
         match link {
             Link::Message(message) => chain_message(us, message, place, limits, &mut selection),
-            Link::Deleted(id) => {
-                selection.markers.push((*id, Marker::Deleted(*id, place)));
-                selection.omitted.push(Omitted {
-                    id: *id,
-                    reason: OmitReason::Deleted,
-                });
-            }
-            Link::Unavailable(id) => {
-                selection
-                    .markers
-                    .push((*id, Marker::Unavailable(Some(*id), place)));
-            }
+            Link::Deleted(id) => selection.mark_deleted(*id, place),
+            Link::Unavailable(id) => selection.mark(*id, Marker::Unavailable(Some(*id), place)),
         }
     }
-    if let (Some(reason), Some(Link::Message(oldest))) = (cut, links.last())
+    if let (Some(reason), Some(oldest)) = (cut, links.last().and_then(Link::message))
         && let Some(id) = oldest.replies_to()
     {
-        selection.markers.push((id, Marker::EarlierChain));
-        selection.omitted.push(Omitted { id, reason });
+        selection.mark(id, Marker::EarlierChain);
+        selection.omit(id, reason);
     }
     selection.picks.sort_by_key(|pick| pick.message.id);
     selection.omitted.sort_by_key(|omitted| omitted.id);
@@ -419,19 +195,11 @@ fn chain_message(
     let kept = place == Place::PointedAt;
     let rejected = us.rejects_pointed_at(message, kept && limits.include_pointed_apps);
     if let Some(reason) = rejected {
-        let marker = Marker::Ineligible(message.id);
-        selection.markers.push((message.id, marker));
-        selection.omitted.push(Omitted {
-            id: message.id,
-            reason,
-        });
+        selection.mark(message.id, Marker::Ineligible(message.id));
+        selection.omit(message.id, reason);
         return;
     }
-    selection.picks.push(Pick {
-        message: Arc::clone(message),
-        place,
-        kept,
-    });
+    selection.pick(message, place, kept);
 }
 
 fn select_tail(
@@ -451,15 +219,8 @@ fn select_tail(
             break;
         }
         match us.rejects(message) {
-            Some(reason) => selection.omitted.push(Omitted {
-                id: message.id,
-                reason,
-            }),
-            None => selection.picks.push(Pick {
-                message: Arc::clone(message),
-                place: Place::Tail,
-                kept: false,
-            }),
+            Some(reason) => selection.omit(message.id, reason),
+            None => selection.pick(message, Place::Tail, false),
         }
     }
     selection.picks.reverse();

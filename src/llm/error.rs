@@ -117,20 +117,7 @@ pub enum SetupError {
 }
 
 impl Error {
-    /// All that [`Error::reason`] may give.
-    pub const REASONS: [&str; 9] = [
-        "unauthorized",
-        "rate_limited",
-        "context_too_long",
-        "unavailable",
-        "not_found",
-        "malformed",
-        "timeout",
-        "empty",
-        "truncated",
-    ];
-
-    /// The reason as telemetry names it, one of [`Error::REASONS`].
+    /// In one word, for a log that must not have the server's.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Unauthorized { .. } => "unauthorized",

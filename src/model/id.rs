@@ -65,10 +65,9 @@ macro_rules! snowflake {
             type Err = ParseIdError;
 
             fn from_str(text: &str) -> Result<Self, ParseIdError> {
-                let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-                match text.parse() {
-                    Ok(id) if digits && id != 0 => Ok(Self(id)),
-                    _ => Err(ParseIdError(text.to_owned())),
+                match number(text) {
+                    Some(id) => Ok(Self(id)),
+                    None => Err(ParseIdError(text.to_owned())),
                 }
             }
         }
@@ -121,6 +120,12 @@ impl ChannelId {
     }
 }
 
+/// Nothing has the id zero, and a sign is no digit.
+fn number(text: &str) -> Option<u64> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|id| digits && *id != 0)
+}
+
 /// Ids are strings on Discord's wire; numbers are accepted too.
 struct IdVisitor;
 
@@ -128,16 +133,16 @@ impl Visitor<'_> for IdVisitor {
     type Value = u64;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a Discord id as a string of digits")
+        f.write_str("a Discord id as a string of digits, not zero")
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<u64, E> {
-        text.parse()
-            .map_err(|_| E::invalid_value(de::Unexpected::Str(text), &self))
+        number(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
     }
 
     fn visit_u64<E: de::Error>(self, id: u64) -> Result<u64, E> {
-        Ok(id)
+        let id = Some(id).filter(|id| *id != 0);
+        id.ok_or_else(|| E::invalid_value(de::Unexpected::Unsigned(0), &self))
     }
 }
 
@@ -175,6 +180,10 @@ mod tests {
     fn text_that_is_no_id_is_refused() {
         for text in ["", "0", "-1", "+1", "1x", " 1", "99999999999999999999999"] {
             assert!(text.parse::<UserId>().is_err(), "{text:?}");
+            let json = serde_json::Value::from(text);
+            assert!(serde_json::from_value::<UserId>(json).is_err(), "{text:?}");
         }
+        assert!(serde_json::from_str::<UserId>("0").is_err());
+        assert_eq!(serde_json::from_str::<UserId>("7").unwrap(), UserId(7));
     }
 }

@@ -306,7 +306,7 @@ impl Message {
     }
 
     /// Bytes it occupies beside its text, about.
-    pub fn overhead(&self) -> usize {
+    fn overhead(&self) -> usize {
         let mentions: usize = self
             .mentions
             .iter()

@@ -187,7 +187,6 @@ fn apply_overwrites(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulator::ChannelKind;
 
     const VIEW: Permissions = Permissions::VIEW_CHANNEL;
     const SEND: Permissions = Permissions::SEND_MESSAGES;

@@ -28,3 +28,15 @@ pub fn log_filter(ours: LevelFilter) -> Targets {
         .with_target("clew", ours)
         .with_default(ours.min(LevelFilter::WARN))
 }
+
+/// An error with its sources, for the log.
+pub fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

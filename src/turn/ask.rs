@@ -7,12 +7,12 @@ use super::answer::{self, Ended, Times};
 use super::control::{Control, Order};
 use super::gather::Material;
 use super::outlet::Posted;
-use super::{Done, Turn, chain, line};
+use super::{Done, Turn, line};
 use crate::collect::prepare::halved;
 use crate::llm::{self, Completion};
 use crate::model::ChatMessage;
-use crate::telemetry::Ms;
 use crate::telemetry::event::{Finish, LlmFailure, Outcome, RequestFailed, RequestOk};
+use crate::telemetry::{Ms, with_sources};
 
 /// One request to the model.
 struct Asked<'a> {
@@ -77,11 +77,11 @@ impl Turn<'_> {
 
     /// What came before the failure, or one line that says what to do.
     async fn excuse(&self, error: &llm::Error, attempt: u32, posted: &mut Posted<'_>) -> Outcome {
-        tracing::warn!(error = %chain(error), "the model gave no answer");
-        let reason = LlmFailure::from_word(error.reason());
-        self.failed(reason.unwrap_or(LlmFailure::Malformed), attempt, false);
+        tracing::warn!(error = %with_sources(error), "the model gave no answer");
+        let reason = failure(error);
+        self.failed(reason, attempt, false);
         if error.partial().trim().is_empty() {
-            let said = posted.say(&line::model_failed(error)).await;
+            let said = posted.say(line::model_failed(reason)).await;
             return self.outcome(said, Outcome::Failed).await;
         }
         let text = format!("{}{}", error.partial(), line::BROKE_OFF);
@@ -115,6 +115,20 @@ impl Turn<'_> {
 
 fn is_too_long(ended: &Ended) -> bool {
     matches!(ended, Ended::Model(Err(llm::Error::ContextTooLong { .. })))
+}
+
+fn failure(error: &llm::Error) -> LlmFailure {
+    match error {
+        llm::Error::Unauthorized { .. } => LlmFailure::Unauthorized,
+        llm::Error::RateLimited { .. } => LlmFailure::RateLimited,
+        llm::Error::ContextTooLong { .. } => LlmFailure::ContextTooLong,
+        llm::Error::Unavailable { .. } => LlmFailure::Unavailable,
+        llm::Error::ModelNotFound { .. } => LlmFailure::NotFound,
+        llm::Error::Rejected { .. } | llm::Error::Malformed { .. } => LlmFailure::Malformed,
+        llm::Error::Timeout { .. } => LlmFailure::Timeout,
+        llm::Error::Empty { .. } => LlmFailure::Empty,
+        llm::Error::Truncated { .. } => LlmFailure::Truncated,
+    }
 }
 
 fn finish(reason: llm::FinishReason) -> Finish {

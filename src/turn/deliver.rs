@@ -4,12 +4,13 @@ use tokio::time::Instant;
 
 use super::control::Order;
 use super::outlet::{Outlet, Posted};
-use super::{Turn, answer, chain};
+use super::{Turn, answer};
 use crate::collect::Collected;
 use crate::discord::error::RestError;
 use crate::engine::deliver;
 use crate::model::{Cause, ChannelKind, Fallback, Message, MessageFlags, MessageKind, Referenced};
 use crate::telemetry::event::{Outcome, SendFallback, SendStage, Sent, TailFallback};
+use crate::telemetry::with_sources;
 
 /// The sign that we cannot write here.
 const CANNOT_WRITE: &str = "🔇";
@@ -110,7 +111,7 @@ impl Turn<'_> {
                 self.cannot_write(may_react, error.reason).await;
             }
             reason => {
-                tracing::warn!(error = %chain(&error), "an answer could not be sent");
+                tracing::warn!(error = %with_sources(&error), "an answer could not be sent");
                 self.sending(reason, SendStage::Create);
             }
         }

@@ -1,12 +1,10 @@
 //! The one line that a person reads when there is no answer. Everything else
 //! goes to the log.
+//!
+//! Each starts with `-# `, which keeps it out of blocks
+//! ([`crate::engine::meaning::NOTE_PREFIX`]); Discord shows it small.
 
-use crate::llm;
-use crate::telemetry::event::Refusal;
-
-/// Starts every line of ours that is no answer, so that it stays out of
-/// blocks; Discord shows it small.
-const NOTE: &str = "-# ";
+use crate::telemetry::event::{LlmFailure, Refusal};
 
 /// A bare mention with nothing around it.
 pub(super) const INVITATION: &str =
@@ -38,26 +36,30 @@ pub fn refusal(reason: Refusal) -> Option<&'static str> {
         Refusal::NotAllowed => Some(NOT_ALLOWED),
         Refusal::Context => Some(ELSEWHERE),
         Refusal::NoContent => Some(ONLY_MENTIONS),
-        _ => None,
+        Refusal::BotLoop | Refusal::UnknownCommand | Refusal::Stopping => None,
     }
 }
 
 /// Why the model gave no answer.
-pub(super) fn model_failed(error: &llm::Error) -> String {
-    let line = match error.reason() {
-        "unauthorized" | "not_found" => {
-            "I cannot reach my model: its settings are wrong. The people who run this bot can see \
-             why in its log."
+pub(super) const fn model_failed(reason: LlmFailure) -> &'static str {
+    match reason {
+        LlmFailure::Unauthorized | LlmFailure::NotFound => {
+            "-# I cannot reach my model: its settings are wrong. The people who run this bot can \
+             see why in its log."
         }
-        "rate_limited" => "My model has too much to do right now. Please ask again in a minute.",
-        "context_too_long" => {
-            "This conversation is too long for my model, even shortened. Try asking in a new one."
+        LlmFailure::RateLimited => {
+            "-# My model has too much to do right now. Please ask again in a minute."
         }
-        "timeout" => "My model took too long to answer. Please ask again.",
-        "empty" => "My model had no answer. Try asking in other words.",
-        _ => "My model is not available right now. Please ask again in a moment.",
-    };
-    format!("{NOTE}{line}")
+        LlmFailure::ContextTooLong => {
+            "-# This conversation is too long for my model, even shortened. Try asking in a new \
+             one."
+        }
+        LlmFailure::Timeout => "-# My model took too long to answer. Please ask again.",
+        LlmFailure::Empty => "-# My model had no answer. Try asking in other words.",
+        LlmFailure::Unavailable | LlmFailure::Malformed | LlmFailure::Truncated => {
+            "-# My model is not available right now. Please ask again in a moment."
+        }
+    }
 }
 
 /// Below an answer that broke off.

@@ -2,13 +2,15 @@
 //! tell from.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::collect::Collected;
 use crate::collect::prepare::Prepared;
-use crate::engine::select::Gathered;
+use crate::engine::chain::Link;
+use crate::engine::select::{Found, Gathered};
 use crate::engine::window::View;
-use crate::model::{Block, Fallback, Limits, MessageId, Scene, Stage, TurnRequest};
+use crate::model::{Block, Fallback, Limits, Message, MessageId, Scene, Stage, TurnRequest};
 use crate::telemetry::Ms;
 use crate::telemetry::event::{
     CauseWord, CollectFallback, CollectOk, CollectTruncated, Event, MergeOk, OmitCounts,
@@ -59,7 +61,7 @@ impl TurnRecord {
         prepared: &Prepared,
         limits: &Limits,
     ) -> Self {
-        let id = |message: &std::sync::Arc<crate::model::Message>| message.id;
+        let id = |message: &Arc<Message>| message.id;
         Self {
             request: request.clone(),
             queued,
@@ -157,8 +159,6 @@ impl TurnRecord {
 
 /// Deleted links and starters are noted beside what failed.
 fn fallbacks(collected: &Collected) -> Vec<(Stage, Fallback)> {
-    use crate::engine::chain::Link;
-    use crate::engine::select::Found;
     let mut all = collected.fallbacks.clone();
     match &collected.gathered {
         Gathered::Thread(thread) => {

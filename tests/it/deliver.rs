@@ -1,7 +1,7 @@
 //! Splitting an answer into messages: what holds for every answer, and how
 //! single ones are cut.
 
-use clew::engine::deliver::{CONTINUED, MAX_MESSAGE_UNITS, for_stream, split};
+use clew::engine::deliver::{CONTINUED, MAX_MESSAGE_UNITS, split};
 use proptest::prelude::*;
 
 /// Enough messages for any text of these tests.
@@ -133,8 +133,6 @@ fn what_is_left_open_is_closed() {
     assert_eq!(messages("```rust\nlet x;"), ["```rust\nlet x;\n```"]);
     assert_eq!(messages("```rust\nlet x;\n``"), ["```rust\nlet x;\n```"]);
     assert_eq!(messages("~~~\nx"), ["~~~\nx"]);
-    assert_eq!(for_stream("a\n```rust\nlet x"), "a\n```rust\nlet x\n```");
-    assert_eq!(for_stream("a `b"), "a `b");
 }
 
 /// `piece` stands whole in one message, wherever the cut would fall.

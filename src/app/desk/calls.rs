@@ -7,13 +7,13 @@ use tokio::time::{Instant, sleep};
 
 use super::super::wake::Wake;
 use super::Desk;
-use crate::commands::{self, Plan, Refused};
+use crate::commands::{self, Refused};
 use crate::discord::commands::register;
 use crate::discord::event::Called;
 use crate::discord::send::Callback;
 use crate::model::{ApplicationId, GuildId, Interaction, TurnRequest};
-use crate::telemetry::Ids;
 use crate::telemetry::event::{self, Refusal};
+use crate::telemetry::{Ids, with_sources};
 use crate::turn;
 
 /// Discord waits three seconds for the first answer to a call.
@@ -30,8 +30,8 @@ impl Desk {
         let channel = self.services.facts.channel(called.interaction.channel);
         let interaction = called.interaction.clone();
         match commands::plan(called, channel.as_ref(), &self.rules.access) {
-            Plan::Turn(request) => self.think(interaction, request),
-            Plan::Refuse(refused) => {
+            Ok(request) => self.think(interaction, Box::new(request)),
+            Err(refused) => {
                 let ids = Ids {
                     guild: interaction.guild,
                     channel: Some(interaction.channel),
@@ -109,7 +109,7 @@ impl Desk {
                 Ok(true) => tracing::info!("commands were registered"),
                 Ok(false) => {}
                 Err(error) => tracing::warn!(
-                    error = %turn::chain(&error),
+                    error = %with_sources(&error),
                     "commands could not be registered; mentions work without"
                 ),
             }

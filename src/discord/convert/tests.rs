@@ -80,6 +80,11 @@ fn without_id_channel_or_author_it_is_unreadable() {
         None,
     );
     check(
+        r#"{"id":"0","channel_id":"7","author":{"id":"5"}}"#,
+        WhyUnreadable::Id,
+        None,
+    );
+    check(
         r#"{"id":"1","author":{"id":"5"}}"#,
         WhyUnreadable::Channel,
         Some(1),
@@ -239,6 +244,8 @@ fn a_part_that_cannot_be_read_costs_itself() {
     );
     check_unread(json!({"mentions": [{"username": "nobody"}]}), &["mentions"]);
     check_unread(json!({"mention_roles": ["x", "9"]}), &["mention_roles"]);
+    check_unread(json!({"mention_roles": ["0", "9"]}), &["mention_roles"]);
+    check_unread(json!({"guild_id": "0"}), &["guild_id"]);
     check_unread(json!({"poll": 1}), &["poll"]);
     check_unread(json!({"components": {}}), &["components"]);
     check_unread(

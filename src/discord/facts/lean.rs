@@ -203,7 +203,7 @@ impl LeanGuild {
 }
 
 /// Anything unreadable becomes the default.
-fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
+pub(in crate::discord) fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
@@ -211,7 +211,7 @@ fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
 }
 
 /// A list without the items that cannot be read.
-fn each<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+pub(in crate::discord) fn each<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
     let items: Vec<Box<RawValue>> = lenient(deserializer)?;

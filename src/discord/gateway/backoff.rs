@@ -9,7 +9,7 @@ const FIRST: Duration = Duration::from_secs(1);
 /// Longest wait.
 const LONGEST: Duration = Duration::from_mins(1);
 /// A connection that lasted this long was a good one.
-pub(super) const STABLE: Duration = Duration::from_mins(1);
+const STABLE: Duration = Duration::from_mins(1);
 
 /// Counts connections that did not last.
 #[derive(Debug, Default)]

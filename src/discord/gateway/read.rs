@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::discord::commands;
 use crate::discord::convert::{self, Incoming, Unreadable};
 use crate::discord::event::{Event, Ready};
-use crate::discord::facts::{Facts, Us};
+use crate::discord::facts::{Facts, Us, each, lenient};
 use crate::model::{ApplicationId, ChannelId, GuildId, MessageId, MessageKind, UserId};
 
 /// Application flags that allow message content (Discord's reference,
@@ -166,9 +166,9 @@ struct WireReady {
     user: WireUser,
     /// Some Discord-compatible servers leave it out; a bot's application has
     /// the bot's id as a rule.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     application: Option<WireApplication>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "each")]
     guilds: Vec<WireGuild>,
 }
 
@@ -234,6 +234,16 @@ mod tests {
         check(r#"{"t":null,"s":7,"op":0,"d":{}}"#, "other");
         check("{}", "unreadable");
         check(r#"{"t":"X","s":7,"op":0,"d":{"a":"#, "unreadable");
+    }
+
+    #[test]
+    fn of_ready_only_our_user_is_needed() {
+        let data =
+            r#"{"user":{"id":"5"},"application":{"id":"0"},"guilds":[{"id":"0"},{"id":"6"}]}"#;
+        let ready = ready(data).unwrap();
+        assert_eq!(ready.application, ApplicationId::new(5));
+        assert_eq!(ready.guilds, [GuildId::new(6)]);
+        assert!(super::ready(r#"{"user":{"id":"0"}}"#).is_none());
     }
 
     #[test]

@@ -1,11 +1,10 @@
-//! What is asked at the start: where to connect, and who we are.
+//! What is asked at the start: where to connect.
 
 use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::{Lane, Rest, malformed};
 use crate::discord::error::RestError;
-use crate::model::{ApplicationId, UserId};
 
 /// What `/gateway/bot` says.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -50,33 +49,6 @@ const fn one() -> u32 {
     1
 }
 
-/// Who we are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// Our user.
-    pub user: UserId,
-    /// Our username.
-    pub name: String,
-    /// Our application.
-    pub application: ApplicationId,
-    /// The application's flags, which say what intents it may ask for.
-    pub flags: u64,
-}
-
-#[derive(Deserialize)]
-struct WireUser {
-    id: UserId,
-    #[serde(default)]
-    username: String,
-}
-
-#[derive(Deserialize)]
-struct WireApplication {
-    id: ApplicationId,
-    #[serde(default)]
-    flags: u64,
-}
-
 impl Rest {
     /// Where to connect, and how often a session may still be started.
     ///
@@ -86,24 +58,5 @@ impl Rest {
         let path = "gateway/bot".to_owned();
         let body = self.get(path, Lane::Main, deadline).await?;
         serde_json::from_slice(&body).map_err(|_| malformed())
-    }
-
-    /// Our user and our application: two requests.
-    ///
-    /// # Errors
-    /// As `gateway`.
-    pub async fn identity(&self, deadline: Instant) -> Result<Identity, RestError> {
-        let user = self.get("users/@me".to_owned(), Lane::Main, deadline);
-        let application = self.get("applications/@me".to_owned(), Lane::Singles, deadline);
-        let (user, application) = futures_util::future::try_join(user, application).await?;
-        let user: WireUser = serde_json::from_slice(&user).map_err(|_| malformed())?;
-        let application: WireApplication =
-            serde_json::from_slice(&application).map_err(|_| malformed())?;
-        Ok(Identity {
-            user: user.id,
-            name: user.username,
-            application: application.id,
-            flags: application.flags,
-        })
     }
 }

@@ -129,20 +129,6 @@ impl Rest {
         message_id(&body.await?)
     }
 
-    /// Takes the first answer back.
-    ///
-    /// # Errors
-    /// As a read.
-    pub async fn delete_original(
-        &self,
-        interaction: &Interaction,
-        deadline: Instant,
-    ) -> Result<(), RestError> {
-        let path = original(interaction);
-        let body = self.hook(Method::Delete, path, None, deadline);
-        body.await.map(drop)
-    }
-
     async fn hook(
         &self,
         method: Method,

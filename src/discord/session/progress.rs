@@ -104,7 +104,7 @@ impl Progress {
 
     /// Everything up to this number is dealt with; nothing for a shard that
     /// has seen nothing.
-    pub fn safe_sequence(&self, shard: u32) -> Option<u64> {
+    fn safe_sequence(&self, shard: u32) -> Option<u64> {
         let shard = self.shards.get(&shard)?;
         let first_open = shard.open.keys().next();
         Some(first_open.map_or(shard.seen, |first| first.saturating_sub(1)))

@@ -13,8 +13,7 @@ pub struct View {
     pub recent: Vec<Arc<Message>>,
     /// Older single messages, by id.
     pub linked: BTreeMap<MessageId, Arc<Message>>,
-    /// From here on nothing is missing; `MessageId::new(0)` is the channel's
-    /// start. `None`: nothing is known to be whole.
+    /// From here on nothing is missing. `None`: nothing is known to be whole.
     pub whole_from: Option<MessageId>,
     /// The newest message seen.
     pub newest: Option<MessageId>,
@@ -47,12 +46,7 @@ impl View {
             *held = Arc::new(carried.clone());
         }
     }
-
-    /// The channel's first message is in it.
-    pub fn reaches_start(&self) -> bool {
-        self.whole_from == Some(CHANNEL_START)
-    }
 }
 
-/// As a mark: nothing stands before.
+/// Where a channel is whole from that is held from its first message on.
 pub const CHANNEL_START: MessageId = MessageId::new(0);

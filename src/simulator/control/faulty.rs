@@ -107,15 +107,6 @@ impl Simulator {
             }
         });
     }
-
-    /// Sends a text that need not be an envelope to every connection.
-    pub fn send_raw(&self, text: &str) {
-        self.shared.with(|state| {
-            state
-                .hub
-                .broadcast(|| Outgoing::Text(text.to_owned().into()));
-        });
-    }
 }
 
 impl State {

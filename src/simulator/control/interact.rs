@@ -7,7 +7,7 @@ use crate::simulator::gateway::Scope;
 use crate::simulator::ids::Id;
 use crate::simulator::render::{self, Audience};
 use crate::simulator::state::State;
-use crate::simulator::world::Interaction;
+use crate::simulator::world::{Interaction, Message};
 
 /// How the bot is used.
 #[derive(Clone, Debug)]
@@ -148,7 +148,7 @@ impl Simulator {
     }
 
     /// The messages that answered an interaction, the first answer first.
-    pub fn interaction_answers(&self, id: Id) -> Vec<crate::simulator::Message> {
+    pub fn interaction_answers(&self, id: Id) -> Vec<Message> {
         self.shared.read(|state| {
             let world = &state.world;
             let Some(interaction) = world.interactions.get(&id) else {

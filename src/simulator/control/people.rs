@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::simulator::ids::Id;
 use crate::simulator::render;
+use crate::simulator::state::State;
 use crate::simulator::{Permissions, Simulator};
 
 impl Simulator {
@@ -40,15 +41,6 @@ impl Simulator {
     #[track_caller]
     pub fn kick_bot(&self, guild: Id) {
         self.leave(guild, self.bot());
-    }
-
-    /// The bot is added to a guild again.
-    #[track_caller]
-    pub fn invite_bot(&self, guild: Id) {
-        self.shared.with(|state| {
-            state.world.add_bot(guild);
-            state.emit_guild_create(guild);
-        });
     }
 
     /// A guild has an outage (`GUILD_DELETE` with `unavailable`), or it is
@@ -117,7 +109,7 @@ impl Simulator {
     }
 }
 
-impl crate::simulator::state::State {
+impl State {
     fn emit_guild_create(&mut self, guild: Id) {
         let found = self.world.guilds.get(&guild);
         if let Some(data) = found.map(|found| render::guild_create(&self.world, found)) {

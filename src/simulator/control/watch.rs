@@ -222,12 +222,6 @@ impl Simulator {
         self.shared.read(|state| state.gateway_log.clone())
     }
 
-    /// How many events were sent to all sessions that are known.
-    pub fn events_sent(&self) -> u64 {
-        self.shared
-            .read(|state| state.hub.sessions.values().map(|s| s.seq).sum())
-    }
-
     async fn wait<T>(&self, what: &str, look: impl Fn(&State) -> Option<T>) -> Result<T, TimedOut> {
         let mut changes = self.shared.watch();
         let found = async {

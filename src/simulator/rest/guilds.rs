@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::answer::{Answer, Refusal, Reply};
 use super::body::{self, Call};
+use crate::simulator::gateway::intent::GUILD_MEMBERS;
 use crate::simulator::ids::Id;
 use crate::simulator::render;
 use crate::simulator::state::State;
@@ -52,7 +53,6 @@ impl State {
     }
 
     fn member_page(&self, call: &Call, guild: &Guild) -> Result<Value, Refusal> {
-        use crate::simulator::gateway::intent::GUILD_MEMBERS;
         if self.world.settings.disallowed_intents & GUILD_MEMBERS != 0 {
             return Err(Refusal::missing_access());
         }

@@ -119,11 +119,6 @@ impl World {
         self.guild_mut(guild).members.insert(user, member);
     }
 
-    /// A display name for a user.
-    pub fn set_global_name(&mut self, user: Id, name: &str) {
-        self.user_mut(user).global_name = Some(name.to_owned());
-    }
-
     /// A guild with the bot in it, its managed role, and an owner of its own.
     pub fn guild(&mut self, name: &str) -> Id {
         let owner = self.user(&format!("owner-of-{}", name.to_lowercase()));
@@ -187,11 +182,6 @@ impl World {
     /// Gives a member a role.
     pub fn give_role(&mut self, guild: Id, user: Id, role: Id) {
         self.member_mut(guild, user).roles.push(role);
-    }
-
-    /// Gives a member a name in a guild.
-    pub fn set_nick(&mut self, guild: Id, user: Id, nick: &str) {
-        self.member_mut(guild, user).nick = Some(nick.to_owned());
     }
 
     /// Sets what a role allows; the guild's id is `@everyone`.
@@ -339,11 +329,6 @@ impl World {
     /// A user as it is now.
     pub fn get_user(&self, user: Id) -> Option<&User> {
         self.users.get(&user)
-    }
-
-    /// A guild as it is now.
-    pub fn get_guild(&self, guild: Id) -> Option<&Guild> {
-        self.guilds.get(&guild)
     }
 
     fn insert_thread(

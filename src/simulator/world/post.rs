@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Attachment, Id, Message, World, no_such};
-use crate::simulator::draft::{Draft, Reference};
+use crate::simulator::draft::{Draft, File, Reference};
 use crate::simulator::ids::iso;
 use crate::simulator::render;
 
@@ -132,10 +132,7 @@ impl World {
     }
 
     /// The stored form of a file.
-    pub(in crate::simulator) fn store_file(
-        &mut self,
-        file: crate::simulator::draft::File,
-    ) -> Attachment {
+    pub(in crate::simulator) fn store_file(&mut self, file: File) -> Attachment {
         let id = self.clock.fresh();
         Attachment { id, file }
     }

@@ -25,11 +25,6 @@ macro_rules! words {
                     $(Self::$variant => $word,)+
                 }
             }
-
-            /// What a word means, if it is one of the set.
-            pub fn from_word(word: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|value| value.as_str() == word)
-            }
         }
 
         impl Serialize for $name {
@@ -202,7 +197,7 @@ words! {
 
     /// How unreadable it was.
     ReadFailure {
-        /// The strict model rejects it; it was read leniently.
+        /// In part: what could be read was taken.
         Rejected = "rejected",
         /// Not even leniently; it was left out.
         Malformed = "malformed",

@@ -1,0 +1,57 @@
+//! What one process leaves for the next: sessions to resume, what is answered
+//! and the facts.
+
+use std::path::Path;
+
+use crate::discord::facts::Facts;
+use crate::discord::session::{self, SessionFile, ShardSession};
+use crate::model::{Clock, MessageId};
+
+/// The session file of one bot.
+pub(super) struct Kept<'a> {
+    /// Where it is.
+    pub(super) path: &'a Path,
+    /// Of another bot's file nothing is taken.
+    pub(super) token: &'a str,
+    /// Old files are of no use.
+    pub(super) clock: &'a Clock,
+}
+
+impl Kept<'_> {
+    /// What the process before left, taken once: if this one is killed, the
+    /// next begins with a fresh session rather than answer twice.
+    pub(super) fn take(&self, facts: &Facts) -> Option<SessionFile> {
+        let loaded = session::load(self.path, self.token, (self.clock)());
+        if self.path.exists()
+            && let Err(error) = std::fs::remove_file(self.path)
+        {
+            tracing::warn!(%error, "the session file cannot be removed");
+        }
+        match loaded {
+            Ok(mut file) => {
+                file.restore(facts);
+                Some(file)
+            }
+            Err(absent) => {
+                tracing::info!(%absent, "a fresh session begins");
+                None
+            }
+        }
+    }
+
+    /// Leaves these sessions, unless there are none.
+    pub(super) fn leave(
+        &self,
+        sessions: Vec<ShardSession>,
+        answered: Vec<MessageId>,
+        facts: &Facts,
+    ) {
+        let file = SessionFile::new((self.clock)(), self.token, sessions, answered, facts);
+        let Some(file) = file else {
+            return;
+        };
+        if let Err(error) = session::save(self.path, &file) {
+            tracing::warn!(%error, "the session cannot be saved: the next start begins a fresh one");
+        }
+    }
+}
