@@ -44,7 +44,7 @@ pub struct CollectTruncated {
     pub reason: Cap,
     /// Messages shown.
     pub kept: usize,
-    /// Messages that this cap left out.
+    /// Messages that this cap left out; none if it only shortened some.
     pub dropped: usize,
 }
 
@@ -284,9 +284,11 @@ impl From<&Block> for OmitCounts {
 }
 
 impl CollectTruncated {
-    /// One for each cap that left something out of the block.
+    /// One for each cap that left something out of the block, or shortened
+    /// messages in it.
     pub fn of(block: &Block) -> Vec<Self> {
         let kept = block.items().count();
+        let shortened = block.items().any(|item| item.cut);
         [
             (Cap::Msgs, OmitReason::Msgs),
             (Cap::Chars, OmitReason::Chars),
@@ -295,7 +297,8 @@ impl CollectTruncated {
         .into_iter()
         .filter_map(|(reason, omitted)| {
             let dropped = block.omitted_for(omitted);
-            (dropped > 0).then_some(Self {
+            let hit = dropped > 0 || shortened && reason == Cap::Chars;
+            hit.then_some(Self {
                 reason,
                 kept,
                 dropped,

@@ -164,6 +164,24 @@ async fn a_starter_that_was_seen_deleted_is_not_asked_for() {
     bot.stop().await;
 }
 
+/// The cap is hit, though nothing is left out.
+#[tokio::test(flavor = "multi_thread")]
+async fn shortened_messages_are_truncation() {
+    let (p, thread) = place_with(&[], |world, seeds| {
+        let thread = thread(world, seeds, "long");
+        for _ in 0..5 {
+            world.seed(thread, seeds.boris, "valve ".repeat(330));
+        }
+        thread
+    })
+    .await;
+    let bot = p.start().await;
+    asked(&p, thread, p.to_us("well?")).await;
+    let truncated = only(&bot.stop().await, "collect_truncated");
+    let expected = json!({"reason": "chars", "kept": 5, "dropped": 0});
+    assert_eq!(truncated, expected);
+}
+
 /// Everything a message can show.
 #[tokio::test(flavor = "multi_thread")]
 async fn parts_of_messages_are_text_in_the_prompt() {
