@@ -12,6 +12,9 @@ use crate::config::Config;
 
 /// Runs the bot until SIGTERM or SIGINT.
 pub(super) async fn run(config: Config) -> ExitCode {
+    if config.discord.token.is_none() {
+        return fail(&app::Error::NoToken);
+    }
     for effective in config.effective() {
         tracing::info!(name = effective.name, value = effective.shown, origin = ?effective.origin,
             "setting");
