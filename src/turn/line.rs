@@ -36,7 +36,7 @@ pub fn refusal(reason: Refusal) -> Option<&'static str> {
         Refusal::NotAllowed => Some(NOT_ALLOWED),
         Refusal::Context => Some(ELSEWHERE),
         Refusal::NoContent => Some(ONLY_MENTIONS),
-        Refusal::BotLoop | Refusal::UnknownCommand | Refusal::Stopping => None,
+        Refusal::UnknownCommand | Refusal::Stopping => None,
     }
 }
 

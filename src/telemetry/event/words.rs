@@ -101,8 +101,6 @@ words! {
         NotAllowed = "not_allowed",
         /// Not a server or our direct messages.
         Context = "context",
-        /// Too many turns in a row with another bot.
-        BotLoop = "bot_loop",
         /// We see no text: the message content intent is off.
         NoContent = "no_content",
         /// A command of another version was called.
@@ -129,8 +127,6 @@ words! {
         Stop = "stop",
         /// It reached its limit of tokens.
         Length = "length",
-        /// It wants a tool called.
-        ToolCalls = "tool_calls",
         /// The provider's filter cut it off.
         ContentFilter = "content_filter",
         /// Anything else a server may say.
@@ -171,26 +167,14 @@ words! {
         InvalidSession = "invalid_session",
         /// Discord closed it, with a code.
         Closed = "closed",
-        /// What came could not be read.
-        Protocol = "protocol",
-        /// We closed it, going down.
-        Stopping = "stopping",
     }
 
     /// What could not be read.
     UnreadableWhat {
-        /// A message of a fetched page, or one fetched alone.
-        FetchedMessage = "fetched_message",
-        /// A channel or thread that was fetched.
-        FetchedChannel = "fetched_channel",
         /// A new message.
         MessageCreate = "message_create",
-        /// An edit.
-        MessageUpdate = "message_update",
         /// A server at the connection's start.
         GuildCreate = "guild_create",
-        /// A command.
-        Interaction = "interaction",
         /// Another event.
         Event = "event",
     }
@@ -201,8 +185,6 @@ words! {
         Rejected = "rejected",
         /// Not even leniently; it was left out.
         Malformed = "malformed",
-        /// It is not JSON.
-        Syntax = "syntax",
     }
 
     /// Which step of a delivery did without.
@@ -211,12 +193,8 @@ words! {
         Reference = "reference",
         /// Sending.
         Create = "create",
-        /// Editing what was sent.
-        Edit = "edit",
         /// Reacting instead of an answer.
         React = "react",
-        /// The typing indicator.
-        Typing = "typing",
     }
 
     /// Why the bot cannot run as configured.
@@ -229,8 +207,6 @@ words! {
         DisallowedIntents = "disallowed_intents",
         /// Close codes 4010 and 4011.
         Sharding = "sharding",
-        /// Another process holds the session file's lock.
-        AlreadyRunning = "already_running",
         /// Any other.
         Other = "other",
     }
