@@ -175,8 +175,8 @@ async fn gather_chain<S: Source>(
     if occasion.trigger().replies_to().is_none() {
         return base(occasion, scene, Gathered::Nothing);
     }
-    let (gathered, fetched) = reply_chain::collect(occasion, fetcher).await;
-    let single = fetched
+    let (gathered, walked) = reply_chain::collect(occasion, fetcher).await;
+    let single = walked
         .into_iter()
         .map(|message| (message.channel, message))
         .collect();

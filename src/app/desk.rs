@@ -250,24 +250,17 @@ impl Desk {
                 self.tell_once(&kept);
                 false
             }
-            Verdict::Turn(cause) if unplaced => {
+            Verdict::Turn(cause) => {
                 let request = TurnRequest {
                     trigger: trigger.unwrap_or(kept),
-                    channel_kind: None,
-                    asker_roles: roles,
-                    cause,
-                };
-                self.look_up(request, mark);
-                true
-            }
-            Verdict::Turn(cause) => {
-                let trigger = trigger.unwrap_or(kept);
-                let request = TurnRequest {
-                    trigger,
                     channel_kind: kind,
                     asker_roles: roles,
                     cause,
                 };
+                if unplaced {
+                    self.look_up(request, mark);
+                    return true;
+                }
                 self.submit(request, Some(mark))
             }
         }

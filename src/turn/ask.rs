@@ -46,7 +46,7 @@ impl Turn<'_> {
         }
         self.failed(LlmFailure::ContextTooLong, 1, true);
         let smaller = halved(&self.services.settings.limits);
-        let smaller = self.prepare(&material.collected, &smaller);
+        let smaller = self.prepare(&material.us, &material.collected, &smaller);
         let prompt = &smaller.prompt.messages;
         let (ended, times) = answer::stream(model, prompt, posted, control, max_messages).await;
         let asked = Asked {

@@ -10,6 +10,7 @@ use super::services::Names;
 use crate::collect::prepare::{Prepared, Surroundings, prepare};
 use crate::collect::{Collected, Learnt, Live, Occasion, collect};
 use crate::discord::facts::Verdict;
+use crate::engine::eligible::Us;
 use crate::engine::window::View;
 use crate::model::{Access, ChannelId, GuildId, Limits, Message, Profiles};
 
@@ -17,6 +18,8 @@ use crate::model::{Access, ChannelId, GuildId, Limits, Message, Profiles};
 pub(super) struct Material {
     pub(super) collected: Collected,
     pub(super) record: TurnRecord,
+    /// Who we are there.
+    pub(super) us: Us,
     pub(super) prepared: Prepared,
 }
 
@@ -49,7 +52,7 @@ impl Turn<'_> {
         let collected = collect(&source, &services.recall, &occasion).await;
         let collected_in = began.elapsed();
         self.learn(&view, &collected.learnt);
-        let prepared = self.prepare(&collected, limits);
+        let prepared = self.prepare(&us, &collected, limits);
         let record = TurnRecord::new(
             self.request,
             self.queued,
@@ -62,14 +65,14 @@ impl Turn<'_> {
         Material {
             collected,
             record,
+            us,
             prepared,
         }
     }
 
     /// The prompt, under these caps.
-    pub(super) fn prepare(&self, collected: &Collected, limits: &Limits) -> Prepared {
+    pub(super) fn prepare(&self, us: &Us, collected: &Collected, limits: &Limits) -> Prepared {
         let trigger = &self.request.trigger;
-        let us = self.services.us(self.ids.guild);
         let directory = Names {
             facts: &self.services.facts,
             guild: self.ids.guild,
@@ -83,7 +86,7 @@ impl Turn<'_> {
         prepare(
             collected,
             &Surroundings {
-                us: &us,
+                us,
                 directory: &directory,
                 system: &self.services.settings.system,
                 secret: &self.services.settings.secret,

@@ -8,7 +8,9 @@ use crate::discord::commands;
 use crate::discord::convert::{self, Incoming, Unreadable};
 use crate::discord::event::{Event, Ready};
 use crate::discord::facts::{Facts, Us, each, lenient};
-use crate::model::{ApplicationId, ChannelId, GuildId, MessageId, MessageKind, UserId};
+use crate::model::{
+    ApplicationId, ChannelId, ChannelKind, GuildId, MessageId, MessageKind, UserId,
+};
 
 /// Application flags that allow message content (Discord's reference,
 /// "Application Flags": 1 << 18, and 1 << 19 for small bots).
@@ -67,8 +69,11 @@ pub(super) fn event(dispatch: &Dispatch<'_>, facts: &Facts) -> Option<Event> {
 /// Threads say how many messages they hold only when they themselves change.
 fn count(event: &Event, facts: &Facts) {
     match event {
-        Event::Message(incoming) if incoming.message.kind != MessageKind::ThreadStarter => {
-            facts.count_messages(incoming.message.channel, 1);
+        Event::Message(incoming) => {
+            let in_thread = incoming.channel_kind.is_none_or(ChannelKind::is_thread);
+            if in_thread && incoming.message.kind != MessageKind::ThreadStarter {
+                facts.count_messages(incoming.message.channel, 1);
+            }
         }
         Event::MessagesDeleted { channel, ids } => {
             let deleted = i64::try_from(ids.len()).unwrap_or(0);
