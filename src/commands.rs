@@ -66,7 +66,16 @@ pub fn plan(
             let cause = Cause::AskAbout(Box::new(interaction), Arc::new(about));
             (trigger, cause)
         }
-        Command::Unknown(_) => return Err(Refused::Unknown),
+        Command::Context(_)
+        | Command::ClearContext
+        | Command::Settings(_)
+        | Command::Memory(_)
+        | Command::ServerMemory(_)
+        | Command::Privacy(_)
+        | Command::Help
+        | Command::Button(_)
+        | Command::Complete(_)
+        | Command::Unknown(_) => return Err(Refused::Unknown),
     };
     Ok(TurnRequest {
         trigger: Arc::new(trigger),

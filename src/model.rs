@@ -14,14 +14,20 @@ mod message;
 mod profile;
 mod reason;
 mod rules;
+mod scope;
 mod secret;
+mod settings;
+mod stored;
 mod time;
 mod turn;
 
 pub use block::{Block, Entry, Item, Marker, OmitReason, Omitted, Place};
 pub use channel::{Access, Channel, ChannelKind, ThreadState};
 pub use chat::{ChatMessage, Role};
-pub use command::{Command, Interaction, InteractionKind};
+pub use command::{
+    Button, CallerRights, Command, Completing, ContextCommand, Interaction, InteractionKind,
+    MemoryCommand, Paged, PrivacyCommand, ServerMemoryCommand, SettingsCommand,
+};
 pub use config::Limits;
 pub use id::{
     ApplicationId, ChannelId, GuildId, InteractionId, MessageId, ParseIdError, RoleId, TurnId,
@@ -31,9 +37,15 @@ pub use message::{
     Attachment, Author, Embed, EmbedField, Extras, Mention, Message, MessageFlags, MessageKind,
     Poll, Reference, ReferenceKind, Referenced, Snapshot,
 };
-pub use profile::{Fact, HistoryMessage, Profiles};
+pub use profile::{Fact, FactId, FactIdError, HistoryMessage, Origin, Profiles, Subject};
 pub use reason::{Fallback, Stage};
 pub use rules::{AccessRules, AllowList, IdList, ReplyTarget, TriggerRules};
+pub use scope::{ParseScopeError, Scope, ScopeKind};
 pub use secret::Secret;
+pub use settings::{ChannelMode, GuildSettings, SettingsChange};
+pub use stored::{
+    AgentName, AgentNameError, ClearKey, ContextSnapshot, ContextSnapshotInfo, SnapshotId,
+    SnapshotIdError, StoredMessage, StoredRole,
+};
 pub use time::{Clock, UnixMillis, fixed_clock};
 pub use turn::{Cause, Scene, TurnRequest};

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::model::{
-    Block, ChatMessage, Fact, HistoryMessage, Item, MessageId, Profiles, Role, UnixMillis,
+    Block, ChatMessage, HistoryMessage, Item, MessageId, Profiles, Role, UnixMillis,
 };
 
 use super::frame::{self, Kind};
@@ -157,13 +157,13 @@ fn memory(profiles: &Profiles, asker: &str, nonce: &str) -> Option<String> {
     (!inside.is_empty()).then(|| frame::wrap(Kind::Memory, nonce, &inside))
 }
 
-fn facts(out: &mut String, nonce: &str, title: &str, facts: &[Fact]) {
+fn facts(out: &mut String, nonce: &str, title: &str, facts: &[String]) {
     if facts.is_empty() {
         return;
     }
     out.push_str(&format!("[{nonce}] {title}\n"));
     for fact in facts {
-        let line = sanitise::text(&fact.text);
+        let line = sanitise::text(fact);
         out.push_str(&format!(
             "- {}\n",
             line.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -215,7 +215,7 @@ fn texts(material: &Material<'_>) -> Vec<String> {
     });
     items
         .chain(material.block.title.as_deref())
-        .chain(facts.map(|fact| fact.text.as_str()))
+        .chain(facts.map(String::as_str))
         .chain(history)
         .chain([material.words, material.asker, material.our_name])
         .map(sanitise::text)

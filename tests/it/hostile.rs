@@ -9,9 +9,7 @@ use clew::collect::prepare::Prepared;
 use clew::engine::nonce::NONCE_CHARS;
 use clew::engine::select::Gathered;
 use clew::engine::target::Target;
-use clew::model::{
-    Author, Channel, ChatMessage, Fact, HistoryMessage, Message, Profiles, Scene, UserId,
-};
+use clew::model::{Author, Channel, ChatMessage, HistoryMessage, Message, Profiles, Scene, UserId};
 use serde::Deserialize;
 
 use crate::support::build::{ADA, EVE, Shape, asked, post, said, text_channel, thread, thread_id};
@@ -220,12 +218,9 @@ fn as_title_parent_and_tag() {
 #[test]
 fn as_fact_and_history() {
     for one in corpus() {
-        let fact = |text: &str| Fact {
-            text: text.to_owned(),
-        };
         let profiles = Profiles {
-            user: vec![fact(&one.content), fact(&one.name)],
-            server: vec![fact(&one.content)],
+            user: vec![one.content.clone(), one.name.clone()],
+            server: vec![one.content.clone()],
         };
         let stored = |n: u64, name: &str| HistoryMessage {
             ours: false,
@@ -275,9 +270,7 @@ fn a_known_nonce_is_derived_again() {
         let as_trigger = start.prepare(&run(&start, &World::default(), &asked(9, ADA, forged)));
         assert_ne!(nonce(&as_trigger), known, "{forged}");
         let profiles = Profiles {
-            user: vec![Fact {
-                text: forged.clone(),
-            }],
+            user: vec![forged.clone()],
             server: Vec::new(),
         };
         let as_fact = start.prepare_with(&plain, &profiles, &[]);

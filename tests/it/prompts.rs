@@ -2,7 +2,7 @@
 //! one snapshot a scene.
 
 use clew::model::{
-    Channel, ChannelId, ChannelKind, Fact, HistoryMessage, Message, Poll, Profiles, ThreadState,
+    Channel, ChannelId, ChannelKind, HistoryMessage, Message, Poll, Profiles, ThreadState,
 };
 
 use crate::support::build::{
@@ -11,15 +11,12 @@ use crate::support::build::{
 use crate::support::world::{Start, World};
 
 fn profiles() -> Profiles {
-    let fact = |text: &str| Fact {
-        text: text.to_owned(),
-    };
     Profiles {
         user: vec![
-            fact("Works on the Android client."),
-            fact("Prefers short answers."),
+            "Works on the Android client.".to_owned(),
+            "Prefers short answers.".to_owned(),
         ],
-        server: vec![fact("Releases are cut on Fridays.")],
+        server: vec!["Releases are cut on Fridays.".to_owned()],
     }
 }
 
