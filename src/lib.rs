@@ -118,6 +118,8 @@ pub mod replay;
 #[cfg(feature = "bot")]
 pub mod simulator;
 #[cfg(feature = "bot")]
+pub mod store;
+#[cfg(feature = "bot")]
 pub mod telemetry;
 #[cfg(feature = "bot")]
 pub mod turn;

@@ -84,6 +84,8 @@ pub struct StoredMessage {
     pub timestamp: UnixMillis,
     /// Discord's message: the trigger, or the first of the answer.
     pub message: Option<MessageId>,
+    /// Discord's further messages of a long answer.
+    pub parts: Vec<MessageId>,
     /// The message that the answer replied to, for `User` rows.
     pub target: Option<MessageId>,
     /// The snapshot it was restored from.

@@ -1,0 +1,19 @@
+//! Stores: what outlives the process, in SQLite, PostgreSQL or files.
+//!
+//! [`Backend`] is what a store can do; `tests/it/store` holds all of them to
+//! one contract. [`Kind`] is the closed list of what is kept: purge, export
+//! and statistics match it without a wildcard, so that a new kind cannot be
+//! forgotten by any of them.
+//!
+//! Invariant: SQL is written here only; no read returns a row of another
+//! scope than the one asked for.
+
+mod backend;
+mod error;
+mod kind;
+mod record;
+
+pub use backend::{Answer, Backend, ConversationStats, WindowQuery};
+pub use error::Error;
+pub use kind::{Kind, KindStats, Purge, Purged};
+pub use record::{Cursor, Record, Records};
