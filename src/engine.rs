@@ -17,6 +17,7 @@ pub mod cluster;
 pub mod deliver;
 pub mod eligible;
 pub mod frame;
+pub mod history;
 pub mod meaning;
 pub mod nonce;
 pub mod render;

@@ -136,8 +136,9 @@ fn stored(message: &HistoryMessage, nonce: &str) -> (Role, String) {
         (Some((_, name)), false) => (
             Role::User,
             format!(
-                "[{nonce}] {name} | {} UTC\n{text}",
-                message.timestamp.minute()
+                "[{nonce}] {name} | {} UTC{}\n{text}",
+                message.timestamp.minute(),
+                if message.restored { " | restored" } else { "" }
             ),
         ),
         (_, true) => (Role::Assistant, text),

@@ -227,6 +227,7 @@ fn as_fact_and_history() {
             author: Some((UserId::new(n), name.to_owned())),
             message: None,
             timestamp: clew::model::UnixMillis(0),
+            restored: false,
             text: one.content.clone(),
         };
         let history = [stored(4_000_001, &one.name), stored(4_000_002, &one.name)];
@@ -280,6 +281,7 @@ fn a_known_nonce_is_derived_again() {
             author: None,
             message: None,
             timestamp: clew::model::UnixMillis(0),
+            restored: false,
             text: forged.clone(),
         }];
         let as_history = start.prepare_with(&plain, &Profiles::default(), &history);

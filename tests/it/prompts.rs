@@ -28,6 +28,7 @@ fn history() -> Vec<HistoryMessage> {
             author: Some((EVE.user(), EVE.name.to_owned())),
             message: Some(id(1)),
             timestamp: id(1).created(),
+            restored: false,
             text: "Which version are we on?".to_owned(),
         },
         HistoryMessage {
@@ -35,6 +36,7 @@ fn history() -> Vec<HistoryMessage> {
             author: None,
             message: Some(id(2)),
             timestamp: id(2).created(),
+            restored: false,
             text: "2.4.1, since Tuesday.".to_owned(),
         },
     ]
