@@ -16,6 +16,7 @@ pub mod chain;
 pub mod cluster;
 pub mod deliver;
 pub mod eligible;
+pub mod facts;
 pub mod frame;
 pub mod history;
 pub mod meaning;
