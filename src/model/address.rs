@@ -103,7 +103,7 @@ fn parts(text: &str) -> Option<Parts<'_>> {
     };
     let credentials_fit = credentials.is_none_or(|text| !text.contains('/'));
     let rest_fits = !place.contains('@') && parameters.is_none_or(|text| !text.contains('@'));
-    if !credentials_fit || !rest_fits {
+    if !credentials_fit || !rest_fits || !hosts_fit(place) {
         return None;
     }
     let (user, has_password) = match credentials.map(|text| text.split_once(':')) {
@@ -117,6 +117,17 @@ fn parts(text: &str) -> Option<Parts<'_>> {
         has_password,
         place,
         has_parameters: parameters.is_some(),
+    })
+}
+
+/// Whether what follows a host is the number of a port: in `user:password`
+/// without a host, which is read as one, the password is not.
+fn hosts_fit(place: &str) -> bool {
+    let hosts = place.split('/').next().unwrap_or_default();
+    hosts.split(',').all(|host| {
+        let after_address = host.rsplit(']').next().unwrap_or_default();
+        let port = after_address.split_once(':').map(|(_, port)| port);
+        port.is_none_or(|port| port.parse::<u16>().is_ok())
     })
 }
 
@@ -171,6 +182,7 @@ mod tests {
             "postgresql://ada:hu:hush%40@[::1]/db",
             Some("postgresql://ada:[secret]@[::1]/db"),
         );
+        check("postgres://a,b:5433/db", Some("postgres://a,b:5433/db"));
         check(
             "postgres:///db?host=/run/postgresql&password=hush",
             Some("postgres:///db?[secret]"),
@@ -189,6 +201,8 @@ mod tests {
             "postgres://",
             "postgres:hush",
             "mysql://ada:hush@host/db",
+            "postgres://ada:hush",
+            "postgres://ada:hush/db",
             "postgres://ada:hush/hush@host/db",
             "postgres://ada:hush?hush@host/db",
             "postgres://ada:hush#hush@host/db",
