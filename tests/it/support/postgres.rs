@@ -47,8 +47,7 @@ timezone = 'UTC'
 ";
 
 /// Its arguments: the folder, the programs' folder, the superuser. It answers
-/// each line with one: `done`, or `failed` when `log` says why. `initdb` leaves
-/// a template without secrets in its output.
+/// each line with one: `done`, or `failed` when the logs say why.
 const KEEPER: &str = r#"
 folder=$1 programs=$2 admin=$3
 data=$folder/data log=$folder/log
@@ -113,7 +112,8 @@ impl Postgres {
         let password = random_name();
         fs::write(folder.path().join("password"), &password).unwrap();
         fs::write(folder.path().join("settings"), SETTINGS).unwrap();
-        let mut keeper = keeper(folder.path()).spawn().unwrap();
+        let keeper = keeper(folder.path()).spawn();
+        let mut keeper = keeper.expect("PostgreSQL's user can enter the temporary folder");
         let orders = keeper.stdin.take();
         let answers = BufReader::new(keeper.stdout.take().unwrap());
         let mut server = Self {
@@ -124,7 +124,7 @@ impl Postgres {
             answers,
             keeper,
         };
-        server.order("initialise").unwrap();
+        server.must("initialise");
         server.start_somewhere();
         server
     }
@@ -157,12 +157,12 @@ impl Postgres {
 
     /// Cuts all connections and stops the server; the data stay.
     pub(crate) fn stop(&mut self) {
-        self.order("stop").unwrap();
+        self.must("stop");
     }
 
     /// Starts the stopped server again: same port, same data.
     pub(crate) fn start(&mut self) {
-        self.order(&format!("start {}", self.port)).unwrap();
+        self.must(&format!("start {}", self.port));
     }
 
     /// The id of the server's process, while it runs.
@@ -189,6 +189,10 @@ impl Postgres {
             }
         }
         panic!("{problem}");
+    }
+
+    fn must(&mut self, order: &str) {
+        self.order(order).unwrap_or_else(|why| panic!("{why}"));
     }
 
     /// Has the keeper do something and waits until it is done; else what it and
