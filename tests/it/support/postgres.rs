@@ -102,7 +102,8 @@ impl Postgres {
         SHARED.get_or_init(Self::own)
     }
 
-    /// A server for one test, which may stop it. Blocks for about a second.
+    /// A server for one test, which may stop it. Blocks for about a second, as
+    /// do [`Self::stop`] and [`Self::start`] for less.
     ///
     /// # Panics
     ///
@@ -133,16 +134,13 @@ impl Postgres {
     pub(crate) async fn fresh_database(&self) -> Database {
         let name = format!("test_{}", random_name());
         let password = random_name();
-        let admin_url = self.admin_url("postgres");
         let role = format!(
             "CREATE ROLE {name} LOGIN PASSWORD '{password}' \
              NOSUPERUSER NOCREATEDB NOCREATEROLE NOBYPASSRLS"
         );
-        query(&admin_url, &role).await;
-        // Each on its own: it refuses to run with others in one transaction.
-        query(&admin_url, &format!("CREATE DATABASE {name} OWNER {name}")).await;
+        let database = format!("CREATE DATABASE {name} OWNER {name}");
         let shut = format!("REVOKE ALL ON DATABASE {name} FROM PUBLIC");
-        query(&admin_url, &shut).await;
+        query_each(&self.admin_url("postgres"), &[&role, &database, &shut]).await;
         Database {
             url: url(&name, &password, self.port, &name),
             admin_url: self.admin_url(&name),
@@ -218,21 +216,31 @@ impl Drop for Postgres {
 
 /// The rows that a statement gives, each value as text, `None` for NULL.
 pub(crate) async fn query(url: &str, sql: &str) -> Vec<Vec<Option<String>>> {
+    query_each(url, &[sql]).await
+}
+
+/// The rows of all statements, over one connection. Each runs in a transaction
+/// of its own, as `CREATE DATABASE` and `VACUUM` want it.
+pub(crate) async fn query_each(url: &str, statements: &[&str]) -> Vec<Vec<Option<String>>> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     let connection = tokio::spawn(connection);
-    let messages = client.simple_query(sql).await;
+    let mut rows = Vec::new();
+    for sql in statements {
+        let messages = client.simple_query(sql).await;
+        let messages = messages.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        rows.extend(messages.iter().filter_map(values));
+    }
     drop(client);
     connection.await.unwrap().unwrap();
-    let messages = messages.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
-    let rows = messages.into_iter().filter_map(|message| match message {
-        SimpleQueryMessage::Row(row) => Some(row),
-        _ => None,
-    });
-    rows.map(|row| {
-        let values = 0..row.len();
-        values.map(|at| row.get(at).map(str::to_owned)).collect()
-    })
-    .collect()
+    rows
+}
+
+fn values(message: &SimpleQueryMessage) -> Option<Vec<Option<String>>> {
+    let SimpleQueryMessage::Row(row) = message else {
+        return None;
+    };
+    let values = (0..row.len()).map(|at| row.get(at).map(str::to_owned));
+    Some(values.collect())
 }
 
 /// Every row of every table, as `INSERT` statements; bytes that are ASCII stand
