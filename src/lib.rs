@@ -79,6 +79,8 @@
 //!     us: &us,
 //!     directory: &Nobody,
 //!     system: "You are helpful.",
+//!     docs: &[],
+//!     status: "",
 //!     secret: b"kept over restarts",
 //!     scope: "guild/channel/user",
 //!     limits: &limits,

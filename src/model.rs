@@ -4,6 +4,7 @@
 //! Invariant: `model` imports nothing of ours and knows neither twilight nor
 //! JSON from any server; its values are plain data.
 
+mod agent;
 mod block;
 mod channel;
 mod chat;
@@ -21,6 +22,7 @@ mod stored;
 mod time;
 mod turn;
 
+pub use agent::{Agent, AgentChannels, AgentDoc};
 pub use block::{Block, Entry, Item, Marker, OmitReason, Omitted, Place};
 pub use channel::{Access, Channel, ChannelKind, ThreadState};
 pub use chat::{ChatMessage, Role};
