@@ -102,6 +102,8 @@ pub mod engine;
 pub mod model;
 
 #[cfg(feature = "bot")]
+pub mod agents;
+#[cfg(feature = "bot")]
 pub mod app;
 #[cfg(feature = "bot")]
 pub mod archive;
