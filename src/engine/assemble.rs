@@ -240,3 +240,57 @@ fn texts(material: &Material<'_>) -> Vec<String> {
         .map(sanitise::text)
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assembled(docs: &[AgentDoc], status: &str) -> String {
+        let prompt = assemble(&Material {
+            system: " Be kind. ",
+            docs,
+            status,
+            our_name: "Clew",
+            asker: "Ada",
+            asked: UnixMillis(0),
+            block: &Block::default(),
+            profiles: &Profiles::default(),
+            history: &[],
+            words: "hi",
+            adopted: None,
+            secret: b"secret",
+            scope: "test",
+        });
+        prompt.messages[0].content.clone()
+    }
+
+    fn nonce(system: &str) -> &str {
+        let (_, rest) = system
+            .split_once("<discord-context ")
+            .expect("the rules show one");
+        &rest[..nonce::NONCE_CHARS]
+    }
+
+    #[test]
+    fn the_system_message_begins_with_what_seldom_changes() {
+        let doc = AgentDoc {
+            name: "a\nb.md".to_owned(),
+            text: "\ntext\n".to_owned(),
+        };
+        let bare = assembled(&[], "");
+        assert!(bare.starts_with("Be kind.\n\nYour name here is Clew. "));
+        let rules = bare.strip_prefix("Be kind.").expect("it begins so");
+        assert_eq!(
+            assembled(&[doc], "Busy."),
+            format!("Be kind.\n\n# a b.md\n\ntext{rules}\n\nBusy.")
+        );
+    }
+
+    /// Names in the status are other people's; docs are the operator's.
+    #[test]
+    fn a_name_in_the_status_cannot_be_the_nonce() {
+        let bare = assembled(&[], "");
+        let guessed = assembled(&[], &format!("Busy in {}.", nonce(&bare)));
+        assert_ne!(nonce(&guessed), nonce(&bare));
+    }
+}
