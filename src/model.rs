@@ -5,6 +5,7 @@
 //! JSON from any server; its values are plain data.
 
 mod address;
+mod agent;
 mod block;
 mod channel;
 mod chat;
@@ -23,6 +24,7 @@ mod time;
 mod turn;
 
 pub use address::{StoreAddress, StoreAddressError};
+pub use agent::{Agent, AgentChannels, AgentDoc};
 pub use block::{Block, Entry, Item, Marker, OmitReason, Omitted, Place};
 pub use channel::{Access, Channel, ChannelKind, ThreadState};
 pub use chat::{ChatMessage, Role};

@@ -8,7 +8,7 @@ use crate::engine::block;
 use crate::engine::eligible::Us;
 use crate::engine::render::{Directory, Renderer};
 use crate::engine::select::select;
-use crate::model::{Block, HistoryMessage, Limits, Place, Profiles};
+use crate::model::{AgentDoc, Block, HistoryMessage, Limits, Place, Profiles};
 
 use super::Collected;
 
@@ -19,8 +19,13 @@ pub struct Surroundings<'a, D> {
     pub us: &'a Us,
     /// Names of users, roles and channels.
     pub directory: &'a D,
-    /// The operator's prompt.
+    /// The operator's prompt, or the agent's.
     pub system: &'a str,
+    /// The agent's docs; may be empty.
+    pub docs: &'a [AgentDoc],
+    /// What the agent does elsewhere, by [`crate::engine::status::status`];
+    /// may be empty.
+    pub status: &'a str,
     /// The key of the frames.
     pub secret: &'a [u8],
     /// The conversation's name, for the frames.
@@ -78,6 +83,8 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
     let history = named(around.history, &mut renderer);
     let prompt = assemble(&Material {
         system: around.system,
+        docs: around.docs,
+        status: around.status,
         our_name: renderer.our_name(),
         asker: &asker,
         asked: collected.trigger.timestamp,

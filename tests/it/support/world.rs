@@ -10,7 +10,7 @@ use clew::engine::eligible::Us;
 use clew::engine::render::Nobody;
 use clew::engine::window::{View, Window, WindowLimits};
 use clew::model::{
-    Access, Attachment, Block, Cause, Channel, ChannelId, ChannelKind, Entry, Fallback,
+    Access, AgentDoc, Attachment, Block, Cause, Channel, ChannelId, ChannelKind, Entry, Fallback,
     HistoryMessage, Limits, Marker, Message, MessageId, Place, Profiles, ReplyTarget, TurnRequest,
 };
 use tokio::time::{Duration, Instant, sleep};
@@ -191,6 +191,8 @@ pub(crate) struct Start {
     pub(crate) other_triggers: BTreeSet<MessageId>,
     pub(crate) reply_target: ReplyTarget,
     pub(crate) cause: Cause,
+    pub(crate) docs: Vec<AgentDoc>,
+    pub(crate) status: String,
 }
 
 impl Default for Start {
@@ -207,6 +209,8 @@ impl Default for Start {
             other_triggers: BTreeSet::new(),
             reply_target: ReplyTarget::Newest,
             cause: Cause::Mention,
+            docs: Vec::new(),
+            status: String::new(),
         }
     }
 }
@@ -288,6 +292,8 @@ impl Start {
                 us: &self.us,
                 directory: &Nobody,
                 system: "Be helpful.",
+                docs: &self.docs,
+                status: &self.status,
                 secret: b"secret",
                 scope: "test",
                 limits: &self.limits,
