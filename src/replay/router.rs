@@ -7,7 +7,7 @@ use super::turn::Turns;
 use super::{Settings, Triggers, Us};
 use crate::archive::World;
 use crate::engine::route::{RouteFacts, Rules, Verdict, route};
-use crate::model::{AccessRules, Cause, ChannelId, Message, MessageId, UserId};
+use crate::model::{AccessRules, Cause, ChannelId, ChannelMode, Message, MessageId, UserId};
 
 /// Held for each message that the bot wrote, to know replies to it.
 pub const BYTES_PER_OWN_MESSAGE: usize = size_of::<MessageId>();
@@ -22,6 +22,7 @@ pub(super) struct Router<'a> {
     ours: Vec<MessageId>,
     /// Turns that bots started in a row.
     bot_turns: HashMap<ChannelId, usize>,
+    mode: ChannelMode::Mentions,
 }
 
 impl<'a> Router<'a> {
@@ -39,6 +40,7 @@ impl<'a> Router<'a> {
             },
             ours: Vec::new(),
             bot_turns: HashMap::new(),
+            mode: ChannelMode::Mentions,
         }
     }
 
@@ -72,6 +74,7 @@ impl<'a> Router<'a> {
             roles: &[],
             replied_author: self.replied_author(message),
             bot_turns,
+            mode: ChannelMode::Mentions,
         };
         let verdict = route(message, self.us, &self.rules, facts);
         let cause = match verdict {
