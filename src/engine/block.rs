@@ -192,7 +192,7 @@ impl Gaps {
             .any(|(_, marker)| matches!(marker, Marker::EarlierChain));
         let mut places: BTreeMap<usize, Vec<Marker>> = BTreeMap::new();
         for (id, marker) in &self.markers {
-            places.entry(before(*id)).or_default().push(*marker);
+            push(places.entry(before(*id)).or_default(), *marker);
         }
         for (place, count) in counts {
             if !(has_earlier && place == 0) {
@@ -214,6 +214,19 @@ impl Gaps {
         entries.extend(places.into_values().flatten().map(Entry::Marker));
         entries
     }
+}
+
+/// Adjacent messages that are withheld share one marker.
+fn push(markers: &mut Vec<Marker>, marker: Marker) {
+    if let (Some(Marker::Withheld(count, last)), Marker::Withheld(more, place)) =
+        (markers.last_mut(), marker)
+        && !last.is_named()
+        && !place.is_named()
+    {
+        *count += more;
+        return;
+    }
+    markers.push(marker);
 }
 
 const fn is_capped(reason: OmitReason) -> bool {

@@ -9,7 +9,7 @@ use crate::engine::eligible::Us;
 use crate::engine::render::Directory;
 use crate::engine::window::Window;
 use crate::llm;
-use crate::model::{ChannelId, GuildId, Limits, ReplyTarget, RoleId, TurnRequest, UserId};
+use crate::model::{ChannelId, GuildId, Limits, OptOuts, ReplyTarget, RoleId, TurnRequest, UserId};
 use crate::telemetry::{Ids, Telemetry};
 
 /// What all turns share.
@@ -25,6 +25,9 @@ pub struct Services {
     pub telemetry: Telemetry,
     /// Recent messages.
     pub window: Mutex<Window>,
+    /// Who opted out; shared with what stores and learns. After a change
+    /// [`Services::withhold`] has to be called.
+    pub opt_outs: Arc<OptOuts>,
     /// What turns have learnt for the next ones.
     pub recall: Recall,
     /// The settings of turns.
@@ -50,6 +53,12 @@ impl Services {
     /// The window; nothing in it can be left half-written.
     pub fn window(&self) -> MutexGuard<'_, Window> {
         self.window.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Somebody opted out or in again: the window takes the words out of what
+    /// it holds, and every turn that begins from now on knows.
+    pub fn withhold(&self) {
+        self.window().withhold(self.opt_outs.current());
     }
 
     /// Who we are in a server, or in direct messages.

@@ -313,7 +313,7 @@ pub(crate) fn window() -> Window {
 
 /// The block in short, oldest first: numbers of messages, each with the
 /// initial of a place that is named (`s`tarter, `p`ointed at, `t`arget), and
-/// markers: `..12..`, `deleted`, `app`, `unavailable`, `earlier`.
+/// markers: `..12..`, `deleted`, `app`, `unavailable`, `earlier`, `private`.
 pub(crate) fn outline(block: &Block) -> String {
     let words: Vec<String> = block
         .entries
@@ -332,6 +332,8 @@ pub(crate) fn outline(block: &Block) -> String {
             Entry::Marker(Marker::EarlierChain) => "earlier".to_owned(),
             Entry::Marker(Marker::Deleted(..)) => "deleted".to_owned(),
             Entry::Marker(Marker::Ineligible(_)) => "app".to_owned(),
+            Entry::Marker(Marker::Withheld(1, _)) => "private".to_owned(),
+            Entry::Marker(Marker::Withheld(count, _)) => format!("private*{count}"),
             Entry::Marker(Marker::Unavailable(..)) => "unavailable".to_owned(),
         })
         .collect();
