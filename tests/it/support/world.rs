@@ -11,7 +11,8 @@ use clew::engine::render::Nobody;
 use clew::engine::window::{View, Window, WindowLimits};
 use clew::model::{
     Access, Attachment, Block, Cause, Channel, ChannelId, ChannelKind, Entry, Fallback,
-    HistoryMessage, Limits, Marker, Message, MessageId, Place, Profiles, ReplyTarget, TurnRequest,
+    HistoryMessage, Limits, Marker, Message, MessageId, OptedOut, Place, Profiles, ReplyTarget,
+    TurnRequest,
 };
 use tokio::time::{Duration, Instant, sleep};
 
@@ -191,6 +192,8 @@ pub(crate) struct Start {
     pub(crate) other_triggers: BTreeSet<MessageId>,
     pub(crate) reply_target: ReplyTarget,
     pub(crate) cause: Cause,
+    /// Who opted out, unless a view says it.
+    pub(crate) opted_out: OptedOut,
 }
 
 impl Default for Start {
@@ -207,6 +210,7 @@ impl Default for Start {
             other_triggers: BTreeSet::new(),
             reply_target: ReplyTarget::Newest,
             cause: Cause::Mention,
+            opted_out: OptedOut::default(),
         }
     }
 }
@@ -223,6 +227,7 @@ impl Start {
     /// Everything the process saw of the channel since it was opened.
     pub(crate) fn watching(mut self, messages: &[Message], opened: bool) -> Self {
         let mut window = window();
+        window.withhold(self.opted_out.clone());
         let channel = messages.first().unwrap().channel;
         if opened {
             window.opened(channel, None);
@@ -246,6 +251,7 @@ impl Start {
     ) -> Collected {
         let view = self.view.clone().unwrap_or_else(|| {
             let mut window = window();
+            window.withhold(self.opted_out.clone());
             if self.cause.interaction().is_none() {
                 window.created(trigger.clone());
             }
