@@ -116,9 +116,21 @@ pub async fn collect<S: Source>(source: &S, recall: &Recall, occasion: &Occasion
     }
     files::inline_all(&fetcher, occasion.limits, &mut collected).await;
     collected.asker_opted_out = asker_opted_out;
+    untitle(&mut collected, opted_out);
     collected.fetches = fetcher.used();
     collected.fallbacks = fetcher.failures();
     collected
+}
+
+/// A thread's title is what its owner wrote; a post's often says it all.
+fn untitle(collected: &mut Collected, opted_out: &OptedOut) {
+    let Some(channel) = &mut collected.channel else {
+        return;
+    };
+    let owner = channel.thread.as_ref().and_then(|thread| thread.owner);
+    if owner.is_some_and(|owner| opted_out.contains(owner)) {
+        channel.name.clear();
+    }
 }
 
 /// The trigger's own words are its author's question and stay, whoever asks;

@@ -236,7 +236,8 @@ const fn is_capped(reason: OmitReason) -> bool {
     )
 }
 
-/// `Thread "title" in #parent · tags: a, b`; only threads have one.
+/// `Thread "title" in #parent · tags: a, b`; only threads have one. Without a
+/// title (its owner opted out) the rest is said.
 fn title(channel: &Channel) -> Option<String> {
     if !channel.kind.is_thread() {
         return None;
@@ -244,7 +245,10 @@ fn title(channel: &Channel) -> Option<String> {
     let post = channel.parent_kind.is_some_and(ChannelKind::is_forum);
     let what = if post { "Forum post" } else { "Thread" };
     let name = one_line(&channel.name, MAX_TITLE_CHARS);
-    let mut title = format!("{what} \"{name}\"");
+    let mut title = what.to_owned();
+    if !name.is_empty() {
+        title.push_str(&format!(" \"{name}\""));
+    }
     if let Some(parent) = &channel.parent_name {
         title.push_str(&format!(" in #{}", one_line(parent, MAX_TITLE_CHARS)));
     }

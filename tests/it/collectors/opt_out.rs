@@ -8,7 +8,7 @@ use clew::collect::Collected;
 use clew::engine::window::Window;
 use clew::model::{
     Access, Cause, Channel, HistoryMessage, Message, MessageId, OmitReason, OptOuts, OptedOut,
-    Profiles, Reference, ReferenceKind, Snapshot,
+    Profiles, Reference, ReferenceKind, Snapshot, ThreadState, UserId,
 };
 
 use crate::support::build::{
@@ -181,6 +181,46 @@ fn a_starter_of_theirs_wherever_it_stands() {
     world.add([late.clone()]);
     let (_, shown) = collect(&within(private_thread(0)), &world, &late);
     assert!(shown.starts_with("private ..59.. 110 "), "{shown}");
+}
+
+/// A post's title is its first words.
+#[test]
+fn a_title_of_theirs() {
+    let of = |owner: UserId| Channel {
+        name: MARK.to_owned(),
+        thread: Some(ThreadState {
+            owner: Some(owner),
+            ..ThreadState::default()
+        }),
+        ..post(0)
+    };
+    let (theirs, anothers) = (of(BOB.user()), of(ADA.user()));
+    let world = World::of([here(bobs(0)), ask(9)]);
+    let start = within(theirs.clone());
+    let collected = check(&start, &world, &ask(9), "private");
+    let title = start.prepare(&collected).block.title;
+    assert_eq!(
+        title.as_deref(),
+        Some("Forum post in #help · tags: bug, android")
+    );
+    // Fetched, as for a thread that the shell does not know.
+    let world = World::of([here(bobs(0)), ask(9)]).with_channel(theirs);
+    collect(
+        &Start {
+            opted_out: without_bob(),
+            ..Start::default()
+        },
+        &world,
+        &ask(9),
+    );
+    let start = within(anothers);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    let collected = runtime.block_on(start.collect(&world, &ask(9)));
+    let title = start.prepare(&collected).block.title.unwrap();
+    assert!(title.contains(MARK), "another's stays: {title}");
 }
 
 /// A chain runs through what they wrote.
