@@ -246,7 +246,7 @@ fn title(channel: &Channel) -> Option<String> {
     let what = if post { "Forum post" } else { "Thread" };
     let name = one_line(&channel.name, MAX_TITLE_CHARS);
     let mut title = what.to_owned();
-    if !name.is_empty() {
+    if !channel.name.is_empty() {
         title.push_str(&format!(" \"{name}\""));
     }
     if let Some(parent) = &channel.parent_name {

@@ -5,6 +5,7 @@
 mod bounds;
 mod chain;
 mod files;
+mod husks;
 mod opt_out;
 mod routing;
 mod starter;
