@@ -21,6 +21,11 @@ impl OptedOut {
         self.0.contains(&user)
     }
 
+    /// Whether both are one value, of which nothing changed in between.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Takes the words out of a message of theirs, and out of one of theirs
     /// that it carries.
     pub fn withhold(&self, message: &mut Message) {
@@ -59,9 +64,9 @@ impl FromIterator<UserId> for OptedOut {
 /// Everybody who opted out, shared by all who store, learn or read. It only
 /// holds the value; who changes it loads and saves it.
 ///
-/// After [`set`](Self::set) the window has to hear of it too
-/// ([`Window::withhold`](crate::engine::window::Window::withhold)), so that
-/// what it holds already loses its words.
+/// A window hears of it by
+/// [`Window::withhold`](crate::engine::window::Window::withhold), which takes
+/// the words out of what it holds already.
 #[derive(Debug, Default)]
 pub struct OptOuts(RwLock<OptedOut>);
 
