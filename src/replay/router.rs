@@ -22,7 +22,6 @@ pub(super) struct Router<'a> {
     ours: Vec<MessageId>,
     /// Turns that bots started in a row.
     bot_turns: HashMap<ChannelId, usize>,
-    mode: ChannelMode::Mentions,
 }
 
 impl<'a> Router<'a> {
@@ -40,7 +39,6 @@ impl<'a> Router<'a> {
             },
             ours: Vec::new(),
             bot_turns: HashMap::new(),
-            mode: ChannelMode::Mentions,
         }
     }
 
