@@ -9,11 +9,19 @@
 //! scope than the one asked for.
 
 mod backend;
+mod disk;
 mod error;
+mod files;
+mod json;
 mod kind;
+mod rank;
 mod record;
+mod snapshots;
 
 pub use backend::{Answer, Backend, ConversationStats, WindowQuery};
 pub use error::Error;
+pub use files::Files;
+pub use json::FormError;
 pub use kind::{Kind, KindStats, Purge, Purged};
 pub use record::{Cursor, Record, Records};
+pub use snapshots::{SUMMARY_REMOVED, SnapshotFiles, with_edit, without};
