@@ -20,6 +20,8 @@ mod discord;
 mod faults;
 mod hostile;
 mod llm;
+#[cfg(feature = "postgres")]
+mod postgres_server;
 mod prompts;
 mod readme;
 mod replay;
