@@ -4,6 +4,7 @@
 //! Invariant: `model` imports nothing of ours and knows neither twilight nor
 //! JSON from any server; its values are plain data.
 
+mod answer;
 mod block;
 mod channel;
 mod chat;
@@ -21,12 +22,13 @@ mod stored;
 mod time;
 mod turn;
 
+pub use answer::{Answer, AnswerButton, AnswerEmbed, ButtonStyle};
 pub use block::{Block, Entry, Item, Marker, OmitReason, Omitted, Place};
 pub use channel::{Access, Channel, ChannelKind, ThreadState};
 pub use chat::{ChatMessage, Role};
 pub use command::{
     Button, CallerRights, Command, Completing, ContextCommand, Interaction, InteractionKind,
-    MemoryCommand, Paged, PrivacyCommand, ServerMemoryCommand, SettingsCommand,
+    MemoryCommand, Paged, PrivacyCommand, ServerMemoryCommand, SettingsCommand, WrongCall,
 };
 pub use config::Limits;
 pub use id::{
