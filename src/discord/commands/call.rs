@@ -325,20 +325,20 @@ mod tests {
     #[test]
     fn a_press_says_what_its_button_is() {
         #[track_caller]
-        fn check(component: u8, id: &str, expected: Command) {
+        fn check(component: u8, id: &str, expected: &Command) {
             let data = format!(
                 r#""data":{{"component_type":{component},"custom_id":"{id}","id":1}},
                 "message":{{"id":"7","channel_id":"4"}}"#
             );
-            assert_eq!(call(3, MEMBER, "", &data).unwrap().command, expected);
+            assert_eq!(&call(3, MEMBER, "", &data).unwrap().command, expected);
         }
-        check(2, "erase", Command::Button(Button::Erase));
-        check(2, "page:facts:3", {
-            Command::Button(Button::Page(Paged::Facts, 3))
-        });
-        check(2, "nobody's", Command::Unknown("nobody's".to_owned()));
-        check(3, "erase", Command::Unknown("erase".to_owned()));
-        check(2, "a\\n\\\"b", Command::Unknown("a\n\"b".to_owned()));
+        let unknown = |id: &str| Command::Unknown(id.to_owned());
+        check(2, "erase", &Command::Button(Button::Erase));
+        let page = Button::Page(Paged::Facts, 3);
+        check(2, "page:facts:3", &Command::Button(page));
+        check(2, "nobody's", &unknown("nobody's"));
+        check(3, "erase", &unknown("erase"));
+        check(2, r#"a\\n\"b"#, &unknown("a\\n\"b"));
         let bare = call(3, MEMBER, "", r#""data":{}"#).unwrap();
         assert_eq!(bare.command, Command::Unknown(String::new()));
     }

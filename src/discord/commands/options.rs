@@ -38,6 +38,9 @@ pub(super) struct WireOption<'a> {
     options: Vec<WireOption<'a>>,
 }
 
+/// A choice that this version does not offer.
+struct OtherVersion;
+
 impl<'a> Options<'a> {
     pub(super) fn of(options: &'a [WireOption<'a>]) -> Self {
         match options {
@@ -68,11 +71,13 @@ impl<'a> Options<'a> {
     }
 
     /// A value that has to fit where it is given at all.
-    fn choice<T>(&self, name: &str, of: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
-        match self.text(name) {
-            Some(word) => of(&word).map(Some),
-            None => Some(None),
-        }
+    fn choice<T>(
+        &self,
+        name: &str,
+        of: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, OtherVersion> {
+        let word = self.text(name);
+        word.map(|word| of(&word).ok_or(OtherVersion)).transpose()
     }
 }
 
@@ -121,7 +126,7 @@ fn context(sub: &str, options: &Options<'_>) -> Option<ContextCommand> {
 fn settings(sub: &str, options: &Options<'_>) -> Option<Command> {
     match sub {
         name::SHOW => Some(Command::Settings(SettingsCommand::Show)),
-        name::SET => Some(match change(options)? {
+        name::SET => Some(match change(options).ok()? {
             Ok(change) => Command::Settings(SettingsCommand::Set(change)),
             Err(wrong) => Command::Wrong(wrong),
         }),
@@ -129,8 +134,7 @@ fn settings(sub: &str, options: &Options<'_>) -> Option<Command> {
     }
 }
 
-/// None for words of another version.
-fn change(options: &Options<'_>) -> Option<Result<SettingsChange, WrongCall>> {
+fn change(options: &Options<'_>) -> Result<Result<SettingsChange, WrongCall>, OtherVersion> {
     let mode = options.choice(name::MODE, |word| match word {
         name::MENTIONS => Some(ChannelMode::Mentions),
         name::EVERYTHING => Some(ChannelMode::Everything),
@@ -145,12 +149,12 @@ fn change(options: &Options<'_>) -> Option<Result<SettingsChange, WrongCall>> {
     let channel = options.choice(name::CHANNEL, |id| ChannelId::from_str(id).ok())?;
     let channel = match (channel, mode) {
         (Some(channel), Some(mode)) => Some((channel, mode)),
-        (Some(_), None) => return Some(Err(WrongCall::ChannelWithoutMode)),
-        (None, Some(_)) => return Some(Err(WrongCall::ModeWithoutChannel)),
+        (Some(_), None) => return Ok(Err(WrongCall::ChannelWithoutMode)),
+        (None, Some(_)) => return Ok(Err(WrongCall::ModeWithoutChannel)),
         (None, None) => None,
     };
     let rolling_window = match options.get::<i64>(name::ROLLING_WINDOW).map(hours) {
-        Some(None) => return Some(Err(WrongCall::RollingWindow)),
+        Some(None) => return Ok(Err(WrongCall::RollingWindow)),
         window => window.flatten(),
     };
     let change = SettingsChange {
@@ -160,9 +164,9 @@ fn change(options: &Options<'_>) -> Option<Result<SettingsChange, WrongCall>> {
         learning: options.get(name::LEARNING),
     };
     if change == SettingsChange::default() {
-        return Some(Err(WrongCall::NothingToSet));
+        return Ok(Err(WrongCall::NothingToSet));
     }
-    Some(Ok(change))
+    Ok(Ok(change))
 }
 
 fn hours(hours: i64) -> Option<Duration> {
@@ -367,25 +371,23 @@ mod tests {
     #[test]
     fn what_is_typed_is_completed() {
         #[track_caller]
-        fn check(name: &str, inner: &str, option: &str, expected: Option<Completing>) {
+        fn check(name: &str, inner: &str, option: &str, expected: Option<&Completing>) {
             let other = r#"{"name":"other","type":3,"value":"no"}"#;
             let typed =
                 format!(r#"{other},{{"name":"{option}","type":3,"value":"pi","focused":true}}"#);
             let text = sub(inner, &typed);
             let options: Vec<WireOption<'_>> = serde_json::from_str(&text).unwrap();
-            assert_eq!(completing(name, &Options::of(&options)), expected);
+            assert_eq!(completing(name, &Options::of(&options)).as_ref(), expected);
         }
         let typed = || "pi".to_owned();
-        check("memory", "forget", "fact", Some(Completing::Fact(typed())));
-        check("server-memory", "forget", "fact", {
-            Some(Completing::ServerFact(typed()))
-        });
-        check("context", "restore", "snapshot", {
-            Some(Completing::Snapshot(typed()))
-        });
-        check("context", "history", "agent", {
-            Some(Completing::Agent(typed()))
-        });
+        let fact = Completing::Fact(typed());
+        check("memory", "forget", "fact", Some(&fact));
+        let of_server = Completing::ServerFact(typed());
+        check("server-memory", "forget", "fact", Some(&of_server));
+        let snapshot = Completing::Snapshot(typed());
+        check("context", "restore", "snapshot", Some(&snapshot));
+        let agent = Completing::Agent(typed());
+        check("context", "history", "agent", Some(&agent));
         check("memory", "remember", "text", None);
         check("context", "forget", "fact", None);
     }
