@@ -17,6 +17,7 @@ mod kind;
 mod rank;
 mod record;
 mod snapshots;
+mod transcripts;
 
 pub use backend::{Answer, Backend, ConversationStats, WindowQuery};
 pub use error::Error;
@@ -25,3 +26,4 @@ pub use json::FormError;
 pub use kind::{Kind, KindStats, Purge, Purged};
 pub use record::{Cursor, Record, Records};
 pub use snapshots::{SUMMARY_REMOVED, SnapshotFiles, with_edit, without};
+pub use transcripts::Transcripts;
