@@ -45,10 +45,14 @@ impl Folder {
         let now = (self.clock)();
         self.alone(&path, || {
             let mut conversation = self.live_or_fresh(scope, &path, now)?;
-            rows.iter().for_each(|row| conversation.put(row, now));
+            for row in rows {
+                conversation.put(row, now);
+            }
             disk::write(&path, conversation.write().as_bytes())
         })?;
-        rows.iter().for_each(|row| self.note_direct(row));
+        for row in rows {
+            self.note_direct(row);
+        }
         Ok(())
     }
 

@@ -334,9 +334,9 @@ async fn what_needs_a_database_says_so_and_writes_nothing() {
         );
     }
     let mut foreign = turn(HERE, 1);
-    foreign
-        .iter_mut()
-        .for_each(|row| row.agent = "other".parse().unwrap());
+    for row in &mut foreign {
+        row.agent = "other".parse().unwrap();
+    }
     check_needs_database(
         files.append(&foreign).await,
         "agents other than the default one",
