@@ -213,41 +213,34 @@ impl Folder {
 
     /// With a message of the user goes the turn, with one of ours the answer.
     fn remove_messages(&self, user: UserId, ids: &[MessageId]) -> Result<u64, Error> {
-        let mut turns: Vec<(TurnId, bool)> = Vec::new();
+        let named = |line: &Line| line.messages().any(|message| ids.contains(&message));
+        let mut triggers: Vec<TurnId> = Vec::new();
+        let mut known = false;
         self.each_line(user, &mut |line, _| {
-            if line.messages().any(|message| ids.contains(&message)) {
-                turns.push((line.turn, line.role == StoredRole::User));
+            known |= named(&line);
+            if line.role == StoredRole::User && named(&line) {
+                triggers.push(line.turn);
             }
             true
         })?;
-        if turns.is_empty() {
+        if !known {
             return Ok(0);
         }
         self.rewrite(user, &|line| {
-            let ours = line.role != StoredRole::User;
-            let goes =
-                turns.contains(&(line.turn, true)) || (ours && turns.contains(&(line.turn, false)));
-            if goes { Change::Remove } else { Change::Keep }
+            Change::remove_if(named(line) || triggers.contains(&line.turn))
         })
     }
 
-    /// A turn goes with its oldest line.
     fn remove_before(&self, moment: UnixMillis) -> Result<u64, Error> {
         let mut gone = 0;
         for user in self.known()? {
-            let mut turns: Vec<TurnId> = Vec::new();
+            let mut old = false;
             self.each_line(user, &mut |line, _| {
-                if line.at < moment && turns.last() != Some(&line.turn) {
-                    turns.push(line.turn);
-                }
-                true
+                old |= line.at < moment;
+                !old
             })?;
-            if !turns.is_empty() {
-                turns.sort_unstable();
-                gone += self.rewrite(user, &|line| match turns.binary_search(&line.turn) {
-                    Ok(_) => Change::Remove,
-                    Err(_) => Change::Keep,
-                })?;
+            if old {
+                gone += self.rewrite(user, &|line| Change::remove_if(line.at < moment))?;
             }
         }
         Ok(gone)
@@ -258,7 +251,10 @@ impl Folder {
         let Some(user) = users.get(&channel) else {
             return Ok(0);
         };
-        let is_it = |line: &Line| line.message == Some(message);
+        let is_it = |line: &Line| {
+            let is_whole = line.parts.is_empty() || line.role == StoredRole::User;
+            line.message == Some(message) && is_whole && line.text != text
+        };
         let mut known = false;
         self.each_line(*user, &mut |line, _| {
             known |= is_it(&line);
@@ -410,4 +406,10 @@ enum Change {
     Keep,
     Remove,
     Text(String),
+}
+
+impl Change {
+    const fn remove_if(goes: bool) -> Self {
+        if goes { Self::Remove } else { Self::Keep }
+    }
 }

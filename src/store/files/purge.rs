@@ -193,27 +193,16 @@ fn of_messages(rows: &[StoredMessage], channel: ChannelId, ids: &[MessageId]) ->
         let mut its = row.message.iter().chain(&row.parts);
         row.channel == channel && its.any(|message| ids.contains(message))
     };
-    let of_role = |trigger: bool| {
-        let rows = rows
-            .iter()
-            .filter(move |row| (row.role == StoredRole::User) == trigger);
-        rows.filter(|row| named(row))
-            .map(|row| row.turn)
-            .collect::<Vec<TurnId>>()
-    };
-    let (triggers, answers) = (of_role(true), of_role(false));
-    let goes = |row: &StoredMessage| {
-        triggers.contains(&row.turn)
-            || (row.role != StoredRole::User && answers.contains(&row.turn))
-    };
+    let triggers = rows
+        .iter()
+        .filter(|row| row.role == StoredRole::User && named(row));
+    let triggers: Vec<TurnId> = triggers.map(|row| row.turn).collect();
+    let goes = |row: &StoredMessage| named(row) || triggers.contains(&row.turn);
     rows.iter().map(goes).collect()
 }
 
-/// A turn goes with its oldest row.
 fn before(rows: &[StoredMessage], moment: UnixMillis) -> Vec<bool> {
-    let old = rows.iter().filter(|row| row.timestamp < moment);
-    let old: Vec<TurnId> = old.map(|row| row.turn).collect();
-    rows.iter().map(|row| old.contains(&row.turn)).collect()
+    rows.iter().map(|row| row.timestamp < moment).collect()
 }
 
 fn is_from(fact: &Fact, guild: GuildId) -> bool {
