@@ -1,4 +1,6 @@
 //! Stores over real files and databases.
 
+#[cfg(feature = "postgres")]
+mod postgres;
 mod records;
 mod snapshots;
