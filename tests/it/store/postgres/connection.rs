@@ -147,3 +147,27 @@ async fn turns_at_once_get_an_ordinal_each() {
     ordinals.sort_unstable();
     assert_eq!(ordinals, (1..=40).collect::<Vec<u64>>());
 }
+
+#[tokio::test]
+async fn a_locked_table_and_a_call_that_was_dropped_hold_up_nobody_for_long() {
+    let fresh = Fresh::new().await;
+    let scope = direct(1);
+    let connected = tokio_postgres::connect(&fresh.database.url, tokio_postgres::NoTls).await;
+    let (client, connection) = connected.unwrap();
+    tokio::spawn(connection);
+    let lock = "BEGIN; LOCK TABLE clew.conversations IN ACCESS EXCLUSIVE MODE";
+    client.batch_execute(lock).await.unwrap();
+    check_unavailable(fresh.store.append(&turn(scope, 1, "locked")).await);
+    for at in 0..8 {
+        // Polled until it waits for the lock, then dropped.
+        let dropped = turn(scope, at, "dropped");
+        let append = fresh.store.append(&dropped);
+        let look = fresh.store.opt_outs();
+        let first = futures_util::future::select(Box::pin(append), Box::pin(look)).await;
+        drop(first);
+    }
+    client.batch_execute("ROLLBACK").await.unwrap();
+    let appended = fresh.store.append(&turn(scope, 9, "free")).await;
+    assert_eq!(appended.unwrap(), 1);
+    assert_eq!(fresh.texts(scope).await, ["free", "re: free"]);
+}

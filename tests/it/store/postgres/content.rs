@@ -59,7 +59,7 @@ fn entries() -> Vec<Record> {
         user: Some(USER),
     };
     let settings = GuildSettings {
-        rolling_window: Some(Duration::from_secs(60)),
+        rolling_window: Some(Duration::from_mins(1)),
         ..GuildSettings::default()
     };
     let with_ordinal = rows
