@@ -1,6 +1,9 @@
 //! Opening, migrating, and a server that goes and comes back.
 
 use std::error::Error as _;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::process::Command;
 
 use clew::store::{Backend, Error};
 
@@ -170,4 +173,52 @@ async fn a_locked_table_and_a_call_that_was_dropped_hold_up_nobody_for_long() {
     let appended = fresh.store.append(&turn(scope, 9, "free")).await;
     assert_eq!(appended.unwrap(), 1);
     assert_eq!(fresh.texts(scope).await, ["free", "re: free"]);
+}
+
+/// Has a server encrypt with a certificate that nobody vouches for.
+async fn encrypt(postgres: &server::Postgres) {
+    let data = postgres.folder().join("data");
+    let (certificate, key) = (data.join("server.crt"), data.join("server.key"));
+    let made = Command::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+        ])
+        .args(["-nodes", "-days", "2", "-subj", "/CN=clew test"])
+        .args(["-addext", "subjectAltName=IP:127.0.0.1"])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+        .arg("-keyout")
+        .arg(&key)
+        .arg("-out")
+        .arg(&certificate)
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let server = fs::metadata(&data).unwrap();
+    for file in [&certificate, &key] {
+        chown(file, Some(server.uid()), Some(server.gid())).unwrap();
+    }
+    let admin = postgres.admin_url("postgres");
+    server::query(&admin, "ALTER SYSTEM SET ssl = on").await;
+    server::query(&admin, "SELECT pg_reload_conf()").await;
+}
+
+#[tokio::test]
+async fn a_certificate_that_nobody_vouches_for_is_refused() {
+    let postgres = server::Postgres::own();
+    let database = postgres.fresh_database().await;
+    encrypt(&postgres).await;
+    let folder = tempfile::tempdir().unwrap();
+    let mode = |mode: &str| format!("{}?sslmode={mode}", database.url);
+    for url in [mode("require"), mode("prefer"), database.url.clone()] {
+        let error = open(&url, &folder).await.err().unwrap();
+        let said = chain(&error);
+        assert!(said.contains("trusts its certificate"), "{said}");
+        assert!(said.contains("invalid peer certificate"), "{said}");
+    }
+    open(&mode("disable"), &folder).await.unwrap();
 }
