@@ -215,7 +215,7 @@ pub(super) fn delete(session: &Session, scope: Scope) -> Result<u64, Fault> {
         [scope.to_string()],
     )?;
     if gone > 0 {
-        session.scrub_due.set(true);
+        session.deleted();
     }
     Ok(gone as u64)
 }

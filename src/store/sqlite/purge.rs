@@ -32,7 +32,7 @@ pub(super) fn purge(session: &Session, purge: &Purge) -> Result<Purged, Fault> {
         Ok(purged)
     })?;
     if session.connection.total_changes() != before {
-        session.scrub();
+        session.deleted();
     }
     Ok(purged)
 }
@@ -403,7 +403,7 @@ pub(super) fn edit(
             .cast_unsigned())
     })?;
     if session.connection.total_changes() != before {
-        session.scrub();
+        session.deleted();
     }
     Ok(rows)
 }
