@@ -134,7 +134,7 @@ impl State {
 /// Removes the rows of a turn and gives its ordinal, if it is there.
 fn remove_turn(connection: &Connection, row: &StoredMessage) -> Result<Option<u64>, Fault> {
     let mut remove = connection.prepare_cached(
-        "DELETE FROM messages WHERE turn_id = ?1 AND scope = ?2 AND agent_name = ?3
+        "DELETE FROM messages INDEXED BY messages_turn WHERE turn_id = ?1 AND scope = ?2 AND agent_name = ?3
          RETURNING ordinal",
     )?;
     let key = (

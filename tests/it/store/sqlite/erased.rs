@@ -74,7 +74,8 @@ async fn plant(store: &Sqlite, longest: u32, mut number: impl FnMut(u32) -> u64)
         store.put_facts(&[fact]).await.unwrap();
     }
     for user in 1..=6 {
-        let saved = snapshot(user, 1..=3, &text(user, 9));
+        // Turns of their own: an edit of a message reaches all who saved it.
+        let saved = snapshot(user, user * 1000..=user * 1000 + 2, &text(user, 9));
         store.save_snapshot(&saved).await.unwrap();
     }
 }
