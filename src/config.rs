@@ -20,6 +20,7 @@ mod log;
 mod memory;
 mod problem;
 mod prompt;
+mod store;
 mod telemetry;
 mod triggers;
 mod turns;
@@ -42,7 +43,7 @@ pub use problem::{ConfigErrors, Problem};
 pub use telemetry::TelemetryConfig;
 pub use turns::{AnswerConfig, TurnConfig};
 pub use values::Origin;
-pub use variable::{Group, VARIABLES, Variable};
+pub use variable::{Group, Shown, VARIABLES, Variable};
 
 use check::Checker;
 use values::Values;
@@ -77,7 +78,7 @@ pub struct Config {
     pub answers: AnswerConfig,
     /// The JSONL events.
     pub telemetry: TelemetryConfig,
-    /// Memory and history: checked, used by a later version.
+    /// Memory and history.
     pub memory: MemoryConfig,
     /// The readable log.
     pub log: LogConfig,
@@ -92,7 +93,8 @@ pub struct Config {
 pub struct Effective {
     /// Its name.
     pub name: &'static str,
-    /// Its value, `[set]` for a secret, `[not set]` without value and default.
+    /// Its value, `[set]` for a secret, an address
+    /// without its password, `[not set]` without value and default.
     pub shown: String,
     /// Where the value comes from.
     pub origin: Origin,

@@ -79,6 +79,8 @@
 //!     us: &us,
 //!     directory: &Nobody,
 //!     system: "You are helpful.",
+//!     docs: &[],
+//!     status: "",
 //!     secret: b"kept over restarts",
 //!     scope: "guild/channel/user",
 //!     limits: &limits,
@@ -99,6 +101,8 @@ pub mod discord;
 pub mod engine;
 pub mod model;
 
+#[cfg(feature = "bot")]
+pub mod agents;
 #[cfg(feature = "bot")]
 pub mod app;
 #[cfg(feature = "bot")]

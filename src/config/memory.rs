@@ -1,5 +1,5 @@
-//! Memory and history: accepted and checked now, used by a later version, so
-//! that settings written for it (seed S3) are neither refused nor misread.
+//! Memory and history: where conversations and facts are kept, whose they
+//! are, how much of them goes into a prompt (seeds S0, S2, S3, S4).
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,37 +7,54 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::check::Checker;
-use super::{Group, VARIABLES, variable as var};
+use super::{store, variable as var};
+use crate::model::{ScopeKind, StoreAddress};
 
 /// Most messages of earlier runs that one conversation loads (seed S4).
 const MOST_LOADED: usize = 100;
 /// Longest time between two saves, seconds: a day.
 const LONGEST_SAVE_INTERVAL_S: f64 = 86_400.0;
-
 /// Largest log that `MAX_CONVERSATION_LOG_SIZE` accepts, bytes: a tebibyte.
 const LARGEST_LOG: u64 = 1 << 40;
 
 /// Memory and history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryConfig {
+    /// `CONTEXT_STORE`.
+    pub store: StoreAddress,
+    /// `CONTEXT_SCOPE`; `Member` with files.
+    pub scope: ScopeKind,
+    /// `CONTEXT_ROLLING_WINDOW_S`, at least a second.
+    pub rolling_window: Duration,
     /// `MAX_CONTEXT_MESSAGES`: stored messages that go into a prompt.
     pub max_context_messages: usize,
+    /// `LOAD_PAST_CONVERSATIONS`, at most 100.
+    pub load_past: usize,
     /// `IN_MEMORY_CONTEXT_ONLY`: conversations never reach a disk.
     pub in_memory_only: bool,
+    /// `RETENTION_DAYS`; none: stored text is kept for ever.
+    pub retention: Option<Duration>,
+    /// `GUILD_RETENTION_DAYS`: from our leaving a server until what is stored
+    /// of it goes; may be zero.
+    pub guild_retention: Duration,
+    /// `AGENTS_DIR`: a folder per agent.
+    pub agents_dir: PathBuf,
+    /// `DEFAULT_AGENT`: whether the built-in agent answers.
+    pub default_agent: bool,
+    /// `MEMORY_LEARN`: whether the model is asked for facts.
+    pub learn: bool,
     /// `MAX_USER_MEMORY`: facts a user.
     pub max_user_facts: usize,
     /// `MAX_SERVER_MEMORY`: facts a server.
     pub max_server_facts: usize,
-    /// `MEMORY_SAVE_INTERVAL`.
+    /// `MEMORY_SAVE_INTERVAL`, at least a second.
     pub save_interval: Duration,
-    /// `LOAD_PAST_CONVERSATIONS`, at most 100.
-    pub load_past: usize,
-    /// `USER_PROFILE_DIR`.
+    /// `USER_PROFILE_DIR`, for the file store.
     pub user_profile_dir: PathBuf,
-    /// `SERVER_PROFILE_DIR`.
+    /// `SERVER_PROFILE_DIR`, for the file store.
     pub server_profile_dir: PathBuf,
-    /// `DM_LOGS_DIR`.
-    pub dm_logs_dir: PathBuf,
+    /// `DM_LOGS_DIR`; without it direct messages are not logged.
+    pub dm_logs_dir: Option<PathBuf>,
     /// `MAX_CONVERSATION_LOG_SIZE` in bytes; no limit when none.
     pub max_log_bytes: Option<u64>,
 }
@@ -45,11 +62,14 @@ pub struct MemoryConfig {
 #[derive(Default, Deserialize)]
 struct Raw {
     max_context_messages: Option<String>,
+    load_past_conversations: Option<String>,
     in_memory_context_only: Option<String>,
+    agents_dir: Option<String>,
+    default_agent: Option<String>,
+    memory_learn: Option<String>,
     max_user_memory: Option<String>,
     max_server_memory: Option<String>,
     memory_save_interval: Option<String>,
-    load_past_conversations: Option<String>,
     user_profile_dir: Option<String>,
     server_profile_dir: Option<String>,
     dm_logs_dir: Option<String>,
@@ -59,15 +79,32 @@ struct Raw {
 
 pub(super) fn read(check: &mut Checker) -> MemoryConfig {
     let raw: Raw = check.raw();
+    let (store, scope) = store::read(check);
     check.optional_path(&var::TTS_PREFS_FILE, raw.tts_prefs_file);
-    warn_about_unused(check);
-    MemoryConfig {
+    let memory = MemoryConfig {
+        store,
+        scope,
+        rolling_window: store::rolling_window(check),
         max_context_messages: check.number(
             &var::MAX_CONTEXT_MESSAGES,
             raw.max_context_messages,
             0..=1_000,
         ),
+        load_past: check.number(
+            &var::LOAD_PAST_CONVERSATIONS,
+            raw.load_past_conversations,
+            0..=MOST_LOADED,
+        ),
         in_memory_only: check.switch(&var::IN_MEMORY_CONTEXT_ONLY, raw.in_memory_context_only),
+        retention: store::retention(check),
+        guild_retention: store::guild_retention(check),
+        agents_dir: check.path(&var::AGENTS_DIR, raw.agents_dir),
+        default_agent: check.switch(&var::DEFAULT_AGENT, raw.default_agent),
+        learn: check.one_of(
+            &var::MEMORY_LEARN,
+            raw.memory_learn,
+            &[("off", false), ("model", true)],
+        ),
         max_user_facts: check.number(&var::MAX_USER_MEMORY, raw.max_user_memory, 0..=1_000),
         max_server_facts: check.number(&var::MAX_SERVER_MEMORY, raw.max_server_memory, 0..=10_000),
         save_interval: check.seconds(
@@ -75,33 +112,45 @@ pub(super) fn read(check: &mut Checker) -> MemoryConfig {
             raw.memory_save_interval,
             1.0..=LONGEST_SAVE_INTERVAL_S,
         ),
-        load_past: check.number(
-            &var::LOAD_PAST_CONVERSATIONS,
-            raw.load_past_conversations,
-            0..=MOST_LOADED,
-        ),
         user_profile_dir: check.path(&var::USER_PROFILE_DIR, raw.user_profile_dir),
         server_profile_dir: check.path(&var::SERVER_PROFILE_DIR, raw.server_profile_dir),
-        dm_logs_dir: check.path(&var::DM_LOGS_DIR, raw.dm_logs_dir),
+        dm_logs_dir: check.optional_path(&var::DM_LOGS_DIR, raw.dm_logs_dir),
         max_log_bytes: check.optional_number(
             &var::MAX_CONVERSATION_LOG_SIZE,
             raw.max_conversation_log_size,
             1..=LARGEST_LOG,
         ),
-    }
+    };
+    warn_about_odd(check, &memory);
+    memory
 }
 
-/// One line for all of them.
-fn warn_about_unused(check: &mut Checker) {
-    let set: Vec<&str> = VARIABLES
-        .iter()
-        .filter(|variable| variable.group == Group::Memory && check.is_set(variable))
-        .map(|variable| variable.name)
-        .collect();
-    if !set.is_empty() {
-        check.warn(format!(
-            "accepted, not used by this version: {}",
-            set.join(", ")
-        ));
+/// What has no effect as it is set.
+fn warn_about_odd(check: &mut Checker, memory: &MemoryConfig) {
+    let logs = memory.dm_logs_dir.is_some();
+    if logs && memory.in_memory_only {
+        check.warn(
+            "DM_LOGS_DIR has no effect with IN_MEMORY_CONTEXT_ONLY=true: no log is written"
+                .to_owned(),
+        );
+    }
+    if !logs && memory.max_log_bytes.is_some() {
+        check.warn("MAX_CONVERSATION_LOG_SIZE has no effect without DM_LOGS_DIR".to_owned());
+    }
+    if !matches!(memory.store, StoreAddress::Files(_)) {
+        for variable in [&var::USER_PROFILE_DIR, &var::SERVER_PROFILE_DIR] {
+            if check.is_set(variable) {
+                let name = variable.name;
+                check.warn(format!(
+                    "{name} has no effect without CONTEXT_STORE=files:DIR"
+                ));
+            }
+        }
+    }
+    if memory.learn && !check.is_set(&var::LLM_BASE_URL) {
+        check.warn("MEMORY_LEARN has no effect without LLM_BASE_URL".to_owned());
+    }
+    if check.is_set(&var::TTS_PREFS_FILE) {
+        check.warn("TTS_PREFS_FILE is accepted and never used: Clew does not speak".to_owned());
     }
 }

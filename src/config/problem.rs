@@ -3,6 +3,8 @@
 use std::fmt;
 
 use super::Variable;
+use super::variable::Shown;
+use crate::model::StoreAddress;
 
 /// Characters of a wrong value that an error repeats.
 const SHOWN_CHARS: usize = 80;
@@ -73,14 +75,28 @@ impl fmt::Display for ConfigErrors {
 
 /// `is "value"`, quoted and cut, or that a secret is set.
 fn shown_value(variable: &Variable, value: &str) -> String {
-    if variable.secret {
-        return "is [set]".to_owned();
+    match show(variable, value) {
+        Some(shown) => format!("is {shown:?}"),
+        None => "is [set]".to_owned(),
     }
-    format!("is {:?}", cut(value))
+}
+
+/// What may be shown of a value, cut if it is long; nothing of a secret.
+pub(super) fn show(variable: &Variable, value: &str) -> Option<String> {
+    match variable.shown {
+        Shown::Plainly => Some(cut(value)),
+        Shown::Never => None,
+        Shown::WithoutPassword => match value.parse::<StoreAddress>() {
+            Ok(address) => Some(cut(&address.to_string())),
+            // Whatever looks like part of a login stays unsaid.
+            Err(_) if value.contains(['@', '=']) || value.contains("//") => None,
+            Err(_) => (!value.starts_with("postgres")).then(|| cut(value)),
+        },
+    }
 }
 
 /// The beginning of a long text.
-pub(super) fn cut(text: &str) -> String {
+fn cut(text: &str) -> String {
     match text.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),

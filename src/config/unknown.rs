@@ -3,12 +3,14 @@
 use super::VARIABLES;
 
 /// Beginnings that are ours; others' variables seldom have them.
-const PREFIXES: [&str; 19] = [
+const PREFIXES: [&str; 22] = [
     "ALLOWED_",
     "ANSWER_",
     "AUTO_REPLY_",
+    "CONTEXT_",
     "DENIED_",
     "DISCORD_",
+    "GUILD_RETENTION_",
     "IN_MEMORY_",
     "LLM_",
     "LOAD_PAST_",
@@ -17,6 +19,7 @@ const PREFIXES: [&str; 19] = [
     "MEM_",
     "MENTION_",
     "REPLY_TO_",
+    "RETENTION_",
     "SYSTEM_PROMPT",
     "TELEMETRY_",
     "THREAD_",

@@ -6,7 +6,7 @@ use std::fmt;
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::problem::{Problem, cut};
+use super::problem::{Problem, show};
 use super::{Effective, VARIABLES, Variable, unknown};
 
 /// The settings as text: known names only, trimmed, none empty.
@@ -93,8 +93,7 @@ impl Values {
         };
         let shown = match text {
             "" => "[not set]".to_owned(),
-            _ if variable.secret => "[set]".to_owned(),
-            text => cut(text),
+            text => show(variable, text).unwrap_or_else(|| "[set]".to_owned()),
         };
         Effective {
             name: variable.name,

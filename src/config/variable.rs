@@ -1,4 +1,4 @@
-//! The table of all variables: name, group, default, unit, one line, secret.
+//! The table of all variables: name, group, default, unit, one line, how it is shown.
 
 /// A variable that Clew reads.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,8 +13,19 @@ pub struct Variable {
     pub unit: &'static str,
     /// What it does, one line of Markdown.
     pub about: &'static str,
-    /// Never shown.
-    pub secret: bool,
+    /// How much of its value is shown.
+    pub shown: Shown,
+}
+
+/// How much of a value errors, logs and listings show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// All of it.
+    Plainly,
+    /// Nothing but that it is set.
+    Never,
+    /// A store's address without its password.
+    WithoutPassword,
 }
 
 /// A part of the settings.
@@ -52,24 +63,27 @@ impl Group {
             Self::Window => "Window of recent messages in memory",
             Self::Turns => "Turns and answers",
             Self::Operation => "Telemetry, log and state",
-            Self::Memory => "Memory and history (checked, not used by this version)",
+            Self::Memory => "Memory and history",
         }
     }
 }
 
-/// True for a row marked `secret`.
-macro_rules! is_secret {
+/// What the mark at a row's end means.
+macro_rules! shown {
     (secret) => {
-        true
+        Shown::Never
+    };
+    (address) => {
+        Shown::WithoutPassword
     };
     () => {
-        false
+        Shown::Plainly
     };
 }
 
 /// Makes a const per row and the list of all rows in their order.
 macro_rules! variables {
-    ($(#[doc = $about:literal] $name:ident = $default:literal, $unit:literal, $group:ident $(, $secret:ident)?;)+) => {
+    ($(#[doc = $about:literal] $name:ident = $default:literal, $unit:literal, $group:ident $(, $mark:ident)?;)+) => {
         $(
             #[doc = $about]
             pub(super) const $name: Variable = Variable {
@@ -78,7 +92,7 @@ macro_rules! variables {
                 default: $default,
                 unit: $unit,
                 about: $about.trim_ascii(),
-                secret: is_secret!($($secret)?),
+                shown: shown!($($mark)?),
             };
         )+
         /// Every variable that Clew reads, by group.
@@ -195,25 +209,41 @@ variables! {
     /// Raises Clew's own log level to debug; message text is never logged.
     DEBUG = "false", "true|false", Operation;
 
-    /// Stored messages that go into a prompt.
+    /// Where conversations, facts and opt-outs are kept; a folder of files keeps no snapshots or tool calls.
+    CONTEXT_STORE = "sqlite:var/clew.db", "sqlite:PATH|postgres://user:password@host/database|files:DIR", Memory, address;
+    /// Who shares a conversation: a member in one channel, everybody in a thread, or one user everywhere; files know `member` only.
+    CONTEXT_SCOPE = "member", "member|thread|user", Memory;
+    /// How far back stored messages go into a prompt; `/settings` sets another for a server.
+    CONTEXT_ROLLING_WINDOW_S = "86400", "seconds", Memory;
+    /// Most stored messages that go into a prompt, the newest; 0 for none.
     MAX_CONTEXT_MESSAGES = "30", "messages", Memory;
-    /// Keeps conversations in memory only.
-    IN_MEMORY_CONTEXT_ONLY = "false", "true|false", Memory;
-    /// Remembered facts a user.
-    MAX_USER_MEMORY = "5", "facts", Memory;
-    /// Remembered facts a server.
-    MAX_SERVER_MEMORY = "100", "facts", Memory;
-    /// How often remembered facts are saved.
-    MEMORY_SAVE_INTERVAL = "30", "seconds", Memory;
-    /// Stored messages of earlier runs that are loaded, at most 100; 0 for none.
+    /// Of the messages stored before the start, at most so many go into a prompt, up to 100; 0 for none.
     LOAD_PAST_CONVERSATIONS = "30", "messages", Memory;
-    /// Where facts of users are kept.
+    /// Writes no conversation, snapshot or log of direct messages to a disk; facts and opt-outs still are.
+    IN_MEMORY_CONTEXT_ONLY = "false", "true|false", Memory;
+    /// How long conversations and facts are kept; 0 for ever.
+    RETENTION_DAYS = "0", "days", Memory;
+    /// How long after the bot has left a server what is stored of it goes; 0 for at once.
+    GUILD_RETENTION_DAYS = "30", "days", Memory;
+    /// A folder per agent with its `agent.json` and `docs/*.md`.
+    AGENTS_DIR = "var/agents", "path", Memory;
+    /// Whether a built-in agent answers where no other one does.
+    DEFAULT_AGENT = "on", "on|off", Memory;
+    /// With model the model is asked after an answer for lasting facts about the asker.
+    MEMORY_LEARN = "off", "off|model", Memory;
+    /// Remembered facts a user; the least useful one makes room.
+    MAX_USER_MEMORY = "5", "facts", Memory;
+    /// Remembered facts a server; the least useful one makes room.
+    MAX_SERVER_MEMORY = "100", "facts", Memory;
+    /// How often learnt facts are saved; those that a person asked for are saved at once.
+    MEMORY_SAVE_INTERVAL = "30", "seconds", Memory;
+    /// Where facts of users are kept with `CONTEXT_STORE=files:`.
     USER_PROFILE_DIR = "var/data/users", "path", Memory;
-    /// Where facts of servers are kept.
+    /// Where facts of servers are kept with `CONTEXT_STORE=files:`.
     SERVER_PROFILE_DIR = "var/data/servers", "path", Memory;
-    /// Where direct messages are logged unless `IN_MEMORY_CONTEXT_ONLY`.
-    DM_LOGS_DIR = "var/log/dm", "path", Memory;
-    /// Largest log of one conversation; no limit if empty.
+    /// Where transcripts of direct messages are written; none are if empty.
+    DM_LOGS_DIR = "", "path", Memory;
+    /// A transcript that has grown to this size is set aside for a new one; no limit if empty.
     MAX_CONVERSATION_LOG_SIZE = "", "bytes", Memory;
     /// Accepted for older settings and never used: Clew does not speak.
     TTS_PREFS_FILE = "", "path", Memory;

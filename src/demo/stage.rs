@@ -146,6 +146,9 @@ fn own_settings(discord: &Simulator, folder: &Path) -> Vec<(String, String)> {
         ("DISCORD_GATEWAY_URL", discord.gateway_url()),
         ("TELEMETRY_DIR", path("telemetry")),
         ("STATE_DIR", path("state")),
+        ("CONTEXT_STORE", format!("sqlite:{}", path("clew.db"))),
+        ("AGENTS_DIR", path("agents")),
+        ("IN_MEMORY_CONTEXT_ONLY", "true".to_owned()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .to_vec()

@@ -175,6 +175,11 @@ impl Facts {
         self.read().channel(channel)?.guild_id
     }
 
+    /// The servers that we are in.
+    pub fn guilds(&self) -> Vec<GuildId> {
+        self.read().guilds()
+    }
+
     /// The channels of a server, threads included.
     pub fn channels_of(&self, guild: GuildId) -> Vec<ChannelId> {
         self.read().channels(guild)

@@ -25,7 +25,9 @@ pub(super) use self::lane::Lane;
 use self::lane::Lanes;
 use super::convert::{self, ReadPage};
 use super::error::{ConnectError, RestError};
-use crate::model::{ApplicationId, Channel, ChannelId, Fallback, Message, MessageId, UserId};
+use crate::model::{
+    ApplicationId, Channel, ChannelId, Fallback, GuildId, Message, MessageId, UserId,
+};
 
 /// Most messages that Discord hands out at once (Get Channel Messages).
 const PAGE_LIMIT: usize = 100;
@@ -158,6 +160,25 @@ impl Rest {
         }
     }
 
+    /// Whether a user is in a server (Get Guild Member, which needs no
+    /// privileged intent for one).
+    ///
+    /// # Errors
+    /// As `page`; that the user is no member is no error.
+    pub async fn is_member(
+        &self,
+        guild: GuildId,
+        user: UserId,
+        deadline: Instant,
+    ) -> Result<bool, RestError> {
+        let path = format!("guilds/{guild}/members/{user}");
+        match self.get(path, Lane::Aside, deadline).await {
+            Ok(_) => Ok(true),
+            Err(error) if matches!(error.code, Some(UNKNOWN_MEMBER | UNKNOWN_USER)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The text of an attached file, cut at `max_bytes`.
     ///
     /// # Errors
@@ -212,6 +233,8 @@ impl Rest {
 
 /// "Unknown Member": the user is not in the thread.
 const UNKNOWN_MEMBER: u64 = 10_007;
+/// Unknown User.
+const UNKNOWN_USER: u64 = 10_013;
 
 /// The answer is not what Discord documents.
 pub(super) const fn malformed() -> RestError {

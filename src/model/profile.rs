@@ -108,6 +108,8 @@ pub struct HistoryMessage {
     pub message: Option<MessageId>,
     /// When.
     pub timestamp: UnixMillis,
+    /// Brought back from a snapshot.
+    pub restored: bool,
     /// What.
     pub text: String,
 }

@@ -1,9 +1,9 @@
 //! Files that are there whole or not at all, whatever kills the process.
 //!
-//! Every call blocks: callers are on a blocking thread.
+//! Every call blocks: callers are on a thread that may, see [`blocking`].
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::Error;
@@ -11,6 +11,8 @@ use super::Error;
 /// The end of a temporary file's name. No file of ours ends like it, so what
 /// a kill left behind is recognised.
 const TEMPORARY: &str = ".clew-tmp";
+/// Stands between the name and the number of a file that was set aside.
+const SET_ASIDE: &str = ".corrupt-";
 /// Files set aside under one name. More than that is a fault to look at, not
 /// to collect.
 const MOST_SET_ASIDE: u32 = 10_000;
@@ -18,6 +20,14 @@ const MOST_SET_ASIDE: u32 = 10_000;
 /// Replaces a file, durably: temporary file in the same folder, fsync, rename,
 /// fsync of the folder. Missing folders are made. Only the owner may read it.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    write_with(path, |file| file.write_all(bytes))
+}
+
+/// As [`write`], what `fill` writes.
+pub(super) fn write_with(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Error> {
     let failed = |source| Error::Io {
         operation: "write",
         path: path.to_owned(),
@@ -30,7 +40,10 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         .suffix(TEMPORARY)
         .tempfile_in(folder)
         .map_err(failed)?;
-    temporary.write_all(bytes).map_err(failed)?;
+    let mut buffered = BufWriter::new(&mut temporary);
+    fill(&mut buffered).map_err(failed)?;
+    buffered.flush().map_err(failed)?;
+    drop(buffered);
     temporary.as_file().sync_all().map_err(failed)?;
     temporary
         .persist(path)
@@ -87,7 +100,7 @@ pub(super) fn set_aside(path: &Path) -> Result<PathBuf, Error> {
     };
     for number in 1..=MOST_SET_ASIDE {
         let mut name = path.as_os_str().to_owned();
-        name.push(format!(".corrupt-{number}"));
+        name.push(format!("{SET_ASIDE}{number}"));
         let aside = PathBuf::from(name);
         // Taken first, so that the rename replaces nothing but our own file.
         match OpenOptions::new().write(true).create_new(true).open(&aside) {
@@ -124,17 +137,42 @@ pub(super) fn create_folders(folder: &Path) -> Result<(), Error> {
 /// it. Says how many there were. Only for a folder that nobody writes to.
 pub(super) fn sweep_temporary(folder: &Path) -> Result<u64, Error> {
     let mut swept = 0;
+    files_below(folder, &mut |file| {
+        if is_temporary(file) && remove(file)? {
+            swept += 1;
+        }
+        Ok(())
+    })?;
+    Ok(swept)
+}
+
+/// Visits every file in a folder and those below it.
+pub(super) fn files_below(
+    folder: &Path,
+    visit: &mut dyn FnMut(&Path) -> Result<(), Error>,
+) -> Result<(), Error> {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in entries(&folder)? {
             if entry.is_folder {
                 folders.push(entry.path);
-            } else if entry.is_temporary() && remove(&entry.path)? {
-                swept += 1;
+            } else {
+                visit(&entry.path)?;
             }
         }
     }
-    Ok(swept)
+    Ok(())
+}
+
+/// Set aside by [`set_aside`].
+pub(super) fn is_set_aside(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.contains(SET_ASIDE))
+}
+
+fn is_temporary(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.starts_with('.') && name.ends_with(TEMPORARY))
 }
 
 /// What stands in a folder.
@@ -144,13 +182,6 @@ pub(super) struct Entry {
     pub(super) path: PathBuf,
     /// A folder; links are not followed.
     pub(super) is_folder: bool,
-}
-
-impl Entry {
-    fn is_temporary(&self) -> bool {
-        let name = self.path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.starts_with('.') && name.ends_with(TEMPORARY))
-    }
 }
 
 /// What stands in a folder, by name; nothing when there is none.
@@ -177,6 +208,18 @@ pub(super) fn entries(folder: &Path) -> Result<Vec<Entry>, Error> {
     Ok(found)
 }
 
+/// Does something on a thread that may block.
+pub(super) async fn blocking<T: Send + 'static>(
+    operation: &'static str,
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let ended = tokio::task::spawn_blocking(work).await;
+    ended.map_err(|error| Error::Unavailable {
+        operation,
+        source: error.into(),
+    })?
+}
+
 /// The folder that a path stands in.
 fn folder_of(path: &Path) -> &Path {
     match path.parent() {
@@ -185,7 +228,8 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-fn sync_folder(folder: &Path) -> Result<(), Error> {
+/// Makes names of files durable.
+pub(super) fn sync_folder(folder: &Path) -> Result<(), Error> {
     let synced = File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(|source| Error::Io {
         operation: "sync the folder",

@@ -7,13 +7,15 @@ mod words;
 use serde::Serialize;
 
 pub use detail::{
-    Capped, CollectFallback, CollectOk, CollectTruncated, Connected, Disconnected, Dropped, Fatal,
-    MergeOk, OmitCounts, Refused, RequestFailed, RequestOk, SendFallback, Sent, SessionLost,
-    Started, Stopping, TailFallback, TailOk, Trigger, TurnDone, Unreadable,
+    Capped, CollectFallback, CollectOk, CollectTruncated, CommandAnswered, Connected, Disconnected,
+    Dropped, Fatal, Flushed, Learnt, MergeOk, OmitCounts, PurgedEvent, Recorded, Refused,
+    RequestFailed, RequestOk, SendFallback, Sent, SessionLost, Started, Stopping, StoreFailed,
+    TailFallback, TailOk, Trigger, TurnDone, Unreadable,
 };
 pub use words::{
-    Answers, Cap, CauseWord, FatalReason, Finish, LlmFailure, LostBy, Outcome, ReadFailure,
-    Refusal, SendStage, SourceWord, Subsys, UnreadableWhat,
+    Answers, Cap, CauseWord, CommandOutcome, CommandWord, FatalReason, Finish, LlmFailure, LostBy,
+    Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord, StoreOperation, Subsys,
+    UnreadableWhat,
 };
 
 macro_rules! events {
@@ -91,6 +93,18 @@ events! {
     Discord "send_fallback" SendFallback;
     /// Discord does not want this bot as it is configured.
     Discord "fatal" Fatal;
+    /// A store did not do what it was asked.
+    Store "store_failed" StoreFailed;
+    /// A turn was stored.
+    Memory "recorded" Recorded;
+    /// Facts were saved.
+    Memory "flushed" Flushed;
+    /// Facts were learnt from a turn.
+    Memory "learnt" Learnt;
+    /// Stored entries went.
+    Memory "purged" PurgedEvent;
+    /// A command was answered.
+    Command "answered" CommandAnswered;
     /// The process is up.
     Process "started" Started;
     /// The process is going down.
@@ -115,6 +129,7 @@ impl Event {
             | Self::SessionLost(_)
             | Self::Unreadable(_)
             | Self::SendFallback(_)
+            | Self::StoreFailed(_)
             | Self::Dropped(_) => "warn",
             _ => "info",
         }

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
+mod memory;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -77,13 +79,7 @@ fn the_example_blocks_of_the_seed_load_verbatim() {
     assert_eq!(memory.memory.max_user_facts, 5);
     assert_eq!(memory.memory.max_server_facts, 100);
     assert_eq!(memory.memory.save_interval, Duration::from_secs(30));
-    assert_eq!(
-        memory.warnings(),
-        [
-            "accepted, not used by this version: MAX_CONTEXT_MESSAGES, IN_MEMORY_CONTEXT_ONLY, \
-          MAX_USER_MEMORY, MAX_SERVER_MEMORY, MEMORY_SAVE_INTERVAL"
-        ]
-    );
+    assert_eq!(memory.warnings(), [""; 0]);
 
     let text = std::fs::read_to_string(seeds.join("memory.env")).unwrap();
     let (_dir, path) = dotenv(&text.replace("\n#", "\n"));
@@ -93,7 +89,16 @@ fn the_example_blocks_of_the_seed_load_verbatim() {
     let (_dir, path) = dotenv(&text.replace("\n#", "\n").replace("\n Opt", "\n#Opt"));
     let optional = Config::load([], Some(&path)).unwrap();
     assert_eq!(optional.memory.max_log_bytes, Some(10_000));
-    assert_eq!(optional.memory.dm_logs_dir, Path::new("var/log/dm"));
+    let logs = optional.memory.dm_logs_dir.as_deref();
+    assert_eq!(logs, Some(Path::new("var/log/dm")));
+    assert_eq!(
+        optional.warnings(),
+        [
+            "USER_PROFILE_DIR has no effect without CONTEXT_STORE=files:DIR",
+            "SERVER_PROFILE_DIR has no effect without CONTEXT_STORE=files:DIR",
+            "TTS_PREFS_FILE is accepted and never used: Clew does not speak",
+        ]
+    );
 }
 
 #[test]
@@ -175,6 +180,14 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("STATE_DIR", "a\0b", "a path"),
     ("LOG_LEVEL", "verbose", "info, off, error, warn"),
     ("DEBUG", "clew", "true, false"),
+    ("CONTEXT_STORE", "var/clew.db", "sqlite:PATH, postgres://"),
+    ("CONTEXT_SCOPE", "channel", "member, thread, user"),
+    ("CONTEXT_ROLLING_WINDOW_S", "0", "from 1 to 316224000"),
+    ("RETENTION_DAYS", "-1", "days"),
+    ("GUILD_RETENTION_DAYS", "a month", "from 0 to 36500"),
+    ("AGENTS_DIR", "a\0b", "a path"),
+    ("DEFAULT_AGENT", "ada", "on, off"),
+    ("MEMORY_LEARN", "on", "off, model"),
     ("MAX_CONTEXT_MESSAGES", "many", "from 0 to 1000"),
     ("IN_MEMORY_CONTEXT_ONLY", "ja", "true, false"),
     ("MAX_USER_MEMORY", "-1", "facts"),
@@ -346,6 +359,13 @@ fn unknown_names_that_look_like_ours_get_a_hint() {
         ("DISCORD_BOT_TOKEN", "did you mean DISCORD_TOKEN?"),
         ("DISCORD_API_BASE", "did you mean DISCORD_API_URL?"),
         ("OPENAI_BASE_URL", "did you mean LLM_BASE_URL?"),
+        ("CONTEXT_STORAGE", "did you mean CONTEXT_STORE?"),
+        (
+            "CONTEXT_ROLLING_WINDOW",
+            "did you mean CONTEXT_ROLLING_WINDOW_S?",
+        ),
+        ("CONTEXT_SOMETHING_ELSE", "see .env.example"),
+        ("RETENTION_DAY", "did you mean RETENTION_DAYS?"),
         ("TELEMETRY_SOMETHING_ELSE", "see .env.example"),
     ] {
         check_hint(name, Some(meant));

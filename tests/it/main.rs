@@ -7,6 +7,7 @@
     reason = "a test fails by panicking, its helpers too"
 )]
 
+mod agents;
 mod architecture;
 mod collectors;
 mod commands;
@@ -20,6 +21,8 @@ mod discord;
 mod faults;
 mod hostile;
 mod llm;
+#[cfg(feature = "postgres")]
+mod postgres_server;
 mod prompts;
 mod readme;
 mod replay;

@@ -1,5 +1,7 @@
 //! Stores over real files and databases.
 
+mod files;
 mod records;
 mod snapshots;
 mod sqlite;
+mod transcripts;

@@ -6,8 +6,9 @@ mod writing;
 
 use clew::model::{Fallback, MessageId, OmitReason, Scene, Stage, UnixMillis, fixed_clock};
 use clew::telemetry::event::{
-    Answers, Cap, CauseWord, CollectFallback, FatalReason, Finish, LlmFailure, LostBy, Outcome,
-    ReadFailure, Refusal, SendStage, SourceWord, TailFallback, TailOk, UnreadableWhat,
+    Answers, Cap, CauseWord, CollectFallback, CommandOutcome, CommandWord, FatalReason, Finish,
+    LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord,
+    StoreOperation, TailFallback, TailOk, UnreadableWhat,
 };
 use clew::telemetry::{Event, Ids, Lines, Telemetry, log_filter};
 use serde_json::{Value, json};
@@ -70,6 +71,7 @@ fn the_schema_knows_the_same_words_as_the_code() {
         };
     }
     check_all!(SourceWord Cap CauseWord Refusal Outcome Finish LlmFailure);
+    check_all!(StoreOperation PurgeCause CommandWord CommandOutcome);
     check_all!(LostBy UnreadableWhat ReadFailure SendStage FatalReason Answers);
     check("Scene", &SCENES.map(Scene::as_str));
     check("Fallback", &FALLBACKS.map(Fallback::as_str));
@@ -98,7 +100,7 @@ const FALLBACKS: [Fallback; 11] = [
     Fallback::Archived,
     Fallback::Locked,
 ];
-const OMITTED: [OmitReason; 10] = [
+const OMITTED: [OmitReason; 11] = [
     OmitReason::Msgs,
     OmitReason::Chars,
     OmitReason::Age,
@@ -109,6 +111,7 @@ const OMITTED: [OmitReason; 10] = [
     OmitReason::Newer,
     OmitReason::Deleted,
     OmitReason::Malformed,
+    OmitReason::OptedOut,
 ];
 
 #[test]

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::words::{
-    Answers, Cap, CauseWord, FatalReason, Finish, LlmFailure, LostBy, Outcome, ReadFailure,
-    Refusal, SendStage, SourceWord, UnreadableWhat,
+    Answers, Cap, CauseWord, CommandOutcome, CommandWord, FatalReason, Finish, LlmFailure, LostBy,
+    Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord, StoreOperation,
+    UnreadableWhat,
 };
 use crate::model::{Block, Fallback, Limits, MessageId, OmitReason, Scene, Stage};
 use crate::telemetry::Ms;
@@ -320,4 +321,62 @@ impl From<&Limits> for Capped {
             mem_max_fetches: limits.max_fetches,
         }
     }
+}
+
+/// `store`/`store_failed`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StoreFailed {
+    /// What it was asked to do.
+    pub operation: StoreOperation,
+    /// Asking again may help: it is locked, full or gone for now.
+    pub transient: bool,
+}
+
+/// `memory`/`recorded`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Recorded {
+    /// Rows of the turn.
+    pub rows: usize,
+    /// Until they were on disk.
+    pub ms: Ms,
+}
+
+/// `memory`/`flushed`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Flushed {
+    /// Facts that were written.
+    pub facts: usize,
+    /// Until they were on disk.
+    pub ms: Ms,
+}
+
+/// `memory`/`learnt`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Learnt {
+    /// Facts that are new.
+    pub facts: usize,
+    /// What the model named and the rules refused.
+    pub refused: usize,
+}
+
+/// `memory`/`purged`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PurgedEvent {
+    /// Why.
+    pub cause: PurgeCause,
+    /// Entries of all kinds that went.
+    pub entries: u64,
+}
+
+/// `command`/`answered`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CommandAnswered {
+    /// What was called.
+    pub command: CommandWord,
+    /// What became of it.
+    pub outcome: CommandOutcome,
+    /// From the call to the answer.
+    pub ms: Ms,
+    /// "... is thinking" was shown meanwhile.
+    pub deferred: bool,
 }

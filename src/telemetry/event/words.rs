@@ -49,8 +49,112 @@ words! {
         Llm = "llm",
         /// The connection and deliveries.
         Discord = "discord",
+        /// What stores fail to do.
+        Store = "store",
+        /// What is remembered, and what goes.
+        Memory = "memory",
+        /// Calls of our commands.
+        Command = "command",
         /// The process itself.
         Process = "process",
+    }
+
+    /// What a store was asked to do.
+    StoreOperation {
+        /// Read history, facts or anything else.
+        Read = "read",
+        /// Append a turn.
+        Append = "append",
+        /// Log a direct message.
+        Transcript = "transcript",
+        /// Save facts.
+        Flush = "flush",
+        /// Remove what was deleted or erased.
+        Purge = "purge",
+        /// Remove what expired.
+        Sweep = "sweep",
+        /// Learn facts.
+        Learn = "learn",
+        /// Close.
+        Close = "close",
+    }
+
+    /// A command that was called.
+    CommandWord {
+        /// `/context clear`
+        ContextClear = "context_clear",
+        /// `/context show`
+        ContextShow = "context_show",
+        /// `/context save`
+        ContextSave = "context_save",
+        /// `/context history`
+        ContextHistory = "context_history",
+        /// `/context restore`
+        ContextRestore = "context_restore",
+        /// `/clear-context`
+        ClearContext = "clear_context",
+        /// `/settings show`
+        SettingsShow = "settings_show",
+        /// `/settings set`
+        SettingsSet = "settings_set",
+        /// `/memory show`
+        MemoryShow = "memory_show",
+        /// `/memory remember`
+        MemoryRemember = "memory_remember",
+        /// `/memory forget`
+        MemoryForget = "memory_forget",
+        /// `/server-memory show`
+        ServerMemoryShow = "server_memory_show",
+        /// `/server-memory remember`
+        ServerMemoryRemember = "server_memory_remember",
+        /// `/server-memory forget`
+        ServerMemoryForget = "server_memory_forget",
+        /// `/privacy show`
+        PrivacyShow = "privacy_show",
+        /// `/privacy opt-out`
+        PrivacyOptOut = "privacy_opt_out",
+        /// `/privacy opt-in`
+        PrivacyOptIn = "privacy_opt_in",
+        /// `/privacy export`
+        PrivacyExport = "privacy_export",
+        /// `/privacy erase`
+        PrivacyErase = "privacy_erase",
+        /// `/help`
+        Help = "help",
+        /// A button under one of our answers.
+        Button = "button",
+        /// An option was completed.
+        Complete = "complete",
+    }
+
+    /// What became of a call.
+    CommandOutcome {
+        /// It was done.
+        Done = "done",
+        /// The caller may not, or it makes no sense.
+        Refused = "refused",
+        /// A fault of ours or of a store.
+        Failed = "failed",
+    }
+
+    /// Why stored entries went.
+    PurgeCause {
+        /// Messages were deleted.
+        Deleted = "deleted",
+        /// A fetched page lacked them.
+        Evidence = "evidence",
+        /// A channel or thread was deleted.
+        Channel = "channel",
+        /// We left a server.
+        Guild = "guild",
+        /// A member left a server.
+        Member = "member",
+        /// A user opted out.
+        OptOut = "opt_out",
+        /// A user had everything erased.
+        Erase = "erase",
+        /// `RETENTION_DAYS`.
+        Retention = "retention",
     }
 
     /// Where the messages of a block came from.

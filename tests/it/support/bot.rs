@@ -53,6 +53,13 @@ impl Stage {
             ("LLM_MODEL".to_owned(), "fake".to_owned()),
             ("TELEMETRY_DIR".to_owned(), path("telemetry")),
             ("STATE_DIR".to_owned(), path("state")),
+            (
+                "CONTEXT_STORE".to_owned(),
+                format!("sqlite:{}", path("clew.db")),
+            ),
+            ("AGENTS_DIR".to_owned(), path("agents")),
+            ("USER_PROFILE_DIR".to_owned(), path("users")),
+            ("SERVER_PROFILE_DIR".to_owned(), path("servers")),
         ];
         all.extend(
             settings

@@ -7,11 +7,12 @@ use clew::model::{
     ChannelId, Fallback, GuildId, Limits, MessageId, OmitReason, Scene, Stage, TurnId, UserId,
 };
 use clew::telemetry::event::{
-    Answers, Cap, Capped, CauseWord, CollectFallback, CollectOk, CollectTruncated, Connected,
-    Disconnected, Dropped, Fatal, FatalReason, Finish, LlmFailure, LostBy, MergeOk, OmitCounts,
-    Outcome, ReadFailure, Refusal, Refused, RequestFailed, RequestOk, SendFallback, SendStage,
-    Sent, SessionLost, SourceWord, Started, Stopping, TailFallback, TailOk, Trigger, TurnDone,
-    Unreadable, UnreadableWhat,
+    Answers, Cap, Capped, CauseWord, CollectFallback, CollectOk, CollectTruncated, CommandAnswered,
+    CommandOutcome, CommandWord, Connected, Disconnected, Dropped, Fatal, FatalReason, Finish,
+    Flushed, Learnt, LlmFailure, LostBy, MergeOk, OmitCounts, Outcome, PurgeCause, PurgedEvent,
+    ReadFailure, Recorded, Refusal, Refused, RequestFailed, RequestOk, SendFallback, SendStage,
+    Sent, SessionLost, SourceWord, Started, Stopping, StoreFailed, StoreOperation, TailFallback,
+    TailOk, Trigger, TurnDone, Unreadable, UnreadableWhat,
 };
 use clew::telemetry::{Event, Ids, Ms, Telemetry};
 
@@ -30,6 +31,8 @@ pub(super) fn one_of_each() -> Vec<Event> {
     let mut events = of_the_context();
     events.extend(of_the_turn());
     events.extend(of_the_connection());
+    events.extend(of_memory());
+    events.extend(of_the_process());
     events
 }
 
@@ -146,6 +149,42 @@ fn of_the_connection() -> Vec<Event> {
         Event::from(Fatal {
             reason: FatalReason::DisallowedIntents,
         }),
+    ]
+}
+
+fn of_memory() -> Vec<Event> {
+    vec![
+        Event::from(StoreFailed {
+            operation: StoreOperation::Append,
+            transient: true,
+        }),
+        Event::from(Recorded {
+            rows: 2,
+            ms: millis(1),
+        }),
+        Event::from(Flushed {
+            facts: 3,
+            ms: millis(2),
+        }),
+        Event::from(Learnt {
+            facts: 1,
+            refused: 2,
+        }),
+        Event::from(PurgedEvent {
+            cause: PurgeCause::Erase,
+            entries: 12,
+        }),
+        Event::from(CommandAnswered {
+            command: CommandWord::ContextSave,
+            outcome: CommandOutcome::Done,
+            ms: millis(900),
+            deferred: true,
+        }),
+    ]
+}
+
+fn of_the_process() -> Vec<Event> {
+    vec![
         Event::from(Started {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             answers: Answers::Inspector,

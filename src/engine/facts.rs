@@ -1,0 +1,176 @@
+//! Facts: what is kept when there is no room for all, and what fits into a
+//! prompt.
+
+use crate::model::Fact;
+
+use super::sanitise;
+
+/// Longest fact, Unicode scalars: one sentence.
+pub const MAX_FACT_CHARS: usize = 300;
+/// Facts about a server in one prompt, Unicode scalars of their texts.
+const SERVER_BUDGET_CHARS: usize = 2_000;
+
+/// A subject's facts after one was added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Room {
+    /// All of them, oldest first.
+    pub facts: Vec<Fact>,
+    /// The one that was added, or the one that it repeats.
+    pub fact: Fact,
+    /// It was known already.
+    pub known: bool,
+    /// What went to make room: the least useful.
+    pub dropped: Vec<Fact>,
+}
+
+/// Adds a fact to those of its subject, at most `most` of which are kept. One
+/// that is known counts once more. None if nothing may be kept, or if it says
+/// nothing.
+pub fn add(mut facts: Vec<Fact>, fact: Fact, most: usize) -> Option<Room> {
+    if most == 0 || fact.text.is_empty() {
+        return None;
+    }
+    let alike = |known: &Fact| plain(&known.text) == plain(&fact.text);
+    if let Some(at) = facts.iter().position(alike) {
+        let known = &mut facts[at];
+        known.seen = known.seen.saturating_add(1);
+        known.pinned |= fact.pinned;
+        known.last_used = known.last_used.max(fact.last_used);
+        if fact.pinned {
+            known.origin = fact.origin;
+        }
+        let fact = known.clone();
+        return Some(Room {
+            facts,
+            fact,
+            known: true,
+            dropped: Vec::new(),
+        });
+    }
+    let mut dropped = Vec::new();
+    while facts.len() >= most {
+        dropped.push(facts.remove(least_useful(&facts)));
+    }
+    facts.push(fact.clone());
+    Some(Room {
+        facts,
+        fact,
+        known: false,
+        dropped,
+    })
+}
+
+/// Unpinned before pinned, then the longest unused, then the one learnt least
+/// often, then the oldest.
+fn least_useful(facts: &[Fact]) -> usize {
+    let usefulness = |fact: &Fact| (fact.pinned, fact.last_used, fact.seen, fact.at);
+    let least = facts
+        .iter()
+        .enumerate()
+        .min_by_key(|(_, fact)| usefulness(fact));
+    least.map_or(0, |(at, _)| at)
+}
+
+/// The first ones that the budget of a prompt holds.
+pub fn within_budget(facts: Vec<Fact>) -> Vec<Fact> {
+    let mut left = SERVER_BUDGET_CHARS;
+    let fits = |fact: &Fact| {
+        let room = left.checked_sub(fact.text.chars().count());
+        left = room.unwrap_or(0);
+        room.is_some()
+    };
+    facts.into_iter().take_while(fits).collect()
+}
+
+/// No choice has to be made.
+pub fn all_fit(facts: &[Fact]) -> bool {
+    let chars = facts.iter().map(|fact| fact.text.chars().count());
+    chars.sum::<usize>() <= SERVER_BUDGET_CHARS
+}
+
+/// A text as a fact: sanitised, on one line, not too long.
+pub fn one_line(text: &str) -> String {
+    let clean = sanitise::text(text);
+    let line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(MAX_FACT_CHARS).collect()
+}
+
+/// Two facts that differ by case, spaces or the last dot are one.
+fn plain(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    words.trim_end_matches(['.', '!']).to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{FactId, Origin, Subject, UnixMillis, UserId};
+
+    fn fact(id: u64, text: &str, pinned: bool, last_used: i64) -> Fact {
+        Fact {
+            id: FactId(id),
+            subject: Subject::User(UserId::new(1)),
+            text: text.to_owned(),
+            origin: Origin::Direct,
+            by: UserId::new(1),
+            at: UnixMillis(0),
+            link: None,
+            pinned,
+            seen: 1,
+            last_used: UnixMillis(last_used),
+        }
+    }
+
+    #[track_caller]
+    fn check(facts: &[(bool, i64)], most: usize, dropped: &[u64]) {
+        let facts: Vec<Fact> = (1..)
+            .zip(facts)
+            .map(|(id, (pinned, used))| fact(id, &id.to_string(), *pinned, *used))
+            .collect();
+        let room = add(facts, fact(100, "new", true, 100), most).unwrap();
+        let gone: Vec<u64> = room.dropped.iter().map(|fact| fact.id.0).collect();
+        assert_eq!(gone, dropped);
+        assert!(room.facts.len() <= most && room.facts.contains(&room.fact));
+    }
+
+    #[test]
+    fn the_least_useful_goes() {
+        check(&[(false, 1), (false, 2)], 3, &[]);
+        check(&[(false, 2), (false, 1)], 2, &[2]);
+        check(&[(true, 1), (false, 2)], 2, &[2]);
+        check(&[(true, 2), (true, 1)], 2, &[2]);
+        check(&[(true, 2), (false, 1), (false, 3)], 1, &[2, 3, 1]);
+    }
+
+    #[test]
+    fn what_is_known_counts_once_more() {
+        let known = vec![fact(1, "Likes tea.", false, 1)];
+        let room = add(known, fact(2, "likes  TEA", true, 5), 5).unwrap();
+        assert!(room.known && room.fact.pinned);
+        assert_eq!(
+            (room.fact.id, room.fact.seen, room.facts.len()),
+            (FactId(1), 2, 1)
+        );
+    }
+
+    #[test]
+    fn nothing_is_kept_where_nothing_may_be() {
+        assert_eq!(add(Vec::new(), fact(1, "x", true, 1), 0), None);
+        assert_eq!(add(Vec::new(), fact(1, "", true, 1), 5), None);
+    }
+
+    #[test]
+    fn a_fact_is_one_line() {
+        assert_eq!(one_line(" a\n\u{202e}b\tc "), "a b c");
+        assert_eq!(one_line(&"x".repeat(1_000)).len(), MAX_FACT_CHARS);
+    }
+
+    #[test]
+    fn the_budget_holds() {
+        let facts: Vec<Fact> = (0..100)
+            .map(|id| fact(id, &"x".repeat(300), true, 0))
+            .collect();
+        assert!(!all_fit(&facts));
+        assert_eq!(within_budget(facts).len(), 6);
+    }
+}

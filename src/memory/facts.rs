@@ -1,0 +1,337 @@
+//! Facts about users and servers: held in memory, written behind every
+//! `MEMORY_SAVE_INTERVAL`, and at once when a person asked for it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::{Memory, Place};
+use crate::engine::facts::{self, Room};
+use crate::model::{Fact, FactId, GuildId, Origin, Profiles, Subject, UnixMillis, UserId};
+use crate::store::{self, Backend};
+use crate::telemetry::event::{Flushed, StoreOperation};
+use crate::telemetry::{Ids, Ms};
+
+/// Users and servers whose facts are held in memory; beyond, those without
+/// unsaved changes are let go.
+const MAX_SUBJECTS: usize = 10_000;
+/// Facts of a server that are ranked for one prompt.
+const MAX_RANKED: usize = 50;
+
+/// What became of a fact that somebody asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remembered {
+    /// The fact as it is kept.
+    pub fact: Fact,
+    /// It was known already.
+    pub known: bool,
+    /// What went to make room.
+    pub dropped: Vec<Fact>,
+}
+
+/// Facts in memory, and what is not on disk yet.
+#[derive(Debug, Default)]
+pub(super) struct Cache {
+    held: Mutex<Held>,
+    /// One writer at a time: what is forgotten must not come back by a write
+    /// that was on its way.
+    writing: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    subjects: HashMap<Subject, Vec<Fact>>,
+    changed: HashSet<FactId>,
+    removed: HashSet<FactId>,
+}
+
+impl Held {
+    /// Puts a subject's facts in place of those held, and notes what changed.
+    fn put(&mut self, subject: Subject, facts: Vec<Fact>) {
+        let before = self.subjects.insert(subject, facts).unwrap_or_default();
+        let after = &self.subjects[&subject];
+        let gone = before.iter().filter(|fact| after.iter().all(|one| one.id != fact.id));
+        for id in gone.map(|fact| fact.id) {
+            self.changed.remove(&id);
+            self.removed.insert(id);
+        }
+        let changed = after.iter().filter(|fact| !before.contains(fact));
+        self.changed.extend(changed.map(|fact| fact.id));
+    }
+
+    fn unsaved(&self) -> Vec<Fact> {
+        let facts = self.subjects.values().flatten();
+        facts
+            .filter(|fact| self.changed.contains(&fact.id))
+            .cloned()
+            .collect()
+    }
+
+    /// Lets go of what is saved when there is too much.
+    fn shrink(&mut self) {
+        if self.subjects.len() > MAX_SUBJECTS {
+            let changed = &self.changed;
+            self.subjects
+                .retain(|_, facts| facts.iter().any(|fact| changed.contains(&fact.id)));
+        }
+    }
+}
+
+impl Cache {
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets everything that is held: the store knows better now. Nothing
+    /// may be unsaved.
+    fn reset(&self) {
+        *self.lock() = Held::default();
+    }
+}
+
+impl Memory {
+    /// The facts for one prompt: the asker's as far as their origin allows,
+    /// and the server's, best match with `words` first, within a budget. Those
+    /// given count as used now.
+    pub async fn profiles(&self, ids: &Ids, place: &Place, words: &str) -> Profiles {
+        let mut profiles = Profiles::default();
+        if !self.opted_out(place.asker) {
+            let subject = Subject::User(place.asker);
+            let facts = self.held(ids, subject).await;
+            let serving = facts.into_iter().filter(|fact| fact.origin.serves(place.guild));
+            profiles.user = self.using(subject, serving.collect());
+        }
+        if let Some(guild) = place.guild {
+            let subject = Subject::Server(guild);
+            let facts = self.held(ids, subject).await;
+            let facts = self.ranked(ids, guild, words, facts).await;
+            profiles.server = self.using(subject, facts::within_budget(facts));
+        }
+        profiles
+    }
+
+    /// Best match first; without a ranking as they are.
+    async fn ranked(&self, ids: &Ids, guild: GuildId, words: &str, facts: Vec<Fact>) -> Vec<Fact> {
+        let opted_out = self.opt_outs.current();
+        let mut facts: Vec<Fact> = facts
+            .into_iter()
+            .filter(|fact| !opted_out.contains(fact.by))
+            .collect();
+        if facts::all_fit(&facts) {
+            return facts;
+        }
+        match self
+            .stores
+            .lasting
+            .matching_facts(guild, words, MAX_RANKED)
+            .await
+        {
+            Ok(best) => {
+                let rank = |fact: &Fact| best.iter().position(|id| *id == fact.id);
+                facts.sort_by_key(|fact| rank(fact).unwrap_or(usize::MAX));
+            }
+            Err(error) => self.failed(ids, StoreOperation::Read, &error),
+        }
+        facts
+    }
+
+    /// Notes that these are used now; gives their texts.
+    fn using(&self, subject: Subject, facts: Vec<Fact>) -> Vec<String> {
+        let now = self.now();
+        let mut held = self.facts.lock();
+        let used: HashSet<FactId> = facts.iter().map(|fact| fact.id).collect();
+        if let Some(all) = held.subjects.get_mut(&subject) {
+            for fact in all.iter_mut().filter(|fact| used.contains(&fact.id)) {
+                fact.last_used = now;
+            }
+            held.changed.extend(used);
+        }
+        facts.into_iter().map(|fact| fact.text).collect()
+    }
+
+    /// A subject's facts; none when the store fails.
+    async fn held(&self, ids: &Ids, subject: Subject) -> Vec<Fact> {
+        match self.facts_of(subject).await {
+            Ok(facts) => facts,
+            Err(error) => {
+                self.failed(ids, StoreOperation::Read, &error);
+                Vec::new()
+            }
+        }
+    }
+
+    /// All facts about a user or a server, oldest first.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn facts_of(&self, subject: Subject) -> Result<Vec<Fact>, store::Error> {
+        if let Some(facts) = self.facts.lock().subjects.get(&subject) {
+            return Ok(facts.clone());
+        }
+        let facts = self.stores.lasting.facts(subject).await?;
+        let mut held = self.facts.lock();
+        held.shrink();
+        Ok(held.subjects.entry(subject).or_insert(facts).clone())
+    }
+
+    /// Remembers what a person asked for. It is on disk when this returns.
+    /// None if nothing may be remembered of such a subject.
+    ///
+    /// # Errors
+    /// What the store says; nothing has changed then.
+    pub async fn remember(
+        &self,
+        subject: Subject,
+        text: &str,
+        origin: Origin,
+        by: UserId,
+    ) -> Result<Option<Remembered>, store::Error> {
+        if self.opted_out(by) {
+            return Ok(None);
+        }
+        let _writing = self.facts.writing.lock().await;
+        let facts = self.facts_of(subject).await?;
+        let fact = Fact {
+            id: new_id(),
+            subject,
+            text: facts::one_line(text),
+            origin,
+            by,
+            at: self.now(),
+            link: None,
+            pinned: true,
+            seen: 1,
+            last_used: self.now(),
+        };
+        let Some(Room { facts, fact, known, dropped }) = facts::add(facts, fact, self.most(subject))
+        else {
+            return Ok(None);
+        };
+        let store = &self.stores.lasting;
+        store.put_facts(std::slice::from_ref(&fact)).await?;
+        if !dropped.is_empty() {
+            let ids: Vec<FactId> = dropped.iter().map(|fact| fact.id).collect();
+            store.remove_facts(&ids).await?;
+        }
+        self.facts.lock().put(subject, facts);
+        Ok(Some(Remembered {
+            fact,
+            known,
+            dropped,
+        }))
+    }
+
+    /// Adds what was learnt. It is written with the next save. Gives the facts
+    /// that are new.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn learnt(&self, facts_learnt: Vec<Fact>) -> Result<Vec<Fact>, store::Error> {
+        let _writing = self.facts.writing.lock().await;
+        let mut new = Vec::new();
+        for fact in facts_learnt {
+            let subject = fact.subject;
+            let held = self.facts_of(subject).await?;
+            let Some(room) = facts::add(held, fact, self.most(subject)) else {
+                continue;
+            };
+            if !room.known {
+                new.push(room.fact);
+            }
+            self.facts.lock().put(subject, room.facts);
+        }
+        // What made room for another one in the same breath is not news.
+        let held = self.facts.lock();
+        let held: HashSet<FactId> = held.changed.iter().copied().collect();
+        new.retain(|fact| held.contains(&fact.id));
+        Ok(new)
+    }
+
+    /// Forgets one fact of a subject, on disk too when this returns. None if
+    /// there is no such fact.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn forget(&self, subject: Subject, id: FactId) -> Result<Option<Fact>, store::Error> {
+        let _writing = self.facts.writing.lock().await;
+        let mut facts = self.facts_of(subject).await?;
+        let Some(at) = facts.iter().position(|fact| fact.id == id) else {
+            return Ok(None);
+        };
+        let fact = facts.remove(at);
+        self.stores.lasting.remove_facts(&[id]).await?;
+        self.facts.lock().put(subject, facts);
+        Ok(Some(fact))
+    }
+
+    /// Saves what changed since the last save. What cannot be saved is kept
+    /// for the next one.
+    pub async fn flush(&self) {
+        let _writing = self.facts.writing.lock().await;
+        if let Err(error) = self.save().await {
+            self.failed(&Ids::default(), StoreOperation::Flush, &error);
+        }
+    }
+
+    async fn save(&self) -> Result<(), store::Error> {
+        let (facts, removed) = {
+            let held = self.facts.lock();
+            let removed: Vec<FactId> = held.removed.iter().copied().collect();
+            (held.unsaved(), removed)
+        };
+        if facts.is_empty() && removed.is_empty() {
+            return Ok(());
+        }
+        let began = self.now();
+        let store = &self.stores.lasting;
+        store.put_facts(&facts).await?;
+        store.remove_facts(&removed).await?;
+        let mut held = self.facts.lock();
+        for fact in &facts {
+            // Unless it was used again meanwhile.
+            let now = held.subjects.get(&fact.subject);
+            if now.is_none_or(|all| all.contains(fact)) {
+                held.changed.remove(&fact.id);
+            }
+        }
+        for id in &removed {
+            held.removed.remove(id);
+        }
+        drop(held);
+        let flushed = Flushed {
+            facts: facts.len(),
+            ms: Ms::from(self.elapsed(began)),
+        };
+        self.telemetry.emit(&Ids::default(), flushed);
+        Ok(())
+    }
+
+    /// Does something to the store's facts behind the back of what is held:
+    /// saved before, read anew after.
+    pub(super) async fn beneath_facts<T>(
+        &self,
+        work: impl Future<Output = Result<T, store::Error>>,
+    ) -> Result<T, store::Error> {
+        let _writing = self.facts.writing.lock().await;
+        self.save().await?;
+        let done = work.await;
+        self.facts.reset();
+        done
+    }
+
+    const fn most(&self, subject: Subject) -> usize {
+        match subject {
+            Subject::User(_) => self.settings.max_user_facts,
+            Subject::Server(_) => self.settings.max_server_facts,
+        }
+    }
+
+    pub(super) fn elapsed(&self, began: UnixMillis) -> std::time::Duration {
+        std::time::Duration::from_millis(self.now().since(began).max(0).unsigned_abs())
+    }
+}
+
+/// An id that nobody else has.
+pub(super) fn new_id() -> FactId {
+    // Databases count to i64::MAX.
+    FactId(uuid::Uuid::new_v4().as_u64_pair().0 >> 1)
+}

@@ -1,0 +1,231 @@
+//! History: what was said before in a conversation, and what a turn adds.
+
+use std::time::Duration;
+
+use super::{Memory, Place};
+use crate::engine::history::{self, HistoryLimits};
+use crate::model::{
+    ClearKey, HistoryMessage, MessageId, StoredMessage, StoredRole, TurnId, UnixMillis,
+};
+use crate::store::{self, Backend, ConversationStats, WindowQuery};
+use crate::telemetry::event::{Recorded, StoreOperation};
+use crate::telemetry::{Ids, Ms};
+
+/// What stands for a trigger without words of its own.
+const MENTION: &str = "(mention)";
+
+/// A turn that succeeded, as it is kept.
+#[derive(Debug, Clone)]
+pub struct Exchange {
+    /// The turn.
+    pub turn: TurnId,
+    /// The trigger.
+    pub trigger: MessageId,
+    /// The asker's name there.
+    pub asker_name: String,
+    /// The asker's own words; empty for a bare mention.
+    pub words: String,
+    /// The message that the answer replies to.
+    pub target: Option<MessageId>,
+    /// When it was asked, by our clock.
+    pub asked: UnixMillis,
+    /// The answer.
+    pub answer: String,
+    /// Its Discord messages, at least one.
+    pub messages: Vec<MessageId>,
+}
+
+/// What `/context show` tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overview {
+    /// What is stored of this conversation.
+    pub stored: ConversationStats,
+    /// Messages of it that the next prompt carries.
+    pub in_prompt: usize,
+    /// Where the window begins.
+    pub since: UnixMillis,
+    /// How far back it goes at most.
+    pub rolling_window: Duration,
+    /// Conversations are kept in memory only.
+    pub in_memory_only: bool,
+}
+
+impl Memory {
+    /// What was said before, oldest first, as it goes into a prompt. Empty
+    /// when the store fails, and for who opted out.
+    pub async fn history(&self, ids: &Ids, place: &Place) -> Vec<HistoryMessage> {
+        if self.settings.max_messages == 0 || self.opted_out(place.asker) {
+            return Vec::new();
+        }
+        match self.window(place).await {
+            Ok(rows) => self.without_opted_out(&rows),
+            Err(error) => {
+                self.failed(ids, StoreOperation::Read, &error);
+                Vec::new()
+            }
+        }
+    }
+
+    /// In a shared thread others may have opted out since.
+    fn without_opted_out(&self, rows: &[StoredMessage]) -> Vec<HistoryMessage> {
+        let opted_out = self.opt_outs.current();
+        let kept: Vec<StoredMessage> = rows
+            .iter()
+            .filter(|row| !opted_out.contains(row.owner))
+            .cloned()
+            .collect();
+        history::messages(history::window(&kept, &self.limits()))
+    }
+
+    /// Keeps a turn. For who opted out nothing happens.
+    pub async fn record(&self, ids: &Ids, place: &Place, exchange: &Exchange) {
+        if self.opted_out(place.asker) {
+            return;
+        }
+        let began = self.now();
+        let rows = rows(place, exchange, began);
+        if let Err(error) = self.stores.conversations.append(&rows).await {
+            self.failed(ids, StoreOperation::Append, &error);
+            return;
+        }
+        if let (None, Some(transcripts)) = (place.guild, &self.stores.transcripts)
+            && let Err(error) = transcripts.append(&rows).await
+        {
+            self.failed(ids, StoreOperation::Transcript, &error);
+        }
+        // An opt-out, or a deletion, may have come between.
+        if self.opted_out(place.asker) {
+            self.purge_opted_out(place.asker).await;
+        }
+        let mut ids_stored = exchange.messages.clone();
+        ids_stored.push(exchange.trigger);
+        self.purge_if_deleted(place.channel, ids_stored).await;
+        let took = self.elapsed(began);
+        let recorded = Recorded {
+            rows: rows.len(),
+            ms: Ms::from(took),
+        };
+        self.telemetry.emit(ids, recorded);
+    }
+
+    /// `/context clear`: from now on, for the asker or for everybody in the
+    /// server (seed S2). Rows stay.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn clear(&self, place: &Place, everyone: bool) -> Result<UnixMillis, store::Error> {
+        let now = self.now();
+        let key = ClearKey {
+            agent: place.agent.clone(),
+            guild: place.guild,
+            user: (!everyone).then_some(place.asker),
+        };
+        self.stores.conversations.clear(&key, now).await?;
+        Ok(now)
+    }
+
+    /// `/clear-context`: deletes this conversation (seed S0). Says how many
+    /// messages went.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn delete_conversation(&self, place: &Place) -> Result<u64, store::Error> {
+        self.stores
+            .conversations
+            .delete_conversation(place.scope)
+            .await
+    }
+
+    /// `/context show`.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn overview(&self, place: &Place) -> Result<Overview, store::Error> {
+        let stored = self
+            .stores
+            .conversations
+            .conversation(place.scope, self.now())
+            .await?;
+        let rows = self.window(place).await?;
+        Ok(Overview {
+            stored,
+            in_prompt: self.without_opted_out(&rows).len(),
+            since: self.since(place).await?,
+            rolling_window: place.rolling_window,
+            in_memory_only: self.settings.in_memory_only,
+        })
+    }
+
+    /// The rows that may go into a prompt, and one more if there are more.
+    pub(super) async fn window(&self, place: &Place) -> Result<Vec<StoredMessage>, store::Error> {
+        let query = WindowQuery {
+            scope: place.scope,
+            agent: place.agent.clone(),
+            since: self.since(place).await?,
+            limit: self.limits().to_read(),
+        };
+        self.stores.conversations.window(&query).await
+    }
+
+    /// `max(last clear, now - rolling window)` (seed S2); the first clear is
+    /// the agent's creation.
+    pub(super) async fn since(&self, place: &Place) -> Result<UnixMillis, store::Error> {
+        let now = self.now();
+        let store = &self.stores.conversations;
+        let created = store.agent_created(&place.agent, now).await?;
+        let cleared = store
+            .cleared_at(&place.agent, place.guild, place.asker)
+            .await?;
+        let window = i64::try_from(place.rolling_window.as_millis()).unwrap_or(i64::MAX);
+        let oldest = UnixMillis(now.0.saturating_sub(window));
+        // What was stored in the millisecond of the creation is not before it.
+        let created = UnixMillis(created.0.saturating_sub(1));
+        Ok(cleared.unwrap_or(created).max(created).max(oldest))
+    }
+
+    pub(super) const fn limits(&self) -> HistoryLimits {
+        HistoryLimits {
+            max_messages: self.settings.max_messages,
+            load_past: self.settings.load_past,
+            started: self.started,
+        }
+    }
+}
+
+fn rows(place: &Place, exchange: &Exchange, now: UnixMillis) -> Vec<StoredMessage> {
+    let words = exchange.words.trim();
+    let words = if words.is_empty() { MENTION } else { words };
+    let row = |role: StoredRole, content: &str, timestamp: UnixMillis| StoredMessage {
+        scope: place.scope,
+        agent: place.agent.clone(),
+        turn: exchange.turn,
+        ordinal: 0,
+        role,
+        guild: place.guild,
+        channel: place.channel,
+        owner: place.asker,
+        author_name: None,
+        content: content.to_owned(),
+        tool_calls: None,
+        tool_call_id: None,
+        timestamp,
+        message: None,
+        parts: Vec::new(),
+        target: None,
+        restored_from: None,
+    };
+    let mut parts = exchange.messages.iter().copied();
+    vec![
+        StoredMessage {
+            author_name: Some(exchange.asker_name.clone()),
+            message: Some(exchange.trigger),
+            target: exchange.target,
+            ..row(StoredRole::User, words, exchange.asked)
+        },
+        StoredMessage {
+            message: parts.next(),
+            parts: parts.collect(),
+            ..row(StoredRole::Assistant, &exchange.answer, now)
+        },
+    ]
+}

@@ -1,0 +1,145 @@
+//! Upkeep: saving, mending, sweeping, beside everything else.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio_util::sync::CancellationToken;
+
+use super::{Memory, Mend};
+use crate::discord::facts::Facts;
+use crate::discord::rest::Rest;
+use crate::model::{Fallback, GuildId, UnixMillis, UserId};
+use crate::store::{self, Backend, Purge, Purged};
+use crate::telemetry::Ids;
+use crate::telemetry::event::{PurgeCause, StoreOperation};
+
+/// What expires is looked for this often.
+const SWEEP_EVERY: Duration = Duration::from_hours(1);
+/// Who left unseen is looked for this often, the first time an hour after the
+/// start, when the servers are known.
+const ROLL_CALL_EVERY: Duration = Duration::from_hours(24);
+const FIRST_ROLL_CALL: Duration = Duration::from_hours(1);
+/// Between two members of a roll call, so that it never is in the way.
+const ROLL_CALL_PACE: Duration = Duration::from_secs(1);
+/// One look at a member.
+const MEMBER_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl Memory {
+    /// Runs beside the bot until `shutdown`, then does what waits and saves.
+    pub async fn upkeep(&self, rest: &Rest, facts: &Facts, shutdown: CancellationToken) {
+        let every = |first: Duration, period: Duration| {
+            let mut interval = interval_at(Instant::now() + first, period);
+            interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            interval
+        };
+        let mut saving = every(self.settings.save_interval, self.settings.save_interval);
+        let mut sweeping = every(SWEEP_EVERY, SWEEP_EVERY);
+        let mut calling = every(FIRST_ROLL_CALL, ROLL_CALL_EVERY);
+        self.sweep().await;
+        loop {
+            tokio::select! {
+                biased;
+                () = shutdown.cancelled() => break,
+                () = self.mend_next() => {}
+                _ = saving.tick() => self.flush().await,
+                _ = sweeping.tick() => self.sweep().await,
+                _ = calling.tick() => {
+                    tokio::select! {
+                        () = self.roll_call(rest, facts.guilds()) => {}
+                        () = shutdown.cancelled() => break,
+                    }
+                }
+            }
+        }
+        self.mend_all().await;
+        self.flush().await;
+    }
+
+    /// Finishes what is being written and closes the stores.
+    pub async fn close(&self) {
+        self.mend_all().await;
+        self.flush().await;
+        for (_, store) in self.stores.all() {
+            if let Err(error) = store.close().await {
+                self.failed(&Ids::default(), StoreOperation::Close, &error);
+            }
+        }
+    }
+
+    /// What expires, what is too old, and servers that we left long ago.
+    pub async fn sweep(&self) {
+        let now = self.now();
+        for (_, store) in self.stores.all() {
+            if let Err(error) = store.sweep(now).await {
+                self.failed(&Ids::default(), StoreOperation::Sweep, &error);
+            }
+        }
+        let old = match self.settings.retention {
+            Some(retention) => self.purge(&Purge::Before(before(now, retention))).await,
+            None => Ok(Purged::default()),
+        };
+        self.swept(PurgeCause::Retention, old);
+        let left = self.purge_departed(now).await;
+        self.swept(PurgeCause::Guild, left);
+    }
+
+    fn swept(&self, cause: PurgeCause, done: Result<Purged, store::Error>) {
+        match done {
+            Ok(purged) => self.tell_purged(cause, &purged),
+            Err(error) => self.failed(&Ids::default(), StoreOperation::Sweep, &error),
+        }
+    }
+
+    /// Servers that we left `GUILD_RETENTION_DAYS` ago.
+    pub(super) async fn purge_departed(&self, now: UnixMillis) -> Result<Purged, store::Error> {
+        let due = before(now, self.settings.guild_retention);
+        let mut purged = Purged::default();
+        for (guild, at) in self.stores.lasting.departures().await? {
+            if at <= due {
+                purged.merge(&self.purge(&Purge::Guild(guild)).await?);
+            }
+        }
+        Ok(purged)
+    }
+
+    /// Members of whom something is kept are looked for: who left unseen
+    /// (without the members intent Discord does not tell) is purged.
+    async fn roll_call(&self, rest: &Rest, guilds: Vec<GuildId>) {
+        for guild in guilds {
+            for user in self.members_kept(guild).await {
+                tokio::time::sleep(ROLL_CALL_PACE).await;
+                self.check_member(rest, guild, user).await;
+            }
+        }
+        self.mend_all().await;
+    }
+
+    /// Asks Discord whether somebody is still a member; who is not is purged.
+    pub async fn check_member(&self, rest: &Rest, guild: GuildId, user: UserId) {
+        let deadline = Instant::now() + MEMBER_TIMEOUT;
+        match rest.is_member(guild, user, deadline).await {
+            Ok(true) => {}
+            Ok(false) => self.mend(Mend::MemberLeft { guild, user }),
+            Err(error) if error.reason == Fallback::RateLimited => {}
+            Err(error) => tracing::debug!(%error, "a member could not be looked up"),
+        }
+    }
+
+    async fn members_kept(&self, guild: GuildId) -> Vec<UserId> {
+        let mut members = Vec::new();
+        for (_, store) in self.stores.all() {
+            match store.members(guild).await {
+                Ok(found) => members.extend(found),
+                Err(error) => self.failed(&Ids::default(), StoreOperation::Read, &error),
+            }
+        }
+        members.sort();
+        members.dedup();
+        members
+    }
+}
+
+fn before(now: UnixMillis, span: Duration) -> UnixMillis {
+    let span = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+    UnixMillis(now.0.saturating_sub(span))
+}
