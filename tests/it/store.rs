@@ -5,4 +5,5 @@ mod files;
 mod postgres;
 mod records;
 mod snapshots;
+mod sqlite;
 mod transcripts;
