@@ -2,19 +2,24 @@
 //! every store. Events say so at once; a fetched page is evidence of what
 //! happened while we were away.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 
 use super::{Memory, Stores};
-use crate::model::{ChannelId, GuildId, MessageId, UserId};
+use crate::discord::rest::Rest;
+use crate::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use crate::store::{self, Backend, Purge, Purged};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{PurgeCause, PurgedEvent, StoreOperation};
 
 /// Deletions remembered for a turn that is being stored while they come.
 const RECENT_DELETIONS: usize = 4_096;
+/// Members of whom is remembered when they were looked up.
+const MEMBERS_REMEMBERED: usize = 10_000;
+/// A member is looked up no more often.
+const A_DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Mends that are done in one go.
 const MENDS_AT_ONCE: usize = 256;
 
@@ -60,6 +65,14 @@ pub enum Mend {
         /// Who.
         user: UserId,
     },
+    /// Something that a user told in a server was used elsewhere: are they
+    /// still a member?
+    Used {
+        /// The server.
+        guild: GuildId,
+        /// Who.
+        user: UserId,
+    },
     /// A page was fetched.
     Fetched(Fetched),
 }
@@ -87,6 +100,7 @@ pub(super) struct Queue {
     waiting: mpsc::UnboundedSender<Mend>,
     next: tokio::sync::Mutex<mpsc::UnboundedReceiver<Mend>>,
     deleted: Mutex<VecDeque<MessageId>>,
+    members: Mutex<HashMap<(GuildId, UserId), UnixMillis>>,
 }
 
 impl Queue {
@@ -96,6 +110,7 @@ impl Queue {
             waiting,
             next: tokio::sync::Mutex::new(next),
             deleted: Mutex::default(),
+            members: Mutex::default(),
         }
     }
 
@@ -105,6 +120,20 @@ impl Queue {
         while deleted.len() > RECENT_DELETIONS {
             deleted.pop_front();
         }
+    }
+
+    /// Whether it is a day since a member was looked up, or never was.
+    fn is_due(&self, member: (GuildId, UserId), now: UnixMillis) -> bool {
+        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        if members.len() >= MEMBERS_REMEMBERED {
+            members.clear();
+        }
+        let last = members.get(&member);
+        let is_due = last.is_none_or(|last| now.since(*last) >= A_DAY_MS || now < *last);
+        if is_due {
+            members.insert(member, now);
+        }
+        is_due
     }
 
     /// Which of these were deleted lately.
@@ -125,12 +154,21 @@ impl Memory {
     }
 
     /// Waits for the next mends and does them.
-    pub(super) async fn mend_next(&self) {
+    pub(super) async fn mend_next(&self, rest: &Rest) {
         let mut next = self.mends.next.lock().await;
         let mut mends = Vec::new();
         next.recv_many(&mut mends, MENDS_AT_ONCE).await;
         for mend in together(mends) {
-            self.do_mend(mend).await;
+            match mend {
+                Mend::Used { guild, user } => self.look_up(rest, guild, user).await,
+                mend => self.do_mend(mend).await,
+            }
+        }
+    }
+
+    async fn look_up(&self, rest: &Rest, guild: GuildId, user: UserId) {
+        if self.mends.is_due((guild, user), self.now()) {
+            self.check_member(rest, guild, user).await;
         }
     }
 
@@ -165,6 +203,8 @@ impl Memory {
                 guilds,
             } => self.left_unseen(shard, shards, &guilds).await,
             Mend::Fetched(page) => self.compare(page).await,
+            // Needs Discord, and there is another time.
+            Mend::Used { .. } => return,
         };
         match done {
             Ok(purged) => self.tell_purged(cause, &purged),
@@ -370,7 +410,7 @@ const fn cause(mend: &Mend) -> PurgeCause {
         Mend::Deleted { .. } | Mend::Edited { .. } => PurgeCause::Deleted,
         Mend::ChannelDeleted(_) => PurgeCause::Channel,
         Mend::GuildLeft(_) | Mend::GuildJoined(_) | Mend::Connected { .. } => PurgeCause::Guild,
-        Mend::MemberLeft { .. } => PurgeCause::Member,
+        Mend::MemberLeft { .. } | Mend::Used { .. } => PurgeCause::Member,
         Mend::Fetched(_) => PurgeCause::Evidence,
     }
 }

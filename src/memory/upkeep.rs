@@ -40,7 +40,7 @@ impl Memory {
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => break,
-                () = self.mend_next() => {}
+                () = self.mend_next(rest) => {}
                 _ = saving.tick() => self.flush().await,
                 _ = sweeping.tick() => self.sweep().await,
                 _ = calling.tick() => {
