@@ -6,6 +6,7 @@
 
 mod address;
 mod agent;
+mod answer;
 mod block;
 mod channel;
 mod chat;
@@ -25,12 +26,13 @@ mod turn;
 
 pub use address::{StoreAddress, StoreAddressError};
 pub use agent::{Agent, AgentChannels, AgentDoc};
+pub use answer::{Answer, AnswerButton, AnswerEmbed, ButtonStyle};
 pub use block::{Block, Entry, Item, Marker, OmitReason, Omitted, Place};
 pub use channel::{Access, Channel, ChannelKind, ThreadState};
 pub use chat::{ChatMessage, Role};
 pub use command::{
     Button, CallerRights, Command, Completing, ContextCommand, Interaction, InteractionKind,
-    MemoryCommand, Paged, PrivacyCommand, ServerMemoryCommand, SettingsCommand,
+    MemoryCommand, Paged, PrivacyCommand, ServerMemoryCommand, SettingsCommand, WrongCall,
 };
 pub use config::Limits;
 pub use id::{
