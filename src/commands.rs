@@ -104,6 +104,7 @@ fn question_as_message(interaction: &Interaction, asker: Author, question: &str)
         mentions: Box::default(),
         mention_roles: Box::default(),
         extras: None,
+        withheld: false,
     }
 }
 

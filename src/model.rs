@@ -14,6 +14,7 @@ mod command;
 mod config;
 mod id;
 mod message;
+mod opt_out;
 mod profile;
 mod reason;
 mod rules;
@@ -43,6 +44,7 @@ pub use message::{
     Attachment, Author, Embed, EmbedField, Extras, Mention, Message, MessageFlags, MessageKind,
     Poll, Reference, ReferenceKind, Referenced, Snapshot,
 };
+pub use opt_out::{OptOuts, OptedOut};
 pub use profile::{Fact, FactId, FactIdError, HistoryMessage, Origin, Profiles, Subject};
 pub use reason::{Fallback, Stage};
 pub use rules::{AccessRules, AllowList, IdList, ReplyTarget, TriggerRules};

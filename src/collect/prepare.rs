@@ -1,6 +1,7 @@
 //! From what was collected to a prompt: select, render, assemble. Pure; done
 //! again with smaller caps when a model says that the prompt was too long.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::engine::assemble::{Material, Prompt, assemble};
@@ -80,7 +81,13 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
         let max_chars = limits.max_msg_chars;
         renderer.item(Arc::clone(message), Place::PointedAt, text, max_chars)
     });
-    let history = named(around.history, &mut renderer);
+    let profiles = profiles(collected, around.profiles);
+    let history = if collected.asker_opted_out {
+        &[]
+    } else {
+        around.history
+    };
+    let history = named(history, &mut renderer);
     let prompt = assemble(&Material {
         system: around.system,
         docs: around.docs,
@@ -89,15 +96,15 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
         asker: &asker,
         asked: collected.trigger.timestamp,
         block: &block,
-        profiles: around.profiles,
+        profiles: &profiles,
         history: &history,
         words: &words,
         adopted: adopted.as_ref(),
         secret: around.secret,
         scope: around.scope,
     });
-    let has_question = !words.is_empty() || adopted.is_some() || !block.entries.is_empty();
-    let facts = (around.profiles.user.len(), around.profiles.server.len());
+    let has_question = !words.is_empty() || adopted.is_some() || block.items().next().is_some();
+    let facts = (profiles.user.len(), profiles.server.len());
     Prepared {
         block,
         tail,
@@ -106,6 +113,18 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
         has_question,
         facts,
     }
+}
+
+/// Nothing is remembered of an asker who opted out, not even for the one turn
+/// in which a fact is still on its way out of a store.
+fn profiles<'a>(collected: &Collected, profiles: &'a Profiles) -> Cow<'a, Profiles> {
+    if !collected.asker_opted_out || profiles.user.is_empty() {
+        return Cow::Borrowed(profiles);
+    }
+    Cow::Owned(Profiles {
+        user: Vec::new(),
+        ..profiles.clone()
+    })
 }
 
 /// Authors of stored messages under the names that this prompt gives them.
