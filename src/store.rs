@@ -8,12 +8,28 @@
 //! Invariant: SQL is written here only; no read returns a row of another
 //! scope than the one asked for.
 
+mod any;
 mod backend;
+mod disk;
 mod error;
+mod files;
+mod json;
 mod kind;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod rank;
 mod record;
+mod snapshots;
+mod sqlite;
 
+pub use any::{Folders, Store};
 pub use backend::{Answer, Backend, ConversationStats, WindowQuery};
 pub use error::Error;
+pub use files::Files;
+pub use json::FormError;
 pub use kind::{Kind, KindStats, Purge, Purged};
+#[cfg(feature = "postgres")]
+pub use postgres::Postgres;
 pub use record::{Cursor, Record, Records};
+pub use snapshots::{SUMMARY_REMOVED, SnapshotFiles, with_edit, without};
+pub use sqlite::{Durability, Sqlite, SqliteSettings};

@@ -403,6 +403,7 @@ fn remembered() -> (Profiles, Vec<HistoryMessage>) {
         author: Some((EVE.user(), "Eve".to_owned())),
         message: None,
         timestamp: id(0).created(),
+        restored: false,
         text: "own-row".to_owned(),
     };
     (profiles, vec![row])
