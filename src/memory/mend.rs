@@ -170,6 +170,14 @@ impl Memory {
     /// # Errors
     /// What the first failing store says; the others were purged all the same.
     pub(super) async fn purge(&self, purge: &Purge) -> Result<Purged, store::Error> {
+        Ok(total(&self.purge_by_store(purge).await?))
+    }
+
+    /// The same, told by store.
+    pub(super) async fn purge_by_store(
+        &self,
+        purge: &Purge,
+    ) -> Result<Vec<(&'static str, Purged)>, store::Error> {
         self.beneath_facts(purge_all(&self.stores, purge)).await
     }
 
@@ -236,22 +244,34 @@ impl Memory {
 }
 
 /// Every store is purged, whatever becomes of one.
-async fn purge_all(stores: &Stores, purge: &Purge) -> Result<Purged, store::Error> {
-    let mut purged = Purged::default();
+async fn purge_all(
+    stores: &Stores,
+    purge: &Purge,
+) -> Result<Vec<(&'static str, Purged)>, store::Error> {
+    let mut by_store = Vec::new();
     let mut result = Ok(());
-    for (_, store) in stores.all() {
+    for (name, store) in stores.all() {
         match store.purge(purge).await {
-            Ok(gone) => purged.merge(&gone),
+            Ok(gone) => by_store.push((name, gone)),
             Err(error) => result = result.and(Err(error)),
         }
     }
     if let Some(transcripts) = &stores.transcripts {
         match transcripts.purge(purge).await {
-            Ok(gone) => purged.merge(&gone),
+            Ok(gone) => by_store.push(("files", gone)),
             Err(error) => result = result.and(Err(error)),
         }
     }
-    result.map(|()| purged)
+    result.map(|()| by_store)
+}
+
+/// What all stores lost together.
+pub(super) fn total(by_store: &[(&'static str, Purged)]) -> Purged {
+    let mut all = Purged::default();
+    for (_, purged) in by_store {
+        all.merge(purged);
+    }
+    all
 }
 
 /// Deletions of one channel in a row become one.
