@@ -118,6 +118,8 @@ pub mod demo;
 #[cfg(feature = "bot")]
 pub mod llm;
 #[cfg(feature = "bot")]
+pub mod memory;
+#[cfg(feature = "bot")]
 pub mod replay;
 #[cfg(feature = "bot")]
 pub mod simulator;

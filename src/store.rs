@@ -21,6 +21,7 @@ mod rank;
 mod record;
 mod snapshots;
 mod sqlite;
+mod transcripts;
 
 pub use any::{Folders, Store};
 pub use backend::{Answer, Backend, ConversationStats, WindowQuery};
@@ -33,3 +34,4 @@ pub use postgres::Postgres;
 pub use record::{Cursor, Record, Records};
 pub use snapshots::{SUMMARY_REMOVED, SnapshotFiles, with_edit, without};
 pub use sqlite::{Durability, Sqlite, SqliteSettings};
+pub use transcripts::Transcripts;

@@ -1,4 +1,6 @@
 //! Stores over real files and databases.
 
+mod files;
 mod records;
 mod snapshots;
+mod transcripts;

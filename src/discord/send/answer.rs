@@ -41,7 +41,7 @@ pub(super) const fn flags(ephemeral: bool) -> u32 {
 pub(super) fn attachments(files: &[File]) -> Value {
     let files = files.iter().enumerate();
     files
-        .map(|(id, (name, _))| json!({"id": id, "filename": name}))
+        .map(|(id, (name, _))| json!({"id": id.to_string(), "filename": name}))
         .collect()
 }
 
@@ -131,7 +131,7 @@ mod tests {
             {"type": 2, "style": 2, "label": "Keep", "custom_id": "cancel"},
         ]}]);
         assert_eq!(sent["components"], rows);
-        let files = json!([{"id": 0, "filename": "a.json"}, {"id": 1, "filename": "b.json"}]);
+        let files = json!([{"id": "0", "filename": "a.json"}, {"id": "1", "filename": "b.json"}]);
         assert_eq!(sent["attachments"], files);
     }
 }

@@ -22,6 +22,7 @@ use twilight_gateway::{Message, Shard};
 
 use super::rest::{channel_id, patient, rest};
 use crate::simulator::{Small, all_intents, greeted, shard, small};
+use crate::simulator_schema::Document;
 
 /// A bot that registered its commands but does nothing by itself; what it is
 /// told comes by a shard of its own.
@@ -436,4 +437,65 @@ async fn an_export_goes_to_direct_messages_unless_they_are_closed() {
     assert_eq!(refused.await.unwrap_err().reason, Fallback::Forbidden);
     let nobody = hand.rest.direct_channel(UserId::new(1), patient()).await;
     assert_eq!(nobody.unwrap_err().code, Some(50_033));
+}
+
+/// The bodies of our requests against the official `OpenAPI` document.
+#[tokio::test]
+async fn what_we_send_is_what_discord_documents() {
+    let (hand, mut shard) = Hand::new().await;
+    let document = Document::load();
+    let (channel, alice) = (hand.small.channel, hand.small.alice);
+    let sent = |method: &str, path: &str| {
+        let calls = hand.discord.requests_to(method, path);
+        calls.last().unwrap().body.clone()
+    };
+    document.check(
+        "[ApplicationCommandUpdateRequest]",
+        &sent("PUT", "/commands"),
+    );
+    let path = format!("/applications/{}/commands", us(&hand.discord));
+    let set = crate::simulator::Rest::new(&hand.discord).get(&path).await;
+    document.check("[ApplicationCommandResponse]", &set);
+
+    let call = async |shard: &mut Shard| {
+        let used = hand.discord.call(alice, channel, "help", json!({}));
+        used.await.unwrap();
+        next(shard).await
+    };
+    let answer = || page(1).with_file("export.json", b"{}".to_vec());
+    let create = "CreateMessageInteractionCallbackRequest";
+    let first = call(&mut shard).await;
+    hand.answer(&first, Callback::Message(answer())).await;
+    document.check(create, &sent("POST", "/callback"));
+    hand.rest
+        .follow_up_answer(&first.interaction, &answer(), patient())
+        .await
+        .unwrap();
+    let follow_up = sent("POST", "/webhooks/");
+    document.check("IncomingWebhookInteractionRequest", &follow_up);
+    let message = hand.discord.ephemeral()[0].id;
+    hand.discord.press(alice, message, "Next");
+    let press = next(&mut shard).await;
+    hand.answer(&press, Callback::Update(answer())).await;
+    let update = "UpdateMessageInteractionCallbackRequest";
+    document.check(update, &sent("POST", "/callback"));
+    hand.discord.press(alice, message, "Next");
+    let press = next(&mut shard).await;
+    hand.answer(&press, Callback::DeferredUpdate).await;
+    document.check(update, &sent("POST", "/callback"));
+    hand.rest
+        .edit_original_answer(&press.interaction, &answer(), patient())
+        .await
+        .unwrap();
+    let edit = "IncomingWebhookUpdateForInteractionCallbackRequestPartial";
+    document.check(edit, &sent("PATCH", "/@original"));
+    let second = call(&mut shard).await;
+    let thinking = Callback::Deferred { ephemeral: true };
+    hand.answer(&second, thinking).await;
+    document.check(create, &sent("POST", "/callback"));
+    hand.rest
+        .post_answer(channel_id(channel), &answer(), "n", patient())
+        .await
+        .unwrap();
+    document.check("MessageCreateRequest", &sent("POST", "/messages"));
 }
