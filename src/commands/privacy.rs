@@ -8,7 +8,7 @@ use super::done::{Done, Effect, Stop};
 use super::{Context, words};
 use crate::memory::Settings;
 use crate::model::{Answer, AnswerEmbed, Button, ButtonStyle, PrivacyCommand};
-use crate::store::Purged;
+use crate::store::{Kind, Purged};
 
 pub(super) async fn run(
     context: &Context<'_>,
@@ -130,7 +130,7 @@ fn ask_to_erase() -> Done {
 pub(super) async fn erase(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
     let erased = context.memory.erase(call.caller()).await?;
     let lines = erased.iter().flat_map(|(store, gone)| {
-        let line = move |(kind, entries)| format!("{store}: {}: {entries}", kind.as_str());
+        let line = move |(kind, entries): (Kind, u64)| format!("{store}: {}: {entries}", kind.as_str());
         gone.iter().map(line)
     });
     let lines: Vec<String> = lines.collect();

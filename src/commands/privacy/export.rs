@@ -1,6 +1,6 @@
 //! `/privacy export`: everything that is kept of the caller as JSON files.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::commands::call::Call;
 use crate::commands::done::{Done, Effect, Stop};
@@ -41,15 +41,14 @@ fn files(exported: &Exported, user: UserId, most: usize) -> Vec<(String, Vec<u8>
     let mut parts: Vec<Vec<String>> = vec![Vec::new()];
     let mut bytes = 0;
     for entry in exported.entries.iter().flat_map(|entry| split(entry, most)) {
-        let text = entry.to_string();
-        if bytes + text.len() > most && bytes > 0 {
+        if bytes + entry.len() > most && bytes > 0 {
             parts.push(Vec::new());
             bytes = 0;
         }
         // A comma and a line break.
-        bytes += text.len() + 2;
+        bytes += entry.len() + 2;
         if let Some(part) = parts.last_mut() {
-            part.push(text);
+            part.push(entry);
         }
     }
     let of = parts.len();
@@ -70,26 +69,36 @@ fn files(exported: &Exported, user: UserId, most: usize) -> Vec<(String, Vec<u8>
 
 /// An entry that is too large for one file, such as a long saved conversation,
 /// as several, each with a part of its longest list.
-fn split(entry: &Value, most: usize) -> Vec<Value> {
-    let longest = |entry: &Value| {
-        let lists = entry.as_object()?.iter();
-        let lists = lists.filter_map(|(name, value)| Some((name, value.as_array()?)));
-        let (name, list) = lists.max_by_key(|(_, list)| list.len())?;
-        (list.len() > 1).then(|| (name.clone(), list.clone()))
-    };
-    if entry.to_string().len() <= most {
-        return vec![entry.clone()];
+fn split(entry: &str, most: usize) -> Vec<String> {
+    if entry.len() <= most {
+        return vec![entry.to_owned()];
     }
-    let Some((name, list)) = longest(entry) else {
-        return vec![entry.clone()];
+    halves(entry).map_or_else(
+        || vec![entry.to_owned()],
+        |halves| {
+            let parts = halves.iter().map(|half| split(half, most));
+            parts.collect::<Vec<_>>().concat()
+        },
+    )
+}
+
+/// Two entries with half of the longest list each; none without such a list.
+fn halves(entry: &str) -> Option<[String; 2]> {
+    let mut fields: Map<String, Value> = serde_json::from_str(entry).ok()?;
+    let lists = fields.iter();
+    let lists = lists.filter_map(|(name, value)| Some((name, value.as_array()?.len())));
+    let (name, length) = lists.max_by_key(|(_, length)| *length)?;
+    let name = name.clone();
+    let mut front = match fields.remove(&name)? {
+        Value::Array(list) if length > 1 => list,
+        _ => return None,
     };
-    let (front, back) = list.split_at(list.len() / 2);
-    let halves = [front, back].map(|half| {
-        let mut part = entry.clone();
-        part[&name] = half.into();
-        split(&part, most)
-    });
-    halves.concat()
+    let back = front.split_off(length / 2);
+    Some([front, back].map(|half| {
+        let mut part = fields.clone();
+        part.insert(name.clone(), half.into());
+        Value::from(part).to_string()
+    }))
 }
 
 #[cfg(test)]
@@ -108,10 +117,10 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(entries: Vec<Value>, most: usize, names: &[&str]) -> Vec<Value> {
+    fn check(entries: &[Value], most: usize, names: &[&str]) -> Vec<Value> {
         let exported = Exported {
             at: UnixMillis(0),
-            entries,
+            entries: entries.iter().map(Value::to_string).collect(),
         };
         let files = files(&exported, UserId::new(7), most);
         let found: Vec<&str> = files.iter().map(|(name, _)| &**name).collect();
@@ -124,10 +133,10 @@ mod tests {
     fn one_file_if_it_fits_and_whole_documents_if_not() {
         let entry = |number: usize| json!({"kind": "message", "content": "x".repeat(50), "n": number});
         let entries: Vec<Value> = (0..10).map(entry).collect();
-        assert_eq!(check(Vec::new(), 1_000, &["clew-export-7.json"]), Vec::<Value>::new());
-        assert_eq!(check(entries.clone(), 1_000, &["clew-export-7.json"]), entries);
+        assert_eq!(check(&[], 1_000, &["clew-export-7.json"]), Vec::<Value>::new());
+        assert_eq!(check(&entries, 1_000, &["clew-export-7.json"]), entries);
         let names = ["clew-export-7-1-of-2.json", "clew-export-7-2-of-2.json"];
-        assert_eq!(check(entries.clone(), 500, &names), entries);
+        assert_eq!(check(&entries, 500, &names), entries);
     }
 
     #[test]
@@ -136,7 +145,7 @@ mod tests {
         let entry = json!({"kind": "snapshot", "id": "1", "messages": messages});
         let names = [1, 2, 3, 4].map(|part| format!("clew-export-7-{part}-of-4.json"));
         let names: Vec<&str> = names.iter().map(|name| &**name).collect();
-        let parts = check(vec![entry], 260, &names);
+        let parts = check(&[entry], 260, &names);
         let back: Vec<Value> = parts.iter().flat_map(|part| part["messages"].as_array().unwrap().clone()).collect();
         assert_eq!(back, messages);
         assert!(parts.iter().all(|part| part["id"] == "1"));
