@@ -101,7 +101,9 @@ impl Call {
 
     pub(super) fn is_thread(&self) -> bool {
         let known = self.channel.as_ref().map(|channel| channel.kind);
-        self.channel_kind.or(known).is_some_and(ChannelKind::is_thread)
+        self.channel_kind
+            .or(known)
+            .is_some_and(ChannelKind::is_thread)
     }
 
     /// Whether the caller opened this thread.

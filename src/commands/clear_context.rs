@@ -27,7 +27,10 @@ pub(super) async fn delete(context: &Context<'_>, call: &Call) -> Result<Done, S
     Ok(Done::say(if gone == 0 {
         "There was nothing of our conversation here to delete.".to_owned()
     } else {
-        format!("Deleted: {} of our conversation.", words::count(gone, "message"))
+        format!(
+            "Deleted: {} of our conversation.",
+            words::count(gone, "message")
+        )
     }))
 }
 
@@ -37,7 +40,9 @@ pub(super) async fn delete(context: &Context<'_>, call: &Call) -> Result<Done, S
 fn allowed(context: &Context<'_>, call: &Call) -> Result<Place, Stop> {
     let agent = context.agents.pick(call.channel_id(), call.parent());
     let settings = context.memory.settings();
-    let kind = agent.and_then(|agent| agent.scope).unwrap_or(settings.scope);
+    let kind = agent
+        .and_then(|agent| agent.scope)
+        .unwrap_or(settings.scope);
     let (guild, channel) = (call.guild(), call.channel_id());
     let scope = Scope::of(kind, guild, channel, call.is_thread(), call.caller());
     let is_shared = scope.owner().is_none();

@@ -11,11 +11,7 @@ const MOST: usize = 25;
 const NAME_CHARS: usize = 100;
 
 /// What fits what was typed, best known first; nothing if that is not known.
-pub(super) async fn choices(
-    context: &Context<'_>,
-    call: &Call,
-    completing: &Completing,
-) -> Done {
+pub(super) async fn choices(context: &Context<'_>, call: &Call, completing: &Completing) -> Done {
     let found = match completing {
         Completing::Fact(typed) => facts(context, call.about_caller(), typed).await,
         Completing::ServerFact(typed) => match call.guild() {

@@ -25,11 +25,12 @@ pub(super) async fn run(
     match command {
         ContextCommand::Clear { everyone } => clear(context, call, &place, *everyone).await,
         ContextCommand::Show => show(context, &agent, &place).await,
-        ContextCommand::Save { description } => {
-            save(context, &place, description.as_deref()).await
-        }
+        ContextCommand::Save { description } => save(context, &place, description.as_deref()).await,
         ContextCommand::History { agent } => {
-            let agent = agent.as_deref().map(str::trim).filter(|name| !name.is_empty());
+            let agent = agent
+                .as_deref()
+                .map(str::trim)
+                .filter(|name| !name.is_empty());
             let agent = agent.map(|name| {
                 let name = name.parse::<AgentName>();
                 name.map_err(|error| Stop::refused(format!("{error}.")))
@@ -215,7 +216,10 @@ pub(super) async fn history(
 
 fn listed(number: usize, info: &ContextSnapshotInfo) -> (String, String) {
     let description = info.description.as_deref().map(one_line);
-    let name = format!("{number}. {}", description.as_deref().unwrap_or("(no name)"));
+    let name = format!(
+        "{number}. {}",
+        description.as_deref().unwrap_or("(no name)")
+    );
     let value = format!(
         "{} · {} · agent `{}`\n{}\n`{}`",
         words::moment(info.timestamp),

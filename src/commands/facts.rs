@@ -23,7 +23,10 @@ pub(super) async fn list(
     }
     let page = Page::of(&facts, page);
     let fields = page.numbered().map(|(number, fact)| {
-        let name = format!("{number}. {}", if fact.pinned { "Asked for" } else { "Learnt" });
+        let name = format!(
+            "{number}. {}",
+            if fact.pinned { "Asked for" } else { "Learnt" }
+        );
         (name, described(context, call, fact))
     });
     let embed = AnswerEmbed {
@@ -115,8 +118,15 @@ pub(super) async fn remember(
     else {
         return Err(Stop::refused(off));
     };
-    let verb = if known { "I knew that already" } else { "Remembered" };
-    let mut answer = format!("{verb}:\n{}", words::quoted(&described(context, call, &fact)));
+    let verb = if known {
+        "I knew that already"
+    } else {
+        "Remembered"
+    };
+    let mut answer = format!(
+        "{verb}:\n{}",
+        words::quoted(&described(context, call, &fact))
+    );
     if !dropped.is_empty() {
         answer.push_str("\nTo make room I forgot:");
         for gone in &dropped {

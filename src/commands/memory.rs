@@ -35,11 +35,7 @@ pub(super) async fn show(context: &Context<'_>, call: &Call, page: u16) -> Resul
 }
 
 /// "Forget" was pressed. It only ever forgets the caller's own facts.
-pub(super) async fn forget(
-    context: &Context<'_>,
-    call: &Call,
-    fact: FactId,
-) -> Result<Done, Stop> {
+pub(super) async fn forget(context: &Context<'_>, call: &Call, fact: FactId) -> Result<Done, Stop> {
     facts::forget(context, call.about_caller(), fact).await
 }
 

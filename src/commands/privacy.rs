@@ -32,7 +32,10 @@ async fn show(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
     let fields = vec![
         field("Kept of you", &listed(&kept)),
         field("For how long", &retention(settings)),
-        field("Learning from conversations", if settings.learn { "on" } else { "off" }),
+        field(
+            "Learning from conversations",
+            if settings.learn { "on" } else { "off" },
+        ),
         field(
             "Opted out",
             if opted_out {
@@ -58,7 +61,9 @@ async fn show(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
 
 /// A line a kind.
 fn listed(kept: &Purged) -> String {
-    let lines = kept.iter().map(|(kind, entries)| format!("{}: {entries}", kind.as_str()));
+    let lines = kept
+        .iter()
+        .map(|(kind, entries)| format!("{}: {entries}", kind.as_str()));
     let lines: Vec<String> = lines.collect();
     if lines.is_empty() {
         "nothing".to_owned()
@@ -130,7 +135,8 @@ fn ask_to_erase() -> Done {
 pub(super) async fn erase(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
     let erased = context.memory.erase(call.caller()).await?;
     let lines = erased.iter().flat_map(|(store, gone)| {
-        let line = move |(kind, entries): (Kind, u64)| format!("{store}: {}: {entries}", kind.as_str());
+        let line =
+            move |(kind, entries): (Kind, u64)| format!("{store}: {}: {entries}", kind.as_str());
         gone.iter().map(line)
     });
     let lines: Vec<String> = lines.collect();

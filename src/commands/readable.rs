@@ -61,7 +61,9 @@ impl Looks<'_> {
 
     fn verdict(&self, channel: ChannelId) -> Option<Verdict> {
         let Call { roles, .. } = self.call;
-        self.context.facts.access(self.call.caller(), roles, channel)
+        self.context
+            .facts
+            .access(self.call.caller(), roles, channel)
     }
 
     /// A private thread is for its members; who calls in it is one.
@@ -78,7 +80,12 @@ impl Looks<'_> {
     /// the channel that they stand in.
     async fn archived(&mut self, thread: ChannelId) -> Option<bool> {
         self.look()?;
-        let found = self.context.rest.channel(thread, self.deadline).await.ok()?;
+        let found = self
+            .context
+            .rest
+            .channel(thread, self.deadline)
+            .await
+            .ok()?;
         if !found.kind.is_thread() || found.guild != self.call.guild() {
             return None;
         }

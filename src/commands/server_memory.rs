@@ -33,16 +33,13 @@ pub(super) async fn show(context: &Context<'_>, call: &Call, page: u16) -> Resul
 }
 
 /// "Forget" was pressed.
-pub(super) async fn forget(
-    context: &Context<'_>,
-    call: &Call,
-    fact: FactId,
-) -> Result<Done, Stop> {
+pub(super) async fn forget(context: &Context<'_>, call: &Call, fact: FactId) -> Result<Done, Stop> {
     facts::forget(context, Subject::Server(managed(call)?), fact).await
 }
 
 fn server(call: &Call) -> Result<GuildId, Stop> {
-    call.guild().ok_or_else(|| Stop::refused(words::SERVERS_ONLY))
+    call.guild()
+        .ok_or_else(|| Stop::refused(words::SERVERS_ONLY))
 }
 
 /// The server, if the caller manages it.

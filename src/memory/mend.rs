@@ -178,7 +178,8 @@ impl Memory {
         &self,
         purge: &Purge,
     ) -> Result<Vec<(&'static str, Purged)>, store::Error> {
-        self.beneath_facts(purge_all(&self.stores, purge)).await
+        // Boxed: it is large, and rare.
+        Box::pin(self.beneath_facts(purge_all(&self.stores, purge))).await
     }
 
     async fn edit(

@@ -56,10 +56,7 @@ impl Memory {
     ///
     /// # Errors
     /// What a store says; the others were purged all the same.
-    pub async fn erase(
-        &self,
-        user: UserId,
-    ) -> Result<Vec<(&'static str, Purged)>, store::Error> {
+    pub async fn erase(&self, user: UserId) -> Result<Vec<(&'static str, Purged)>, store::Error> {
         // What is on its way to a store goes with the rest.
         self.mend_all().await;
         let by_store = self.purge_by_store(&Purge::User(user)).await?;

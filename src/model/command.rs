@@ -1,7 +1,8 @@
 //! A call of one of our commands, after parsing.
 
 use super::{
-    AgentName, ApplicationId, ChannelId, FactId, GuildId, InteractionId, MessageId, SettingsChange, UserId,
+    AgentName, ApplicationId, ChannelId, FactId, GuildId, InteractionId, MessageId, SettingsChange,
+    UserId,
 };
 
 /// What is needed to answer an interaction.

@@ -21,7 +21,7 @@ const AT_ONCE: Duration = Duration::from_millis(1_500);
 /// Choices come by then, or none do: they cannot come later.
 const CHOICES: Duration = Duration::from_secs(2);
 /// For an answer after "thinking", and for each message with files.
-const LATER: Duration = Duration::from_secs(60);
+const LATER: Duration = Duration::from_mins(1);
 
 /// Does what a call asks for and answers it.
 pub(super) async fn carry_out(services: &Services, call: Call) {

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::commands::Context;
 use crate::commands::call::Call;
 use crate::commands::done::{Done, Effect, Stop};
-use crate::commands::Context;
 use crate::memory::Exported;
 use crate::model::{Answer, UserId};
 
@@ -24,9 +24,10 @@ pub(super) async fn export(context: &Context<'_>, call: &Call) -> Result<Done, S
         0 => format!("Everything that I keep of you: {entries}."),
         _ => String::new(),
     };
-    let messages = files.into_iter().enumerate().map(|(number, (name, bytes))| {
-        Answer::for_caller(content(number)).with_file(name, bytes)
-    });
+    let messages = files
+        .into_iter()
+        .enumerate()
+        .map(|(number, (name, bytes))| Answer::for_caller(content(number)).with_file(name, bytes));
     let effect = Effect::DirectMessages {
         messages: messages.collect(),
         closed: Answer::for_caller("You take no direct messages from me, so here it is:"),
@@ -131,9 +132,13 @@ mod tests {
 
     #[test]
     fn one_file_if_it_fits_and_whole_documents_if_not() {
-        let entry = |number: usize| json!({"kind": "message", "content": "x".repeat(50), "n": number});
+        let entry =
+            |number: usize| json!({"kind": "message", "content": "x".repeat(50), "n": number});
         let entries: Vec<Value> = (0..10).map(entry).collect();
-        assert_eq!(check(&[], 1_000, &["clew-export-7.json"]), Vec::<Value>::new());
+        assert_eq!(
+            check(&[], 1_000, &["clew-export-7.json"]),
+            Vec::<Value>::new()
+        );
         assert_eq!(check(&entries, 1_000, &["clew-export-7.json"]), entries);
         let names = ["clew-export-7-1-of-2.json", "clew-export-7-2-of-2.json"];
         assert_eq!(check(&entries, 500, &names), entries);
@@ -141,12 +146,17 @@ mod tests {
 
     #[test]
     fn a_long_conversation_is_cut_between_its_messages() {
-        let messages: Vec<Value> = (0..20).map(|number| json!({"content": "x".repeat(20), "n": number})).collect();
+        let messages: Vec<Value> = (0..20)
+            .map(|number| json!({"content": "x".repeat(20), "n": number}))
+            .collect();
         let entry = json!({"kind": "snapshot", "id": "1", "messages": messages});
         let names = [1, 2, 3, 4].map(|part| format!("clew-export-7-{part}-of-4.json"));
         let names: Vec<&str> = names.iter().map(|name| &**name).collect();
         let parts = check(&[entry], 260, &names);
-        let back: Vec<Value> = parts.iter().flat_map(|part| part["messages"].as_array().unwrap().clone()).collect();
+        let back: Vec<Value> = parts
+            .iter()
+            .flat_map(|part| part["messages"].as_array().unwrap().clone())
+            .collect();
         assert_eq!(back, messages);
         assert!(parts.iter().all(|part| part["id"] == "1"));
     }
