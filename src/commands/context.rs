@@ -25,7 +25,9 @@ pub(super) async fn run(
     match command {
         ContextCommand::Clear { everyone } => clear(context, call, &place, *everyone).await,
         ContextCommand::Show => show(context, &agent, &place).await,
-        ContextCommand::Save { description } => save(context, &place, description.as_deref()).await,
+        ContextCommand::Save { description } => {
+            save(context, &agent, &place, description.as_deref()).await
+        }
         ContextCommand::History { agent } => {
             let agent = agent
                 .as_deref()
@@ -147,11 +149,15 @@ pub(super) const fn whose(scope: Scope) -> &'static str {
 
 async fn save(
     context: &Context<'_>,
+    agent: &Agent,
     place: &Place,
     description: Option<&str>,
 ) -> Result<Done, Stop> {
     let description = description.map(str::trim).filter(|text| !text.is_empty());
-    let saved = context.memory.save(place, description, context.model).await;
+    let own = agent.model.as_deref();
+    let own = own.and_then(|name| Some(context.model?.with_model(name)));
+    let model = own.as_ref().or(context.model);
+    let saved = context.memory.save(place, description, model).await;
     let info = saved.map_err(|error| match error {
         SaveError::Off => Stop::refused(
             "Saving is off: this bot keeps conversations in memory only \

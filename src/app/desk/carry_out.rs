@@ -34,7 +34,8 @@ pub(super) async fn carry_out(services: &Services, call: Call) {
         rest: &services.rest,
         reply_target: services.settings.reply_target,
     };
-    let work = commands::run(&context, &call);
+    // Boxed: what commands hold together is large.
+    let work = Box::pin(commands::run(&context, &call));
     let (done, deferred) = in_time(services, &call, work).await;
     let Done {
         reply,
@@ -65,9 +66,8 @@ pub(super) async fn carry_out(services: &Services, call: Call) {
 async fn in_time(
     services: &Services,
     call: &Call,
-    work: impl Future<Output = Done>,
+    mut work: impl Future<Output = Done> + Unpin,
 ) -> (Done, bool) {
-    let mut work = std::pin::pin!(work);
     let callback = match call.deferral() {
         Deferral::NoChoices => return (choices(work).await, false),
         Deferral::Thinking => Callback::Deferred { ephemeral: true },
