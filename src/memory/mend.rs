@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-use tokio::sync::mpsc;
+use tokio::sync::Notify;
 
 use super::{Memory, Stores};
 use crate::model::{ChannelId, GuildId, MessageId, UserId};
@@ -15,8 +15,6 @@ use crate::telemetry::event::{PurgeCause, PurgedEvent, StoreOperation};
 
 /// Deletions remembered for a turn that is being stored while they come.
 const RECENT_DELETIONS: usize = 4_096;
-/// Mends that are done in one go.
-const MENDS_AT_ONCE: usize = 256;
 
 /// Something that happened on Discord and has to reach every store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,21 +70,32 @@ pub struct Fetched {
 
 /// What waits to be mended. Nothing in it may be lost, so it has no bound; it
 /// holds ids and edited texts only.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Queue {
-    waiting: mpsc::UnboundedSender<Mend>,
-    next: tokio::sync::Mutex<mpsc::UnboundedReceiver<Mend>>,
+    waiting: Mutex<Vec<Mend>>,
+    came: Notify,
+    /// Held while mends are done: who waits for all to be done waits for those
+    /// that somebody else has begun, too.
+    doing: tokio::sync::Mutex<()>,
     deleted: Mutex<VecDeque<MessageId>>,
 }
 
 impl Queue {
-    pub(super) fn new() -> Self {
-        let (waiting, next) = mpsc::unbounded_channel();
-        Self {
-            waiting,
-            next: tokio::sync::Mutex::new(next),
-            deleted: Mutex::default(),
-        }
+    fn push(&self, mend: Mend) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.push(mend);
+        self.came.notify_one();
+    }
+
+    fn take(&self) -> Vec<Mend> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *waiting)
+    }
+
+    /// Waits until there is something to do. Holds nothing meanwhile, and may
+    /// be dropped at any time.
+    pub(super) async fn came(&self) {
+        self.came.notified().await;
     }
 
     fn note_deleted(&self, ids: &[MessageId]) {
@@ -110,28 +119,14 @@ impl Memory {
         if let Mend::Deleted { ids, .. } = &mend {
             self.mends.note_deleted(ids);
         }
-        // The receiver lives as long as the sender.
-        let _ = self.mends.waiting.send(mend);
+        self.mends.push(mend);
     }
 
-    /// Waits for the next mends and does them.
-    pub(super) async fn mend_next(&self) {
-        let mut next = self.mends.next.lock().await;
-        let mut mends = Vec::new();
-        next.recv_many(&mut mends, MENDS_AT_ONCE).await;
-        for mend in together(mends) {
-            self.do_mend(mend).await;
-        }
-    }
-
-    /// Does all that waits.
+    /// Does all that waits. Once begun it has to be waited for: what is taken
+    /// from the queue is nowhere else.
     pub async fn mend_all(&self) {
-        let mut next = self.mends.next.lock().await;
-        let mut mends = Vec::new();
-        while let Ok(mend) = next.try_recv() {
-            mends.push(mend);
-        }
-        for mend in together(mends) {
+        let _doing = self.mends.doing.lock().await;
+        for mend in together(self.mends.take()) {
             self.do_mend(mend).await;
         }
     }

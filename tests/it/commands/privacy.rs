@@ -43,7 +43,8 @@ async fn show_counts_what_is_kept() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn erase_asks_and_leaves_nothing() {
-    let (p, bot) = place(&[]).await;
+    // Nothing of it waits for the next save.
+    let (p, bot) = place(&[("MEMORY_SAVE_INTERVAL", "3600")]).await;
     leave_traces(&p).await;
     p.talk(p.boris, p.channel, "mine").await;
     let asked = p.plain(p.ada, "privacy erase").await;
