@@ -139,9 +139,7 @@ impl Backend for Sqlite {
 
     fn delete_conversation(&self, scope: Scope) -> impl Answer<u64> {
         self.alone("delete a conversation", move |session| {
-            let gone = session.transact(|_| messages::delete(session, scope))?;
-            session.scrub_now_if_due();
-            Ok(gone)
+            session.transact(|_| messages::delete(session, scope))
         })
     }
 
@@ -233,9 +231,7 @@ impl Backend for Sqlite {
     fn remove_facts(&self, facts: &[FactId]) -> impl Answer<u64> {
         let facts = facts.to_vec();
         self.alone("remove facts", move |session| {
-            let gone = session.transact(|_| facts::remove(session, &facts))?;
-            session.scrub_now_if_due();
-            Ok(gone)
+            session.transact(|_| facts::remove(session, &facts))
         })
     }
 
@@ -307,6 +303,10 @@ impl Backend for Sqlite {
         })
     }
 
+    fn guilds(&self) -> impl Answer<Vec<GuildId>> {
+        self.read("list servers", lists::guilds)
+    }
+
     fn members(&self, guild: GuildId) -> impl Answer<Vec<UserId>> {
         self.read("list a server's users", move |session| {
             lists::members(session, guild)
@@ -344,8 +344,8 @@ impl Backend for Sqlite {
 
     fn vacuum(&self) -> impl Answer<()> {
         self.alone("give room back", |session| {
-            session.connection.execute_batch("VACUUM")?;
-            session.scrub();
+            session.rewrite()?;
+            session.empty_log();
             Ok(())
         })
     }
