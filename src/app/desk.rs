@@ -2,6 +2,7 @@
 //! here, in gateway order; turns start and end here.
 
 mod calls;
+mod carry_out;
 mod turns;
 mod unplaced;
 
