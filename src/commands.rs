@@ -30,7 +30,7 @@ use crate::engine::admission::{Admission, admit};
 use crate::llm;
 use crate::memory::Memory;
 use crate::model::{
-    AccessRules, Button, Channel, Command, InteractionKind, ReplyTarget, TurnRequest,
+    AccessRules, Button, Channel, ChannelMode, Command, InteractionKind, ReplyTarget, TurnRequest,
 };
 
 pub use call::{Call, Deferral};
@@ -54,6 +54,8 @@ pub enum Refused {
     Elsewhere,
     /// An allow or deny list says no.
     NotAllowed,
+    /// The people of the server switched the bot off in that channel.
+    SwitchedOff,
     /// A command of another version.
     Unknown,
     /// The message asked about did not come along.
@@ -78,7 +80,8 @@ pub struct Context<'a> {
 }
 
 /// Decides on a call. The lists do not keep anybody from what concerns their
-/// own data, nor from help.
+/// own data, nor from help; `mode` is what the people of the server set for
+/// the channel, and concerns questions alone.
 ///
 /// # Errors
 /// Why there is nothing to do, for the caller alone.
@@ -86,6 +89,7 @@ pub fn plan(
     called: Called,
     channel: Option<Channel>,
     rules: &AccessRules,
+    mode: ChannelMode,
 ) -> Result<Planned, Refused> {
     if called.interaction.kind == InteractionKind::Elsewhere {
         return Err(Refused::Elsewhere);
@@ -101,6 +105,9 @@ pub fn plan(
         admit(rules, asked).map_err(|_| Refused::NotAllowed)?;
     }
     match called.command {
+        Command::Ask { .. } | Command::AskAbout { .. } if mode == ChannelMode::Off => {
+            Err(Refused::SwitchedOff)
+        }
         Command::Ask { .. } | Command::AskAbout { .. } => {
             ask::request(called).map(|request| Planned::Turn(Box::new(request)))
         }

@@ -31,7 +31,12 @@ impl Desk {
     pub(super) fn called(&mut self, called: Called) {
         let channel = self.services.facts.channel(called.interaction.channel);
         let interaction = called.interaction.clone();
-        match commands::plan(called, channel, &self.rules.access) {
+        let mode = self.mode(
+            interaction.guild,
+            interaction.channel,
+            channel.as_ref().and_then(|channel| channel.parent),
+        );
+        match commands::plan(called, channel, &self.rules.access, mode) {
             Ok(Planned::Turn(request)) => self.think(interaction, request),
             Ok(Planned::Run(call)) => {
                 let services = Arc::clone(&self.services);
@@ -147,6 +152,7 @@ fn line(refused: Refused) -> (Refusal, &'static str) {
     match refused {
         Refused::Elsewhere => (Refusal::Context, turn::ELSEWHERE),
         Refused::NotAllowed => (Refusal::NotAllowed, turn::NOT_ALLOWED),
+        Refused::SwitchedOff => (Refusal::NotAllowed, turn::SWITCHED_OFF),
         Refused::Unknown => (Refusal::UnknownCommand, turn::UNKNOWN_COMMAND),
         Refused::NoMessage => (Refusal::NoContent, turn::NO_MESSAGE),
     }
