@@ -2,19 +2,24 @@
 //! every store. Events say so at once; a fetched page is evidence of what
 //! happened while we were away.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
 use super::{Memory, Stores};
-use crate::model::{ChannelId, GuildId, MessageId, UserId};
+use crate::discord::rest::Rest;
+use crate::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use crate::store::{self, Backend, Purge, Purged};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{PurgeCause, PurgedEvent, StoreOperation};
 
 /// Deletions remembered for a turn that is being stored while they come.
 const RECENT_DELETIONS: usize = 4_096;
+/// Members of whom is remembered when they were looked up.
+const MEMBERS_REMEMBERED: usize = 10_000;
+/// A member is looked up no more often.
+const A_DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// Something that happened on Discord and has to reach every store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +63,14 @@ pub enum Mend {
         /// Who.
         user: UserId,
     },
+    /// Something that a user told in a server was used elsewhere: are they
+    /// still a member?
+    Used {
+        /// The server.
+        guild: GuildId,
+        /// Who.
+        user: UserId,
+    },
     /// A page was fetched.
     Fetched(Fetched),
 }
@@ -88,6 +101,7 @@ pub(super) struct Queue {
     /// that somebody else has begun, too.
     doing: tokio::sync::Mutex<()>,
     deleted: Mutex<VecDeque<MessageId>>,
+    members: Mutex<HashMap<(GuildId, UserId), UnixMillis>>,
 }
 
 impl Queue {
@@ -116,6 +130,20 @@ impl Queue {
         }
     }
 
+    /// Whether it is a day since a member was looked up, or never was.
+    fn is_due(&self, member: (GuildId, UserId), now: UnixMillis) -> bool {
+        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        if members.len() >= MEMBERS_REMEMBERED {
+            members.clear();
+        }
+        let last = members.get(&member);
+        let is_due = last.is_none_or(|last| now.since(*last) >= A_DAY_MS || now < *last);
+        if is_due {
+            members.insert(member, now);
+        }
+        is_due
+    }
+
     /// Which of these were deleted lately.
     pub(super) fn deleted_of(&self, ids: impl IntoIterator<Item = MessageId>) -> Vec<MessageId> {
         let deleted = self.deleted.lock().unwrap_or_else(PoisonError::into_inner);
@@ -135,10 +163,30 @@ impl Memory {
     /// Does all that waits. Once begun it has to be waited for: what is taken
     /// from the queue is nowhere else.
     pub async fn mend_all(&self) {
-        let _doing = self.mends.doing.lock().await;
-        for mend in together(self.mends.take()) {
-            self.do_mend(mend).await;
+        // Who is not looked up now is at the next use.
+        let _ = self.mend_now().await;
+    }
+
+    /// The same, and looks up members.
+    pub(super) async fn mend_and_look(&self, rest: &Rest) {
+        for (guild, user) in self.mend_now().await {
+            if self.mends.is_due((guild, user), self.now()) {
+                self.check_member(rest, guild, user).await;
+            }
         }
+    }
+
+    /// Does all that waits; gives the members who are to be looked up.
+    async fn mend_now(&self) -> Vec<(GuildId, UserId)> {
+        let _doing = self.mends.doing.lock().await;
+        let mut used = Vec::new();
+        for mend in together(self.mends.take()) {
+            match mend {
+                Mend::Used { guild, user } => used.push((guild, user)),
+                mend => self.do_mend(mend).await,
+            }
+        }
+        used
     }
 
     async fn do_mend(&self, mend: Mend) {
@@ -160,6 +208,8 @@ impl Memory {
                 guilds,
             } => self.left_unseen(shard, shards, &guilds).await,
             Mend::Fetched(page) => self.compare(page).await,
+            // Needs Discord, and there is another time.
+            Mend::Used { .. } => return,
         };
         match done {
             Ok(purged) => self.tell_purged(cause, &purged),
@@ -386,7 +436,7 @@ const fn cause(mend: &Mend) -> PurgeCause {
         Mend::Deleted { .. } | Mend::Edited { .. } => PurgeCause::Deleted,
         Mend::ChannelDeleted(_) => PurgeCause::Channel,
         Mend::GuildLeft(_) | Mend::GuildJoined(_) | Mend::Connected { .. } => PurgeCause::Guild,
-        Mend::MemberLeft { .. } => PurgeCause::Member,
+        Mend::MemberLeft { .. } | Mend::Used { .. } => PurgeCause::Member,
         Mend::Fetched(_) => PurgeCause::Evidence,
     }
 }

@@ -28,15 +28,15 @@ impl Memory {
     /// Runs beside the bot until `shutdown`, then does what waits and saves.
     pub async fn upkeep(&self, rest: &Rest, facts: &Facts, shutdown: CancellationToken) {
         tokio::join!(
-            self.tend(&shutdown),
+            self.tend(rest, &shutdown),
             self.call_rolls(rest, facts, &shutdown)
         );
         self.mend_all().await;
         self.flush().await;
     }
 
-    /// Mends, saves, sweeps.
-    async fn tend(&self, shutdown: &CancellationToken) {
+    /// Mends, saves, sweeps. Nothing of it is broken off in the middle.
+    async fn tend(&self, rest: &Rest, shutdown: &CancellationToken) {
         let mut saving = every(self.settings.save_interval, self.settings.save_interval);
         let mut sweeping = every(SWEEP_EVERY, SWEEP_EVERY);
         self.sweep().await;
@@ -44,7 +44,7 @@ impl Memory {
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => return,
-                () = self.mends.came() => self.mend_all().await,
+                () = self.mends.came() => self.mend_and_look(rest).await,
                 _ = saving.tick() => self.flush().await,
                 _ = sweeping.tick() => self.sweep().await,
             }
