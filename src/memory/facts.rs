@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Memory, Mend, Place};
+use super::{Memory, Place};
 use crate::engine::facts::{self, Room};
 use crate::model::{
     ChannelId, Fact, FactId, GuildId, MessageId, Origin, Profiles, Subject, UnixMillis, UserId,
@@ -138,7 +138,7 @@ impl Memory {
     fn note_used_elsewhere(&self, user: UserId, facts: &[Fact]) {
         for fact in facts {
             if let Origin::Guild(guild) = fact.origin {
-                self.mend(Mend::Used { guild, user });
+                self.mends.used((guild, user), self.now());
             }
         }
     }

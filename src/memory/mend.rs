@@ -8,7 +8,6 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::Notify;
 
 use super::{Memory, Stores};
-use crate::discord::rest::Rest;
 use crate::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use crate::store::{self, Backend, Purge, Purged};
 use crate::telemetry::Ids;
@@ -63,14 +62,6 @@ pub enum Mend {
         /// Who.
         user: UserId,
     },
-    /// Something that a user told in a server was used elsewhere: are they
-    /// still a member?
-    Used {
-        /// The server.
-        guild: GuildId,
-        /// Who.
-        user: UserId,
-    },
     /// A page was fetched.
     Fetched(Fetched),
 }
@@ -101,7 +92,15 @@ pub(super) struct Queue {
     /// that somebody else has begun, too.
     doing: tokio::sync::Mutex<()>,
     deleted: Mutex<VecDeque<MessageId>>,
-    members: Mutex<HashMap<(GuildId, UserId), UnixMillis>>,
+    /// Members to be looked up, and when others were.
+    members: Mutex<Members>,
+    member_due: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Members {
+    due: Vec<(GuildId, UserId)>,
+    looked_up: HashMap<(GuildId, UserId), UnixMillis>,
 }
 
 impl Queue {
@@ -109,6 +108,12 @@ impl Queue {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.push(mend);
         self.came.notify_one();
+    }
+
+    /// Puts back what could not be done; nobody is woken for it.
+    fn postpone(&self, mend: Mend) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.push(mend);
     }
 
     fn take(&self) -> Vec<Mend> {
@@ -130,18 +135,27 @@ impl Queue {
         }
     }
 
-    /// Whether it is a day since a member was looked up, or never was.
-    fn is_due(&self, member: (GuildId, UserId), now: UnixMillis) -> bool {
+    /// Something that a member told in a server is used outside of it: once a
+    /// day it is looked up whether they are one still.
+    pub(super) fn used(&self, member: (GuildId, UserId), now: UnixMillis) {
         let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        if members.len() >= MEMBERS_REMEMBERED {
-            members.clear();
+        if members.looked_up.len() >= MEMBERS_REMEMBERED {
+            members.looked_up.clear();
         }
-        let last = members.get(&member);
-        let is_due = last.is_none_or(|last| now.since(*last) >= A_DAY_MS || now < *last);
-        if is_due {
-            members.insert(member, now);
+        let last = members.looked_up.insert(member, now);
+        if last.is_none_or(|last| now.since(last) >= A_DAY_MS) {
+            members.due.push(member);
+            self.member_due.notify_one();
+        } else if let Some(last) = last {
+            members.looked_up.insert(member, last);
         }
-        is_due
+    }
+
+    /// Waits until members have to be looked up, and names them.
+    pub(super) async fn due_members(&self) -> Vec<(GuildId, UserId)> {
+        self.member_due.notified().await;
+        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut members.due)
     }
 
     /// Which of these were deleted lately.
@@ -163,35 +177,29 @@ impl Memory {
     /// Does all that waits. Once begun it has to be waited for: what is taken
     /// from the queue is nowhere else.
     pub async fn mend_all(&self) {
-        // Who is not looked up now is at the next use.
-        let _ = self.mend_now().await;
-    }
-
-    /// The same, and looks up members.
-    pub(super) async fn mend_and_look(&self, rest: &Rest) {
-        for (guild, user) in self.mend_now().await {
-            if self.mends.is_due((guild, user), self.now()) {
-                self.check_member(rest, guild, user).await;
-            }
-        }
-    }
-
-    /// Does all that waits; gives the members who are to be looked up.
-    async fn mend_now(&self) -> Vec<(GuildId, UserId)> {
         let _doing = self.mends.doing.lock().await;
-        let mut used = Vec::new();
         for mend in together(self.mends.take()) {
-            match mend {
-                Mend::Used { guild, user } => used.push((guild, user)),
-                mend => self.do_mend(mend).await,
-            }
+            self.do_mend(mend).await;
         }
-        used
     }
 
+    /// What a store that is locked, full or gone does not do now waits for the
+    /// next save.
     async fn do_mend(&self, mend: Mend) {
         let cause = cause(&mend);
-        let done = match mend {
+        match self.try_mend(mend.clone()).await {
+            Ok(purged) => self.tell_purged(cause, &purged),
+            Err(error) => {
+                self.failed(&Ids::default(), StoreOperation::Purge, &error);
+                if matches!(error, store::Error::Unavailable { .. }) {
+                    self.mends.postpone(mend);
+                }
+            }
+        }
+    }
+
+    async fn try_mend(&self, mend: Mend) -> Result<Purged, store::Error> {
+        match mend {
             Mend::Deleted { channel, ids } => self.deleted(channel, ids).await,
             Mend::ChannelDeleted(channel) => self.purge(&Purge::Channel(channel)).await,
             Mend::MemberLeft { guild, user } => self.purge(&Purge::Member { guild, user }).await,
@@ -208,12 +216,6 @@ impl Memory {
                 guilds,
             } => self.left_unseen(shard, shards, &guilds).await,
             Mend::Fetched(page) => self.compare(page).await,
-            // Needs Discord, and there is another time.
-            Mend::Used { .. } => return,
-        };
-        match done {
-            Ok(purged) => self.tell_purged(cause, &purged),
-            Err(error) => self.failed(&Ids::default(), StoreOperation::Purge, &error),
         }
     }
 
@@ -436,7 +438,7 @@ const fn cause(mend: &Mend) -> PurgeCause {
         Mend::Deleted { .. } | Mend::Edited { .. } => PurgeCause::Deleted,
         Mend::ChannelDeleted(_) => PurgeCause::Channel,
         Mend::GuildLeft(_) | Mend::GuildJoined(_) | Mend::Connected { .. } => PurgeCause::Guild,
-        Mend::MemberLeft { .. } | Mend::Used { .. } => PurgeCause::Member,
+        Mend::MemberLeft { .. } => PurgeCause::Member,
         Mend::Fetched(_) => PurgeCause::Evidence,
     }
 }

@@ -28,15 +28,15 @@ impl Memory {
     /// Runs beside the bot until `shutdown`, then does what waits and saves.
     pub async fn upkeep(&self, rest: &Rest, facts: &Facts, shutdown: CancellationToken) {
         tokio::join!(
-            self.tend(rest, &shutdown),
+            self.tend(&shutdown),
             self.call_rolls(rest, facts, &shutdown)
         );
         self.mend_all().await;
         self.flush().await;
     }
 
-    /// Mends, saves, sweeps. Nothing of it is broken off in the middle.
-    async fn tend(&self, rest: &Rest, shutdown: &CancellationToken) {
+    /// Mends, saves, sweeps.
+    async fn tend(&self, shutdown: &CancellationToken) {
         let mut saving = every(self.settings.save_interval, self.settings.save_interval);
         let mut sweeping = every(SWEEP_EVERY, SWEEP_EVERY);
         self.sweep().await;
@@ -44,8 +44,11 @@ impl Memory {
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => return,
-                () = self.mends.came() => self.mend_and_look(rest).await,
-                _ = saving.tick() => self.flush().await,
+                () = self.mends.came() => self.mend_all().await,
+                _ = saving.tick() => {
+                    self.mend_all().await;
+                    self.flush().await;
+                }
                 _ = sweeping.tick() => self.sweep().await,
             }
         }
@@ -56,8 +59,14 @@ impl Memory {
         let mut calling = every(FIRST_ROLL_CALL, ROLL_CALL_EVERY);
         let calls = async {
             loop {
-                calling.tick().await;
-                self.roll_call(rest, facts.guilds()).await;
+                tokio::select! {
+                    _ = calling.tick() => self.roll_call(rest, facts.guilds()).await,
+                    due = self.mends.due_members() => {
+                        for (guild, user) in due {
+                            self.check_member(rest, guild, user).await;
+                        }
+                    }
+                }
             }
         };
         tokio::select! {
