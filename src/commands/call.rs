@@ -68,6 +68,11 @@ impl Call {
         )
     }
 
+    /// Whether the model is asked, as for a turn.
+    pub const fn asks_model(&self) -> bool {
+        matches!(&self.command, Command::Context(ContextCommand::Save { .. }))
+    }
+
     /// Whether the answer takes the place of the message that the button is
     /// under. A note that all see stays.
     pub(super) const fn updates(&self) -> bool {

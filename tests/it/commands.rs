@@ -73,6 +73,8 @@ impl Place {
         let called = self.stage.discord.press(who, on.message, label);
         let shown = called.answer().await.unwrap();
         assert_eq!(shown.message, on.message, "the message is replaced");
+        let is_long = ["Erase everything", "Opt out and erase"].contains(&label);
+        assert_eq!(called.callback(), Some(if is_long { 6 } else { 7 }));
         shown
     }
 

@@ -12,7 +12,7 @@ use crate::commands::{self, Planned, Refused};
 use crate::discord::commands::register;
 use crate::discord::event::Called;
 use crate::discord::send::Callback;
-use crate::model::{Answer, ApplicationId, GuildId, Interaction, TurnRequest};
+use crate::model::{Answer, ApplicationId, GuildId, Interaction, TurnRequest, UserId};
 use crate::telemetry::event::{self, Refusal};
 use crate::telemetry::{Ids, with_sources};
 use crate::turn;
@@ -38,25 +38,40 @@ impl Desk {
         );
         match commands::plan(called, channel, &self.rules.access, mode) {
             Ok(Planned::Turn(request)) => self.think(interaction, request),
+            Ok(Planned::Run(call)) if call.asks_model() && !self.may_ask(interaction.user) => {
+                let reason = Refusal::UserRate;
+                let line = turn::refusal(reason).unwrap_or_default();
+                self.refuse_call(interaction, reason, line);
+            }
             Ok(Planned::Run(call)) => {
                 let services = Arc::clone(&self.services);
                 self.tracker
                     .spawn(async move { carry_out(&services, *call).await });
             }
             Err(refused) => {
-                let ids = Ids {
-                    guild: interaction.guild,
-                    channel: Some(interaction.channel),
-                    user: Some(interaction.user),
-                    ..Ids::default()
-                };
                 let (reason, line) = line(refused);
-                self.services
-                    .telemetry
-                    .emit(&ids, event::Refused { reason });
-                self.answer_at_once(interaction, line);
+                self.refuse_call(interaction, reason, line);
             }
         }
+    }
+
+    /// What asks the model counts as a question, whatever it is called.
+    fn may_ask(&mut self, user: UserId) -> bool {
+        let rate = self.turn_rate.as_mut();
+        rate.is_none_or(|rate| rate.take(user, Instant::now()))
+    }
+
+    fn refuse_call(&self, interaction: Interaction, reason: Refusal, line: &'static str) {
+        let ids = Ids {
+            guild: interaction.guild,
+            channel: Some(interaction.channel),
+            user: Some(interaction.user),
+            ..Ids::default()
+        };
+        self.services
+            .telemetry
+            .emit(&ids, event::Refused { reason });
+        self.answer_at_once(interaction, line);
     }
 
     /// A command asks for a turn.

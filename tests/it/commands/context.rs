@@ -124,6 +124,20 @@ async fn a_summary_that_fails_is_said_and_the_rest_is_saved() {
     bot.stop().await;
 }
 
+/// A summary costs what an answer costs.
+#[tokio::test(flavor = "multi_thread")]
+async fn saving_counts_as_a_question() {
+    let (p, bot) = place(&[("USER_TURNS_PER_MIN", "2")]).await;
+    p.talk(p.ada, p.channel, "hello").await;
+    assert_says(&p.plain(p.ada, "context save").await, "Saved 2 messages");
+    let refused = p.plain(p.ada, "context save").await;
+    assert_refused(&refused, "a lot of questions in one minute");
+    p.plain(p.ada, "context history").await;
+    assert_refused(&p.plain(p.boris, "context save").await, "nothing to save");
+    let lines = bot.stop().await;
+    assert_eq!(details(&lines, "refused")[0]["reason"], "user_rate");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_model_is_waited_for_behind_thinking() {
     let (p, bot) = place(&[]).await;

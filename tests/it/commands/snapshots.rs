@@ -50,7 +50,7 @@ async fn context_history_command_returns_embed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_history_has_pages_and_they_keep_to_their_agent() {
-    let (p, bot) = place(&[]).await;
+    let (p, bot) = place(&[("USER_TURNS_PER_MIN", "0")]).await;
     p.talk(p.ada, p.channel, "hello").await;
     for number in 1..=12 {
         save(&p, &format!("number {number}")).await;
