@@ -9,11 +9,16 @@
 //! scope than the one asked for.
 
 mod backend;
+mod disk;
 mod error;
+mod json;
 mod kind;
 mod record;
+mod snapshots;
 
 pub use backend::{Answer, Backend, ConversationStats, WindowQuery};
 pub use error::Error;
+pub use json::FormError;
 pub use kind::{Kind, KindStats, Purge, Purged};
 pub use record::{Cursor, Record, Records};
+pub use snapshots::{SUMMARY_REMOVED, SnapshotFiles, with_edit, without};

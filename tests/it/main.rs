@@ -27,6 +27,7 @@ mod readme;
 mod replay;
 mod simulator;
 mod simulator_schema;
+mod store;
 mod support;
 mod telemetry;
 mod turns;

@@ -1,0 +1,257 @@
+//! Files that are there whole or not at all, whatever kills the process.
+//!
+//! Every call blocks: callers are on a blocking thread.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use super::Error;
+
+/// The end of a temporary file's name. No file of ours ends like it, so what
+/// a kill left behind is recognised.
+const TEMPORARY: &str = ".clew-tmp";
+/// Files set aside under one name. More than that is a fault to look at, not
+/// to collect.
+const MOST_SET_ASIDE: u32 = 10_000;
+
+/// Replaces a file, durably: temporary file in the same folder, fsync, rename,
+/// fsync of the folder. Missing folders are made. Only the owner may read it.
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let failed = |source| Error::Io {
+        operation: "write",
+        path: path.to_owned(),
+        source,
+    };
+    let folder = folder_of(path);
+    create_folders(folder)?;
+    let mut temporary = tempfile::Builder::new()
+        .prefix(".")
+        .suffix(TEMPORARY)
+        .tempfile_in(folder)
+        .map_err(failed)?;
+    temporary.write_all(bytes).map_err(failed)?;
+    temporary.as_file().sync_all().map_err(failed)?;
+    temporary
+        .persist(path)
+        .map_err(|refused| failed(refused.error))?;
+    sync_folder(folder)
+}
+
+/// Reads a file; none when there is none. One above `most` bytes is refused
+/// unread.
+pub(super) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Error> {
+    let failed = |source| Error::Io {
+        operation: "read",
+        path: path.to_owned(),
+        source,
+    };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut bytes = Vec::new();
+    let limit = most.saturating_add(1);
+    file.take(limit).read_to_end(&mut bytes).map_err(failed)?;
+    if u64::try_from(bytes.len()).is_ok_and(|read| read <= most) {
+        return Ok(Some(bytes));
+    }
+    Err(Error::Corrupt {
+        operation: "read",
+        place: path.display().to_string(),
+        source: Some(format!("it is larger than {most} bytes").into()),
+    })
+}
+
+/// Removes a file, durably. Says whether there was one.
+pub(super) fn remove(path: &Path) -> Result<bool, Error> {
+    match fs::remove_file(path) {
+        Ok(()) => sync_folder(folder_of(path)).map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(source) => Err(Error::Io {
+            operation: "remove",
+            path: path.to_owned(),
+            source,
+        }),
+    }
+}
+
+/// Renames a file that cannot be read to `NAME.corrupt-<n>`, the first `n`
+/// from 1 that is free, and says to what.
+pub(super) fn set_aside(path: &Path) -> Result<PathBuf, Error> {
+    let failed = |source| Error::Io {
+        operation: "set aside",
+        path: path.to_owned(),
+        source,
+    };
+    for number in 1..=MOST_SET_ASIDE {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".corrupt-{number}"));
+        let aside = PathBuf::from(name);
+        // Taken first, so that the rename replaces nothing but our own file.
+        match OpenOptions::new().write(true).create_new(true).open(&aside) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(error) => return Err(failed(error)),
+        }
+        fs::rename(path, &aside).map_err(failed)?;
+        sync_folder(folder_of(path))?;
+        return Ok(aside);
+    }
+    Err(failed(io::Error::other("too many were set aside already")))
+}
+
+/// Makes a folder and those above it, durably.
+pub(super) fn create_folders(folder: &Path) -> Result<(), Error> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    let above = folder_of(folder);
+    create_folders(above)?;
+    match fs::create_dir(folder) {
+        Ok(()) => sync_folder(above),
+        Err(_) if folder.is_dir() => Ok(()),
+        Err(source) => Err(Error::Io {
+            operation: "create the folder",
+            path: folder.to_owned(),
+            source,
+        }),
+    }
+}
+
+/// Removes the temporary files that a kill left in a folder and those below
+/// it. Says how many there were. Only for a folder that nobody writes to.
+pub(super) fn sweep_temporary(folder: &Path) -> Result<u64, Error> {
+    let mut swept = 0;
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in entries(&folder)? {
+            if entry.is_folder {
+                folders.push(entry.path);
+            } else if entry.is_temporary() && remove(&entry.path)? {
+                swept += 1;
+            }
+        }
+    }
+    Ok(swept)
+}
+
+/// What stands in a folder.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// Its whole path.
+    pub(super) path: PathBuf,
+    /// A folder; links are not followed.
+    pub(super) is_folder: bool,
+}
+
+impl Entry {
+    fn is_temporary(&self) -> bool {
+        let name = self.path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with('.') && name.ends_with(TEMPORARY))
+    }
+}
+
+/// What stands in a folder, by name; nothing when there is none.
+pub(super) fn entries(folder: &Path) -> Result<Vec<Entry>, Error> {
+    let failed = |source| Error::Io {
+        operation: "list",
+        path: folder.to_owned(),
+        source,
+    };
+    let listed = match fs::read_dir(folder) {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut found = Vec::new();
+    for entry in listed {
+        let entry = entry.map_err(failed)?;
+        found.push(Entry {
+            is_folder: entry.file_type().map_err(failed)?.is_dir(),
+            path: entry.path(),
+        });
+    }
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(found)
+}
+
+/// The folder that a path stands in.
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn sync_folder(folder: &Path) -> Result<(), Error> {
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(|source| Error::Io {
+        operation: "sync the folder",
+        path: folder.to_owned(),
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_nothing_else_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b/c.json");
+        write(&path, b"one").unwrap();
+        write(&path, b"two").unwrap();
+        assert_eq!(read(&path, 3).unwrap().unwrap(), b"two");
+        assert_eq!(entries(path.parent().unwrap()).unwrap().len(), 1);
+        assert!(remove(&path).unwrap());
+        assert!(!remove(&path).unwrap());
+        assert_eq!(read(&path, 3).unwrap(), None);
+    }
+
+    #[test]
+    fn a_file_over_the_bound_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("large");
+        write(&path, b"four").unwrap();
+        let error = read(&path, 3).unwrap_err();
+        assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+    }
+
+    #[test]
+    fn what_is_set_aside_never_replaces_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.json");
+        for (text, name) in [("one", "x.json.corrupt-1"), ("two", "x.json.corrupt-2")] {
+            write(&path, text.as_bytes()).unwrap();
+            let aside = set_aside(&path).unwrap();
+            assert_eq!(aside, folder.path().join(name));
+            assert_eq!(read(&aside, 9).unwrap().unwrap(), text.as_bytes());
+            assert!(!path.exists());
+        }
+    }
+
+    #[test]
+    fn what_a_kill_left_is_swept_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = folder.path().join("a/kept.json");
+        write(&kept, b"1").unwrap();
+        write(&folder.path().join(".profile"), b"1").unwrap();
+        fs::write(folder.path().join(".x.clew-tmp"), "torn").unwrap();
+        fs::write(folder.path().join("a/.y.clew-tmp"), "torn").unwrap();
+        assert_eq!(sweep_temporary(folder.path()).unwrap(), 2);
+        assert_eq!(sweep_temporary(folder.path()).unwrap(), 0);
+        assert!(kept.exists() && folder.path().join(".profile").exists());
+    }
+
+    #[test]
+    fn a_file_where_a_folder_should_be_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = write(&file.join("x.json"), b"1").unwrap_err();
+        assert!(error.to_string().contains("file"), "{error}");
+    }
+}

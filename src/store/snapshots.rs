@@ -1,0 +1,150 @@
+//! Files of saved windows, in the seed's format (seed S2), beside a store that
+//! keeps what is known about them.
+
+use std::path::{Path, PathBuf};
+
+use super::{Error, disk, json};
+use crate::model::{
+    ChannelId, ContextSnapshot, ContextSnapshotInfo, MessageId, StoredMessage, UnixMillis,
+};
+
+/// Stands for a summary that a model wrote about messages which were deleted
+/// since: it may repeat them.
+pub const SUMMARY_REMOVED: &str = "(summary removed: messages in it were deleted)";
+/// Largest file that is read. A window is bounded by days, not by bytes; this
+/// is far above what people write, and still fits in memory.
+const LARGEST_FILE: u64 = 256 << 20;
+/// The folder of saved windows in an agent's folder.
+const SESSIONS: &str = "sessions";
+
+/// `AGENTS_DIR/{agent}/sessions/{UTC yyyymmddThhmmssZ}_{uuid}.json`. Names are
+/// made from the agent's name, the time and the id only. All calls block.
+#[derive(Debug, Clone)]
+pub struct SnapshotFiles {
+    agents_dir: PathBuf,
+}
+
+impl SnapshotFiles {
+    /// Below this folder. Nothing is made before something is written.
+    pub const fn new(agents_dir: PathBuf) -> Self {
+        Self { agents_dir }
+    }
+
+    /// Writes a snapshot's file, durably, replacing it if it is there.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub fn write(&self, snapshot: &ContextSnapshot) -> Result<(), Error> {
+        let text = json::write_snapshot(snapshot);
+        disk::write(&self.path(&snapshot.info), text.as_bytes())
+    }
+
+    /// Reads a snapshot's file.
+    ///
+    /// # Errors
+    ///
+    /// It is gone, cannot be read, or is of another snapshot, agent, owner or
+    /// server than the one asked for.
+    pub fn read(&self, info: &ContextSnapshotInfo) -> Result<ContextSnapshot, Error> {
+        let path = self.path(info);
+        let corrupt = |source| Error::Corrupt {
+            operation: "read a snapshot",
+            place: path.display().to_string(),
+            source: Some(source),
+        };
+        let Some(text) = disk::read(&path, LARGEST_FILE)? else {
+            return Err(corrupt("the file is gone".into()));
+        };
+        let snapshot = json::read_snapshot(&text).map_err(|error| corrupt(error.into()))?;
+        let is_asked_for = snapshot.info.id == info.id
+            && snapshot.info.agent == info.agent
+            && snapshot.info.owner == info.owner
+            && snapshot.info.guild == info.guild;
+        if is_asked_for {
+            Ok(snapshot)
+        } else {
+            Err(corrupt("it is of another snapshot".into()))
+        }
+    }
+
+    /// Removes a snapshot's file. Says whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be removed.
+    pub fn remove(&self, info: &ContextSnapshotInfo) -> Result<bool, Error> {
+        disk::remove(&self.path(info))
+    }
+
+    /// Removes what a kill left half written: for the start, before anything
+    /// is written.
+    ///
+    /// # Errors
+    ///
+    /// A folder cannot be read.
+    pub fn sweep(&self) -> Result<(), Error> {
+        for agent in disk::entries(&self.agents_dir)? {
+            if agent.is_folder {
+                disk::sweep_temporary(&agent.path.join(SESSIONS))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a snapshot's file is.
+    pub fn path(&self, info: &ContextSnapshotInfo) -> PathBuf {
+        let folder = self.agents_dir.join(info.agent.as_str()).join(SESSIONS);
+        let name = format!("{}_{}.json", compact(info.timestamp), info.id);
+        folder.join(Path::new(&name))
+    }
+}
+
+/// A snapshot without the rows that a predicate names: none when nothing
+/// remains, the same when nothing went.
+pub fn without(
+    snapshot: &ContextSnapshot,
+    goes: impl Fn(&StoredMessage) -> bool,
+) -> Option<ContextSnapshot> {
+    let kept = snapshot.messages.iter().filter(|row| !goes(row));
+    let messages: Vec<StoredMessage> = kept.cloned().collect();
+    if messages.len() == snapshot.messages.len() {
+        return Some(snapshot.clone());
+    }
+    if messages.is_empty() {
+        return None;
+    }
+    let info = ContextSnapshotInfo {
+        message_count: messages.len(),
+        summary: SUMMARY_REMOVED.to_owned(),
+        ..snapshot.info.clone()
+    };
+    Some(ContextSnapshot { info, messages })
+}
+
+/// A snapshot in which a message has its new text; none when it is not in it.
+pub fn with_edit(
+    snapshot: &ContextSnapshot,
+    channel: ChannelId,
+    message: MessageId,
+    text: &str,
+) -> Option<ContextSnapshot> {
+    let is_edited = |row: &StoredMessage| row.channel == channel && row.message == Some(message);
+    if !snapshot.messages.iter().any(is_edited) {
+        return None;
+    }
+    let mut edited = snapshot.clone();
+    for row in edited.messages.iter_mut().filter(|row| is_edited(row)) {
+        text.clone_into(&mut row.content);
+    }
+    Some(edited)
+}
+
+/// `20260212T143000Z`; a time outside of the years that RFC 3339 knows is
+/// named by its milliseconds.
+fn compact(time: UnixMillis) -> String {
+    match jiff::Timestamp::from_millisecond(time.0) {
+        Ok(time) => time.strftime("%Y%m%dT%H%M%SZ").to_string(),
+        Err(_) => time.0.to_string(),
+    }
+}

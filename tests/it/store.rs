@@ -1,0 +1,4 @@
+//! Stores over real files and databases.
+
+mod records;
+mod snapshots;
