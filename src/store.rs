@@ -13,6 +13,8 @@ mod disk;
 mod error;
 mod json;
 mod kind;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod record;
 mod snapshots;
 
@@ -20,5 +22,7 @@ pub use backend::{Answer, Backend, ConversationStats, WindowQuery};
 pub use error::Error;
 pub use json::FormError;
 pub use kind::{Kind, KindStats, Purge, Purged};
+#[cfg(feature = "postgres")]
+pub use postgres::Postgres;
 pub use record::{Cursor, Record, Records};
 pub use snapshots::{SUMMARY_REMOVED, SnapshotFiles, with_edit, without};

@@ -1,0 +1,246 @@
+//! One call at the database: a connection, a transaction, a deadline, and what
+//! went wrong.
+
+use std::error::Error as StdError;
+use std::io;
+use std::time::Duration;
+
+use deadpool_postgres::{Object, PoolError, Transaction};
+use futures_util::future;
+use tokio::sync::OwnedRwLockReadGuard;
+use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::ToSql;
+
+use super::super::Error;
+use crate::model::Scope;
+
+/// Parameters of a statement.
+pub(super) type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
+pub(super) type Outcome<T> = Result<T, Failure>;
+
+/// A turn waits for a call so long. Longer than [`STATEMENT_TIMEOUT`], so that
+/// the server gets to say which statement it was.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+/// The server gives up a statement of a turn.
+pub(super) const STATEMENT_TIMEOUT: Duration = Duration::from_secs(8);
+/// Waiting for somebody else's lock.
+pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+/// Calls that go through everything: purge, export, statistics, vacuum.
+pub(super) const LONG_PATIENCE: Duration = Duration::from_secs(600);
+/// The lock that who writes to one conversation shares, and that who writes
+/// through all of them has alone. Any number; this one spells "clew".
+const WRITERS_LOCK: i64 = 0x636c_6577;
+
+/// The rows of one conversation become visible, until the transaction ends.
+const SEE_SCOPE: &str = "SELECT set_config('clew.scope', $1, true)";
+/// ... and nobody goes through all conversations meanwhile.
+const WRITE_SCOPE: &str =
+    "SELECT set_config('clew.scope', $1, true), pg_advisory_xact_lock_shared($2)";
+/// All rows become visible, and there is time to read them.
+const SEE_ALL: &str =
+    "SELECT set_config('clew.all', 'on', true), set_config('statement_timeout', $1, true)";
+/// ... and nobody else writes meanwhile.
+const WRITE_ALL: &str = "SELECT pg_advisory_xact_lock($1)";
+
+/// Why a call failed, before it is known what was called.
+#[derive(Debug)]
+pub(super) enum Failure {
+    Database(tokio_postgres::Error),
+    Pool(PoolError),
+    /// The deadline passed.
+    Slow,
+    /// A row that is not ours.
+    Unreadable {
+        place: String,
+        source: Box<dyn StdError + Send + Sync>,
+    },
+    /// The caller's mistake.
+    Refused(&'static str),
+    /// Said already.
+    Store(Error),
+}
+
+impl From<tokio_postgres::Error> for Failure {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<PoolError> for Failure {
+    fn from(error: PoolError) -> Self {
+        Self::Pool(error)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Failure {
+    /// As the error of an operation.
+    pub(super) fn during(self, operation: &'static str) -> Error {
+        match self {
+            Self::Database(error) if is_passing(&error) => Error::Unavailable {
+                operation,
+                source: said(&error).into(),
+            },
+            Self::Database(error) => Error::Database {
+                operation,
+                source: said(&error).into(),
+            },
+            Self::Pool(error) => Error::Unavailable {
+                operation,
+                source: pool_said(&error).into(),
+            },
+            Self::Slow => Error::Unavailable {
+                operation,
+                source: "no answer in time".into(),
+            },
+            Self::Unreadable { place, source } => Error::Corrupt {
+                operation,
+                place,
+                source: Some(source),
+            },
+            Self::Refused(why) => Error::Database {
+                operation,
+                source: why.into(),
+            },
+            Self::Store(error) => error,
+        }
+    }
+}
+
+/// Asking again may help.
+fn is_passing(error: &tokio_postgres::Error) -> bool {
+    match error.as_db_error().map(|error| error.code()) {
+        // Connection, rollback, resources, operator intervention (PostgreSQL,
+        // "Error Codes"), and locks.
+        Some(code) => {
+            let class = code.code().get(..2).unwrap_or_default();
+            matches!(class, "08" | "40" | "53" | "57") || *code == SqlState::LOCK_NOT_AVAILABLE
+        }
+        None => {
+            let source = error.source();
+            error.is_closed() || source.is_some_and(<dyn StdError>::is::<io::Error>)
+        }
+    }
+}
+
+/// What the database said, without what it may quote from a row or a word.
+pub(super) fn said(error: &tokio_postgres::Error) -> String {
+    let Some(database) = error.as_db_error() else {
+        return match error.source() {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        };
+    };
+    let code = database.code();
+    let quotes = *code == SqlState::SYNTAX_ERROR || code.code().starts_with('2');
+    // Class 28 is about roles and passwords, and names the role only.
+    if quotes && !code.code().starts_with("28") {
+        let table = database.table().unwrap_or("the statement");
+        format!("error {} at {table}", code.code())
+    } else {
+        format!("error {}: {}", code.code(), database.message())
+    }
+}
+
+/// What the pool said.
+pub(super) fn pool_said(error: &PoolError) -> String {
+    match error {
+        PoolError::Backend(error) => said(error),
+        other => other.to_string(),
+    }
+}
+
+/// A connection for one call. It goes back to the pool only after a call that
+/// went well: what a broken-off call leaves behind is nobody's business.
+pub(super) struct Lease {
+    pub(super) client: Option<Object>,
+    pub(super) _open: OwnedRwLockReadGuard<()>,
+}
+
+impl Lease {
+    /// Begins a transaction, which ends without effect unless it is committed.
+    pub(super) async fn begin(&mut self) -> Outcome<Transaction<'_>> {
+        match &mut self.client {
+            Some(client) => Ok(client.transaction().await?),
+            None => Err(Failure::Refused("the call is over")),
+        }
+    }
+
+    /// The connection is as it was before.
+    pub(super) fn finished(mut self) {
+        drop(self.client.take());
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(client) = self.client.take() {
+            drop(Object::take(client));
+        }
+    }
+}
+
+/// Rows of a statement, prepared once a connection.
+pub(super) async fn rows(
+    transaction: &Transaction<'_>,
+    sql: &str,
+    parameters: Parameters<'_>,
+) -> Outcome<Vec<Row>> {
+    let statement = transaction.prepare_cached(sql).await?;
+    Ok(transaction.query(&statement, parameters).await?)
+}
+
+/// How many rows a statement touched.
+pub(super) async fn touched(
+    transaction: &Transaction<'_>,
+    sql: &str,
+    parameters: Parameters<'_>,
+) -> Outcome<u64> {
+    let statement = transaction.prepare_cached(sql).await?;
+    Ok(transaction.execute(&statement, parameters).await?)
+}
+
+/// Rows of one conversation: what makes it visible and what reads it travel
+/// together.
+pub(super) async fn scoped_rows(
+    transaction: &Transaction<'_>,
+    scope: Scope,
+    sql: &str,
+    parameters: Parameters<'_>,
+) -> Outcome<Vec<Row>> {
+    let see = transaction.prepare_cached(SEE_SCOPE).await?;
+    let statement = transaction.prepare_cached(sql).await?;
+    let scope = scope.to_string();
+    let see_parameters: Parameters<'_> = &[&scope];
+    let seen = transaction.query(&see, see_parameters);
+    // Polled in this order, so sent in this order.
+    let (_, rows) = future::try_join(seen, transaction.query(&statement, parameters)).await?;
+    Ok(rows)
+}
+
+/// From here on the transaction reads and writes one conversation.
+pub(super) async fn write_scope(transaction: &Transaction<'_>, scope: Scope) -> Outcome<()> {
+    let scope = scope.to_string();
+    rows(transaction, WRITE_SCOPE, &[&scope, &WRITERS_LOCK]).await?;
+    Ok(())
+}
+
+/// From here on the transaction reads all conversations.
+pub(super) async fn see_all(transaction: &Transaction<'_>) -> Outcome<()> {
+    let timeout = LONG_PATIENCE.as_millis().to_string();
+    rows(transaction, SEE_ALL, &[&timeout]).await?;
+    Ok(())
+}
+
+/// From here on the transaction reads and writes all conversations, alone.
+pub(super) async fn write_all(transaction: &Transaction<'_>) -> Outcome<()> {
+    see_all(transaction).await?;
+    rows(transaction, WRITE_ALL, &[&WRITERS_LOCK]).await?;
+    Ok(())
+}
