@@ -17,6 +17,7 @@ mod kind;
 mod postgres;
 mod record;
 mod snapshots;
+mod sqlite;
 
 pub use backend::{Answer, Backend, ConversationStats, WindowQuery};
 pub use error::Error;
@@ -26,3 +27,4 @@ pub use kind::{Kind, KindStats, Purge, Purged};
 pub use postgres::Postgres;
 pub use record::{Cursor, Record, Records};
 pub use snapshots::{SUMMARY_REMOVED, SnapshotFiles, with_edit, without};
+pub use sqlite::{Durability, Sqlite, SqliteSettings};

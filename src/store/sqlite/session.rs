@@ -1,0 +1,244 @@
+//! A connection and how it is set up.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+
+use super::fault::Fault;
+use super::saved::SnapshotPlace;
+use super::schema;
+use crate::store::Error;
+
+/// Statements that a connection keeps prepared: all that we have, about.
+const STATEMENTS: usize = 96;
+/// Pages that a connection keeps in memory, in KiB.
+const CACHE_KIB: i32 = 8 * 1024;
+/// What the write-ahead log shrinks to when it was emptied, bytes.
+const JOURNAL_LIMIT: i32 = 4 << 20;
+/// How often the log is tried to be emptied before that is put off.
+const SCRUB_TRIES: u32 = 10;
+/// How long each of them waits for those who read.
+const SCRUB_WAIT: Duration = Duration::from_millis(250);
+
+/// What survives what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// What is confirmed survives the end of the process, `kill -9` included:
+    /// it is in the operating system's hands. A loss of power may take the
+    /// last turns, never the database. An append costs no wait for the disk,
+    /// which is what keeps it under a millisecond.
+    #[default]
+    Process,
+    /// What is confirmed survives a loss of power, too: every commit waits for
+    /// the disk.
+    Power,
+    /// No promise at all, for tests.
+    None,
+}
+
+impl Durability {
+    const fn synchronous(self) -> &'static str {
+        match self {
+            Self::Process => "NORMAL",
+            Self::Power => "FULL",
+            Self::None => "OFF",
+        }
+    }
+}
+
+/// How the database is run. The default is what the bot uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SqliteSettings {
+    /// What survives what.
+    pub durability: Durability,
+    /// How long to wait for another process that writes.
+    pub busy_timeout: Duration,
+    /// Largest size in pages of 4 KiB; none: as large as the disk allows.
+    pub max_pages: Option<u32>,
+}
+
+impl Default for SqliteSettings {
+    fn default() -> Self {
+        Self {
+            durability: Durability::default(),
+            busy_timeout: Duration::from_secs(5),
+            max_pages: None,
+        }
+    }
+}
+
+/// A connection on the thread that has it.
+pub(super) struct Session {
+    /// It.
+    pub(super) connection: Connection,
+    /// The file, for errors.
+    pub(super) place: Arc<str>,
+    /// Where snapshots' messages are.
+    pub(super) snapshots: Arc<SnapshotPlace>,
+    /// How long to wait for another process that writes.
+    busy_timeout: Duration,
+    /// Something was deleted that still stands in the write-ahead log.
+    pub(super) scrub_due: Cell<bool>,
+}
+
+impl Session {
+    /// The one connection that writes; brings the file to the newest version.
+    pub(super) fn writer(
+        path: &Path,
+        snapshots: Arc<SnapshotPlace>,
+        settings: &SqliteSettings,
+    ) -> Result<Self, Error> {
+        let place: Arc<str> = path.display().to_string().into();
+        let connection = Connection::open(path).map_err(|error| unopened(&place, error))?;
+        let session = Self {
+            connection,
+            place: Arc::clone(&place),
+            snapshots,
+            busy_timeout: settings.busy_timeout,
+            scrub_due: Cell::new(false),
+        };
+        match session.set_up_writer(settings) {
+            Ok(()) => Ok(session),
+            Err(Fault::Sql(error)) => Err(match Fault::Sql(error).named(OPENING, &place) {
+                Error::Corrupt { source, .. } => Error::Open {
+                    place: place.to_string(),
+                    remedy: "the file is not an SQLite database, or is damaged; name another \
+                             file in CONTEXT_STORE=sqlite:PATH, or restore a backup"
+                        .to_owned(),
+                    source,
+                },
+                Error::Unavailable { source, .. } => Error::Open {
+                    place: place.to_string(),
+                    remedy: "it is in use by another program, or its disk is full or not \
+                             writable"
+                        .to_owned(),
+                    source: Some(source),
+                },
+                other => other,
+            }),
+            Err(fault) => Err(fault.named(OPENING, &place)),
+        }
+    }
+
+    /// A connection that cannot write.
+    pub(super) fn reader(writer: &Self, path: &Path) -> Result<Self, Error> {
+        let place = Arc::clone(&writer.place);
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection =
+            Connection::open_with_flags(path, flags).map_err(|error| unopened(&place, error))?;
+        let session = Self {
+            connection,
+            place: Arc::clone(&place),
+            snapshots: Arc::clone(&writer.snapshots),
+            busy_timeout: writer.busy_timeout,
+            scrub_due: Cell::new(false),
+        };
+        let set_up = || -> Result<(), Fault> {
+            session.set_up_any(session.busy_timeout)?;
+            Ok(session.connection.pragma_update(None, "query_only", true)?)
+        };
+        set_up().map_err(|fault| fault.named(OPENING, &place))?;
+        Ok(session)
+    }
+
+    fn set_up_any(&self, wait: Duration) -> Result<(), Fault> {
+        self.connection.busy_timeout(wait)?;
+        self.connection
+            .set_prepared_statement_cache_capacity(STATEMENTS);
+        self.connection
+            .pragma_update(None, "cache_size", -CACHE_KIB)?;
+        Ok(self
+            .connection
+            .pragma_update(None, "temp_store", "MEMORY")?)
+    }
+
+    /// Whose file it is comes first: the journal mode is written to it.
+    fn set_up_writer(&self, settings: &SqliteSettings) -> Result<(), Fault> {
+        let connection = &self.connection;
+        self.set_up_any(settings.busy_timeout)?;
+        schema::version(connection, &self.place)?;
+        connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+        connection.pragma_update(None, "synchronous", settings.durability.synchronous())?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        connection.pragma_update_and_check(None, "secure_delete", true, |_| Ok(()))?;
+        connection.pragma_update_and_check(
+            None,
+            "journal_size_limit",
+            JOURNAL_LIMIT,
+            |_| Ok(()),
+        )?;
+        if let Some(pages) = settings.max_pages {
+            connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
+        }
+        schema::migrate(connection, &self.place)
+    }
+
+    /// Runs work in a transaction of its own, rolled back when it fails.
+    pub(super) fn transact<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let immediate = TransactionBehavior::Immediate;
+        let transaction = Transaction::new_unchecked(&self.connection, immediate)?;
+        let done = work(&transaction)?;
+        transaction.commit()?;
+        Ok(done)
+    }
+
+    /// Writes the log into the database and empties it, so that nothing that
+    /// was deleted stands in it. Our readers hold it up for moments only; if
+    /// another program reads for longer, it is tried again after later jobs.
+    pub(super) fn scrub(&self) {
+        self.scrub_due.set(true);
+        for _ in 0..SCRUB_TRIES {
+            if self.empties_log(SCRUB_WAIT) {
+                return;
+            }
+        }
+        tracing::warn!(
+            store = %self.place,
+            "what was deleted is still in the write-ahead log: another program reads the database"
+        );
+    }
+
+    /// The same, if something is left to be done.
+    pub(super) fn scrub_now_if_due(&self) {
+        if self.scrub_due.get() {
+            self.scrub();
+        }
+    }
+
+    /// The same without waiting, if something is left to be done.
+    pub(super) fn scrub_if_due(&self) {
+        if self.scrub_due.get() {
+            self.empties_log(Duration::ZERO);
+        }
+    }
+
+    fn empties_log(&self, wait: Duration) -> bool {
+        let empty = || -> rusqlite::Result<i64> {
+            self.connection.busy_timeout(wait)?;
+            let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+            let busy = self.connection.query_row(sql, [], |row| row.get(0));
+            self.connection.busy_timeout(self.busy_timeout)?;
+            busy
+        };
+        let is_empty = empty().is_ok_and(|busy| busy == 0);
+        self.scrub_due.set(!is_empty);
+        is_empty
+    }
+}
+
+/// What is being done meanwhile.
+const OPENING: &str = "open the store";
+
+fn unopened(place: &str, error: rusqlite::Error) -> Error {
+    Error::Open {
+        place: place.to_owned(),
+        remedy: "check that the folder is there and that we may read and write the file".to_owned(),
+        source: Some(Box::new(error)),
+    }
+}
