@@ -11,16 +11,19 @@
 mod backend;
 mod disk;
 mod error;
+mod files;
 mod json;
 mod kind;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod rank;
 mod record;
 mod snapshots;
 mod sqlite;
 
 pub use backend::{Answer, Backend, ConversationStats, WindowQuery};
 pub use error::Error;
+pub use files::Files;
 pub use json::FormError;
 pub use kind::{Kind, KindStats, Purge, Purged};
 #[cfg(feature = "postgres")]

@@ -11,6 +11,8 @@ use super::Error;
 /// The end of a temporary file's name. No file of ours ends like it, so what
 /// a kill left behind is recognised.
 const TEMPORARY: &str = ".clew-tmp";
+/// Stands between the name and the number of a file that was set aside.
+const SET_ASIDE: &str = ".corrupt-";
 /// Files set aside under one name. More than that is a fault to look at, not
 /// to collect.
 const MOST_SET_ASIDE: u32 = 10_000;
@@ -87,7 +89,7 @@ pub(super) fn set_aside(path: &Path) -> Result<PathBuf, Error> {
     };
     for number in 1..=MOST_SET_ASIDE {
         let mut name = path.as_os_str().to_owned();
-        name.push(format!(".corrupt-{number}"));
+        name.push(format!("{SET_ASIDE}{number}"));
         let aside = PathBuf::from(name);
         // Taken first, so that the rename replaces nothing but our own file.
         match OpenOptions::new().write(true).create_new(true).open(&aside) {
@@ -124,17 +126,42 @@ pub(super) fn create_folders(folder: &Path) -> Result<(), Error> {
 /// it. Says how many there were. Only for a folder that nobody writes to.
 pub(super) fn sweep_temporary(folder: &Path) -> Result<u64, Error> {
     let mut swept = 0;
+    files_below(folder, &mut |file| {
+        if is_temporary(file) && remove(file)? {
+            swept += 1;
+        }
+        Ok(())
+    })?;
+    Ok(swept)
+}
+
+/// Visits every file in a folder and those below it.
+pub(super) fn files_below(
+    folder: &Path,
+    visit: &mut dyn FnMut(&Path) -> Result<(), Error>,
+) -> Result<(), Error> {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in entries(&folder)? {
             if entry.is_folder {
                 folders.push(entry.path);
-            } else if entry.is_temporary() && remove(&entry.path)? {
-                swept += 1;
+            } else {
+                visit(&entry.path)?;
             }
         }
     }
-    Ok(swept)
+    Ok(())
+}
+
+/// Set aside by [`set_aside`].
+pub(super) fn is_set_aside(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.contains(SET_ASIDE))
+}
+
+fn is_temporary(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.starts_with('.') && name.ends_with(TEMPORARY))
 }
 
 /// What stands in a folder.
@@ -144,13 +171,6 @@ pub(super) struct Entry {
     pub(super) path: PathBuf,
     /// A folder; links are not followed.
     pub(super) is_folder: bool,
-}
-
-impl Entry {
-    fn is_temporary(&self) -> bool {
-        let name = self.path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.starts_with('.') && name.ends_with(TEMPORARY))
-    }
 }
 
 /// What stands in a folder, by name; nothing when there is none.

@@ -15,8 +15,8 @@ pub(super) use fields::{Fields, NUMBER, SWITCH, TEXT, TIME, Time, id, ids, parse
 use super::Record;
 use crate::model::{
     AgentName, ChannelId, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, GuildId,
-    GuildSettings, MessageId, Origin, ReplyTarget, StoredMessage, StoredRole, Subject, TurnId,
-    UserId,
+    GuildSettings, MessageId, Origin, ReplyTarget, SnapshotId, StoredMessage, StoredRole, Subject,
+    TurnId, UserId,
 };
 
 impl Record {
@@ -58,10 +58,14 @@ impl Record {
     ///
     /// Names the field that is missing or holds something else.
     pub fn from_line(text: &str) -> Result<Self, FormError> {
-        let mut fields = Fields::parse(text.as_bytes())?;
+        Self::from_fields(&mut Fields::parse(text.as_bytes())?)
+    }
+
+    /// Reads the fields of such a line.
+    pub(super) fn from_fields(fields: &mut Fields) -> Result<Self, FormError> {
         let kind = fields.need("kind", TEXT)?;
         Ok(match kind.as_str() {
-            "message" => Self::Message(read_message_fields(&fields)?),
+            "message" => Self::Message(read_message_fields(fields)?),
             "marker" => Self::Marker(
                 ClearKey {
                     agent: fields.need("agent", agent())?,
@@ -70,11 +74,11 @@ impl Record {
                 },
                 fields.need("at", TIME)?,
             ),
-            "snapshot" => Self::Snapshot(read_snapshot_fields(&mut fields)?),
-            "fact" => Self::Fact(read_fact_fields(&fields)?),
+            "snapshot" => Self::Snapshot(read_snapshot_fields(fields)?),
+            "fact" => Self::Fact(read_fact_fields(fields)?),
             "opt_out" => Self::OptOut(fields.need("user", id())?, fields.need("since", TIME)?),
             "settings" => {
-                Self::Settings(fields.need("guild", id())?, read_settings_fields(&fields)?)
+                Self::Settings(fields.need("guild", id())?, read_settings_fields(fields)?)
             }
             "agent" => Self::Agent(
                 fields.need("agent", agent())?,
@@ -290,9 +294,8 @@ fn read_snapshot_fields(fields: &mut Fields) -> Result<ContextSnapshot, FormErro
     })
 }
 
-/// Public to the store so that files can hold many of them.
 #[derive(Serialize)]
-pub(super) struct FactForm<'a> {
+struct FactForm<'a> {
     id: String,
     subject: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -315,8 +318,7 @@ pub(super) struct FactForm<'a> {
 }
 
 impl<'a> FactForm<'a> {
-    /// Of a fact.
-    pub(super) fn of(fact: &'a Fact) -> Self {
+    fn of(fact: &'a Fact) -> Self {
         let (subject, user, server) = match fact.subject {
             Subject::User(user) => ("user", Some(user), None),
             Subject::Server(guild) => ("server", None, Some(guild)),
@@ -345,8 +347,7 @@ impl<'a> FactForm<'a> {
     }
 }
 
-/// Reads the fields of a [`FactForm`].
-pub(super) fn read_fact_fields(fields: &Fields) -> Result<Fact, FormError> {
+fn read_fact_fields(fields: &Fields) -> Result<Fact, FormError> {
     let unfit = |field: &str, expected| FormError::Unfit {
         field: field.to_owned(),
         expected,
@@ -446,7 +447,8 @@ pub(super) const TURN: fields::Reader<TurnId> = (
     },
     "the id of a turn",
 );
-const SNAPSHOT_ID: fields::Reader<crate::model::SnapshotId> = parsed("the id of a snapshot");
+/// A snapshot's id.
+pub(super) const SNAPSHOT_ID: fields::Reader<SnapshotId> = parsed("the id of a snapshot");
 const REPLY_TARGET: fields::Reader<ReplyTarget> = (
     |value| match value.as_str()? {
         "newest" => Some(ReplyTarget::Newest),

@@ -1,0 +1,105 @@
+//! Which facts match words best, by SQLite's full-text index (FTS5, BM25).
+
+use rusqlite::Connection;
+
+use super::Error;
+use crate::model::FactId;
+
+/// Different words of a conversation that are looked for; what comes later
+/// says little about it and costs as much.
+const MOST_WORDS: usize = 64;
+
+/// Words of any text as an FTS5 query that matches any of them. Each word is
+/// quoted, so that nothing in a text is FTS5's syntax. None without words.
+pub(super) fn any_word(text: &str) -> Option<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(|letter: char| !letter.is_alphanumeric()) {
+        let word = word.to_lowercase();
+        if !word.is_empty() && !words.contains(&word) {
+            words.push(word);
+        }
+        if words.len() == MOST_WORDS {
+            break;
+        }
+    }
+    let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+    Some(quoted.join(" OR ")).filter(|query| !query.is_empty())
+}
+
+/// The facts that match a text, best first, at most `limit`; as the index of
+/// an SQLite store would have it, from a table in memory.
+pub(super) fn best(
+    facts: &[(FactId, &str)],
+    text: &str,
+    limit: usize,
+) -> Result<Vec<FactId>, Error> {
+    let Some(query) = any_word(text) else {
+        return Ok(Vec::new());
+    };
+    let ranked = ranked(facts, &query, limit).map_err(|error| Error::Database {
+        operation: "rank facts",
+        source: error.into(),
+    })?;
+    let at = |row: i64| usize::try_from(row).ok().and_then(|row| facts.get(row));
+    let found = ranked.into_iter().filter_map(at);
+    Ok(found.map(|(id, _)| *id).collect())
+}
+
+/// Positions of the facts that match.
+fn ranked(facts: &[(FactId, &str)], query: &str, limit: usize) -> rusqlite::Result<Vec<i64>> {
+    let memory = Connection::open_in_memory()?;
+    memory.execute_batch("CREATE VIRTUAL TABLE fact USING fts5(text)")?;
+    let mut insert = memory.prepare("INSERT INTO fact (rowid, text) VALUES (?1, ?2)")?;
+    for (row, (_, text)) in (0_i64..).zip(facts) {
+        insert.execute((row, text))?;
+    }
+    let mut select = memory.prepare(
+        "SELECT rowid FROM fact WHERE fact MATCH ?1 ORDER BY bm25(fact), rowid LIMIT ?2",
+    )?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = select.query_map((query, limit), |row| row.get(0))?;
+    rows.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[u64]) {
+        let facts = [
+            (FactId(1), "The pump leaks on Mondays"),
+            (FactId(2), "Release day is Friday"),
+            (FactId(3), "The pump, the pump and the valve"),
+        ];
+        let found = best(&facts, text, 2).unwrap();
+        let found: Vec<u64> = found.into_iter().map(|id| id.0).collect();
+        assert_eq!(found, expected, "{text:?}");
+    }
+
+    #[test]
+    fn facts_that_match_come_best_first() {
+        check("why does the PUMP fail?", &[3, 1]);
+        check("friday", &[2]);
+        check("nothing of it", &[]);
+        check("", &[]);
+        check("?!", &[]);
+    }
+
+    #[test]
+    fn no_text_is_a_query_of_its_own() {
+        for text in [
+            "\"",
+            "friday*",
+            "NEAR(",
+            "text:friday",
+            "-friday",
+            "^",
+            "a\0b",
+            "' OR 1",
+        ] {
+            best(&[(FactId(1), "x")], text, 9).unwrap();
+        }
+        check("text NOT friday", &[2]);
+    }
+}
