@@ -31,7 +31,9 @@ use crate::engine::eligible::is_blank;
 use crate::engine::route;
 use crate::engine::select::{Gathered, wants_more};
 use crate::engine::target::Target;
-use crate::model::{Channel, ChannelId, Fallback, Message, Scene, Stage};
+use crate::model::{
+    Channel, ChannelId, Fallback, Message, OptedOut, Referenced, Scene, Stage, TurnRequest,
+};
 
 pub use history::Adopted;
 #[cfg(feature = "bot")]
@@ -61,6 +63,9 @@ pub struct Collected {
     pub fetches: usize,
     /// What failed, and where.
     pub fallbacks: Vec<(Stage, Fallback)>,
+    /// The asker opted out: the answer is made of the trigger and of what
+    /// others said, without profile and history.
+    pub asker_opted_out: bool,
     /// What the window should learn.
     pub learnt: Learnt,
 }
@@ -77,7 +82,14 @@ pub struct Learnt {
 /// Collects for one trigger. Never fails: what could not be had is in
 /// `fallbacks`.
 pub async fn collect<S: Source>(source: &S, recall: &Recall, occasion: &Occasion<'_>) -> Collected {
-    let fetcher = Fetcher::new(source, recall, occasion.limits);
+    let opted_out = &occasion.view.opted_out;
+    let asker_opted_out = opted_out.contains(occasion.request.asker());
+    let withheld = without_carried(occasion.request, opted_out);
+    let occasion = &Occasion {
+        request: withheld.as_ref().unwrap_or(occasion.request),
+        ..*occasion
+    };
+    let fetcher = Fetcher::new(source, recall, opted_out, occasion.limits);
     if occasion.may_surely_not_read() {
         fetcher.bar(occasion.channel_id());
     }
@@ -103,9 +115,43 @@ pub async fn collect<S: Source>(source: &S, recall: &Recall, occasion: &Occasion
         fetcher.fail(stage, Fallback::NoContent);
     }
     files::inline_all(&fetcher, occasion.limits, &mut collected).await;
+    collected.asker_opted_out = asker_opted_out;
+    untitle(&mut collected, opted_out);
     collected.fetches = fetcher.used();
     collected.fallbacks = fetcher.failures();
     collected
+}
+
+/// A thread's title is what its owner wrote; a post's often says it all.
+fn untitle(collected: &mut Collected, opted_out: &OptedOut) {
+    let Some(channel) = &mut collected.channel else {
+        return;
+    };
+    let owner = channel.thread.as_ref().and_then(|thread| thread.owner);
+    if owner.is_some_and(|owner| opted_out.contains(owner)) {
+        channel.name.clear();
+    }
+}
+
+/// The trigger's own words are its author's question and stay, whoever asks;
+/// the message it carries may be of somebody who opted out. `None`: it is not.
+fn without_carried(request: &TurnRequest, opted_out: &OptedOut) -> Option<TurnRequest> {
+    let Referenced::Known(carried) = &request.trigger.referenced else {
+        return None;
+    };
+    if !opted_out.concerns(carried) {
+        return None;
+    }
+    let mut husk = carried.clone();
+    opted_out.withhold(&mut husk);
+    let trigger = Message {
+        referenced: Referenced::Known(husk),
+        ..Message::clone(&request.trigger)
+    };
+    Some(TurnRequest {
+        trigger: Arc::new(trigger),
+        ..request.clone()
+    })
 }
 
 async fn gather<S: Source>(
@@ -193,9 +239,8 @@ async fn gather_chain<S: Source>(
 /// People never post nothing: a message of theirs that holds nothing was
 /// blanked, since the message content intent is missing.
 fn without_content(gathered: &Gathered) -> Option<Stage> {
-    let is_blanked = |message: &Arc<Message>| {
-        message.kind.is_conversation() && message.is_human() && is_blank(message)
-    };
+    let is_blanked =
+        |message: &Arc<Message>| message.is_human() && !message.withheld && is_blank(message);
     match gathered {
         Gathered::Thread(thread) => thread
             .messages
@@ -239,6 +284,7 @@ fn base(occasion: &Occasion<'_>, scene: Scene, gathered: Gathered) -> Collected 
         trigger: Arc::clone(occasion.trigger()),
         fetches: 0,
         fallbacks: Vec::new(),
+        asker_opted_out: false,
         learnt: Learnt::default(),
     }
 }

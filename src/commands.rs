@@ -41,6 +41,7 @@ pub fn plan(
         roles,
         channel_kind,
         message,
+        ..
     } = called;
     if interaction.kind == InteractionKind::Elsewhere {
         return Err(Refused::Elsewhere);
@@ -75,6 +76,7 @@ pub fn plan(
         | Command::Help
         | Command::Button(_)
         | Command::Complete(_)
+        | Command::Wrong(_)
         | Command::Unknown(_) => return Err(Refused::Unknown),
     };
     Ok(TurnRequest {
@@ -102,6 +104,7 @@ fn question_as_message(interaction: &Interaction, asker: Author, question: &str)
         mentions: Box::default(),
         mention_roles: Box::default(),
         extras: None,
+        withheld: false,
     }
 }
 

@@ -26,5 +26,6 @@ pub mod route;
 pub mod sanitise;
 pub mod select;
 pub mod shorten;
+pub mod status;
 pub mod target;
 pub mod window;

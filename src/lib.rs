@@ -79,6 +79,8 @@
 //!     us: &us,
 //!     directory: &Nobody,
 //!     system: "You are helpful.",
+//!     docs: &[],
+//!     status: "",
 //!     secret: b"kept over restarts",
 //!     scope: "guild/channel/user",
 //!     limits: &limits,
@@ -100,6 +102,8 @@ pub mod engine;
 pub mod model;
 
 #[cfg(feature = "bot")]
+pub mod agents;
+#[cfg(feature = "bot")]
 pub mod app;
 #[cfg(feature = "bot")]
 pub mod archive;
@@ -113,6 +117,8 @@ pub mod config;
 pub mod demo;
 #[cfg(feature = "bot")]
 pub mod llm;
+#[cfg(feature = "bot")]
+pub mod memory;
 #[cfg(feature = "bot")]
 pub mod replay;
 #[cfg(feature = "bot")]

@@ -118,6 +118,20 @@ impl Client {
         })
     }
 
+    /// Another model at the same server, over the same connections.
+    #[must_use]
+    pub fn with_model(&self, model: &str) -> Self {
+        Self {
+            http: self.http.clone(),
+            endpoint: self.endpoint.clone(),
+            settings: Settings {
+                model: model.to_owned(),
+                ..self.settings.clone()
+            },
+            dialect: dialect::Learnt::default(),
+        }
+    }
+
     /// Asks the model and calls `on_delta` with each new piece of the answer,
     /// in order, never empty. To cancel, drop the future: the connection is
     /// closed, and servers stop generating.

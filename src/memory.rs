@@ -62,7 +62,7 @@ pub struct Settings {
 }
 
 /// Where things are kept.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Stores {
     /// What outlives the process.
     pub lasting: Arc<Store>,
@@ -233,7 +233,8 @@ impl Memory {
 impl fmt::Debug for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Memory")
-            .field("stores", &self.stores)
+            .field("lasting", &self.stores.lasting)
+            .field("conversations", &self.stores.conversations)
             .field("settings", &self.settings)
             .finish_non_exhaustive()
     }

@@ -5,6 +5,8 @@
 //! JSON from any server; its values are plain data.
 
 mod address;
+mod agent;
+mod answer;
 mod block;
 mod channel;
 mod chat;
@@ -12,6 +14,7 @@ mod command;
 mod config;
 mod id;
 mod message;
+mod opt_out;
 mod profile;
 mod reason;
 mod rules;
@@ -23,12 +26,14 @@ mod time;
 mod turn;
 
 pub use address::{StoreAddress, StoreAddressError};
+pub use agent::{Agent, AgentChannels, AgentDoc};
+pub use answer::{Answer, AnswerButton, AnswerEmbed, ButtonStyle};
 pub use block::{Block, Entry, Item, Marker, OmitReason, Omitted, Place};
 pub use channel::{Access, Channel, ChannelKind, ThreadState};
 pub use chat::{ChatMessage, Role};
 pub use command::{
     Button, CallerRights, Command, Completing, ContextCommand, Interaction, InteractionKind,
-    MemoryCommand, Paged, PrivacyCommand, ServerMemoryCommand, SettingsCommand,
+    MemoryCommand, Paged, PrivacyCommand, ServerMemoryCommand, SettingsCommand, WrongCall,
 };
 pub use config::Limits;
 pub use id::{
@@ -39,6 +44,7 @@ pub use message::{
     Attachment, Author, Embed, EmbedField, Extras, Mention, Message, MessageFlags, MessageKind,
     Poll, Reference, ReferenceKind, Referenced, Snapshot,
 };
+pub use opt_out::{OptOuts, OptedOut};
 pub use profile::{Fact, FactId, FactIdError, HistoryMessage, Origin, Profiles, Subject};
 pub use reason::{Fallback, Stage};
 pub use rules::{AccessRules, AllowList, IdList, ReplyTarget, TriggerRules};

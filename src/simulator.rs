@@ -32,8 +32,9 @@
 //!
 //! Limits: one token and one bot. Voice, soundboards, emoji, stickers beyond
 //! their names, stages, events, auto moderation and audit logs are not there.
-//! Components and embeds are not checked. A follow-up to a deferred answer is
-//! a message of its own. Interaction tokens do not expire, edits are not
+//! Of components only buttons are checked. A follow-up to a deferred answer is
+//! a message of its own. Interaction tokens do not expire after the first
+//! answer, edits are not
 //! limited by age, slowmode does not bind. Of hidden channels `GUILD_CREATE`
 //! tells, as Discord does; a channel that comes into sight is an update only.
 //! Field errors of 50035 carry the names that the API sends as their codes,
@@ -67,7 +68,7 @@ use axum::extract::DefaultBodyLimit;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-pub use control::{Choice, TimedOut, Use};
+pub use control::{Called, Choice, Shown, TimedOut, Use};
 pub use draft::{Draft, File, Reference, Referenced};
 pub use faults::{Fault, FaultKind};
 pub use ids::Id;

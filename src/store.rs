@@ -8,6 +8,7 @@
 //! Invariant: SQL is written here only; no read returns a row of another
 //! scope than the one asked for.
 
+mod any;
 mod backend;
 mod disk;
 mod error;
@@ -20,7 +21,9 @@ mod rank;
 mod record;
 mod snapshots;
 mod sqlite;
+mod transcripts;
 
+pub use any::{Folders, Store};
 pub use backend::{Answer, Backend, ConversationStats, WindowQuery};
 pub use error::Error;
 pub use files::Files;
@@ -31,3 +34,4 @@ pub use postgres::Postgres;
 pub use record::{Cursor, Record, Records};
 pub use snapshots::{SUMMARY_REMOVED, SnapshotFiles, with_edit, without};
 pub use sqlite::{Durability, Sqlite, SqliteSettings};
+pub use transcripts::Transcripts;

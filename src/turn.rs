@@ -175,8 +175,15 @@ impl Turn<'_> {
         control: &mut Control,
     ) -> Result<Done, Order> {
         let Material {
-            record, prepared, ..
+            record,
+            prepared,
+            collected,
+            ..
         } = material;
+        if collected.target.withheld {
+            let refused = posted.say(line::WITHHELD).await;
+            return Ok((self.outcome(refused, Outcome::Refused).await, None));
+        }
         if !prepared.has_question && record.scene == Scene::Lone {
             let refused = posted.say(line::INVITATION).await;
             return Ok((self.outcome(refused, Outcome::Refused).await, None));

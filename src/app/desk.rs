@@ -22,7 +22,9 @@ use crate::discord::convert::Incoming;
 use crate::discord::event::{Delivery, Disconnect, Event, Ready};
 use crate::discord::session::{Claims, Mark, Progress};
 use crate::engine::route::{RouteFacts, Rules, Verdict, route};
-use crate::model::{ChannelId, ChannelKind, GuildId, Message, MessageId, TurnRequest, UserId};
+use crate::model::{
+    ChannelId, ChannelKind, ChannelMode, GuildId, Message, MessageId, TurnRequest, UserId,
+};
 use crate::telemetry::event::{
     Connected, Disconnected, ReadFailure, Refusal, SessionLost, Unreadable, UnreadableWhat,
 };
@@ -235,6 +237,7 @@ impl Desk {
                 roles: &roles,
                 replied_author: self.replied_author(&message),
                 bot_turns: self.bot_turns.get(&message.channel).copied().unwrap_or(0),
+                mode: ChannelMode::Mentions,
             };
             self.count_bots(&message);
             route(&message, &us, &self.rules, facts)

@@ -33,6 +33,7 @@ pub(super) fn services(
         model: model(config).map(llm::Client::new).transpose()?,
         telemetry,
         window: Mutex::new(Window::new(limits)),
+        opt_outs: Arc::default(),
         recall: Recall::default(),
         settings: Settings {
             system: config.prompt.clone(),

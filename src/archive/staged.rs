@@ -210,6 +210,7 @@ impl Stage {
                 .into(),
             mention_roles: mentioned_roles(&wire.content).into(),
             extras: (!extras.is_empty()).then(|| Box::new(extras)),
+            withheld: false,
             content: wire.content.into(),
         };
         self.messages.insert((message.channel, message.id), message);

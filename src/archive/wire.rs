@@ -137,6 +137,7 @@ impl<'a> WireMessage<'a> {
             referenced: Referenced::Absent,
             mentions: essentials.mentions.into(),
             extras: (!extras.is_empty()).then(|| Box::new(extras)),
+            withheld: false,
         })
     }
 

@@ -1,5 +1,6 @@
 //! Fetching under one deadline and one budget, with one more try where that
 //! can help. Every failure is noted once with the stage it happened at.
+//! Messages of who opted out lose their words here, before anybody sees them.
 
 use std::future::Future;
 use std::sync::Mutex;
@@ -8,7 +9,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::model::{Attachment, Channel, ChannelId, Fallback, Limits, Message, MessageId, Stage};
+use crate::model::{
+    Attachment, Channel, ChannelId, Fallback, Limits, Message, MessageId, OptedOut, Stage,
+};
 
 use super::recall::Recall;
 use super::source::{Anchor, FetchError, PAGE_LIMIT, Page, Source};
@@ -21,6 +24,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(200);
 pub(super) struct Fetcher<'a, S> {
     source: &'a S,
     recall: &'a Recall,
+    opted_out: &'a OptedOut,
     deadline: Instant,
     budget: usize,
     used: AtomicUsize,
@@ -28,10 +32,16 @@ pub(super) struct Fetcher<'a, S> {
 }
 
 impl<'a, S: Source> Fetcher<'a, S> {
-    pub(super) fn new(source: &'a S, recall: &'a Recall, limits: &Limits) -> Self {
+    pub(super) fn new(
+        source: &'a S,
+        recall: &'a Recall,
+        opted_out: &'a OptedOut,
+        limits: &Limits,
+    ) -> Self {
         Self {
             source,
             recall,
+            opted_out,
             deadline: Instant::now() + limits.fetch_timeout,
             budget: limits.max_fetches,
             used: AtomicUsize::new(0),
@@ -58,7 +68,11 @@ impl<'a, S: Source> Fetcher<'a, S> {
         limit: usize,
     ) -> Option<Page> {
         let call = || self.source.page(channel, anchor, limit, self.deadline);
-        self.noted(stage, channel, call).await.ok()
+        let mut page = self.noted(stage, channel, call).await.ok()?;
+        for message in &mut page.messages {
+            self.opted_out.withhold(message);
+        }
+        Some(page)
     }
 
     /// One message.
@@ -68,12 +82,14 @@ impl<'a, S: Source> Fetcher<'a, S> {
         channel: ChannelId,
         id: MessageId,
     ) -> Result<Message, Fallback> {
-        self.allowed(channel, || self.source.message(channel, id, self.deadline))
-            .await
-            .inspect_err(|reason| match reason {
-                Fallback::Deleted | Fallback::NotFound => {}
-                _ => self.fail(stage, *reason),
-            })
+        let call = || self.source.message(channel, id, self.deadline);
+        let mut message = self.allowed(channel, call).await.inspect_err(|reason| {
+            if !matches!(reason, Fallback::Deleted | Fallback::NotFound) {
+                self.fail(stage, *reason);
+            }
+        })?;
+        self.opted_out.withhold(&mut message);
+        Ok(message)
     }
 
     /// A channel. Its messages may be refused and it be shown all the same.

@@ -1,6 +1,7 @@
 //! From what was collected to a prompt: select, render, assemble. Pure; done
 //! again with smaller caps when a model says that the prompt was too long.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::engine::assemble::{Material, Prompt, assemble};
@@ -8,7 +9,7 @@ use crate::engine::block;
 use crate::engine::eligible::Us;
 use crate::engine::render::{Directory, Renderer};
 use crate::engine::select::select;
-use crate::model::{Block, HistoryMessage, Limits, Place, Profiles};
+use crate::model::{AgentDoc, Block, HistoryMessage, Limits, Place, Profiles};
 
 use super::Collected;
 
@@ -19,8 +20,13 @@ pub struct Surroundings<'a, D> {
     pub us: &'a Us,
     /// Names of users, roles and channels.
     pub directory: &'a D,
-    /// The operator's prompt.
+    /// The operator's prompt, or the agent's.
     pub system: &'a str,
+    /// The agent's docs; may be empty.
+    pub docs: &'a [AgentDoc],
+    /// What the agent does elsewhere, by [`crate::engine::status::status`];
+    /// may be empty.
+    pub status: &'a str,
     /// The key of the frames.
     pub secret: &'a [u8],
     /// The conversation's name, for the frames.
@@ -75,22 +81,30 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
         let max_chars = limits.max_msg_chars;
         renderer.item(Arc::clone(message), Place::PointedAt, text, max_chars)
     });
-    let history = named(around.history, &mut renderer);
+    let profiles = profiles(collected, around.profiles);
+    let history = if collected.asker_opted_out {
+        &[]
+    } else {
+        around.history
+    };
+    let history = named(history, &mut renderer);
     let prompt = assemble(&Material {
         system: around.system,
+        docs: around.docs,
+        status: around.status,
         our_name: renderer.our_name(),
         asker: &asker,
         asked: collected.trigger.timestamp,
         block: &block,
-        profiles: around.profiles,
+        profiles: &profiles,
         history: &history,
         words: &words,
         adopted: adopted.as_ref(),
         secret: around.secret,
         scope: around.scope,
     });
-    let has_question = !words.is_empty() || adopted.is_some() || !block.entries.is_empty();
-    let facts = (around.profiles.user.len(), around.profiles.server.len());
+    let has_question = !words.is_empty() || adopted.is_some() || block.items().next().is_some();
+    let facts = (profiles.user.len(), profiles.server.len());
     Prepared {
         block,
         tail,
@@ -99,6 +113,18 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
         has_question,
         facts,
     }
+}
+
+/// Nothing is remembered of an asker who opted out, not even for the one turn
+/// in which a fact is still on its way out of a store.
+fn profiles<'a>(collected: &Collected, profiles: &'a Profiles) -> Cow<'a, Profiles> {
+    if !collected.asker_opted_out || profiles.user.is_empty() {
+        return Cow::Borrowed(profiles);
+    }
+    Cow::Owned(Profiles {
+        user: Vec::new(),
+        ..profiles.clone()
+    })
 }
 
 /// Authors of stored messages under the names that this prompt gives them.

@@ -247,6 +247,7 @@ fn left_out(omitted: &Value, limits: &Limits) -> String {
                 }
                 "app" => "written by apps".to_owned(),
                 "system" => "notices of Discord".to_owned(),
+                "opted_out" => "kept private by their authors".to_owned(),
                 "note" => "notes of the bot".to_owned(),
                 other => other.to_owned(),
             };

@@ -1,25 +1,27 @@
 //! Our commands: how Discord shows them, and what a call of one says.
 
+mod button;
 mod call;
+mod definitions;
+mod name;
+mod options;
+mod same;
 
-use twilight_model::application::command::{Command, CommandOption, CommandType};
-use twilight_model::application::interaction::InteractionContextType;
 use twilight_model::id::Id;
-use twilight_model::oauth::ApplicationIntegrationType;
-use twilight_util::builder::command::{CommandBuilder, StringBuilder};
 
+pub use button::MAX_NOTED;
+pub(super) use button::custom_id;
 pub use call::called;
 
+use self::definitions::definitions;
+use self::same::same;
 use super::error::RestError;
 use super::rest::Rest;
 use crate::model::{ApplicationId, GuildId};
 
-/// `/ask`.
-pub(super) const ASK: &str = "ask";
-/// The message command.
-pub(super) const ASK_ABOUT: &str = "Ask about this message";
-/// Longest question, as long as a message.
-const MAX_QUESTION: u16 = 2_000;
+/// Hours that a conversation may be remembered for, least and most: an hour
+/// and a year.
+const WINDOW_HOURS: (i64, i64) = (1, 8_760);
 
 /// Registers our commands where they differ from what is registered: in one
 /// server (`DISCORD_COMMAND_GUILD`, at once) or everywhere. Says whether they
@@ -67,85 +69,4 @@ pub enum RegisterError {
     /// Replacing them.
     #[error("cannot register the commands")]
     Set(#[source] RestError),
-}
-
-/// Our commands. Only for servers and direct messages with the bot, which a
-/// command registered everywhere has to say.
-fn definitions(everywhere: bool) -> Vec<Command> {
-    let question = StringBuilder::new("question", "What do you want to know?")
-        .required(true)
-        .max_length(MAX_QUESTION);
-    let ask = CommandBuilder::new(ASK, "Ask a question", CommandType::ChatInput).option(question);
-    let about = CommandBuilder::new(ASK_ABOUT, "", CommandType::Message);
-    let place = |command: CommandBuilder| {
-        if everywhere {
-            command
-                .contexts([InteractionContextType::Guild, InteractionContextType::BotDm])
-                .integration_types([ApplicationIntegrationType::GuildInstall])
-        } else {
-            command
-        }
-    };
-    [ask, about].map(|command| place(command).build()).into()
-}
-
-/// Compares what we define, not what Discord adds: ids, versions, and the
-/// places of a command of one server.
-fn same(registered: &[Command], wanted: &[Command], everywhere: bool) -> bool {
-    let key = |command: &Command| {
-        let options: Vec<_> = command.options.iter().map(option_key).collect();
-        let places = everywhere.then(|| {
-            let contexts = numbers(command.contexts.as_ref());
-            (contexts, numbers(command.integration_types.as_ref()))
-        });
-        let texts = (command.name.clone(), command.description.clone());
-        (texts, u8::from(command.kind), options, places)
-    };
-    let mut registered: Vec<_> = registered.iter().map(key).collect();
-    let mut wanted: Vec<_> = wanted.iter().map(key).collect();
-    registered.sort();
-    wanted.sort();
-    registered == wanted
-}
-
-/// Discord's numbers of contexts or installation types, in order.
-fn numbers<T: Copy + Into<u8>>(items: Option<&Vec<T>>) -> Vec<u8> {
-    let items = items.into_iter().flatten();
-    let mut numbers: Vec<u8> = items.map(|item| (*item).into()).collect();
-    numbers.sort_unstable();
-    numbers
-}
-
-fn option_key(option: &CommandOption) -> (String, u8, String, bool, Option<u16>) {
-    (
-        option.name.clone(),
-        option.kind as u8,
-        option.description.clone(),
-        option.required.unwrap_or(false),
-        option.max_length,
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commands_are_registered_again_only_when_they_differ() {
-        let wanted = definitions(true);
-        let mut echoed = definitions(true);
-        echoed.reverse();
-        for command in &mut echoed {
-            command.id = Some(Id::new(5));
-            command.version = Id::new(6);
-            command.contexts.as_mut().unwrap().reverse();
-        }
-        assert!(same(&echoed, &wanted, true));
-        assert!(!same(&[], &wanted, true));
-        assert!(!same(&wanted[..1], &wanted, true));
-        assert!(!same(&definitions(false), &wanted, true));
-        assert!(same(&echoed, &definitions(false), false));
-        echoed[1].options[0].max_length = Some(100);
-        assert!(!same(&echoed, &wanted, true));
-    }
 }

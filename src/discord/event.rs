@@ -3,8 +3,8 @@
 use super::convert::Incoming;
 use super::session::Mark;
 use crate::model::{
-    ApplicationId, Author, ChannelId, ChannelKind, Command, GuildId, Interaction, MessageId,
-    RoleId, UserId,
+    ApplicationId, Author, CallerRights, ChannelId, ChannelKind, Command, GuildId, Interaction,
+    MessageId, RoleId, UserId,
 };
 
 /// One event, with its place in its shard's session.
@@ -136,6 +136,8 @@ pub struct Called {
     pub asker: Author,
     /// The caller's roles in the server.
     pub roles: Vec<RoleId>,
+    /// What the caller may do there.
+    pub rights: CallerRights,
     /// Type of the channel, where the event said it.
     pub channel_kind: Option<ChannelKind>,
     /// The message that a message command was called on.

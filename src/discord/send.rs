@@ -5,6 +5,8 @@
 //! Discord enforces, so a POST whose answer was lost is repeated without
 //! posting twice.
 
+mod answer;
+mod direct;
 mod interaction;
 
 use std::time::Duration;
@@ -103,7 +105,7 @@ impl Rest {
         let payload = payload(message, reply_to);
         let make = || {
             let builder = RequestBuilder::raw(Method::Post, path.clone());
-            with_body(builder, &payload, message.attachment.as_ref())
+            with_body(builder, &payload, message.attachment.as_slice())
         };
         self.repeat(make, Lane::Main, deadline).await
     }
@@ -121,10 +123,11 @@ impl Rest {
         deadline: Instant,
     ) -> Result<(), RestError> {
         let path = format!("channels/{channel}/messages/{id}");
-        let payload = silent(content, file);
+        let files = file.map_or(&[][..], std::slice::from_ref);
+        let payload = silent(content, files);
         let make = || {
             let builder = RequestBuilder::raw(Method::Patch, path.clone());
-            with_body(builder, &payload, file)
+            with_body(builder, &payload, files)
         };
         self.repeat(make, Lane::Main, deadline).await.map(drop)
     }
@@ -212,7 +215,6 @@ fn dropped_reference(error: &RestError) -> Option<Fallback> {
 /// Create Message's body. `allowed_mentions` names everything that may ping,
 /// since what is left out would be parsed from the text.
 fn payload(message: &Outgoing, reply_to: Option<MessageId>) -> Value {
-    let nonce: String = message.nonce.chars().take(MAX_NONCE_CHARS).collect();
     let mut payload = json!({
         "content": message.content,
         "allowed_mentions": {
@@ -221,24 +223,30 @@ fn payload(message: &Outgoing, reply_to: Option<MessageId>) -> Value {
             "replied_user": message.ping_replied && reply_to.is_some(),
         },
     });
-    if !nonce.is_empty() {
-        payload["nonce"] = json!(nonce);
-        payload["enforce_nonce"] = json!(true);
-    }
+    enforce_nonce(&mut payload, &message.nonce);
     if let Some(id) = reply_to {
         payload["message_reference"] = json!({"message_id": id});
     }
-    if let Some((name, _)) = &message.attachment {
-        payload["attachments"] = json!([{"id": 0, "filename": name}]);
+    if message.attachment.is_some() {
+        payload["attachments"] = answer::attachments(message.attachment.as_slice());
     }
     payload
 }
 
-/// A text that pings nobody, and its file.
-fn silent(content: &str, file: Option<&File>) -> Value {
+/// Makes a message one, however often it is sent.
+fn enforce_nonce(payload: &mut Value, nonce: &str) {
+    let nonce: String = nonce.chars().take(MAX_NONCE_CHARS).collect();
+    if !nonce.is_empty() {
+        payload["nonce"] = json!(nonce);
+        payload["enforce_nonce"] = json!(true);
+    }
+}
+
+/// A text that pings nobody, and its files. What an edit does not name stays.
+fn silent(content: &str, files: &[File]) -> Value {
     let mut payload = json!({"content": content, "allowed_mentions": {"parse": []}});
-    if let Some((name, _)) = file {
-        payload["attachments"] = json!([{"id": 0, "filename": name}]);
+    if !files.is_empty() {
+        payload["attachments"] = answer::attachments(files);
     }
     payload
 }
@@ -246,19 +254,19 @@ fn silent(content: &str, file: Option<&File>) -> Value {
 fn with_body(
     builder: RequestBuilder,
     payload: &Value,
-    file: Option<&File>,
+    files: &[File],
 ) -> Result<Request, RestError> {
     let json = payload.to_string().into_bytes();
-    build(match file {
-        Some((name, bytes)) => {
-            builder.form(Form::new().json_part(b"payload_json", &json).file_part(
-                b"files[0]",
-                header_safe(name).as_bytes(),
-                bytes,
-            ))
-        }
-        None => builder.body(json),
-    })
+    if files.is_empty() {
+        return build(builder.body(json));
+    }
+    let form = Form::new().json_part(b"payload_json", &json);
+    let files = files.iter().enumerate();
+    let form = files.fold(form, |form, (index, (name, bytes))| {
+        let part = format!("files[{index}]");
+        form.file_part(part.as_bytes(), header_safe(name).as_bytes(), bytes)
+    });
+    build(builder.form(form))
 }
 
 /// A file name that cannot leave its quotes in a header.

@@ -16,6 +16,8 @@ pub mod bits {
     pub const VIEW_CHANNEL: u64 = 1 << 10;
     /// Send Messages, which does not count in threads.
     pub const SEND_MESSAGES: u64 = 1 << 11;
+    /// Manage Messages.
+    pub const MANAGE_MESSAGES: u64 = 1 << 13;
     /// Attach Files.
     pub const ATTACH_FILES: u64 = 1 << 15;
     /// Read Message History.

@@ -1,10 +1,11 @@
-//! Assemble: block, then user and server memory, then history, then the
-//! trigger, as the messages a model gets. Pure; everything is a value.
+//! Assemble: the system message (prompt, docs, rules, status of other turns),
+//! then block, user and server memory, history and the trigger, as the
+//! messages a model gets. Pure; everything is a value.
 
 use std::collections::BTreeSet;
 
 use crate::model::{
-    Block, ChatMessage, HistoryMessage, Item, MessageId, Profiles, Role, UnixMillis,
+    AgentDoc, Block, ChatMessage, HistoryMessage, Item, MessageId, Profiles, Role, UnixMillis,
 };
 
 use super::frame::{self, Kind};
@@ -27,6 +28,11 @@ message. Answer the asker's message at the end.";
 pub struct Material<'a> {
     /// The operator's or the agent's prompt.
     pub system: &'a str,
+    /// The agent's docs, in the order in which they are shown; the operator's
+    /// own text, trusted as the prompt is.
+    pub docs: &'a [AgentDoc],
+    /// What the agent does elsewhere, see [`super::status`]; may be empty.
+    pub status: &'a str,
     /// Our name, as people see it.
     pub our_name: &'a str,
     /// The asker's name within this prompt.
@@ -99,13 +105,21 @@ pub fn assemble(material: &Material<'_>) -> Prompt {
     }
 }
 
+/// What seldom changes comes first and the status last: providers cache a
+/// prompt's beginning.
 fn system(material: &Material<'_>, nonce: &str) -> String {
     let name = sanitise::name(material.our_name);
-    format!(
-        "{}\n\nYour name here is {name}. {}",
-        material.system.trim(),
-        FRAME_RULES.replace("NONCE", nonce)
-    )
+    let mut text = material.system.trim().to_owned();
+    for doc in material.docs {
+        let title = doc.name.split_whitespace().collect::<Vec<_>>().join(" ");
+        text.push_str(&format!("\n\n# {title}\n\n{}", doc.text.trim()));
+    }
+    let rules = FRAME_RULES.replace("NONCE", nonce);
+    text.push_str(&format!("\n\nYour name here is {name}. {rules}"));
+    if !material.status.is_empty() {
+        text.push_str(&format!("\n\n{}", material.status));
+    }
+    text
 }
 
 /// Adjacent texts of one role become one message: many models refuse two
@@ -218,7 +232,66 @@ fn texts(material: &Material<'_>) -> Vec<String> {
         .chain(material.block.title.as_deref())
         .chain(facts.map(String::as_str))
         .chain(history)
-        .chain([material.words, material.asker, material.our_name])
+        .chain([
+            material.words,
+            material.asker,
+            material.our_name,
+            material.status,
+        ])
         .map(sanitise::text)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assembled(docs: &[AgentDoc], status: &str) -> String {
+        let prompt = assemble(&Material {
+            system: " Be kind. ",
+            docs,
+            status,
+            our_name: "Clew",
+            asker: "Ada",
+            asked: UnixMillis(0),
+            block: &Block::default(),
+            profiles: &Profiles::default(),
+            history: &[],
+            words: "hi",
+            adopted: None,
+            secret: b"secret",
+            scope: "test",
+        });
+        prompt.messages[0].content.clone()
+    }
+
+    fn nonce(system: &str) -> &str {
+        let (_, rest) = system
+            .split_once("<discord-context ")
+            .expect("the rules show one");
+        &rest[..nonce::NONCE_CHARS]
+    }
+
+    #[test]
+    fn the_system_message_begins_with_what_seldom_changes() {
+        let doc = AgentDoc {
+            name: "a\nb.md".to_owned(),
+            text: "\ntext\n".to_owned(),
+        };
+        let bare = assembled(&[], "");
+        assert!(bare.starts_with("Be kind.\n\nYour name here is Clew. "));
+        let rules = bare.strip_prefix("Be kind.").expect("it begins so");
+        assert_eq!(
+            assembled(&[doc], "Busy."),
+            format!("Be kind.\n\n# a b.md\n\ntext{rules}\n\nBusy.")
+        );
+    }
+
+    /// Names in the status are other people's; docs are the operator's.
+    #[test]
+    fn a_name_in_the_status_cannot_be_the_nonce() {
+        let bare = assembled(&[], "");
+        let guessed = assembled(&[], &format!("Busy in {}.", nonce(&bare)));
+        assert_ne!(nonce(&guessed), nonce(&bare));
+    }
 }

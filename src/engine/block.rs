@@ -192,7 +192,7 @@ impl Gaps {
             .any(|(_, marker)| matches!(marker, Marker::EarlierChain));
         let mut places: BTreeMap<usize, Vec<Marker>> = BTreeMap::new();
         for (id, marker) in &self.markers {
-            places.entry(before(*id)).or_default().push(*marker);
+            push(places.entry(before(*id)).or_default(), *marker);
         }
         for (place, count) in counts {
             if !(has_earlier && place == 0) {
@@ -216,6 +216,19 @@ impl Gaps {
     }
 }
 
+/// Adjacent messages that are withheld share one marker.
+fn push(markers: &mut Vec<Marker>, marker: Marker) {
+    if let (Some(Marker::Withheld(count, last)), Marker::Withheld(more, place)) =
+        (markers.last_mut(), marker)
+        && !last.is_named()
+        && !place.is_named()
+    {
+        *count += more;
+        return;
+    }
+    markers.push(marker);
+}
+
 const fn is_capped(reason: OmitReason) -> bool {
     matches!(
         reason,
@@ -223,7 +236,8 @@ const fn is_capped(reason: OmitReason) -> bool {
     )
 }
 
-/// `Thread "title" in #parent · tags: a, b`; only threads have one.
+/// `Thread "title" in #parent · tags: a, b`; only threads have one. Without a
+/// title (its owner opted out) the rest is said.
 fn title(channel: &Channel) -> Option<String> {
     if !channel.kind.is_thread() {
         return None;
@@ -231,7 +245,10 @@ fn title(channel: &Channel) -> Option<String> {
     let post = channel.parent_kind.is_some_and(ChannelKind::is_forum);
     let what = if post { "Forum post" } else { "Thread" };
     let name = one_line(&channel.name, MAX_TITLE_CHARS);
-    let mut title = format!("{what} \"{name}\"");
+    let mut title = what.to_owned();
+    if !channel.name.is_empty() {
+        title.push_str(&format!(" \"{name}\""));
+    }
     if let Some(parent) = &channel.parent_name {
         title.push_str(&format!(" in #{}", one_line(parent, MAX_TITLE_CHARS)));
     }

@@ -101,14 +101,16 @@ impl Us {
             MessageKind::ThreadStarter | MessageKind::System(_) => return Some(OmitReason::System),
         }
         let app = !ours && (message.author.bot || message.author.webhook);
-        app.then_some(OmitReason::App)
+        let withheld = || message.withheld.then_some(OmitReason::OptedOut);
+        app.then_some(OmitReason::App).or_else(withheld)
     }
 
     /// The same for a message that the asker points at: apps and system
     /// messages are shown too, if `apps` says so.
     pub fn rejects_pointed_at(&self, message: &Message, apps: bool) -> Option<OmitReason> {
         let reason = self.rejects(message)?;
-        let shown = apps && matches!(reason, OmitReason::App | OmitReason::System);
+        let shown =
+            apps && !message.withheld && matches!(reason, OmitReason::App | OmitReason::System);
         (!shown).then_some(reason)
     }
 }

@@ -117,5 +117,12 @@ pub fn marker_line(marker: Marker) -> String {
         Marker::Deleted(_, place) => format!("({} was deleted)", what(place)),
         Marker::Ineligible(_) => "(a message of an app, not shown)".to_owned(),
         Marker::Unavailable(_, place) => format!("({} could not be loaded)", what(place)),
+        Marker::Withheld(1, place @ (Place::Starter | Place::PointedAt)) => {
+            format!("... {}, which its author keeps private ...", what(place))
+        }
+        Marker::Withheld(1, _) => "... a message that its author keeps private ...".to_owned(),
+        Marker::Withheld(count, _) => {
+            format!("... {count} messages that their authors keep private ...")
+        }
     }
 }

@@ -114,6 +114,14 @@ impl<'a, D: Directory> Renderer<'a, D> {
         self.message(&own)
     }
 
+    /// What is stored of a trigger: the asker's own text, without embeds, files,
+    /// forwards and the mentions of us at either end.
+    pub fn own_words(&mut self, message: &Message) -> String {
+        let own = self.us.without_address(&message.content);
+        let text = self.markup(own, message);
+        sanitise::text(&text).trim().to_owned()
+    }
+
     /// The name of somebody who wrote none of the messages shown, unique
     /// within the prompt like an author's.
     pub fn named(&mut self, id: UserId, raw: &str) -> String {

@@ -2,7 +2,8 @@
 //! `DESIGN.md` "What triggers" and has a table of cases in the tests.
 
 use crate::model::{
-    AccessRules, Cause, ChannelId, ChannelKind, Message, RoleId, Scene, TriggerRules, UserId,
+    AccessRules, Cause, ChannelId, ChannelKind, ChannelMode, Message, RoleId, Scene, TriggerRules,
+    UserId,
 };
 
 use super::admission::{Admission, admit};
@@ -33,6 +34,8 @@ pub struct RouteFacts<'a> {
     pub replied_author: Option<UserId>,
     /// Turns that bots started here since a person last wrote.
     pub bot_turns: usize,
+    /// What the people of the server set for this channel or its parent.
+    pub mode: ChannelMode,
 }
 
 /// What a message is to us.
@@ -51,7 +54,7 @@ pub fn route(message: &Message, us: &Us, rules: &Rules, facts: RouteFacts<'_>) -
     if us.wrote(message) || !message.kind.is_conversation() || message.flags.is_private() {
         return Verdict::Ignore;
     }
-    if !admits(message, rules, &facts) {
+    if facts.mode == ChannelMode::Off || !admits(message, rules, &facts) {
         return Verdict::Ignore;
     }
     let cause = if message.is_human() {
@@ -91,6 +94,9 @@ fn human_cause(message: &Message, us: &Us, rules: &Rules, facts: &RouteFacts<'_>
     }
     if message.replies_to().is_some() && facts.replied_author == Some(us.user) {
         return Some(Cause::Mention);
+    }
+    if facts.mode == ChannelMode::Everything {
+        return Some(Cause::AutoReply);
     }
     let places = [Some(message.channel), facts.parent];
     let auto = places

@@ -101,6 +101,14 @@ impl Selection {
         self.omit(id, OmitReason::Deleted);
     }
 
+    /// A marker without a name stands in its place, once.
+    fn mark_withheld(&mut self, id: MessageId, place: Place) {
+        if self.omitted.iter().all(|omitted| omitted.id != id) {
+            self.mark(id, Marker::Withheld(1, place));
+            self.omit(id, OmitReason::OptedOut);
+        }
+    }
+
     fn pick(&mut self, message: &Arc<Message>, place: Place, kept: bool) {
         self.picks.push(Pick {
             message: Arc::clone(message),
@@ -194,6 +202,10 @@ fn chain_message(
 ) {
     let kept = place == Place::PointedAt;
     let rejected = us.rejects_pointed_at(message, kept && limits.include_pointed_apps);
+    if rejected == Some(OmitReason::OptedOut) {
+        selection.mark_withheld(message.id, place);
+        return;
+    }
     if let Some(reason) = rejected {
         selection.mark(message.id, Marker::Ineligible(message.id));
         selection.omit(message.id, reason);
@@ -219,6 +231,7 @@ fn select_tail(
             break;
         }
         match us.rejects(message) {
+            Some(OmitReason::OptedOut) => selection.mark_withheld(message.id, Place::Tail),
             Some(reason) => selection.omit(message.id, reason),
             None => selection.pick(message, Place::Tail, false),
         }

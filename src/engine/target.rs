@@ -34,18 +34,27 @@ pub struct Target {
     pub reply_to: Option<Arc<Message>>,
     /// A message whose text stands in for a trigger without any.
     pub adopted: Option<Arc<Message>>,
+    /// A trigger without text points at a message whose author opted out:
+    /// there is nothing to answer, and one line says so.
+    pub withheld: bool,
 }
 
 /// Applies the rules of `DESIGN.md` "Target, pointed-at and adopted text".
 pub fn resolve(us: &Us, facts: &TargetFacts<'_>) -> Target {
     let bare = !us.has_meaning(facts.trigger);
     let pointed_at = facts.pointed_at.filter(|_| bare);
+    let withheld = pointed_at.is_some_and(|at| at.withheld);
+    let pointed_at = pointed_at.filter(|at| !at.withheld);
     match facts.thread {
         None => Target {
             reply_to: facts.is_message.then(|| Arc::clone(facts.trigger)),
             adopted: pointed_at.cloned(),
+            withheld,
         },
-        Some(thread) => resolve_in_thread(us, facts, thread, bare, pointed_at),
+        Some(thread) => Target {
+            withheld,
+            ..resolve_in_thread(us, facts, thread, bare, pointed_at)
+        },
     }
 }
 
@@ -82,11 +91,14 @@ fn resolve_in_thread(
     Target {
         reply_to: reply_to.cloned(),
         adopted: adopted.cloned(),
+        withheld: false,
     }
 }
 
 /// The newest human message, passing over the triggers of other turns and a
-/// trigger that says nothing itself.
+/// trigger that says nothing itself. Who opted out is passed over like an app:
+/// an answer that hangs on a message which we do not read would seem to answer
+/// it.
 fn newest_human<'a>(
     us: &Us,
     facts: &TargetFacts<'a>,
@@ -96,6 +108,7 @@ fn newest_human<'a>(
     let trigger = facts.trigger.id;
     let is_candidate = |message: &&Arc<Message>| {
         message.is_human()
+            && !message.withheld
             && !us.wrote(message)
             && !facts.other_triggers.contains(&message.id)
             && message.id != trigger

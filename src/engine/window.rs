@@ -6,11 +6,12 @@
 
 mod channel;
 mod view;
+mod withheld;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::model::{ChannelId, GuildId, Message, MessageId, Referenced};
+use crate::model::{ChannelId, GuildId, Message, MessageId, OptedOut, Referenced};
 
 pub use view::{CHANNEL_START, View};
 
@@ -34,6 +35,7 @@ pub struct Window {
     uses: u64,
     bytes: usize,
     generation: u64,
+    opted_out: OptedOut,
 }
 
 impl Window {
@@ -46,15 +48,19 @@ impl Window {
             uses: 0,
             bytes: 0,
             generation: 0,
+            opted_out: OptedOut::default(),
         }
     }
 
     /// A message arrived from the gateway. Ephemeral and loading ones are not
-    /// kept; a referenced message it carries is kept beside it.
+    /// kept; a referenced message it carries is kept beside it. What is handed
+    /// back is what is kept: the words of a trigger are the caller's to copy
+    /// before, since those of who opted out are not kept.
     pub fn created(&mut self, mut message: Message) -> Arc<Message> {
         if message.flags.is_private() {
             return Arc::new(message);
         }
+        self.opted_out.withhold(&mut message);
         let carried = message.take_carried();
         let (channel, guild, replies_to) = (message.channel, message.guild, message.replies_to());
         let message = Arc::new(message);
@@ -108,6 +114,7 @@ impl Window {
     /// it is created and becomes a message by its first edit.
     pub fn edited(&mut self, mut message: Message) {
         message.take_carried();
+        self.opted_out.withhold(&mut message);
         let message = Arc::new(message);
         self.change(message.channel, |window, limits, now| {
             if window.lacks(&message) {
@@ -182,6 +189,7 @@ impl Window {
             return View {
                 generation: self.generation,
                 taken: self.uses,
+                opted_out: self.opted_out.clone(),
                 ..View::default()
             };
         };
@@ -197,6 +205,7 @@ impl Window {
             deleted: window.deleted().collect(),
             generation: self.generation,
             taken: self.uses,
+            opted_out: self.opted_out.clone(),
         }
     }
 
@@ -231,7 +240,7 @@ impl Window {
         if known.is_none() || !window.is_known_since(view) {
             return;
         }
-        let (messages, carried) = apart(messages);
+        let (messages, carried) = self.apart(messages);
         self.change(channel, |window, limits, _| {
             window.mark = Some(from);
             for message in &messages {
@@ -253,7 +262,7 @@ impl Window {
         if messages.is_empty() || !fresh {
             return;
         }
-        let (messages, carried) = apart(messages);
+        let (messages, carried) = self.apart(messages);
         self.change(channel, |window, limits, _| {
             for message in &messages {
                 window.keep_fetched(message);
@@ -268,6 +277,22 @@ impl Window {
             let (channel, message) = (message.channel, Arc::new(message));
             self.keep(channel, view, &[message]);
         }
+    }
+
+    /// Fetched messages, and apart from them those they carried: each copy
+    /// stands once, where its edits and its deletion find it.
+    fn apart(&self, messages: &[Arc<Message>]) -> (Vec<Arc<Message>>, Vec<Message>) {
+        let mut carried = Vec::new();
+        let alone = messages.iter().map(|message| {
+            let message = self.opted_out.withheld(Arc::clone(message));
+            if !matches!(message.referenced, Referenced::Known(_)) {
+                return message;
+            }
+            let mut own = Message::clone(&message);
+            carried.extend(own.take_carried());
+            Arc::new(own)
+        });
+        (alone.collect(), carried)
     }
 
     /// Messages held, and bytes they occupy, about.
@@ -311,19 +336,4 @@ impl Window {
             self.forget(oldest);
         }
     }
-}
-
-/// Fetched messages, and apart from them those they carried: each copy stands
-/// once, where its edits and its deletion find it.
-fn apart(messages: &[Arc<Message>]) -> (Vec<Arc<Message>>, Vec<Message>) {
-    let mut carried = Vec::new();
-    let alone = messages.iter().map(|message| {
-        if !matches!(message.referenced, Referenced::Known(_)) {
-            return Arc::clone(message);
-        }
-        let mut own = Message::clone(message);
-        carried.extend(own.take_carried());
-        Arc::new(own)
-    });
-    (alone.collect(), carried)
 }

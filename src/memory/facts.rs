@@ -49,7 +49,9 @@ impl Held {
     fn put(&mut self, subject: Subject, facts: Vec<Fact>) {
         let before = self.subjects.insert(subject, facts).unwrap_or_default();
         let after = &self.subjects[&subject];
-        let gone = before.iter().filter(|fact| after.iter().all(|one| one.id != fact.id));
+        let gone = before
+            .iter()
+            .filter(|fact| after.iter().all(|one| one.id != fact.id));
         for id in gone.map(|fact| fact.id) {
             self.changed.remove(&id);
             self.removed.insert(id);
@@ -97,7 +99,9 @@ impl Memory {
         if !self.opted_out(place.asker) {
             let subject = Subject::User(place.asker);
             let facts = self.held(ids, subject).await;
-            let serving = facts.into_iter().filter(|fact| fact.origin.serves(place.guild));
+            let serving = facts
+                .into_iter()
+                .filter(|fact| fact.origin.serves(place.guild));
             profiles.user = self.using(subject, serving.collect());
         }
         if let Some(guild) = place.guild {
@@ -202,7 +206,12 @@ impl Memory {
             seen: 1,
             last_used: self.now(),
         };
-        let Some(Room { facts, fact, known, dropped }) = facts::add(facts, fact, self.most(subject))
+        let Some(Room {
+            facts,
+            fact,
+            known,
+            dropped,
+        }) = facts::add(facts, fact, self.most(subject))
         else {
             return Ok(None);
         };
@@ -267,12 +276,12 @@ impl Memory {
     /// for the next one.
     pub async fn flush(&self) {
         let _writing = self.facts.writing.lock().await;
-        if let Err(error) = self.save().await {
+        if let Err(error) = self.write_facts().await {
             self.failed(&Ids::default(), StoreOperation::Flush, &error);
         }
     }
 
-    async fn save(&self) -> Result<(), store::Error> {
+    async fn write_facts(&self) -> Result<(), store::Error> {
         let (facts, removed) = {
             let held = self.facts.lock();
             let removed: Vec<FactId> = held.removed.iter().copied().collect();
@@ -312,7 +321,7 @@ impl Memory {
         work: impl Future<Output = Result<T, store::Error>>,
     ) -> Result<T, store::Error> {
         let _writing = self.facts.writing.lock().await;
-        self.save().await?;
+        self.write_facts().await?;
         let done = work.await;
         self.facts.reset();
         done

@@ -183,7 +183,7 @@ impl Memory {
             store.edit_message(channel, message, words).await?;
         }
         if let Some(transcripts) = &self.stores.transcripts {
-            transcripts.edit_message(message, words).await?;
+            transcripts.edit_message(channel, message, words).await?;
         }
         Ok(Purged::default())
     }
@@ -211,6 +211,10 @@ impl Memory {
         let mut gone = BTreeSet::new();
         for (_, store) in self.stores.all() {
             let held = store.held_messages(channel, from, to).await?;
+            gone.extend(held.into_iter().filter(|id| !present.contains(id)));
+        }
+        if let Some(transcripts) = &self.stores.transcripts {
+            let held = transcripts.held_messages(channel, from, to).await?;
             gone.extend(held.into_iter().filter(|id| !present.contains(id)));
         }
         for (message, words) in edited {

@@ -2,7 +2,7 @@
 
 use super::Memory;
 use crate::model::{OptedOut, UnixMillis, UserId};
-use crate::store::{self, Backend, Cursor, Kind, Purge, Purged, Record, json};
+use crate::store::{self, Backend, Cursor, Kind, Purge, Purged, Record};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{PurgeCause, StoreOperation};
 
@@ -14,8 +14,8 @@ const EXPORT_PAGE: usize = 500;
 pub struct Exported {
     /// When.
     pub at: UnixMillis,
-    /// JSON objects, one an entry, each with its `kind`.
-    pub entries: Vec<serde_json::Value>,
+    /// JSON objects as text, one an entry, each with its `kind`.
+    pub entries: Vec<String>,
 }
 
 impl Memory {
@@ -73,7 +73,7 @@ impl Memory {
             kept.add(record.kind(), 1);
         }
         if let Some(transcripts) = &self.stores.transcripts {
-            let lines = transcripts.lines_of(user).await?.len();
+            let lines = transcripts.lines(user).await?.len();
             kept.add(Kind::Transcripts, u64::try_from(lines).unwrap_or(u64::MAX));
         }
         Ok(kept)
@@ -86,9 +86,9 @@ impl Memory {
     pub async fn export(&self, user: UserId) -> Result<Exported, store::Error> {
         self.flush().await;
         let records = self.records_of(user).await?;
-        let mut entries: Vec<serde_json::Value> = records.iter().map(json::record).collect();
+        let mut entries: Vec<String> = records.iter().map(Record::to_line).collect();
         if let Some(transcripts) = &self.stores.transcripts {
-            entries.extend(transcripts.lines_of(user).await?);
+            entries.extend(transcripts.lines(user).await?);
         }
         Ok(Exported {
             at: self.now(),

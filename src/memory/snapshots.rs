@@ -163,7 +163,8 @@ impl Memory {
             forbidden: 0,
             present: 0,
         };
-        for turn in messages.chunk_by(|one, next| (one.scope, one.turn) == (next.scope, next.turn)) {
+        for turn in messages.chunk_by(|one, next| (one.scope, one.turn) == (next.scope, next.turn))
+        {
             let Some(first) = turn.first() else { continue };
             if !belongs(first, place.asker) || !may_read(first.channel) {
                 restored.forbidden += turn.len();

@@ -64,6 +64,13 @@ pub enum Place {
     Chain,
 }
 
+impl Place {
+    /// A rule asks for the message by name, and the prompt says so.
+    pub const fn is_named(self) -> bool {
+        matches!(self, Self::Starter | Self::PointedAt | Self::Target)
+    }
+}
+
 /// Something that stands where messages are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Marker {
@@ -78,6 +85,9 @@ pub enum Marker {
     Ineligible(MessageId),
     /// A message that could not be fetched.
     Unavailable(Option<MessageId>, Place),
+    /// So many adjacent messages whose authors opted out. One that a rule asks
+    /// for by name stands alone.
+    Withheld(usize, Place),
 }
 
 /// A message that the collectors saw and left out.
@@ -113,6 +123,8 @@ pub enum OmitReason {
     Deleted,
     /// It could not be read.
     Malformed,
+    /// Its author opted out.
+    OptedOut,
 }
 
 impl OmitReason {
@@ -129,6 +141,7 @@ impl OmitReason {
             Self::Newer => "newer",
             Self::Deleted => "deleted",
             Self::Malformed => "malformed",
+            Self::OptedOut => "opted_out",
         }
     }
 }

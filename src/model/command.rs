@@ -76,8 +76,28 @@ pub enum Command {
     Button(Button),
     /// The caller types an option that we complete.
     Complete(Completing),
+    /// One of ours with options that do not fit together, which Discord
+    /// cannot refuse by itself.
+    Wrong(WrongCall),
     /// A command this version does not know (an old registration).
     Unknown(String),
+}
+
+/// What is wrong with a call; `Display` tells the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum WrongCall {
+    /// `/settings set channel:` alone.
+    #[error("`channel` needs `mode` with it: what do I answer there?")]
+    ChannelWithoutMode,
+    /// `/settings set mode:` alone.
+    #[error("`mode` needs `channel` with it: which channel is it for?")]
+    ModeWithoutChannel,
+    /// `/settings set` without anything.
+    #[error("Say what to change: give at least one of the options.")]
+    NothingToSet,
+    /// Hours that are out of range.
+    #[error("`rolling-window` is a number of hours from 1 to 8760.")]
+    RollingWindow,
 }
 
 /// `/context ...` (seed S2).

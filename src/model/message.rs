@@ -35,6 +35,9 @@ pub struct Message {
     pub mention_roles: Box<[RoleId]>,
     /// Everything that most messages lack.
     pub extras: Option<Box<Extras>>,
+    /// Its author opted out ([`OptedOut`](super::OptedOut)): its words were
+    /// taken out, and it is never shown.
+    pub withheld: bool,
 }
 
 /// Who wrote a message.

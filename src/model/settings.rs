@@ -35,9 +35,10 @@ pub struct SettingsChange {
 }
 
 /// What the bot does in a channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ChannelMode {
     /// Answers mentions and replies.
+    #[default]
     Mentions,
     /// Answers every human message.
     Everything,
@@ -46,6 +47,20 @@ pub enum ChannelMode {
 }
 
 impl GuildSettings {
+    /// What the bot does in a channel, or in a thread under `parent`.
+    pub fn mode(&self, channel: ChannelId, parent: Option<ChannelId>) -> ChannelMode {
+        let named = |set: &BTreeSet<ChannelId>| {
+            set.contains(&channel) || parent.is_some_and(|parent| set.contains(&parent))
+        };
+        if named(&self.channels_off) {
+            ChannelMode::Off
+        } else if named(&self.channels_answered) {
+            ChannelMode::Everything
+        } else {
+            ChannelMode::Mentions
+        }
+    }
+
     /// With a change made.
     #[must_use]
     pub fn changed(mut self, change: &SettingsChange) -> Self {

@@ -7,7 +7,7 @@ use super::turn::Turns;
 use super::{Settings, Triggers, Us};
 use crate::archive::World;
 use crate::engine::route::{RouteFacts, Rules, Verdict, route};
-use crate::model::{AccessRules, Cause, ChannelId, Message, MessageId, UserId};
+use crate::model::{AccessRules, Cause, ChannelId, ChannelMode, Message, MessageId, UserId};
 
 /// Held for each message that the bot wrote, to know replies to it.
 pub const BYTES_PER_OWN_MESSAGE: usize = size_of::<MessageId>();
@@ -72,6 +72,7 @@ impl<'a> Router<'a> {
             roles: &[],
             replied_author: self.replied_author(message),
             bot_turns,
+            mode: ChannelMode::Mentions,
         };
         let verdict = route(message, self.us, &self.rules, facts);
         let cause = match verdict {

@@ -119,6 +119,8 @@ impl Turns<'_> {
                 us: self.us,
                 directory: &names,
                 system: "",
+                docs: &[],
+                status: "",
                 secret: SECRET,
                 scope: &scope(collected.trigger.channel),
                 limits,

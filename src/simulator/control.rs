@@ -1,6 +1,7 @@
 //! What a test or the demo makes happen while the bot is connected: every
 //! action changes the world and is told to the gateway.
 
+mod called;
 mod faulty;
 mod interact;
 mod people;
@@ -14,6 +15,7 @@ use super::render;
 use super::world::{ChannelKind, Message, OverwriteOf, World};
 use super::{Permissions, Simulator};
 
+pub use called::{Called, Shown};
 pub use interact::{Choice, Use};
 pub use watch::TimedOut;
 

@@ -5,9 +5,11 @@ mod answer;
 mod application;
 mod body;
 mod channels;
+mod definition;
 mod guilds;
 mod interactions;
 mod messages;
+mod parts;
 mod reactions;
 mod send;
 mod threads;
@@ -27,6 +29,8 @@ use super::log::RequestRecord;
 use super::state::{Shared, State};
 use answer::{Answer, Refusal, Reply};
 use body::Call;
+
+pub(super) use interactions::{EPHEMERAL, LOADING};
 
 /// Every request of the server comes in here.
 pub(super) async fn entry(

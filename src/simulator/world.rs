@@ -6,6 +6,7 @@ mod build;
 mod post;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -60,6 +61,8 @@ pub struct Settings {
     pub replay_limit: usize,
     /// Users who refuse direct messages (50007).
     pub closed_to_dms: BTreeSet<Id>,
+    /// How long the first answer to an interaction is taken (10062 after).
+    pub callback_window: Duration,
 }
 
 impl Default for Settings {
@@ -75,6 +78,7 @@ impl Default for Settings {
             cdn_base: None,
             replay_limit: 10_000,
             closed_to_dms: BTreeSet::new(),
+            callback_window: Duration::from_secs(3),
         }
     }
 }
@@ -341,8 +345,12 @@ pub struct Interaction {
     pub message: Option<Id>,
     /// The first answer's body; absent: not acknowledged yet.
     pub callback: Option<Value>,
-    /// The message of the first answer.
+    /// The message of the first answer; the component's own after an update.
     pub original: Option<Id>,
+    /// Whether that message was edited after the first answer.
+    pub edited: bool,
+    /// When it was used, after the server's start.
+    pub at: Duration,
     /// Messages that followed.
     pub followups: Vec<Id>,
 }

@@ -1,9 +1,9 @@
 //! Files that are there whole or not at all, whatever kills the process.
 //!
-//! Every call blocks: callers are on a blocking thread.
+//! Every call blocks: callers are on a thread that may, see [`blocking`].
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::Error;
@@ -20,6 +20,14 @@ const MOST_SET_ASIDE: u32 = 10_000;
 /// Replaces a file, durably: temporary file in the same folder, fsync, rename,
 /// fsync of the folder. Missing folders are made. Only the owner may read it.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    write_with(path, |file| file.write_all(bytes))
+}
+
+/// As [`write`], what `fill` writes.
+pub(super) fn write_with(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Error> {
     let failed = |source| Error::Io {
         operation: "write",
         path: path.to_owned(),
@@ -32,7 +40,10 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         .suffix(TEMPORARY)
         .tempfile_in(folder)
         .map_err(failed)?;
-    temporary.write_all(bytes).map_err(failed)?;
+    let mut buffered = BufWriter::new(&mut temporary);
+    fill(&mut buffered).map_err(failed)?;
+    buffered.flush().map_err(failed)?;
+    drop(buffered);
     temporary.as_file().sync_all().map_err(failed)?;
     temporary
         .persist(path)
@@ -197,6 +208,18 @@ pub(super) fn entries(folder: &Path) -> Result<Vec<Entry>, Error> {
     Ok(found)
 }
 
+/// Does something on a thread that may block.
+pub(super) async fn blocking<T: Send + 'static>(
+    operation: &'static str,
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let ended = tokio::task::spawn_blocking(work).await;
+    ended.map_err(|error| Error::Unavailable {
+        operation,
+        source: error.into(),
+    })?
+}
+
 /// The folder that a path stands in.
 fn folder_of(path: &Path) -> &Path {
     match path.parent() {
@@ -205,7 +228,8 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-fn sync_folder(folder: &Path) -> Result<(), Error> {
+/// Makes names of files durable.
+pub(super) fn sync_folder(folder: &Path) -> Result<(), Error> {
     let synced = File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(|source| Error::Io {
         operation: "sync the folder",

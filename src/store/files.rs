@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use folder::{Folder, Unread};
 
+use super::disk::blocking;
 use super::json::{Fields, FormError, NUMBER};
 use super::{
     Answer, Backend, ConversationStats, Cursor, Error, Kind, KindStats, Purge, Purged, Record,
@@ -77,18 +78,6 @@ impl Files {
         let folder = Arc::clone(&self.0);
         blocking(operation, move || work(&folder))
     }
-}
-
-/// Does something on a thread that may block.
-pub(super) async fn blocking<T: Send + 'static>(
-    operation: &'static str,
-    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
-    let ended = tokio::task::spawn_blocking(work).await;
-    ended.map_err(|error| Error::Unavailable {
-        operation,
-        source: error.into(),
-    })?
 }
 
 /// Agents are described in the database.

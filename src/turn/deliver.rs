@@ -85,6 +85,7 @@ impl Turn<'_> {
                 mentions: Box::default(),
                 mention_roles: Box::default(),
                 extras: None,
+                withheld: false,
             });
         }
     }

@@ -89,6 +89,8 @@ impl Turn<'_> {
                 us,
                 directory: &directory,
                 system: &self.services.settings.system,
+                docs: &[],
+                status: "",
                 secret: &self.services.settings.secret,
                 scope: &scope,
                 limits,

@@ -1,7 +1,7 @@
 //! The built-in inspector: without a model the bot answers with what it
 //! collected and why, in a few readable lines.
 
-use crate::model::{Entry, Item, Marker, Scene};
+use crate::model::{Entry, Item, Marker, OmitReason, Scene};
 
 use super::record::TurnRecord;
 
@@ -22,6 +22,7 @@ pub(super) fn answer(record: &TurnRecord) -> String {
     );
     lines.extend(reply_line(record));
     lines.extend(omitted_line(record));
+    lines.extend(private_line(record));
     lines.extend(record.fallbacks.iter().map(|(stage, reason)| {
         format!(
             "- could not get part of it: {} ({})",
@@ -75,6 +76,11 @@ fn omitted_line(record: &TurnRecord) -> Option<String> {
         })
         .sum();
     (gaps > 0).then(|| format!("- {gaps} messages omitted"))
+}
+
+fn private_line(record: &TurnRecord) -> Option<String> {
+    let count = record.block.omitted_for(OmitReason::OptedOut);
+    (count > 0).then(|| format!("- {count} messages kept private by their authors"))
 }
 
 /// The first and the last few.

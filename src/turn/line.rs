@@ -9,6 +9,9 @@ use crate::telemetry::event::{LlmFailure, Refusal};
 /// A bare mention with nothing around it.
 pub(super) const INVITATION: &str =
     "-# Ask me something, or reply to a message and mention me: I will read what it is about.";
+/// A bare mention that points at a message of somebody who opted out.
+pub(super) const WITHHELD: &str =
+    "-# The person who wrote that message has chosen that I do not read it.";
 /// Said once a channel with `DISCORD_MESSAGE_CONTENT=off`.
 pub const ONLY_MENTIONS: &str =
     "-# I only see messages that mention me here, so please mention me when you ask.";

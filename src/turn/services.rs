@@ -9,7 +9,7 @@ use crate::engine::eligible::Us;
 use crate::engine::render::Directory;
 use crate::engine::window::Window;
 use crate::llm;
-use crate::model::{ChannelId, GuildId, Limits, ReplyTarget, RoleId, TurnRequest, UserId};
+use crate::model::{ChannelId, GuildId, Limits, OptOuts, ReplyTarget, RoleId, TurnRequest, UserId};
 use crate::telemetry::{Ids, Telemetry};
 
 /// What all turns share.
@@ -23,8 +23,10 @@ pub struct Services {
     pub model: Option<llm::Client>,
     /// The events.
     pub telemetry: Telemetry,
-    /// Recent messages.
+    /// Recent messages; [`Services::window`] looks at them.
     pub window: Mutex<Window>,
+    /// Who opted out; shared with what stores and learns.
+    pub opt_outs: Arc<OptOuts>,
     /// What turns have learnt for the next ones.
     pub recall: Recall,
     /// The settings of turns.
@@ -47,9 +49,18 @@ pub struct Settings {
 }
 
 impl Services {
-    /// The window; nothing in it can be left half-written.
+    /// The window; nothing in it can be left half-written. Who opted out since
+    /// it was last looked at loses his words before anybody sees them.
     pub fn window(&self) -> MutexGuard<'_, Window> {
-        self.window.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        window.withhold(self.opt_outs.current());
+        window
+    }
+
+    /// Somebody opted out: the window lets go of the words at once, and does
+    /// not wait for the next event.
+    pub fn withhold(&self) {
+        drop(self.window());
     }
 
     /// Who we are in a server, or in direct messages.

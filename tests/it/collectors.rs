@@ -5,6 +5,8 @@
 mod bounds;
 mod chain;
 mod files;
+mod husks;
+mod opt_out;
 mod routing;
 mod starter;
 mod tail;

@@ -5,7 +5,8 @@ use clew::collect::FetchError;
 use clew::collect::Recall;
 use clew::engine::route::{RouteFacts, Rules, Verdict, route};
 use clew::model::{
-    AccessRules, Cause, ChannelKind, Fallback, Limits, Message, OmitReason, TriggerRules,
+    AccessRules, Cause, ChannelKind, ChannelMode, Fallback, Limits, Message, OmitReason,
+    TriggerRules,
 };
 
 use crate::support::build::{
@@ -149,6 +150,7 @@ async fn defect_07_a_reply_without_a_ping_gets_its_chain() {
         roles: &[],
         replied_author: Some(CLEW.user()),
         bot_turns: 0,
+        mode: ChannelMode::Mentions,
     };
     let verdict = route(&trigger, &us(), &rules, facts);
     assert!(

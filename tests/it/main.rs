@@ -7,6 +7,7 @@
     reason = "a test fails by panicking, its helpers too"
 )]
 
+mod agents;
 mod architecture;
 mod collectors;
 mod commands;

@@ -1,8 +1,9 @@
 //! Whole prompts, as a model reads them: block, memory and history filled,
 //! one snapshot a scene.
 
+use clew::engine::status::{RunningTurn, status};
 use clew::model::{
-    Channel, ChannelId, ChannelKind, HistoryMessage, Message, Poll, Profiles, ThreadState,
+    AgentDoc, Channel, ChannelId, ChannelKind, HistoryMessage, Message, Poll, Profiles, ThreadState,
 };
 
 use crate::support::build::{
@@ -148,4 +149,32 @@ async fn a_direct_message() {
     let trigger = said(240, EVE, "and the one before?").into_channel(channel.id);
     let start = Start::within(channel);
     insta::assert_snapshot!(prompt(&start, &World::default(), &trigger).await);
+}
+
+/// Docs follow the agent's prompt in their order; what changes with every turn
+/// is the end of the system message.
+#[tokio::test]
+async fn an_agent_with_docs_that_answers_elsewhere_too() {
+    let doc = |name: &str, text: &str| AgentDoc {
+        name: name.to_owned(),
+        text: text.to_owned(),
+    };
+    let running = |channel: &str, asker: Option<&str>, seconds| RunningTurn {
+        channel: channel.to_owned(),
+        asker: asker.map(str::to_owned),
+        seconds,
+    };
+    let world = World::of([said(60, ADA, "when is the release?")]);
+    let start = Start {
+        docs: vec![
+            doc("1-prices.md", "A seat is 5 EUR.\n"),
+            doc("2-hours.md", "Open from 9 to 17."),
+        ],
+        status: status(&[
+            running("general", None, 12),
+            running("help", Some("Bob"), 3),
+        ]),
+        ..Start::within(text_channel())
+    };
+    insta::assert_snapshot!(prompt(&start, &world, &asked(240, EVE, "")).await);
 }

@@ -11,6 +11,7 @@ mod faults;
 mod gateway;
 mod interactions;
 pub(crate) mod messages;
+mod refusals;
 mod threads;
 
 use std::sync::Once;

@@ -2,7 +2,9 @@
 
 mod build;
 mod contract;
+mod files;
 mod fixture;
 mod records;
 mod snapshots;
+mod transcripts;
 mod world;

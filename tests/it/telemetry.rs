@@ -100,7 +100,7 @@ const FALLBACKS: [Fallback; 11] = [
     Fallback::Archived,
     Fallback::Locked,
 ];
-const OMITTED: [OmitReason; 10] = [
+const OMITTED: [OmitReason; 11] = [
     OmitReason::Msgs,
     OmitReason::Chars,
     OmitReason::Age,
@@ -111,6 +111,7 @@ const OMITTED: [OmitReason; 10] = [
     OmitReason::Newer,
     OmitReason::Deleted,
     OmitReason::Malformed,
+    OmitReason::OptedOut,
 ];
 
 #[test]

@@ -5,6 +5,7 @@ mod answers;
 mod called;
 mod collected;
 mod edits;
+mod opt_out;
 mod queue;
 mod refused;
 mod triggers;

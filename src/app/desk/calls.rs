@@ -11,7 +11,7 @@ use crate::commands::{self, Refused};
 use crate::discord::commands::register;
 use crate::discord::event::Called;
 use crate::discord::send::Callback;
-use crate::model::{ApplicationId, GuildId, Interaction, TurnRequest};
+use crate::model::{Answer, ApplicationId, GuildId, Interaction, TurnRequest};
 use crate::telemetry::event::{self, Refusal};
 use crate::telemetry::{Ids, with_sources};
 use crate::turn;
@@ -72,10 +72,7 @@ impl Desk {
     fn answer_at_once(&self, interaction: Interaction, line: &'static str) {
         let services = Arc::clone(&self.services);
         self.tracker.spawn(async move {
-            let answer = Callback::Message {
-                content: line.to_owned(),
-                ephemeral: true,
-            };
+            let answer = Callback::Message(Answer::for_caller(line));
             let deadline = Instant::now() + CALL_TIMEOUT;
             if let Err(error) = services
                 .rest

@@ -1,27 +1,37 @@
-//! `INTERACTION_CREATE` into a call of one of our commands.
+//! `INTERACTION_CREATE` into a call of one of our commands, a press of one of
+//! our buttons, or a question for choices.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{ASK, ASK_ABOUT};
+use super::button::button;
+use super::options::{Options, WireOption, command, completing};
 use crate::discord::convert;
 use crate::discord::event::Called;
+use crate::engine::access::bits;
 use crate::model::{
-    ApplicationId, Author, ChannelId, ChannelKind, Command, GuildId, Interaction, InteractionId,
-    InteractionKind, MessageId, RoleId, UserId,
+    ApplicationId, Author, CallerRights, ChannelId, ChannelKind, Command, GuildId, Interaction,
+    InteractionId, InteractionKind, MessageId, RoleId, UserId,
 };
 
-/// Interaction type of commands; pings, buttons and the like are not ours.
+/// Interaction types (Discord's reference, "Interaction Type"); pings and
+/// modals are not ours.
 const APPLICATION_COMMAND: u8 = 2;
+const MESSAGE_COMPONENT: u8 = 3;
+const AUTOCOMPLETE: u8 = 4;
+/// Component type of buttons; we send no menus.
+const BUTTON: u8 = 2;
 /// Interaction contexts (Discord's reference, "Interaction Context Types").
 const CONTEXT_GUILD: u8 = 0;
 const CONTEXT_BOT_DM: u8 = 1;
 /// Key of `authorizing_integration_owners` for an installation in a server.
 const GUILD_INSTALL: &str = "0";
 
-/// Reads the text of `d`; nothing for what is no command or cannot be read.
+/// Reads the text of `d`; nothing for what is no use of ours or cannot be
+/// read, and for options that we do not complete.
 pub fn called(data: &str) -> Option<Called> {
     let wire: Wire<'_> = match serde_json::from_str(data) {
         Ok(wire) => wire,
@@ -30,14 +40,11 @@ pub fn called(data: &str) -> Option<Called> {
             return None;
         }
     };
-    if wire.kind != APPLICATION_COMMAND {
-        return None;
-    }
     let kind = wire.place();
-    let command = wire.data.as_ref()?;
-    let message = command
-        .message()
-        .and_then(|raw| convert::incoming(raw).ok());
+    let data = wire.data.as_ref()?;
+    let command = data.command(wire.kind)?;
+    let message = data.message().and_then(|raw| convert::incoming(raw).ok());
+    let rights = wire.member.as_ref().map(WireMember::rights);
     let (member, user) = (wire.member, wire.user);
     let (user, nick, roles) = match (member, user) {
         (Some(member), _) => (member.user, member.nick, member.roles),
@@ -45,7 +52,7 @@ pub fn called(data: &str) -> Option<Called> {
         (None, None) => return None,
     };
     Some(Called {
-        command: command.command(),
+        command,
         message: message.map(Box::new),
         asker: Author {
             id: user.id,
@@ -54,6 +61,7 @@ pub fn called(data: &str) -> Option<Called> {
             webhook: false,
         },
         roles,
+        rights: rights.unwrap_or_default(),
         channel_kind: wire.channel.as_ref().map(WireChannel::kind),
         interaction: Interaction {
             id: wire.id,
@@ -85,24 +93,42 @@ impl Wire<'_> {
 }
 
 impl WireData<'_> {
-    fn command(&self) -> Command {
-        let question = || {
-            let mut options = self.options.iter();
-            let question = options.find(|option| option.name == "question")?;
-            serde_json::from_str(question.value?.get()).ok()
-        };
-        let known = match self.name.as_str() {
-            ASK => question().map(|question| Command::Ask { question }),
-            ASK_ABOUT => self.target_id.map(|message| Command::AskAbout { message }),
+    fn command(&self, kind: u8) -> Option<Command> {
+        let name = self.name.as_deref().unwrap_or_default();
+        let options = Options::of(&self.options);
+        match kind {
+            APPLICATION_COMMAND => Some(
+                command(name, &options, self.target_id)
+                    .unwrap_or_else(|| Command::Unknown(name.to_owned())),
+            ),
+            MESSAGE_COMPONENT => {
+                let id = self.custom_id.as_deref().unwrap_or_default();
+                let pressed = (self.component_type == BUTTON).then(|| button(id));
+                let pressed = pressed.flatten().map(Command::Button);
+                Some(pressed.unwrap_or_else(|| Command::Unknown(id.to_owned())))
+            }
+            AUTOCOMPLETE => completing(name, &options).map(Command::Complete),
             _ => None,
-        };
-        known.unwrap_or_else(|| Command::Unknown(self.name.clone()))
+        }
     }
 
     /// The message that a message command was called on, as it came.
     fn message(&self) -> Option<&str> {
         let messages = self.resolved.as_ref()?.messages.as_ref()?;
         Some(messages.get(&self.target_id?)?.get())
+    }
+}
+
+impl WireMember {
+    /// Administrators may do everything, whatever else is said.
+    fn rights(&self) -> CallerRights {
+        let held = self.permissions.as_deref();
+        let held: u64 = held.and_then(|held| held.parse().ok()).unwrap_or(0);
+        let has = |bit: u64| held & (bit | bits::ADMINISTRATOR) != 0;
+        CallerRights {
+            manage_server: has(bits::MANAGE_GUILD),
+            manage_messages: has(bits::MANAGE_MESSAGES),
+        }
     }
 }
 
@@ -137,22 +163,22 @@ struct Wire<'a> {
     authorizing_integration_owners: Option<HashMap<String, &'a RawValue>>,
 }
 
+/// Of a command, of an autocompletion (name and options), or of a component
+/// (custom id and type).
 #[derive(Deserialize)]
 struct WireData<'a> {
-    name: String,
+    #[serde(default, borrow)]
+    name: Option<Cow<'a, str>>,
     #[serde(default, borrow)]
     options: Vec<WireOption<'a>>,
     #[serde(default)]
     target_id: Option<MessageId>,
     #[serde(default, borrow)]
     resolved: Option<WireResolved<'a>>,
-}
-
-#[derive(Deserialize)]
-struct WireOption<'a> {
-    name: String,
     #[serde(default, borrow)]
-    value: Option<&'a RawValue>,
+    custom_id: Option<Cow<'a, str>>,
+    #[serde(default)]
+    component_type: u8,
 }
 
 #[derive(Deserialize)]
@@ -175,6 +201,8 @@ struct WireMember {
     nick: Option<String>,
     #[serde(default)]
     roles: Vec<RoleId>,
+    #[serde(default)]
+    permissions: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -191,6 +219,7 @@ struct WireUser {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Button, Completing, Paged};
 
     const MEMBER: &str = r#""guild_id":"3","channel":{"id":"4","type":11},"channel_id":"4",
         "member":{"user":{"id":"5","username":"ann","global_name":"Ann"},"nick":null,
@@ -259,11 +288,72 @@ mod tests {
     #[test]
     fn what_is_no_command_of_ours_is_told_apart() {
         assert!(call(1, MEMBER, "", ASKED).is_none());
-        assert!(call(3, MEMBER, "", ASKED).is_none());
+        assert!(call(5, MEMBER, "", ASKED).is_none());
         assert!(called("{}").is_none());
         let old = call(2, MEMBER, "", r#""data":{"id":"9","name":"old","type":1}"#).unwrap();
         assert_eq!(old.command, Command::Unknown("old".to_owned()));
         let bare = call(2, MEMBER, "", r#""data":{"id":"9","name":"ask","type":1}"#).unwrap();
         assert_eq!(bare.command, Command::Unknown("ask".to_owned()));
+    }
+
+    #[test]
+    fn the_callers_rights_are_discords() {
+        #[track_caller]
+        fn check(permissions: &str, manage_server: bool, manage_messages: bool) {
+            let member = MEMBER.replace(
+                r#""roles""#,
+                &format!(r#""permissions":{permissions},"roles""#),
+            );
+            let rights = call(2, &member, "", ASKED).unwrap().rights;
+            let expected = CallerRights {
+                manage_server,
+                manage_messages,
+            };
+            assert_eq!(rights, expected);
+        }
+        check(r#""0""#, false, false);
+        check(r#""32""#, true, false);
+        check(r#""8192""#, false, true);
+        check(r#""8""#, true, true);
+        check(r#""9007199254740991""#, true, true);
+        check(r#""2147483647999999999999999""#, false, false);
+        check("null", false, false);
+        let direct = call(2, USER, r#","context":1"#, ASKED).unwrap();
+        assert_eq!(direct.rights, CallerRights::default());
+    }
+
+    #[test]
+    fn a_press_says_what_its_button_is() {
+        #[track_caller]
+        fn check(component: u8, id: &str, expected: &Command) {
+            let data = format!(
+                r#""data":{{"component_type":{component},"custom_id":"{id}","id":1}},
+                "message":{{"id":"7","channel_id":"4"}}"#
+            );
+            assert_eq!(&call(3, MEMBER, "", &data).unwrap().command, expected);
+        }
+        let unknown = |id: &str| Command::Unknown(id.to_owned());
+        check(2, "erase", &Command::Button(Button::Erase));
+        let page = Button::Page(Paged::Facts, 3);
+        check(2, "page:facts:3", &Command::Button(page));
+        check(2, "nobody's", &unknown("nobody's"));
+        check(3, "erase", &unknown("erase"));
+        check(2, r#"a\\n\"b"#, &unknown("a\\n\"b"));
+        let bare = call(3, MEMBER, "", r#""data":{}"#).unwrap();
+        assert_eq!(bare.command, Command::Unknown(String::new()));
+    }
+
+    #[test]
+    fn only_our_options_are_completed() {
+        let typed = |option: &str| {
+            let data = format!(
+                r#""data":{{"id":"9","name":"memory","type":1,"options":[{{"name":"forget",
+                "type":1,"options":[{{"name":"{option}","type":3,"value":"pi","focused":true}}]}}]}}"#
+            );
+            call(4, MEMBER, "", &data).map(|call| call.command)
+        };
+        let expected = Command::Complete(Completing::Fact("pi".to_owned()));
+        assert_eq!(typed("fact"), Some(expected));
+        assert_eq!(typed("other"), None);
     }
 }

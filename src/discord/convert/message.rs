@@ -165,6 +165,7 @@ fn convert(mut wire: WireMessage<'_>, nesting: Nesting) -> Result<Message, Unrea
         mentions: mentions(wire.mentions, unread),
         mention_roles: wire.mention_roles.elements("mention_roles", unread).into(),
         extras: None,
+        withheld: false,
     };
     extras.mention_channels = channels(wire.mention_channels, unread);
     extras.poll = wire

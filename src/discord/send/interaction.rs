@@ -5,31 +5,36 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use twilight_http::request::{Method, RequestBuilder};
 
+use super::answer::{flags, message, new_message};
 use super::{File, message_id, silent, with_body};
 use crate::discord::error::RestError;
 use crate::discord::rest::{Lane, Rest};
-use crate::model::{Interaction, MessageFlags, MessageId};
+use crate::model::{Answer, Interaction, MessageId};
 
 /// Most choices of an autocompletion (Discord's reference, "Autocomplete").
 const MAX_CHOICES: usize = 25;
+/// Characters of a choice's name and of its value.
+const MAX_CHOICE: usize = 100;
 
 /// The first answer to an interaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Callback {
     /// A message.
-    Message {
-        /// Its text, up to 2,000 characters.
-        content: String,
-        /// Seen by the caller alone.
-        ephemeral: bool,
-    },
+    Message(Answer),
     /// "... is thinking": the message comes by
     /// [`edit_original`](Rest::edit_original).
     Deferred {
         /// Seen by the caller alone.
         ephemeral: bool,
     },
-    /// Choices as name and value; beyond 25 they are left out.
+    /// To a button: its message is replaced as a whole. Who sees it stays.
+    Update(Answer),
+    /// To a button: nothing is shown yet; the message it is under is replaced
+    /// by [`edit_original_answer`](Rest::edit_original_answer).
+    DeferredUpdate,
+    /// To an autocompletion, and nothing else is: choices as name and value.
+    /// Beyond 25 they are left out, and so are those whose value is longer
+    /// than 100 characters; names are cut there.
     Autocomplete(Vec<(String, String)>),
 }
 
@@ -37,38 +42,39 @@ impl Callback {
     /// Discord's reference, "Interaction Callback Type".
     fn payload(&self) -> Value {
         match self {
-            Self::Message { content, ephemeral } => {
-                json!({"type": 4, "data": message(content, *ephemeral)})
-            }
+            Self::Message(answer) => json!({"type": 4, "data": new_message(answer)}),
             Self::Deferred { ephemeral } => {
                 json!({"type": 5, "data": {"flags": flags(*ephemeral)}})
             }
+            Self::DeferredUpdate => json!({"type": 6}),
+            Self::Update(answer) => json!({"type": 7, "data": message(answer)}),
             Self::Autocomplete(choices) => {
                 let choices: Vec<Value> = choices
                     .iter()
+                    .filter(|(name, value)| sendable(name, value))
                     .take(MAX_CHOICES)
-                    .map(|(name, value)| json!({"name": name, "value": value}))
+                    .map(|(name, value)| {
+                        let name: String = name.chars().take(MAX_CHOICE).collect();
+                        json!({"name": name, "value": value})
+                    })
                     .collect();
                 json!({"type": 8, "data": {"choices": choices}})
             }
         }
     }
-}
 
-const fn flags(ephemeral: bool) -> u32 {
-    if ephemeral {
-        MessageFlags::EPHEMERAL.0
-    } else {
-        0
+    fn files(&self) -> &[File] {
+        match self {
+            Self::Message(answer) | Self::Update(answer) => &answer.files,
+            Self::Deferred { .. } | Self::DeferredUpdate | Self::Autocomplete(_) => &[],
+        }
     }
 }
 
-fn message(content: &str, ephemeral: bool) -> Value {
-    json!({
-        "content": content,
-        "flags": flags(ephemeral),
-        "allowed_mentions": {"parse": []},
-    })
+/// Discord refuses all choices for one whose value is too long, or one of
+/// whose texts is blank.
+fn sendable(name: &str, value: &str) -> bool {
+    !name.trim().is_empty() && !value.trim().is_empty() && value.chars().nth(MAX_CHOICE).is_none()
 }
 
 impl Rest {
@@ -86,7 +92,8 @@ impl Rest {
         let Interaction { id, token, .. } = interaction;
         let path = format!("interactions/{id}/{token}/callback");
         let payload = callback.payload();
-        let body = self.hook(Method::Post, path, Some(&payload), deadline);
+        let files = callback.files();
+        let body = self.hook(Method::Post, path, &payload, files, deadline);
         body.await.map(drop)
     }
 
@@ -101,9 +108,27 @@ impl Rest {
         file: Option<&File>,
         deadline: Instant,
     ) -> Result<MessageId, RestError> {
-        let payload = silent(content, file);
+        let files = file.map_or(&[][..], std::slice::from_ref);
+        let payload = silent(content, files);
         let path = original(interaction);
-        let body = self.hook_with_file(Method::Patch, path, Some(&payload), file, deadline);
+        let body = self.hook(Method::Patch, path, &payload, files, deadline);
+        message_id(&body.await?)
+    }
+
+    /// Fills or replaces the first answer as a whole: after a deferred one
+    /// that is the message, after an update the one that the button is under.
+    ///
+    /// # Errors
+    /// As a read.
+    pub async fn edit_original_answer(
+        &self,
+        interaction: &Interaction,
+        answer: &Answer,
+        deadline: Instant,
+    ) -> Result<MessageId, RestError> {
+        let payload = message(answer);
+        let path = original(interaction);
+        let body = self.hook(Method::Patch, path, &payload, &answer.files, deadline);
         message_id(&body.await?)
     }
 
@@ -119,41 +144,41 @@ impl Rest {
         file: Option<&File>,
         deadline: Instant,
     ) -> Result<MessageId, RestError> {
-        let Interaction {
-            application, token, ..
-        } = interaction;
-        let path = format!("webhooks/{application}/{token}?wait=true");
-        let mut payload = silent(content, file);
+        let files = file.map_or(&[][..], std::slice::from_ref);
+        let mut payload = silent(content, files);
         payload["flags"] = json!(flags(ephemeral));
-        let body = self.hook_with_file(Method::Post, path, Some(&payload), file, deadline);
+        let path = further(interaction);
+        let body = self.hook(Method::Post, path, &payload, files, deadline);
         message_id(&body.await?)
     }
 
+    /// One more message after the first answer.
+    ///
+    /// # Errors
+    /// As a read.
+    pub async fn follow_up_answer(
+        &self,
+        interaction: &Interaction,
+        answer: &Answer,
+        deadline: Instant,
+    ) -> Result<MessageId, RestError> {
+        let payload = new_message(answer);
+        let path = further(interaction);
+        let body = self.hook(Method::Post, path, &payload, &answer.files, deadline);
+        message_id(&body.await?)
+    }
+
+    /// The token in the path stands for ours.
     async fn hook(
         &self,
         method: Method,
         path: String,
-        payload: Option<&Value>,
-        deadline: Instant,
-    ) -> Result<Vec<u8>, RestError> {
-        self.hook_with_file(method, path, payload, None, deadline)
-            .await
-    }
-
-    /// The token in the path stands for ours.
-    async fn hook_with_file(
-        &self,
-        method: Method,
-        path: String,
-        payload: Option<&Value>,
-        file: Option<&File>,
+        payload: &Value,
+        files: &[File],
         deadline: Instant,
     ) -> Result<Vec<u8>, RestError> {
         let builder = RequestBuilder::raw(method, path).use_authorization_token(false);
-        let request = match payload {
-            Some(payload) => with_body(builder, payload, file)?,
-            None => super::build(builder)?,
-        };
+        let request = with_body(builder, payload, files)?;
         self.call(request, Lane::Aside, deadline).await
     }
 }
@@ -163,4 +188,43 @@ fn original(interaction: &Interaction) -> String {
         application, token, ..
     } = interaction;
     format!("webhooks/{application}/{token}/messages/@original")
+}
+
+fn further(interaction: &Interaction) -> String {
+    let Interaction {
+        application, token, ..
+    } = interaction;
+    format!("webhooks/{application}/{token}?wait=true")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_that_discord_would_refuse_are_left_out() {
+        let choice = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let mut choices = vec![
+            choice(&"n".repeat(200), "1"),
+            choice("long", &"v".repeat(101)),
+            choice(" ", "2"),
+            choice("blank", ""),
+        ];
+        choices.extend((0..40).map(|value| choice("name", &value.to_string())));
+        let sent = Callback::Autocomplete(choices).payload();
+        let sent = sent["data"]["choices"].as_array().unwrap();
+        assert_eq!(sent.len(), MAX_CHOICES);
+        assert_eq!(sent[0]["name"].as_str().unwrap().len(), MAX_CHOICE);
+        assert_eq!(sent[1], json!({"name": "name", "value": "0"}));
+    }
+
+    #[test]
+    fn an_update_leaves_nothing_of_before() {
+        let sent = Callback::Update(Answer::for_all("gone")).payload();
+        assert_eq!(
+            (&sent["type"], &sent["data"]["components"]),
+            (&json!(7), &json!([]))
+        );
+        assert_eq!(Callback::DeferredUpdate.payload(), json!({"type": 6}));
+    }
 }

@@ -39,6 +39,12 @@ pub(super) fn select(
         let place = if in_tail { Place::Tail } else { Place::History };
         selection.pick(message, place, false);
     }
+    mark_withheld(
+        thread,
+        floor(thread, &tail, &selection, limits),
+        oldest,
+        &mut selection,
+    );
     selection.tail += kept.keys().filter(|id| tail.contains(id)).count();
     selection.picks.extend(kept.into_values());
     selection.picks.sort_by_key(|pick| pick.message.id);
@@ -98,7 +104,12 @@ fn keep(
     if message.id == trigger.id {
         return;
     }
-    if let Some(reason) = us.rejects_pointed_at(message, limits.include_pointed_apps) {
+    let rejected = us.rejects_pointed_at(message, limits.include_pointed_apps);
+    if rejected == Some(OmitReason::OptedOut) {
+        selection.mark_withheld(message.id, place);
+        return;
+    }
+    if let Some(reason) = rejected {
         selection.omit(message.id, reason);
         return;
     }
@@ -160,6 +171,47 @@ fn tail_ids(
         .filter(|id| target.is_none_or(|target| *id < target))
         .collect();
     before.into_iter().rev().take(limits.tail).collect()
+}
+
+/// A withheld message leaves a marker where it would have been shown: nobody
+/// learns of those beyond a cap more than that older messages are omitted.
+fn mark_withheld(
+    thread: &GatheredThread,
+    floor: Option<MessageId>,
+    oldest: Option<UnixMillis>,
+    selection: &mut Selection,
+) {
+    let named = |id: MessageId| selection.markers.iter().any(|(at, _)| *at == id);
+    let withheld: BTreeSet<MessageId> = selection
+        .omitted
+        .iter()
+        .filter(|omitted| omitted.reason == OmitReason::OptedOut && !named(omitted.id))
+        .map(|omitted| omitted.id)
+        .collect();
+    for message in &thread.messages {
+        let too_old = oldest.is_some_and(|oldest| message.timestamp < oldest);
+        let beyond = floor.is_some_and(|floor| message.id < floor);
+        if withheld.contains(&message.id) && !too_old && !beyond {
+            selection.mark(message.id, Marker::Withheld(1, Place::History));
+        }
+    }
+}
+
+/// What is older than this is beyond a cap: a full tail, or the newest message
+/// that a cap left out.
+fn floor(
+    thread: &GatheredThread,
+    tail: &BTreeSet<MessageId>,
+    selection: &Selection,
+    limits: &Limits,
+) -> Option<MessageId> {
+    if !thread.history {
+        let is_full = tail.len() >= limits.tail;
+        return tail.first().copied().filter(|_| is_full);
+    }
+    let capped = |reason| matches!(reason, OmitReason::Msgs | OmitReason::Age);
+    let left_out = selection.omitted.iter().filter(|one| capped(one.reason));
+    left_out.map(|omitted| omitted.id).max()
 }
 
 /// Without the history: the tail, and our own messages between target and

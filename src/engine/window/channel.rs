@@ -28,7 +28,7 @@ pub(super) struct ChannelWindow {
     linkings: u64,
     /// Every message from this id on is in `recent`, up to now.
     pub(super) mark: Option<MessageId>,
-    changes: VecDeque<Change>,
+    pub(super) changes: VecDeque<Change>,
     /// When the youngest of the changes was made that is not in `changes` any
     /// more.
     forgot_change: u64,
@@ -43,7 +43,7 @@ pub(super) struct ChannelWindow {
 #[derive(Debug)]
 pub(super) struct Change {
     id: MessageId,
-    message: Option<Arc<Message>>,
+    pub(super) message: Option<Arc<Message>>,
     made: u64,
 }
 
@@ -60,13 +60,13 @@ pub(super) struct Linked {
     used: u64,
 }
 
-fn weight(message: &Message) -> usize {
+pub(super) fn weight(message: &Message) -> usize {
     message.weight() + ENTRY_OVERHEAD
 }
 
 impl Change {
     /// As if nobody else held the message.
-    fn weight(&self) -> usize {
+    pub(super) fn weight(&self) -> usize {
         ENTRY_OVERHEAD + self.message.as_deref().map_or(0, weight)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::engine::eligible::is_blank;
-use crate::model::{Message, MessageId};
+use crate::model::{Message, MessageId, OptedOut};
 
 /// One channel's part of the window at one moment.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +24,9 @@ pub struct View {
     pub generation: u64,
     /// The same for edits and deletions that are not remembered any more.
     pub taken: u64,
+    /// Whose messages are withheld: what a turn fetches beside this is held to
+    /// the same.
+    pub opted_out: OptedOut,
 }
 
 impl View {
@@ -42,6 +45,7 @@ impl View {
         let mut held = recent.chain(self.linked.values_mut());
         if let Some(held) = held.find(|held| held.id == carried.id)
             && is_blank(held)
+            && !held.withheld
         {
             *held = Arc::new(carried.clone());
         }

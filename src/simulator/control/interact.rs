@@ -165,7 +165,7 @@ impl Simulator {
 }
 
 impl State {
-    fn interact(&mut self, channel: Id, user: Id, used: &Use) -> Id {
+    pub(super) fn interact(&mut self, channel: Id, user: Id, used: &Use) -> Id {
         let id = self.world.fresh_id();
         let (kind, message) = used.kind();
         let interaction = Interaction {
@@ -178,6 +178,8 @@ impl State {
             message,
             callback: None,
             original: None,
+            edited: false,
+            at: self.elapsed(),
             followups: Vec::new(),
         };
         let object = self.interaction_object(&interaction, used);

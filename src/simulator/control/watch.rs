@@ -222,7 +222,12 @@ impl Simulator {
         self.shared.read(|state| state.gateway_log.clone())
     }
 
-    async fn wait<T>(&self, what: &str, look: impl Fn(&State) -> Option<T>) -> Result<T, TimedOut> {
+    /// Looks at every change until there is something to be seen.
+    pub(super) async fn wait<T>(
+        &self,
+        what: &str,
+        look: impl Fn(&State) -> Option<T>,
+    ) -> Result<T, TimedOut> {
         let mut changes = self.shared.watch();
         let found = async {
             loop {

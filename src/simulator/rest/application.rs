@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use super::answer::{Answer, Refusal, Reply};
 use super::body::{self, Call};
-use super::given;
 use crate::simulator::ids::Id;
 use crate::simulator::render;
 use crate::simulator::state::State;
@@ -85,8 +84,9 @@ impl State {
         match (call.method.as_str(), rest) {
             ("GET", []) => Ok(Reply::json(self.commands_of(guild))),
             ("PUT", []) => {
-                self.world.commands.retain(|command| command.guild != guild);
                 let bodies = call.body.as_array().cloned().unwrap_or_default();
+                bodies.iter().try_for_each(super::definition::check)?;
+                self.world.commands.retain(|command| command.guild != guild);
                 for body in bodies {
                     self.put_command(guild, body)?;
                 }
@@ -140,21 +140,8 @@ impl State {
 
     /// Stores a command in place of one of the same type and name.
     fn put_command(&mut self, guild: Option<Id>, body: Value) -> Result<(Value, bool), Refusal> {
-        let name = given(&body, "name").and_then(Value::as_str);
-        if !name.is_some_and(|name| (1..=32).contains(&name.chars().count())) {
-            let message = "Must be between 1 and 32 in length.";
-            return Err(Refusal::invalid("name", "BASE_TYPE_BAD_LENGTH", message));
-        }
+        super::definition::check(&body)?;
         let kind = |body: &Value| body["type"].as_u64().unwrap_or(1);
-        let described = body["description"].as_str().is_some_and(|d| !d.is_empty());
-        if kind(&body) == 1 && !described {
-            let message = "This field is required";
-            return Err(Refusal::invalid(
-                "description",
-                "BASE_TYPE_REQUIRED",
-                message,
-            ));
-        }
         let same = self.world.commands.iter().position(|command| {
             let body_fits =
                 command.body["name"] == body["name"] && kind(&command.body) == kind(&body);

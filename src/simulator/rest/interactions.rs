@@ -12,8 +12,8 @@ use crate::simulator::state::State;
 use crate::simulator::world::{Interaction, Message};
 
 /// Message flags: seen by one user only; an answer is still to come.
-const EPHEMERAL: u64 = 1 << 6;
-const LOADING: u64 = 1 << 7;
+pub(in crate::simulator) const EPHEMERAL: u64 = 1 << 6;
+pub(in crate::simulator) const LOADING: u64 = 1 << 7;
 
 impl State {
     /// The first answer to an interaction.
@@ -21,8 +21,11 @@ impl State {
         let id = body::id(id)?;
         let found = self.world.interactions.get(&id);
         let Some(found) = found.filter(|found| found.token == token) else {
-            return Err(Refusal::new(404, 10062, "Unknown interaction"));
+            return Err(unknown());
         };
+        if self.elapsed().saturating_sub(found.at) > self.world.settings.callback_window {
+            return Err(unknown());
+        }
         if found.callback.is_some() {
             let message = "Interaction has already been acknowledged.";
             return Err(Refusal::new(400, 40060, message));
@@ -30,19 +33,18 @@ impl State {
         let (interaction, whole) = (found.clone(), call.body.clone());
         let with_response = call.query("with_response").as_deref() == Some("true");
         let kind = whole["type"].as_u64().unwrap_or(0);
+        check_kind(kind, interaction.kind)?;
         call.body = whole["data"].clone();
         let message = match kind {
             4 => Some(self.answer_interaction(call, &interaction)?),
             5 => Some(self.defer(call, &interaction)),
-            7 => {
-                self.update_component(call, &interaction)?;
+            6 => interaction.message,
+            7 => Some(self.update_component(call, &interaction)?),
+            8 => {
+                super::parts::check_choices(&call.body["choices"])?;
                 None
             }
-            6 | 8 | 9 => None,
-            _ => {
-                let message = "Value must be one of {4, 5, 6, 7, 8, 9, 12}.";
-                return Err(Refusal::invalid("type", "BASE_TYPE_CHOICES", message));
-            }
+            _ => None,
         };
         if let Some(stored) = self.world.interactions.get_mut(&id) {
             stored.callback = Some(whole);
@@ -76,7 +78,8 @@ impl State {
         if interaction.callback.is_none() {
             return Err(Refusal::new(404, 10015, "Unknown Webhook"));
         }
-        match (call.method.as_str(), rest) {
+        let method = call.method.clone();
+        match (method.as_str(), rest) {
             ("POST", []) => self.follow_up(call, &interaction),
             (method, ["messages", message]) => {
                 let id = match *message {
@@ -87,7 +90,12 @@ impl State {
                 if !own.any(|own| *own == id) {
                     return Err(Refusal::unknown_message());
                 }
-                self.webhook_message(call, method.to_owned().as_str(), &interaction, id)
+                let changed = self.webhook_message(call, method, &interaction, id)?;
+                let stored = self.world.interactions.get_mut(&interaction.id);
+                if let Some(stored) = stored.filter(|_| method == "PATCH") {
+                    stored.edited |= stored.original == Some(id);
+                }
+                Ok(changed)
             }
             _ => Err(Refusal::no_route()),
         }
@@ -185,7 +193,7 @@ impl State {
         &mut self,
         call: &mut Call,
         interaction: &Interaction,
-    ) -> Result<(), Refusal> {
+    ) -> Result<Id, Refusal> {
         let Some(id) = interaction.message else {
             return Err(Refusal::unknown_message());
         };
@@ -195,7 +203,7 @@ impl State {
         let mut message = stored.ok_or_else(Refusal::unknown_message)?;
         self.change_message(call, &mut message)?;
         self.replace(message, hidden.is_some());
-        Ok(())
+        Ok(id)
     }
 
     /// A message of a channel or an ephemeral one, as REST answers it.
@@ -223,6 +231,27 @@ impl State {
         }
         object
     }
+}
+
+/// An id or a token that is not, or one too late.
+fn unknown() -> Refusal {
+    Refusal::new(404, 10062, "Unknown interaction")
+}
+
+/// Whether an interaction takes this callback: choices for what is typed and
+/// nothing else, updates for components.
+fn check_kind(callback: u64, interaction: u8) -> Result<(), Refusal> {
+    let taken: &[u64] = match interaction {
+        3 => &[4, 5, 6, 7, 9, 12],
+        4 => &[8],
+        _ => &[4, 5, 9, 12],
+    };
+    if taken.contains(&callback) {
+        return Ok(());
+    }
+    let taken: Vec<String> = taken.iter().map(u64::to_string).collect();
+    let message = format!("Value must be one of {{{}}}.", taken.join(", "));
+    Err(Refusal::invalid("type", "BASE_TYPE_CHOICES", &message))
 }
 
 /// The message type of a first answer: 20 to a slash command, 23 to a command

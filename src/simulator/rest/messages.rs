@@ -136,6 +136,7 @@ impl State {
         call: &mut Call,
         message: &mut Message,
     ) -> Result<(), Refusal> {
+        super::parts::check(&call.body)?;
         if let Some(content) = call.body.get("content") {
             let content = content.as_str().unwrap_or_default();
             super::send::check_length(content)?;

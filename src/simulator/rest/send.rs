@@ -59,6 +59,7 @@ impl State {
         let content = given(&body, "content").and_then(Value::as_str);
         let content = content.unwrap_or_default();
         check_length(content)?;
+        super::parts::check(&body)?;
         let mut draft = Draft::new(content);
         draft.embeds = embeds(&body["embeds"]);
         draft.components = body["components"].as_array().cloned().unwrap_or_default();

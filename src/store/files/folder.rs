@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File, TryLockError};
-use std::hash::{BuildHasher, Hash};
+use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};

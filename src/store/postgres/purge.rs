@@ -15,8 +15,7 @@ use super::snapshots;
 use super::values::{self, Moment};
 use crate::model::{AgentName, Scope, StoredMessage, StoredRole, TurnId};
 
-/// With a trigger its whole turn, with a call of a tool all of the turn's
-/// calls and results, with an answer itself.
+/// With a trigger its whole turn; else the row that holds the message.
 const ROWS_OF_MESSAGES: &str = "id IN (
     WITH hits AS (
         SELECT row.id, row.scope, row.agent_name, row.turn_id, row.role
@@ -27,8 +26,7 @@ const ROWS_OF_MESSAGES: &str = "id IN (
     UNION
     SELECT turn.id FROM hits JOIN clew.messages AS turn ON turn.scope = hits.scope
         AND turn.agent_name = hits.agent_name AND turn.turn_id = hits.turn_id
-    WHERE hits.role = 'user' OR (hits.role IN ('tool_use', 'tool_result')
-        AND turn.role IN ('tool_use', 'tool_result')))";
+    WHERE hits.role = 'user')";
 
 type Parameter = Box<dyn ToSql + Sync + Send>;
 
@@ -138,11 +136,12 @@ const fn rows_of(purge: &Purge) -> &'static str {
 
 const fn markers(purge: &Purge) -> Option<&'static str> {
     match purge {
-        // A marker is no text.
-        Purge::Messages { .. } | Purge::Channel(_) | Purge::Before(_) => None,
+        Purge::Messages { .. } | Purge::Channel(_) => None,
         Purge::Guild(_) => Some("guild_id = $1"),
         Purge::Member { .. } => Some("guild_id = $1 AND user_id = $2"),
         Purge::User(_) => Some("user_id = $1"),
+        // The rows that it hides go as well.
+        Purge::Before(_) => Some("at < $1"),
     }
 }
 
@@ -200,7 +199,7 @@ const fn touched_snapshots(purge: &Purge) -> &'static str {
     }
 }
 
-/// Says how many snapshots went or lost a part.
+/// Says how many snapshots are gone altogether.
 async fn purge_snapshots(
     transaction: &Transaction<'_>,
     files: &SnapshotFiles,
@@ -226,22 +225,16 @@ async fn purge_snapshots(
                     without(&snapshot, |row| goes.hits(row))
                 }
                 // Nobody can say what it holds.
-                Err(Failure::Store(Error::Corrupt { .. })) => {
-                    tracing::error!(id = %info.id, "a snapshot that cannot be read was removed");
-                    None
-                }
+                Err(Failure::Store(Error::Corrupt { .. })) => None,
                 Err(failure) => return Err(failure),
             }
         };
         if let Some(rest) = rest {
-            if rest.info.message_count == info.message_count {
-                continue;
-            }
-            snapshots::rewrite(transaction, files, &rest).await?;
+            snapshots::put(transaction, files, &rest).await?;
         } else {
             snapshots::remove(transaction, files, info).await?;
+            gone += 1;
         }
-        gone += 1;
     }
     Ok(gone)
 }
@@ -250,9 +243,7 @@ async fn purge_snapshots(
 struct Goes<'a> {
     purge: &'a Purge,
     /// Whose triggers have to go.
-    turns: BTreeSet<TurnKey>,
-    /// Whose tool calls have to go.
-    tools: BTreeSet<TurnKey>,
+    turns: BTreeSet<(Scope, AgentName, TurnId)>,
 }
 
 impl<'a> Goes<'a> {
@@ -260,47 +251,32 @@ impl<'a> Goes<'a> {
         let mut goes = Self {
             purge,
             turns: BTreeSet::new(),
-            tools: BTreeSet::new(),
         };
-        if !matches!(purge, Purge::Messages { .. }) {
-            return goes;
-        }
-        for row in messages.iter().filter(|row| is_named(purge, row)) {
-            match row.role {
-                StoredRole::User => goes.turns.insert(turn_key(row)),
-                StoredRole::ToolUse | StoredRole::ToolResult => goes.tools.insert(turn_key(row)),
-                StoredRole::Assistant => false,
-            };
-        }
+        let triggers = messages
+            .iter()
+            .filter(|row| row.role == StoredRole::User && goes.hits(row));
+        goes.turns = triggers
+            .map(|row| (row.scope, row.agent.clone(), row.turn))
+            .collect();
         goes
     }
 
     fn hits(&self, row: &StoredMessage) -> bool {
-        let is_tool = matches!(row.role, StoredRole::ToolUse | StoredRole::ToolResult);
-        is_named(self.purge, row)
-            || self.turns.contains(&turn_key(row))
-            || (is_tool && self.tools.contains(&turn_key(row)))
-    }
-}
-
-/// A turn within a snapshot, whose rows may be of several scopes.
-type TurnKey = (Scope, AgentName, TurnId);
-
-fn turn_key(row: &StoredMessage) -> TurnKey {
-    (row.scope, row.agent.clone(), row.turn)
-}
-
-/// The purge is about this row itself.
-fn is_named(purge: &Purge, row: &StoredMessage) -> bool {
-    match purge {
-        Purge::Messages { channel, ids } => {
-            let mut held = row.message.iter().chain(&row.parts);
-            row.channel == *channel && held.any(|id| ids.contains(id))
-        }
-        Purge::Channel(channel) => row.channel == *channel,
-        Purge::Guild(guild) => row.guild == Some(*guild),
-        Purge::Member { guild, user } => row.guild == Some(*guild) && row.owner == *user,
-        Purge::User(user) => row.owner == *user,
-        Purge::Before(time) => row.timestamp < *time,
+        let itself = match self.purge {
+            Purge::Messages { channel, ids } => {
+                let mut held = row.message.iter().chain(&row.parts);
+                row.channel == *channel && held.any(|id| ids.contains(id))
+            }
+            Purge::Channel(channel) => row.channel == *channel,
+            Purge::Guild(guild) => row.guild == Some(*guild),
+            Purge::Member { guild, user } => row.guild == Some(*guild) && row.owner == *user,
+            Purge::User(user) => row.owner == *user,
+            Purge::Before(time) => row.timestamp < *time,
+        };
+        let whole = matches!(self.purge, Purge::Messages { .. })
+            && self
+                .turns
+                .contains(&(row.scope, row.agent.clone(), row.turn));
+        itself || whole
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use clew::engine::route::{RouteFacts, Rules, Verdict, route, scene};
 use clew::model::{
-    AccessRules, AllowList, Cause, ChannelId, ChannelKind, IdList, Message, MessageFlags, RoleId,
-    Scene, TriggerRules,
+    AccessRules, AllowList, Cause, ChannelId, ChannelKind, ChannelMode, IdList, Message,
+    MessageFlags, RoleId, Scene, TriggerRules,
 };
 
 use crate::support::build::{
@@ -32,6 +32,7 @@ const HERE: RouteFacts<'static> = RouteFacts {
     roles: &[],
     replied_author: None,
     bot_turns: 0,
+    mode: ChannelMode::Mentions,
 };
 
 fn verdict(message: &Message, rules: &Rules, facts: RouteFacts<'_>) -> &'static str {

@@ -109,6 +109,7 @@ pub(crate) fn said(n: u64, who: Person, text: &str) -> Message {
             .filter(|role| text.contains(&format!("<@&{role}>")))
             .collect(),
         extras: None,
+        withheld: false,
     }
 }
 

@@ -10,8 +10,9 @@ use clew::engine::eligible::Us;
 use clew::engine::render::Nobody;
 use clew::engine::window::{View, Window, WindowLimits};
 use clew::model::{
-    Access, Attachment, Block, Cause, Channel, ChannelId, ChannelKind, Entry, Fallback,
-    HistoryMessage, Limits, Marker, Message, MessageId, Place, Profiles, ReplyTarget, TurnRequest,
+    Access, AgentDoc, Attachment, Block, Cause, Channel, ChannelId, ChannelKind, Entry, Fallback,
+    HistoryMessage, Limits, Marker, Message, MessageId, OptedOut, Place, Profiles, ReplyTarget,
+    TurnRequest,
 };
 use tokio::time::{Duration, Instant, sleep};
 
@@ -191,6 +192,10 @@ pub(crate) struct Start {
     pub(crate) other_triggers: BTreeSet<MessageId>,
     pub(crate) reply_target: ReplyTarget,
     pub(crate) cause: Cause,
+    pub(crate) docs: Vec<AgentDoc>,
+    pub(crate) status: String,
+    /// Who opted out, unless a view says it.
+    pub(crate) opted_out: OptedOut,
 }
 
 impl Default for Start {
@@ -207,6 +212,9 @@ impl Default for Start {
             other_triggers: BTreeSet::new(),
             reply_target: ReplyTarget::Newest,
             cause: Cause::Mention,
+            docs: Vec::new(),
+            status: String::new(),
+            opted_out: OptedOut::default(),
         }
     }
 }
@@ -223,6 +231,7 @@ impl Start {
     /// Everything the process saw of the channel since it was opened.
     pub(crate) fn watching(mut self, messages: &[Message], opened: bool) -> Self {
         let mut window = window();
+        window.withhold(self.opted_out.clone());
         let channel = messages.first().unwrap().channel;
         if opened {
             window.opened(channel, None);
@@ -246,6 +255,7 @@ impl Start {
     ) -> Collected {
         let view = self.view.clone().unwrap_or_else(|| {
             let mut window = window();
+            window.withhold(self.opted_out.clone());
             if self.cause.interaction().is_none() {
                 window.created(trigger.clone());
             }
@@ -288,6 +298,8 @@ impl Start {
                 us: &self.us,
                 directory: &Nobody,
                 system: "Be helpful.",
+                docs: &self.docs,
+                status: &self.status,
                 secret: b"secret",
                 scope: "test",
                 limits: &self.limits,
@@ -313,7 +325,7 @@ pub(crate) fn window() -> Window {
 
 /// The block in short, oldest first: numbers of messages, each with the
 /// initial of a place that is named (`s`tarter, `p`ointed at, `t`arget), and
-/// markers: `..12..`, `deleted`, `app`, `unavailable`, `earlier`.
+/// markers: `..12..`, `deleted`, `app`, `unavailable`, `earlier`, `private`.
 pub(crate) fn outline(block: &Block) -> String {
     let words: Vec<String> = block
         .entries
@@ -332,6 +344,8 @@ pub(crate) fn outline(block: &Block) -> String {
             Entry::Marker(Marker::EarlierChain) => "earlier".to_owned(),
             Entry::Marker(Marker::Deleted(..)) => "deleted".to_owned(),
             Entry::Marker(Marker::Ineligible(_)) => "app".to_owned(),
+            Entry::Marker(Marker::Withheld(1, _)) => "private".to_owned(),
+            Entry::Marker(Marker::Withheld(count, _)) => format!("private*{count}"),
             Entry::Marker(Marker::Unavailable(..)) => "unavailable".to_owned(),
         })
         .collect();

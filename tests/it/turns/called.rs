@@ -21,7 +21,18 @@ async fn both_commands_are_registered_once() {
         .iter()
         .map(|(_, body)| body["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["ask", ASK_ABOUT]);
+    let expected = [
+        "ask",
+        ASK_ABOUT,
+        "context",
+        "clear-context",
+        "memory",
+        "privacy",
+        "help",
+        "settings",
+        "server-memory",
+    ];
+    assert_eq!(names, expected);
     bot.stop().await;
     let bot = p.stage.start().await;
     // A turn: by its end the start is long over.

@@ -1,0 +1,215 @@
+//! Agents: personas that the operator writes as folders, and which of them
+//! answers where. Changed files are read again while the bot runs.
+//!
+//! Invariant: `agents` imports `model` alone, never reads files on the thread
+//! that asks, and an agent that cannot be used never replaces one that can.
+//!
+//! # Files
+//! `AGENTS_DIR/{name}/agent.json`, a JSON object; other fields are errors:
+//!
+//! - `system_prompt`, a text, or `system_prompt_file`, a file in the folder
+//! - `model`, if not `LLM_MODEL`
+//! - `rolling_window_s`, seconds, if not `CONTEXT_ROLLING_WINDOW_S`
+//! - `scope`: `member`, `thread` or `user`, if not `CONTEXT_SCOPE`
+//! - `channels`: a list of ids; threads count as their parent. Without the
+//!   field, or `"*"`: everywhere. An empty list: nowhere, only by name
+//!
+//! and `docs/*.md`, all of which go into each prompt, sorted by name. At most
+//! 64 agents, 64 KiB of `agent.json` or prompt file, 256 KiB of docs an agent.
+//! A folder `default` takes the built-in agent's place.
+
+mod fields;
+mod folder;
+mod problem;
+mod watch;
+
+pub use problem::AgentProblem;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::model::{Agent, AgentChannels, AgentName, ChannelId};
+
+use watch::{Found, Watch};
+
+/// The folder is looked at no more often.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(2);
+/// Longest that anybody waits for a look: a turn goes on with what is known
+/// when a disk does not answer.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// The agents there are.
+#[derive(Debug)]
+pub struct Agents {
+    root: Option<PathBuf>,
+    builtin: Option<Arc<Agent>>,
+    looked: Mutex<Option<Instant>>,
+    shared: Arc<Shared>,
+}
+
+/// What the reading thread changes.
+#[derive(Debug, Default)]
+struct Shared {
+    known: Mutex<Known>,
+    /// Held while the files are read: one reads at a time.
+    watch: Mutex<Watch>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    agents: Arc<Vec<Arc<Agent>>>,
+    problems: Vec<AgentProblem>,
+    /// Problems that are not in the log yet.
+    untold: Vec<AgentProblem>,
+}
+
+impl Agents {
+    /// Reads `AGENTS_DIR`, if there is one. `builtin_prompt` is the operator's
+    /// `SYSTEM_PROMPT` with `DEFAULT_AGENT=on`, none with `off`. A folder that
+    /// does not exist has no agents; what cannot be used is logged and in
+    /// [`Agents::problems`].
+    pub async fn load(root: Option<PathBuf>, builtin_prompt: Option<String>, now: Instant) -> Self {
+        let agents = Self {
+            root,
+            builtin: builtin_prompt.map(|prompt| Arc::new(builtin(prompt))),
+            looked: Mutex::new(Some(now)),
+            shared: Arc::default(),
+        };
+        agents.look(None).await;
+        agents
+    }
+
+    /// Takes in what changed in the folder. Looks at most every two seconds
+    /// and waits at most one; a longer look goes on and counts when it ends.
+    /// A problem is logged once for each change that brings it.
+    pub async fn refresh(&self, now: Instant) {
+        let is_due = {
+            let mut looked = lock(&self.looked);
+            let is_due = looked.is_none_or(|last| {
+                now.checked_duration_since(last)
+                    .is_some_and(|since| since >= BETWEEN_LOOKS)
+            });
+            if is_due {
+                *looked = Some(now);
+            }
+            is_due
+        };
+        if is_due {
+            self.look(Some(LONGEST_WAIT)).await;
+        }
+    }
+
+    /// The agent that answers in a channel; `parent` is a thread's channel.
+    /// One that names the channel comes before one that names the parent, then
+    /// one that answers everywhere, then the built-in one; of several the
+    /// first by name.
+    pub fn pick(&self, channel: ChannelId, parent: Option<ChannelId>) -> Option<Arc<Agent>> {
+        let agents = self.agents();
+        let first = |fits: &dyn Fn(&AgentChannels) -> bool| {
+            agents.iter().find(|agent| fits(&agent.channels)).cloned()
+        };
+        first(&|channels| channels.names(channel))
+            .or_else(|| first(&|channels| parent.is_some_and(|parent| channels.names(parent))))
+            .or_else(|| first(&|channels| *channels == AgentChannels::Everywhere))
+            .or_else(|| self.builtin_unless_replaced(&agents))
+    }
+
+    /// The agent of this name.
+    pub fn named(&self, name: &AgentName) -> Option<Arc<Agent>> {
+        let agents = self.agents();
+        let found = agents.iter().find(|agent| agent.name == *name).cloned();
+        let builtin = || self.builtin.clone().filter(|agent| agent.name == *name);
+        found.or_else(builtin)
+    }
+
+    /// All names, sorted.
+    pub fn names(&self) -> Vec<AgentName> {
+        let agents = self.agents();
+        let builtin = self.builtin_unless_replaced(&agents);
+        let all = agents.iter().chain(&builtin);
+        let mut names: Vec<AgentName> = all.map(|agent| agent.name.clone()).collect();
+        names.sort();
+        names
+    }
+
+    /// What is wrong with the files now.
+    pub fn problems(&self) -> Vec<AgentProblem> {
+        lock(&self.shared.known).problems.clone()
+    }
+
+    fn agents(&self) -> Arc<Vec<Arc<Agent>>> {
+        Arc::clone(&lock(&self.shared.known).agents)
+    }
+
+    fn builtin_unless_replaced(&self, agents: &[Arc<Agent>]) -> Option<Arc<Agent>> {
+        let is_replaced = |builtin: &Arc<Agent>| agents.iter().any(|one| one.name == builtin.name);
+        self.builtin.clone().filter(|builtin| !is_replaced(builtin))
+    }
+
+    /// Looks at the files on a thread that may wait for a disk.
+    async fn look(&self, longest: Option<Duration>) {
+        let Some(root) = self.root.clone() else {
+            return;
+        };
+        let shared = Arc::clone(&self.shared);
+        let look = tokio::task::spawn_blocking(move || {
+            let mut watch = match shared.watch.try_lock() {
+                Ok(watch) => watch,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                // Somebody looks already, at a disk that does not answer.
+                Err(TryLockError::WouldBlock) => return,
+            };
+            let found = watch.look(&root);
+            shared.take(found);
+        });
+        let ended = match longest {
+            Some(longest) => tokio::time::timeout(longest, look).await.is_ok(),
+            None => look.await.is_ok(),
+        };
+        if !ended {
+            tracing::warn!("the agents' folder does not answer; the last version is used");
+        }
+        self.tell();
+    }
+
+    /// Logs what is not logged yet.
+    fn tell(&self) {
+        let untold = std::mem::take(&mut lock(&self.shared.known).untold);
+        for problem in untold {
+            tracing::warn!(%problem, "an agent's files cannot be used; its last version is");
+        }
+    }
+}
+
+impl Shared {
+    fn take(&self, found: Found) {
+        let mut known = lock(&self.known);
+        known.agents = Arc::new(found.agents);
+        known.problems = found.problems;
+        for problem in found.fresh {
+            if !known.untold.contains(&problem) {
+                known.untold.push(problem);
+            }
+        }
+    }
+}
+
+/// The agent of `SYSTEM_PROMPT`.
+fn builtin(prompt: String) -> Agent {
+    Agent {
+        name: AgentName::default_agent(),
+        system: prompt,
+        docs: Vec::new(),
+        model: None,
+        rolling_window: None,
+        scope: None,
+        channels: AgentChannels::Everywhere,
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,400 @@
+//! `agent.json`: from text to fields that can be used, or everything that is
+//! wrong with it.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::model::{AgentChannels, ChannelId, ScopeKind};
+
+use super::problem::{AgentProblem, cut};
+
+/// Every field, as [`suggestion`] offers them.
+const FIELDS: [&str; 6] = [
+    "system_prompt",
+    "system_prompt_file",
+    "model",
+    "rolling_window_s",
+    "scope",
+    "channels",
+];
+/// Longest rolling window, seconds: a year, to catch milliseconds.
+const LONGEST_WINDOW_S: u64 = 366 * 24 * 60 * 60;
+/// Longest name of a model, bytes.
+const LONGEST_MODEL: usize = 256;
+/// Most channels of an agent, as many as a server has.
+const MOST_CHANNELS: usize = 500;
+/// In `channels`: every channel.
+const EVERYWHERE: &str = "*";
+/// What `channels` may be.
+const CHANNELS: &str = "accepted: a list of channel ids in quotes, or \"*\" for every channel, \
+                        which is what an agent without the field has";
+
+/// What `agent.json` says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Fields {
+    pub(super) prompt: PromptField,
+    pub(super) model: Option<String>,
+    pub(super) rolling_window: Option<Duration>,
+    pub(super) scope: Option<ScopeKind>,
+    pub(super) channels: AgentChannels,
+}
+
+/// Where the system prompt is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum PromptField {
+    /// In `agent.json`.
+    Text(String),
+    /// In this file, relative to the agent's folder and within it.
+    File(PathBuf),
+}
+
+/// The fields of the file at `path` with this text.
+///
+/// # Errors
+/// Everything that is wrong with it, at least one.
+pub(super) fn parse(path: &Path, text: &str) -> Result<Fields, Vec<AgentProblem>> {
+    let refused = |what: String| vec![AgentProblem::of(path, what)];
+    let value: Value =
+        serde_json::from_str(text).map_err(|error| refused(format!("is not JSON: {error}")))?;
+    let Value::Object(object) = value else {
+        let what = format!("is {}; accepted: a JSON object", kind(&value));
+        return Err(refused(what));
+    };
+    let mut reader = Reader {
+        path,
+        object: &object,
+        problems: Vec::new(),
+    };
+    reader.unknown();
+    let prompt = reader.prompt();
+    let model = reader.model();
+    let rolling_window = reader.rolling_window();
+    let scope = reader.scope();
+    let channels = reader.channels();
+    match (prompt, channels) {
+        (Some(prompt), Some(channels)) if reader.problems.is_empty() => Ok(Fields {
+            prompt,
+            model,
+            rolling_window,
+            scope,
+            channels,
+        }),
+        _ => Err(reader.problems),
+    }
+}
+
+/// Reads one field after the other and keeps what is wrong.
+struct Reader<'a> {
+    path: &'a Path,
+    object: &'a Map<String, Value>,
+    problems: Vec<AgentProblem>,
+}
+
+impl Reader<'_> {
+    fn problem(&mut self, field: &str, what: impl Into<String>) {
+        self.problems
+            .push(AgentProblem::field(self.path, field, what));
+    }
+
+    fn unknown(&mut self) {
+        let object = self.object;
+        for name in object.keys() {
+            if !FIELDS.contains(&name.as_str()) {
+                self.problem(name, format!("is unknown; {}", suggestion(name)));
+            }
+        }
+    }
+
+    fn prompt(&mut self) -> Option<PromptField> {
+        let text = self.object.get("system_prompt");
+        let file = self.object.get("system_prompt_file");
+        match (text, file) {
+            (Some(text), None) => self.prompt_text(text),
+            (None, Some(file)) => self.prompt_file(file),
+            (None, None) => {
+                let what = "is missing; accepted: a text, or \"system_prompt_file\" instead";
+                self.problem("system_prompt", what);
+                None
+            }
+            (Some(_), Some(_)) => {
+                let what = "is there beside \"system_prompt\"; accepted: one of them";
+                self.problem("system_prompt_file", what);
+                None
+            }
+        }
+    }
+
+    fn prompt_text(&mut self, value: &Value) -> Option<PromptField> {
+        let text = value.as_str().map(str::trim);
+        let text = text.filter(|text| !text.is_empty());
+        if text.is_none() {
+            let what = format!("is {}; accepted: a text that is not empty", kind(value));
+            self.problem("system_prompt", what);
+        }
+        text.map(|text| PromptField::Text(text.to_owned()))
+    }
+
+    fn prompt_file(&mut self, value: &Value) -> Option<PromptField> {
+        let inside = |path: &&Path| {
+            let mut parts = path.components();
+            path.file_name().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
+        };
+        let path = value.as_str().map(Path::new).filter(inside);
+        if path.is_none() {
+            let what = format!(
+                "is {}; accepted: the name of a file inside of the agent's folder",
+                shown(value)
+            );
+            self.problem("system_prompt_file", what);
+        }
+        path.map(|path| PromptField::File(path.to_owned()))
+    }
+
+    fn model(&mut self) -> Option<String> {
+        let value = self.object.get("model")?;
+        let name = value.as_str().map(str::trim);
+        let fits = |name: &&str| (1..=LONGEST_MODEL).contains(&name.len());
+        let name = name.filter(fits);
+        if name.is_none() {
+            let what = format!(
+                "is {}; accepted: the name of a model, at most {LONGEST_MODEL} bytes",
+                shown(value)
+            );
+            self.problem("model", what);
+        }
+        name.map(str::to_owned)
+    }
+
+    fn rolling_window(&mut self) -> Option<Duration> {
+        let value = self.object.get("rolling_window_s")?;
+        let seconds = value
+            .as_u64()
+            .filter(|seconds| (1..=LONGEST_WINDOW_S).contains(seconds));
+        if seconds.is_none() {
+            let what = format!(
+                "is {}; accepted: whole seconds from 1 to {LONGEST_WINDOW_S}",
+                shown(value)
+            );
+            self.problem("rolling_window_s", what);
+        }
+        seconds.map(Duration::from_secs)
+    }
+
+    fn scope(&mut self) -> Option<ScopeKind> {
+        let value = self.object.get("scope")?;
+        match value.as_str() {
+            Some("member") => Some(ScopeKind::Member),
+            Some("thread") => Some(ScopeKind::Thread),
+            Some("user") => Some(ScopeKind::User),
+            _ => {
+                let what = format!(
+                    "is {}; accepted: \"member\", \"thread\", \"user\"",
+                    shown(value)
+                );
+                self.problem("scope", what);
+                None
+            }
+        }
+    }
+
+    fn channels(&mut self) -> Option<AgentChannels> {
+        let list = match self.object.get("channels") {
+            None => return Some(AgentChannels::Everywhere),
+            Some(Value::String(text)) if text == EVERYWHERE => {
+                return Some(AgentChannels::Everywhere);
+            }
+            Some(Value::Array(list)) => list,
+            Some(other) => {
+                self.problem("channels", format!("is {}; {CHANNELS}", shown(other)));
+                return None;
+            }
+        };
+        if list.iter().any(|entry| entry == EVERYWHERE) {
+            return Some(AgentChannels::Everywhere);
+        }
+        if list.len() > MOST_CHANNELS {
+            let what = format!("has {} entries; at most {MOST_CHANNELS}", list.len());
+            self.problem("channels", what);
+            return None;
+        }
+        let mut channels = BTreeSet::new();
+        for entry in list {
+            match channel(entry) {
+                Some(id) => drop(channels.insert(id)),
+                None => self.problem("channels", format!("has {}; {CHANNELS}", shown(entry))),
+            }
+        }
+        Some(AgentChannels::Only(channels))
+    }
+}
+
+/// A channel's id, in quotes or as a number: a file has all its digits.
+fn channel(value: &Value) -> Option<ChannelId> {
+    match value {
+        Value::String(text) => text.parse().ok(),
+        Value::Number(number) => number.to_string().parse().ok(),
+        _ => None,
+    }
+}
+
+/// What to write instead of an unknown field.
+fn suggestion(name: &str) -> String {
+    let lower = name.to_ascii_lowercase().replace('-', "_");
+    let nearest = FIELDS
+        .iter()
+        .map(|field| (strsim::damerau_levenshtein(&lower, field), *field))
+        .min();
+    match nearest {
+        // A third may be wrong, as in names of variables.
+        Some((distance, field)) if distance <= field.len() / 3 => {
+            format!("did you mean \"{field}\"?")
+        }
+        _ => format!("accepted: {}", FIELDS.join(", ")),
+    }
+}
+
+/// A value as a problem repeats it.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{:?}", cut(text)),
+        Value::Number(number) => cut(&number.to_string()),
+        other => kind(other).to_owned(),
+    }
+}
+
+/// A value's kind: prompts are never repeated.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(text) if text.trim().is_empty() => "an empty text",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn accepts(json: &str) -> Fields {
+        parse(Path::new("a/agent.json"), json).expect("it is accepted")
+    }
+
+    #[track_caller]
+    fn refuses(json: &str, expected: &[&str]) {
+        let problems = parse(Path::new("a/agent.json"), json).expect_err("it is refused");
+        let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        assert_eq!(said.len(), expected.len(), "{said:?}");
+        for (said, expected) in said.iter().zip(expected) {
+            assert!(said.contains(expected), "{said:?} lacks {expected:?}");
+            assert!(said.starts_with("a/agent.json: "), "{said:?}");
+        }
+    }
+
+    #[test]
+    fn the_smallest_and_the_whole() {
+        let fields = accepts(r#"{"system_prompt": " Be kind. "}"#);
+        assert_eq!(
+            fields,
+            Fields {
+                prompt: PromptField::Text("Be kind.".to_owned()),
+                model: None,
+                rolling_window: None,
+                scope: None,
+                channels: AgentChannels::Everywhere,
+            }
+        );
+        let fields = accepts(
+            r#"{"system_prompt_file": "texts/prompt.md", "model": "big", "rolling_window_s": 60,
+                "scope": "thread", "channels": ["7", 1234567890123456789]}"#,
+        );
+        let ids = [7, 1_234_567_890_123_456_789].map(ChannelId::new);
+        assert_eq!(
+            fields,
+            Fields {
+                prompt: PromptField::File("texts/prompt.md".into()),
+                model: Some("big".to_owned()),
+                rolling_window: Some(Duration::from_mins(1)),
+                scope: Some(ScopeKind::Thread),
+                channels: AgentChannels::Only(ids.into()),
+            }
+        );
+    }
+
+    #[test]
+    fn everywhere_is_a_star_and_nowhere_is_an_empty_list() {
+        let channels =
+            |json: &str| accepts(&format!(r#"{{"system_prompt":"x","channels":{json}}}"#)).channels;
+        assert_eq!(channels(r#""*""#), AgentChannels::Everywhere);
+        assert_eq!(channels(r#"["1","*"]"#), AgentChannels::Everywhere);
+        assert_eq!(channels("[]"), AgentChannels::Only(BTreeSet::new()));
+    }
+
+    #[test]
+    fn every_problem_names_its_field_and_what_is_accepted() {
+        refuses("[1]", &["is a list; accepted: a JSON object"]);
+        refuses("{", &["line 1 column 1"]);
+        refuses("{}", &["field \"system_prompt\" is missing; accepted:"]);
+        refuses(
+            r#"{"system_prompt": " ", "Rolling-Window": 1, "tools": []}"#,
+            &[
+                "field \"Rolling-Window\" is unknown; did you mean \"rolling_window_s\"?",
+                "field \"tools\" is unknown; accepted: system_prompt, system_prompt_file, model",
+                "field \"system_prompt\" is an empty text; accepted: a text",
+            ],
+        );
+        refuses(
+            r#"{"system_prompt": "a", "system_prompt_file": "b"}"#,
+            &["field \"system_prompt_file\" is there beside"],
+        );
+        refuses(
+            r#"{"system_prompt": "x", "model": "", "rolling_window_s": 0, "scope": "guild",
+                "channels": ["general", "0", "5", true]}"#,
+            &[
+                "field \"model\" is \"\"; accepted: the name of a model",
+                "field \"rolling_window_s\" is 0; accepted: whole seconds from 1",
+                "field \"scope\" is \"guild\"; accepted: \"member\", \"thread\", \"user\"",
+                "field \"channels\" has \"general\"; accepted: a list of channel ids",
+                "field \"channels\" has \"0\"; accepted",
+                "field \"channels\" has true or false; accepted",
+            ],
+        );
+        refuses(
+            r#"{"system_prompt": "x", "channels": "general"}"#,
+            &["field \"channels\" is \"general\"; accepted"],
+        );
+    }
+
+    #[test]
+    fn a_prompt_file_is_inside_the_folder() {
+        for path in ["", "/etc/passwd", "../prompt.md", "a/../../b", "."] {
+            refuses(
+                &format!(r#"{{"system_prompt_file": "{path}"}}"#),
+                &["field \"system_prompt_file\" is \""],
+            );
+        }
+        refuses(
+            r#"{"system_prompt_file": 3}"#,
+            &["is 3; accepted: the name"],
+        );
+    }
+
+    #[test]
+    fn a_prompt_is_never_repeated() {
+        for json in [
+            r#"{"system_prompt": ["hidden words"]}"#,
+            r#""hidden words""#,
+            r#"{"system_prompt": "hidden words" "model": "x"}"#,
+        ] {
+            let problems = parse(Path::new("x"), json).expect_err("it is refused");
+            assert!(!format!("{problems:?}").contains("hidden"), "{problems:?}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What is wrong with an agent's files, in the operator's words.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Characters of a wrong value that a problem repeats.
+const SHOWN_CHARS: usize = 80;
+
+/// Something that cannot be used: where, and what is accepted instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct AgentProblem {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// The field of `agent.json`, if it is about one.
+    pub field: Option<String>,
+    /// What is wrong and what is accepted.
+    pub what: String,
+}
+
+impl AgentProblem {
+    /// About a file or folder as a whole.
+    pub(super) fn of(path: &Path, what: impl Into<String>) -> Self {
+        Self {
+            path: path.to_owned(),
+            field: None,
+            what: what.into(),
+        }
+    }
+
+    /// About one field.
+    pub(super) fn field(path: &Path, field: &str, what: impl Into<String>) -> Self {
+        Self {
+            path: path.to_owned(),
+            field: Some(cut(field)),
+            what: what.into(),
+        }
+    }
+}
+
+impl fmt::Display for AgentProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, field, what } = self;
+        match field {
+            Some(field) => write!(f, "{}: field {field:?} {what}", path.display()),
+            None => write!(f, "{}: {what}", path.display()),
+        }
+    }
+}
+
+/// The beginning of a long text.
+pub(super) fn cut(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}

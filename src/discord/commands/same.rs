@@ -1,0 +1,174 @@
+//! Whether what is registered is what we define: what Discord adds (ids,
+//! versions, empty lists, defaults written out) does not count.
+
+use twilight_model::application::command::{
+    Command, CommandOption, CommandOptionChoice, CommandOptionChoiceValue, CommandOptionValue,
+};
+use twilight_model::guild::Permissions;
+
+/// Compares what we define. The places of a command of one server are not
+/// ours to say.
+pub(super) fn same(registered: &[Command], wanted: &[Command], everywhere: bool) -> bool {
+    let keys = |commands: &[Command]| {
+        let mut keys: Vec<CommandKey> = commands.iter().map(|one| key(one, everywhere)).collect();
+        keys.sort_by(|one, other| (one.kind, &one.name).cmp(&(other.kind, &other.name)));
+        keys
+    };
+    keys(registered) == keys(wanted)
+}
+
+/// What of a command is ours.
+#[derive(PartialEq)]
+struct CommandKey {
+    name: String,
+    kind: u8,
+    description: String,
+    permissions: Option<Permissions>,
+    /// Contexts and installations, where they count.
+    places: Option<(Vec<u8>, Vec<u8>)>,
+    options: Vec<OptionKey>,
+}
+
+/// What of an option is ours; options count in their order.
+#[derive(PartialEq)]
+struct OptionKey {
+    name: String,
+    kind: u8,
+    description: String,
+    required: bool,
+    autocomplete: bool,
+    lengths: (u16, Option<u16>),
+    values: (Option<CommandOptionValue>, Option<CommandOptionValue>),
+    choices: Vec<(String, CommandOptionChoiceValue)>,
+    channels: Vec<u8>,
+    options: Vec<OptionKey>,
+}
+
+fn key(command: &Command, everywhere: bool) -> CommandKey {
+    let places = everywhere.then(|| {
+        let contexts = numbers(command.contexts.as_ref());
+        (contexts, numbers(command.integration_types.as_ref()))
+    });
+    CommandKey {
+        name: command.name.clone(),
+        kind: command.kind.into(),
+        description: command.description.clone(),
+        permissions: command.default_member_permissions,
+        places,
+        options: command.options.iter().map(option_key).collect(),
+    }
+}
+
+fn option_key(option: &CommandOption) -> OptionKey {
+    let choice = |one: &CommandOptionChoice| (one.name.clone(), one.value.clone());
+    OptionKey {
+        name: option.name.clone(),
+        kind: option.kind as u8,
+        description: option.description.clone(),
+        required: option.required.unwrap_or(false),
+        autocomplete: option.autocomplete.unwrap_or(false),
+        lengths: (option.min_length.unwrap_or(0), option.max_length),
+        values: (option.min_value, option.max_value),
+        choices: option.choices.iter().flatten().map(choice).collect(),
+        channels: numbers(option.channel_types.as_ref()),
+        options: option.options.iter().flatten().map(option_key).collect(),
+    }
+}
+
+/// Discord's numbers of places or channel types, in order.
+fn numbers<T: Copy + Into<u8>>(items: Option<&Vec<T>>) -> Vec<u8> {
+    let items = items.into_iter().flatten();
+    let mut numbers: Vec<u8> = items.map(|item| (*item).into()).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use twilight_model::id::Id;
+
+    use super::super::definitions;
+    use super::*;
+
+    /// As Discord writes them back, in another order and with what it adds.
+    fn echoed() -> Vec<Command> {
+        let mut echoed = definitions(true);
+        echoed.reverse();
+        for command in &mut echoed {
+            command.id = Some(Id::new(5));
+            command.version = Id::new(6);
+            command.nsfw = Some(false);
+            command.contexts.as_mut().unwrap().reverse();
+            command.options.iter_mut().for_each(fill_in);
+        }
+        echoed
+    }
+
+    fn fill_in(option: &mut CommandOption) {
+        option.required.get_or_insert(false);
+        option.autocomplete.get_or_insert(false);
+        option.choices.get_or_insert_default();
+        for inner in option.options.get_or_insert_default() {
+            fill_in(inner);
+        }
+    }
+
+    /// The command of a name among those echoed.
+    fn named<'a>(echoed: &'a mut [Command], name: &str) -> &'a mut Command {
+        echoed.iter_mut().find(|one| one.name == name).unwrap()
+    }
+
+    #[test]
+    fn what_discord_adds_is_no_difference() {
+        let wanted = definitions(true);
+        assert!(same(&echoed(), &wanted, true));
+        assert!(same(&echoed(), &definitions(false), false));
+        let json = serde_json::to_string(&wanted).unwrap();
+        let read: Vec<Command> = serde_json::from_str(&json).unwrap();
+        assert!(same(&read, &wanted, true));
+    }
+
+    #[test]
+    fn every_difference_of_ours_counts() {
+        #[track_caller]
+        fn check(change: impl FnOnce(&mut Vec<Command>)) {
+            let mut echoed = echoed();
+            change(&mut echoed);
+            assert!(!same(&echoed, &definitions(true), true));
+        }
+        fn inner(command: &mut Command, sub: usize) -> &mut Vec<CommandOption> {
+            command.options[sub].options.as_mut().unwrap()
+        }
+        check(Vec::clear);
+        check(|all| drop(all.pop()));
+        check(|all| all[0].description.push('!'));
+        check(|all| all[0].contexts = None);
+        check(|all| all[0].integration_types = None);
+        check(|all| named(all, "settings").default_member_permissions = None);
+        check(|all| {
+            named(all, "ask").default_member_permissions = Some(Permissions::MANAGE_GUILD);
+        });
+        check(|all| named(all, "ask").options[0].max_length = Some(100));
+        check(|all| named(all, "ask").options[0].required = None);
+        check(|all| named(all, "memory").options.swap(0, 1));
+        check(|all| drop(inner(named(all, "memory"), 1).pop()));
+        check(|all| inner(named(all, "memory"), 1)[0].min_length = None);
+        check(|all| inner(named(all, "memory"), 2)[0].autocomplete = None);
+        let set = |all: &mut Vec<Command>| inner(named(all, "settings"), 1).clone();
+        let put = |all: &mut Vec<Command>, options| *inner(named(all, "settings"), 1) = options;
+        for change in [
+            |set: &mut Vec<CommandOption>| set[0].min_value = None,
+            |set: &mut Vec<CommandOption>| set[0].max_value = None,
+            |set: &mut Vec<CommandOption>| set[1].channel_types = None,
+            |set: &mut Vec<CommandOption>| drop(set[2].choices.as_mut().unwrap().pop()),
+            |set: &mut Vec<CommandOption>| set[2].choices.as_mut().unwrap()[0].name.push('!'),
+        ] {
+            check(|all| {
+                let mut options = set(all);
+                change(&mut options);
+                put(all, options);
+            });
+        }
+        assert!(!same(&definitions(false), &definitions(true), true));
+    }
+}

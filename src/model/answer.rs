@@ -1,0 +1,261 @@
+//! What a command answers, before it is Discord's JSON: text, one embed,
+//! buttons, files. Discord's limits are held where it is read here, so that
+//! nothing that is said is refused for its length.
+
+use super::Button;
+
+/// Characters of a message's text.
+const MAX_CONTENT: usize = 2_000;
+/// Characters of an embed's title (Discord's reference, "Embed Limits").
+const MAX_TITLE: usize = 256;
+/// Characters of an embed's description.
+const MAX_DESCRIPTION: usize = 4_096;
+/// Fields of an embed.
+const MAX_FIELDS: usize = 25;
+/// Characters of a field's name.
+const MAX_FIELD_NAME: usize = 256;
+/// Characters of a field's value.
+const MAX_FIELD_VALUE: usize = 1_024;
+/// Characters of an embed's footer.
+const MAX_FOOTER: usize = 2_048;
+/// Characters of an embed in all.
+const MAX_EMBED: usize = 6_000;
+/// Buttons of a row.
+const MAX_BUTTONS_A_ROW: usize = 5;
+/// Rows of a message.
+const MAX_ROWS: usize = 5;
+/// Characters of a button's label.
+const MAX_LABEL: usize = 80;
+/// Stands where Discord wants a text and there is none: a zero-width space.
+const BLANK: &str = "\u{200b}";
+
+/// An answer to a call, a button or a person. It pings nobody.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Answer {
+    /// The text; cut at 2,000 characters when it is sent.
+    pub content: String,
+    /// Below the text.
+    pub embed: Option<AnswerEmbed>,
+    /// Below that, five in a row; beyond 25 they are left out. No two may say
+    /// the same [`Button`].
+    pub buttons: Vec<AnswerButton>,
+    /// Files by name and content: at most ten, each within what the server
+    /// allows (10 MiB everywhere); Discord refuses more.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// Seen by the caller alone. Counts for first answers and follow-ups; an
+    /// edit leaves that as it is.
+    pub ephemeral: bool,
+}
+
+/// A box with a title; an empty text is left out.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AnswerEmbed {
+    /// Up to 256 characters.
+    pub title: String,
+    /// Up to 4,096 characters.
+    pub description: String,
+    /// Up to 25 names and values of up to 256 and 1,024 characters.
+    pub fields: Vec<(String, String)>,
+    /// Small print, up to 2,048 characters.
+    pub footer: String,
+}
+
+/// A button under an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerButton {
+    /// What stands on it, 1 to 80 characters.
+    pub label: String,
+    /// How it looks.
+    pub style: ButtonStyle,
+    /// What a press says.
+    pub button: Button,
+}
+
+/// How a button looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ButtonStyle {
+    /// Stands out.
+    Primary,
+    /// Grey.
+    Secondary,
+    /// Red: something is deleted.
+    Danger,
+}
+
+impl Answer {
+    /// A text that the caller alone sees.
+    pub fn for_caller(content: impl Into<String>) -> Self {
+        Self {
+            content: content.into(),
+            ephemeral: true,
+            ..Self::default()
+        }
+    }
+
+    /// A text that all see.
+    pub fn for_all(content: impl Into<String>) -> Self {
+        Self {
+            content: content.into(),
+            ..Self::default()
+        }
+    }
+
+    /// With an embed.
+    #[must_use]
+    pub fn with_embed(mut self, embed: AnswerEmbed) -> Self {
+        self.embed = Some(embed);
+        self
+    }
+
+    /// With one more button.
+    #[must_use]
+    pub fn with_button(
+        mut self,
+        label: impl Into<String>,
+        style: ButtonStyle,
+        button: Button,
+    ) -> Self {
+        self.buttons.push(AnswerButton {
+            label: label.into(),
+            style,
+            button,
+        });
+        self
+    }
+
+    /// With one more file.
+    #[must_use]
+    pub fn with_file(mut self, name: impl Into<String>, bytes: Vec<u8>) -> Self {
+        self.files.push((name.into(), bytes));
+        self
+    }
+
+    /// The text within Discord's limit.
+    pub fn text(&self) -> String {
+        shortened(&self.content, MAX_CONTENT)
+    }
+
+    /// The buttons by row, within Discord's limits.
+    pub fn rows(&self) -> impl Iterator<Item = &[AnswerButton]> {
+        self.buttons.chunks(MAX_BUTTONS_A_ROW).take(MAX_ROWS)
+    }
+}
+
+impl AnswerButton {
+    /// The label within Discord's limit.
+    pub fn text(&self) -> String {
+        filled(shortened(&self.label, MAX_LABEL))
+    }
+}
+
+impl AnswerEmbed {
+    /// The same within Discord's limits, each and all together. Where there is
+    /// too much, the last fields go first.
+    #[must_use]
+    pub fn fitted(&self) -> Self {
+        let mut left = MAX_EMBED;
+        let mut take = |text: &str, limit: usize| {
+            let text = shortened(text, limit.min(left));
+            left -= text.chars().count();
+            text
+        };
+        let title = take(&self.title, MAX_TITLE);
+        let footer = take(&self.footer, MAX_FOOTER);
+        let description = take(&self.description, MAX_DESCRIPTION);
+        let mut fields = Vec::new();
+        for (name, value) in self.fields.iter().take(MAX_FIELDS) {
+            let name = filled(shortened(name, MAX_FIELD_NAME));
+            let value = filled(shortened(value, MAX_FIELD_VALUE));
+            let size = name.chars().count() + value.chars().count();
+            if size > left {
+                break;
+            }
+            left -= size;
+            fields.push((name, value));
+        }
+        Self {
+            title,
+            description,
+            fields,
+            footer,
+        }
+    }
+}
+
+/// Discord takes no empty text there.
+fn filled(text: String) -> String {
+    if text.trim().is_empty() {
+        BLANK.to_owned()
+    } else {
+        text
+    }
+}
+
+/// A text of at most so many characters; what is cut off ends with `…`.
+fn shortened(text: &str, most: usize) -> String {
+    if text.chars().nth(most).is_none() {
+        return text.to_owned();
+    }
+    let Some(kept) = most.checked_sub(1) else {
+        return String::new();
+    };
+    let mut short: String = text.chars().take(kept).collect();
+    short.push('…');
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_cut_where_discord_would_refuse_it() {
+        #[track_caller]
+        fn check(text: &str, most: usize, expected: &str) {
+            assert_eq!(shortened(text, most), expected);
+        }
+        check("", 0, "");
+        check("abc", 3, "abc");
+        check("abcd", 3, "ab…");
+        check("äöüß", 3, "äö…");
+        check("abc", 0, "");
+        let answer = Answer::for_caller("x".repeat(3_000));
+        assert_eq!(answer.text().chars().count(), MAX_CONTENT);
+    }
+
+    #[test]
+    fn an_embed_fits_in_all_its_parts_and_together() {
+        let embed = AnswerEmbed {
+            title: "t".repeat(1_000),
+            description: "d".repeat(9_000),
+            fields: vec![("n".repeat(300), "v".repeat(2_000)); 40],
+            footer: "page 1 of 2".to_owned(),
+        };
+        let fitted = embed.fitted();
+        let count = |text: &String| text.chars().count();
+        assert_eq!(count(&fitted.title), MAX_TITLE);
+        assert_eq!(count(&fitted.description), MAX_DESCRIPTION);
+        assert_eq!(fitted.footer, "page 1 of 2");
+        assert_eq!(fitted.fields.len(), 1);
+        let small = AnswerEmbed {
+            fields: vec![("  ".to_owned(), String::new()); 40],
+            ..AnswerEmbed::default()
+        };
+        let fitted = small.fitted();
+        assert_eq!(fitted.fields.len(), MAX_FIELDS);
+        assert_eq!(fitted.fields[0], (BLANK.to_owned(), BLANK.to_owned()));
+        assert_eq!(fitted.fitted(), fitted);
+    }
+
+    #[test]
+    fn buttons_stand_in_rows_of_five() {
+        let mut answer = Answer::default();
+        for page in 0..30 {
+            let button = Button::Page(crate::model::Paged::Facts, page);
+            answer = answer.with_button("l".repeat(90), ButtonStyle::Primary, button);
+        }
+        let rows: Vec<usize> = answer.rows().map(<[AnswerButton]>::len).collect();
+        assert_eq!(rows, [5; 5]);
+        assert_eq!(answer.buttons[0].text().chars().count(), MAX_LABEL);
+    }
+}

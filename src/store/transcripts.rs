@@ -1,0 +1,534 @@
+//! `DM_LOGS_DIR`: logs of direct messages as JSON Lines, beside every store.
+//!
+//! `{user}.jsonl` is written to; what would take it above
+//! `MAX_CONVERSATION_LOG_SIZE` makes it `{user}.1.jsonl`, in place of the one
+//! before (seed S3: "Rotate/trim logs"). So a conversation takes at most twice
+//! that size, unless one turn alone is larger. Without a limit nothing is
+//! rotated.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+
+use super::json::{Fields, FormError, ROLE, TEXT, TIME, TURN, Time, id, ids};
+use super::{Error, Kind, KindStats, Purge, Purged, disk};
+use crate::model::{ChannelId, MessageId, StoredMessage, StoredRole, TurnId, UnixMillis, UserId};
+
+/// Logs of direct messages. One process writes to a folder.
+#[derive(Clone)]
+pub struct Transcripts(Arc<Folder>);
+
+impl Transcripts {
+    /// In this folder, which is made if it is missing; files of at most
+    /// `max_bytes`, or of any size.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be made or read.
+    pub async fn open(dir: PathBuf, max_bytes: Option<u64>) -> Result<Self, Error> {
+        let open = move || Folder::open(dir, max_bytes);
+        let folder = disk::blocking("open the logs of direct messages", open).await?;
+        Ok(Self(Arc::new(folder)))
+    }
+
+    /// Adds the rows of a turn of direct messages, one line each; those of
+    /// tools are left out. It is durable when this returns.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub async fn append(&self, turn: &[StoredMessage]) -> Result<(), Error> {
+        let turn = turn.to_vec();
+        self.run("log a turn", move |folder| folder.append(&turn))
+            .await
+    }
+
+    /// Removes lines, as the same purge removes rows from a store. What is
+    /// about servers changes nothing here.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read or written; others may have been purged.
+    pub async fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
+        let purge = purge.clone();
+        self.run("purge the logs", move |folder| folder.purge(&purge))
+            .await
+    }
+
+    /// Gives an edited message its new text. Says how many lines there were.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read or written.
+    pub async fn edit_message(
+        &self,
+        channel: ChannelId,
+        message: MessageId,
+        text: &str,
+    ) -> Result<u64, Error> {
+        let text = text.to_owned();
+        self.run("edit the logs", move |folder| {
+            folder.edit(channel, message, &text)
+        })
+        .await
+    }
+
+    /// Which messages of a channel are logged, within a range of ids, both
+    /// ends included.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read.
+    pub async fn held_messages(
+        &self,
+        channel: ChannelId,
+        from: MessageId,
+        to: MessageId,
+    ) -> Result<Vec<MessageId>, Error> {
+        self.run("look into the logs", move |folder| {
+            folder.held(channel, from, to)
+        })
+        .await
+    }
+
+    /// A user's lines, oldest first, each one JSON object.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read.
+    pub async fn lines(&self, user: UserId) -> Result<Vec<String>, Error> {
+        self.run("read the logs", move |folder| folder.lines(user))
+            .await
+    }
+
+    /// How much there is.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read.
+    pub async fn stats(&self) -> Result<KindStats, Error> {
+        self.run("count the logs", Folder::stats).await
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(&Folder) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let folder = Arc::clone(&self.0);
+        disk::blocking(operation, move || work(&folder)).await
+    }
+}
+
+/// The folder. Whoever holds the map is alone with the files.
+struct Folder {
+    dir: PathBuf,
+    max_bytes: Option<u64>,
+    /// Whose a channel is, so that a message is found without reading all.
+    users: Mutex<HashMap<ChannelId, UserId>>,
+}
+
+impl Folder {
+    fn open(dir: PathBuf, max_bytes: Option<u64>) -> Result<Self, Error> {
+        disk::create_folders(&dir)?;
+        disk::sweep_temporary(&dir)?;
+        let folder = Self {
+            dir,
+            max_bytes,
+            users: Mutex::default(),
+        };
+        for user in folder.known()? {
+            let mut first = None;
+            // A user has one channel with us: the first line tells it.
+            folder.each_line(user, &mut |line, _| {
+                first = Some(line.channel);
+                false
+            })?;
+            folder.alone().extend(first.map(|channel| (channel, user)));
+        }
+        Ok(folder)
+    }
+
+    fn alone(&self) -> MutexGuard<'_, HashMap<ChannelId, UserId>> {
+        self.users.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn append(&self, turn: &[StoredMessage]) -> Result<(), Error> {
+        let spoken = |row: &&StoredMessage| {
+            matches!(row.role, StoredRole::User | StoredRole::Assistant) && row.guild.is_none()
+        };
+        let rows: Vec<&StoredMessage> = turn.iter().filter(spoken).collect();
+        let Some(first) = rows.first() else {
+            return Ok(());
+        };
+        let text: String = rows.iter().map(|row| Line::of(row).write()).collect();
+        let mut users = self.alone();
+        let [old, path] = self.paths(first.owner);
+        let size = fs::metadata(&path).map_or(0, |about| about.len());
+        let full = |most| size > 0 && size.saturating_add(text.len() as u64) > most;
+        if self.max_bytes.is_some_and(full) {
+            fs::rename(&path, &old).map_err(failed("rotate", &path))?;
+        }
+        add(&path, &text).map_err(failed("write", &path))?;
+        disk::sync_folder(&self.dir)?;
+        users.insert(first.channel, first.owner);
+        Ok(())
+    }
+
+    fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
+        let users = self.alone();
+        let gone = match purge {
+            Purge::User(user) => self.remove(*user)?,
+            Purge::Channel(channel) => match users.get(channel) {
+                Some(user) => self.remove(*user)?,
+                None => 0,
+            },
+            Purge::Messages { channel, ids } => match users.get(channel) {
+                Some(user) => self.remove_messages(*user, ids)?,
+                None => 0,
+            },
+            Purge::Before(moment) => self.remove_before(*moment)?,
+            Purge::Guild(_) | Purge::Member { .. } => 0,
+        };
+        let mut purged = Purged::default();
+        purged.add(Kind::Transcripts, gone);
+        Ok(purged)
+    }
+
+    fn remove(&self, user: UserId) -> Result<u64, Error> {
+        let mut lines = 0;
+        self.each_line(user, &mut |_, _| {
+            lines += 1;
+            true
+        })?;
+        for path in self.paths(user) {
+            disk::remove(&path)?;
+        }
+        Ok(lines)
+    }
+
+    /// With a message of the user goes the turn, with one of ours the answer.
+    fn remove_messages(&self, user: UserId, ids: &[MessageId]) -> Result<u64, Error> {
+        let mut turns: Vec<(TurnId, bool)> = Vec::new();
+        self.each_line(user, &mut |line, _| {
+            if line.messages().any(|message| ids.contains(&message)) {
+                turns.push((line.turn, line.role == StoredRole::User));
+            }
+            true
+        })?;
+        if turns.is_empty() {
+            return Ok(0);
+        }
+        self.rewrite(user, &|line| {
+            let ours = line.role != StoredRole::User;
+            let goes =
+                turns.contains(&(line.turn, true)) || (ours && turns.contains(&(line.turn, false)));
+            if goes { Change::Remove } else { Change::Keep }
+        })
+    }
+
+    /// A turn goes with its oldest line.
+    fn remove_before(&self, moment: UnixMillis) -> Result<u64, Error> {
+        let mut gone = 0;
+        for user in self.known()? {
+            let mut turns: Vec<TurnId> = Vec::new();
+            self.each_line(user, &mut |line, _| {
+                if line.at < moment && turns.last() != Some(&line.turn) {
+                    turns.push(line.turn);
+                }
+                true
+            })?;
+            if !turns.is_empty() {
+                turns.sort_unstable();
+                gone += self.rewrite(user, &|line| match turns.binary_search(&line.turn) {
+                    Ok(_) => Change::Remove,
+                    Err(_) => Change::Keep,
+                })?;
+            }
+        }
+        Ok(gone)
+    }
+
+    fn edit(&self, channel: ChannelId, message: MessageId, text: &str) -> Result<u64, Error> {
+        let users = self.alone();
+        let Some(user) = users.get(&channel) else {
+            return Ok(0);
+        };
+        let is_it = |line: &Line| line.message == Some(message);
+        let mut known = false;
+        self.each_line(*user, &mut |line, _| {
+            known |= is_it(&line);
+            !known
+        })?;
+        if !known {
+            return Ok(0);
+        }
+        self.rewrite(*user, &|line| {
+            if is_it(line) {
+                Change::Text(text.to_owned())
+            } else {
+                Change::Keep
+            }
+        })
+    }
+
+    fn held(
+        &self,
+        channel: ChannelId,
+        from: MessageId,
+        to: MessageId,
+    ) -> Result<Vec<MessageId>, Error> {
+        let users = self.alone();
+        let mut held = Vec::new();
+        if let Some(user) = users.get(&channel) {
+            self.each_line(*user, &mut |line, _| {
+                held.extend(
+                    line.messages()
+                        .filter(|message| (from..=to).contains(message)),
+                );
+                true
+            })?;
+        }
+        held.sort_unstable();
+        Ok(held)
+    }
+
+    fn lines(&self, user: UserId) -> Result<Vec<String>, Error> {
+        let _alone = self.alone();
+        let mut lines = Vec::new();
+        self.each_line(user, &mut |_, text| {
+            lines.push(text.to_owned());
+            true
+        })?;
+        Ok(lines)
+    }
+
+    fn stats(&self) -> Result<KindStats, Error> {
+        let _alone = self.alone();
+        let (mut entries, mut bytes) = (0, 0);
+        for user in self.known()? {
+            self.each_line(user, &mut |line, _| {
+                entries += 1;
+                bytes += line.text.len() as u64;
+                true
+            })?;
+        }
+        Ok(KindStats {
+            kind: Kind::Transcripts,
+            entries,
+            bytes,
+        })
+    }
+
+    /// The older file and the one that is written to.
+    fn paths(&self, user: UserId) -> [PathBuf; 2] {
+        ["1.jsonl", "jsonl"].map(|end| self.dir.join(format!("{user}.{end}")))
+    }
+
+    /// Users with files, in order.
+    fn known(&self) -> Result<Vec<UserId>, Error> {
+        let mut users = Vec::new();
+        for entry in disk::entries(&self.dir)? {
+            let name = entry.path.file_name().and_then(|name| name.to_str());
+            let stem = name.and_then(|name| name.strip_suffix(".jsonl"));
+            let user = stem.map(|stem| stem.strip_suffix(".1").unwrap_or(stem).parse::<UserId>());
+            users.extend(user.and_then(Result::ok));
+        }
+        users.sort_unstable();
+        users.dedup();
+        Ok(users)
+    }
+
+    /// Visits a user's lines, oldest first, until `visit` gives false. A line
+    /// that a kill tore is none.
+    fn each_line(
+        &self,
+        user: UserId,
+        visit: &mut dyn FnMut(Line, &str) -> bool,
+    ) -> Result<(), Error> {
+        for path in self.paths(user) {
+            let Some(lines) = lines_of(&path)? else {
+                continue;
+            };
+            for text in lines {
+                let text = text.map_err(failed("read", &path))?;
+                let text = String::from_utf8_lossy(&text);
+                if let Ok(line) = Line::read(&text)
+                    && !visit(line, &text)
+                {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a user's files anew. Says how many lines changed. Torn lines go:
+    /// nobody knows what they say.
+    fn rewrite(&self, user: UserId, change: &dyn Fn(&Line) -> Change) -> Result<u64, Error> {
+        let mut changed = 0;
+        for path in self.paths(user) {
+            let Some(lines) = lines_of(&path)? else {
+                continue;
+            };
+            let mut kept = 0_u64;
+            disk::write_with(&path, |file| {
+                for text in lines {
+                    let Ok(mut line) = Line::read(&String::from_utf8_lossy(&text?)) else {
+                        continue;
+                    };
+                    match change(&line) {
+                        Change::Keep => {}
+                        Change::Remove => {
+                            changed += 1;
+                            continue;
+                        }
+                        Change::Text(text) => {
+                            changed += 1;
+                            line.text = text;
+                        }
+                    }
+                    kept += 1;
+                    file.write_all(line.write().as_bytes())?;
+                }
+                Ok(())
+            })?;
+            if kept == 0 {
+                disk::remove(&path)?;
+            }
+        }
+        Ok(changed)
+    }
+}
+
+/// What becomes of a line.
+enum Change {
+    Keep,
+    Remove,
+    Text(String),
+}
+
+/// One line.
+struct Line {
+    at: UnixMillis,
+    role: StoredRole,
+    user: UserId,
+    channel: ChannelId,
+    turn: TurnId,
+    message: Option<MessageId>,
+    parts: Vec<MessageId>,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct Form<'a> {
+    ts: Time,
+    role: &'static str,
+    user: UserId,
+    channel: ChannelId,
+    turn: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<MessageId>,
+    #[serde(skip_serializing_if = "<[MessageId]>::is_empty")]
+    parts: &'a [MessageId],
+    text: &'a str,
+}
+
+impl Line {
+    fn of(row: &StoredMessage) -> Self {
+        Self {
+            at: row.timestamp,
+            role: row.role,
+            user: row.owner,
+            channel: row.channel,
+            turn: row.turn,
+            message: row.message,
+            parts: row.parts.clone(),
+            text: row.content.clone(),
+        }
+    }
+
+    fn read(text: &str) -> Result<Self, FormError> {
+        let fields = Fields::parse(text.as_bytes())?;
+        Ok(Self {
+            at: fields.need("ts", TIME)?,
+            role: fields.need("role", ROLE)?,
+            user: fields.need("user", id())?,
+            channel: fields.need("channel", id())?,
+            turn: fields.need("turn", TURN)?,
+            message: fields.maybe("message", id())?,
+            parts: fields.maybe("parts", ids())?.unwrap_or_default(),
+            text: fields.need("text", TEXT)?,
+        })
+    }
+
+    /// With its line break.
+    fn write(&self) -> String {
+        let form = Form {
+            ts: Time(self.at),
+            role: self.role.as_str(),
+            user: self.user,
+            channel: self.channel,
+            turn: self.turn.to_string(),
+            message: self.message,
+            parts: &self.parts,
+            text: &self.text,
+        };
+        // Our forms have texts for keys and cannot fail.
+        let mut text = serde_json::to_string(&form).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    fn messages(&self) -> impl Iterator<Item = MessageId> {
+        self.message.into_iter().chain(self.parts.iter().copied())
+    }
+}
+
+/// Lines of a file, as bytes: a kill may tear a letter. None when there is
+/// none.
+fn lines_of(path: &Path) -> Result<Option<impl Iterator<Item = io::Result<Vec<u8>>>>, Error> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(BufReader::new(file).split(b'\n'))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed("read", path)(error)),
+    }
+}
+
+/// Adds text, on a line of its own also after a torn one.
+fn add(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options.create(true).read(true).append(true).open(path)?;
+    let mut whole = String::new();
+    let length = file.metadata()?.len();
+    if length > 0 {
+        file.seek(SeekFrom::End(-1))?;
+        let mut last = [0];
+        file.read_exact(&mut last)?;
+        if last != *b"\n" {
+            whole.push('\n');
+        }
+    }
+    whole.push_str(text);
+    let written = file
+        .write_all(whole.as_bytes())
+        .and_then(|()| file.sync_all());
+    if written.is_err() {
+        // The turn is logged whole or not at all, also on a full disk.
+        file.set_len(length)?;
+    }
+    written
+}
+
+fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error::Io {
+        operation,
+        path,
+        source,
+    }
+}

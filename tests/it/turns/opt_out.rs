@@ -1,0 +1,229 @@
+//! Who opted out, through whole turns: the simulator's messages, the real
+//! client and the model's requests. Boris opted out; what he says holds a mark.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use clew::collect::Recall;
+use clew::discord::facts::{Facts, Us};
+use clew::discord::rest::Rest;
+use clew::engine::window::{Window, WindowLimits};
+use clew::llm;
+use clew::model::{
+    ApplicationId, Cause, ChannelId, ChannelKind, Limits, MessageId, OptOuts, ReplyTarget,
+    TurnRequest, UserId, fixed_clock,
+};
+use clew::simulator::{self, Draft, File, Id};
+use clew::telemetry::event::Outcome;
+use clew::telemetry::{Lines, Telemetry};
+use clew::turn::{self, Control, Job, Services, Settings};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::{Place, assert_in_order, place, place_with};
+use crate::support::build::START;
+
+/// In everything that Boris says unless he asks.
+const MARK: &str = "kumquat";
+
+/// What all turns share, as `app` puts it together, and the telemetry.
+fn services(p: &Place) -> (Services, Lines) {
+    let discord = &p.stage.discord;
+    let (telemetry, lines) = Telemetry::to_memory("mem.ctx", fixed_clock(START));
+    let facts = Facts::default();
+    facts.set_us(Us {
+        user: UserId::new(p.us.0),
+        name: "Clew".to_owned(),
+        application: ApplicationId::new(p.us.0),
+    });
+    let model = llm::Settings {
+        base_url: p.stage.model.url(),
+        api_key: None,
+        model: "fake".to_owned(),
+        timeout: Duration::from_secs(20),
+        max_output_tokens: 500,
+        temperature: None,
+    };
+    let window = WindowLimits {
+        per_channel: 200,
+        max_bytes: 8 << 20,
+    };
+    let services = Services {
+        rest: Rest::new(&discord.token(), Some(&discord.url())).unwrap(),
+        facts: Arc::new(facts),
+        model: Some(llm::Client::new(model).unwrap()),
+        telemetry,
+        window: Mutex::new(Window::new(window)),
+        opt_outs: Arc::new(OptOuts::default()),
+        recall: Recall::default(),
+        settings: Settings {
+            system: "Be helpful.".to_owned(),
+            limits: Limits::default(),
+            reply_target: ReplyTarget::Newest,
+            max_messages: 3,
+            secret: b"secret".to_vec(),
+        },
+    };
+    (services, lines)
+}
+
+fn opt_out(services: &Services, who: Id) {
+    services
+        .opt_outs
+        .set([UserId::new(who.0)].into_iter().collect());
+}
+
+/// A message arrives and, as a trigger, is answered: the window keeps one, the
+/// turn gets the other, as the loop hands them out.
+async fn ask(services: &Services, p: &Place, place: (Id, ChannelKind), id: Id) -> Outcome {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let channel = ChannelId::new(place.0.0);
+    let read = services
+        .rest
+        .message(channel, MessageId::new(id.0), deadline);
+    let message = read.await.unwrap();
+    services.window().created(message.clone());
+    let job = Job {
+        request: TurnRequest {
+            trigger: Arc::new(message),
+            channel_kind: Some(place.1),
+            asker_roles: Vec::new(),
+            cause: Cause::Mention,
+        },
+        came: Instant::now(),
+        newest: Some(MessageId::new(id.0)),
+        other_triggers: BTreeSet::new(),
+        control: Control::new().1,
+    };
+    let outcome = turn::run(services, job).await;
+    for request in p.stage.model.requests() {
+        let request = request.to_string();
+        assert!(!request.contains(MARK), "{request}");
+    }
+    let held = format!("{:?}", services.window());
+    assert!(!held.contains(MARK), "{held}");
+    outcome
+}
+
+/// Everything that a message can say.
+fn marked() -> Draft {
+    Draft::new(MARK)
+        .embed(json!({"title": MARK, "description": MARK}))
+        .attachment(File::text("a.txt", MARK))
+}
+
+#[tokio::test]
+async fn nothing_of_theirs_reaches_the_model() {
+    let (p, thread) = place_with(&[], |world, seeds| {
+        let start = world.seed(seeds.channel, seeds.boris, marked());
+        let thread = world.thread_from(seeds.channel, start, "pumps", seeds.ada);
+        world.seed(thread, seeds.ada, "the pump leaks");
+        let theirs = world.seed(thread, seeds.boris, marked());
+        world.seed(thread, seeds.boris, marked());
+        world.seed(thread, seeds.ada, Draft::new("since May").reply_to(theirs));
+        thread
+    })
+    .await;
+    let (services, lines) = services(&p);
+    opt_out(&services, p.boris);
+    let question = p.post(thread, p.ada, p.to_us("why?"));
+    let place = (thread, ChannelKind::PublicThread);
+    assert_eq!(ask(&services, &p, place, question).await, Outcome::Answered);
+    let prompt = p.prompt(1).await;
+    assert_in_order(
+        &prompt,
+        &[
+            "... the first message, which its author keeps private ...",
+            "the pump leaks",
+            "... 2 messages that their authors keep private ...",
+            "since May",
+            "why?",
+        ],
+    );
+    assert!(!prompt.contains("Boris"), "{prompt}");
+    let told = lines.text();
+    assert!(
+        told.contains("\"opted_out\":3") && !told.contains(MARK),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn a_bare_mention_that_points_at_one_gets_a_line() {
+    let (p, theirs) = place_with(&[], |world, seeds| {
+        world.seed(seeds.channel, seeds.boris, marked())
+    })
+    .await;
+    let (services, _) = services(&p);
+    opt_out(&services, p.boris);
+    let bare = Draft::new(p.to_us("")).reply_to(theirs);
+    let bare = p.post(p.channel, p.ada, bare);
+    let place = (p.channel, ChannelKind::Text);
+    assert_eq!(ask(&services, &p, place, bare).await, Outcome::Refused);
+    assert_eq!(
+        p.answer(p.channel, 1).await,
+        "-# The person who wrote that message has chosen that I do not read it."
+    );
+    assert_eq!(p.stage.model.requests().len(), 0);
+    // With words of the asker's own there is something to answer.
+    let asked = Draft::new(p.to_us("what does he mean?")).reply_to(theirs);
+    let asked = p.post(p.channel, p.ada, asked);
+    assert_eq!(ask(&services, &p, place, asked).await, Outcome::Answered);
+    let marker = "... the message pointed at, which its author keeps private ...";
+    assert_in_order(&p.prompt(1).await, &[marker, "what does he mean?"]);
+}
+
+/// One turn, and the next one knows nothing of it.
+#[tokio::test]
+async fn their_own_question_is_answered_once() {
+    let p = place(&[]).await;
+    let (services, _) = services(&p);
+    opt_out(&services, p.boris);
+    let thread = p.stage.discord.thread(
+        p.channel,
+        simulator::ChannelKind::PublicThread,
+        "pumps",
+        p.ada,
+    );
+    p.post(thread, p.boris, marked());
+    let place = (thread, ChannelKind::PublicThread);
+    let theirs = p.post(thread, p.boris, p.to_us("how tall is it?"));
+    assert_eq!(ask(&services, &p, place, theirs).await, Outcome::Answered);
+    let prompt = p.prompt(1).await;
+    assert_in_order(&prompt, &["keeps private ...", "how tall is it?"]);
+    let next = p.post(thread, p.ada, p.to_us("and how wide?"));
+    assert_eq!(ask(&services, &p, place, next).await, Outcome::Answered);
+    let prompt = p.prompt(2).await;
+    assert_in_order(
+        &prompt,
+        &[
+            "... a message that its author keeps private ...",
+            "and how wide?",
+        ],
+    );
+    assert!(!prompt.contains("how tall"), "{prompt}");
+}
+
+/// What was gathered before somebody opts out is gone with it.
+#[tokio::test]
+async fn opting_out_empties_what_is_held() {
+    let p = place(&[]).await;
+    let (services, _) = services(&p);
+    let early = p.post(p.channel, p.boris, p.to_us("is the valve open?"));
+    let place = (p.channel, ChannelKind::Text);
+    assert_eq!(ask(&services, &p, place, early).await, Outcome::Answered);
+    let held = || {
+        let window = services.window.lock().unwrap();
+        format!("{window:?}").contains("the valve")
+    };
+    assert!(held());
+    opt_out(&services, p.boris);
+    services.withhold();
+    assert!(!held());
+    let next = Draft::new(p.to_us("is it?")).reply_to(early);
+    let next = p.post(p.channel, p.ada, next);
+    assert_eq!(ask(&services, &p, place, next).await, Outcome::Answered);
+    let prompt = p.prompt(2).await;
+    assert!(!prompt.contains("the valve"), "{prompt}");
+}
