@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use clew::model::{Clock, UnixMillis};
-use clew::store::{Backend, Error, SnapshotFiles};
+use clew::model::{Clock, Secret, UnixMillis};
+use clew::store::{Backend, Error, SnapshotFiles, SqliteSettings};
 use tempfile::TempDir;
 
 use super::build::NOW;
@@ -108,6 +108,13 @@ impl Fixture for Sqlite {
     fn ground(&self) -> &Ground {
         &self.0
     }
+}
+
+/// Opens `clew.db` in a folder, its snapshots' files in `agents` beside it.
+pub(super) async fn open_sqlite(folder: &Path, settings: SqliteSettings) -> clew::store::Sqlite {
+    let (path, files) = (folder.join("clew.db"), folder.join("agents"));
+    let open = move || clew::store::Sqlite::open(&path, SnapshotFiles::new(files), &settings);
+    tokio::task::spawn_blocking(open).await.unwrap().unwrap()
 }
 
 /// Files.
