@@ -4,6 +4,7 @@ mod build;
 mod contract;
 mod files;
 mod fixture;
+mod purge_bytes;
 mod records;
 mod snapshots;
 mod transcripts;

@@ -184,7 +184,9 @@ pub(super) fn server_fact(id: u64, about: u64, text: &str) -> Fact {
 }
 
 pub(super) fn snapshot_id(number: u64) -> SnapshotId {
-    format!("00000000-0000-4000-8000-{number:012x}").parse().unwrap()
+    format!("00000000-0000-4000-8000-{number:012x}")
+        .parse()
+        .unwrap()
 }
 
 /// A snapshot of these rows, by their owner, in their server, saved at a time.

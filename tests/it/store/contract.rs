@@ -11,3 +11,5 @@ mod lists;
 mod mending;
 mod purging;
 mod snapshots;
+
+pub(super) use copying::everything;

@@ -4,9 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use clew::model::{
-    ClearKey, Fact, GuildSettings, Origin, Scope, Subject, StoredMessage, UserId,
-};
+use clew::model::{ClearKey, Fact, GuildSettings, Origin, Scope, StoredMessage, Subject, UserId};
 use clew::store::{Kind, Record};
 
 use super::build::{
@@ -22,7 +20,8 @@ pub(super) const FIRST_AGE: i64 = 1_000;
 /// marker.
 pub(super) fn world<F: Fixture>(marker: &str) -> Vec<Record> {
     let all = Kind::ALL.into_iter().flat_map(|kind| planted(kind, marker));
-    all.filter(|record| F::IS_DATABASE || files_hold(record)).collect()
+    all.filter(|record| F::IS_DATABASE || files_hold(record))
+        .collect()
 }
 
 /// Entries of one kind. A new kind has to be planted here.
@@ -75,7 +74,12 @@ fn mark(row: &mut StoredMessage, marker: &str) {
 fn turns() -> Vec<StoredMessage> {
     let mut places = Vec::new();
     for id in [11, 12, 13] {
-        places.extend([member(1, 101, id), member(1, 102, id), member(2, 201, id), direct(id)]);
+        places.extend([
+            member(1, 101, id),
+            member(1, 102, id),
+            member(2, 201, id),
+            direct(id),
+        ]);
     }
     places.extend([thread(1, 102), thread(2, 201), Scope::User(user(11))]);
     let mut rows = Vec::new();
@@ -92,8 +96,15 @@ fn turns() -> Vec<StoredMessage> {
             rows.extend(one);
         }
     }
-    let other = of_agent(turn(member(1, 101, 11), 4_000, at(FIRST_AGE)), &agent("other"));
-    rows.extend(other.into_iter().map(|row| StoredMessage { ordinal: 1, ..row }));
+    let other = of_agent(
+        turn(member(1, 101, 11), 4_000, at(FIRST_AGE)),
+        &agent("other"),
+    );
+    rows.extend(
+        other
+            .into_iter()
+            .map(|row| StoredMessage { ordinal: 1, ..row }),
+    );
     rows
 }
 
@@ -120,7 +131,13 @@ fn markers() -> Vec<Record> {
 /// What users 11 and 12 saved in each server and in direct messages, late.
 fn snapshots(marker: &str) -> Vec<Record> {
     let mut saved = Vec::new();
-    let places = [(11, Some(1)), (11, Some(2)), (11, None), (12, Some(1)), (12, None)];
+    let places = [
+        (11, Some(1)),
+        (11, Some(2)),
+        (11, None),
+        (12, Some(1)),
+        (12, None),
+    ];
     for (number, (owner, place)) in (1..).zip(places) {
         let is_theirs = |row: &StoredMessage| {
             row.owner == user(owner)
@@ -128,7 +145,9 @@ fn snapshots(marker: &str) -> Vec<Record> {
                 && row.agent == default_agent()
         };
         let rows = turns().into_iter().filter(is_theirs);
-        let mut rows: Vec<_> = rows.filter(|row| !matches!(row.scope, Scope::User(_))).collect();
+        let mut rows: Vec<_> = rows
+            .filter(|row| !matches!(row.scope, Scope::User(_)))
+            .collect();
         rows.sort_by_key(|row| row.timestamp);
         rows.iter_mut().for_each(|row| mark(row, marker));
         let mut one = snapshot(number, rows, at(FIRST_AGE * 4));

@@ -45,7 +45,10 @@ async fn since_clear(store: &impl Backend, scope: Scope) -> Vec<u64> {
 async fn clear_advances_last_clear_time<F: Fixture>(place: &F) {
     let store = place.open().await;
     assert_eq!(cleared(&store, Some(guild(1)), 3).await, None);
-    store.clear(&own(Some(guild(1)), user(3)), at(5)).await.unwrap();
+    store
+        .clear(&own(Some(guild(1)), user(3)), at(5))
+        .await
+        .unwrap();
     assert_eq!(cleared(&store, Some(guild(1)), 3).await, Some(at(5)));
     // Direct messages are no server.
     store.clear(&own(None, user(3)), at(6)).await.unwrap();
@@ -57,7 +60,10 @@ async fn clear_excludes_messages_before_clear_time<F: Fixture>(place: &F) {
     let store = place.open().await;
     let here = member(1, 2, 3);
     store.append(&turn(here, 10, at(0))).await.unwrap();
-    store.clear(&own(Some(guild(1)), user(3)), at(100)).await.unwrap();
+    store
+        .clear(&own(Some(guild(1)), user(3)), at(100))
+        .await
+        .unwrap();
     assert_eq!(since_clear(&store, here).await, [0; 0]);
 }
 
@@ -65,7 +71,10 @@ async fn clear_does_not_delete_messages_from_db<F: Fixture>(place: &F) {
     let store = place.open().await;
     let here = member(1, 2, 3);
     store.append(&turn(here, 10, at(0))).await.unwrap();
-    store.clear(&own(Some(guild(1)), user(3)), at(100)).await.unwrap();
+    store
+        .clear(&own(Some(guild(1)), user(3)), at(100))
+        .await
+        .unwrap();
     assert_eq!(store.window(&all_of(here)).await.unwrap().len(), 2);
     let stats = store.conversation(here, at(100)).await.unwrap();
     assert_eq!(stats.message_count, 2);
@@ -75,7 +84,10 @@ async fn messages_after_clear_are_included<F: Fixture>(place: &F) {
     let store = place.open().await;
     let here = member(1, 2, 3);
     store.append(&turn(here, 10, at(0))).await.unwrap();
-    store.clear(&own(Some(guild(1)), user(3)), at(100)).await.unwrap();
+    store
+        .clear(&own(Some(guild(1)), user(3)), at(100))
+        .await
+        .unwrap();
     store.append(&turn(here, 20, at(200))).await.unwrap();
     assert_eq!(since_clear(&store, here).await, [20, 21]);
 }
@@ -95,7 +107,10 @@ async fn everybodys_marker_counts_for_everybody<F: Fixture>(place: &F) {
         user: None,
         ..own(Some(guild(1)), user(3))
     };
-    store.clear(&own(Some(guild(1)), user(3)), at(50)).await.unwrap();
+    store
+        .clear(&own(Some(guild(1)), user(3)), at(50))
+        .await
+        .unwrap();
     store.clear(&everybody, at(30)).await.unwrap();
     assert_eq!(cleared(&store, Some(guild(1)), 3).await, Some(at(50)));
     assert_eq!(cleared(&store, Some(guild(1)), 4).await, Some(at(30)));
@@ -106,7 +121,10 @@ async fn everybodys_marker_counts_for_everybody<F: Fixture>(place: &F) {
 
 async fn markers_are_apart<F: Fixture>(place: &F) {
     let store = place.open().await;
-    store.clear(&own(Some(guild(1)), user(3)), at(50)).await.unwrap();
+    store
+        .clear(&own(Some(guild(1)), user(3)), at(50))
+        .await
+        .unwrap();
     for (guild, who) in [(Some(guild(1)), 4), (Some(guild(2)), 3), (None, 3)] {
         assert_eq!(cleared(&store, guild, who).await, None, "{guild:?} {who}");
     }

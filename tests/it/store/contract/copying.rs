@@ -25,7 +25,10 @@ async fn pages(
 ) -> Vec<Record> {
     let (mut all, mut after) = (Vec::new(), None);
     loop {
-        let page = store.records(kind, owner, after.as_ref(), limit).await.unwrap();
+        let page = store
+            .records(kind, owner, after.as_ref(), limit)
+            .await
+            .unwrap();
         assert!(page.records.len() <= limit);
         assert!(page.records.iter().all(|record| record.kind() == kind));
         all.extend(page.records);
@@ -71,7 +74,9 @@ async fn records_of_one_user_are_theirs<F: Fixture>(place: &F) {
         for kind in Kind::ALL {
             found.extend(pages(&store, kind, Some(user(id)), 3).await);
         }
-        let theirs = world.iter().filter(|record| owner(record).contains(&user(id)));
+        let theirs = world
+            .iter()
+            .filter(|record| owner(record).contains(&user(id)));
         assert_eq!(sorted(found), sorted(theirs.cloned().collect()), "{id}");
     }
 }

@@ -48,7 +48,11 @@ async fn facts_come_oldest_first_and_of_one_subject<F: Fixture>(place: &F) {
     // A server with the user's number is somebody else.
     facts.extend([user_fact(8, 4, "y"), server_fact(9, 3, "z")]);
     store.put_facts(&facts).await.unwrap();
-    let ids: Vec<u64> = about_user(&store, 3).await.iter().map(|fact| fact.id.0).collect();
+    let ids: Vec<u64> = about_user(&store, 3)
+        .await
+        .iter()
+        .map(|fact| fact.id.0)
+        .collect();
     assert_eq!(ids, [6, 7, 5]);
     let server = store.facts(Subject::Server(guild(3))).await.unwrap();
     assert_eq!(server, facts[4..]);
@@ -92,8 +96,16 @@ async fn facts_that_match_best_come_first<F: Fixture>(place: &F) {
     facts.extend([
         server_fact(1, 1, "the deploy happens on friday"),
         server_fact(2, 1, "the staging database is called heron"),
-        server_fact(3, 1, "deploy the staging database by asking ops for a deploy"),
-        server_fact(4, 2, "the staging database of another server is called egret"),
+        server_fact(
+            3,
+            1,
+            "deploy the staging database by asking ops for a deploy",
+        ),
+        server_fact(
+            4,
+            2,
+            "the staging database of another server is called egret",
+        ),
         user_fact(5, 1, "knows the staging database"),
     ]);
     store.put_facts(&facts).await.unwrap();
@@ -110,28 +122,83 @@ async fn facts_that_match_best_come_first<F: Fixture>(place: &F) {
 
 async fn odd_words_match_nothing_and_fail_nothing<F: Fixture>(place: &F) {
     let store = place.open().await;
-    store.put_facts(&[server_fact(1, 1, "NEAR stands beside heron")]).await.unwrap();
+    store
+        .put_facts(&[server_fact(1, 1, "NEAR stands beside heron")])
+        .await
+        .unwrap();
     let long = "x".repeat(10_000);
     let many = "word ".repeat(2_000);
     let different: String = (0..2_000).map(|word| format!("w{word} ")).collect();
     let odd = [
-        "", " ", "\"", "\"\"", "*", "xyz*", "(", ")", "()", "AND", "OR NOT", "^", ":", "text:", "-",
-        "+", "{x y}: z", "'", "';--", "\\", "&", "|", "!", "<->", "a & b | !c:*", "🦀", "👩‍👩‍👧‍👦", "\0",
-        "a\0b", "%", "_", "$1", "?1", "@", "/", "\u{202e}", &long, &many, &different,
+        "",
+        " ",
+        "\"",
+        "\"\"",
+        "*",
+        "xyz*",
+        "(",
+        ")",
+        "()",
+        "AND",
+        "OR NOT",
+        "^",
+        ":",
+        "text:",
+        "-",
+        "+",
+        "{x y}: z",
+        "'",
+        "';--",
+        "\\",
+        "&",
+        "|",
+        "!",
+        "<->",
+        "a & b | !c:*",
+        "🦀",
+        "👩‍👩‍👧‍👦",
+        "\0",
+        "a\0b",
+        "%",
+        "_",
+        "$1",
+        "?1",
+        "@",
+        "/",
+        "\u{202e}",
+        &long,
+        &many,
+        &different,
     ];
     for words in odd {
         let found = matching(&store, words, 10).await;
         assert_eq!(found, [0; 0], "{words:.20}");
     }
-    for words in ["\"heron", "heron\"", "NEAR(heron", "(heron) OR (", "-heron", "heron*", "text:heron", "!heron", "🦀 heron"] {
+    for words in [
+        "\"heron",
+        "heron\"",
+        "NEAR(heron",
+        "(heron) OR (",
+        "-heron",
+        "heron*",
+        "text:heron",
+        "!heron",
+        "🦀 heron",
+    ] {
         assert_eq!(matching(&store, words, 10).await, [1], "{words}");
     }
 }
 
 async fn a_fact_is_found_by_its_new_words_only<F: Fixture>(place: &F) {
     let store = place.open().await;
-    store.put_facts(&[server_fact(1, 1, "heron")]).await.unwrap();
-    store.put_facts(&[server_fact(1, 1, "egret")]).await.unwrap();
+    store
+        .put_facts(&[server_fact(1, 1, "heron")])
+        .await
+        .unwrap();
+    store
+        .put_facts(&[server_fact(1, 1, "egret")])
+        .await
+        .unwrap();
     assert_eq!(matching(&store, "heron", 10).await, [0; 0]);
     assert_eq!(matching(&store, "egret", 10).await, [1]);
     store.remove_facts(&[FactId(1)]).await.unwrap();

@@ -33,7 +33,12 @@ async fn opt_outs_are_noted_and_ended<F: Fixture>(place: &F) {
 async fn settings_come_back_with_every_field<F: Fixture>(place: &F) {
     let store = place.open().await;
     assert_eq!(store.settings().await.unwrap(), []);
-    let channels = |ids: &[u64]| ids.iter().copied().map(ChannelId::new).collect::<BTreeSet<_>>();
+    let channels = |ids: &[u64]| {
+        ids.iter()
+            .copied()
+            .map(ChannelId::new)
+            .collect::<BTreeSet<_>>()
+    };
     let full = GuildSettings {
         rolling_window: Some(Duration::from_secs(3_601)),
         channels_off: channels(&[1, u64::MAX]),
@@ -46,7 +51,10 @@ async fn settings_come_back_with_every_field<F: Fixture>(place: &F) {
         learning: Some(true),
         ..GuildSettings::default()
     };
-    store.set_settings(guild(2), &GuildSettings::default()).await.unwrap();
+    store
+        .set_settings(guild(2), &GuildSettings::default())
+        .await
+        .unwrap();
     store.set_settings(guild(1), &other).await.unwrap();
     store.set_settings(guild(1), &full).await.unwrap();
     store.set_settings(guild(2), &other).await.unwrap();
@@ -58,7 +66,10 @@ async fn settings_come_back_with_every_field<F: Fixture>(place: &F) {
 async fn departures_are_noted_and_ended<F: Fixture>(place: &F) {
     let store = place.open().await;
     for (id, when) in [(1, 1), (2, 2), (1, 9)] {
-        store.set_departure(guild(id), Some(at(when))).await.unwrap();
+        store
+            .set_departure(guild(id), Some(at(when)))
+            .await
+            .unwrap();
     }
     let mut all = store.departures().await.unwrap();
     all.sort_unstable();

@@ -21,10 +21,15 @@ async fn an_edit_reaches_rows_and_snapshots<F: Fixture>(place: &F) {
     let here = member(1, 2, 3);
     let one = turn(here, 10, at(0));
     store.append(&one).await.unwrap();
-    store.append(&turn(member(1, 5, 3), 20, at(0))).await.unwrap();
+    store
+        .append(&turn(member(1, 5, 3), 20, at(0)))
+        .await
+        .unwrap();
     let saved = store.save_snapshot(&snapshot(1, one, at(5))).await;
     let saved = needs_database::<F, _>(saved).is_some();
-    let edited = store.edit_message(channel(2), message(10), "edited 🦀").await;
+    let edited = store
+        .edit_message(channel(2), message(10), "edited 🦀")
+        .await;
     assert_eq!(edited.unwrap(), 1);
     let rows = store.window(&all_of(here)).await.unwrap();
     assert_eq!(texts(&rows), ["edited 🦀", "answer 10"]);
@@ -52,9 +57,18 @@ async fn an_edit_of_what_is_not_there_changes_nothing<F: Fixture>(place: &F) {
 
 async fn held_messages_are_rows_parts_snapshots_and_links<F: Fixture>(place: &F) {
     let store = place.open().await;
-    store.append(&turn(member(1, 2, 3), 10, at(0))).await.unwrap();
-    store.append(&turn(member(1, 2, 4), 20, at(0))).await.unwrap();
-    store.append(&turn(member(1, 5, 3), 30, at(0))).await.unwrap();
+    store
+        .append(&turn(member(1, 2, 3), 10, at(0)))
+        .await
+        .unwrap();
+    store
+        .append(&turn(member(1, 2, 4), 20, at(0)))
+        .await
+        .unwrap();
+    store
+        .append(&turn(member(1, 5, 3), 30, at(0)))
+        .await
+        .unwrap();
     store.append(&turn(direct(3), 40, at(0))).await.unwrap();
     let linked = |fact, id| Fact {
         link: Some((channel(2), message(id))),
@@ -87,8 +101,14 @@ async fn held_messages_are_rows_parts_snapshots_and_links<F: Fixture>(place: &F)
 
 async fn members_are_who_has_anything_from_a_server<F: Fixture>(place: &F) {
     let store = place.open().await;
-    store.append(&turn(member(1, 2, 3), 10, at(0))).await.unwrap();
-    store.append(&turn(member(2, 2, 4), 20, at(0))).await.unwrap();
+    store
+        .append(&turn(member(1, 2, 3), 10, at(0)))
+        .await
+        .unwrap();
+    store
+        .append(&turn(member(2, 2, 4), 20, at(0)))
+        .await
+        .unwrap();
     store.append(&turn(direct(5), 30, at(0))).await.unwrap();
     let marker = ClearKey {
         agent: default_agent(),

@@ -72,9 +72,8 @@ fn goes(purge: &Purge, row: &clew::model::StoredMessage) -> bool {
 
 fn fact_goes(purge: &Purge, fact: &Fact) -> bool {
     let concerns = |user| fact.subject == Subject::User(user) || fact.by == user;
-    let is_from = |guild| {
-        fact.origin == Origin::Guild(guild) || fact.subject == Subject::Server(guild)
-    };
+    let is_from =
+        |guild| fact.origin == Origin::Guild(guild) || fact.subject == Subject::Server(guild);
     match purge {
         Purge::Messages { channel, ids } => {
             let linked = |(place, id)| place == *channel && ids.contains(&id);
@@ -94,13 +93,19 @@ async fn check<F: Fixture>(place: &F, purge: Purge, kinds: &[Kind]) {
     let store = place.open().await;
     let world = world::<F>("");
     store.write(&world).await.unwrap();
-    let rest: Vec<Record> = world.iter().filter_map(|record| left(&purge, record)).collect();
+    let rest: Vec<Record> = world
+        .iter()
+        .filter_map(|record| left(&purge, record))
+        .collect();
     let purged = store.purge(&purge).await.unwrap();
     let found = everything(&store).await;
     assert_eq!(found, sorted(rest.clone()), "{purge:?}");
     for kind in Kind::ALL {
         let count = |records: &[Record]| {
-            records.iter().filter(|record| record.kind() == kind).count() as u64
+            records
+                .iter()
+                .filter(|record| record.kind() == kind)
+                .count() as u64
         };
         let said = purged.iter().find(|(of, _)| *of == kind);
         let gone = count(&world) - count(&rest);
@@ -114,7 +119,11 @@ async fn check<F: Fixture>(place: &F, purge: Purge, kinds: &[Kind]) {
         let can = F::IS_DATABASE || kind != Kind::Snapshots;
         assert!(lost || !kinds.contains(&kind) || !can, "{kind:?} {purge:?}");
     }
-    assert_eq!(store.purge(&purge).await.unwrap().total(), 0, "nothing is left to go");
+    assert_eq!(
+        store.purge(&purge).await.unwrap().total(),
+        0,
+        "nothing is left to go"
+    );
     store.close().await.unwrap();
     drop(store);
     let again = place.open().await;
@@ -189,10 +198,12 @@ fn first_turn<F: Fixture>(role: StoredRole) -> clew::model::StoredMessage {
         channel: channel(101),
         user: user(11),
     };
-    let rows = world::<F>("").into_iter().filter_map(|record| match record {
-        Record::Message(row) => Some(row),
-        _ => None,
-    });
+    let rows = world::<F>("")
+        .into_iter()
+        .filter_map(|record| match record {
+            Record::Message(row) => Some(row),
+            _ => None,
+        });
     let mut rows = rows.filter(|row| row.scope == scope && row.role == role);
     rows.next().unwrap()
 }

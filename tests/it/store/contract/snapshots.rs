@@ -48,7 +48,10 @@ async fn save_creates_session_json_file<F: Fixture>(place: &F) {
         return;
     }
     let sessions: PathBuf = place.ground().agents().join("default/sessions");
-    let files: Vec<_> = fs::read_dir(sessions).unwrap().map(|file| file.unwrap()).collect();
+    let files: Vec<_> = fs::read_dir(sessions)
+        .unwrap()
+        .map(|file| file.unwrap())
+        .collect();
     assert_eq!(files.len(), 1);
     let name = files[0].file_name().into_string().unwrap();
     let expected = "20260212T143000Z_00000000-0000-4000-8000-000000000001.json";
@@ -80,7 +83,11 @@ async fn save_stores_metadata_in_sqlite<F: Fixture>(place: &F) {
 
 async fn save_with_custom_description<F: Fixture>(place: &F) {
     let store = place.open().await;
-    let descriptions = [None, Some(String::new()), Some("Auth \"refactor\"\n🦀".to_owned())];
+    let descriptions = [
+        None,
+        Some(String::new()),
+        Some("Auth \"refactor\"\n🦀".to_owned()),
+    ];
     for (number, description) in (1..).zip(descriptions) {
         let mut one = snapshot(number, turn(member(1, 2, 3), 10, at(0)), at(5));
         one.info.description = description;
@@ -145,8 +152,14 @@ async fn list_sessions_returns_all_snapshots<F: Fixture>(place: &F) {
     }
     let (here, there) = (Some(guild(1)), Some(guild(2)));
     let default = default_agent();
-    assert_eq!(listed(&store, here, None, 50).await, ["summary 2", "summary 1"]);
-    assert_eq!(listed(&store, here, Some(&default), 50).await, ["summary 1"]);
+    assert_eq!(
+        listed(&store, here, None, 50).await,
+        ["summary 2", "summary 1"]
+    );
+    assert_eq!(
+        listed(&store, here, Some(&default), 50).await,
+        ["summary 1"]
+    );
     assert_eq!(listed(&store, here, Some(&other), 50).await, ["summary 2"]);
     assert_eq!(listed(&store, there, None, 50).await, ["summary 3"]);
     assert_eq!(listed(&store, None, None, 50).await, ["summary 4"]);
@@ -164,9 +177,24 @@ async fn list_sessions_ordered_by_timestamp_desc<F: Fixture>(place: &F) {
     }
     let newest = |count: u64| (0..count).map(|back| format!("summary {}", 60 - back));
     let here = Some(guild(1));
-    assert!(listed(&store, here, None, 50).await.into_iter().eq(newest(50)));
-    assert!(listed(&store, here, None, 1).await.into_iter().eq(newest(1)));
-    assert!(listed(&store, here, None, 1_000).await.into_iter().eq(newest(60)));
+    assert!(
+        listed(&store, here, None, 50)
+            .await
+            .into_iter()
+            .eq(newest(50))
+    );
+    assert!(
+        listed(&store, here, None, 1)
+            .await
+            .into_iter()
+            .eq(newest(1))
+    );
+    assert!(
+        listed(&store, here, None, 1_000)
+            .await
+            .into_iter()
+            .eq(newest(60))
+    );
 }
 
 async fn a_snapshot_is_its_owners_alone<F: Fixture>(place: &F) {
