@@ -295,7 +295,10 @@ pub(super) async fn window(
                 None
             }
         });
-    Ok(readable.collect())
+    let mut window: Vec<StoredMessage> = readable.collect();
+    // A turn that was replaced stays in its place, though its time is later.
+    window.sort_by_key(|row| row.ordinal);
+    Ok(window)
 }
 
 /// See [`super::super::Backend::conversation`]. Nothing expires by itself.
