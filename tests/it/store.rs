@@ -2,6 +2,7 @@
 
 mod build;
 mod contract;
+mod crash;
 mod files;
 mod fixture;
 mod isolation;
