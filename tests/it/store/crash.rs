@@ -53,7 +53,8 @@ fn turn_of(number: u64) -> Vec<clew::model::StoredMessage> {
     } else {
         member(1, 7, talk + 1)
     };
-    let mut rows = turn(scope, number * 10 + 10, at(0));
+    let when = i64::try_from(number % TURNS * 10).unwrap();
+    let mut rows = turn(scope, number * 10 + 10, at(when));
     let length = usize::try_from(number * 7_919 % 20_000).unwrap();
     rows[1].content = format!("{number} {}", "x".repeat(length));
     rows

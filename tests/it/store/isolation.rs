@@ -92,9 +92,11 @@ impl<S: Backend> Actor<S> {
             940..960 => self.count(scope).await,
             960..980 => self.delete(scope).await,
             980..990 => self.restore(scope).await,
-            990..996 => self.delete_message(scope).await,
-            996..998 => self.purge_user(scope).await,
-            998.. => self.purge_member(scope).await,
+            990..998 => self.delete_message(scope).await,
+            // An erasure waits until the disk holds nothing of it.
+            998 if self.random.below(2) == 0 => self.purge_user(scope).await,
+            999 if self.random.below(2) == 0 => self.purge_member(scope).await,
+            _ => self.read(scope).await,
         }
     }
 
