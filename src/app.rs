@@ -30,7 +30,7 @@ use crate::model::Clock;
 use crate::telemetry::event::{Fatal, Stopping};
 use crate::telemetry::{Guard, Ids, Telemetry};
 use crate::turn::Services;
-use crate::{llm, telemetry};
+use crate::{llm, store, telemetry};
 
 pub use clock::system_clock;
 
@@ -68,6 +68,9 @@ pub enum Error {
     /// The client for the model could not be set up.
     #[error(transparent)]
     Model(#[from] llm::SetupError),
+    /// What is remembered cannot be kept.
+    #[error(transparent)]
+    Store(#[from] store::Error),
     /// The events have nowhere to go.
     #[error(transparent)]
     Telemetry(#[from] telemetry::Error),
@@ -99,18 +102,20 @@ pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> R
     })?;
     let (telemetry, guard) = Telemetry::start(&wiring::telemetry(&config), Arc::clone(&clock))?;
     telemetry.emit(&Ids::default(), wiring::started(&config));
-    let services = Arc::new(wiring::services(
+    let services = wiring::services(
         &config,
         token.expose(),
         telemetry,
         secret,
-    )?);
+        Arc::clone(&clock),
+    );
+    let services = Arc::new(services.await?);
     let kept = Kept {
         path: &session_path,
         token: token.expose(),
         clock: &clock,
     };
-    let result = connected(&config, &services, &kept, shutdown).await;
+    let result = remembering(&config, &services, &kept, shutdown).await;
     if let Err(Error::Fatal(reason)) = &result {
         let fatal = Fatal {
             reason: wiring::fatal(reason),
@@ -118,6 +123,36 @@ pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> R
         services.telemetry.emit(&Ids::default(), fatal);
     }
     close(guard).await;
+    result
+}
+
+/// Memory is kept up beside the bot, and closed after it.
+async fn remembering(
+    config: &Config,
+    services: &Arc<Services>,
+    kept: &Kept<'_>,
+    shutdown: CancellationToken,
+) -> Result<(), Error> {
+    let ends = CancellationToken::new();
+    let upkeep = {
+        let (services, ends) = (Arc::clone(services), ends.clone());
+        async move {
+            let Services {
+                memory,
+                rest,
+                facts,
+                ..
+            } = &*services;
+            memory.upkeep(rest, facts, ends).await;
+        }
+    };
+    let upkeep = tokio::spawn(upkeep);
+    let result = connected(config, services, kept, shutdown).await;
+    ends.cancel();
+    if upkeep.await.is_err() {
+        tracing::error!("the upkeep of memory broke off by a fault of ours");
+    }
+    services.memory.close().await;
     result
 }
 

@@ -211,7 +211,8 @@ impl Memory {
         self.settings.learn && of_guild.unwrap_or(true)
     }
 
-    fn now(&self) -> UnixMillis {
+    /// The time by which turns are stored.
+    pub fn now(&self) -> UnixMillis {
         (self.clock)()
     }
 

@@ -13,6 +13,7 @@ mod inspector;
 mod line;
 mod outlet;
 mod record;
+mod remember;
 mod services;
 
 use std::collections::BTreeSet;
@@ -21,7 +22,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::model::{Fallback, MessageId, Scene, TurnRequest};
+use crate::model::{ChannelId, Fallback, MessageId, Scene, TurnRequest, UnixMillis};
 use crate::telemetry::event::{Outcome, TurnDone};
 use crate::telemetry::{Event, Ids, Ms};
 
@@ -52,8 +53,19 @@ pub struct Job {
     pub newest: Option<MessageId>,
     /// Triggers of other turns that wait or run.
     pub other_triggers: BTreeSet<MessageId>,
+    /// Turns that run in other channels.
+    pub elsewhere: Vec<Elsewhere>,
     /// Orders while it runs.
     pub control: Control,
+}
+
+/// A turn that runs in another channel.
+#[derive(Debug, Clone, Copy)]
+pub struct Elsewhere {
+    /// Where.
+    pub channel: ChannelId,
+    /// Since when.
+    pub since: Instant,
 }
 
 /// Runs one turn to its end. Says how it ended; everything else is in the
@@ -64,9 +76,11 @@ pub async fn run(services: &Services, job: Job) -> Outcome {
         came,
         newest,
         other_triggers,
+        elsewhere,
         mut control,
     } = job;
     let started = Instant::now();
+    let asked_at = services.memory.now();
     let mut attempt = 0;
     let (outcome, asked) = loop {
         let turn = Turn {
@@ -76,6 +90,9 @@ pub async fn run(services: &Services, job: Job) -> Outcome {
             queued: started - came,
             newest,
             other_triggers: &other_triggers,
+            elsewhere: &elsewhere,
+            started,
+            asked: asked_at,
             attempt,
         };
         match turn.with_typing(&mut control).await {
@@ -104,6 +121,10 @@ struct Turn<'a> {
     queued: Duration,
     newest: Option<MessageId>,
     other_triggers: &'a BTreeSet<MessageId>,
+    elsewhere: &'a [Elsewhere],
+    started: Instant,
+    /// By the clock that stored turns go by.
+    asked: UnixMillis,
     attempt: u32,
 }
 
@@ -188,7 +209,14 @@ impl Turn<'_> {
             let refused = posted.say(line::INVITATION).await;
             return Ok((self.outcome(refused, Outcome::Refused).await, None));
         }
+        let Some(background) = &material.background else {
+            let refused = posted.say(line::NO_AGENT).await;
+            return Ok((self.outcome(refused, Outcome::Refused).await, None));
+        };
         if let Some(model) = &self.services.model {
+            let own = background.agent.model.as_deref();
+            let own = own.map(|name| model.with_model(name));
+            let model = own.as_ref().unwrap_or(model);
             return self.ask(model, material, posted, control).await;
         }
         let text = inspector::answer(record);

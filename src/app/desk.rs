@@ -22,6 +22,7 @@ use crate::discord::convert::Incoming;
 use crate::discord::event::{Delivery, Disconnect, Event, Ready};
 use crate::discord::session::{Claims, Mark, Progress};
 use crate::engine::route::{RouteFacts, Rules, Verdict, route};
+use crate::memory::Mend;
 use crate::model::{
     ChannelId, ChannelKind, ChannelMode, GuildId, Message, MessageId, TurnRequest, UserId,
 };
@@ -110,7 +111,7 @@ impl Desk {
     /// Events that start nothing.
     fn note(&mut self, event: Event, shard: u32) {
         match event {
-            Event::Message(_) | Event::Called(_) | Event::GuildAvailable(_) => {}
+            Event::Message(_) | Event::Called(_) => {}
             Event::Ready(ready) => self.ready(&ready, shard),
             Event::Resumed => self.emit(Connected {
                 shard,
@@ -133,11 +134,16 @@ impl Desk {
                 self.services.window().deleted(channel, &ids);
                 self.starters_deleted(&ids);
                 self.cancel(&ids);
+                self.services.memory.mend(Mend::Deleted { channel, ids });
             }
             Event::MessageUnreadable { channel, .. } => self.unreadable(channel),
             Event::ChannelDeleted(channel) | Event::ThreadDeleted(channel) => {
                 self.services.window().forget(channel);
                 self.services.recall.forget(channel);
+                self.services.memory.mend(Mend::ChannelDeleted(channel));
+            }
+            Event::MemberLeft { guild, user } => {
+                self.services.memory.mend(Mend::MemberLeft { guild, user });
             }
             Event::ThreadCreated {
                 channel,
@@ -148,10 +154,13 @@ impl Desk {
                     self.services.window().opened(channel, guild);
                 }
             }
-            Event::GuildUnavailable(guild) | Event::GuildRemoved(guild) => {
-                self.services
-                    .window()
-                    .break_where(|_, of| of == Some(guild));
+            Event::GuildUnavailable(guild) => self.guild_lost(guild),
+            Event::GuildRemoved(guild) => {
+                self.guild_lost(guild);
+                self.services.memory.mend(Mend::GuildLeft(guild));
+            }
+            Event::GuildAvailable(guild) => {
+                self.services.memory.mend(Mend::GuildJoined(guild));
             }
             Event::GuildIncomplete(guild) => {
                 self.emit(Unreadable {
@@ -180,6 +189,11 @@ impl Desk {
         if shard == 0 {
             self.register_commands(ready.application);
         }
+    }
+
+    fn guild_lost(&self, guild: GuildId) {
+        let mut window = self.services.window();
+        window.break_where(|_, of| of == Some(guild));
     }
 
     /// A message that nobody could read may have been anything: the window
@@ -237,7 +251,7 @@ impl Desk {
                 roles: &roles,
                 replied_author: self.replied_author(&message),
                 bot_turns: self.bot_turns.get(&message.channel).copied().unwrap_or(0),
-                mode: ChannelMode::Mentions,
+                mode: self.mode(&message, parent.flatten()),
             };
             self.count_bots(&message);
             route(&message, &us, &self.rules, facts)
@@ -267,6 +281,16 @@ impl Desk {
                 self.submit(request, Some(mark))
             }
         }
+    }
+
+    /// What the people of the server set for a message's channel.
+    fn mode(&self, message: &Message, parent: Option<ChannelId>) -> ChannelMode {
+        let settings = message
+            .guild
+            .map(|guild| self.services.memory.guild_settings(guild));
+        settings.map_or(ChannelMode::Mentions, |settings| {
+            settings.mode(message.channel, parent)
+        })
     }
 
     /// A thread has the id of the message it hangs on.

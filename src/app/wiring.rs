@@ -2,8 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use tokio::time::Instant;
+
+use crate::agents::Agents;
 use crate::collect::Recall;
-use crate::config::{Config, MessageContent};
+use crate::config::{Config, MemoryConfig, MessageContent};
 use crate::discord::event::{FatalReason, LostBy};
 use crate::discord::facts::Facts;
 use crate::discord::gateway::GatewaySettings;
@@ -11,38 +14,99 @@ use crate::discord::rest::Rest;
 use crate::discord::session::ShardSession;
 use crate::engine::route::Rules;
 use crate::engine::window::{Window, WindowLimits};
+use crate::memory::{self, Memory, Stores};
+use crate::model::{Clock, OptOuts};
+use crate::store::{self, Folders, Store, Transcripts};
 use crate::telemetry::event::{self, Answers, Capped, Started};
 use crate::telemetry::{self, Telemetry};
 use crate::turn::{Services, Settings};
 use crate::{app, llm};
 
-pub(super) fn services(
+pub(super) async fn services(
     config: &Config,
     token: &str,
     telemetry: Telemetry,
     secret: Vec<u8>,
+    clock: Clock,
 ) -> Result<Services, app::Error> {
     let api = config.discord.api.as_ref().map(ToString::to_string);
     let limits = WindowLimits {
         per_channel: config.window.per_channel,
         max_bytes: config.window.max_bytes,
     };
+    let opt_outs = Arc::new(OptOuts::default());
+    let stores = stores(&config.memory, &clock).await?;
+    let memory = Memory::open(
+        stores,
+        memory(&config.memory),
+        Arc::clone(&opt_outs),
+        clock,
+        telemetry.clone(),
+    );
+    let memory = memory.await?;
+    let builtin = config.memory.default_agent.then(|| config.prompt.clone());
+    let agents_dir = Some(config.memory.agents_dir.clone());
     Ok(Services {
         rest: Rest::new(token, api.as_deref())?,
         facts: Arc::new(Facts::default()),
         model: model(config).map(llm::Client::new).transpose()?,
         telemetry,
         window: Mutex::new(Window::new(limits)),
-        opt_outs: Arc::default(),
+        opt_outs,
         recall: Recall::default(),
+        memory,
+        agents: Agents::load(agents_dir, builtin, Instant::now()).await,
         settings: Settings {
-            system: config.prompt.clone(),
             limits: config.limits,
             reply_target: config.reply_target,
             max_messages: config.answers.max_messages,
             secret,
         },
     })
+}
+
+/// Opens what `CONTEXT_STORE` names. Conversations that may not reach a disk
+/// have a store of their own in memory, and are not logged.
+async fn stores(config: &MemoryConfig, clock: &Clock) -> Result<Stores, store::Error> {
+    let folders = Folders {
+        agents: config.agents_dir.clone(),
+        users: config.user_profile_dir.clone(),
+        servers: config.server_profile_dir.clone(),
+    };
+    let lasting = Store::open(&config.store, &folders, Arc::clone(clock)).await?;
+    let lasting = Arc::new(lasting);
+    if config.in_memory_only {
+        return Ok(Stores {
+            lasting,
+            conversations: Arc::new(Store::in_memory().await?),
+            transcripts: None,
+        });
+    }
+    let transcripts = match &config.dm_logs_dir {
+        Some(dir) => Some(Transcripts::open(dir.clone(), config.max_log_bytes).await?),
+        None => None,
+    };
+    Ok(Stores {
+        conversations: Arc::clone(&lasting),
+        lasting,
+        transcripts: transcripts.map(Arc::new),
+    })
+}
+
+fn memory(config: &MemoryConfig) -> memory::Settings {
+    memory::Settings {
+        scope: config.scope,
+        rolling_window: config.rolling_window,
+        max_messages: config.max_context_messages,
+        load_past: config.load_past,
+        in_memory_only: config.in_memory_only,
+        max_user_facts: config.max_user_facts,
+        max_server_facts: config.max_server_facts,
+        save_interval: config.save_interval,
+        learn: config.learn,
+        retention: config.retention,
+        guild_retention: config.guild_retention,
+    }
 }
 
 fn model(config: &Config) -> Option<llm::Settings> {

@@ -67,6 +67,13 @@ pub enum Event {
     GuildUnavailable(GuildId),
     /// We are no longer in it.
     GuildRemoved(GuildId),
+    /// Somebody is no longer in a server (with the members intent only).
+    MemberLeft {
+        /// The server.
+        guild: GuildId,
+        /// Who.
+        user: UserId,
+    },
     /// A server's channels and roles are known now.
     GuildAvailable(GuildId),
     /// `GUILD_CREATE` came, but parts of it could not be read at all: fill

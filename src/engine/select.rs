@@ -53,6 +53,25 @@ pub enum Gathered {
     Nothing,
 }
 
+impl Gathered {
+    /// The messages that are here, in no order; some maybe twice.
+    pub fn messages(&self) -> Vec<&Arc<Message>> {
+        match self {
+            Self::Thread(thread) => {
+                let found = [&thread.starter, &thread.pointed_at];
+                let found = found.into_iter().filter_map(Found::message);
+                found
+                    .chain(&thread.messages)
+                    .chain(&thread.target)
+                    .collect()
+            }
+            Self::Chain { links, .. } => links.iter().filter_map(Link::message).collect(),
+            Self::Tail(messages) => messages.iter().collect(),
+            Self::Nothing => Vec::new(),
+        }
+    }
+}
+
 /// What was gathered of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GatheredThread {

@@ -180,7 +180,14 @@ impl Memory {
         words: &str,
     ) -> Result<Purged, store::Error> {
         for (_, store) in self.stores.all() {
-            store.edit_message(channel, message, words).await?;
+            // Most edited messages were never part of a turn.
+            if !store
+                .held_messages(channel, message, message)
+                .await?
+                .is_empty()
+            {
+                store.edit_message(channel, message, words).await?;
+            }
         }
         if let Some(transcripts) = &self.stores.transcripts {
             transcripts.edit_message(channel, message, words).await?;

@@ -36,29 +36,25 @@ pub(super) fn best(
     let Some(query) = any_word(text) else {
         return Ok(Vec::new());
     };
-    let ranked = ranked(facts, &query, limit).map_err(|error| Error::Database {
+    ranked(facts, &query, limit).map_err(|error| Error::Database {
         operation: "rank facts",
         source: error.into(),
-    })?;
-    let at = |row: i64| usize::try_from(row).ok().and_then(|row| facts.get(row));
-    let found = ranked.into_iter().filter_map(at);
-    Ok(found.map(|(id, _)| *id).collect())
+    })
 }
 
-/// Positions of the facts that match.
-fn ranked(facts: &[(FactId, &str)], query: &str, limit: usize) -> rusqlite::Result<Vec<i64>> {
+fn ranked(facts: &[(FactId, &str)], query: &str, limit: usize) -> rusqlite::Result<Vec<FactId>> {
     let memory = Connection::open_in_memory()?;
     memory.execute_batch("CREATE VIRTUAL TABLE fact USING fts5(text)")?;
     let mut insert = memory.prepare("INSERT INTO fact (rowid, text) VALUES (?1, ?2)")?;
-    for (row, (_, text)) in (0_i64..).zip(facts) {
-        insert.execute((row, text))?;
+    for (id, text) in facts {
+        insert.execute((id.0.cast_signed(), text))?;
     }
     let mut select = memory.prepare(
         "SELECT rowid FROM fact WHERE fact MATCH ?1 ORDER BY bm25(fact), rowid LIMIT ?2",
     )?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = select.query_map((query, limit), |row| row.get(0))?;
-    rows.collect()
+    let rows = select.query_map((query, limit), |row| row.get::<_, i64>(0))?;
+    rows.map(|id| Ok(FactId(id?.cast_unsigned()))).collect()
 }
 
 #[cfg(test)]

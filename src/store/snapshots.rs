@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::{Error, disk, json};
 use crate::model::{
-    ChannelId, ContextSnapshot, ContextSnapshotInfo, MessageId, StoredMessage, UnixMillis,
+    ChannelId, ContextSnapshot, ContextSnapshotInfo, MessageId, StoredMessage, StoredRole,
+    UnixMillis,
 };
 
 /// Stands for a summary that a model wrote about messages which were deleted
@@ -129,7 +130,7 @@ pub fn with_edit(
     message: MessageId,
     text: &str,
 ) -> Option<ContextSnapshot> {
-    let is_edited = |row: &StoredMessage| row.channel == channel && row.message == Some(message);
+    let is_edited = |row: &StoredMessage| is_text_of(row, channel, message);
     if !snapshot.messages.iter().any(is_edited) {
         return None;
     }
@@ -138,6 +139,13 @@ pub fn with_edit(
         text.clone_into(&mut row.content);
     }
     Some(edited)
+}
+
+/// The row's text is what the message says. Of a long answer no single message
+/// says it, so an edit of one changes nothing.
+pub(super) fn is_text_of(row: &StoredMessage, channel: ChannelId, message: MessageId) -> bool {
+    let is_whole = row.parts.is_empty() || row.role == StoredRole::User;
+    row.channel == channel && row.message == Some(message) && is_whole
 }
 
 /// `20260212T143000Z`; a time outside of the years that RFC 3339 knows is

@@ -139,9 +139,7 @@ impl Backend for Sqlite {
 
     fn delete_conversation(&self, scope: Scope) -> impl Answer<u64> {
         self.alone("delete a conversation", move |session| {
-            let gone = session.transact(|_| messages::delete(session, scope))?;
-            session.scrub_now_if_due();
-            Ok(gone)
+            session.transact(|_| messages::delete(session, scope))
         })
     }
 
@@ -233,9 +231,7 @@ impl Backend for Sqlite {
     fn remove_facts(&self, facts: &[FactId]) -> impl Answer<u64> {
         let facts = facts.to_vec();
         self.alone("remove facts", move |session| {
-            let gone = session.transact(|_| facts::remove(session, &facts))?;
-            session.scrub_now_if_due();
-            Ok(gone)
+            session.transact(|_| facts::remove(session, &facts))
         })
     }
 
@@ -344,8 +340,8 @@ impl Backend for Sqlite {
 
     fn vacuum(&self) -> impl Answer<()> {
         self.alone("give room back", |session| {
-            session.connection.execute_batch("VACUUM")?;
-            session.scrub();
+            session.rewrite()?;
+            session.empty_log();
             Ok(())
         })
     }

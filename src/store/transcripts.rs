@@ -6,15 +6,15 @@
 //! that size, unless one turn alone is larger. Without a limit nothing is
 //! rotated.
 
+mod line;
+
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde::Serialize;
+use line::{Line, add, failed, lines_of};
 
-use super::json::{Fields, FormError, ROLE, TEXT, TIME, TURN, Time, id, ids};
 use super::{Error, Kind, KindStats, Purge, Purged, disk};
 use crate::model::{ChannelId, MessageId, StoredMessage, StoredRole, TurnId, UnixMillis, UserId};
 
@@ -213,41 +213,34 @@ impl Folder {
 
     /// With a message of the user goes the turn, with one of ours the answer.
     fn remove_messages(&self, user: UserId, ids: &[MessageId]) -> Result<u64, Error> {
-        let mut turns: Vec<(TurnId, bool)> = Vec::new();
+        let named = |line: &Line| line.messages().any(|message| ids.contains(&message));
+        let mut triggers: Vec<TurnId> = Vec::new();
+        let mut known = false;
         self.each_line(user, &mut |line, _| {
-            if line.messages().any(|message| ids.contains(&message)) {
-                turns.push((line.turn, line.role == StoredRole::User));
+            known |= named(&line);
+            if line.role == StoredRole::User && named(&line) {
+                triggers.push(line.turn);
             }
             true
         })?;
-        if turns.is_empty() {
+        if !known {
             return Ok(0);
         }
         self.rewrite(user, &|line| {
-            let ours = line.role != StoredRole::User;
-            let goes =
-                turns.contains(&(line.turn, true)) || (ours && turns.contains(&(line.turn, false)));
-            if goes { Change::Remove } else { Change::Keep }
+            Change::remove_if(named(line) || triggers.contains(&line.turn))
         })
     }
 
-    /// A turn goes with its oldest line.
     fn remove_before(&self, moment: UnixMillis) -> Result<u64, Error> {
         let mut gone = 0;
         for user in self.known()? {
-            let mut turns: Vec<TurnId> = Vec::new();
+            let mut old = false;
             self.each_line(user, &mut |line, _| {
-                if line.at < moment && turns.last() != Some(&line.turn) {
-                    turns.push(line.turn);
-                }
-                true
+                old |= line.at < moment;
+                !old
             })?;
-            if !turns.is_empty() {
-                turns.sort_unstable();
-                gone += self.rewrite(user, &|line| match turns.binary_search(&line.turn) {
-                    Ok(_) => Change::Remove,
-                    Err(_) => Change::Keep,
-                })?;
+            if old {
+                gone += self.rewrite(user, &|line| Change::remove_if(line.at < moment))?;
             }
         }
         Ok(gone)
@@ -258,7 +251,10 @@ impl Folder {
         let Some(user) = users.get(&channel) else {
             return Ok(0);
         };
-        let is_it = |line: &Line| line.message == Some(message);
+        let is_it = |line: &Line| {
+            let is_whole = line.parts.is_empty() || line.role == StoredRole::User;
+            line.message == Some(message) && is_whole && line.text != text
+        };
         let mut known = false;
         self.each_line(*user, &mut |line, _| {
             known |= is_it(&line);
@@ -412,123 +408,8 @@ enum Change {
     Text(String),
 }
 
-/// One line.
-struct Line {
-    at: UnixMillis,
-    role: StoredRole,
-    user: UserId,
-    channel: ChannelId,
-    turn: TurnId,
-    message: Option<MessageId>,
-    parts: Vec<MessageId>,
-    text: String,
-}
-
-#[derive(Serialize)]
-struct Form<'a> {
-    ts: Time,
-    role: &'static str,
-    user: UserId,
-    channel: ChannelId,
-    turn: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<MessageId>,
-    #[serde(skip_serializing_if = "<[MessageId]>::is_empty")]
-    parts: &'a [MessageId],
-    text: &'a str,
-}
-
-impl Line {
-    fn of(row: &StoredMessage) -> Self {
-        Self {
-            at: row.timestamp,
-            role: row.role,
-            user: row.owner,
-            channel: row.channel,
-            turn: row.turn,
-            message: row.message,
-            parts: row.parts.clone(),
-            text: row.content.clone(),
-        }
-    }
-
-    fn read(text: &str) -> Result<Self, FormError> {
-        let fields = Fields::parse(text.as_bytes())?;
-        Ok(Self {
-            at: fields.need("ts", TIME)?,
-            role: fields.need("role", ROLE)?,
-            user: fields.need("user", id())?,
-            channel: fields.need("channel", id())?,
-            turn: fields.need("turn", TURN)?,
-            message: fields.maybe("message", id())?,
-            parts: fields.maybe("parts", ids())?.unwrap_or_default(),
-            text: fields.need("text", TEXT)?,
-        })
-    }
-
-    /// With its line break.
-    fn write(&self) -> String {
-        let form = Form {
-            ts: Time(self.at),
-            role: self.role.as_str(),
-            user: self.user,
-            channel: self.channel,
-            turn: self.turn.to_string(),
-            message: self.message,
-            parts: &self.parts,
-            text: &self.text,
-        };
-        // Our forms have texts for keys and cannot fail.
-        let mut text = serde_json::to_string(&form).unwrap_or_default();
-        text.push('\n');
-        text
-    }
-
-    fn messages(&self) -> impl Iterator<Item = MessageId> {
-        self.message.into_iter().chain(self.parts.iter().copied())
-    }
-}
-
-/// Lines of a file, as bytes: a kill may tear a letter. None when there is
-/// none.
-fn lines_of(path: &Path) -> Result<Option<impl Iterator<Item = io::Result<Vec<u8>>>>, Error> {
-    match File::open(path) {
-        Ok(file) => Ok(Some(BufReader::new(file).split(b'\n'))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(failed("read", path)(error)),
-    }
-}
-
-/// Adds text, on a line of its own also after a torn one.
-fn add(path: &Path, text: &str) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    let mut file = options.create(true).read(true).append(true).open(path)?;
-    let mut whole = String::new();
-    let length = file.metadata()?.len();
-    if length > 0 {
-        file.seek(SeekFrom::End(-1))?;
-        let mut last = [0];
-        file.read_exact(&mut last)?;
-        if last != *b"\n" {
-            whole.push('\n');
-        }
-    }
-    whole.push_str(text);
-    let written = file
-        .write_all(whole.as_bytes())
-        .and_then(|()| file.sync_all());
-    if written.is_err() {
-        // The turn is logged whole or not at all, also on a full disk.
-        file.set_len(length)?;
-    }
-    written
-}
-
-fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
-    let path = path.to_owned();
-    move |source| Error::Io {
-        operation,
-        path,
-        source,
+impl Change {
+    const fn remove_if(goes: bool) -> Self {
+        if goes { Self::Remove } else { Self::Keep }
     }
 }

@@ -7,6 +7,7 @@ use super::answer::{self, Ended, Times};
 use super::control::{Control, Order};
 use super::gather::Material;
 use super::outlet::Posted;
+use super::remember::Background;
 use super::{Done, Turn, line};
 use crate::collect::prepare::halved;
 use crate::llm::{self, Completion};
@@ -41,12 +42,18 @@ impl Turn<'_> {
                 attempt: 1,
                 times,
             };
-            let outcome = self.conclude(ended, &asked, posted).await?;
+            let outcome = self.conclude(ended, &asked, material, posted).await?;
             return Ok((outcome, first_asked));
         }
         self.failed(LlmFailure::ContextTooLong, 1, true);
-        let smaller = halved(&self.services.settings.limits);
-        let smaller = self.prepare(&material.us, &material.collected, &smaller);
+        let limits = halved(&self.services.settings.limits);
+        let background = material.background.as_ref().map(Background::halved);
+        let smaller = self.prepare(
+            &material.us,
+            &material.collected,
+            background.as_ref(),
+            &limits,
+        );
         let prompt = &smaller.prompt.messages;
         let (ended, times) = answer::stream(model, prompt, posted, control, max_messages).await;
         let asked = Asked {
@@ -54,7 +61,7 @@ impl Turn<'_> {
             attempt: 2,
             times,
         };
-        let outcome = self.conclude(ended, &asked, posted).await?;
+        let outcome = self.conclude(ended, &asked, material, posted).await?;
         Ok((outcome, first_asked))
     }
 
@@ -62,6 +69,7 @@ impl Turn<'_> {
         &self,
         ended: Ended,
         asked: &Asked<'_>,
+        material: &Material,
         posted: &mut Posted<'_>,
     ) -> Result<Outcome, Order> {
         match ended {
@@ -69,7 +77,11 @@ impl Turn<'_> {
             Ended::Refused(error) => Ok(self.outcome(Err(error), Outcome::Failed).await),
             Ended::Model(Ok(completion)) => {
                 self.succeeded(&completion, asked);
-                Ok(self.finish(posted, &completion.text).await)
+                let outcome = self.finish(posted, &completion.text).await;
+                if outcome == Outcome::Answered {
+                    self.record(material, posted, &completion.text).await;
+                }
+                Ok(outcome)
             }
             Ended::Model(Err(error)) => Ok(self.excuse(&error, asked.attempt, posted).await),
         }

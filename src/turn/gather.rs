@@ -6,13 +6,14 @@ use tokio::time::Instant;
 
 use super::Turn;
 use super::record::TurnRecord;
+use super::remember::Background;
 use super::services::Names;
 use crate::collect::prepare::{Prepared, Surroundings, prepare};
 use crate::collect::{Collected, Learnt, Live, Occasion, collect};
 use crate::discord::facts::Verdict;
 use crate::engine::eligible::Us;
 use crate::engine::window::View;
-use crate::model::{Access, ChannelId, GuildId, Limits, Message, Profiles};
+use crate::model::{Access, ChannelId, Limits, Message, Profiles};
 
 /// What was collected and made of it.
 pub(super) struct Material {
@@ -20,6 +21,8 @@ pub(super) struct Material {
     pub(super) record: TurnRecord,
     /// Who we are there.
     pub(super) us: Us,
+    /// The agent and what it remembers; none if no agent answers here.
+    pub(super) background: Option<Background>,
     pub(super) prepared: Prepared,
 }
 
@@ -49,10 +52,20 @@ impl Turn<'_> {
             rest: &services.rest,
             facts: &services.facts,
         };
-        let collected = collect(&source, &services.recall, &occasion).await;
-        let collected_in = began.elapsed();
+        let kind = self.request.channel_kind;
+        let kind = kind.or(channel.as_ref().map(|one| one.kind));
+        let parent = channel.as_ref().and_then(|one| one.parent);
+        let collecting = async {
+            let collected = collect(&source, &services.recall, &occasion).await;
+            (collected, began.elapsed())
+        };
+        let ((collected, collected_in), mut background) =
+            tokio::join!(collecting, self.background(kind, parent));
         self.learn(&view, &collected.learnt);
-        let prepared = self.prepare(&us, &collected, limits);
+        if let Some(background) = &mut background {
+            self.add_profiles(background, &collected).await;
+        }
+        let prepared = self.prepare(&us, &collected, background.as_ref(), limits);
         let record = TurnRecord::new(
             self.request,
             self.queued,
@@ -66,36 +79,38 @@ impl Turn<'_> {
             collected,
             record,
             us,
+            background,
             prepared,
         }
     }
 
     /// The prompt, under these caps.
-    pub(super) fn prepare(&self, us: &Us, collected: &Collected, limits: &Limits) -> Prepared {
-        let trigger = &self.request.trigger;
+    pub(super) fn prepare(
+        &self,
+        us: &Us,
+        collected: &Collected,
+        background: Option<&Background>,
+        limits: &Limits,
+    ) -> Prepared {
         let directory = Names {
             facts: &self.services.facts,
             guild: self.ids.guild,
         };
-        let scope = format!(
-            "{}/{}/{}",
-            self.ids.guild.map_or(0, GuildId::get),
-            trigger.channel,
-            trigger.author.id
-        );
+        let scope = background.map(|background| background.place.scope.to_string());
+        let agent = background.map(|background| &background.agent);
         prepare(
             collected,
             &Surroundings {
                 us,
                 directory: &directory,
-                system: &self.services.settings.system,
-                docs: &[],
-                status: "",
+                system: agent.map_or("", |agent| agent.system.as_str()),
+                docs: agent.map_or(&[], |agent| agent.docs.as_slice()),
+                status: background.map_or("", |background| background.status.as_str()),
                 secret: &self.services.settings.secret,
-                scope: &scope,
+                scope: scope.as_deref().unwrap_or_default(),
                 limits,
-                profiles: &Profiles::default(),
-                history: &[],
+                profiles: background.map_or(&Profiles::default(), |one| &one.profiles),
+                history: background.map_or(&[], |one| one.history.as_slice()),
             },
         )
     }
@@ -116,6 +131,7 @@ impl Turn<'_> {
     fn learn(&self, view: &View, learnt: &Learnt) {
         let mut window = self.services.window();
         if let Some(pages) = &learnt.pages {
+            self.note_fetched(pages);
             window.adopt(pages.channel, view, pages.from, &pages.messages);
         }
         for (channel, message) in &learnt.single {

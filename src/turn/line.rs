@@ -9,6 +9,8 @@ use crate::telemetry::event::{LlmFailure, Refusal};
 /// A bare mention with nothing around it.
 pub(super) const INVITATION: &str =
     "-# Ask me something, or reply to a message and mention me: I will read what it is about.";
+/// No agent answers in this channel (`DEFAULT_AGENT=off`).
+pub(super) const NO_AGENT: &str = "-# I do not answer in this channel.";
 /// A bare mention that points at a message of somebody who opted out.
 pub(super) const WITHHELD: &str =
     "-# The person who wrote that message has chosen that I do not read it.";

@@ -2,14 +2,18 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::agents::Agents;
 use crate::collect::Recall;
 use crate::discord::facts::Facts;
 use crate::discord::rest::Rest;
 use crate::engine::eligible::Us;
-use crate::engine::render::Directory;
+use crate::engine::render::{Directory, Renderer};
 use crate::engine::window::Window;
 use crate::llm;
-use crate::model::{ChannelId, GuildId, Limits, OptOuts, ReplyTarget, RoleId, TurnRequest, UserId};
+use crate::memory::Memory;
+use crate::model::{
+    ChannelId, GuildId, Limits, Message, OptOuts, ReplyTarget, RoleId, TurnRequest, UserId,
+};
 use crate::telemetry::{Ids, Telemetry};
 
 /// What all turns share.
@@ -29,6 +33,10 @@ pub struct Services {
     pub opt_outs: Arc<OptOuts>,
     /// What turns have learnt for the next ones.
     pub recall: Recall,
+    /// What outlives a turn.
+    pub memory: Memory,
+    /// Under whose name turns answer.
+    pub agents: Agents,
     /// The settings of turns.
     pub settings: Settings,
 }
@@ -36,8 +44,6 @@ pub struct Services {
 /// The settings of turns.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The operator's prompt.
-    pub system: String,
     /// The caps of a block.
     pub limits: Limits,
     /// `THREAD_REPLY_TARGET`.
@@ -82,6 +88,16 @@ impl Services {
                 roles,
             },
         }
+    }
+
+    /// A message's own words as a turn stores them.
+    pub fn own_words(&self, guild: Option<GuildId>, message: &Message) -> String {
+        let us = self.us(guild);
+        let names = Names {
+            facts: &self.facts,
+            guild,
+        };
+        Renderer::new(&us, &names).own_words(message)
     }
 
     /// The ids under which events of a turn are written.

@@ -6,9 +6,13 @@ mod crash;
 mod files;
 mod fixture;
 mod isolation;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod purge_bytes;
 mod random;
 mod records;
 mod snapshots;
+mod sqlite;
 mod transcripts;
+mod trouble;
 mod world;

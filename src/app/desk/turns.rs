@@ -14,10 +14,11 @@ use crate::discord::convert::Incoming;
 use crate::discord::send::Outgoing;
 use crate::discord::session::Mark;
 use crate::engine::eligible::is_blank;
+use crate::memory::Mend;
 use crate::model::{ChannelId, ChannelKind, Message, MessageId, TurnRequest, UnixMillis};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{Outcome, Refusal, Refused};
-use crate::turn::{self, Control, Job, Order, Orders};
+use crate::turn::{self, Control, Elsewhere, Job, Order, Orders};
 
 /// A refusal that cannot be sent within this time is not sent.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -41,6 +42,7 @@ impl Waiting {
 pub(super) struct Active {
     lane: Lane,
     channel: ChannelId,
+    since: Instant,
     orders: Orders,
     edited: Option<UnixMillis>,
     mark: Option<Mark>,
@@ -108,6 +110,7 @@ impl Desk {
             Active {
                 lane,
                 channel,
+                since: Instant::now(),
                 orders,
                 edited,
                 mark,
@@ -119,6 +122,7 @@ impl Desk {
             came,
             newest: self.services.window().newest(channel),
             other_triggers,
+            elsewhere: self.elsewhere(channel),
             control,
         };
         let services = Arc::clone(&self.services);
@@ -131,6 +135,17 @@ impl Desk {
             let mut report = report;
             report.outcome = Some(turn::run(&services, job).await);
         });
+    }
+
+    /// Turns that run in other channels.
+    fn elsewhere(&self, here: ChannelId) -> Vec<Elsewhere> {
+        let others = self.active.values().filter(|one| one.channel != here);
+        others
+            .map(|active| Elsewhere {
+                channel: active.channel,
+                since: active.since,
+            })
+            .collect()
     }
 
     /// Triggers of turns that wait or run in the same place.
@@ -191,6 +206,7 @@ impl Desk {
             return;
         }
         self.services.window().edited(message.clone());
+        self.mend_edited(&message);
         if !self.rules.message_content && is_blank(&message) {
             // The edit took our mention out, and with it our sight of the text.
             return;
@@ -207,6 +223,18 @@ impl Desk {
         let mut waiting = self.lanes.waiting_mut();
         if let Some(waiting) = waiting.find(|one| one.request.trigger.id == message.id) {
             waiting.request.trigger = Arc::new(message);
+        }
+    }
+
+    /// An edited message may be part of a stored turn.
+    fn mend_edited(&self, message: &Message) {
+        let services = &self.services;
+        if message.is_human() && !services.memory.opted_out(message.author.id) {
+            services.memory.mend(Mend::Edited {
+                channel: message.channel,
+                message: message.id,
+                words: services.own_words(message.guild, message),
+            });
         }
     }
 

@@ -60,6 +60,14 @@ pub(super) fn event(dispatch: &Dispatch<'_>, facts: &Facts) -> Option<Event> {
         "MESSAGE_CREATE" => Some(message(data, Event::Message)),
         "MESSAGE_UPDATE" => Some(message(data, Event::MessageEdited)),
         "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK" => Some(deleted(data)),
+        "GUILD_MEMBER_REMOVE" => {
+            serde_json::from_str(data)
+                .ok()
+                .map(|MemberRemove { guild_id, user }| Event::MemberLeft {
+                    guild: guild_id,
+                    user: user.id,
+                })
+        }
         "INTERACTION_CREATE" => commands::called(data).map(|call| Event::Called(Box::new(call))),
         other => facts.apply(other, data),
     };
@@ -164,6 +172,12 @@ struct Deleted {
     id: Option<MessageId>,
     #[serde(default)]
     ids: Vec<MessageId>,
+}
+
+#[derive(Deserialize)]
+struct MemberRemove {
+    guild_id: GuildId,
+    user: WireUser,
 }
 
 #[derive(Deserialize)]

@@ -10,7 +10,8 @@ use super::super::{Error, FormError};
 use super::VERSION;
 use super::folder::Unread;
 use crate::model::{
-    AgentName, ChannelId, MessageId, Scope, StoredMessage, StoredRole, TurnId, UnixMillis,
+    AgentName, ChannelId, MessageId, Scope, SnapshotId, StoredMessage, StoredRole, TurnId,
+    UnixMillis,
 };
 
 /// Messages that a file holds (seed S0, "Message Limits").
@@ -213,7 +214,7 @@ impl<'a> MessageForm<'a> {
             author_name: row.author_name.as_deref(),
             target_id: row.target,
             channel_id: direct.then_some(row.channel),
-            restored_from: row.restored_from.as_ref().map(|id| id.as_str()),
+            restored_from: row.restored_from.as_ref().map(SnapshotId::as_str),
         }
     }
 }

@@ -254,13 +254,12 @@ impl Folder {
     }
 
     pub(super) fn set_opt_out(&self, user: UserId, since: Option<UnixMillis>) -> Result<(), Error> {
-        match since {
-            Some(since) => self.put(&[Record::OptOut(user, since)]),
-            None => {
-                let goes = |entry: &Record| matches!(entry, Record::OptOut(who, _) if *who == user);
-                self.strip(&self.dir.join("opt_outs.json"), &goes).map(drop)
-            }
+        if let Some(since) = since {
+            return self.put(&[Record::OptOut(user, since)]);
         }
+        let goes = |entry: &Record| matches!(entry, Record::OptOut(who, _) if *who == user);
+        let path = self.dir.join("opt_outs.json");
+        self.strip(&path, &goes).map(drop)
     }
 
     pub(super) fn settings(&self) -> Result<Vec<(GuildId, GuildSettings)>, Error> {
@@ -286,15 +285,12 @@ impl Folder {
         guild: GuildId,
         at: Option<UnixMillis>,
     ) -> Result<(), Error> {
-        match at {
-            Some(at) => self.put(&[Record::Departure(guild, at)]),
-            None => {
-                let goes =
-                    |entry: &Record| matches!(entry, Record::Departure(left, _) if *left == guild);
-                self.strip(&self.dir.join("departures.json"), &goes)
-                    .map(drop)
-            }
+        if let Some(at) = at {
+            return self.put(&[Record::Departure(guild, at)]);
         }
+        let goes = |entry: &Record| matches!(entry, Record::Departure(left, _) if *left == guild);
+        let path = self.dir.join("departures.json");
+        self.strip(&path, &goes).map(drop)
     }
 
     /// Notes which channels the facts link into.

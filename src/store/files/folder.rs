@@ -15,7 +15,7 @@ const STRIPES: usize = 64;
 /// Held while a process uses a folder.
 const LOCK: &str = ".lock";
 /// Largest file that is read. 15 messages of the longest answers stay far
-/// below; so do the facts of a server at the largest MAX_SERVER_MEMORY.
+/// below; so do the facts of a server at the largest `MAX_SERVER_MEMORY`.
 const LARGEST_FILE: u64 = 64 << 20;
 
 /// The folders of a file store.

@@ -13,19 +13,22 @@ use crate::model::{
 impl Folder {
     pub(super) fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
         let mut purged = Purged::default();
+        let mut all = Tally::default();
         for kind in Kind::ALL {
             let gone = match kind {
-                Kind::Messages => self.purge_rows(purge)?,
+                Kind::Messages => self.purge_rows(purge),
                 Kind::Markers | Kind::Settings | Kind::Departures => {
-                    self.purge_entries(kind, purge)?
+                    self.purge_entries(kind, purge)
                 }
-                Kind::UserFacts | Kind::ServerFacts => self.purge_facts(kind, purge)?,
+                Kind::UserFacts | Kind::ServerFacts => self.purge_facts(kind, purge),
                 // Outlive every purge, or are not kept in files of ours.
-                Kind::OptOuts | Kind::Agents | Kind::Snapshots | Kind::Transcripts => 0,
+                Kind::OptOuts | Kind::Agents | Kind::Snapshots | Kind::Transcripts => Ok(0),
             };
-            purged.add(kind, gone);
+            purged.add(kind, all.add(gone));
         }
-        self.remove_aside(&mut |path| aside_goes(path, purge))?;
+        let aside = self.remove_aside(&mut |path| aside_goes(path, purge));
+        all.add(aside.map(|()| 0));
+        all.finish()?;
         if matches!(purge, Purge::Guild(_) | Purge::Channel(_)) {
             self.tidy()?;
         }
@@ -42,24 +45,24 @@ impl Folder {
             Purge::User(user) => (Place::Everywhere, Some(*user)),
             Purge::Before(_) => (Place::Everywhere, None),
         };
-        let mut gone = 0;
+        let mut gone = Tally::default();
         self.conversations(place, user, &mut |scope| {
-            gone += match purge {
+            gone.add(match purge {
                 Purge::Messages { channel, ids } => {
-                    self.strip_rows(scope, &|rows| of_messages(rows, *channel, ids))?
+                    self.strip_rows(scope, &|rows| of_messages(rows, *channel, ids))
                 }
-                Purge::Before(moment) => self.strip_rows(scope, &|rows| before(rows, *moment))?,
+                Purge::Before(moment) => self.strip_rows(scope, &|rows| before(rows, *moment)),
                 Purge::Channel(channel) => self.strip_rows(scope, &|rows| {
                     rows.iter().map(|row| row.channel == *channel).collect()
-                })?,
+                }),
                 // All that the walk comes to is theirs.
                 Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) => {
-                    self.delete_conversation(scope)?
+                    self.delete_conversation(scope)
                 }
-            };
+            });
             Ok(())
         })?;
-        Ok(gone)
+        gone.finish()
     }
 
     fn purge_entries(&self, kind: Kind, purge: &Purge) -> Result<u64, Error> {
@@ -79,11 +82,11 @@ impl Folder {
                 _ => false,
             }),
         };
-        let mut gone = 0;
+        let mut gone = Tally::default();
         for path in self.entry_files(kind)? {
-            gone += self.strip(&path, &goes)?;
+            gone.add(self.strip(&path, &goes));
         }
-        Ok(gone)
+        gone.finish()
     }
 
     fn purge_facts(&self, kind: Kind, purge: &Purge) -> Result<u64, Error> {
@@ -93,14 +96,14 @@ impl Folder {
             }
             _ => self.entry_files(kind)?,
         };
-        let mut gone = 0;
+        let mut gone = Tally::default();
         for path in paths {
-            gone += self.strip(&path, &|entry| match entry {
+            gone.add(self.strip(&path, &|entry| match entry {
                 Record::Fact(fact) => fact_goes(fact, purge),
                 _ => false,
-            })?;
+            }));
         }
-        Ok(gone)
+        gone.finish()
     }
 
     /// Files of facts that link into a channel.
@@ -187,33 +190,49 @@ impl Folder {
     }
 }
 
+/// What went. A file that cannot be read or written keeps none of the others:
+/// the first error is given when all were tried.
+#[derive(Default)]
+struct Tally {
+    gone: u64,
+    failed: Option<Error>,
+}
+
+impl Tally {
+    fn add(&mut self, gone: Result<u64, Error>) -> u64 {
+        match gone {
+            Ok(gone) => {
+                self.gone += gone;
+                gone
+            }
+            Err(error) => {
+                self.failed.get_or_insert(error);
+                0
+            }
+        }
+    }
+
+    fn finish(self) -> Result<u64, Error> {
+        self.failed.map_or(Ok(self.gone), Err)
+    }
+}
+
 /// With a trigger its whole turn, with one of our messages the answer.
 fn of_messages(rows: &[StoredMessage], channel: ChannelId, ids: &[MessageId]) -> Vec<bool> {
     let named = |row: &StoredMessage| {
         let mut its = row.message.iter().chain(&row.parts);
         row.channel == channel && its.any(|message| ids.contains(message))
     };
-    let of_role = |trigger: bool| {
-        let rows = rows
-            .iter()
-            .filter(move |row| (row.role == StoredRole::User) == trigger);
-        rows.filter(|row| named(row))
-            .map(|row| row.turn)
-            .collect::<Vec<TurnId>>()
-    };
-    let (triggers, answers) = (of_role(true), of_role(false));
-    let goes = |row: &StoredMessage| {
-        triggers.contains(&row.turn)
-            || (row.role != StoredRole::User && answers.contains(&row.turn))
-    };
+    let triggers = rows
+        .iter()
+        .filter(|row| row.role == StoredRole::User && named(row));
+    let triggers: Vec<TurnId> = triggers.map(|row| row.turn).collect();
+    let goes = |row: &StoredMessage| named(row) || triggers.contains(&row.turn);
     rows.iter().map(goes).collect()
 }
 
-/// A turn goes with its oldest row.
 fn before(rows: &[StoredMessage], moment: UnixMillis) -> Vec<bool> {
-    let old = rows.iter().filter(|row| row.timestamp < moment);
-    let old: Vec<TurnId> = old.map(|row| row.turn).collect();
-    rows.iter().map(|row| old.contains(&row.turn)).collect()
+    rows.iter().map(|row| row.timestamp < moment).collect()
 }
 
 fn is_from(fact: &Fact, guild: GuildId) -> bool {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::super::snapshots::is_text_of;
 use super::super::{ConversationStats, Error, WindowQuery, disk};
 use super::check_agent;
 use super::conversation::{Conversation, check};
@@ -55,10 +56,14 @@ impl Folder {
         let now = (self.clock)();
         self.alone(&path, || {
             let mut conversation = self.live_or_fresh(scope, &path, now)?;
-            rows.iter().for_each(|row| conversation.put(row, now));
+            for row in rows {
+                conversation.put(row, now);
+            }
             disk::write(&path, conversation.write().as_bytes())
         })?;
-        rows.iter().for_each(|row| self.note_direct(row));
+        for row in rows {
+            self.note_direct(row);
+        }
         Ok(())
     }
 
@@ -141,7 +146,7 @@ impl Folder {
         self.conversations(Place::Channel(channel), None, &mut |scope| {
             edited += self.revise(scope, |conversation| {
                 let is_it = |row: &&mut StoredMessage| {
-                    row.channel == channel && row.message == Some(message)
+                    is_text_of(row, channel, message) && row.content != text
                 };
                 let rows = conversation.rows.iter_mut().filter(is_it);
                 rows.map(|row| text.clone_into(&mut row.content)).count() as u64

@@ -102,7 +102,7 @@ pub(super) fn remove(session: &Session, facts: &[FactId]) -> Result<u64, Fault> 
         gone += remove.execute([number(id.0)])? as u64;
     }
     if gone > 0 {
-        session.scrub_due.set(true);
+        session.deleted();
     }
     Ok(gone)
 }

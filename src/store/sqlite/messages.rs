@@ -134,7 +134,7 @@ impl State {
 /// Removes the rows of a turn and gives its ordinal, if it is there.
 fn remove_turn(connection: &Connection, row: &StoredMessage) -> Result<Option<u64>, Fault> {
     let mut remove = connection.prepare_cached(
-        "DELETE FROM messages WHERE turn_id = ?1 AND scope = ?2 AND agent_name = ?3
+        "DELETE FROM messages INDEXED BY messages_turn WHERE turn_id = ?1 AND scope = ?2 AND agent_name = ?3
          RETURNING ordinal",
     )?;
     let key = (
@@ -215,7 +215,7 @@ pub(super) fn delete(session: &Session, scope: Scope) -> Result<u64, Fault> {
         [scope.to_string()],
     )?;
     if gone > 0 {
-        session.scrub_due.set(true);
+        session.deleted();
     }
     Ok(gone as u64)
 }

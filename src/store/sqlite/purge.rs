@@ -32,7 +32,7 @@ pub(super) fn purge(session: &Session, purge: &Purge) -> Result<Purged, Fault> {
         Ok(purged)
     })?;
     if session.connection.total_changes() != before {
-        session.scrub();
+        session.deleted();
     }
     Ok(purged)
 }
@@ -116,7 +116,7 @@ fn message_gone(
     let rows: Vec<_> = rows.collect::<Result<_, _>>()?;
     let mut gone = 0;
     for (id, role, (turn, scope, agent)) in rows {
-        let of_turn = "DELETE FROM messages WHERE turn_id = ?1 AND scope = ?2 AND agent_name = ?3";
+        let of_turn = "DELETE FROM messages INDEXED BY messages_turn WHERE turn_id = ?1 AND scope = ?2 AND agent_name = ?3";
         gone += match StoredRole::from_word(&role) {
             Some(StoredRole::User) => run(connection, of_turn, (turn, scope, agent))?,
             Some(StoredRole::ToolUse | StoredRole::ToolResult) => {
@@ -403,7 +403,7 @@ pub(super) fn edit(
             .cast_unsigned())
     })?;
     if session.connection.total_changes() != before {
-        session.scrub();
+        session.deleted();
     }
     Ok(rows)
 }

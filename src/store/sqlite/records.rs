@@ -262,7 +262,7 @@ fn write_message(
         }
         None => connection
             .prepare_cached(
-                "SELECT coalesce(max(position) + 1, 0) FROM messages
+                "SELECT coalesce(max(position) + 1, 0) FROM messages INDEXED BY messages_turn
                  WHERE turn_id = ?1 AND scope = ?2 AND agent_name = ?3",
             )?
             .query_row(turn, |row| row.get(0))?,
@@ -304,7 +304,7 @@ fn place_of(
     written: &HashSet<i64>,
 ) -> Result<Option<(i64, i64)>, Fault> {
     let mut same = connection.prepare_cached(
-        "SELECT id, position FROM messages
+        "SELECT id, position FROM messages INDEXED BY messages_turn
          WHERE turn_id = ?1 AND scope = ?2 AND agent_name = ?3 AND role = ?4
              AND tool_calls IS ?5 AND tool_call_id IS ?6 AND discord_message_id IS ?7
          ORDER BY position",

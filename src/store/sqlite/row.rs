@@ -5,7 +5,8 @@ use rusqlite::{Connection, Row};
 
 use super::fault::Fault;
 use crate::model::{
-    ChannelId, GuildId, MessageId, Scope, StoredMessage, StoredRole, TurnId, UnixMillis, UserId,
+    ChannelId, GuildId, MessageId, Scope, SnapshotId, StoredMessage, StoredRole, TurnId,
+    UnixMillis, UserId,
 };
 
 /// The years that sort as texts of one width: 0 to 9999, in milliseconds.
@@ -155,7 +156,7 @@ pub(super) fn insert_message(
         message.message.map(|id| number(id.get())),
         write_parts(&message.parts),
         message.target.map(|id| number(id.get())),
-        message.restored_from.as_ref().map(|id| id.as_str()),
+        message.restored_from.as_ref().map(SnapshotId::as_str),
     ])?;
     let mut held = connection.prepare_cached(
         "INSERT OR IGNORE INTO message_ids (channel_id, message_id, row_id) VALUES (?1, ?2, ?3)",

@@ -20,6 +20,8 @@ const MIGRATIONS: [&str; 1] = [FIRST];
 /// - `conversations` has the last ordinal given, and whether a turn was
 ///   replaced behind the newest one, after which times no longer grow with
 ///   the ordinals.
+/// - A turn is looked up by `messages_turn`, named in the statements: left to
+///   itself `SQLite` takes the index of the conversation, which is long.
 /// - `message_ids` has every Discord message that a row holds, further parts
 ///   included; `snapshot_messages` the same for snapshots, 0 for rows without.
 /// - `markers` has 0 for no server and for everybody.

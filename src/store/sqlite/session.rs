@@ -16,6 +16,9 @@ use crate::store::Error;
 const STATEMENTS: usize = 96;
 /// Pages that a connection keeps in memory, in KiB.
 const CACHE_KIB: i32 = 8 * 1024;
+/// Pages (of 4 KiB) up to which a file is written again by way of memory; a
+/// larger one goes by way of a temporary file, which has no name.
+const PAGES_IN_MEMORY: i64 = 16 * 1024;
 /// What the write-ahead log shrinks to when it was emptied, bytes.
 const JOURNAL_LIMIT: i32 = 4 << 20;
 /// How often the log is tried to be emptied before that is put off.
@@ -70,6 +73,17 @@ impl Default for SqliteSettings {
     }
 }
 
+/// Where something that was deleted may still stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scrub {
+    /// Nowhere.
+    Nothing,
+    /// In the write-ahead log.
+    Log,
+    /// In the file and in the log.
+    File,
+}
+
 /// A connection on the thread that has it.
 pub(super) struct Session {
     /// It.
@@ -80,8 +94,8 @@ pub(super) struct Session {
     pub(super) snapshots: Arc<SnapshotPlace>,
     /// How long to wait for another process that writes.
     busy_timeout: Duration,
-    /// Something was deleted that still stands in the write-ahead log.
-    pub(super) scrub_due: Cell<bool>,
+    /// Where something that was deleted may still stand.
+    scrub_due: Cell<Scrub>,
 }
 
 impl Session {
@@ -98,7 +112,7 @@ impl Session {
             place: Arc::clone(&place),
             snapshots,
             busy_timeout: settings.busy_timeout,
-            scrub_due: Cell::new(false),
+            scrub_due: Cell::new(Scrub::Nothing),
         };
         match session.set_up_writer(settings) {
             Ok(()) => Ok(session),
@@ -134,7 +148,7 @@ impl Session {
             place: Arc::clone(&place),
             snapshots: Arc::clone(&writer.snapshots),
             busy_timeout: writer.busy_timeout,
-            scrub_due: Cell::new(false),
+            scrub_due: Cell::new(Scrub::Nothing),
         };
         let set_up = || -> Result<(), Fault> {
             session.set_up_any(session.busy_timeout)?;
@@ -188,33 +202,70 @@ impl Session {
         Ok(done)
     }
 
-    /// Writes the log into the database and empties it, so that nothing that
-    /// was deleted stands in it. Our readers hold it up for moments only; if
-    /// another program reads for longer, it is tried again after later jobs.
+    /// A job's confirmation has to wait for [`Self::scrub`].
+    pub(super) fn is_scrub_due(&self) -> bool {
+        self.scrub_due.get() == Scrub::File
+    }
+
+    /// Something with text was deleted.
+    pub(super) fn deleted(&self) {
+        self.scrub_due.set(Scrub::File);
+    }
+
+    /// Leaves nothing in the files of what was deleted, if anything was since
+    /// the last time.
+    ///
+    /// `secure_delete` overwrites a row where it stands, but not the copies
+    /// that stay in the slack of pages when rows move between them: only
+    /// writing the whole file again does. Then the log is emptied into it.
+    /// Our readers hold that up for moments only; if another program reads
+    /// for longer, it is tried again after later jobs.
     pub(super) fn scrub(&self) {
-        self.scrub_due.set(true);
-        for _ in 0..SCRUB_TRIES {
-            if self.empties_log(SCRUB_WAIT) {
-                return;
+        if self.connection.path().is_none_or(str::is_empty) {
+            // In memory there are no files.
+            return self.scrub_due.set(Scrub::Nothing);
+        }
+        match self.scrub_due.get() {
+            Scrub::Nothing => {}
+            Scrub::Log => drop(self.empties_log(Duration::ZERO)),
+            Scrub::File => {
+                if let Err(error) = self.rewrite() {
+                    tracing::warn!(
+                        store = %self.place, %error,
+                        "the file could not be written again: copies of what was deleted may be \
+                         left in it"
+                    );
+                }
+                self.empty_log();
             }
         }
-        tracing::warn!(
-            store = %self.place,
-            "what was deleted is still in the write-ahead log: another program reads the database"
-        );
     }
 
-    /// The same, if something is left to be done.
-    pub(super) fn scrub_now_if_due(&self) {
-        if self.scrub_due.get() {
-            self.scrub();
-        }
+    /// Writes the whole file again, without room between.
+    pub(super) fn rewrite(&self) -> rusqlite::Result<()> {
+        let connection = &self.connection;
+        let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
+        let place = if pages > PAGES_IN_MEMORY {
+            "FILE"
+        } else {
+            "MEMORY"
+        };
+        connection.pragma_update(None, "temp_store", place)?;
+        let written = connection.execute_batch("VACUUM");
+        connection.pragma_update(None, "temp_store", "MEMORY")?;
+        written
     }
 
-    /// The same without waiting, if something is left to be done.
-    pub(super) fn scrub_if_due(&self) {
-        if self.scrub_due.get() {
-            self.empties_log(Duration::ZERO);
+    /// Writes the log into the database and empties it.
+    pub(super) fn empty_log(&self) {
+        self.scrub_due.set(Scrub::Log);
+        let mut tries = 0..SCRUB_TRIES;
+        if !tries.any(|_| self.empties_log(SCRUB_WAIT)) {
+            tracing::warn!(
+                store = %self.place,
+                "what was deleted is still in the write-ahead log: another program reads the \
+                 database"
+            );
         }
     }
 
@@ -227,7 +278,9 @@ impl Session {
             busy
         };
         let is_empty = empty().is_ok_and(|busy| busy == 0);
-        self.scrub_due.set(!is_empty);
+        if is_empty {
+            self.scrub_due.set(Scrub::Nothing);
+        }
         is_empty
     }
 }

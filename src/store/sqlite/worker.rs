@@ -176,26 +176,34 @@ fn read_until_closed(session: &Session, jobs: &Mutex<mpsc::Receiver<Box<dyn Job>
     }
 }
 
+/// Who had something deleted is answered when nothing of it is left in the
+/// files, which is seen to once for all who wait.
 fn write_until_closed(session: &Session, jobs: &Mutex<mpsc::Receiver<Box<dyn Job>>>) {
     let mut jobs = lock(jobs);
     while let Some(first) = jobs.blocking_recv() {
-        let (mut group, mut next) = (Vec::new(), Some(first));
+        let (mut group, mut deleting) = (Vec::new(), Vec::new());
+        let mut next = Some(first);
         while let Some(mut job) = next {
             if job.is_alone() {
                 commit(session, std::mem::take(&mut group));
                 job.run(session);
-                job.answer();
+                if session.is_scrub_due() {
+                    deleting.push(job);
+                } else {
+                    job.answer();
+                }
             } else {
                 group.push(job);
             }
-            next = (group.len() < GROUP)
-                .then(|| jobs.try_recv().ok())
-                .flatten();
+            let is_room = group.len().max(deleting.len()) < GROUP;
+            next = is_room.then(|| jobs.try_recv().ok()).flatten();
         }
         commit(session, group);
-        session.scrub_if_due();
+        session.scrub();
+        for job in deleting {
+            job.answer();
+        }
     }
-    session.scrub_if_due();
 }
 
 /// Runs jobs in one transaction, or, where that fails, each in its own, and

@@ -155,7 +155,9 @@ fn confirmed(folder: &Path, test: &str, kill_after: u64) -> Vec<(String, u64)> {
         output.read_line(&mut line).unwrap();
         let ended = line.is_empty();
         // What it said before the kill counts to the last whole line.
-        let whole = line.strip_suffix('\n').and_then(|line| line.strip_prefix(CONFIRMED));
+        let whole = line
+            .strip_suffix('\n')
+            .and_then(|line| line.strip_prefix(CONFIRMED));
         if let Some((kind, number)) = whole.and_then(|line| line.split_once(' ')) {
             all.push((kind.to_owned(), number.parse().unwrap()));
         }
@@ -190,7 +192,10 @@ async fn look(store: &impl Backend, all: &[(String, u64)]) {
                 } else {
                     let row = rows.iter().find(|row| row.turn == expected[0].turn);
                     expected[0].ordinal = row.unwrap_or_else(|| panic!("{number} is lost")).ordinal;
-                    let answer = rows.iter().filter(|row| row.turn == expected[0].turn).nth(1);
+                    let answer = rows
+                        .iter()
+                        .filter(|row| row.turn == expected[0].turn)
+                        .nth(1);
                     assert_eq!(row, Some(&expected[0]));
                     assert_eq!(answer.unwrap().content, expected[1].content);
                     assert_eq!(rows.len() % 2, 0, "half a turn");
@@ -202,7 +207,9 @@ async fn look(store: &impl Backend, all: &[(String, u64)]) {
             }
             "marker" => {
                 let key = marker(*number);
-                let cleared = store.cleared_at(&key.agent, key.guild, key.user.unwrap()).await;
+                let cleared = store
+                    .cleared_at(&key.agent, key.guild, key.user.unwrap())
+                    .await;
                 assert_eq!(cleared.unwrap(), Some(at(1)), "marker {number} is lost");
             }
             "snapshot" => {
@@ -211,7 +218,10 @@ async fn look(store: &impl Backend, all: &[(String, u64)]) {
                 let is_purged = purged.contains(&talk);
                 assert!(!is_purged || back.is_none(), "snapshot {number} is back");
                 let may_be = (talk * TURNS + TURNS - 1) % 10 == 9;
-                assert!(back.is_some() || is_purged || may_be, "snapshot {number} is lost");
+                assert!(
+                    back.is_some() || is_purged || may_be,
+                    "snapshot {number} is lost"
+                );
             }
             _ => assert_eq!(kind, "purge"),
         }
@@ -241,7 +251,11 @@ async fn check<F: Fixture>(place: &F, test: &str, address: &str, sound: impl Fn(
         drop(store);
         sound(place.ground());
     }
-    assert!(all.len() as u64 > KILLS * LONGEST / 4, "{} confirmed", all.len());
+    assert!(
+        all.len() as u64 > KILLS * LONGEST / 4,
+        "{} confirmed",
+        all.len()
+    );
     let store = place.open().await;
     look(&store, &all).await;
     assert!(!everything(&store).await.is_empty());
@@ -282,7 +296,10 @@ async fn postgres_keeps_what_it_confirmed() {
     }
     let place = fixture::Postgres::fresh().await;
     let url = place.database.url.clone();
-    check(&place, test, &url, |ground| no_file_is_torn(ground.folder())).await;
+    check(&place, test, &url, |ground| {
+        no_file_is_torn(ground.folder())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -334,9 +334,9 @@ async fn what_needs_a_database_says_so_and_writes_nothing() {
         );
     }
     let mut foreign = turn(HERE, 1);
-    foreign
-        .iter_mut()
-        .for_each(|row| row.agent = "other".parse().unwrap());
+    for row in &mut foreign {
+        row.agent = "other".parse().unwrap();
+    }
     check_needs_database(
         files.append(&foreign).await,
         "agents other than the default one",
@@ -401,6 +401,24 @@ async fn a_newer_file_is_refused_and_stays() {
     assert_eq!(
         fs::read_to_string(world.path("context/dms/99999.json")).unwrap(),
         text
+    );
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_purged_keeps_none_of_the_others() {
+    let world = World::new();
+    let newer = r#"{"version":2}"#;
+    world.put("context/guilds/12345/67890/1.json", newer);
+    world.put("users/1.json", newer);
+    let files = world.open().await;
+    files.append(&turn(HERE, 1)).await.unwrap();
+    let about_user = fact(2, Subject::User(USER), "Likes tea");
+    files.put_facts(&[about_user]).await.unwrap();
+    let error = files.purge(&Purge::Guild(GUILD)).await.unwrap_err();
+    assert!(error.to_string().contains("67890/1.json"), "{error}");
+    assert_eq!(
+        world.files(),
+        ["context/guilds/12345/67890/1.json", "users/1.json"]
     );
 }
 

@@ -220,7 +220,11 @@ impl<S: Backend> Actor<S> {
     async fn restore(&mut self, scope: Scope) {
         let Some(owner) = scope.owner() else { return };
         let (place, agent) = (guild_of(scope), default_agent());
-        let own = self.store.own_messages(owner, &agent, place, UnixMillis(0)).await.unwrap();
+        let own = self
+            .store
+            .own_messages(owner, &agent, place, UnixMillis(0))
+            .await
+            .unwrap();
         for row in &own {
             assert_eq!((row.owner, row.guild), (owner, place), "{scope}");
             let known = self.expected(row.scope, UnixMillis(0));
@@ -240,7 +244,10 @@ impl<S: Backend> Actor<S> {
             row.timestamp = at(self.clock);
         }
         self.store.append(&rows).await.unwrap();
-        self.kept.entry(scope).or_default().push(modelled(&rows, id));
+        self.kept
+            .entry(scope)
+            .or_default()
+            .push(modelled(&rows, id));
         self.forget_oldest(scope);
     }
 
@@ -275,7 +282,10 @@ impl<S: Backend> Actor<S> {
         let (Some(user), Some(guild)) = (scope.owner(), guild_of(scope)) else {
             return;
         };
-        self.store.purge(&Purge::Member { guild, user }).await.unwrap();
+        self.store
+            .purge(&Purge::Member { guild, user })
+            .await
+            .unwrap();
         for (scope, kept) in &mut self.kept {
             kept.retain(|turn| turn.owner != user || guild_of(*scope) != Some(guild));
         }
@@ -345,7 +355,8 @@ async fn check<S: Backend + 'static>(store: S, is_database: bool, operations: u6
     for actor in &mut actors {
         let here = member(1, 1, 1 + actor.number);
         assert_eq!(store.window(&all_of(here)).await.unwrap(), []);
-        let goes = |scope: &Scope| matches!(scope, Scope::Member { channel: of, .. } if *of == channel(1));
+        let goes =
+            |scope: &Scope| matches!(scope, Scope::Member { channel: of, .. } if *of == channel(1));
         actor.kept.retain(|scope, _| !goes(scope));
         actor.look_at_all().await;
     }

@@ -168,6 +168,13 @@ fn an_edit_reaches_the_copy() {
     let full = snapshot();
     let edited = with_edit(&full, CHANNEL, MessageId::new(11), "three").unwrap();
     assert_eq!(edited.messages, [row(10, "one"), row(11, "three")]);
+    let mut long = full.clone();
+    long.messages[1].role = StoredRole::Assistant;
+    long.messages[1].parts = vec![MessageId::new(12)];
+    assert_eq!(
+        with_edit(&long, CHANNEL, MessageId::new(11), "a part"),
+        None
+    );
     let elsewhere = ChannelId::new(9);
     assert_eq!(
         with_edit(&full, elsewhere, MessageId::new(11), "three"),

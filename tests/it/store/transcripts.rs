@@ -61,9 +61,9 @@ async fn a_turn_is_one_line_a_message() {
     {"ts":"1970-01-01T00:00:01Z","role":"assistant","user":"7","channel":"70","turn":"t1","message":"11","text":"assistant 1"}
     "#);
     let mut elsewhere = turn(USER, 2);
-    elsewhere
-        .iter_mut()
-        .for_each(|row| row.guild = Some(GuildId::new(1)));
+    for row in &mut elsewhere {
+        row.guild = Some(GuildId::new(1));
+    }
     logs.append(&elsewhere).await.unwrap();
     assert_eq!(
         texts(&logs, USER).await.len(),

@@ -5,16 +5,19 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use clew::agents::Agents;
 use clew::collect::Recall;
 use clew::discord::facts::{Facts, Us};
 use clew::discord::rest::Rest;
 use clew::engine::window::{Window, WindowLimits};
 use clew::llm;
+use clew::memory::{self, Memory, Stores};
 use clew::model::{
     ApplicationId, Cause, ChannelId, ChannelKind, Limits, MessageId, OptOuts, ReplyTarget,
-    TurnRequest, UserId, fixed_clock,
+    ScopeKind, TurnRequest, UserId, fixed_clock,
 };
 use clew::simulator::{self, Draft, File, Id};
+use clew::store::Store;
 use clew::telemetry::event::Outcome;
 use clew::telemetry::{Lines, Telemetry};
 use clew::turn::{self, Control, Job, Services, Settings};
@@ -28,7 +31,7 @@ use crate::support::build::START;
 const MARK: &str = "kumquat";
 
 /// What all turns share, as `app` puts it together, and the telemetry.
-fn services(p: &Place) -> (Services, Lines) {
+async fn services(p: &Place) -> (Services, Lines) {
     let discord = &p.stage.discord;
     let (telemetry, lines) = Telemetry::to_memory("mem.ctx", fixed_clock(START));
     let facts = Facts::default();
@@ -49,16 +52,19 @@ fn services(p: &Place) -> (Services, Lines) {
         per_channel: 200,
         max_bytes: 8 << 20,
     };
+    let opt_outs = Arc::new(OptOuts::default());
+    let memory = memory(Arc::clone(&opt_outs), telemetry.clone()).await;
     let services = Services {
         rest: Rest::new(&discord.token(), Some(&discord.url())).unwrap(),
         facts: Arc::new(facts),
         model: Some(llm::Client::new(model).unwrap()),
         telemetry,
         window: Mutex::new(Window::new(window)),
-        opt_outs: Arc::new(OptOuts::default()),
+        opt_outs,
         recall: Recall::default(),
+        memory,
+        agents: Agents::load(None, Some("Be helpful.".to_owned()), Instant::now()).await,
         settings: Settings {
-            system: "Be helpful.".to_owned(),
             limits: Limits::default(),
             reply_target: ReplyTarget::Newest,
             max_messages: 3,
@@ -66,6 +72,32 @@ fn services(p: &Place) -> (Services, Lines) {
         },
     };
     (services, lines)
+}
+
+/// Nothing of it reaches a disk.
+async fn memory(opt_outs: Arc<OptOuts>, telemetry: Telemetry) -> Memory {
+    let store = Arc::new(Store::in_memory().await.unwrap());
+    let stores = Stores {
+        lasting: Arc::clone(&store),
+        conversations: store,
+        transcripts: None,
+    };
+    let settings = memory::Settings {
+        scope: ScopeKind::Member,
+        rolling_window: Duration::from_hours(24),
+        max_messages: 30,
+        load_past: 30,
+        in_memory_only: true,
+        max_user_facts: 5,
+        max_server_facts: 100,
+        save_interval: Duration::from_secs(30),
+        learn: false,
+        retention: None,
+        guild_retention: Duration::from_hours(24),
+    };
+    Memory::open(stores, settings, opt_outs, fixed_clock(START), telemetry)
+        .await
+        .unwrap()
 }
 
 fn opt_out(services: &Services, who: Id) {
@@ -94,6 +126,7 @@ async fn ask(services: &Services, p: &Place, place: (Id, ChannelKind), id: Id) -
         came: Instant::now(),
         newest: Some(MessageId::new(id.0)),
         other_triggers: BTreeSet::new(),
+        elsewhere: Vec::new(),
         control: Control::new().1,
     };
     let outcome = turn::run(services, job).await;
@@ -125,7 +158,7 @@ async fn nothing_of_theirs_reaches_the_model() {
         thread
     })
     .await;
-    let (services, lines) = services(&p);
+    let (services, lines) = services(&p).await;
     opt_out(&services, p.boris);
     let question = p.post(thread, p.ada, p.to_us("why?"));
     let place = (thread, ChannelKind::PublicThread);
@@ -155,7 +188,7 @@ async fn a_bare_mention_that_points_at_one_gets_a_line() {
         world.seed(seeds.channel, seeds.boris, marked())
     })
     .await;
-    let (services, _) = services(&p);
+    let (services, _) = services(&p).await;
     opt_out(&services, p.boris);
     let bare = Draft::new(p.to_us("")).reply_to(theirs);
     let bare = p.post(p.channel, p.ada, bare);
@@ -178,7 +211,7 @@ async fn a_bare_mention_that_points_at_one_gets_a_line() {
 #[tokio::test]
 async fn their_own_question_is_answered_once() {
     let p = place(&[]).await;
-    let (services, _) = services(&p);
+    let (services, _) = services(&p).await;
     opt_out(&services, p.boris);
     let thread = p.stage.discord.thread(
         p.channel,
@@ -209,7 +242,7 @@ async fn their_own_question_is_answered_once() {
 #[tokio::test]
 async fn opting_out_empties_what_is_held() {
     let p = place(&[]).await;
-    let (services, _) = services(&p);
+    let (services, _) = services(&p).await;
     let early = p.post(p.channel, p.boris, p.to_us("is the valve open?"));
     let place = (p.channel, ChannelKind::Text);
     assert_eq!(ask(&services, &p, place, early).await, Outcome::Answered);
