@@ -186,6 +186,11 @@ impl Desk {
                  developer portal, or set DISCORD_MESSAGE_CONTENT=off"
             );
         }
+        self.services.memory.mend(Mend::Connected {
+            shard,
+            shards: ready.shards,
+            guilds: ready.guilds.clone(),
+        });
         if shard == 0 {
             self.register_commands(ready.application);
         }

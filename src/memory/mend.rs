@@ -43,6 +43,16 @@ pub enum Mend {
     GuildLeft(GuildId),
     /// We are in that server.
     GuildJoined(GuildId),
+    /// A shard is connected anew, and these are its servers: others that it
+    /// would have, by their ids, we left unseen.
+    Connected {
+        /// The shard.
+        shard: u32,
+        /// Of so many.
+        shards: u32,
+        /// Its servers.
+        guilds: Vec<GuildId>,
+    },
     /// A member left a server.
     MemberLeft {
         /// The server.
@@ -139,7 +149,7 @@ impl Memory {
     async fn do_mend(&self, mend: Mend) {
         let cause = cause(&mend);
         let done = match mend {
-            Mend::Deleted { channel, ids } => self.purge(&Purge::Messages { channel, ids }).await,
+            Mend::Deleted { channel, ids } => self.deleted(channel, ids).await,
             Mend::ChannelDeleted(channel) => self.purge(&Purge::Channel(channel)).await,
             Mend::MemberLeft { guild, user } => self.purge(&Purge::Member { guild, user }).await,
             Mend::Edited {
@@ -149,6 +159,11 @@ impl Memory {
             } => self.edit(channel, message, &words).await,
             Mend::GuildLeft(guild) => self.depart(guild).await,
             Mend::GuildJoined(guild) => self.rejoin(guild).await,
+            Mend::Connected {
+                shard,
+                shards,
+                guilds,
+            } => self.left_unseen(shard, shards, &guilds).await,
             Mend::Fetched(page) => self.compare(page).await,
         };
         match done {
@@ -195,6 +210,76 @@ impl Memory {
         Ok(Purged::default())
     }
 
+    /// Most deleted messages were never part of anything.
+    async fn deleted(
+        &self,
+        channel: ChannelId,
+        ids: Vec<MessageId>,
+    ) -> Result<Purged, store::Error> {
+        let (Some(first), Some(last)) = (ids.iter().min(), ids.iter().max()) else {
+            return Ok(Purged::default());
+        };
+        let mut held = self.held(channel, *first, *last).await?;
+        held.retain(|id| ids.contains(id));
+        if held.is_empty() {
+            return Ok(Purged::default());
+        }
+        let ids = held.into_iter().collect();
+        self.purge(&Purge::Messages { channel, ids }).await
+    }
+
+    /// Which messages of a channel anything is kept of, in any store or in
+    /// memory.
+    async fn held(
+        &self,
+        channel: ChannelId,
+        from: MessageId,
+        to: MessageId,
+    ) -> Result<BTreeSet<MessageId>, store::Error> {
+        let mut held: BTreeSet<MessageId> = self.facts.links(channel).collect();
+        held.retain(|id| (from..=to).contains(id));
+        for (_, store) in self.stores.all() {
+            held.extend(store.held_messages(channel, from, to).await?);
+        }
+        if let Some(transcripts) = &self.stores.transcripts {
+            held.extend(transcripts.held_messages(channel, from, to).await?);
+        }
+        Ok(held)
+    }
+
+    /// Servers of this shard that Discord no longer names. A server belongs to
+    /// shard `(id >> 22) % shards` (Discord's reference, "Sharding"). Nothing
+    /// goes before the next sweep: a server that turns up after all is back.
+    async fn left_unseen(
+        &self,
+        shard: u32,
+        shards: u32,
+        guilds: &[GuildId],
+    ) -> Result<Purged, store::Error> {
+        if guilds.is_empty() {
+            // Some Discord-compatible servers do not name them.
+            return Ok(Purged::default());
+        }
+        let departed = self.stores.lasting.departures().await?;
+        let mut kept = BTreeSet::new();
+        for (_, store) in self.stores.all() {
+            kept.extend(store.guilds().await?);
+        }
+        let is_of_shard =
+            |guild: &GuildId| (guild.get() >> 22) % u64::from(shards) == u64::from(shard);
+        let is_known = |guild: &GuildId| {
+            guilds.contains(guild) || departed.iter().any(|(departed, _)| departed == guild)
+        };
+        let now = self.now();
+        for guild in kept
+            .into_iter()
+            .filter(|guild| is_of_shard(guild) && !is_known(guild))
+        {
+            self.stores.lasting.set_departure(guild, Some(now)).await?;
+        }
+        Ok(Purged::default())
+    }
+
     /// We left; what is stored goes after `GUILD_RETENTION_DAYS`.
     async fn depart(&self, guild: GuildId) -> Result<Purged, store::Error> {
         let now = self.now();
@@ -203,7 +288,11 @@ impl Memory {
     }
 
     async fn rejoin(&self, guild: GuildId) -> Result<Purged, store::Error> {
-        self.stores.lasting.set_departure(guild, None).await?;
+        let lasting = &self.stores.lasting;
+        let departed = lasting.departures().await?;
+        if departed.iter().any(|(departed, _)| *departed == guild) {
+            lasting.set_departure(guild, None).await?;
+        }
         Ok(Purged::default())
     }
 
@@ -215,22 +304,15 @@ impl Memory {
             present,
             edited,
         } = page;
-        let mut gone = BTreeSet::new();
-        for (_, store) in self.stores.all() {
-            let held = store.held_messages(channel, from, to).await?;
-            gone.extend(held.into_iter().filter(|id| !present.contains(id)));
+        let mut held = self.held(channel, from, to).await?;
+        for (message, words) in edited.iter().filter(|(message, _)| held.contains(message)) {
+            self.edit(channel, *message, words).await?;
         }
-        if let Some(transcripts) = &self.stores.transcripts {
-            let held = transcripts.held_messages(channel, from, to).await?;
-            gone.extend(held.into_iter().filter(|id| !present.contains(id)));
-        }
-        for (message, words) in edited {
-            self.edit(channel, message, &words).await?;
-        }
-        if gone.is_empty() {
+        held.retain(|id| !present.contains(id));
+        if held.is_empty() {
             return Ok(Purged::default());
         }
-        let ids = gone.into_iter().collect();
+        let ids = held.into_iter().collect();
         self.purge(&Purge::Messages { channel, ids }).await
     }
 
@@ -287,7 +369,7 @@ const fn cause(mend: &Mend) -> PurgeCause {
     match mend {
         Mend::Deleted { .. } | Mend::Edited { .. } => PurgeCause::Deleted,
         Mend::ChannelDeleted(_) => PurgeCause::Channel,
-        Mend::GuildLeft(_) | Mend::GuildJoined(_) => PurgeCause::Guild,
+        Mend::GuildLeft(_) | Mend::GuildJoined(_) | Mend::Connected { .. } => PurgeCause::Guild,
         Mend::MemberLeft { .. } => PurgeCause::Member,
         Mend::Fetched(_) => PurgeCause::Evidence,
     }

@@ -273,6 +273,10 @@ impl Backend for Files {
         })
     }
 
+    fn guilds(&self) -> impl Answer<Vec<GuildId>> {
+        self.run("list servers", Folder::kept_guilds)
+    }
+
     fn members(&self, guild: GuildId) -> impl Answer<Vec<UserId>> {
         self.run("list a server's users", move |folder| folder.members(guild))
     }

@@ -222,7 +222,7 @@ impl Folder {
         Ok(())
     }
 
-    fn guilds(&self, place: Place) -> Result<Vec<GuildId>, Error> {
+    pub(super) fn guilds(&self, place: Place) -> Result<Vec<GuildId>, Error> {
         match place {
             Place::Guild(guild) => Ok(vec![guild]),
             Place::Direct => Ok(Vec::new()),
