@@ -59,7 +59,7 @@ pub struct Postgres {
 /// A call within a transaction of its own, which is committed when it went
 /// well.
 macro_rules! within {
-    ($self:ident, $patience:expr, $operation:literal, $transaction:ident => $work:expr) => {
+    ($self:ident, $patience:expr, $operation:expr, $transaction:ident => $work:expr) => {
         $self
             .bounded($patience, $operation, async {
                 let mut lease = $self.lease().await?;
@@ -95,11 +95,22 @@ impl Postgres {
         let started: Outcome<()> = started.await;
         started.map_err(|failure| connect::at_start(failure, place))?;
         drop(client);
-        Ok(Self {
+        let store = Self {
             pool: connected.pool,
             files,
             open: Arc::default(),
-        })
+        };
+        let tidy = "tidy the snapshots";
+        store
+            .bounded(
+                PATIENCE,
+                tidy,
+                snapshots::at_files(&store.files, SnapshotFiles::sweep),
+            )
+            .await?;
+        within!(store, LONG_PATIENCE, tidy, transaction =>
+            snapshots::take_back(&transaction, &store.files, None))?;
+        Ok(store)
     }
 
     async fn lease(&self) -> Outcome<Lease> {
@@ -132,6 +143,39 @@ impl Postgres {
             client.batch_execute(statement).await?;
         }
         Ok(())
+    }
+
+    async fn write_all(&self, operation: &'static str, records: &[Record]) -> Result<(), Error> {
+        let snapshots = records.iter().filter_map(|record| match record {
+            Record::Snapshot(snapshot) => Some(snapshot),
+            _ => None,
+        });
+        let snapshots: Vec<&ContextSnapshot> = snapshots.collect();
+        if snapshots.is_empty() {
+            return self.write_rows(operation, records).await;
+        }
+        let files = &self.files;
+        within!(self, LONG_PATIENCE, operation, transaction =>
+            snapshots::announce(&transaction, files, &snapshots))?;
+        let written = snapshots::write_files(files, &snapshots);
+        let written = self.bounded(LONG_PATIENCE, operation, written).await;
+        let written = match written {
+            Ok(()) => self.write_rows(operation, records).await,
+            Err(error) => Err(error),
+        };
+        if written.is_err() {
+            // The first error is the one to tell; what stays is taken back at
+            // the next start.
+            let taken = within!(self, LONG_PATIENCE, operation, transaction =>
+                snapshots::take_back(&transaction, files, Some(&snapshots)));
+            drop(taken);
+        }
+        written
+    }
+
+    async fn write_rows(&self, operation: &'static str, records: &[Record]) -> Result<(), Error> {
+        within!(self, LONG_PATIENCE, operation, transaction =>
+            records::write(&transaction, records))
     }
 
     async fn edit(&self, channel: ChannelId, message: MessageId, text: &str) -> Result<u64, Error> {
@@ -196,8 +240,8 @@ impl Backend for Postgres {
     }
 
     async fn save_snapshot(&self, snapshot: &ContextSnapshot) -> Result<(), Error> {
-        within!(self, PATIENCE, "save a snapshot", transaction =>
-            snapshots::put(&transaction, &self.files, snapshot))
+        self.write_all("save a snapshot", &[Record::Snapshot(snapshot.clone())])
+            .await
     }
 
     async fn snapshots(
@@ -335,8 +379,7 @@ impl Backend for Postgres {
     }
 
     async fn write(&self, records: &[Record]) -> Result<(), Error> {
-        within!(self, LONG_PATIENCE, "write entries", transaction =>
-            records::write(&transaction, &self.files, records))
+        self.write_all("write entries", records).await
     }
 
     async fn stats(&self) -> Result<Vec<KindStats>, Error> {

@@ -1,5 +1,8 @@
 //! Rows of turns.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use deadpool_postgres::Transaction;
 use futures_util::future;
 
@@ -9,7 +12,7 @@ use super::session::{
 };
 use super::values::{self, Moment, guild_key, limit, maybe_text, text, user_key};
 use crate::model::{
-    AgentName, ChannelId, GuildId, MessageId, Scope, StoredMessage, TurnId, UnixMillis, UserId,
+    AgentName, ChannelId, GuildId, MessageId, Scope, SnapshotId, StoredMessage, UnixMillis, UserId,
 };
 
 /// Inserts that travel together.
@@ -17,10 +20,10 @@ const INSERTS_AT_ONCE: usize = 16;
 
 const INSERT: &str = "
 WITH added AS (
-    INSERT INTO clew.messages (scope, agent_name, turn_id, ordinal, role, guild_id, thread_id,
+    INSERT INTO clew.messages (scope, agent_name, turn_id, ordinal, position, role, guild_id, thread_id,
         owner_id, author_name, content, tool_calls, tool_call_id, timestamp,
         discord_message_id, part_ids, target_id, restored_from)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+    VALUES ($1, $2, $3, $4, $18, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
     RETURNING id
 )
 INSERT INTO clew.message_ids (message_id, channel_id, row_id)
@@ -44,28 +47,29 @@ VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (scope, agent_name)
 DO UPDATE SET last_ordinal = greatest(held.last_ordinal, excluded.last_ordinal)";
 
-/// What a turn comes after: its own ordinal if it is there, the newest other
+/// What a turn comes after: its own ordinal if it is there, the newest
 /// row, and the marker of its owner or of everybody.
 const BEFORE_TURN: &str = "
 SELECT
     (SELECT min(ordinal) FROM clew.messages
         WHERE scope = $1 AND agent_name = $2 AND turn_id = $3) AS ordinal,
     (SELECT max(timestamp) FROM clew.messages
-        WHERE scope = $1 AND agent_name = $2 AND turn_id <> $3) AS newest,
+        WHERE scope = $1 AND agent_name = $2) AS newest,
     (SELECT max(at) FROM clew.markers
         WHERE agent_name = $2 AND guild_id = $4 AND user_id IN (0, $5)) AS cleared";
 
-const DELETE_TURN: &str = "DELETE FROM clew.messages WHERE scope = $1 AND turn_id = $2";
+const DELETE_TURN: &str = "DELETE FROM clew.messages
+    WHERE scope = $1 AND turn_id = $2 AND agent_name = $3";
 
 const WINDOW: &str = "
 SELECT * FROM clew.messages
 WHERE scope = $1 AND agent_name = $2 AND timestamp > $3
-ORDER BY timestamp DESC, id DESC LIMIT $4";
+ORDER BY ordinal DESC, turn_id DESC, position DESC LIMIT $4";
 
 const OWN: &str = "
 SELECT * FROM clew.messages
 WHERE owner_id = $1 AND agent_name = $2 AND guild_id IS NOT DISTINCT FROM $3 AND timestamp > $4
-ORDER BY timestamp, id";
+ORDER BY timestamp, scope, ordinal, turn_id, position";
 
 /// The same row of another time: what identifies a row within its turn.
 const DELETE_SAME: &str = "
@@ -117,12 +121,18 @@ pub(super) async fn append(transaction: &Transaction<'_>, turn: &[StoredMessage]
     if before.ordinal.is_none() {
         raise_counter(transaction, first, ordinal).await?;
     }
-    delete_turn(transaction, first.scope, first.turn).await?;
+    delete_turn(transaction, first).await?;
     let mut floor = before.floor;
     let mut placed = Vec::with_capacity(turn.len());
-    for row in turn {
+    for (position, row) in (0..).zip(turn) {
         floor = floor.max(row.timestamp);
-        placed.push((row, ordinal, floor));
+        let at = floor;
+        placed.push(Placed {
+            row,
+            ordinal,
+            at,
+            position,
+        });
     }
     insert(transaction, &placed).await?;
     Ok(ordinal)
@@ -196,41 +206,42 @@ fn places(scope: Scope) -> (Option<i64>, Option<i64>, Option<i64>) {
     )
 }
 
-async fn delete_turn(transaction: &Transaction<'_>, scope: Scope, turn: TurnId) -> Outcome<()> {
-    let (scope, turn) = (scope.to_string(), turn.0.cast_signed());
-    touched(transaction, DELETE_TURN, &[&scope, &turn]).await?;
+async fn delete_turn(transaction: &Transaction<'_>, row: &StoredMessage) -> Outcome<()> {
+    let (scope, turn) = (row.scope.to_string(), row.turn.0.cast_signed());
+    let parameters: Parameters<'_> = &[&scope, &turn, &row.agent.as_str()];
+    touched(transaction, DELETE_TURN, parameters).await?;
     Ok(())
 }
 
+/// A row and where it goes.
+struct Placed<'a> {
+    row: &'a StoredMessage,
+    ordinal: u64,
+    at: UnixMillis,
+    /// Its place within the turn.
+    position: i64,
+}
+
 /// Rows with their ordinals and times, in this order.
-async fn insert(
-    transaction: &Transaction<'_>,
-    placed: &[(&StoredMessage, u64, UnixMillis)],
-) -> Outcome<()> {
+async fn insert(transaction: &Transaction<'_>, placed: &[Placed<'_>]) -> Outcome<()> {
     // Prepared before, so that the inserts are sent in order.
     transaction.prepare_cached(INSERT).await?;
     for chunk in placed.chunks(INSERTS_AT_ONCE) {
-        let inserts = chunk
-            .iter()
-            .map(|(row, ordinal, at)| insert_one(transaction, row, *ordinal, *at));
+        let inserts = chunk.iter().map(|placed| insert_one(transaction, placed));
         future::try_join_all(inserts).await?;
     }
     Ok(())
 }
 
-async fn insert_one(
-    transaction: &Transaction<'_>,
-    row: &StoredMessage,
-    ordinal: u64,
-    at: UnixMillis,
-) -> Outcome<()> {
+async fn insert_one(transaction: &Transaction<'_>, placed: &Placed<'_>) -> Outcome<()> {
+    let row = placed.row;
     let signed = |id: u64| id.cast_signed();
     let parts = row.parts.iter().map(|part| signed(part.get()));
     let parameters: Parameters<'_> = &[
         &row.scope.to_string(),
         &row.agent.as_str(),
         &signed(row.turn.0),
-        &signed(ordinal),
+        &signed(placed.ordinal),
         &row.role.as_str(),
         &row.guild.map(|guild| signed(guild.get())),
         &signed(row.channel.get()),
@@ -239,17 +250,19 @@ async fn insert_one(
         &text(&row.content),
         &maybe_text(row.tool_calls.as_ref()),
         &maybe_text(row.tool_call_id.as_ref()),
-        &Moment(at),
+        &Moment(placed.at),
         &row.message.map(|message| signed(message.get())),
         &parts.collect::<Vec<i64>>(),
         &row.target.map(|target| signed(target.get())),
-        &row.restored_from.as_ref().map(|id| id.as_str()),
+        &row.restored_from.as_ref().map(SnapshotId::as_str),
+        &placed.position,
     ];
     touched(transaction, INSERT, parameters).await?;
     Ok(())
 }
 
-/// Writes rows as they are, instead of the same rows of another time.
+/// Writes rows as they are, instead of the same rows of another time. Rows of
+/// one call stay several, also when nothing tells them apart.
 pub(super) async fn write(
     transaction: &Transaction<'_>,
     messages: &[&StoredMessage],
@@ -267,11 +280,33 @@ pub(super) async fn write(
         touched(transaction, DELETE_SAME, parameters).await?;
         raise_counter(transaction, row, row.ordinal).await?;
     }
-    let placed: Vec<(&StoredMessage, u64, UnixMillis)> = messages
-        .iter()
-        .map(|row| (*row, row.ordinal, row.timestamp))
-        .collect();
+    let mut turns = BTreeMap::new();
+    let mut placed = Vec::with_capacity(messages.len());
+    for row in messages.iter().copied() {
+        let turn = (row.scope, row.agent.clone(), row.turn);
+        let position = match turns.entry(turn) {
+            Entry::Occupied(next) => next.into_mut(),
+            Entry::Vacant(next) => next.insert(next_position(transaction, row).await?),
+        };
+        placed.push(Placed {
+            row,
+            ordinal: row.ordinal,
+            at: row.timestamp,
+            position: *position,
+        });
+        *position += 1;
+    }
     insert(transaction, &placed).await
+}
+
+/// After the rows of its turn that are there.
+async fn next_position(transaction: &Transaction<'_>, row: &StoredMessage) -> Outcome<i64> {
+    let sql = "SELECT coalesce(max(position) + 1, 0) FROM clew.messages \
+               WHERE scope = $1 AND turn_id = $2 AND agent_name = $3";
+    let (scope, turn) = (row.scope.to_string(), row.turn.0.cast_signed());
+    let found = rows(transaction, sql, &[&scope, &turn, &row.agent.as_str()]).await?;
+    let next = found.first().map(|row| row.try_get(0)).transpose()?;
+    Ok(next.unwrap_or(0))
 }
 
 /// See [`super::super::Backend::window`].
@@ -304,10 +339,7 @@ pub(super) async fn window(
                 None
             }
         });
-    let mut window: Vec<StoredMessage> = readable.collect();
-    // A turn that was replaced stays in its place, though its time is later.
-    window.sort_by_key(|row| row.ordinal);
-    Ok(window)
+    Ok(readable.collect())
 }
 
 /// See [`super::super::Backend::conversation`]. Nothing expires by itself.
@@ -352,7 +384,8 @@ pub(super) async fn own(
     found.iter().map(values::message).collect()
 }
 
-/// The rows of an edited message get the new text.
+/// The rows of an edited message get the new text. An answer of several
+/// messages keeps its own: one of them is not all of it.
 pub(super) async fn edit(
     transaction: &Transaction<'_>,
     channel: ChannelId,
@@ -361,7 +394,7 @@ pub(super) async fn edit(
 ) -> Outcome<u64> {
     write_all(transaction).await?;
     let sql = "UPDATE clew.messages SET content = $3 \
-               WHERE discord_message_id = $2 AND id IN \
+               WHERE discord_message_id = $2 AND (part_ids = '{}' OR role = 'user') AND id IN \
                (SELECT row_id FROM clew.message_ids WHERE channel_id = $1 AND message_id = $2)";
     let (channel, message) = (channel.get().cast_signed(), message.get().cast_signed());
     touched(transaction, sql, &[&channel, &message, &text(new_text)]).await

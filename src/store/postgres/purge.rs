@@ -15,7 +15,8 @@ use super::snapshots;
 use super::values::{self, Moment};
 use crate::model::{AgentName, Scope, StoredMessage, StoredRole, TurnId};
 
-/// With a trigger its whole turn; else the row that holds the message.
+/// With a trigger its whole turn, with a call of a tool all of the turn's
+/// calls and results, with an answer itself.
 const ROWS_OF_MESSAGES: &str = "id IN (
     WITH hits AS (
         SELECT row.id, row.scope, row.agent_name, row.turn_id, row.role
@@ -26,7 +27,8 @@ const ROWS_OF_MESSAGES: &str = "id IN (
     UNION
     SELECT turn.id FROM hits JOIN clew.messages AS turn ON turn.scope = hits.scope
         AND turn.agent_name = hits.agent_name AND turn.turn_id = hits.turn_id
-    WHERE hits.role = 'user')";
+    WHERE hits.role = 'user' OR (hits.role IN ('tool_use', 'tool_result')
+        AND turn.role IN ('tool_use', 'tool_result')))";
 
 type Parameter = Box<dyn ToSql + Sync + Send>;
 
@@ -136,12 +138,11 @@ const fn rows_of(purge: &Purge) -> &'static str {
 
 const fn markers(purge: &Purge) -> Option<&'static str> {
     match purge {
-        Purge::Messages { .. } | Purge::Channel(_) => None,
+        // A marker is no text.
+        Purge::Messages { .. } | Purge::Channel(_) | Purge::Before(_) => None,
         Purge::Guild(_) => Some("guild_id = $1"),
         Purge::Member { .. } => Some("guild_id = $1 AND user_id = $2"),
         Purge::User(_) => Some("user_id = $1"),
-        // The rows that it hides go as well.
-        Purge::Before(_) => Some("at < $1"),
     }
 }
 
@@ -199,7 +200,7 @@ const fn touched_snapshots(purge: &Purge) -> &'static str {
     }
 }
 
-/// Says how many snapshots are gone altogether.
+/// Says how many snapshots went or lost a part.
 async fn purge_snapshots(
     transaction: &Transaction<'_>,
     files: &SnapshotFiles,
@@ -225,16 +226,22 @@ async fn purge_snapshots(
                     without(&snapshot, |row| goes.hits(row))
                 }
                 // Nobody can say what it holds.
-                Err(Failure::Store(Error::Corrupt { .. })) => None,
+                Err(Failure::Store(Error::Corrupt { .. })) => {
+                    tracing::error!(id = %info.id, "a snapshot that cannot be read was removed");
+                    None
+                }
                 Err(failure) => return Err(failure),
             }
         };
         if let Some(rest) = rest {
-            snapshots::put(transaction, files, &rest).await?;
+            if rest.info.message_count == info.message_count {
+                continue;
+            }
+            snapshots::rewrite(transaction, files, &rest).await?;
         } else {
             snapshots::remove(transaction, files, info).await?;
-            gone += 1;
         }
+        gone += 1;
     }
     Ok(gone)
 }
@@ -243,7 +250,9 @@ async fn purge_snapshots(
 struct Goes<'a> {
     purge: &'a Purge,
     /// Whose triggers have to go.
-    turns: BTreeSet<(Scope, AgentName, TurnId)>,
+    turns: BTreeSet<TurnKey>,
+    /// Whose tool calls have to go.
+    tools: BTreeSet<TurnKey>,
 }
 
 impl<'a> Goes<'a> {
@@ -251,32 +260,47 @@ impl<'a> Goes<'a> {
         let mut goes = Self {
             purge,
             turns: BTreeSet::new(),
+            tools: BTreeSet::new(),
         };
-        let triggers = messages
-            .iter()
-            .filter(|row| row.role == StoredRole::User && goes.hits(row));
-        goes.turns = triggers
-            .map(|row| (row.scope, row.agent.clone(), row.turn))
-            .collect();
+        if !matches!(purge, Purge::Messages { .. }) {
+            return goes;
+        }
+        for row in messages.iter().filter(|row| is_named(purge, row)) {
+            match row.role {
+                StoredRole::User => goes.turns.insert(turn_key(row)),
+                StoredRole::ToolUse | StoredRole::ToolResult => goes.tools.insert(turn_key(row)),
+                StoredRole::Assistant => false,
+            };
+        }
         goes
     }
 
     fn hits(&self, row: &StoredMessage) -> bool {
-        let itself = match self.purge {
-            Purge::Messages { channel, ids } => {
-                let mut held = row.message.iter().chain(&row.parts);
-                row.channel == *channel && held.any(|id| ids.contains(id))
-            }
-            Purge::Channel(channel) => row.channel == *channel,
-            Purge::Guild(guild) => row.guild == Some(*guild),
-            Purge::Member { guild, user } => row.guild == Some(*guild) && row.owner == *user,
-            Purge::User(user) => row.owner == *user,
-            Purge::Before(time) => row.timestamp < *time,
-        };
-        let whole = matches!(self.purge, Purge::Messages { .. })
-            && self
-                .turns
-                .contains(&(row.scope, row.agent.clone(), row.turn));
-        itself || whole
+        let is_tool = matches!(row.role, StoredRole::ToolUse | StoredRole::ToolResult);
+        is_named(self.purge, row)
+            || self.turns.contains(&turn_key(row))
+            || (is_tool && self.tools.contains(&turn_key(row)))
+    }
+}
+
+/// A turn within a snapshot, whose rows may be of several scopes.
+type TurnKey = (Scope, AgentName, TurnId);
+
+fn turn_key(row: &StoredMessage) -> TurnKey {
+    (row.scope, row.agent.clone(), row.turn)
+}
+
+/// The purge is about this row itself.
+fn is_named(purge: &Purge, row: &StoredMessage) -> bool {
+    match purge {
+        Purge::Messages { channel, ids } => {
+            let mut held = row.message.iter().chain(&row.parts);
+            row.channel == *channel && held.any(|id| ids.contains(id))
+        }
+        Purge::Channel(channel) => row.channel == *channel,
+        Purge::Guild(guild) => row.guild == Some(*guild),
+        Purge::Member { guild, user } => row.guild == Some(*guild) && row.owner == *user,
+        Purge::User(user) => row.owner == *user,
+        Purge::Before(time) => row.timestamp < *time,
     }
 }

@@ -40,7 +40,7 @@ const fn page(kind: Kind) -> Option<&'static str> {
              AND $2::bigint IS NULL ORDER BY guild_id LIMIT $3",
         ),
         Kind::Snapshots => Some(
-            "SELECT * FROM clew.snapshots WHERE ($1::text IS NULL OR snapshot_id > $1) \
+            "SELECT * FROM clew.snapshots WHERE ready AND ($1::text IS NULL OR snapshot_id > $1) \
              AND ($2::bigint IS NULL OR owner_id = $2) ORDER BY snapshot_id LIMIT $3",
         ),
         Kind::Agents => Some(
@@ -155,11 +155,7 @@ fn marker(row: &Row) -> Outcome<Record> {
 }
 
 /// See [`super::super::Backend::write`].
-pub(super) async fn write(
-    transaction: &Transaction<'_>,
-    files: &SnapshotFiles,
-    records: &[Record],
-) -> Outcome<()> {
+pub(super) async fn write(transaction: &Transaction<'_>, records: &[Record]) -> Outcome<()> {
     write_all(transaction).await?;
     let of_turns = records.iter().filter_map(|record| match record {
         Record::Message(message) => Some(message),
@@ -168,21 +164,18 @@ pub(super) async fn write(
     let of_turns: Vec<&StoredMessage> = of_turns.collect();
     messages::write(transaction, &of_turns).await?;
     for record in records {
-        write_one(transaction, files, record).await?;
+        write_one(transaction, record).await?;
     }
     Ok(())
 }
 
-async fn write_one(
-    transaction: &Transaction<'_>,
-    files: &SnapshotFiles,
-    record: &Record,
-) -> Outcome<()> {
+async fn write_one(transaction: &Transaction<'_>, record: &Record) -> Outcome<()> {
     match record {
         // Written together, before.
         Record::Message(_) => Ok(()),
         Record::Marker(key, at) => marks::set_marker(transaction, key, *at).await,
-        Record::Snapshot(snapshot) => snapshots::put(transaction, files, snapshot).await,
+        // Its row and file are there: see `Postgres::write`.
+        Record::Snapshot(snapshot) => snapshots::ready(transaction, &snapshot.info.id).await,
         Record::Fact(fact) => facts::put_one(transaction, fact).await,
         Record::OptOut(user, since) => {
             marks::set_dated(transaction, marks::Dated::OptOuts, user.get(), Some(*since)).await

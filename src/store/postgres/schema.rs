@@ -18,11 +18,10 @@ use super::session::{Failure, Outcome};
 /// number; this one spells "schema".
 const SCHEMA_LOCK: i64 = 0x7363_6865_6d61;
 
-/// Step by step, each applied once and never changed after a release.
-const MIGRATIONS: [&str; 1] = [include_str!("schema_1.sql")];
-
 /// The newest version that this program knows.
-pub(super) const KNOWN: u32 = MIGRATIONS.len() as u32;
+const KNOWN: u32 = 1;
+/// Step by step, each applied once and never changed after a release.
+const MIGRATIONS: [&str; KNOWN as usize] = [include_str!("schema_1.sql")];
 
 /// Brings the database up to the newest version. `place` is for errors.
 pub(super) async fn migrate(client: &mut Object, place: &str) -> Outcome<()> {

@@ -14,6 +14,7 @@ CREATE TABLE clew.messages (
     scope TEXT NOT NULL,
     turn_id BIGINT NOT NULL,
     ordinal BIGINT NOT NULL,
+    position BIGINT NOT NULL,
     guild_id BIGINT,
     owner_id BIGINT NOT NULL,
     author_name TEXT,
@@ -22,7 +23,9 @@ CREATE TABLE clew.messages (
     restored_from TEXT
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50);
 CREATE INDEX idx_messages_agent_time ON clew.messages (agent_name, timestamp);
-CREATE INDEX idx_messages_window ON clew.messages (scope, agent_name, timestamp, id);
+CREATE INDEX idx_messages_window
+    ON clew.messages (scope, agent_name, ordinal, turn_id, position);
+CREATE INDEX idx_messages_recent ON clew.messages (scope, agent_name, timestamp);
 CREATE INDEX idx_messages_turn ON clew.messages (scope, turn_id);
 CREATE INDEX idx_messages_owner ON clew.messages (owner_id, guild_id);
 CREATE INDEX idx_messages_guild ON clew.messages (guild_id);
@@ -75,9 +78,12 @@ CREATE TABLE clew.markers (
 );
 
 -- What is known of a saved window; its rows are in a file. oldest and
--- text_bytes are of those rows.
+-- text_bytes are of those rows. Not ready: a kill may have come before the
+-- file.
 CREATE TABLE clew.snapshots (
     snapshot_id TEXT PRIMARY KEY,
+    seq BIGINT GENERATED ALWAYS AS IDENTITY,
+    ready BOOLEAN NOT NULL,
     agent_name TEXT NOT NULL,
     owner_id BIGINT NOT NULL,
     guild_id BIGINT,

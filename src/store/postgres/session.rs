@@ -27,7 +27,7 @@ pub(super) const STATEMENT_TIMEOUT: Duration = Duration::from_secs(8);
 /// Waiting for somebody else's lock.
 pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Calls that go through everything: purge, export, statistics, vacuum.
-pub(super) const LONG_PATIENCE: Duration = Duration::from_secs(600);
+pub(super) const LONG_PATIENCE: Duration = Duration::from_mins(10);
 /// The lock that who writes to one conversation shares, and that who writes
 /// through all of them has alone. Any number; this one spells "clew".
 const WRITERS_LOCK: i64 = 0x636c_6577;
@@ -115,18 +115,14 @@ impl Failure {
 
 /// Asking again may help.
 fn is_passing(error: &tokio_postgres::Error) -> bool {
-    match error.as_db_error().map(|error| error.code()) {
-        // Connection, rollback, resources, operator intervention (PostgreSQL,
-        // "Error Codes"), and locks.
-        Some(code) => {
-            let class = code.code().get(..2).unwrap_or_default();
-            matches!(class, "08" | "40" | "53" | "57") || *code == SqlState::LOCK_NOT_AVAILABLE
-        }
-        None => {
-            let source = error.source();
-            error.is_closed() || source.is_some_and(<dyn StdError>::is::<io::Error>)
-        }
-    }
+    let Some(code) = error.code() else {
+        let source = error.source();
+        return error.is_closed() || source.is_some_and(<dyn StdError>::is::<io::Error>);
+    };
+    // Connection, rollback, resources, operator intervention (PostgreSQL,
+    // "Error Codes"), and locks.
+    let class = code.code().get(..2).unwrap_or_default();
+    matches!(class, "08" | "40" | "53" | "57") || *code == SqlState::LOCK_NOT_AVAILABLE
 }
 
 /// What the database said, without what it may quote from a row or a word.

@@ -1,4 +1,9 @@
 //! Saved windows: a row of metadata, the ids in it, and a file with the rows.
+//!
+//! A row comes first and is marked as not ready, then the file, then the mark
+//! goes: a kill in between leaves a row that says which file to remove. What
+//! is removed goes from the file before it is committed: a kill in between
+//! leaves less than the rows say, never more.
 
 use deadpool_postgres::Transaction;
 
@@ -11,9 +16,9 @@ use crate::model::{
 };
 
 const PUT: &str = "
-INSERT INTO clew.snapshots (snapshot_id, agent_name, owner_id, guild_id, timestamp, description,
+INSERT INTO clew.snapshots (ready, snapshot_id, agent_name, owner_id, guild_id, timestamp, description,
     summary, message_count, window_start, window_end, oldest, text_bytes)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+VALUES (false, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 ON CONFLICT (snapshot_id) DO UPDATE SET
     agent_name = excluded.agent_name, owner_id = excluded.owner_id,
     guild_id = excluded.guild_id, timestamp = excluded.timestamp,
@@ -29,8 +34,8 @@ ON CONFLICT DO NOTHING";
 
 const LIST: &str = "
 SELECT * FROM clew.snapshots
-WHERE owner_id = $1 AND guild_id IS NOT DISTINCT FROM $2 AND ($3::text IS NULL OR agent_name = $3)
-ORDER BY timestamp DESC, snapshot_id DESC LIMIT $4";
+WHERE ready AND owner_id = $1 AND guild_id IS NOT DISTINCT FROM $2 AND ($3::text IS NULL OR agent_name = $3)
+ORDER BY timestamp DESC, seq DESC LIMIT $4";
 
 /// Work at files, off the async threads.
 pub(super) async fn at_files<T: Send + 'static>(
@@ -42,13 +47,80 @@ pub(super) async fn at_files<T: Send + 'static>(
     Ok(done.map_err(|_| Failure::Refused("the work at the files broke off"))??)
 }
 
-/// Writes a snapshot's row and file. The file is the last step before the
-/// commit, so that a row always has one.
-pub(super) async fn put(
+/// Announces snapshots: their rows, not ready. One that had this id goes.
+pub(super) async fn announce(
+    transaction: &Transaction<'_>,
+    files: &SnapshotFiles,
+    snapshots: &[&ContextSnapshot],
+) -> Outcome<()> {
+    for snapshot in snapshots {
+        let sql = "SELECT * FROM clew.snapshots WHERE snapshot_id = $1 FOR UPDATE";
+        for row in rows(transaction, sql, &[&snapshot.info.id.as_str()]).await? {
+            remove(transaction, files, values::snapshot(&row)?).await?;
+        }
+        put_row(transaction, snapshot).await?;
+    }
+    Ok(())
+}
+
+/// The files of announced snapshots.
+pub(super) async fn write_files(
+    files: &SnapshotFiles,
+    snapshots: &[&ContextSnapshot],
+) -> Outcome<()> {
+    for snapshot in snapshots {
+        let copy = (*snapshot).clone();
+        at_files(files, move |files| files.write(&copy)).await?;
+    }
+    Ok(())
+}
+
+/// A snapshot whose file is written becomes visible.
+pub(super) async fn ready(transaction: &Transaction<'_>, id: &SnapshotId) -> Outcome<()> {
+    let sql = "UPDATE clew.snapshots SET ready = true WHERE snapshot_id = $1";
+    match touched(transaction, sql, &[&id.as_str()]).await? {
+        0 => Err(Failure::Refused("it was purged meanwhile")),
+        _ => Ok(()),
+    }
+}
+
+/// Takes back announced snapshots: these, or all that a kill left behind.
+pub(super) async fn take_back(
+    transaction: &Transaction<'_>,
+    files: &SnapshotFiles,
+    snapshots: Option<&[&ContextSnapshot]>,
+) -> Outcome<()> {
+    let sql = "SELECT * FROM clew.snapshots WHERE NOT ready FOR UPDATE";
+    for row in rows(transaction, sql, &[]).await? {
+        let info = values::snapshot(&row)?;
+        let is_ours = |ours: &[&ContextSnapshot]| ours.iter().any(|one| one.info.id == info.id);
+        if snapshots.is_none_or(is_ours) {
+            remove(transaction, files, info).await?;
+        }
+    }
+    // Of purged ones the row is gone already.
+    for snapshot in snapshots.unwrap_or_default() {
+        let sql = "SELECT FROM clew.snapshots WHERE snapshot_id = $1";
+        let id = snapshot.info.id.as_str();
+        if rows(transaction, sql, &[&id]).await?.is_empty() {
+            let info = snapshot.info.clone();
+            at_files(files, move |files| files.remove(&info)).await?;
+        }
+    }
+    Ok(())
+}
+
+/// A snapshot that lost rows or changed: its row, then its file.
+pub(super) async fn rewrite(
     transaction: &Transaction<'_>,
     files: &SnapshotFiles,
     snapshot: &ContextSnapshot,
 ) -> Outcome<()> {
+    put_row(transaction, snapshot).await?;
+    write_files(files, &[snapshot]).await
+}
+
+async fn put_row(transaction: &Transaction<'_>, snapshot: &ContextSnapshot) -> Outcome<()> {
     let info = &snapshot.info;
     let (id, owner) = (info.id.as_str(), info.owner.get().cast_signed());
     let guild = info.guild.map(|guild| guild.get().cast_signed());
@@ -72,9 +144,7 @@ pub(super) async fn put(
     touched(transaction, PUT, parameters).await?;
     let forget = "DELETE FROM clew.snapshot_messages WHERE snapshot_id = $1";
     touched(transaction, forget, &[&id]).await?;
-    put_messages(transaction, id, &snapshot.messages).await?;
-    let copy = snapshot.clone();
-    at_files(files, move |files| files.write(&copy)).await
+    put_messages(transaction, id, &snapshot.messages).await
 }
 
 async fn put_messages(
@@ -142,7 +212,8 @@ pub(super) async fn one(
     id: &SnapshotId,
 ) -> Outcome<Option<ContextSnapshot>> {
     // Held, so that the file does not go between row and file.
-    let sql = "SELECT * FROM clew.snapshots WHERE snapshot_id = $1 AND owner_id = $2 FOR SHARE";
+    let sql = "SELECT * FROM clew.snapshots WHERE snapshot_id = $1 AND owner_id = $2 AND ready \
+               FOR SHARE";
     let parameters: Parameters<'_> = &[&id.as_str(), &owner.get().cast_signed()];
     let found = rows(transaction, sql, parameters).await?;
     match found.first() {
@@ -173,7 +244,7 @@ pub(super) async fn edit(
     for row in rows(transaction, sql, ids).await? {
         let snapshot = read(files, values::snapshot(&row)?).await?;
         if let Some(edited) = with_edit(&snapshot, channel, message, new_text) {
-            put(transaction, files, &edited).await?;
+            rewrite(transaction, files, &edited).await?;
         }
     }
     Ok(())

@@ -22,7 +22,7 @@ on_each_store! {
 /// Stands in a child's folder; holds the address of a database.
 const LOAD: &str = "load";
 /// Largest file of a child, KiB.
-const LARGEST_FILE_KIB: u64 = 512;
+const LARGEST_FILE_KIB: u64 = 900;
 /// How many conversations a server of some size has at once.
 const CONVERSATIONS: u64 = 10_000;
 /// What they may take, KiB.
