@@ -84,15 +84,14 @@ impl<S: Backend> Actor<S> {
         let scope = self.random.pick(&self.scopes);
         self.clock += 10;
         match self.random.below(1_000) {
-            0..430 => self.append(scope).await,
-            430..450 => self.replace(scope).await,
-            450..880 => self.read(scope).await,
-            880..920 => self.read_from(scope).await,
-            920..940 => self.clear(scope).await,
-            940..960 => self.count(scope).await,
-            960..980 => self.delete(scope).await,
-            980..990 => self.restore(scope).await,
-            990..998 => self.delete_message(scope).await,
+            0..280 => self.append(scope).await,
+            280..300 => self.replace(scope).await,
+            900..930 => self.read_from(scope).await,
+            930..950 => self.clear(scope).await,
+            950..970 => self.count(scope).await,
+            970..985 => self.delete(scope).await,
+            985..994 => self.restore(scope).await,
+            994..998 => self.delete_message(scope).await,
             // An erasure waits until the disk holds nothing of it.
             998 if self.random.below(2) == 0 => self.purge_user(scope).await,
             999 if self.random.below(2) == 0 => self.purge_member(scope).await,
@@ -105,7 +104,9 @@ impl<S: Backend> Actor<S> {
         if let Scope::Thread { .. } = scope {
             let index = self.random.below(USERS);
             let asker = user(1 + self.number + index * ACTORS);
-            rows.iter_mut().for_each(|row| row.owner = asker);
+            for row in &mut rows {
+                row.owner = asker;
+            }
         }
         for row in &mut rows {
             row.content = format!("{scope} {id} {} {}", row.role.as_str(), self.clock);

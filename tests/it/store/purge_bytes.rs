@@ -70,7 +70,7 @@ async fn an_erasure_leaves_no_byte<F: Fixture>(place: &F) {
     let logs = place.ground().folder().join("logs");
     let logs = Transcripts::open(logs, None).await.unwrap();
     let mut said = turn(direct(11), 9_000, at(0));
-    said[0].content = MARKER.to_owned();
+    said[0].content = String::from(MARKER);
     logs.append(&said).await.unwrap();
     let is_theirs = |record: &Record| super::world::owner(record).contains(&user(11));
     let purge = Purge::User(user(11));

@@ -29,7 +29,9 @@ pub(super) fn planted(kind: Kind, marker: &str) -> Vec<Record> {
     match kind {
         Kind::Messages => {
             let mut rows = turns();
-            rows.iter_mut().for_each(|row| mark(row, marker));
+            for row in &mut rows {
+                mark(row, marker);
+            }
             rows.into_iter().map(Record::Message).collect()
         }
         Kind::Markers => markers(),
@@ -90,9 +92,13 @@ fn turns() -> Vec<StoredMessage> {
             if let Scope::Thread { .. } = place {
                 let asker = user(11 + age);
                 one = with_tools(one);
-                one.iter_mut().for_each(|row| row.owner = asker);
+                for row in &mut one {
+                    row.owner = asker;
+                }
             }
-            one.iter_mut().for_each(|row| row.ordinal = age + 1);
+            for row in &mut one {
+                row.ordinal = age + 1;
+            }
             rows.extend(one);
         }
     }
@@ -149,7 +155,9 @@ fn snapshots(marker: &str) -> Vec<Record> {
             .filter(|row| !matches!(row.scope, Scope::User(_)))
             .collect();
         rows.sort_by_key(|row| row.timestamp);
-        rows.iter_mut().for_each(|row| mark(row, marker));
+        for row in &mut rows {
+            mark(row, marker);
+        }
         let mut one = snapshot(number, rows, at(FIRST_AGE * 4));
         one.info.summary.push_str(marker);
         one.info.description = Some(format!("description{marker}"));

@@ -182,7 +182,7 @@ async fn a_turn_that_is_there_is_replaced_and_keeps_its_ordinal<F: Fixture>(plac
         store.append(&turn(HERE, number, at(0))).await.unwrap();
     }
     let mut again = turn(HERE, 20, at(50));
-    again[1].content = "another answer".to_owned();
+    again[1].content = String::from("another answer");
     assert_eq!(store.append(&again).await.unwrap(), 2);
     let rows = rows(&store, HERE).await;
     let ordinals: Vec<u64> = rows.iter().map(|row| row.ordinal).collect();
@@ -374,7 +374,9 @@ async fn own_messages_are_of_all_channels_of_a_server<F: Fixture>(place: &F) {
     }
     if F::IS_DATABASE {
         let mut shared = turn(thread(1, 7), 60, at(60));
-        shared.iter_mut().for_each(|row| row.owner = user(3));
+        for row in &mut shared {
+            row.owner = user(3);
+        }
         store.append(&shared).await.unwrap();
         store.append(&turn(thread(1, 7), 70, at(70))).await.unwrap();
     }
@@ -412,7 +414,7 @@ async fn any_text_comes_back_as_it_was<F: Fixture>(place: &F) {
     ];
     for (number, text) in (1..).zip(odd) {
         let mut one = turn(HERE, number * 10, at(0));
-        one[0].content = text.to_owned();
+        one[0].content = String::from(text);
         one[0].author_name = Some(text.chars().take(40).collect());
         store.append(&one).await.unwrap();
         let back = rows(&store, HERE).await;
@@ -425,7 +427,7 @@ async fn any_text_comes_back_as_it_was<F: Fixture>(place: &F) {
         assert_eq!(back[0].author_name, one[0].author_name);
     }
     let mut zero = turn(HERE, 1_000, at(0));
-    zero[0].content = "a\0b".to_owned();
+    zero[0].content = String::from("a\0b");
     store.append(&zero).await.unwrap();
     let back = rows(&store, HERE).await;
     let kept = &back[back.len() - 2].content;

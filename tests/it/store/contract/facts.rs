@@ -24,7 +24,7 @@ async fn facts_are_written_replaced_and_removed<F: Fixture>(place: &F) {
     let mut facts = [user_fact(1, 3, "likes tea"), user_fact(2, 3, "has a cat")];
     store.put_facts(&facts).await.unwrap();
     assert_eq!(about_user(&store, 3).await, facts);
-    facts[0].text = "likes coffee".to_owned();
+    facts[0].text = String::from("likes coffee");
     facts[0].seen = 2;
     store.put_facts(&facts[..1]).await.unwrap();
     assert_eq!(about_user(&store, 3).await, facts);
@@ -128,7 +128,8 @@ async fn odd_words_match_nothing_and_fail_nothing<F: Fixture>(place: &F) {
         .unwrap();
     let long = "x".repeat(10_000);
     let many = "word ".repeat(2_000);
-    let different: String = (0..2_000).map(|word| format!("w{word} ")).collect();
+    let different: Vec<String> = (0..2_000).map(|word| format!("w{word}")).collect();
+    let different = different.join(" ");
     let odd = [
         "",
         " ",

@@ -123,7 +123,7 @@ async fn restore_loads_saved_messages<F: Fixture>(place: &F) {
     let back = store.snapshot(user(3), &id).await.unwrap();
     assert_eq!(back.as_ref(), Some(&one));
     // Saved again, it is replaced.
-    one.info.summary = "another".to_owned();
+    one.info.summary = String::from("another");
     one.messages.truncate(4);
     one.info.message_count = 4;
     assert!(saved::<F>(&store, &one).await);
