@@ -28,7 +28,8 @@ use crate::telemetry::{Event, Ids, Ms};
 
 pub use control::{Control, Order, Orders};
 pub use line::{
-    ELSEWHERE, INTERRUPTED, NO_MESSAGE, NOT_ALLOWED, ONLY_MENTIONS, UNKNOWN_COMMAND, refusal,
+    ELSEWHERE, INTERRUPTED, NO_MESSAGE, NOT_ALLOWED, ONLY_MENTIONS, SWITCHED_OFF, UNKNOWN_COMMAND,
+    refusal,
 };
 pub use record::TurnRecord;
 pub use services::{Services, Settings};

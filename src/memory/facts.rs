@@ -119,7 +119,11 @@ impl Memory {
             let serving = facts
                 .into_iter()
                 .filter(|fact| fact.origin.serves(place.guild));
-            profiles.user = self.using(subject, serving.collect());
+            let serving: Vec<Fact> = serving.collect();
+            if place.guild.is_none() {
+                self.note_used_elsewhere(place.asker, &serving);
+            }
+            profiles.user = self.using(subject, serving);
         }
         if let Some(guild) = place.guild {
             let subject = Subject::Server(guild);
@@ -128,6 +132,15 @@ impl Memory {
             profiles.server = self.using(subject, facts::within_budget(facts));
         }
         profiles
+    }
+
+    /// Who left a server unseen is found out when something from there is used.
+    fn note_used_elsewhere(&self, user: UserId, facts: &[Fact]) {
+        for fact in facts {
+            if let Origin::Guild(guild) = fact.origin {
+                self.mends.used((guild, user), self.now());
+            }
+        }
     }
 
     /// Best match first; without a ranking as they are.
