@@ -170,6 +170,9 @@ impl Memory {
     /// # Errors
     /// What the first failing store says; the others were purged all the same.
     pub(super) async fn purge(&self, purge: &Purge) -> Result<Purged, store::Error> {
+        if !matches!(purge, Purge::Messages { .. } | Purge::Before(_)) {
+            self.lessons.purged();
+        }
         self.beneath_facts(purge_all(&self.stores, purge)).await
     }
 

@@ -1,0 +1,3 @@
+//! What is remembered, through whole turns.
+
+mod learn;
