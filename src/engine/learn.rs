@@ -232,6 +232,7 @@ fn is_secret(line: &str) -> bool {
     let lower = line.to_lowercase();
     let mut tokens = lower
         .split(|one: char| one.is_whitespace() || "\"'`,;:()[]{}=&?".contains(one))
+        .map(|token| token.trim_end_matches(['.', '!']))
         .filter(|token| !token.is_empty());
     tokens.any(|token| KEYS.iter().any(|key| token.starts_with(key)) || is_key(token))
         || longest_number(line) >= NUMBER_DIGITS

@@ -67,7 +67,7 @@ pub fn own(words: &str) -> Option<String> {
             // Everything below is quoted.
             break;
         }
-        if !start.starts_with('>') {
+        if !start.starts_with('>') && !outside.trim().is_empty() {
             own.push_str(&without_passages(&outside));
             own.push('\n');
         }
