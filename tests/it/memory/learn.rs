@@ -199,6 +199,7 @@ async fn a_repeated_pattern_counts() {
         p.prompt(2 * turn).await;
         p.said(p.channel, turn + 1).await;
     }
+    p.stage.model.wait_ended(6).await;
     let lines = bot.stop().await;
     assert_eq!(details(&lines, "learnt").len(), 3);
     let said = p.said(p.channel, 4).await;
@@ -230,6 +231,7 @@ async fn an_answer_of_another_form_teaches_nothing() {
         p.prompt(2 * turn).await;
         p.said(p.channel, turn).await;
     }
+    p.stage.model.wait_ended(2 * broken.len() + 1).await;
     let lines = bot.stop().await;
     let refused = json!({"facts": 0, "refused": 1});
     assert_eq!(details(&lines, "learnt"), vec![refused; broken.len()]);
@@ -405,6 +407,7 @@ async fn a_deleted_trigger_teaches_nothing() {
     assert!(p.stage.discord.delete(p.channel, trigger));
     p.seen().await;
     gate.open();
+    p.stage.model.wait_ended(2).await;
     let lines = bot.stop().await;
     assert_eq!(
         details(&lines, "learnt"),
@@ -444,6 +447,7 @@ async fn without_the_right_to_send() {
     let posts = || p.stage.discord.requests_to("POST", "/messages").len();
     let before = posts();
     gate.open();
+    p.stage.model.wait_ended(2).await;
     bot.stop().await;
     assert_eq!(posts(), before);
     assert_eq!(texts(&p.known(p.ada).await), [FACT]);

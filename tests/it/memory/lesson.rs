@@ -11,7 +11,7 @@ use clew::model::{
     Subject, UserId, fixed_clock,
 };
 use clew::store::{Backend, Store};
-use clew::telemetry::{Ids, Lines, Telemetry};
+use clew::telemetry::{Ids, Telemetry};
 
 use crate::support::bot::prompt;
 use crate::support::build::START;
@@ -26,7 +26,6 @@ struct Scene {
     client: llm::Client,
     memory: Memory,
     store: Arc<Store>,
-    lines: Lines,
 }
 
 async fn scene() -> Scene {
@@ -39,7 +38,7 @@ async fn scene() -> Scene {
         max_output_tokens: 500,
         temperature: None,
     });
-    let (telemetry, lines) = Telemetry::to_memory("mem.ctx", fixed_clock(START));
+    let (telemetry, _) = Telemetry::to_memory("mem.ctx", fixed_clock(START));
     let store = Arc::new(Store::in_memory().await.unwrap());
     let stores = Stores {
         lasting: Arc::clone(&store),
@@ -67,7 +66,6 @@ async fn scene() -> Scene {
         client: client.unwrap(),
         memory: memory.unwrap(),
         store,
-        lines,
     }
 }
 
@@ -141,7 +139,7 @@ async fn what_changes_meanwhile_counts() {
     assert_eq!(scene.known().await, []);
     memory.opt_in(ADA).await.unwrap();
     let new = scene.learn_during(async {}).await;
-    assert_eq!(new.len(), 1, "{:?}", scene.lines.read());
+    assert_eq!(new.len(), 1);
     assert_eq!(scene.known().await, new);
 }
 
