@@ -147,7 +147,7 @@ impl Memory {
             opt_outs,
             guilds: Mutex::new(guilds),
             facts: facts::Cache::default(),
-            mends: mend::Queue::new(),
+            mends: mend::Queue::default(),
             lessons: learn::Lessons::default(),
         })
     }

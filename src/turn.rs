@@ -31,7 +31,8 @@ use crate::telemetry::{Event, Ids, Ms};
 pub use control::{Control, Order, Orders};
 pub use learn::{Lesson, learn};
 pub use line::{
-    ELSEWHERE, INTERRUPTED, NO_MESSAGE, NOT_ALLOWED, ONLY_MENTIONS, UNKNOWN_COMMAND, refusal,
+    ELSEWHERE, INTERRUPTED, NO_MESSAGE, NOT_ALLOWED, ONLY_MENTIONS, SWITCHED_OFF, UNKNOWN_COMMAND,
+    refusal,
 };
 pub use record::TurnRecord;
 pub use services::{Services, Settings};
@@ -76,8 +77,8 @@ pub struct Elsewhere {
 pub struct Ended {
     /// How.
     pub outcome: Outcome,
-    /// What there is to learn from it, for [`learn`].
-    pub lesson: Option<Lesson>,
+    /// What there is to learn from it, for [`learn`]. Boxed: most turns have none.
+    pub lesson: Option<Box<Lesson>>,
 }
 
 /// Runs one turn to its end. Says how it ended; everything else is in the
@@ -151,7 +152,7 @@ struct Done {
     outcome: Outcome,
     /// When the model was asked.
     asked: Option<Instant>,
-    lesson: Option<Lesson>,
+    lesson: Option<Box<Lesson>>,
 }
 
 /// The model was not asked.

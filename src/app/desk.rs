@@ -2,6 +2,7 @@
 //! here, in gateway order; turns start and end here.
 
 mod calls;
+mod carry_out;
 mod turns;
 mod unplaced;
 
@@ -190,6 +191,11 @@ impl Desk {
                  developer portal, or set DISCORD_MESSAGE_CONTENT=off"
             );
         }
+        self.services.memory.mend(Mend::Connected {
+            shard,
+            shards: ready.shards,
+            guilds: ready.guilds.clone(),
+        });
         if shard == 0 {
             self.register_commands(ready.application);
         }
@@ -255,7 +261,7 @@ impl Desk {
                 roles: &roles,
                 replied_author: self.replied_author(&message),
                 bot_turns: self.bot_turns.get(&message.channel).copied().unwrap_or(0),
-                mode: self.mode(&message, parent.flatten()),
+                mode: self.mode(message.guild, message.channel, parent.flatten()),
             };
             self.count_bots(&message);
             route(&message, &us, &self.rules, facts)
@@ -287,13 +293,16 @@ impl Desk {
         }
     }
 
-    /// What the people of the server set for a message's channel.
-    fn mode(&self, message: &Message, parent: Option<ChannelId>) -> ChannelMode {
-        let settings = message
-            .guild
-            .map(|guild| self.services.memory.guild_settings(guild));
+    /// What the people of a server set for a channel, or for its parent.
+    fn mode(
+        &self,
+        guild: Option<GuildId>,
+        channel: ChannelId,
+        parent: Option<ChannelId>,
+    ) -> ChannelMode {
+        let settings = guild.map(|guild| self.services.memory.guild_settings(guild));
         settings.map_or(ChannelMode::Mentions, |settings| {
-            settings.mode(message.channel, parent)
+            settings.mode(channel, parent)
         })
     }
 

@@ -130,6 +130,8 @@ pub struct Ready {
     pub content_granted: bool,
     /// The servers that the shard will tell about.
     pub guilds: Vec<GuildId>,
+    /// How many shards there are.
+    pub shards: u32,
 }
 
 /// A call of one of our commands.

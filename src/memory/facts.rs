@@ -6,7 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Memory, Place};
 use crate::engine::facts::{self, Room};
-use crate::model::{Fact, FactId, GuildId, Origin, Profiles, Subject, UnixMillis, UserId};
+use crate::model::{
+    ChannelId, Fact, FactId, GuildId, MessageId, Origin, Profiles, Subject, UnixMillis, UserId,
+};
 use crate::store::{self, Backend};
 use crate::telemetry::event::{Flushed, StoreOperation};
 use crate::telemetry::{Ids, Ms};
@@ -83,6 +85,21 @@ impl Cache {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Messages of a channel that facts were learnt from.
+    pub(super) fn links(&self, channel: ChannelId) -> impl Iterator<Item = MessageId> {
+        let held = self.lock();
+        let links = held
+            .subjects
+            .values()
+            .flatten()
+            .filter_map(|fact| fact.link);
+        let here: Vec<MessageId> = links
+            .filter(|(of, _)| *of == channel)
+            .map(|(_, message)| message)
+            .collect();
+        here.into_iter()
+    }
+
     /// Forgets everything that is held: the store knows better now. Nothing
     /// may be unsaved.
     fn reset(&self) {
@@ -98,19 +115,32 @@ impl Memory {
         let mut profiles = Profiles::default();
         if !self.opted_out(place.asker) {
             let subject = Subject::User(place.asker);
-            let facts = self.held(ids, subject).await;
+            let facts = self.facts_or_none(ids, subject).await;
             let serving = facts
                 .into_iter()
                 .filter(|fact| fact.origin.serves(place.guild));
-            profiles.user = self.using(subject, serving.collect());
+            let serving: Vec<Fact> = serving.collect();
+            if place.guild.is_none() {
+                self.note_used_elsewhere(place.asker, &serving);
+            }
+            profiles.user = self.using(subject, serving);
         }
         if let Some(guild) = place.guild {
             let subject = Subject::Server(guild);
-            let facts = self.held(ids, subject).await;
+            let facts = self.facts_or_none(ids, subject).await;
             let facts = self.ranked(ids, guild, words, facts).await;
             profiles.server = self.using(subject, facts::within_budget(facts));
         }
         profiles
+    }
+
+    /// Who left a server unseen is found out when something from there is used.
+    fn note_used_elsewhere(&self, user: UserId, facts: &[Fact]) {
+        for fact in facts {
+            if let Origin::Guild(guild) = fact.origin {
+                self.mends.used((guild, user), self.now());
+            }
+        }
     }
 
     /// Best match first; without a ranking as they are.
@@ -153,7 +183,7 @@ impl Memory {
     }
 
     /// A subject's facts; none when the store fails.
-    async fn held(&self, ids: &Ids, subject: Subject) -> Vec<Fact> {
+    async fn facts_or_none(&self, ids: &Ids, subject: Subject) -> Vec<Fact> {
         match self.facts_of(subject).await {
             Ok(facts) => facts,
             Err(error) => {

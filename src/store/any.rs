@@ -106,13 +106,14 @@ async fn blocking(
     opened.map_err(broken)?.map(Store::Sqlite)
 }
 
-/// Hands a call on to the back end.
+/// Hands a call on to the back end. A call to PostgreSQL has to wait for the
+/// network in many places: boxed, so that it is not part of every turn's size.
 macro_rules! each {
     ($store:expr, $name:ident($($argument:expr),*)) => {
         match $store {
             Store::Sqlite(store) => store.$name($($argument),*).await,
             #[cfg(feature = "postgres")]
-            Store::Postgres(store) => store.$name($($argument),*).await,
+            Store::Postgres(store) => Box::pin(store.$name($($argument),*)).await,
             Store::Files(store) => store.$name($($argument),*).await,
         }
     };
@@ -266,6 +267,10 @@ impl Backend for Store {
         to: MessageId,
     ) -> Result<Vec<MessageId>, Error> {
         each!(self, held_messages(channel, from, to))
+    }
+
+    async fn guilds(&self) -> Result<Vec<GuildId>, Error> {
+        each!(self, guilds())
     }
 
     async fn members(&self, guild: GuildId) -> Result<Vec<UserId>, Error> {

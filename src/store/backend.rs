@@ -152,6 +152,10 @@ pub trait Backend: Send + Sync {
         to: MessageId,
     ) -> impl Answer<Vec<MessageId>>;
 
+    /// Servers of which anything is kept, beside departures: some may have been
+    /// left unseen.
+    fn guilds(&self) -> impl Answer<Vec<GuildId>>;
+
     /// Users with anything from a server: who may have left it unseen.
     fn members(&self, guild: GuildId) -> impl Answer<Vec<UserId>>;
 

@@ -76,7 +76,15 @@ impl Files {
         W: FnOnce(&Folder) -> Result<T, Error> + Send + 'static,
     {
         let folder = Arc::clone(&self.0);
-        blocking(operation, move || work(&folder))
+        blocking(operation, move || {
+            if folder.is_released() {
+                return Err(Error::Unavailable {
+                    operation,
+                    source: "the store is closed".into(),
+                });
+            }
+            work(&folder)
+        })
     }
 }
 
@@ -265,6 +273,10 @@ impl Backend for Files {
         })
     }
 
+    fn guilds(&self) -> impl Answer<Vec<GuildId>> {
+        self.run("list servers", Folder::kept_guilds)
+    }
+
     fn members(&self, guild: GuildId) -> impl Answer<Vec<UserId>> {
         self.run("list a server's users", move |folder| folder.members(guild))
     }
@@ -300,7 +312,8 @@ impl Backend for Files {
     }
 
     fn close(&self) -> impl Answer<()> {
-        self.run("close", |folder| {
+        let folder = Arc::clone(&self.0);
+        blocking("close", move || {
             folder.release();
             Ok(())
         })

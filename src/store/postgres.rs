@@ -352,6 +352,11 @@ impl Backend for Postgres {
             messages::held(&transaction, channel, from, to))
     }
 
+    async fn guilds(&self) -> Result<Vec<GuildId>, Error> {
+        within!(self, LONG_PATIENCE, "list servers", transaction =>
+            messages::guilds(&transaction))
+    }
+
     async fn members(&self, guild: GuildId) -> Result<Vec<UserId>, Error> {
         within!(self, LONG_PATIENCE, "list users", transaction =>
             messages::members(&transaction, guild))

@@ -303,6 +303,10 @@ impl Backend for Sqlite {
         })
     }
 
+    fn guilds(&self) -> impl Answer<Vec<GuildId>> {
+        self.read("list servers", lists::guilds)
+    }
+
     fn members(&self, guild: GuildId) -> impl Answer<Vec<UserId>> {
         self.read("list a server's users", move |session| {
             lists::members(session, guild)

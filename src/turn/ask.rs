@@ -71,7 +71,10 @@ impl Turn<'_> {
         Done {
             outcome,
             asked,
-            lesson: answered.then(|| self.lesson(material)).flatten(),
+            lesson: answered
+                .then(|| self.lesson(material))
+                .flatten()
+                .map(Box::new),
         }
     }
 

@@ -23,6 +23,8 @@ pub const INTERRUPTED: &str = "-# I am being restarted. Please ask again in a mo
 pub const ELSEWHERE: &str = "-# I answer in servers that I am in and in direct messages with me.";
 /// An allow or deny list says no.
 pub const NOT_ALLOWED: &str = "-# I may not answer you here: ask the people who run this bot.";
+/// The people of the server said so (`/settings`).
+pub const SWITCHED_OFF: &str = "-# I am switched off in this channel.";
 /// A command of an older version.
 pub const UNKNOWN_COMMAND: &str = "-# This command is gone. Type / to see those I know.";
 /// The message asked about cannot be read.

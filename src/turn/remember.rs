@@ -116,7 +116,7 @@ impl Turn<'_> {
         let Some(last) = pages.messages.last() else {
             return;
         };
-        let edited = pages.messages.iter().filter(|one| self.may_be_stored(one));
+        let edited = pages.messages.iter().filter(|one| may_be_stored(one));
         let fetched = Fetched {
             channel: pages.channel,
             from: pages.from,
@@ -131,10 +131,6 @@ impl Turn<'_> {
                 .collect(),
         };
         self.services.memory.mend(Mend::Fetched(fetched));
-    }
-
-    fn may_be_stored(&self, message: &Message) -> bool {
-        message.edited.is_some() && message.is_human() && !message.withheld
     }
 
     /// Keeps the turn: the asker's own words and the answer, after success.
@@ -158,4 +154,9 @@ impl Turn<'_> {
         let memory = &self.services.memory;
         memory.record(&self.ids, &background.place, &exchange).await;
     }
+}
+
+/// An edited message that somebody's turn may be made of.
+fn may_be_stored(message: &Message) -> bool {
+    message.edited.is_some() && message.is_human() && !message.withheld
 }

@@ -135,7 +135,7 @@ impl Desk {
         self.tracker.spawn(async move {
             if let Some(lesson) = reported(&services, job, report).await {
                 stopped
-                    .run_until_cancelled(turn::learn(&services, lesson))
+                    .run_until_cancelled(turn::learn(&services, *lesson))
                     .await;
             }
         });
@@ -328,7 +328,7 @@ impl Desk {
 
 /// Runs a turn and says that it is over. What there is to learn from it is
 /// learnt beside the next turns.
-async fn reported(services: &Services, job: Job, mut report: Report) -> Option<Lesson> {
+async fn reported(services: &Services, job: Job, mut report: Report) -> Option<Box<Lesson>> {
     let ended = turn::run(services, job).await;
     report.outcome = Some(ended.outcome);
     ended.lesson

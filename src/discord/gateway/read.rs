@@ -140,6 +140,7 @@ pub(super) fn ready(data: &str) -> Option<Ready> {
             None => true,
         },
         guilds: ready.guilds.iter().map(|guild| guild.id).collect(),
+        shards: ready.shard.map_or(1, |(_, shards)| shards.max(1)),
     })
 }
 
@@ -189,6 +190,9 @@ struct WireReady {
     application: Option<WireApplication>,
     #[serde(default, deserialize_with = "each")]
     guilds: Vec<WireGuild>,
+    /// Which shard of how many.
+    #[serde(default, deserialize_with = "lenient")]
+    shard: Option<(u32, u32)>,
 }
 
 #[derive(Deserialize)]

@@ -1,5 +1,6 @@
 //! What has to go, goes from every file.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -152,8 +153,26 @@ impl Folder {
         Ok(held)
     }
 
+    pub(super) fn kept_guilds(&self) -> Result<Vec<GuildId>, Error> {
+        let mut guilds: BTreeSet<GuildId> = self.guilds(Place::Everywhere)?.into_iter().collect();
+        let kinds = [
+            Kind::Markers,
+            Kind::UserFacts,
+            Kind::ServerFacts,
+            Kind::Settings,
+        ];
+        for kind in kinds {
+            for path in self.entry_files(kind)? {
+                for entry in self.entries(&path)? {
+                    guilds.extend(guild_of(&entry));
+                }
+            }
+        }
+        Ok(guilds.into_iter().collect())
+    }
+
     pub(super) fn members(&self, guild: GuildId) -> Result<Vec<UserId>, Error> {
-        let mut members = std::collections::BTreeSet::new();
+        let mut members = BTreeSet::new();
         self.conversations(Place::Guild(guild), None, &mut |scope| {
             members.extend(scope.owner());
             Ok(())
@@ -283,4 +302,17 @@ fn is_older(path: &Path, moment: UnixMillis) -> bool {
 fn names(text: &str, id: &str) -> bool {
     text.split(|letter: char| !letter.is_ascii_digit())
         .any(|number| number == id)
+}
+
+/// The server that an entry is of.
+fn guild_of(entry: &Record) -> Option<GuildId> {
+    match entry {
+        Record::Marker(key, _) => key.guild,
+        Record::Settings(guild, _) => Some(*guild),
+        Record::Fact(fact) => match (fact.subject, fact.origin) {
+            (Subject::Server(guild), _) | (_, Origin::Guild(guild)) => Some(guild),
+            _ => None,
+        },
+        _ => None,
+    }
 }

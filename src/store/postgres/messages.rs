@@ -96,6 +96,15 @@ UNION SELECT user_id FROM clew.facts WHERE origin_guild = $1 AND user_id IS NOT 
 UNION SELECT by_user FROM clew.facts WHERE origin_guild = $1 OR server_id = $1
 ORDER BY 1";
 
+const GUILDS: &str = "
+SELECT guild_id FROM clew.messages WHERE guild_id IS NOT NULL
+UNION SELECT guild_id FROM clew.markers WHERE guild_id <> 0
+UNION SELECT guild_id FROM clew.snapshots WHERE guild_id IS NOT NULL
+UNION SELECT origin_guild FROM clew.facts WHERE origin_guild IS NOT NULL
+UNION SELECT server_id FROM clew.facts WHERE server_id IS NOT NULL
+UNION SELECT guild_id FROM clew.guild_settings
+ORDER BY 1";
+
 /// See [`super::super::Backend::append`].
 pub(super) async fn append(transaction: &Transaction<'_>, turn: &[StoredMessage]) -> Outcome<u64> {
     let Some(first) = turn.first() else {
@@ -404,6 +413,15 @@ pub(super) async fn held(
     let found = rows(transaction, HELD, &[&channel, &bound(from), &bound(to)]).await?;
     let ids = found.iter().map(|row| row.try_get::<_, i64>(0));
     ids.map(|id| Ok(MessageId::new(id?.cast_unsigned())))
+        .collect()
+}
+
+/// See [`super::super::Backend::guilds`].
+pub(super) async fn guilds(transaction: &Transaction<'_>) -> Outcome<Vec<GuildId>> {
+    see_all(transaction).await?;
+    let found = rows(transaction, GUILDS, &[]).await?;
+    let ids = found.iter().map(|row| row.try_get::<_, i64>(0));
+    ids.map(|id| Ok(GuildId::new(id?.cast_unsigned())))
         .collect()
 }
 

@@ -203,6 +203,22 @@ pub(super) fn members(session: &Session, guild: GuildId) -> Result<Vec<UserId>, 
         .collect()
 }
 
+/// See [`super::super::Backend::guilds`].
+pub(super) fn guilds(session: &Session) -> Result<Vec<GuildId>, Fault> {
+    let mut select = session.connection.prepare_cached(
+        "SELECT guild_id FROM messages WHERE guild_id IS NOT NULL
+         UNION SELECT guild_id FROM markers WHERE guild_id <> ?1
+         UNION SELECT guild_id FROM snapshots WHERE guild_id IS NOT NULL
+         UNION SELECT origin_guild FROM facts WHERE origin_guild IS NOT NULL
+         UNION SELECT subject_id FROM facts WHERE subject = 'server'
+         UNION SELECT guild_id FROM guild_settings",
+    )?;
+    let guilds = select.query_map([NONE], |row| row.get::<_, i64>(0))?;
+    guilds
+        .map(|guild| Ok(GuildId::new(guild?.cast_unsigned())))
+        .collect()
+}
+
 /// The text of a time, if a query has one.
 pub(super) fn maybe_text(
     connection: &Connection,
