@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::lanes::Lanes;
@@ -58,6 +59,8 @@ pub(super) struct Desk {
     tracker: TaskTracker,
     wakes: mpsc::UnboundedSender<Wake>,
     closed: bool,
+    /// What runs beside turns and may be left out ends.
+    stopped: CancellationToken,
 }
 
 impl Desk {
@@ -86,6 +89,7 @@ impl Desk {
             tracker,
             wakes,
             closed: false,
+            stopped: CancellationToken::new(),
         }
     }
 
@@ -364,10 +368,11 @@ impl Desk {
         }
     }
 
-    /// Waits for what is being sent beside turns, but not for long.
+    /// Waits for what is being sent and learnt beside turns, but not for long.
     pub(super) async fn settle(&self, patience: Duration) {
         self.tracker.close();
         let _ = timeout(patience, self.tracker.wait()).await;
+        self.stopped.cancel();
     }
 
     pub(super) fn running(&self) -> usize {

@@ -265,11 +265,24 @@ impl Memory {
     /// # Errors
     /// What the store says.
     pub async fn learnt(&self, facts_learnt: Vec<Fact>) -> Result<Vec<Fact>, store::Error> {
+        self.learnt_while(facts_learnt, || true).await
+    }
+
+    /// The same, as long as it is wanted. What is purged is purged under the
+    /// same lock, so nothing slips in behind it.
+    pub(super) async fn learnt_while(
+        &self,
+        facts_learnt: Vec<Fact>,
+        wanted: impl Fn() -> bool,
+    ) -> Result<Vec<Fact>, store::Error> {
         let _writing = self.facts.writing.lock().await;
         let mut new = Vec::new();
         for fact in facts_learnt {
             let subject = fact.subject;
             let held = self.facts_of(subject).await?;
+            if !wanted() {
+                break;
+            }
             let Some(room) = facts::add(held, fact, self.most(subject)) else {
                 continue;
             };

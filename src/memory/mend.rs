@@ -240,6 +240,9 @@ impl Memory {
         &self,
         purge: &Purge,
     ) -> Result<Vec<(&'static str, Purged)>, store::Error> {
+        if !matches!(purge, Purge::Messages { .. } | Purge::Before(_)) {
+            self.lessons.purged();
+        }
         // Boxed: it is large, and rare.
         Box::pin(self.beneath_facts(purge_all(&self.stores, purge))).await
     }

@@ -47,6 +47,16 @@ pub fn refusal(reason: Refusal) -> Option<&'static str> {
     }
 }
 
+/// On the button under [`noted`].
+pub(super) const SHOW_NOTED: &str = "Show";
+
+/// So many facts were learnt: all see how many, what they are is shown to the
+/// asker alone.
+pub(super) fn noted(facts: usize) -> String {
+    let things = if facts == 1 { "thing" } else { "things" };
+    format!("-# Noted {facts} {things}.")
+}
+
 /// Why the model gave no answer.
 pub(super) const fn model_failed(reason: LlmFailure) -> &'static str {
     match reason {
