@@ -19,8 +19,9 @@ const MENTION: &str = "(mention)";
 pub struct Exchange {
     /// The turn.
     pub turn: TurnId,
-    /// The trigger.
-    pub trigger: MessageId,
+    /// The trigger; none for a command, whose call is no message: no page would
+    /// hold it, and it would be taken for deleted.
+    pub trigger: Option<MessageId>,
     /// The asker's name there.
     pub asker_name: String,
     /// The asker's own words; empty for a bare mention.
@@ -98,7 +99,7 @@ impl Memory {
             self.purge_opted_out(place.asker).await;
         }
         let mut ids_stored = exchange.messages.clone();
-        ids_stored.push(exchange.trigger);
+        ids_stored.extend(exchange.trigger);
         self.purge_if_deleted(place.channel, ids_stored).await;
         let took = self.elapsed(began);
         let recorded = Recorded {
@@ -218,7 +219,7 @@ fn rows(place: &Place, exchange: &Exchange, now: UnixMillis) -> Vec<StoredMessag
     vec![
         StoredMessage {
             author_name: Some(exchange.asker_name.clone()),
-            message: Some(exchange.trigger),
+            message: exchange.trigger,
             target: exchange.target,
             ..row(StoredRole::User, words, exchange.asked)
         },

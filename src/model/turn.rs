@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{ChannelKind, Interaction, Message, RoleId, TurnId, UserId};
+use super::{ChannelKind, Interaction, Message, MessageId, RoleId, TurnId, UserId};
 
 /// Everything that starts a turn, as one value.
 #[derive(Debug, Clone)]
@@ -74,6 +74,12 @@ impl TurnRequest {
     /// The turn's name: the trigger's id, claimed once.
     pub fn turn(&self) -> TurnId {
         TurnId(self.trigger.id.get())
+    }
+
+    /// The trigger's id, if it is a message: the call of a command is none.
+    pub fn posted_trigger(&self) -> Option<MessageId> {
+        let is_message = self.cause.interaction().is_none();
+        is_message.then_some(self.trigger.id)
     }
 
     /// Who asks.

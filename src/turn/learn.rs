@@ -95,7 +95,7 @@ impl Turn<'_> {
             asker: material.prepared.asker.clone(),
             words: own(&self.words_without_others(material.us.user))?,
             others: others(material),
-            message: interaction.is_none().then_some(trigger.id),
+            message: self.request.posted_trigger(),
         };
         Some(Lesson {
             said,

@@ -141,7 +141,7 @@ impl Turn<'_> {
         let target = material.collected.target.reply_to.as_ref();
         let exchange = Exchange {
             turn: self.request.turn(),
-            trigger: self.request.trigger.id,
+            trigger: self.request.posted_trigger(),
             asker_name: material.prepared.asker.clone(),
             words: self
                 .services
