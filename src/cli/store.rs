@@ -49,8 +49,8 @@ pub(super) enum StoreCommand {
     /// What the other store cannot hold is listed, and nothing is copied then
     /// (code 3) unless `--lossy` consents to it. Afterwards all is read again
     /// and compared. Logs of direct messages, and the files of saved
-    /// conversations in AGENTS_DIR, are beside every store and stay where they
-    /// are. Stop the bot before.
+    /// conversations in `AGENTS_DIR`, are beside every store and stay where
+    /// they are. Stop the bot before.
     Copy(copy::CopyArgs),
     /// Give room back to the file system
     Vacuum,

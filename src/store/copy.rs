@@ -114,7 +114,9 @@ impl<'a> CopyPlan<'a> {
             let mut pages = Pages::of(from, kind);
             while let Some(records) = pages.next().await.map_err(CopyError::From)? {
                 seen += records.len() as u64;
-                records.iter().for_each(|record| fit.see(record));
+                for record in &records {
+                    fit.see(record);
+                }
                 notice(CopyProgress::Looking(seen));
             }
         }
@@ -190,7 +192,9 @@ impl<'a> CopyPlan<'a> {
         for some in records.chunks(at_once) {
             self.to.write(some).await.map_err(CopyError::To)?;
         }
-        records.iter().for_each(|record| sum.add(record));
+        for record in &records {
+            sum.add(record);
+        }
         Ok(())
     }
 
@@ -204,7 +208,9 @@ impl<'a> CopyPlan<'a> {
         let mut found = Sum::default();
         let mut pages = Pages::of(self.to, kind);
         while let Some(records) = pages.next().await.map_err(CopyError::To)? {
-            records.iter().for_each(|record| found.add(record));
+            for record in &records {
+                found.add(record);
+            }
             notice(CopyProgress::Comparing(*done + found.entries));
         }
         *done += found.entries;

@@ -1,7 +1,9 @@
 //! What an operator erases by hand, and what that would take.
 
 use super::{Backend, Cursor, Error, Kind, Purge, Purged, Record};
-use crate::model::{ChannelId, Fact, GuildId, Origin, Subject, UnixMillis, UserId};
+use crate::model::{
+    ChannelId, ContextSnapshot, Fact, GuildId, Origin, StoredMessage, Subject, UnixMillis, UserId,
+};
 
 /// Entries read at once.
 const PAGE: usize = 500;
@@ -58,45 +60,51 @@ impl Erasure {
 
     /// Whether it takes an entry, of a snapshot any part.
     fn takes(self, record: &Record) -> bool {
-        match (self, record) {
-            (_, Record::OptOut(..) | Record::Agent(..)) => false,
-            (Self::User(user), Record::Message(row)) => row.owner == user,
-            (Self::User(user), Record::Marker(key, _)) => key.user == Some(user),
-            (Self::User(user), Record::Snapshot(snapshot)) => snapshot.info.owner == user,
-            (Self::User(user), Record::Fact(fact)) => {
-                fact.by == user || fact.subject == Subject::User(user)
-            }
-            (Self::Guild(guild), Record::Message(row)) => row.guild == Some(guild),
-            (Self::Guild(guild), Record::Marker(key, _)) => key.guild == Some(guild),
-            (Self::Guild(guild), Record::Snapshot(snapshot)) => snapshot.info.guild == Some(guild),
-            (Self::Guild(guild), Record::Fact(fact)) => is_from(fact, guild),
-            (Self::Guild(guild), Record::Settings(of, _) | Record::Departure(of, _)) => {
-                *of == guild
-            }
-            (Self::Channel(channel), Record::Message(row)) => row.channel == channel,
-            (Self::Channel(channel), Record::Snapshot(snapshot)) => {
-                let mut rows = snapshot.messages.iter();
-                rows.any(|row| row.channel == channel)
-            }
-            (Self::Channel(channel), Record::Fact(fact)) => {
-                fact.link.is_some_and(|(place, _)| place == channel)
-            }
-            (Self::Before(time), Record::Message(row)) => row.timestamp < time,
-            (Self::Before(time), Record::Snapshot(snapshot)) => {
-                let mut rows = snapshot.messages.iter();
-                snapshot.info.timestamp < time || rows.any(|row| row.timestamp < time)
-            }
-            (Self::Before(time), Record::Fact(fact)) => fact.at < time,
-            // No text, and of no one channel.
-            (Self::User(_), Record::Settings(..) | Record::Departure(..))
-            | (
-                Self::Channel(_) | Self::Before(_),
-                Record::Marker(..) | Record::Settings(..) | Record::Departure(..),
-            ) => false,
+        match record {
+            Record::Message(row) => self.takes_row(row),
+            Record::Marker(key, _) => match self {
+                Self::User(user) => key.user == Some(user),
+                Self::Guild(guild) => key.guild == Some(guild),
+                // A marker is no text, and of no one channel.
+                Self::Channel(_) | Self::Before(_) => false,
+            },
+            Record::Snapshot(snapshot) => self.takes_of(snapshot),
+            Record::Fact(fact) => self.takes_fact(fact),
+            Record::Settings(of, _) | Record::Departure(of, _) => match self {
+                Self::Guild(guild) => *of == guild,
+                Self::User(_) | Self::Channel(_) | Self::Before(_) => false,
+            },
+            Record::OptOut(..) | Record::Agent(..) => false,
         }
     }
-}
 
-fn is_from(fact: &Fact, guild: GuildId) -> bool {
-    fact.origin == Origin::Guild(guild) || fact.subject == Subject::Server(guild)
+    fn takes_row(self, row: &StoredMessage) -> bool {
+        match self {
+            Self::User(user) => row.owner == user,
+            Self::Guild(guild) => row.guild == Some(guild),
+            Self::Channel(channel) => row.channel == channel,
+            Self::Before(time) => row.timestamp < time,
+        }
+    }
+
+    fn takes_of(self, ContextSnapshot { info, messages }: &ContextSnapshot) -> bool {
+        let is_whole = match self {
+            Self::User(user) => info.owner == user,
+            Self::Guild(guild) => info.guild == Some(guild),
+            Self::Before(time) => info.timestamp < time,
+            Self::Channel(_) => false,
+        };
+        is_whole || messages.iter().any(|row| self.takes_row(row))
+    }
+
+    fn takes_fact(self, fact: &Fact) -> bool {
+        match self {
+            Self::User(user) => fact.by == user || fact.subject == Subject::User(user),
+            Self::Guild(guild) => {
+                fact.origin == Origin::Guild(guild) || fact.subject == Subject::Server(guild)
+            }
+            Self::Channel(channel) => fact.link.is_some_and(|(place, _)| place == channel),
+            Self::Before(time) => fact.at < time,
+        }
+    }
 }
