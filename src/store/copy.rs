@@ -24,7 +24,7 @@ const TAIL: usize = 64;
 pub struct Loss {
     /// Of what.
     pub kind: Kind,
-    /// What is lost, and why: a phrase after a count.
+    /// What they are or need: a phrase after kind and count.
     pub why: &'static str,
     /// How many.
     pub entries: u64,

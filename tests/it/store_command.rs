@@ -227,7 +227,7 @@ fn the_command_line_is_checked() {
     let files = "two stores of files would share USER_PROFILE_DIR";
     check(&["copy", "files:one", "files:two"], files);
     // Nothing of a text that may be a password is repeated.
-    for text in ["postgres://ada:hush@", "hush"] {
+    for text in ["postgres://ada:hush/x@db", "hush"] {
         let (code, out, errors) = home.run(&["copy", text, "configured"]);
         assert_eq!((code, out.as_str()), (2, ""));
         assert!(

@@ -101,14 +101,10 @@ fn is_same(one: &StoreAddress, other: &StoreAddress) -> bool {
 
 fn tell_losses(losses: &[Loss], lossy: bool) -> io::Result<()> {
     let mut err = io::stderr();
-    writeln!(err, "The other store cannot hold:")?;
+    writeln!(err, "The other store cannot hold all of it:")?;
     for Loss { kind, why, entries } in losses {
-        writeln!(
-            err,
-            "  {} {} {why}",
-            super::grouped(*entries),
-            kind.as_str()
-        )?;
+        let entries = super::grouped(*entries);
+        writeln!(err, "  {}: {entries} {why}", kind.as_str())?;
     }
     if !lossy {
         writeln!(err, "Nothing was copied. Say --lossy to copy without that.")?;

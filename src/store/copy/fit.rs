@@ -11,14 +11,16 @@ use crate::model::{
 /// What stands for U+0000 in PostgreSQL.
 const REPLACEMENT: &str = "\u{fffd}";
 
-const NUL: &str = "with the character U+0000, which becomes U+FFFD";
-const SNAPSHOTS: &str = "which files do not hold";
-const AGENT: &str = "of other agents than the default one, which files do not hold";
-const SCOPE: &str = "of other scopes than member, which files do not hold";
-const TOOLS: &str = "of calls of tools, which files do not hold";
-const PLACE: &str = "of another channel or user than their conversation's";
-const ALIKE: &str = "that look like another one of their turn";
-const OLDER: &str = "beyond the newest 15 of their conversation";
+// Reasons, each a phrase after a kind and a count.
+const NUL: &str = "hold the character U+0000, which becomes U+FFFD";
+const SNAPSHOTS: &str = "need a database";
+const OF_AGENT: &str = "are another agent's than the default one's, and need a database";
+const AGENT: &str = "are not the default one, and need a database";
+const SCOPE: &str = "are of another scope than member, and need a database";
+const TOOLS: &str = "are calls of tools, and need a database";
+const PLACE: &str = "are of another channel or user than their conversation";
+const ALIKE: &str = "look like another one of their turn";
+const OLDER: &str = "are beyond the newest 15 of their conversation";
 
 /// What a store can hold, and what was found that it cannot.
 pub(super) struct Fit {
@@ -158,11 +160,12 @@ fn key(row: &StoredMessage) -> Key {
 
 /// Why files cannot hold an entry.
 fn unfit(record: &Record) -> Option<&'static str> {
-    let other_agent = |agent: &AgentName| check_agent(agent).is_err().then_some(AGENT);
+    let is_other = |agent: &AgentName| check_agent(agent).is_err();
     match record {
-        Record::Message(row) => other_agent(&row.agent).or_else(|| unfit_row(row)),
-        Record::Marker(key, _) => other_agent(&key.agent),
-        Record::Agent(agent, _) => other_agent(agent),
+        Record::Message(row) if is_other(&row.agent) => Some(OF_AGENT),
+        Record::Message(row) => unfit_row(row),
+        Record::Marker(key, _) => is_other(&key.agent).then_some(OF_AGENT),
+        Record::Agent(agent, _) => is_other(agent).then_some(AGENT),
         Record::Snapshot(_) => Some(SNAPSHOTS),
         Record::Fact(_) | Record::OptOut(..) | Record::Settings(..) | Record::Departure(..) => None,
     }

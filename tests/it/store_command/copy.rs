@@ -70,13 +70,34 @@ async fn what_files_cannot_hold_takes_consent() {
     home.fill(&records).await;
     let (code, out, errors) = home.run(&["copy", "configured", "files:context"]);
     assert_eq!((code, out.as_str()), (3, ""), "{errors}");
-    insta::assert_snapshot!(errors, @"");
+    insta::assert_snapshot!(errors, @r"
+    The other store cannot hold all of it:
+      messages: 1 are another agent's than the default one's, and need a database
+      messages: 1,188 are beyond the newest 15 of their conversation
+      messages: 4 are calls of tools, and need a database
+      messages: 1 are of another channel or user than their conversation
+      messages: 4 are of another scope than member, and need a database
+      snapshots: 1 need a database
+      agents: 1 are not the default one, and need a database
+    Nothing was copied. Say --lossy to copy without that.
+    ");
     assert_eq!(home.lines_at("files:context").await, Vec::<String>::new());
     assert_eq!(home.lines().await, lines_of(&records));
 
     let (code, out, errors) = home.run(&["copy", "--lossy", "configured", "files:context"]);
     assert_eq!(code, 0, "{errors}");
-    insta::assert_snapshot!(out, @"");
+    insta::assert_snapshot!(out, @r"
+    Copied from sqlite:var/clew.db to files:context, read again and compared:
+    messages                      26
+    clear markers                  2
+    facts about users              2
+    facts about servers            2
+    opt-outs                       2
+    server settings                1
+    agents                         1
+    departures                     1
+    Files keep messages for 24 hours from now.
+    ");
     let mut expected = plain();
     // The last turn has lost its calls of tools.
     for turn in TURNS - 5..=TURNS + 1 {
@@ -101,8 +122,8 @@ async fn a_character_that_is_replaced_takes_consent() {
     let database = Postgres::shared().fresh_database().await;
     let (code, _, errors) = home.run(&["copy", "configured", &database.url]);
     assert_eq!(code, 3);
-    let expected = "The other store cannot hold:\n  1 messages with the character U+0000, which \
-                    becomes U+FFFD\nNothing was copied. Say --lossy to copy without that.\n";
+    let expected = "The other store cannot hold all of it:\n  messages: 1 hold the character \
+                    U+0000, which becomes U+FFFD\nNothing was copied. Say --lossy to copy without that.\n";
     assert_eq!(errors, expected);
     let (code, _, _) = home.run(&["copy", "configured", &database.url, "--lossy"]);
     assert_eq!(code, 0);

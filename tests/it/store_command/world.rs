@@ -280,11 +280,16 @@ pub(super) fn plain() -> Vec<Record> {
 /// Something of every kind, more than is read at once, and what files cannot
 /// hold.
 pub(super) fn everything() -> Vec<Record> {
+    everything_with(TURNS)
+}
+
+/// The same with so many turns in Ada's long conversation.
+pub(super) fn everything_with(turns: u64) -> Vec<Record> {
     let mut records = plain();
-    for number in 1..=TURNS {
+    for number in 1..=turns {
         records.extend(turn(member(ADA), ADA, number));
     }
-    records.extend(turn_with_tools(TURNS + 1));
+    records.extend(turn_with_tools(turns + 1));
     let thread = Scope::Thread {
         guild: GUILD,
         channel: ChannelId::new(23),
