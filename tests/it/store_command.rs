@@ -7,8 +7,7 @@ mod world;
 use std::fs;
 
 use clew::discord::session::SessionLock;
-use clew::model::StoreAddress;
-use clew::store::{Kind, Record};
+use clew::store::{Backend, Kind, Record};
 use serde_json::Value;
 
 use world::{ADA, Home, MARKER, everything, line_of, logged};
@@ -200,6 +199,21 @@ async fn a_running_bot_is_in_the_way() {
     assert_eq!(home.lines().await, before);
 }
 
+/// Two processes never share files.
+#[tokio::test]
+async fn files_in_use_are_left_alone() {
+    let home = Home::new("files:context");
+    let store = home.open_own().await;
+    for arguments in [&["stats"][..], &["export"], &["vacuum"], &["migrate"]] {
+        let (code, out, errors) = home.run(arguments);
+        assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}");
+        let expected = "clew: cannot open the store context: the folder is in use";
+        assert!(errors.starts_with(expected), "{errors}");
+    }
+    store.close().await.unwrap();
+    assert_eq!(home.run(&["stats"]).0, 0);
+}
+
 #[test]
 fn the_command_line_is_checked() {
     let home = Home::new("sqlite:var/clew.db");
@@ -250,6 +264,4 @@ fn everything_is_of_every_kind() {
     let mut lines: Vec<String> = everything().iter().map(line_of).collect();
     lines.dedup();
     assert!(lines.len() > 1_000, "several pages");
-    let address: StoreAddress = "sqlite:var/clew.db".parse().unwrap();
-    assert_eq!(address.to_string(), "sqlite:var/clew.db");
 }

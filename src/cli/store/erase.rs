@@ -73,12 +73,18 @@ async fn preview(opened: &Opened, erasure: Erasure) -> Result<Done, Error> {
 
 async fn erase(opened: &Opened, erasure: Erasure) -> Result<Done, Error> {
     let purge = erasure.purge();
-    let mut gone = opened.store.purge(&purge).await?;
-    if let Some(transcripts) = &opened.transcripts {
-        gone.merge(&transcripts.purge(&purge).await?);
-    }
+    // One that fails keeps none of the others, and what went is told.
+    let from_store = opened.store.purge(&purge).await;
+    let from_logs = match &opened.transcripts {
+        Some(transcripts) => transcripts.purge(&purge).await,
+        None => Ok(Purged::default()),
+    };
     // Also what an erasure before this one left in pages.
-    opened.store.vacuum().await?;
+    let vacuumed = opened.store.vacuum().await;
+    let mut gone = Purged::default();
+    for purged in [&from_store, &from_logs].into_iter().flatten() {
+        gone.merge(purged);
+    }
     let mut out = io::stdout();
     if gone.total() == 0 {
         writeln!(out, "There was nothing {}.", Of(erasure))?;
@@ -86,6 +92,9 @@ async fn erase(opened: &Opened, erasure: Erasure) -> Result<Done, Error> {
         writeln!(out, "Erased {}:", Of(erasure))?;
         write!(out, "{}", table(&gone))?;
     }
+    from_store?;
+    from_logs?;
+    vacuumed?;
     tell_opt_out(opened, erasure).await?;
     Ok(Done::All)
 }

@@ -4,6 +4,7 @@ use clew::model::{StoredMessage, StoredRole};
 use clew::store::{Kind, Record};
 
 use super::world::{ADA, Home, TURNS, everything, lines_of, member, plain, row};
+#[cfg(feature = "postgres")]
 use crate::support::postgres::Postgres;
 
 #[cfg(feature = "postgres")]

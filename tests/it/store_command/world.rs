@@ -53,12 +53,11 @@ impl Home {
         command.env("SERVER_PROFILE_DIR", "profiles/servers");
         let output = command.output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        let errors: String = text(output.stderr)
-            .lines()
-            .filter(|line| !line.contains(" WARN "))
-            .map(|line| format!("{line}\n"))
-            .collect();
-        (output.status.code().unwrap(), text(output.stdout), errors)
+        (
+            output.status.code().unwrap(),
+            text(output.stdout),
+            text(output.stderr),
+        )
     }
 
     pub(super) async fn open(&self, address: &str) -> Store {
