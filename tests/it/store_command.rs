@@ -132,6 +132,37 @@ async fn migrating_says_what_it_did() {
     }
 }
 
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn a_database_tells_its_version_without_being_changed() {
+    use crate::support::postgres::{Postgres, query};
+    let database = Postgres::shared().fresh_database().await;
+    let home = Home::new(&database.url);
+    let schemas = "SELECT nspname FROM pg_namespace WHERE nspname = 'clew'";
+    let (code, _, errors) = home.run(&["stats"]);
+    assert_eq!(code, 2);
+    assert!(
+        errors.starts_with("clew: there is nothing at postgres://test_"),
+        "{errors}"
+    );
+    assert!(errors.contains(":[secret]@"), "{errors}");
+    assert!(query(&database.admin_url, schemas).await.is_empty());
+    let (code, out, _) = home.run(&["migrate"]);
+    assert_eq!(code, 0);
+    assert!(out.ends_with(" was made, of version 1\n"), "{out}");
+    let (_, out, _) = home.run(&["migrate"]);
+    assert!(out.ends_with(" is of version 1: nothing to do\n"), "{out}");
+    assert_eq!(home.run(&["vacuum"]).0, 0);
+    let newer = "UPDATE clew.clew_schema SET version = 99";
+    query(&database.admin_url, newer).await;
+    let (code, _, errors) = home.run(&["migrate"]);
+    assert_eq!(code, 2);
+    assert!(
+        errors.contains("is of version 99, this program knows 1"),
+        "{errors}"
+    );
+}
+
 #[tokio::test]
 async fn a_vacuum_keeps_everything() {
     let home = sqlite_home().await;
