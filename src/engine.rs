@@ -19,6 +19,7 @@ pub mod eligible;
 pub mod facts;
 pub mod frame;
 pub mod history;
+pub mod learn;
 pub mod meaning;
 pub mod nonce;
 pub mod render;

@@ -2,7 +2,7 @@
 //! snapshots, settings of servers and who opted out, over the stores.
 //!
 //! A turn asks with [`Memory::history`] and [`Memory::profiles`] and tells with
-//! [`Memory::record`]; a store that fails costs its part of the prompt, never
+//! [`Memory::record`] and [`Memory::learn`]; a store that fails costs its part of the prompt, never
 //! the answer. Commands get the error.
 //!
 //! Invariant: nothing of a user who opted out is ever given to a store; what
@@ -10,6 +10,7 @@
 
 mod facts;
 mod history;
+mod learn;
 mod mend;
 mod privacy;
 mod snapshots;
@@ -30,6 +31,7 @@ use crate::telemetry::{Ids, Telemetry, with_sources};
 
 pub use facts::Remembered;
 pub use history::{Exchange, Overview};
+pub use learn::Lesson;
 pub use mend::{Fetched, Mend};
 pub use privacy::Exported;
 pub use snapshots::{RestoreError, Restored, SaveError};
@@ -94,6 +96,7 @@ pub struct Memory {
     guilds: Mutex<HashMap<GuildId, Arc<GuildSettings>>>,
     facts: facts::Cache,
     mends: mend::Queue,
+    lessons: learn::Lessons,
 }
 
 /// Where a conversation takes place, and with whom.
@@ -144,7 +147,8 @@ impl Memory {
             opt_outs,
             guilds: Mutex::new(guilds),
             facts: facts::Cache::default(),
-            mends: mend::Queue::new(),
+            mends: mend::Queue::default(),
+            lessons: learn::Lessons::default(),
         })
     }
 

@@ -1,4 +1,5 @@
-//! A turn: gather, ask, deliver, record. What one trigger needs comes in a
+//! A turn: gather, ask, deliver, record; what was said may be learnt from
+//! afterwards. What one trigger needs comes in a
 //! [`Job`]; what all turns share in [`Services`].
 //!
 //! Invariant: `turn` starts no task and keeps no state of its own; a turn is
@@ -10,6 +11,7 @@ mod control;
 mod deliver;
 mod gather;
 mod inspector;
+mod learn;
 mod line;
 mod outlet;
 mod record;
@@ -27,8 +29,10 @@ use crate::telemetry::event::{Outcome, TurnDone};
 use crate::telemetry::{Event, Ids, Ms};
 
 pub use control::{Control, Order, Orders};
+pub use learn::{Lesson, learn};
 pub use line::{
-    ELSEWHERE, INTERRUPTED, NO_MESSAGE, NOT_ALLOWED, ONLY_MENTIONS, UNKNOWN_COMMAND, refusal,
+    ELSEWHERE, INTERRUPTED, NO_MESSAGE, NOT_ALLOWED, ONLY_MENTIONS, SWITCHED_OFF, UNKNOWN_COMMAND,
+    refusal,
 };
 pub use record::TurnRecord;
 pub use services::{Services, Settings};
@@ -68,9 +72,18 @@ pub struct Elsewhere {
     pub since: Instant,
 }
 
+/// A turn that is over.
+#[derive(Debug)]
+pub struct Ended {
+    /// How.
+    pub outcome: Outcome,
+    /// What there is to learn from it, for [`learn`]. Boxed: most turns have none.
+    pub lesson: Option<Box<Lesson>>,
+}
+
 /// Runs one turn to its end. Says how it ended; everything else is in the
 /// telemetry.
-pub async fn run(services: &Services, job: Job) -> Outcome {
+pub async fn run(services: &Services, job: Job) -> Ended {
     let Job {
         mut request,
         came,
@@ -82,7 +95,7 @@ pub async fn run(services: &Services, job: Job) -> Outcome {
     let started = Instant::now();
     let asked_at = services.memory.now();
     let mut attempt = 0;
-    let (outcome, asked) = loop {
+    let done = loop {
         let turn = Turn {
             services,
             request: &request,
@@ -101,16 +114,21 @@ pub async fn run(services: &Services, job: Job) -> Outcome {
                 request.trigger = trigger;
                 attempt += 1;
             }
-            Err(_) => break (Outcome::Cancelled, None),
+            Err(_) => break Outcome::Cancelled.into(),
         }
     };
+    let Done {
+        outcome,
+        asked,
+        lesson,
+    } = done;
     let done = TurnDone {
         outcome,
         ms: Ms::from(came.elapsed()),
         ms_to_model: asked.map(|asked| Ms::from(asked - came)),
     };
     services.telemetry.emit(&services.ids(&request), done);
-    outcome
+    Ended { outcome, lesson }
 }
 
 /// One attempt at a turn.
@@ -128,8 +146,25 @@ struct Turn<'a> {
     attempt: u32,
 }
 
-/// How a turn ended, and when the model was asked.
-type Done = (Outcome, Option<Instant>);
+/// How an attempt ended.
+#[derive(Debug)]
+struct Done {
+    outcome: Outcome,
+    /// When the model was asked.
+    asked: Option<Instant>,
+    lesson: Option<Box<Lesson>>,
+}
+
+/// The model was not asked.
+impl From<Outcome> for Done {
+    fn from(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            asked: None,
+            lesson: None,
+        }
+    }
+}
 
 impl Turn<'_> {
     /// Typing runs beside the turn, never before it. A command shows
@@ -140,7 +175,7 @@ impl Turn<'_> {
         }
         if let Some(access) = self.our_access().filter(|access| !access.send) {
             self.cannot_write(access.react, Fallback::Forbidden).await;
-            return Ok((Outcome::Failed, None));
+            return Ok(Outcome::Failed.into());
         }
         tokio::select! {
             biased;
@@ -203,15 +238,15 @@ impl Turn<'_> {
         } = material;
         if collected.target.withheld {
             let refused = posted.say(line::WITHHELD).await;
-            return Ok((self.outcome(refused, Outcome::Refused).await, None));
+            return Ok(self.outcome(refused, Outcome::Refused).await.into());
         }
         if !prepared.has_question && record.scene == Scene::Lone {
             let refused = posted.say(line::INVITATION).await;
-            return Ok((self.outcome(refused, Outcome::Refused).await, None));
+            return Ok(self.outcome(refused, Outcome::Refused).await.into());
         }
         let Some(background) = &material.background else {
             let refused = posted.say(line::NO_AGENT).await;
-            return Ok((self.outcome(refused, Outcome::Refused).await, None));
+            return Ok(self.outcome(refused, Outcome::Refused).await.into());
         };
         if let Some(model) = &self.services.model {
             let own = background.agent.model.as_deref();
@@ -220,7 +255,7 @@ impl Turn<'_> {
             return self.ask(model, material, posted, control).await;
         }
         let text = inspector::answer(record);
-        Ok((self.finish(posted, &text).await, None))
+        Ok(self.finish(posted, &text).await.into())
     }
 
     fn emit(&self, event: impl Into<Event>) {

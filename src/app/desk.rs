@@ -2,6 +2,7 @@
 //! here, in gateway order; turns start and end here.
 
 mod calls;
+mod carry_out;
 mod turns;
 mod unplaced;
 
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::lanes::Lanes;
@@ -57,6 +59,8 @@ pub(super) struct Desk {
     tracker: TaskTracker,
     wakes: mpsc::UnboundedSender<Wake>,
     closed: bool,
+    /// What runs beside turns and may be left out ends.
+    stopped: CancellationToken,
 }
 
 impl Desk {
@@ -85,6 +89,7 @@ impl Desk {
             tracker,
             wakes,
             closed: false,
+            stopped: CancellationToken::new(),
         }
     }
 
@@ -256,7 +261,7 @@ impl Desk {
                 roles: &roles,
                 replied_author: self.replied_author(&message),
                 bot_turns: self.bot_turns.get(&message.channel).copied().unwrap_or(0),
-                mode: self.mode(&message, parent.flatten()),
+                mode: self.mode(message.guild, message.channel, parent.flatten()),
             };
             self.count_bots(&message);
             route(&message, &us, &self.rules, facts)
@@ -288,13 +293,16 @@ impl Desk {
         }
     }
 
-    /// What the people of the server set for a message's channel.
-    fn mode(&self, message: &Message, parent: Option<ChannelId>) -> ChannelMode {
-        let settings = message
-            .guild
-            .map(|guild| self.services.memory.guild_settings(guild));
+    /// What the people of a server set for a channel, or for its parent.
+    fn mode(
+        &self,
+        guild: Option<GuildId>,
+        channel: ChannelId,
+        parent: Option<ChannelId>,
+    ) -> ChannelMode {
+        let settings = guild.map(|guild| self.services.memory.guild_settings(guild));
         settings.map_or(ChannelMode::Mentions, |settings| {
-            settings.mode(message.channel, parent)
+            settings.mode(channel, parent)
         })
     }
 
@@ -360,10 +368,11 @@ impl Desk {
         }
     }
 
-    /// Waits for what is being sent beside turns, but not for long.
+    /// Waits for what is being sent and learnt beside turns, but not for long.
     pub(super) async fn settle(&self, patience: Duration) {
         self.tracker.close();
         let _ = timeout(patience, self.tracker.wait()).await;
+        self.stopped.cancel();
     }
 
     pub(super) fn running(&self) -> usize {

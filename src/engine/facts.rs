@@ -96,7 +96,7 @@ pub fn one_line(text: &str) -> String {
 }
 
 /// Two facts that differ by case, spaces or the last dot are one.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     words.trim_end_matches(['.', '!']).to_lowercase()
 }

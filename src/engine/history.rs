@@ -34,8 +34,11 @@ impl HistoryLimits {
 /// Chooses among the newest rows of a conversation, given oldest first.
 pub fn window<'a>(rows: &'a [StoredMessage], limits: &HistoryLimits) -> &'a [StoredMessage] {
     let recent = &rows[cut(rows, limits.max_messages)..];
-    let past = recent.partition_point(|row| row.timestamp < limits.started);
-    let first = past.saturating_sub(limits.load_past);
+    // A turn that was stored again keeps its place: times need not grow.
+    let is_past = |row: &StoredMessage| row.timestamp < limits.started;
+    let past = recent.iter().enumerate().rev();
+    let too_old = past.filter(|(_, row)| is_past(row)).nth(limits.load_past);
+    let first = too_old.map_or(0, |(at, _)| at + 1);
     // A part of a turn may stay, but never from the middle of its tool calls.
     let whole = recent[first..]
         .iter()

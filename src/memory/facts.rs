@@ -119,7 +119,11 @@ impl Memory {
             let serving = facts
                 .into_iter()
                 .filter(|fact| fact.origin.serves(place.guild));
-            profiles.user = self.using(subject, serving.collect());
+            let serving: Vec<Fact> = serving.collect();
+            if place.guild.is_none() {
+                self.note_used_elsewhere(place.asker, &serving);
+            }
+            profiles.user = self.using(subject, serving);
         }
         if let Some(guild) = place.guild {
             let subject = Subject::Server(guild);
@@ -128,6 +132,15 @@ impl Memory {
             profiles.server = self.using(subject, facts::within_budget(facts));
         }
         profiles
+    }
+
+    /// Who left a server unseen is found out when something from there is used.
+    fn note_used_elsewhere(&self, user: UserId, facts: &[Fact]) {
+        for fact in facts {
+            if let Origin::Guild(guild) = fact.origin {
+                self.mends.used((guild, user), self.now());
+            }
+        }
     }
 
     /// Best match first; without a ranking as they are.
@@ -252,11 +265,24 @@ impl Memory {
     /// # Errors
     /// What the store says.
     pub async fn learnt(&self, facts_learnt: Vec<Fact>) -> Result<Vec<Fact>, store::Error> {
+        self.learnt_while(facts_learnt, || true).await
+    }
+
+    /// The same, as long as it is wanted. What is purged is purged under the
+    /// same lock, so nothing slips in behind it.
+    pub(super) async fn learnt_while(
+        &self,
+        facts_learnt: Vec<Fact>,
+        wanted: impl Fn() -> bool,
+    ) -> Result<Vec<Fact>, store::Error> {
         let _writing = self.facts.writing.lock().await;
         let mut new = Vec::new();
         for fact in facts_learnt {
             let subject = fact.subject;
             let held = self.facts_of(subject).await?;
+            if !wanted() {
+                break;
+            }
             let Some(room) = facts::add(held, fact, self.most(subject)) else {
                 continue;
             };

@@ -2,21 +2,23 @@
 //! every store. Events say so at once; a fetched page is evidence of what
 //! happened while we were away.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-use tokio::sync::mpsc;
+use tokio::sync::Notify;
 
 use super::{Memory, Stores};
-use crate::model::{ChannelId, GuildId, MessageId, UserId};
+use crate::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use crate::store::{self, Backend, Purge, Purged};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{PurgeCause, PurgedEvent, StoreOperation};
 
 /// Deletions remembered for a turn that is being stored while they come.
 const RECENT_DELETIONS: usize = 4_096;
-/// Mends that are done in one go.
-const MENDS_AT_ONCE: usize = 256;
+/// Members of whom is remembered when they were looked up.
+const MEMBERS_REMEMBERED: usize = 10_000;
+/// A member is looked up no more often.
+const A_DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// Something that happened on Discord and has to reach every store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,21 +84,47 @@ pub struct Fetched {
 
 /// What waits to be mended. Nothing in it may be lost, so it has no bound; it
 /// holds ids and edited texts only.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Queue {
-    waiting: mpsc::UnboundedSender<Mend>,
-    next: tokio::sync::Mutex<mpsc::UnboundedReceiver<Mend>>,
+    waiting: Mutex<Vec<Mend>>,
+    came: Notify,
+    /// Held while mends are done: who waits for all to be done waits for those
+    /// that somebody else has begun, too.
+    doing: tokio::sync::Mutex<()>,
     deleted: Mutex<VecDeque<MessageId>>,
+    /// Members to be looked up, and when others were.
+    members: Mutex<Members>,
+    member_due: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Members {
+    due: Vec<(GuildId, UserId)>,
+    looked_up: HashMap<(GuildId, UserId), UnixMillis>,
 }
 
 impl Queue {
-    pub(super) fn new() -> Self {
-        let (waiting, next) = mpsc::unbounded_channel();
-        Self {
-            waiting,
-            next: tokio::sync::Mutex::new(next),
-            deleted: Mutex::default(),
-        }
+    fn push(&self, mend: Mend) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.push(mend);
+        self.came.notify_one();
+    }
+
+    /// Puts back what could not be done; nobody is woken for it.
+    fn postpone(&self, mend: Mend) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.push(mend);
+    }
+
+    fn take(&self) -> Vec<Mend> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *waiting)
+    }
+
+    /// Waits until there is something to do. Holds nothing meanwhile, and may
+    /// be dropped at any time.
+    pub(super) async fn came(&self) {
+        self.came.notified().await;
     }
 
     fn note_deleted(&self, ids: &[MessageId]) {
@@ -105,6 +133,29 @@ impl Queue {
         while deleted.len() > RECENT_DELETIONS {
             deleted.pop_front();
         }
+    }
+
+    /// Something that a member told in a server is used outside of it: once a
+    /// day it is looked up whether they are one still.
+    pub(super) fn used(&self, member: (GuildId, UserId), now: UnixMillis) {
+        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        if members.looked_up.len() >= MEMBERS_REMEMBERED {
+            members.looked_up.clear();
+        }
+        let last = members.looked_up.insert(member, now);
+        if last.is_none_or(|last| now.since(last) >= A_DAY_MS) {
+            members.due.push(member);
+            self.member_due.notify_one();
+        } else if let Some(last) = last {
+            members.looked_up.insert(member, last);
+        }
+    }
+
+    /// Waits until members have to be looked up, and names them.
+    pub(super) async fn due_members(&self) -> Vec<(GuildId, UserId)> {
+        self.member_due.notified().await;
+        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut members.due)
     }
 
     /// Which of these were deleted lately.
@@ -120,35 +171,35 @@ impl Memory {
         if let Mend::Deleted { ids, .. } = &mend {
             self.mends.note_deleted(ids);
         }
-        // The receiver lives as long as the sender.
-        let _ = self.mends.waiting.send(mend);
+        self.mends.push(mend);
     }
 
-    /// Waits for the next mends and does them.
-    pub(super) async fn mend_next(&self) {
-        let mut next = self.mends.next.lock().await;
-        let mut mends = Vec::new();
-        next.recv_many(&mut mends, MENDS_AT_ONCE).await;
-        for mend in together(mends) {
-            self.do_mend(mend).await;
-        }
-    }
-
-    /// Does all that waits.
+    /// Does all that waits. Once begun it has to be waited for: what is taken
+    /// from the queue is nowhere else.
     pub async fn mend_all(&self) {
-        let mut next = self.mends.next.lock().await;
-        let mut mends = Vec::new();
-        while let Ok(mend) = next.try_recv() {
-            mends.push(mend);
-        }
-        for mend in together(mends) {
+        let _doing = self.mends.doing.lock().await;
+        for mend in together(self.mends.take()) {
             self.do_mend(mend).await;
         }
     }
 
+    /// What a store that is locked, full or gone does not do now waits for the
+    /// next save.
     async fn do_mend(&self, mend: Mend) {
         let cause = cause(&mend);
-        let done = match mend {
+        match self.try_mend(mend.clone()).await {
+            Ok(purged) => self.tell_purged(cause, &purged),
+            Err(error) => {
+                self.failed(&Ids::default(), StoreOperation::Purge, &error);
+                if matches!(error, store::Error::Unavailable { .. }) {
+                    self.mends.postpone(mend);
+                }
+            }
+        }
+    }
+
+    async fn try_mend(&self, mend: Mend) -> Result<Purged, store::Error> {
+        match mend {
             Mend::Deleted { channel, ids } => self.deleted(channel, ids).await,
             Mend::ChannelDeleted(channel) => self.purge(&Purge::Channel(channel)).await,
             Mend::MemberLeft { guild, user } => self.purge(&Purge::Member { guild, user }).await,
@@ -165,10 +216,6 @@ impl Memory {
                 guilds,
             } => self.left_unseen(shard, shards, &guilds).await,
             Mend::Fetched(page) => self.compare(page).await,
-        };
-        match done {
-            Ok(purged) => self.tell_purged(cause, &purged),
-            Err(error) => self.failed(&Ids::default(), StoreOperation::Purge, &error),
         }
     }
 
@@ -185,7 +232,19 @@ impl Memory {
     /// # Errors
     /// What the first failing store says; the others were purged all the same.
     pub(super) async fn purge(&self, purge: &Purge) -> Result<Purged, store::Error> {
-        self.beneath_facts(purge_all(&self.stores, purge)).await
+        Ok(total(&self.purge_by_store(purge).await?))
+    }
+
+    /// The same, told by store.
+    pub(super) async fn purge_by_store(
+        &self,
+        purge: &Purge,
+    ) -> Result<Vec<(&'static str, Purged)>, store::Error> {
+        if !matches!(purge, Purge::Messages { .. } | Purge::Before(_)) {
+            self.lessons.purged();
+        }
+        // Boxed: it is large, and rare.
+        Box::pin(self.beneath_facts(purge_all(&self.stores, purge))).await
     }
 
     async fn edit(
@@ -329,22 +388,34 @@ impl Memory {
 }
 
 /// Every store is purged, whatever becomes of one.
-async fn purge_all(stores: &Stores, purge: &Purge) -> Result<Purged, store::Error> {
-    let mut purged = Purged::default();
+async fn purge_all(
+    stores: &Stores,
+    purge: &Purge,
+) -> Result<Vec<(&'static str, Purged)>, store::Error> {
+    let mut by_store = Vec::new();
     let mut result = Ok(());
-    for (_, store) in stores.all() {
+    for (name, store) in stores.all() {
         match store.purge(purge).await {
-            Ok(gone) => purged.merge(&gone),
+            Ok(gone) => by_store.push((name, gone)),
             Err(error) => result = result.and(Err(error)),
         }
     }
     if let Some(transcripts) = &stores.transcripts {
         match transcripts.purge(purge).await {
-            Ok(gone) => purged.merge(&gone),
+            Ok(gone) => by_store.push(("files", gone)),
             Err(error) => result = result.and(Err(error)),
         }
     }
-    result.map(|()| purged)
+    result.map(|()| by_store)
+}
+
+/// What all stores lost together.
+pub(super) fn total(by_store: &[(&'static str, Purged)]) -> Purged {
+    let mut all = Purged::default();
+    for (_, purged) in by_store {
+        all.merge(purged);
+    }
+    all
 }
 
 /// Deletions of one channel in a row become one.

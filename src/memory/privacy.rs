@@ -1,6 +1,7 @@
 //! Privacy: who opts out, what is erased, what is exported.
 
 use super::Memory;
+use super::mend::total;
 use crate::model::{OptedOut, UnixMillis, UserId};
 use crate::store::{self, Backend, Cursor, Kind, Purge, Purged, Record};
 use crate::telemetry::Ids;
@@ -51,16 +52,16 @@ impl Memory {
     }
 
     /// Everything of a user goes, from every store and from memory; an
-    /// opt-out stays. Says what went.
+    /// opt-out stays. Says what went, by store.
     ///
     /// # Errors
     /// What a store says; the others were purged all the same.
-    pub async fn erase(&self, user: UserId) -> Result<Purged, store::Error> {
+    pub async fn erase(&self, user: UserId) -> Result<Vec<(&'static str, Purged)>, store::Error> {
         // What is on its way to a store goes with the rest.
         self.mend_all().await;
-        let purged = self.purge(&Purge::User(user)).await?;
-        self.tell_purged(PurgeCause::Erase, &purged);
-        Ok(purged)
+        let by_store = self.purge_by_store(&Purge::User(user)).await?;
+        self.tell_purged(PurgeCause::Erase, &total(&by_store));
+        Ok(by_store)
     }
 
     /// How much of each kind is kept of a user.

@@ -137,6 +137,24 @@ impl Memory {
             .await
     }
 
+    /// The channels that a snapshot holds messages of: what may be restored
+    /// depends on who may read them now.
+    ///
+    /// # Errors
+    /// See [`RestoreError`].
+    pub async fn snapshot_channels(
+        &self,
+        place: &Place,
+        id: &SnapshotId,
+    ) -> Result<BTreeSet<ChannelId>, RestoreError> {
+        let store = &self.stores.conversations;
+        let snapshot = store.snapshot(place.asker, id).await?;
+        let snapshot = snapshot
+            .filter(|snapshot| snapshot.info.guild == place.guild)
+            .ok_or(RestoreError::Unknown)?;
+        Ok(snapshot.messages.iter().map(|row| row.channel).collect())
+    }
+
     /// `/context restore`: each message returns to the scope that it was
     /// saved from, marked, as the newest there, if the caller may read its
     /// channel now.

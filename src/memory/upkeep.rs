@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{Memory, Mend};
@@ -27,32 +27,52 @@ const MEMBER_TIMEOUT: Duration = Duration::from_secs(10);
 impl Memory {
     /// Runs beside the bot until `shutdown`, then does what waits and saves.
     pub async fn upkeep(&self, rest: &Rest, facts: &Facts, shutdown: CancellationToken) {
-        let every = |first: Duration, period: Duration| {
-            let mut interval = interval_at(Instant::now() + first, period);
-            interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            interval
-        };
+        tokio::join!(
+            self.tend(&shutdown),
+            self.call_rolls(rest, facts, &shutdown)
+        );
+        self.mend_all().await;
+        self.flush().await;
+    }
+
+    /// Mends, saves, sweeps.
+    async fn tend(&self, shutdown: &CancellationToken) {
         let mut saving = every(self.settings.save_interval, self.settings.save_interval);
         let mut sweeping = every(SWEEP_EVERY, SWEEP_EVERY);
-        let mut calling = every(FIRST_ROLL_CALL, ROLL_CALL_EVERY);
         self.sweep().await;
         loop {
             tokio::select! {
                 biased;
-                () = shutdown.cancelled() => break,
-                () = self.mend_next() => {}
-                _ = saving.tick() => self.flush().await,
+                () = shutdown.cancelled() => return,
+                () = self.mends.came() => self.mend_all().await,
+                _ = saving.tick() => {
+                    self.mend_all().await;
+                    self.flush().await;
+                }
                 _ = sweeping.tick() => self.sweep().await,
-                _ = calling.tick() => {
-                    tokio::select! {
-                        () = self.roll_call(rest, facts.guilds()) => {}
-                        () = shutdown.cancelled() => break,
+            }
+        }
+    }
+
+    /// Beside all that: a roll call takes a second a member.
+    async fn call_rolls(&self, rest: &Rest, facts: &Facts, shutdown: &CancellationToken) {
+        let mut calling = every(FIRST_ROLL_CALL, ROLL_CALL_EVERY);
+        let calls = async {
+            loop {
+                tokio::select! {
+                    _ = calling.tick() => self.roll_call(rest, facts.guilds()).await,
+                    due = self.mends.due_members() => {
+                        for (guild, user) in due {
+                            self.check_member(rest, guild, user).await;
+                        }
                     }
                 }
             }
+        };
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = calls => {}
         }
-        self.mend_all().await;
-        self.flush().await;
     }
 
     /// Finishes what is being written and closes the stores.
@@ -111,7 +131,6 @@ impl Memory {
                 self.check_member(rest, guild, user).await;
             }
         }
-        self.mend_all().await;
     }
 
     /// Asks Discord whether somebody is still a member; who is not is purged.
@@ -137,6 +156,12 @@ impl Memory {
         members.dedup();
         members
     }
+}
+
+fn every(first: Duration, period: Duration) -> Interval {
+    let mut interval = interval_at(Instant::now() + first, period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
 }
 
 fn before(now: UnixMillis, span: Duration) -> UnixMillis {

@@ -1,7 +1,8 @@
 //! A call of one of our commands, after parsing.
 
 use super::{
-    ApplicationId, ChannelId, FactId, GuildId, InteractionId, MessageId, SettingsChange, UserId,
+    AgentName, ApplicationId, ChannelId, FactId, GuildId, InteractionId, MessageId, SettingsChange,
+    UserId,
 };
 
 /// What is needed to answer an interaction.
@@ -127,7 +128,7 @@ pub enum ContextCommand {
     },
 }
 
-/// `/settings ...`; `set` needs Manage Server.
+/// `/settings ...`; needs Manage Server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingsCommand {
     /// `show`
@@ -193,6 +194,8 @@ pub enum PrivacyCommand {
 pub enum Button {
     /// Another page of a list.
     Page(Paged, u16),
+    /// Another page of `/context history agent:`.
+    SnapshotsOf(AgentName, u16),
     /// Yes, delete my history of this channel.
     ClearContext,
     /// Yes, forget this fact about me.

@@ -83,7 +83,15 @@ impl Files {
         W: FnOnce(&Folder) -> Result<T, Error> + Send + 'static,
     {
         let folder = Arc::clone(&self.0);
-        blocking(operation, move || work(&folder))
+        blocking(operation, move || {
+            if folder.is_released() {
+                return Err(Error::Unavailable {
+                    operation,
+                    source: "the store is closed".into(),
+                });
+            }
+            work(&folder)
+        })
     }
 }
 
@@ -311,7 +319,8 @@ impl Backend for Files {
     }
 
     fn close(&self) -> impl Answer<()> {
-        self.run("close", |folder| {
+        let folder = Arc::clone(&self.0);
+        blocking("close", move || {
             folder.release();
             Ok(())
         })

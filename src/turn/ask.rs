@@ -43,7 +43,7 @@ impl Turn<'_> {
                 times,
             };
             let outcome = self.conclude(ended, &asked, material, posted).await?;
-            return Ok((outcome, first_asked));
+            return Ok(self.asked(outcome, first_asked, material));
         }
         self.failed(LlmFailure::ContextTooLong, 1, true);
         let limits = halved(&self.services.settings.limits);
@@ -62,7 +62,20 @@ impl Turn<'_> {
             times,
         };
         let outcome = self.conclude(ended, &asked, material, posted).await?;
-        Ok((outcome, first_asked))
+        Ok(self.asked(outcome, first_asked, material))
+    }
+
+    /// Only what was answered, and thus recorded, is learnt from.
+    fn asked(&self, outcome: Outcome, asked: Option<Instant>, material: &Material) -> Done {
+        let answered = outcome == Outcome::Answered;
+        Done {
+            outcome,
+            asked,
+            lesson: answered
+                .then(|| self.lesson(material))
+                .flatten()
+                .map(Box::new),
+        }
     }
 
     async fn conclude(

@@ -13,7 +13,7 @@ use crate::collect::{Collected, Learnt, Live, Occasion, collect};
 use crate::discord::facts::Verdict;
 use crate::engine::eligible::Us;
 use crate::engine::window::View;
-use crate::model::{Access, ChannelId, Limits, Message, Profiles};
+use crate::model::{Access, ChannelId, Limits, Message, Profiles, ReplyTarget};
 
 /// What was collected and made of it.
 pub(super) struct Material {
@@ -44,7 +44,7 @@ impl Turn<'_> {
             view: &view,
             starter: starter.as_ref(),
             other_triggers: self.other_triggers,
-            reply_target: services.settings.reply_target,
+            reply_target: self.reply_target(),
             limits,
         };
         let began = Instant::now();
@@ -82,6 +82,16 @@ impl Turn<'_> {
             background,
             prepared,
         }
+    }
+
+    /// The server's own setting goes before the operator's.
+    fn reply_target(&self) -> ReplyTarget {
+        let services = self.services;
+        let of_guild = self.ids.guild.and_then(|guild| {
+            let settings = services.memory.guild_settings(guild);
+            settings.reply_target
+        });
+        of_guild.unwrap_or(services.settings.reply_target)
     }
 
     /// The prompt, under these caps.

@@ -23,6 +23,8 @@ pub const INTERRUPTED: &str = "-# I am being restarted. Please ask again in a mo
 pub const ELSEWHERE: &str = "-# I answer in servers that I am in and in direct messages with me.";
 /// An allow or deny list says no.
 pub const NOT_ALLOWED: &str = "-# I may not answer you here: ask the people who run this bot.";
+/// The people of the server said so (`/settings`).
+pub const SWITCHED_OFF: &str = "-# I am switched off in this channel.";
 /// A command of an older version.
 pub const UNKNOWN_COMMAND: &str = "-# This command is gone. Type / to see those I know.";
 /// The message asked about cannot be read.
@@ -43,6 +45,16 @@ pub fn refusal(reason: Refusal) -> Option<&'static str> {
         Refusal::NoContent => Some(ONLY_MENTIONS),
         Refusal::UnknownCommand | Refusal::Stopping => None,
     }
+}
+
+/// On the button under [`noted`].
+pub(super) const SHOW_NOTED: &str = "Show";
+
+/// So many facts were learnt: all see how many, what they are is shown to the
+/// asker alone.
+pub(super) fn noted(facts: usize) -> String {
+    let things = if facts == 1 { "thing" } else { "things" };
+    format!("-# Noted {facts} {things}.")
 }
 
 /// Why the model gave no answer.

@@ -21,6 +21,7 @@ mod latency;
 mod load;
 mod model;
 mod process;
+mod store;
 mod windowed;
 
 /// Counts what divan's benches allocate.
@@ -29,11 +30,12 @@ static ALLOCATOR: divan::AllocProfiler = divan::AllocProfiler::system();
 
 /// The figures, by the word that chooses each. `windowed` comes first: it reads
 /// the growth of this process, which must not have memory to use again.
-const FIGURES: [(&str, fn()); 4] = [
+const FIGURES: [(&str, fn()); 5] = [
     ("windowed", windowed::print),
     ("latency", latency::print),
     ("load", load::print),
     ("export", export::print),
+    ("store", store::print),
 ];
 
 fn main() {

@@ -7,44 +7,71 @@ use tokio::time::{Instant, sleep};
 
 use super::super::wake::Wake;
 use super::Desk;
-use crate::commands::{self, Refused};
+use super::carry_out::carry_out;
+use crate::commands::{self, Planned, Refused};
 use crate::discord::commands::register;
 use crate::discord::event::Called;
 use crate::discord::send::Callback;
-use crate::model::{Answer, ApplicationId, GuildId, Interaction, TurnRequest};
+use crate::model::{Answer, ApplicationId, GuildId, Interaction, TurnRequest, UserId};
 use crate::telemetry::event::{self, Refusal};
 use crate::telemetry::{Ids, with_sources};
 use crate::turn;
 
 /// Discord waits three seconds for the first answer to a call.
-const CALL_TIMEOUT: Duration = Duration::from_secs(3);
+pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(3);
 /// For filling in a server.
 const FILL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Before a second try; then twice as long.
 const FILL_PAUSE: Duration = Duration::from_millis(500);
 
 impl Desk {
-    /// A command was called: it is answered by "thinking" at once and takes
-    /// its place in the queue, or refused in a line.
+    /// A command was called: one that asks is answered by "thinking" at once
+    /// and takes its place in the queue; others are carried out beside; or it
+    /// is refused in a line.
     pub(super) fn called(&mut self, called: Called) {
         let channel = self.services.facts.channel(called.interaction.channel);
         let interaction = called.interaction.clone();
-        match commands::plan(called, channel.as_ref(), &self.rules.access) {
-            Ok(request) => self.think(interaction, Box::new(request)),
+        let mode = self.mode(
+            interaction.guild,
+            interaction.channel,
+            channel.as_ref().and_then(|channel| channel.parent),
+        );
+        match commands::plan(called, channel, &self.rules.access, mode) {
+            Ok(Planned::Turn(request)) => self.think(interaction, request),
+            Ok(Planned::Run(call)) if call.asks_model() && !self.may_ask(interaction.user) => {
+                let reason = Refusal::UserRate;
+                let line = turn::refusal(reason).unwrap_or_default();
+                self.refuse_call(interaction, reason, line);
+            }
+            Ok(Planned::Run(call)) => {
+                let services = Arc::clone(&self.services);
+                self.tracker
+                    .spawn(async move { carry_out(&services, *call).await });
+            }
             Err(refused) => {
-                let ids = Ids {
-                    guild: interaction.guild,
-                    channel: Some(interaction.channel),
-                    user: Some(interaction.user),
-                    ..Ids::default()
-                };
                 let (reason, line) = line(refused);
-                self.services
-                    .telemetry
-                    .emit(&ids, event::Refused { reason });
-                self.answer_at_once(interaction, line);
+                self.refuse_call(interaction, reason, line);
             }
         }
+    }
+
+    /// What asks the model counts as a question, whatever it is called.
+    fn may_ask(&mut self, user: UserId) -> bool {
+        let rate = self.turn_rate.as_mut();
+        rate.is_none_or(|rate| rate.take(user, Instant::now()))
+    }
+
+    fn refuse_call(&self, interaction: Interaction, reason: Refusal, line: &'static str) {
+        let ids = Ids {
+            guild: interaction.guild,
+            channel: Some(interaction.channel),
+            user: Some(interaction.user),
+            ..Ids::default()
+        };
+        self.services
+            .telemetry
+            .emit(&ids, event::Refused { reason });
+        self.answer_at_once(interaction, line);
     }
 
     /// A command asks for a turn.
@@ -140,6 +167,7 @@ fn line(refused: Refused) -> (Refusal, &'static str) {
     match refused {
         Refused::Elsewhere => (Refusal::Context, turn::ELSEWHERE),
         Refused::NotAllowed => (Refusal::NotAllowed, turn::NOT_ALLOWED),
+        Refused::SwitchedOff => (Refusal::NotAllowed, turn::SWITCHED_OFF),
         Refused::Unknown => (Refusal::UnknownCommand, turn::UNKNOWN_COMMAND),
         Refused::NoMessage => (Refusal::NoContent, turn::NO_MESSAGE),
     }

@@ -18,7 +18,7 @@ use crate::memory::Mend;
 use crate::model::{ChannelId, ChannelKind, Message, MessageId, TurnRequest, UnixMillis};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{Outcome, Refusal, Refused};
-use crate::turn::{self, Control, Elsewhere, Job, Order, Orders};
+use crate::turn::{self, Control, Elsewhere, Job, Lesson, Order, Orders, Services};
 
 /// A refusal that cannot be sent within this time is not sent.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -131,9 +131,13 @@ impl Desk {
             wakes: self.wakes.clone(),
             outcome: None,
         };
+        let stopped = self.stopped.clone();
         self.tracker.spawn(async move {
-            let mut report = report;
-            report.outcome = Some(turn::run(&services, job).await);
+            if let Some(lesson) = reported(&services, job, report).await {
+                stopped
+                    .run_until_cancelled(turn::learn(&services, *lesson))
+                    .await;
+            }
         });
     }
 
@@ -320,6 +324,14 @@ impl Desk {
         };
         self.services.telemetry.emit(&ids, Refused { reason });
     }
+}
+
+/// Runs a turn and says that it is over. What there is to learn from it is
+/// learnt beside the next turns.
+async fn reported(services: &Services, job: Job, mut report: Report) -> Option<Box<Lesson>> {
+    let ended = turn::run(services, job).await;
+    report.outcome = Some(ended.outcome);
+    ended.lesson
 }
 
 /// Serial per thread, direct conversation and member of a channel.

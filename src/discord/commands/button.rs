@@ -14,6 +14,7 @@ const FACT_CHARS: usize = 16;
 pub(in crate::discord) fn custom_id(button: &Button) -> String {
     match button {
         Button::Page(list, page) => format!("page:{}:{page}", list_word(*list)),
+        Button::SnapshotsOf(agent, page) => format!("snapshots-of:{agent}:{page}"),
         Button::ClearContext => "clear-context".to_owned(),
         Button::Forget(fact) => format!("forget:{fact}"),
         Button::ForgetOfServer(fact) => format!("forget-of-server:{fact}"),
@@ -37,6 +38,10 @@ pub(super) fn button(custom_id: &str) -> Option<Button> {
         ("page", Some(rest)) => {
             let (list, page) = rest.split_once(':')?;
             Some(Button::Page(list_of(list)?, page.parse().ok()?))
+        }
+        ("snapshots-of", Some(rest)) => {
+            let (agent, page) = rest.split_once(':')?;
+            Some(Button::SnapshotsOf(agent.parse().ok()?, page.parse().ok()?))
         }
         ("clear-context", None) => Some(Button::ClearContext),
         ("forget", Some(fact)) => fact.parse().ok().map(Button::Forget),
@@ -78,6 +83,7 @@ fn list_of(word: &str) -> Option<Paged> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::AgentName;
 
     #[test]
     fn every_button_comes_back() {
@@ -91,6 +97,8 @@ mod tests {
             check(Button::Page(list, 0));
             check(Button::Page(list, u16::MAX));
         }
+        let longest: AgentName = "a".repeat(32).parse().unwrap();
+        check(Button::SnapshotsOf(longest, u16::MAX));
         check(Button::ClearContext);
         check(Button::Forget(FactId(0)));
         check(Button::ForgetOfServer(FactId(u64::MAX)));
@@ -121,6 +129,8 @@ mod tests {
             "page:facts:-1",
             "page:facts:65536",
             "page:others:1",
+            "snapshots-of:Nobody:1",
+            "snapshots-of:nobody",
             "forget",
             "forget:xyz",
             "forget:0000000000000001:2",

@@ -32,6 +32,10 @@ enum Into {
     /// Everything.
     Sqlite,
     /// Everything but U+0000.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(dead_code, reason = "this build has none")
+    )]
     Postgres,
     /// The newest rows of conversations of the default agent, and lists.
     Files(HashMap<Scope, Newest>),

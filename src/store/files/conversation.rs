@@ -66,14 +66,16 @@ impl Conversation {
         let ordinal = known.unwrap_or(self.last_ordinal + 1);
         let newest = self.rows.iter().map(|row| row.timestamp).max();
         let after_clear = self.cleared.map(|at| UnixMillis(at.0.saturating_add(1)));
-        let earliest = newest.max(after_clear);
+        let mut earliest = newest.max(after_clear).unwrap_or(first.timestamp);
         self.rows.retain(|row| !same(&row));
-        self.rows
-            .extend(turn.iter().cloned().map(|row| StoredMessage {
+        for row in turn {
+            earliest = earliest.max(row.timestamp);
+            self.rows.push(StoredMessage {
                 ordinal,
-                timestamp: earliest.map_or(row.timestamp, |earliest| row.timestamp.max(earliest)),
-                ..row
-            }));
+                timestamp: earliest,
+                ..row.clone()
+            });
+        }
         self.settle(now);
         ordinal
     }

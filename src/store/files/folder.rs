@@ -113,6 +113,12 @@ impl Folder {
         locks.clear();
     }
 
+    /// The folders may be another process's by now.
+    pub(super) fn is_released(&self) -> bool {
+        let locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        locks.is_empty()
+    }
+
     pub(super) fn index(&self) -> MutexGuard<'_, Index> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }

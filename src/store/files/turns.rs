@@ -21,9 +21,19 @@ enum Found {
 
 impl Folder {
     pub(super) fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error> {
-        let Some(first) = turn.first() else {
-            return Ok(0);
+        let refused = |why: &'static str| Error::Database {
+            operation: "append a turn",
+            source: why.into(),
         };
+        let Some(first) = turn.first() else {
+            return Err(refused("a turn without rows"));
+        };
+        let is_one = |row: &StoredMessage| {
+            row.scope == first.scope && row.agent == first.agent && row.turn == first.turn
+        };
+        if !turn.iter().all(is_one) {
+            return Err(refused("rows of different turns"));
+        }
         turn.iter().try_for_each(check)?;
         let scope = first.scope;
         let path = self.conversation(scope)?;

@@ -129,7 +129,7 @@ async fn ask(services: &Services, p: &Place, place: (Id, ChannelKind), id: Id) -
         elsewhere: Vec::new(),
         control: Control::new().1,
     };
-    let outcome = turn::run(services, job).await;
+    let outcome = turn::run(services, job).await.outcome;
     for request in p.stage.model.requests() {
         let request = request.to_string();
         assert!(!request.contains(MARK), "{request}");

@@ -1,0 +1,172 @@
+//! Calls of commands, carried out beside the loop: the first answer within
+//! Discord's three seconds, what else there is to do, and the answer.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+
+use crate::commands::{self, Call, Context, Deferral, Done, Effect, Reply};
+use crate::discord::error::RestError;
+use crate::discord::send::Callback;
+use crate::model::Answer;
+use crate::telemetry::event::{CommandAnswered, CommandOutcome};
+use crate::telemetry::{Ids, Ms};
+use crate::turn::Services;
+
+use super::calls::CALL_TIMEOUT;
+
+/// What is done by then is the first answer; otherwise "thinking" is, which
+/// still has as long to reach Discord.
+const AT_ONCE: Duration = Duration::from_millis(1_500);
+/// Choices come by then, or none do: they cannot come later.
+const CHOICES: Duration = Duration::from_secs(2);
+/// For an answer after "thinking", and for each message with files.
+const LATER: Duration = Duration::from_mins(1);
+
+/// Does what a call asks for and answers it.
+pub(super) async fn carry_out(services: &Services, call: Call) {
+    let came = Instant::now();
+    let context = Context {
+        memory: &services.memory,
+        agents: &services.agents,
+        model: services.model.as_ref(),
+        facts: &services.facts,
+        rest: &services.rest,
+        reply_target: services.settings.reply_target,
+    };
+    // Boxed: what commands hold together is large.
+    let work = Box::pin(commands::run(&context, &call));
+    let (done, deferred) = in_time(services, &call, work).await;
+    let Done {
+        reply,
+        outcome,
+        effect,
+    } = done;
+    let (reply, further) = affect(services, &call, effect, reply).await;
+    if let Err(error) = answer(services, &call, reply, further, deferred).await {
+        tracing::warn!(%error, command = call.word().as_str(), "a command could not be answered");
+    }
+    let ids = Ids {
+        guild: call.interaction.guild,
+        channel: Some(call.interaction.channel),
+        user: Some(call.interaction.user),
+        ..Ids::default()
+    };
+    let answered = CommandAnswered {
+        command: call.word(),
+        outcome,
+        ms: Ms::from(came.elapsed()),
+        deferred,
+    };
+    services.telemetry.emit(&ids, answered);
+}
+
+/// Waits for the work, and tells Discord that it takes longer if it does. Says
+/// whether it was told.
+async fn in_time(
+    services: &Services,
+    call: &Call,
+    mut work: impl Future<Output = Done> + Unpin,
+) -> (Done, bool) {
+    let callback = match call.deferral() {
+        Deferral::NoChoices => return (choices(work).await, false),
+        Deferral::Thinking => Callback::Deferred { ephemeral: true },
+        Deferral::Update => Callback::DeferredUpdate,
+    };
+    if !call.takes_long()
+        && let Ok(done) = timeout(AT_ONCE, &mut work).await
+    {
+        return (done, false);
+    }
+    let deadline = Instant::now() + CALL_TIMEOUT;
+    let (rest, interaction) = (&services.rest, &call.interaction);
+    let told = rest.answer_interaction(interaction, &callback, deadline);
+    let (told, done) = tokio::join!(told, work);
+    if let Err(error) = told {
+        tracing::warn!(%error, "a command could not be deferred in time");
+    }
+    (done, true)
+}
+
+async fn choices(work: impl Future<Output = Done>) -> Done {
+    let nothing = Done {
+        reply: Reply::Choices(Vec::new()),
+        outcome: CommandOutcome::Failed,
+        effect: None,
+    };
+    timeout(CHOICES, work).await.unwrap_or(nothing)
+}
+
+/// Does what is to be done beside the answer. Gives the answer and what
+/// follows it.
+async fn affect(
+    services: &Services,
+    call: &Call,
+    effect: Option<Effect>,
+    reply: Reply,
+) -> (Reply, Vec<Answer>) {
+    match effect {
+        None => (reply, Vec::new()),
+        Some(Effect::OptOutsChanged) => {
+            services.withhold();
+            (reply, Vec::new())
+        }
+        Some(Effect::DirectMessages { messages, closed }) => {
+            match directly(services, call, messages).await {
+                left if left.is_empty() => (reply, left),
+                left => (Reply::Message(closed), left),
+            }
+        }
+    }
+}
+
+/// Sends direct messages to the caller. Gives those that could not be sent.
+async fn directly(services: &Services, call: &Call, messages: Vec<Answer>) -> Vec<Answer> {
+    let (rest, interaction) = (&services.rest, &call.interaction);
+    let deadline = Instant::now() + LATER;
+    let channel = match rest.direct_channel(interaction.user, deadline).await {
+        Ok(channel) => channel,
+        Err(error) => {
+            tracing::info!(%error, "a direct conversation could not be opened");
+            return messages;
+        }
+    };
+    for (at, message) in messages.iter().enumerate() {
+        let nonce = format!("{}-{at}", interaction.id);
+        let deadline = Instant::now() + LATER;
+        let posted = rest.post_answer(channel, message, &nonce, deadline).await;
+        if let Err(error) = posted {
+            tracing::info!(%error, "a direct message could not be sent");
+            return messages[at..].to_vec();
+        }
+    }
+    Vec::new()
+}
+
+async fn answer(
+    services: &Services,
+    call: &Call,
+    reply: Reply,
+    further: Vec<Answer>,
+    deferred: bool,
+) -> Result<(), RestError> {
+    let (rest, interaction) = (&services.rest, &call.interaction);
+    let callback = match reply {
+        Reply::Message(answer) | Reply::Update(answer) if deferred => {
+            let deadline = Instant::now() + LATER;
+            rest.edit_original_answer(interaction, &answer, deadline)
+                .await?;
+            for answer in &further {
+                let deadline = Instant::now() + LATER;
+                rest.follow_up_answer(interaction, answer, deadline).await?;
+            }
+            return Ok(());
+        }
+        Reply::Message(answer) => Callback::Message(answer),
+        Reply::Update(answer) => Callback::Update(answer),
+        Reply::Choices(choices) => Callback::Autocomplete(choices),
+    };
+    let deadline = Instant::now() + CALL_TIMEOUT;
+    rest.answer_interaction(interaction, &callback, deadline)
+        .await
+}

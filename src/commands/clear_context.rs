@@ -1,0 +1,64 @@
+//! `/clear-context`: deletes a conversation, after asking (seed S0).
+
+use super::call::Call;
+use super::context::whose;
+use super::done::{Done, Stop};
+use super::{Context, words};
+use crate::memory::Place;
+use crate::model::{AgentName, Answer, Button, ButtonStyle, Scope};
+
+/// Asks whether it shall go.
+pub(super) fn ask(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    let place = allowed(context, call)?;
+    let answer = Answer::for_caller(format!(
+        "Shall I delete our conversation ({})? It cannot be brought back. What you saved, and \
+         what I remember about you, stays: `/privacy erase` deletes all.",
+        whose(place.scope)
+    ))
+    .with_button("Delete", ButtonStyle::Danger, Button::ClearContext)
+    .with_button("Cancel", ButtonStyle::Secondary, Button::Cancel);
+    Ok(Done::answer(answer))
+}
+
+/// "Delete" was pressed.
+pub(super) async fn delete(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    let place = allowed(context, call)?;
+    let gone = context.memory.delete_conversation(&place).await?;
+    Ok(Done::say(if gone == 0 {
+        "There was nothing of our conversation here to delete.".to_owned()
+    } else {
+        format!(
+            "Deleted: {} of our conversation.",
+            words::count(gone, "message")
+        )
+    }))
+}
+
+/// The conversation, if it is the caller's to delete. What is shared goes by
+/// who moderates the thread or opened it. It needs no agent: the conversation
+/// with all of them goes.
+fn allowed(context: &Context<'_>, call: &Call) -> Result<Place, Stop> {
+    let agent = context.agents.pick(call.channel_id(), call.parent());
+    let settings = context.memory.settings();
+    let kind = agent
+        .and_then(|agent| agent.scope)
+        .unwrap_or(settings.scope);
+    let (guild, channel) = (call.guild(), call.channel_id());
+    let scope = Scope::of(kind, guild, channel, call.is_thread(), call.caller());
+    let is_shared = scope.owner().is_none();
+    if is_shared && !call.rights.manage_messages && !call.owns_thread() {
+        return Err(Stop::refused(
+            "This conversation is everybody's in this thread: who opened it, or who has the \
+             permission Manage Messages, can delete it. `/context clear` starts afresh for you \
+             alone.",
+        ));
+    }
+    Ok(Place {
+        scope,
+        agent: AgentName::default_agent(),
+        guild,
+        channel,
+        asker: call.caller(),
+        rolling_window: settings.rolling_window,
+    })
+}

@@ -1,0 +1,178 @@
+//! What `/memory` and `/server-memory` share: facts in lists, found again,
+//! remembered and forgotten.
+
+use super::call::Call;
+use super::done::{Done, Stop};
+use super::pages::Page;
+use super::{Context, words};
+use crate::memory::Remembered;
+use crate::model::{
+    Answer, AnswerEmbed, Button, ButtonStyle, Fact, FactId, GuildId, Origin, Subject,
+};
+
+/// A page of facts about somebody or something; `none` if there is none.
+pub(super) async fn list(
+    context: &Context<'_>,
+    call: &Call,
+    about: &About,
+    page: u16,
+) -> Result<Done, Stop> {
+    let facts = context.memory.facts_of(about.subject).await?;
+    if facts.is_empty() {
+        return Ok(Done::say(about.none));
+    }
+    let page = Page::of(&facts, page);
+    let fields = page.numbered().map(|(number, fact)| {
+        let name = format!(
+            "{number}. {}",
+            if fact.pinned { "Asked for" } else { "Learnt" }
+        );
+        (name, described(context, call, fact))
+    });
+    let embed = AnswerEmbed {
+        title: about.title.to_owned(),
+        fields: fields.collect(),
+        footer: page.footer(),
+        ..AnswerEmbed::default()
+    };
+    let answer = Answer::default().with_embed(embed);
+    Ok(Done::answer(page.with_buttons(answer, about.page)))
+}
+
+/// Whose facts, and how they are called.
+pub(super) struct About {
+    pub(super) subject: Subject,
+    pub(super) title: &'static str,
+    /// Said if there is none.
+    pub(super) none: &'static str,
+    pub(super) page: fn(u16) -> Button,
+    pub(super) forget: fn(FactId) -> Button,
+}
+
+/// Text, id, origin, date, link.
+pub(super) fn described(context: &Context<'_>, call: &Call, fact: &Fact) -> String {
+    let mut text = format!(
+        "{}\n`{}` · {} · {}",
+        fact.text,
+        fact.id,
+        words::moment(fact.at),
+        origin(context, call, fact),
+    );
+    if let Subject::Server(_) = fact.subject {
+        text.push_str(&format!(" · by <@{}>", fact.by));
+    }
+    if let Some((channel, message)) = fact.link {
+        let guild = match fact.origin {
+            Origin::Guild(guild) => guild.to_string(),
+            Origin::Direct | Origin::Everywhere => "@me".to_owned(),
+        };
+        text.push_str(&format!(
+            " · [message](https://discord.com/channels/{guild}/{channel}/{message})"
+        ));
+    }
+    text
+}
+
+fn origin(context: &Context<'_>, call: &Call, fact: &Fact) -> String {
+    match fact.origin {
+        Origin::Everywhere => "used everywhere".to_owned(),
+        Origin::Direct => "used in our direct messages".to_owned(),
+        Origin::Guild(guild) if call.guild() == Some(guild) => "used in this server".to_owned(),
+        Origin::Guild(guild) => {
+            let name = guild_name(context, guild);
+            format!("used in {}", words::short(&name, 40))
+        }
+    }
+}
+
+fn guild_name(context: &Context<'_>, guild: GuildId) -> String {
+    let name = context.facts.guild_name(guild);
+    name.unwrap_or_else(|| "another server".to_owned())
+}
+
+/// Remembers a text that somebody asked for. `off` says that nothing is kept
+/// of such a subject.
+pub(super) async fn remember(
+    context: &Context<'_>,
+    call: &Call,
+    subject: Subject,
+    text: &str,
+    origin: Origin,
+    off: &str,
+) -> Result<Done, Stop> {
+    if context.memory.opted_out(call.caller()) {
+        return Err(Stop::refused(words::OPTED_OUT));
+    }
+    if text.trim().is_empty() {
+        return Err(Stop::refused("There is nothing in that text to remember."));
+    }
+    let kept = context
+        .memory
+        .remember(subject, text, origin, call.caller())
+        .await?;
+    let Some(Remembered {
+        fact,
+        known,
+        dropped,
+    }) = kept
+    else {
+        return Err(Stop::refused(off));
+    };
+    let verb = if known {
+        "I knew that already"
+    } else {
+        "Remembered"
+    };
+    let mut answer = format!(
+        "{verb}:\n{}",
+        words::quoted(&described(context, call, &fact))
+    );
+    if !dropped.is_empty() {
+        answer.push_str("\nTo make room I forgot:");
+        for gone in &dropped {
+            answer.push_str(&format!("\n{}", words::quoted(&gone.text)));
+        }
+    }
+    Ok(Done::say(answer))
+}
+
+/// Shows the fact that is meant, by its id or its text, and asks whether it
+/// shall go.
+pub(super) async fn ask_to_forget(
+    context: &Context<'_>,
+    call: &Call,
+    about: &About,
+    typed: &str,
+) -> Result<Done, Stop> {
+    let facts = context.memory.facts_of(about.subject).await?;
+    let typed = typed.trim();
+    let id = typed.parse::<FactId>().ok();
+    let by_id = facts.iter().find(|fact| Some(fact.id) == id);
+    let meant = by_id.or_else(|| facts.iter().find(|fact| same(&fact.text, typed)));
+    let fact = meant.ok_or_else(|| {
+        Stop::refused("I remember no such thing: pick one of those that are proposed as you type.")
+    })?;
+    let shown = words::quoted(&described(context, call, fact));
+    let answer = Answer::for_caller(format!("Shall I forget this?\n{shown}"))
+        .with_button("Forget", ButtonStyle::Danger, (about.forget)(fact.id))
+        .with_button("Cancel", ButtonStyle::Secondary, Button::Cancel);
+    Ok(Done::answer(answer))
+}
+
+fn same(one: &str, other: &str) -> bool {
+    one.to_lowercase() == other.to_lowercase()
+}
+
+/// Forgets a fact.
+pub(super) async fn forget(
+    context: &Context<'_>,
+    subject: Subject,
+    fact: FactId,
+) -> Result<Done, Stop> {
+    let forgotten = context.memory.forget(subject, fact).await?;
+    let fact = forgotten.ok_or_else(|| Stop::refused("I have forgotten that already."))?;
+    Ok(Done::say(format!(
+        "Forgotten:\n{}",
+        words::quoted(&fact.text)
+    )))
+}

@@ -1,0 +1,152 @@
+//! `/privacy show|opt-out|opt-in|export|erase`: what is kept of the caller,
+//! and that it may go.
+
+mod export;
+
+use super::call::Call;
+use super::done::{Done, Effect, Stop};
+use super::{Context, words};
+use crate::memory::Settings;
+use crate::model::{Answer, AnswerEmbed, Button, ButtonStyle, PrivacyCommand};
+use crate::store::{Kind, Purged};
+
+pub(super) async fn run(
+    context: &Context<'_>,
+    call: &Call,
+    command: PrivacyCommand,
+) -> Result<Done, Stop> {
+    match command {
+        PrivacyCommand::Show => show(context, call).await,
+        PrivacyCommand::OptOut => ask_to_opt_out(context, call),
+        PrivacyCommand::OptIn => opt_in(context, call).await,
+        PrivacyCommand::Export => export::export(context, call).await,
+        PrivacyCommand::Erase => Ok(ask_to_erase()),
+    }
+}
+
+async fn show(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    let kept = context.memory.kept_of(call.caller()).await?;
+    let settings = context.memory.settings();
+    let opted_out = context.memory.opted_out(call.caller());
+    let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let fields = vec![
+        field("Kept of you", &listed(&kept)),
+        field("For how long", &retention(settings)),
+        field(
+            "Learning from conversations",
+            if settings.learn { "on" } else { "off" },
+        ),
+        field(
+            "Opted out",
+            if opted_out {
+                "yes: I keep nothing of you and do not read your messages, unless you ask me \
+                 something"
+            } else {
+                "no"
+            },
+        ),
+        field(
+            "What you can do",
+            "`/privacy export` sends you all of it. `/privacy erase` deletes all of it. \
+             `/privacy opt-out` and `/privacy opt-in` say whether I keep anything. \
+             `/memory forget` forgets one thing, `/clear-context` one conversation.",
+        ),
+    ];
+    Ok(Done::answer(Answer::default().with_embed(AnswerEmbed {
+        title: "What I keep of you".to_owned(),
+        fields,
+        ..AnswerEmbed::default()
+    })))
+}
+
+/// A line a kind.
+fn listed(kept: &Purged) -> String {
+    let lines = kept
+        .iter()
+        .map(|(kind, entries)| format!("{}: {entries}", kind.as_str()));
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() {
+        "nothing".to_owned()
+    } else {
+        lines.join("\n")
+    }
+}
+
+fn retention(settings: &Settings) -> String {
+    let mut text = match settings.retention {
+        Some(retention) => format!("Texts go after {}.", words::span(retention)),
+        None => "Until you or somebody else deletes them.".to_owned(),
+    };
+    if settings.in_memory_only {
+        text.push_str(" Conversations are in memory only and go when I restart.");
+    }
+    text.push_str(" What is deleted on Discord is deleted here.");
+    text
+}
+
+fn ask_to_opt_out(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    if context.memory.opted_out(call.caller()) {
+        return Err(Stop::refused(
+            "You have opted out already. `/privacy opt-in` changes that.",
+        ));
+    }
+    let answer = Answer::for_caller(
+        "If you opt out, everything that I keep of you is erased at once and cannot be brought \
+         back. From then on I keep and learn nothing of you, and your messages are left out of \
+         what I read for others. You can still ask me things: I answer without remembering.",
+    )
+    .with_button("Opt out and erase", ButtonStyle::Danger, Button::OptOut)
+    .with_button("Cancel", ButtonStyle::Secondary, Button::Cancel);
+    Ok(Done::answer(answer))
+}
+
+/// "Opt out and erase" was pressed.
+pub(super) async fn opt_out(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    let gone = context.memory.opt_out(call.caller()).await?;
+    let text = format!(
+        "You have opted out. Erased:\n{}\n`/privacy opt-in` changes it for the time after.",
+        listed(&gone)
+    );
+    Ok(Done::say(text).with(Effect::OptOutsChanged))
+}
+
+async fn opt_in(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    if !context.memory.opted_out(call.caller()) {
+        return Err(Stop::refused("You have not opted out."));
+    }
+    context.memory.opt_in(call.caller()).await?;
+    let text = "Welcome back: from now on I read and remember you as I do everybody.";
+    Ok(Done::say(text).with(Effect::OptOutsChanged))
+}
+
+fn ask_to_erase() -> Done {
+    Done::answer(
+        Answer::for_caller(
+            "Shall I erase everything that I keep of you, in all servers and in our direct \
+             messages: conversations, what you saved, what I remember? It cannot be brought \
+             back. `/privacy export` sends you a copy first.",
+        )
+        .with_button("Erase everything", ButtonStyle::Danger, Button::Erase)
+        .with_button("Cancel", ButtonStyle::Secondary, Button::Cancel),
+    )
+}
+
+/// "Erase everything" was pressed. An opt-out stays.
+pub(super) async fn erase(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    let erased = context.memory.erase(call.caller()).await?;
+    let lines = erased.iter().flat_map(|(store, gone)| {
+        let line =
+            move |(kind, entries): (Kind, u64)| format!("{store}: {}: {entries}", kind.as_str());
+        gone.iter().map(line)
+    });
+    let lines: Vec<String> = lines.collect();
+    let mut text = if lines.is_empty() {
+        "There was nothing of you to erase.".to_owned()
+    } else {
+        format!("Erased:\n{}", lines.join("\n"))
+    };
+    if context.memory.opted_out(call.caller()) {
+        text.push_str("\nThat you opted out is all I still know.");
+    }
+    Ok(Done::say(text))
+}

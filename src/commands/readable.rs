@@ -1,0 +1,106 @@
+//! Which channels a caller may read now.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Context;
+use super::call::Call;
+use crate::discord::facts::Verdict;
+use crate::engine::access::may_read;
+use crate::model::{Access, ChannelId, ChannelKind};
+
+/// For all looks together.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Archived and private threads that Discord is asked about for one call;
+/// more count as unreadable.
+const MOST_LOOKS: usize = 40;
+
+/// Those of the channels that the caller may read, with the roles that the
+/// call carried. Direct messages are the caller's own.
+pub(super) async fn among(
+    context: &Context<'_>,
+    call: &Call,
+    channels: BTreeSet<ChannelId>,
+) -> BTreeSet<ChannelId> {
+    if call.guild().is_none() {
+        return channels;
+    }
+    let mut looks = Looks {
+        context,
+        call,
+        left: MOST_LOOKS,
+        deadline: Instant::now() + TIMEOUT,
+    };
+    let mut readable = BTreeSet::new();
+    for channel in channels {
+        if looks.may_read(channel).await.unwrap_or(false) {
+            readable.insert(channel);
+        }
+    }
+    readable
+}
+
+struct Looks<'a> {
+    context: &'a Context<'a>,
+    call: &'a Call,
+    left: usize,
+    deadline: Instant,
+}
+
+impl Looks<'_> {
+    /// None where nobody can tell.
+    async fn may_read(&mut self, channel: ChannelId) -> Option<bool> {
+        match self.verdict(channel) {
+            Some(Verdict::Known(access)) => Some(may_read(&access)),
+            Some(Verdict::AskMembership { member }) => self.as_member(channel, &member).await,
+            None => self.archived(channel).await,
+        }
+    }
+
+    fn verdict(&self, channel: ChannelId) -> Option<Verdict> {
+        let Call { roles, .. } = self.call;
+        self.context
+            .facts
+            .access(self.call.caller(), roles, channel)
+    }
+
+    /// A private thread is for its members; who calls in it is one.
+    async fn as_member(&mut self, thread: ChannelId, member: &Access) -> Option<bool> {
+        if thread == self.call.channel_id() || !may_read(member) {
+            return Some(may_read(member));
+        }
+        self.look()?;
+        let (rest, caller) = (self.context.rest, self.call.caller());
+        rest.thread_member(thread, caller, self.deadline).await.ok()
+    }
+
+    /// The facts know no archived threads: what holds there is what holds in
+    /// the channel that they stand in.
+    async fn archived(&mut self, thread: ChannelId) -> Option<bool> {
+        self.look()?;
+        let found = self
+            .context
+            .rest
+            .channel(thread, self.deadline)
+            .await
+            .ok()?;
+        if !found.kind.is_thread() || found.guild != self.call.guild() {
+            return None;
+        }
+        let Verdict::Known(access) = self.verdict(found.parent?)? else {
+            return None;
+        };
+        match found.kind {
+            ChannelKind::PrivateThread => self.as_member(thread, &access).await,
+            _ => Some(may_read(&access)),
+        }
+    }
+
+    /// One more look at Discord, if there is one left.
+    fn look(&mut self) -> Option<()> {
+        self.left = self.left.checked_sub(1)?;
+        Some(())
+    }
+}

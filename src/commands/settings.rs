@@ -1,0 +1,94 @@
+//! `/settings show|set`: how the bot behaves in a server. For Manage Server.
+
+use std::collections::BTreeSet;
+
+use super::call::Call;
+use super::done::{Done, Stop};
+use super::server_memory::managed;
+use super::{Context, words};
+use crate::model::{Answer, AnswerEmbed, ChannelId, GuildSettings, ReplyTarget, SettingsCommand};
+
+/// Characters of a list of channels.
+const CHANNELS_CHARS: usize = 900;
+
+pub(super) async fn run(
+    context: &Context<'_>,
+    call: &Call,
+    command: &SettingsCommand,
+) -> Result<Done, Stop> {
+    let guild = managed(call)?;
+    let (title, settings) = match command {
+        SettingsCommand::Show => (
+            "How I behave in this server",
+            context.memory.guild_settings(guild),
+        ),
+        SettingsCommand::Set(change) => (
+            "Changed. This is how I behave in this server from now on",
+            context.memory.change_settings(guild, change).await?,
+        ),
+    };
+    Ok(Done::answer(Answer::default().with_embed(AnswerEmbed {
+        title: title.to_owned(),
+        fields: fields(context, &settings),
+        ..AnswerEmbed::default()
+    })))
+}
+
+/// What holds, and whether it was set here.
+fn fields(context: &Context<'_>, settings: &GuildSettings) -> Vec<(String, String)> {
+    let operators = context.memory.settings();
+    let window = settings.rolling_window.unwrap_or(operators.rolling_window);
+    let target = settings.reply_target.unwrap_or(context.reply_target);
+    let learning = match (operators.learn, settings.learning.unwrap_or(true)) {
+        (true, true) => "on",
+        (true, false) => "off",
+        (false, true) => "off: the people who run this bot have switched it off for all servers",
+        (false, false) => "off, for all servers too",
+    };
+    let field = |name: &str, value: String, is_set: bool| {
+        let source = if is_set { "" } else { " (not set here)" };
+        (name.to_owned(), format!("{value}{source}"))
+    };
+    vec![
+        field(
+            "I remember a conversation for",
+            words::span(window),
+            settings.rolling_window.is_some(),
+        ),
+        field(
+            "My answers in threads reply to",
+            match target {
+                ReplyTarget::Newest => "the newest message".to_owned(),
+                ReplyTarget::Trigger => "the message that asked".to_owned(),
+            },
+            settings.reply_target.is_some(),
+        ),
+        field(
+            "Learning from conversations",
+            learning.to_owned(),
+            settings.learning.is_some(),
+        ),
+        field("I am silent in", listed(&settings.channels_off), true),
+        field(
+            "I answer every message in",
+            listed(&settings.channels_answered),
+            true,
+        ),
+    ]
+}
+
+fn listed(channels: &BTreeSet<ChannelId>) -> String {
+    if channels.is_empty() {
+        return "no channel".to_owned();
+    }
+    let mut text = String::new();
+    for (at, channel) in channels.iter().enumerate() {
+        if text.len() > CHANNELS_CHARS {
+            text.push_str(&format!(" and {} more", channels.len() - at));
+            break;
+        }
+        let gap = if at > 0 { ", " } else { "" };
+        text.push_str(&format!("{gap}<#{channel}>"));
+    }
+    text
+}

@@ -1,0 +1,116 @@
+//! How things are said: lines that several commands share, times, counts.
+
+use std::time::Duration;
+
+use crate::model::UnixMillis;
+
+/// An older version's command.
+pub(super) const GONE: &str = "This command is gone. Type / to see those I know.";
+/// "Cancel" was pressed.
+pub(super) const UNCHANGED: &str = "Nothing was changed.";
+/// A store did not do what it was asked.
+pub(super) const FAILED: &str =
+    "My memory did not answer, so I cannot say that this was done. Please try again in a moment.";
+/// Seed S2: no agent answers in this channel.
+pub(super) const NO_AGENT: &str = "No agent is active in this channel, so there is no context \
+     here. The people who run this bot say where its agents answer.";
+/// The caller opted out.
+pub(super) const OPTED_OUT: &str =
+    "You have opted out, so I keep nothing of you. `/privacy opt-in` changes that.";
+/// Manage Server is wanted.
+pub(super) const MANAGE_SERVER: &str = "This needs the permission Manage Server.";
+/// In a direct message there is no server.
+pub(super) const SERVERS_ONLY: &str = "This is for servers: call it in one.";
+
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+/// A moment, as everybody's client shows it in its own time zone.
+pub(super) fn moment(time: UnixMillis) -> String {
+    format!("<t:{}:f>", time.0.div_euclid(1_000))
+}
+
+/// A span in its largest whole unit: `24 hours`, `7 days`.
+pub(super) fn span(span: Duration) -> String {
+    let seconds = span.as_secs();
+    let whole = |unit: u64| seconds >= 2 * unit && seconds.is_multiple_of(unit);
+    if whole(DAY) {
+        count(seconds / DAY, "day")
+    } else if seconds >= HOUR && seconds.is_multiple_of(HOUR) {
+        count(seconds / HOUR, "hour")
+    } else if seconds >= MINUTE && seconds.is_multiple_of(MINUTE) {
+        count(seconds / MINUTE, "minute")
+    } else {
+        count(seconds, "second")
+    }
+}
+
+/// A span that nobody needs to the second: `about 3 hours`.
+pub(super) fn about(span: Duration) -> String {
+    let seconds = span.as_secs();
+    let nearest = |unit: u64| (seconds + unit / 2) / unit;
+    match seconds {
+        0..MINUTE => "less than a minute".to_owned(),
+        MINUTE..HOUR => format!("about {}", count(nearest(MINUTE), "minute")),
+        _ if seconds < 2 * DAY => format!("about {}", count(nearest(HOUR), "hour")),
+        _ => format!("about {}", count(nearest(DAY), "day")),
+    }
+}
+
+/// `1 message`, `2 messages`.
+pub(super) fn count(number: impl Into<u64>, one: &str) -> String {
+    let number = number.into();
+    if number == 1 {
+        format!("1 {one}")
+    } else {
+        format!("{number} {one}s")
+    }
+}
+
+/// The same of a length.
+pub(super) fn many(number: usize, one: &str) -> String {
+    count(u64::try_from(number).unwrap_or(u64::MAX), one)
+}
+
+/// At most so many characters; what is cut ends with `…`.
+pub(super) fn short(text: &str, most: usize) -> String {
+    if text.chars().nth(most).is_none() {
+        return text.to_owned();
+    }
+    let mut cut: String = text.chars().take(most.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}
+
+/// Other people's text on a line of its own, quoted.
+pub(super) fn quoted(text: &str) -> String {
+    format!("> {text}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_said_in_their_largest_whole_unit() {
+        #[track_caller]
+        fn check(seconds: u64, expected: &str, expected_about: &str) {
+            let given = Duration::from_secs(seconds);
+            assert_eq!((&*span(given), &*about(given)), (expected, expected_about));
+        }
+        check(1, "1 second", "less than a minute");
+        check(90, "90 seconds", "about 2 minutes");
+        check(3_600, "1 hour", "about 1 hour");
+        check(86_400, "24 hours", "about 24 hours");
+        check(86_399, "86399 seconds", "about 24 hours");
+        check(5_400, "90 minutes", "about 2 hours");
+        check(604_800, "7 days", "about 7 days");
+    }
+
+    #[test]
+    fn a_text_is_cut_at_its_characters() {
+        assert_eq!(short("äöü", 3), "äöü");
+        assert_eq!(short("äöüß", 3), "äö…");
+    }
+}

@@ -1,0 +1,141 @@
+//! Learning: what a turn leaves to learn from, and the note that something
+//! was. The turn is over by then; nobody waits.
+
+use std::collections::BTreeSet;
+
+use tokio::time::Instant;
+
+use super::gather::Material;
+use super::{Services, Turn, line};
+use crate::engine::learn::{own, without_others};
+use crate::memory;
+use crate::model::{
+    Answer, Button, ButtonStyle, ChannelId, FactId, Interaction, Message, MessageId, UserId,
+};
+use crate::telemetry::with_sources;
+
+/// What a turn leaves to learn from; give it to [`learn`].
+#[derive(Debug)]
+pub struct Lesson {
+    said: memory::Lesson,
+    /// The agent's own model.
+    model: Option<String>,
+    outlet: Outlet,
+}
+
+/// Where the note goes.
+#[derive(Debug)]
+enum Outlet {
+    Channel(ChannelId, MessageId),
+    /// Seen by the asker alone.
+    Interaction(Box<Interaction>),
+}
+
+/// Learns from a turn that is over, and says so where it was answered: how
+/// much, never what. Nothing new, no note.
+pub async fn learn(services: &Services, lesson: Lesson) {
+    let Some(model) = &services.model else {
+        return;
+    };
+    let own = lesson.model.map(|name| model.with_model(&name));
+    let model = own.as_ref().unwrap_or(model);
+    let new = services.memory.learn(model, lesson.said).await;
+    if !new.is_empty() {
+        let facts = new.iter().map(|fact| fact.id).collect();
+        say(services, &lesson.outlet, facts).await;
+    }
+}
+
+async fn say(services: &Services, outlet: &Outlet, facts: Vec<FactId>) {
+    let note = line::noted(facts.len());
+    let answer = Answer::for_all(note).with_button(
+        line::SHOW_NOTED,
+        ButtonStyle::Secondary,
+        Button::ShowNoted(facts),
+    );
+    let deadline = Instant::now() + super::ASIDE_TIMEOUT;
+    let rest = &services.rest;
+    let said = match outlet {
+        Outlet::Channel(channel, trigger) => {
+            let access = services.facts.our_access(*channel);
+            if access.is_some_and(|access| !access.send) {
+                return;
+            }
+            let nonce = format!("{:x}.n", trigger.get());
+            rest.post_answer(*channel, &answer, &nonce, deadline).await
+        }
+        Outlet::Interaction(interaction) => {
+            let answer = Answer {
+                ephemeral: true,
+                ..answer
+            };
+            rest.follow_up_answer(interaction, &answer, deadline).await
+        }
+    };
+    if let Err(error) = said {
+        tracing::info!(error = %with_sources(&error), "it could not be said that something was noted");
+    }
+}
+
+impl Turn<'_> {
+    /// What there is to learn from this turn: the asker's own words alone,
+    /// never the message they point at.
+    pub(super) fn lesson(&self, material: &Material) -> Option<Lesson> {
+        let background = material.background.as_ref()?;
+        let memory = &self.services.memory;
+        let trigger = &self.request.trigger;
+        let learns = memory.learns(self.ids.guild) && !memory.opted_out(self.request.asker());
+        if !learns || !trigger.is_human() {
+            return None;
+        }
+        let interaction = self.request.cause.interaction();
+        let said = memory::Lesson {
+            ids: self.ids,
+            place: background.place.clone(),
+            asker: material.prepared.asker.clone(),
+            words: own(&self.words_without_others(material.us.user))?,
+            others: others(material),
+            message: interaction.is_none().then_some(trigger.id),
+        };
+        Some(Lesson {
+            said,
+            model: background.agent.model.clone(),
+            outlet: match interaction {
+                Some(interaction) => Outlet::Interaction(Box::new(interaction.clone())),
+                None => Outlet::Channel(trigger.channel, trigger.id),
+            },
+        })
+    }
+
+    fn words_without_others(&self, us: UserId) -> String {
+        let trigger = &*self.request.trigger;
+        let bare = Message {
+            content: without_others(&trigger.content, us).into(),
+            ..trigger.clone()
+        };
+        self.services.own_words(self.ids.guild, &bare)
+    }
+}
+
+/// Who is mentioned or speaks in what was collected, us and the asker left out.
+fn others(material: &Material) -> Vec<String> {
+    let trigger = &material.collected.trigger;
+    let collected = material.collected.gathered.messages();
+    let messages = collected
+        .iter()
+        .map(|message| &***message)
+        .chain([&**trigger])
+        .chain(trigger.carried());
+    let mut others = BTreeSet::new();
+    for message in messages {
+        others.insert((message.author.id, &*message.author.name));
+        let mentions = message.mentions.iter();
+        others.extend(mentions.map(|mention| (mention.id, &*mention.name)));
+    }
+    let apart = [trigger.author.id, material.us.user];
+    others
+        .into_iter()
+        .filter(|(id, name)| !apart.contains(id) && *name != &*trigger.author.name)
+        .map(|(_, name)| name.to_owned())
+        .collect()
+}

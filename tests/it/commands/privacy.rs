@@ -1,0 +1,213 @@
+//! `/privacy show|opt-out|opt-in|export|erase`.
+
+use serde_json::{Value, json};
+
+use super::{Place, assert_refused, assert_says, field, labels, outcomes, place};
+
+/// In everything that Ada says.
+const MARK: &str = "kumquat";
+
+/// Ada talks, saves and has something remembered.
+async fn leave_traces(p: &Place) {
+    p.talk(p.ada, p.channel, &format!("a {MARK}, please")).await;
+    p.plain(p.ada, "context save").await;
+    let options = json!({"text": format!("I like the {MARK}")});
+    p.call(p.ada, p.channel, "memory remember", options).await;
+    p.plain(p.ada, "context clear").await;
+    let direct = p.direct(p.ada);
+    p.talk(p.ada, direct, &format!("{MARK} again")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn show_counts_what_is_kept() {
+    let (p, bot) = place(&[("RETENTION_DAYS", "90")]).await;
+    let shown = p.plain(p.ada, "privacy show").await;
+    assert_eq!(field(&shown, "Kept of you"), "nothing");
+    leave_traces(&p).await;
+    let shown = p.plain(p.ada, "privacy show").await;
+    let kept = field(&shown, "Kept of you");
+    for line in [
+        "messages: 4",
+        "clear markers: 1",
+        "snapshots: 1",
+        "facts about users: 1",
+    ] {
+        assert!(kept.lines().any(|found| found == line), "{kept}");
+    }
+    assert!(field(&shown, "For how long").starts_with("Texts go after 90 days."));
+    assert_eq!(field(&shown, "Opted out"), "no");
+    let shown = p.plain(p.boris, "privacy show").await;
+    assert_eq!(field(&shown, "Kept of you"), "nothing");
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn erase_asks_and_leaves_nothing() {
+    // Nothing of it waits for the next save.
+    let (p, bot) = place(&[("MEMORY_SAVE_INTERVAL", "3600")]).await;
+    leave_traces(&p).await;
+    p.talk(p.boris, p.channel, "mine").await;
+    let asked = p.plain(p.ada, "privacy erase").await;
+    assert_eq!(labels(&asked), ["Erase everything", "Cancel"]);
+    let kept = p.press(p.ada, &asked, "Cancel").await;
+    assert_says(&kept, "Nothing was changed.");
+    assert_eq!(p.stored(p.ada, p.channel).await, 2);
+    let asked = p.plain(p.ada, "privacy erase").await;
+    let gone = p.press(p.ada, &asked, "Erase everything").await;
+    for line in [
+        "Erased:",
+        "store: messages: 4",
+        "store: snapshots: 1",
+        "store: facts about users: 1",
+        "store: clear markers: 1",
+    ] {
+        assert_says(&gone, line);
+    }
+    assert_eq!(p.stored(p.ada, p.channel).await, 0);
+    assert_eq!(p.stored(p.boris, p.channel).await, 2);
+    let shown = p.plain(p.ada, "memory show").await;
+    assert_says(&shown, "I remember nothing about you");
+    let asked = p.plain(p.ada, "privacy erase").await;
+    let nothing = p.press(p.ada, &asked, "Erase everything").await;
+    assert_says(&nothing, "There was nothing of you to erase.");
+    bot.stop().await;
+    assert!(!p.on_disk(MARK));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn opting_out_erases_and_keeps_nothing_from_then_on() {
+    let (p, bot) = place(&[]).await;
+    leave_traces(&p).await;
+    let asked = p.plain(p.ada, "privacy opt-out").await;
+    assert_eq!(labels(&asked), ["Opt out and erase", "Cancel"]);
+    assert_says(
+        &p.press(p.ada, &asked, "Cancel").await,
+        "Nothing was changed.",
+    );
+    let asked = p.plain(p.ada, "privacy opt-out").await;
+    let out = p.press(p.ada, &asked, "Opt out and erase").await;
+    assert_says(&out, "You have opted out. Erased:\nmessages: 4");
+    assert!(!p.on_disk(MARK));
+    assert_refused(
+        &p.plain(p.ada, "privacy opt-out").await,
+        "opted out already",
+    );
+    // Erasing again does not take the wish away.
+    let asked = p.plain(p.ada, "privacy erase").await;
+    let gone = p.press(p.ada, &asked, "Erase everything").await;
+    assert_says(&gone, "That you opted out is all I still know.");
+    let text = json!({"text": MARK});
+    for (command, options) in [
+        ("memory remember", text),
+        ("context save", json!({})),
+        (
+            "context restore",
+            json!({"snapshot": "00000000-0000-4000-8000-000000000000"}),
+        ),
+    ] {
+        let refused = p.call(p.ada, p.channel, command, options).await;
+        assert_eq!(labels(&refused), Vec::<String>::new());
+        assert!(
+            refused.content.starts_with("-# "),
+            "{command}: {}",
+            refused.content
+        );
+    }
+    let shown = p.plain(p.ada, "privacy show").await;
+    assert!(field(&shown, "Opted out").starts_with("yes"));
+    bot.stop().await;
+    let bot = p.stage.start().await;
+    let shown = p.plain(p.ada, "privacy show").await;
+    assert!(
+        field(&shown, "Opted out").starts_with("yes"),
+        "over a restart"
+    );
+    assert_says(&p.plain(p.ada, "privacy opt-in").await, "Welcome back");
+    assert_refused(
+        &p.plain(p.ada, "privacy opt-in").await,
+        "have not opted out",
+    );
+    p.talk(p.ada, p.channel, "and again").await;
+    bot.stop().await;
+    assert!(!p.on_disk(MARK));
+}
+
+/// The words that the window holds go at once, from others' prompts too.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_opted_out_is_not_read_for_others() {
+    let (p, bot) = place(&[]).await;
+    let discord = &p.stage.discord;
+    let kind = clew::simulator::ChannelKind::PublicThread;
+    let thread = discord.thread(p.channel, kind, "pump", p.boris);
+    discord.post(thread, p.ada, format!("it was the {MARK}"));
+    p.talk(p.boris, thread, "who was it?").await;
+    assert!(p.prompts()[0].contains(MARK));
+    let asked = p.plain(p.ada, "privacy opt-out").await;
+    p.press(p.ada, &asked, "Opt out and erase").await;
+    p.talk(p.boris, thread, "and what did she say?").await;
+    assert!(!p.prompts()[1].contains(MARK), "{}", p.prompts()[1]);
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_comes_by_direct_message_as_one_file() {
+    let (p, bot) = place(&[]).await;
+    leave_traces(&p).await;
+    let shown = p.plain(p.ada, "privacy export").await;
+    assert_says(&shown, "I have sent you everything");
+    assert!(shown.files.is_empty());
+    let direct = p.direct(p.ada);
+    let sent = p.stage.discord.answers(direct).pop().unwrap();
+    assert_eq!(sent.attachments.len(), 1);
+    let file = &sent.attachments[0].file;
+    assert_eq!(file.name, format!("clew-export-{}.json", p.ada));
+    let document: Value = serde_json::from_slice(&file.bytes).unwrap();
+    assert_eq!(document["user_id"], p.ada.to_string());
+    assert!(document["exported_at"].is_string());
+    let entries = document["entries"].as_array().unwrap();
+    let count = |kind: &str| entries.iter().filter(|entry| entry["kind"] == kind).count();
+    assert_eq!(
+        ["message", "marker", "snapshot", "fact"].map(count),
+        [4, 1, 1, 1]
+    );
+    assert_eq!(outcomes(&bot.stop().await, "privacy_export"), ["done"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_direct_messages_closed_an_export_is_shown_to_the_caller_alone() {
+    let (p, bot) = place(&[]).await;
+    p.talk(p.ada, p.channel, MARK).await;
+    let discord = &p.stage.discord;
+    discord.world(|world| world.settings.closed_to_dms.insert(p.ada));
+    let called = discord.call(p.ada, p.channel, "privacy export", json!({}));
+    let called = called.await.unwrap();
+    let shown = called.answer().await.unwrap();
+    assert_says(&shown, "You take no direct messages from me");
+    let file = called.follow_up(0).await.unwrap();
+    assert!(shown.ephemeral && file.ephemeral);
+    assert_eq!(file.files.len(), 1);
+    let text = String::from_utf8(file.files[0].bytes.clone()).unwrap();
+    assert!(text.contains(MARK));
+    bot.stop().await;
+}
+
+/// A person can always see and erase what is kept.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_lists_keep_nobody_from_privacy_and_help() {
+    let (p, bot) = place(&[]).await;
+    leave_traces(&p).await;
+    bot.stop().await;
+    let bot = p.stage.start_with(&[("ALLOWED_USERS", "1")]).await;
+    let refused = p.plain(p.ada, "memory show").await;
+    assert_refused(&refused, "I may not answer you here");
+    p.plain(p.ada, "help").await;
+    let shown = p.plain(p.ada, "privacy show").await;
+    assert!(field(&shown, "Kept of you").contains("messages: 4"));
+    let asked = p.plain(p.ada, "privacy erase").await;
+    let gone = p.press(p.ada, &asked, "Erase everything").await;
+    assert_says(&gone, "store: messages: 4");
+    let lines = bot.stop().await;
+    let refused = crate::support::bot::details(&lines, "refused");
+    assert_eq!(refused.len(), 1);
+    assert!(!p.on_disk(MARK));
+}

@@ -1,0 +1,4 @@
+//! What is remembered, through whole turns.
+
+mod learn;
+mod lesson;

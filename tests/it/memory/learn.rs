@@ -1,0 +1,474 @@
+//! `MEMORY_LEARN`: what is learnt of people, through whole turns. The model's
+//! odd requests are answers, the even ones lessons.
+
+use std::time::Duration;
+
+use clew::app::system_clock;
+use clew::model::{
+    Fact, GuildId, GuildSettings, MessageId, Origin, StoreAddress, Subject, UnixMillis, UserId,
+};
+use clew::simulator::{ChannelKind, Draft, Id, OverwriteOf, Permissions, Use, World};
+use clew::store::{Backend, Folders, Store};
+use serde_json::{Value, json};
+
+use crate::support::bot::{Stage, details, prompt};
+use crate::support::model::Behaviour;
+
+/// In everything that nothing may be learnt from.
+const MARK: &str = "kumquat";
+/// What the asker says unless it matters.
+const SAID: &str = "I work as a nurse on night shifts";
+/// What the model makes of it.
+const FACT: &str = "Works as a nurse on night shifts.";
+
+struct Place {
+    stage: Stage,
+    guild: Id,
+    channel: Id,
+    ada: Id,
+    boris: Id,
+    us: Id,
+}
+
+async fn place(settings: &[(&str, &str)]) -> Place {
+    let mut world = World::new();
+    let guild = world.guild("Works");
+    let channel = world.channel(guild, ChannelKind::Text, "help");
+    let ada = world.member(guild, "Ada");
+    let boris = world.member(guild, "Boris");
+    let us = world.bot;
+    let stage = Stage::new(world, settings).await;
+    Place {
+        stage,
+        guild,
+        channel,
+        ada,
+        boris,
+        us,
+    }
+}
+
+async fn learning() -> Place {
+    place(&[("MEMORY_LEARN", "model")]).await
+}
+
+/// What the model says in a lesson.
+fn facts(texts: &[&str]) -> String {
+    let facts: Vec<Value> = texts.iter().map(|text| json!({"text": text})).collect();
+    json!({"facts": facts}).to_string()
+}
+
+impl Place {
+    /// The next turn's answer and its lesson's.
+    fn script(&self, lesson: &str) {
+        self.stage.model.script(Behaviour::text(&["ok"]));
+        self.stage.model.script(Behaviour::text(&[lesson]));
+    }
+
+    fn ask(&self, who: Id, text: &str) -> Id {
+        let text = format!("<@{}> {text}", self.us);
+        self.stage.discord.post(self.channel, who, text)
+    }
+
+    /// Waits for so many messages of ours; gives their texts.
+    async fn said(&self, channel: Id, count: usize) -> Vec<String> {
+        let all = self.stage.discord.wait_answers(channel, count).await;
+        all.unwrap().into_iter().map(|one| one.content).collect()
+    }
+
+    /// What the `number`th request to the model says, from 1.
+    async fn prompt(&self, number: usize) -> String {
+        prompt(&self.stage.model.wait_requests(number).await[number - 1])
+    }
+
+    /// Waits until the bot has dealt with every event so far.
+    async fn seen(&self) {
+        let stage = &self.stage.discord;
+        let call = stage.interact(self.channel, self.boris, &Use::slash("gone", &[]));
+        stage.wait_interaction(call, |_| true).await.unwrap();
+    }
+
+    /// The store of the bot, by a door of its own.
+    async fn store(&self) -> Store {
+        let folder = self.stage.folder.path();
+        let folders = Folders {
+            agents: folder.join("agents"),
+            users: folder.join("users"),
+            servers: folder.join("servers"),
+        };
+        let address = StoreAddress::Sqlite(folder.join("clew.db"));
+        Store::open(&address, &folders, system_clock())
+            .await
+            .unwrap()
+    }
+
+    /// What is known of somebody once the bot has stopped.
+    async fn known(&self, who: Id) -> Vec<Fact> {
+        let store = self.store().await;
+        let facts = store.facts(Subject::User(user(who))).await.unwrap();
+        store.close().await.unwrap();
+        facts
+    }
+}
+
+fn user(id: Id) -> UserId {
+    UserId::new(id.0)
+}
+
+fn texts(facts: &[Fact]) -> Vec<&str> {
+    facts.iter().map(|fact| fact.text.as_str()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_learnt_is_noted_once_and_in_the_next_prompt() {
+    let p = learning().await;
+    p.script(&facts(&[FACT]));
+    p.script(&facts(&[]));
+    let bot = p.stage.start().await;
+    let trigger = p.ask(p.ada, SAID);
+    assert_eq!(p.said(p.channel, 2).await, ["ok", "-# Noted 1 thing."]);
+    let lesson = p.prompt(2).await;
+    assert!(lesson.contains(r#""asker":"Ada","known":[]"#), "{lesson}");
+    assert!(lesson.contains(SAID), "{lesson}");
+
+    p.ask(p.ada, "what should I cook this evening?");
+    let second = p.prompt(3).await;
+    assert!(second.contains(FACT), "{second}");
+    assert!(!second.contains("Noted"), "notes stay out: {second}");
+    let lesson = p.prompt(4).await;
+    assert!(
+        lesson.contains(&format!("\"known\":[\"{FACT}\"]")),
+        "{lesson}"
+    );
+    let lines = bot.stop().await;
+
+    let learnt = details(&lines, "learnt");
+    let expected = [(1, 0), (0, 0)].map(|(n, refused)| json!({"facts": n, "refused": refused}));
+    assert_eq!(learnt, expected);
+    assert_eq!(p.said(p.channel, 3).await.len(), 3, "nothing new, no note");
+    let known = p.known(p.ada).await;
+    let fact = &known[0];
+    assert_eq!(texts(&known), [FACT]);
+    assert_eq!(fact.origin, Origin::Guild(GuildId::new(p.guild.0)));
+    assert_eq!((fact.by, fact.pinned, fact.seen), (user(p.ada), false, 1));
+    let (channel, message) = fact.link.unwrap();
+    assert_eq!(
+        (channel.get(), message),
+        (p.channel.0, MessageId::new(trigger.0))
+    );
+}
+
+/// How many is for all, what is behind a button.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_note_says_how_many_and_pings_nobody() {
+    let p = learning().await;
+    p.script(&facts(&[FACT, "Speaks Norwegian."]));
+    let bot = p.stage.start().await;
+    p.ask(p.ada, &format!("{SAID}, and I speak Norwegian"));
+    assert_eq!(p.said(p.channel, 2).await[1], "-# Noted 2 things.");
+    let posts = p.stage.discord.requests_to("POST", "/messages");
+    bot.stop().await;
+    let note = posts.last().unwrap();
+    let body = &note.body;
+    assert_eq!(body["allowed_mentions"]["parse"], json!([]), "{body}");
+    assert!(body.get("message_reference").is_none(), "{body}");
+    let button = &body["components"][0]["components"][0];
+    assert_eq!(button["label"], "Show", "{body}");
+    let ids: Vec<String> = p
+        .known(p.ada)
+        .await
+        .iter()
+        .map(|one| one.id.to_string())
+        .collect();
+    let id = button["custom_id"].as_str().unwrap();
+    assert!(
+        ids.len() == 2 && ids.iter().all(|one| id.contains(one)),
+        "{id}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeated_pattern_counts() {
+    let p = learning().await;
+    for again in [FACT, FACT, "works as a nurse on NIGHT shifts"] {
+        p.script(&facts(&[again]));
+    }
+    let bot = p.stage.start().await;
+    for turn in 1..=3 {
+        p.ask(p.ada, SAID);
+        p.prompt(2 * turn).await;
+        p.said(p.channel, turn + 1).await;
+    }
+    p.stage.model.wait_ended(6).await;
+    let lines = bot.stop().await;
+    assert_eq!(details(&lines, "learnt").len(), 3);
+    let said = p.said(p.channel, 4).await;
+    let notes = said.iter().filter(|text| text.starts_with("-#"));
+    assert_eq!(notes.count(), 1);
+    let known = p.known(p.ada).await;
+    assert_eq!((texts(&known), known[0].seen), (vec![FACT], 3));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_of_another_form_teaches_nothing() {
+    let p = learning().await;
+    let broken = [
+        FACT.to_owned(),
+        format!("{{\"facts\":[\"{FACT}\"]}}"),
+        format!("Here: {}", facts(&[FACT])),
+        facts(&["a b c d", "b c d e", "c d e f", "d e f g"]),
+        facts(&[&"x".repeat(9_000)]),
+    ];
+    for lesson in &broken {
+        p.script(lesson);
+    }
+    // And a server that is gone.
+    p.stage.model.script(Behaviour::text(&["ok"]));
+    p.stage.model.script(Behaviour::status(401, "no"));
+    let bot = p.stage.start().await;
+    for turn in 1..=broken.len() + 1 {
+        p.ask(p.ada, SAID);
+        p.prompt(2 * turn).await;
+        p.said(p.channel, turn).await;
+    }
+    p.stage.model.wait_ended(2 * broken.len() + 1).await;
+    let lines = bot.stop().await;
+    let refused = json!({"facts": 0, "refused": 1});
+    assert_eq!(details(&lines, "learnt"), vec![refused; broken.len()]);
+    assert!(p.said(p.channel, 1).await.iter().all(|text| text == "ok"));
+    assert_eq!(p.known(p.ada).await, []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_learnt_about_others() {
+    let p = learning().await;
+    p.script(&facts(&[
+        FACT,
+        "Works with Boris.",
+        "Works with @somebody.",
+    ]));
+    let bot = p.stage.start().await;
+    p.ask(
+        p.ada,
+        &format!("{SAID} with <@{}> and <@!{}>", p.boris, p.boris),
+    );
+    p.said(p.channel, 2).await;
+    let lesson = p.prompt(2).await;
+    assert!(!lesson.contains("Boris"), "{lesson}");
+    let lines = bot.stop().await;
+    assert_eq!(
+        details(&lines, "learnt"),
+        [json!({"facts": 1, "refused": 2})]
+    );
+    assert_eq!(texts(&p.known(p.ada).await), [FACT]);
+    assert_eq!(p.known(p.boris).await, []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_quoted_adopted_or_forwarded_is_given_to_the_lesson() {
+    let p = learning().await;
+    let discord = &p.stage.discord;
+    let bot = p.stage.start().await;
+    let theirs = discord.post(p.channel, p.boris, format!("I grow {MARK} trees in Oslo"));
+    let mention = format!("<@{}>", p.us);
+    let own = format!(
+        "{mention} {SAID}\n> I eat a {MARK} a day\n```\n{MARK} = 1\n```\nhe said \"I do like {MARK}\""
+    );
+    discord.post(p.channel, p.ada, Draft::new(own).reply_to(theirs));
+    let answer = p.prompt(1).await;
+    assert!(answer.contains(MARK), "the answer sees it all: {answer}");
+    let lesson = p.prompt(2).await;
+    assert!(lesson.contains(SAID) && !lesson.contains(MARK), "{lesson}");
+    // Points at it and says nothing himself: no lesson.
+    p.said(p.channel, 1).await;
+    discord.post(p.channel, p.ada, Draft::new(&mention).reply_to(theirs));
+    p.prompt(3).await;
+    p.said(p.channel, 2).await;
+    // A forward in a direct message.
+    let direct = discord.world(|world| world.direct(p.ada));
+    discord.post(direct, p.ada, Draft::new("").forward_of(p.channel, theirs));
+    p.said(direct, 1).await;
+    bot.stop().await;
+    let lessons = p.stage.model.requests();
+    let lessons = lessons.iter().filter(|one| is_lesson(one));
+    assert_eq!(lessons.count(), 1);
+}
+
+fn is_lesson(request: &Value) -> bool {
+    prompt(request).starts_with("You keep short notes")
+}
+
+#[track_caller]
+fn assert_no_lessons(p: &Place, turns: usize) {
+    let requests = p.stage.model.requests();
+    assert!(!requests.iter().any(is_lesson), "{requests:?}");
+    assert_eq!(requests.len(), turns);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn off_by_default() {
+    let p = place(&[]).await;
+    let bot = p.stage.start().await;
+    p.ask(p.ada, SAID);
+    p.said(p.channel, 1).await;
+    bot.stop().await;
+    assert_no_lessons(&p, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn off_by_a_server_and_by_opting_out() {
+    let p = learning().await;
+    let store = p.store().await;
+    let off = GuildSettings {
+        learning: Some(false),
+        ..GuildSettings::default()
+    };
+    let guild = GuildId::new(p.guild.0);
+    store.set_settings(guild, &off).await.unwrap();
+    let since = Some(UnixMillis(0));
+    store.set_opt_out(user(p.boris), since).await.unwrap();
+    store.close().await.unwrap();
+    let bot = p.stage.start().await;
+    p.ask(p.ada, SAID);
+    p.said(p.channel, 1).await;
+    let direct = p.stage.discord.world(|world| world.direct(p.boris));
+    p.stage.discord.post(direct, p.boris, SAID);
+    p.said(direct, 1).await;
+    bot.stop().await;
+    assert_no_lessons(&p, 2);
+}
+
+/// Learnt in a direct message, used there alone; said there too.
+#[tokio::test(flavor = "multi_thread")]
+async fn in_direct_messages() {
+    let p = learning().await;
+    p.script(&facts(&[FACT]));
+    let bot = p.stage.start().await;
+    let direct = p.stage.discord.world(|world| world.direct(p.ada));
+    p.stage.discord.post(direct, p.ada, SAID);
+    assert_eq!(p.said(direct, 2).await, ["ok", "-# Noted 1 thing."]);
+    p.ask(p.ada, "what should I cook this evening?");
+    for number in [3, 4] {
+        let prompt = p.prompt(number).await;
+        assert!(!prompt.contains(FACT), "{prompt}");
+    }
+    bot.stop().await;
+    assert_eq!(p.known(p.ada).await[0].origin, Origin::Direct);
+}
+
+/// A command's note is for its caller, and its id is no message's.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_command() {
+    let p = learning().await;
+    p.script(&facts(&[FACT]));
+    let bot = p.stage.start().await;
+    let call = p
+        .stage
+        .discord
+        .call(p.ada, p.channel, "ask", json!({"question": SAID}));
+    let note = call.await.unwrap().follow_up(0).await.unwrap();
+    assert_eq!(
+        (note.content.as_str(), note.ephemeral),
+        ("-# Noted 1 thing.", true)
+    );
+    assert_eq!(note.buttons()[0].0, "Show");
+    bot.stop().await;
+    assert_eq!(p.known(p.ada).await[0].link, None);
+}
+
+/// The next turn of the same person does not wait for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn off_the_path_of_answers() {
+    let p = learning().await;
+    p.stage.model.script(Behaviour::text(&["first"]));
+    let (lesson, gate) = Behaviour::gated(&[&facts(&[FACT])]);
+    p.stage.model.script(lesson);
+    p.stage.model.script(Behaviour::text(&["second"]));
+    let bot = p.stage.start().await;
+    p.ask(p.ada, SAID);
+    p.prompt(2).await;
+    p.ask(p.ada, "ok?");
+    assert_eq!(p.said(p.channel, 2).await, ["first", "second"]);
+    gate.open();
+    assert_eq!(p.said(p.channel, 3).await[2], "-# Noted 1 thing.");
+    bot.stop().await;
+}
+
+/// Whose trigger is gone by then wants nothing kept of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_trigger_teaches_nothing() {
+    let p = learning().await;
+    p.stage.model.script(Behaviour::text(&["ok"]));
+    let (lesson, gate) = Behaviour::gated(&[&facts(&[FACT])]);
+    p.stage.model.script(lesson);
+    let bot = p.stage.start().await;
+    let trigger = p.ask(p.ada, SAID);
+    p.prompt(2).await;
+    assert!(p.stage.discord.delete(p.channel, trigger));
+    p.seen().await;
+    gate.open();
+    p.stage.model.wait_ended(2).await;
+    let lines = bot.stop().await;
+    assert_eq!(
+        details(&lines, "learnt"),
+        [json!({"facts": 0, "refused": 0})]
+    );
+    assert_eq!(p.known(p.ada).await, []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_says_nothing_does_not_hold_up_the_end() {
+    let p = learning().await;
+    p.stage.model.script(Behaviour::text(&["ok"]));
+    p.stage.model.script(Behaviour::Hang);
+    let bot = p.stage.start().await;
+    p.ask(p.ada, SAID);
+    p.prompt(2).await;
+    let lines = bot.stop().await;
+    let stopping = details(&lines, "stopping");
+    assert_eq!(stopping[0]["abandoned"], 0, "{stopping:?}");
+    assert_eq!(details(&lines, "learnt"), [] as [Value; 0]);
+}
+
+/// Where we may no longer write there is no note.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_right_to_send() {
+    let p = learning().await;
+    p.stage.model.script(Behaviour::text(&["ok"]));
+    let (lesson, gate) = Behaviour::gated(&[&facts(&[FACT])]);
+    p.stage.model.script(lesson);
+    let bot = p.stage.start().await;
+    p.ask(p.ada, SAID);
+    p.prompt(2).await;
+    let of_us = OverwriteOf::Member(p.us);
+    let (none, send) = (Permissions::NONE, Permissions::SEND_MESSAGES);
+    p.stage.discord.overwrite(p.channel, of_us, none, send);
+    p.seen().await;
+    let posts = || p.stage.discord.requests_to("POST", "/messages").len();
+    let before = posts();
+    gate.open();
+    p.stage.model.wait_ended(2).await;
+    bot.stop().await;
+    assert_eq!(posts(), before);
+    assert_eq!(texts(&p.known(p.ada).await), [FACT]);
+}
+
+/// A kill later than that loses nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn saved_every_interval() {
+    let p = place(&[("MEMORY_LEARN", "model"), ("MEMORY_SAVE_INTERVAL", "1")]).await;
+    p.script(&facts(&[FACT]));
+    let bot = p.stage.start().await;
+    p.ask(p.ada, SAID);
+    p.said(p.channel, 2).await;
+    let saved = async {
+        while texts(&p.known(p.ada).await) != [FACT] {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let patience = Duration::from_secs(30);
+    tokio::time::timeout(patience, saved)
+        .await
+        .expect("it is saved while the bot runs");
+    bot.stop().await;
+}

@@ -1,0 +1,191 @@
+//! A lesson by itself: what changes while the model thinks counts, and one is
+//! learnt at a time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clew::llm;
+use clew::memory::{self, Lesson, Memory, Place, Stores};
+use clew::model::{
+    ChannelId, Fact, GuildId, MessageId, OptOuts, Origin, Scope, ScopeKind, SettingsChange,
+    Subject, UserId, fixed_clock,
+};
+use clew::store::{Backend, Store};
+use clew::telemetry::{Ids, Telemetry};
+
+use crate::support::bot::prompt;
+use crate::support::build::START;
+use crate::support::model::{Behaviour, FakeModel, Gate};
+
+const GUILD: GuildId = GuildId::new(1);
+const ADA: UserId = UserId::new(10);
+const FACT: &str = r#"{"facts":[{"text":"Grows tomatoes on the roof."}]}"#;
+
+struct Scene {
+    model: FakeModel,
+    client: llm::Client,
+    memory: Memory,
+    store: Arc<Store>,
+}
+
+async fn scene() -> Scene {
+    let model = FakeModel::start().await;
+    let client = llm::Client::new(llm::Settings {
+        base_url: model.url(),
+        api_key: None,
+        model: "fake".to_owned(),
+        timeout: Duration::from_secs(20),
+        max_output_tokens: 500,
+        temperature: None,
+    });
+    let (telemetry, _) = Telemetry::to_memory("mem.ctx", fixed_clock(START));
+    let store = Arc::new(Store::in_memory().await.unwrap());
+    let stores = Stores {
+        lasting: Arc::clone(&store),
+        conversations: Arc::clone(&store),
+        transcripts: None,
+    };
+    let settings = memory::Settings {
+        scope: ScopeKind::Member,
+        rolling_window: Duration::from_hours(24),
+        max_messages: 30,
+        load_past: 30,
+        in_memory_only: true,
+        max_user_facts: 5,
+        max_server_facts: 100,
+        save_interval: Duration::from_hours(24),
+        learn: true,
+        retention: None,
+        guild_retention: Duration::from_hours(24),
+    };
+    let opt_outs = Arc::new(OptOuts::default());
+    let clock = fixed_clock(START);
+    let memory = Memory::open(stores, settings, opt_outs, clock, telemetry).await;
+    Scene {
+        model,
+        client: client.unwrap(),
+        memory: memory.unwrap(),
+        store,
+    }
+}
+
+fn lesson(guild: Option<GuildId>) -> Lesson {
+    let channel = ChannelId::new(2);
+    Lesson {
+        ids: Ids::default(),
+        place: Place {
+            scope: Scope::of(ScopeKind::Member, guild, channel, false, ADA),
+            agent: "clew".parse().unwrap(),
+            guild,
+            channel,
+            asker: ADA,
+            rolling_window: Duration::from_hours(24),
+        },
+        asker: "Ada".to_owned(),
+        words: "I grow tomatoes on the roof".to_owned(),
+        others: Vec::new(),
+        message: Some(MessageId::new(3)),
+    }
+}
+
+impl Scene {
+    fn gated(&self) -> Gate {
+        let (lesson, gate) = Behaviour::gated(&[FACT]);
+        self.model.script(lesson);
+        gate
+    }
+
+    async fn learn(&self) -> Vec<Fact> {
+        self.memory.learn(&self.client, lesson(Some(GUILD))).await
+    }
+
+    /// What is learnt if this happens while the model thinks.
+    async fn learn_during(&self, event: impl Future<Output = ()>) -> Vec<Fact> {
+        let gate = self.gated();
+        let asked = self.model.requests().len() + 1;
+        let meanwhile = async {
+            self.model.wait_requests(asked).await;
+            event.await;
+            gate.open();
+        };
+        tokio::join!(self.learn(), meanwhile).0
+    }
+
+    async fn known(&self) -> Vec<Fact> {
+        self.memory.facts_of(Subject::User(ADA)).await.unwrap()
+    }
+}
+
+/// Erasing does not miss what is only being learnt.
+#[tokio::test]
+async fn what_changes_meanwhile_counts() {
+    let scene = scene().await;
+    let memory = &scene.memory;
+    let erase = async { drop(memory.erase(ADA).await.unwrap()) };
+    assert_eq!(scene.learn_during(erase).await, []);
+    let off = SettingsChange {
+        learning: Some(false),
+        ..SettingsChange::default()
+    };
+    let switch_off = async { drop(memory.change_settings(GUILD, &off).await.unwrap()) };
+    assert_eq!(scene.learn_during(switch_off).await, []);
+    let on = SettingsChange {
+        learning: Some(true),
+        ..SettingsChange::default()
+    };
+    memory.change_settings(GUILD, &on).await.unwrap();
+    let opt_out = async { drop(memory.opt_out(ADA).await.unwrap()) };
+    assert_eq!(scene.learn_during(opt_out).await, []);
+    assert_eq!(scene.known().await, []);
+    memory.opt_in(ADA).await.unwrap();
+    let new = scene.learn_during(async {}).await;
+    assert_eq!(new.len(), 1);
+    assert_eq!(scene.known().await, new);
+}
+
+/// It is held in memory until it is saved.
+#[tokio::test]
+async fn a_flush_saves_what_was_learnt() {
+    let scene = scene().await;
+    let new = scene.learn_during(async {}).await;
+    let subject = Subject::User(ADA);
+    assert_eq!(scene.store.facts(subject).await.unwrap(), []);
+    scene.memory.flush().await;
+    assert_eq!(scene.store.facts(subject).await.unwrap(), new);
+}
+
+/// What a person said elsewhere is not carried here by way of a lesson.
+#[tokio::test]
+async fn a_lesson_knows_what_may_be_used_there() {
+    let scene = scene().await;
+    let remember = |text, origin| scene.memory.remember(Subject::User(ADA), text, origin, ADA);
+    for (text, origin) in [
+        ("in private", Origin::Direct),
+        ("over there", Origin::Guild(GuildId::new(2))),
+        ("right here", Origin::Guild(GUILD)),
+        ("all over", Origin::Everywhere),
+    ] {
+        remember(text, origin).await.unwrap().unwrap();
+    }
+    scene.learn().await;
+    let data = prompt(&scene.model.requests()[0]);
+    assert!(
+        data.contains(r#""known":["right here","all over"]"#),
+        "{data}"
+    );
+}
+
+#[tokio::test]
+async fn one_at_a_time_and_few_wait() {
+    let scene = scene().await;
+    let gate = scene.gated();
+    let lessons = futures_util::future::join_all((0..20).map(|_| scene.learn()));
+    let open = async {
+        scene.model.wait_requests(1).await;
+        assert_eq!(scene.model.requests().len(), 1);
+        gate.open();
+    };
+    let (learnt, ()) = tokio::join!(lessons, open);
+    assert_eq!(learnt.concat().len(), 1);
+    assert_eq!(scene.model.requests().len(), 1 + 8, "the rest is dropped");
+}

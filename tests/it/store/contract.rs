@@ -1,0 +1,15 @@
+//! One contract for all stores: each check runs on SQLite, PostgreSQL and
+//! files. What files do not keep, they refuse with a word of what to do.
+//! Checks of what seed S2 lists have its test's name.
+
+mod clearing;
+mod conversation;
+mod copying;
+mod facts;
+mod lasting;
+mod lists;
+mod mending;
+mod purging;
+mod snapshots;
+
+pub(super) use copying::everything;
