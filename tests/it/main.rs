@@ -30,6 +30,7 @@ mod replay;
 mod simulator;
 mod simulator_schema;
 mod store;
+mod store_command;
 mod support;
 mod telemetry;
 mod turns;

@@ -116,25 +116,18 @@ impl Session {
         };
         match session.set_up_writer(settings) {
             Ok(()) => Ok(session),
-            Err(Fault::Sql(error)) => Err(match Fault::Sql(error).named(OPENING, &place) {
-                Error::Corrupt { source, .. } => Error::Open {
-                    place: place.to_string(),
-                    remedy: "the file is not an SQLite database, or is damaged; name another \
-                             file in CONTEXT_STORE=sqlite:PATH, or restore a backup"
-                        .to_owned(),
-                    source,
-                },
-                Error::Unavailable { source, .. } => Error::Open {
-                    place: place.to_string(),
-                    remedy: "it is in use by another program, or its disk is full or not \
-                             writable"
-                        .to_owned(),
-                    source: Some(source),
-                },
-                other => other,
-            }),
-            Err(fault) => Err(fault.named(OPENING, &place)),
+            Err(fault) => Err(unusable(fault, &place)),
         }
+    }
+
+    /// The version of the file at a path, 0 for an empty one.
+    pub(super) fn version(path: &Path) -> Result<usize, Error> {
+        let place = path.display().to_string();
+        // What was left in the log is played back, which needs to write.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection =
+            Connection::open_with_flags(path, flags).map_err(|error| unopened(&place, error))?;
+        schema::version(&connection, &place).map_err(|fault| unusable(fault, &place))
     }
 
     /// A connection that cannot write.
@@ -287,6 +280,29 @@ impl Session {
 
 /// What is being done meanwhile.
 const OPENING: &str = "open the store";
+
+/// Why a file cannot be used, with what to do about it.
+fn unusable(fault: Fault, place: &str) -> Error {
+    let Fault::Sql(error) = fault else {
+        return fault.named(OPENING, place);
+    };
+    match Fault::Sql(error).named(OPENING, place) {
+        Error::Corrupt { source, .. } => Error::Open {
+            place: place.to_owned(),
+            remedy: "the file is not an SQLite database, or is damaged; name another file in \
+                     CONTEXT_STORE=sqlite:PATH, or restore a backup"
+                .to_owned(),
+            source,
+        },
+        Error::Unavailable { source, .. } => Error::Open {
+            place: place.to_owned(),
+            remedy: "it is in use by another program, or its disk is full or not writable"
+                .to_owned(),
+            source: Some(source),
+        },
+        other => other,
+    }
+}
 
 fn unopened(place: &str, error: rusqlite::Error) -> Error {
     Error::Open {
