@@ -172,7 +172,9 @@ impl Memory {
     pub(super) async fn since(&self, place: &Place) -> Result<UnixMillis, store::Error> {
         let now = self.now();
         let store = &self.stores.conversations;
-        let created = store.agent_created(&place.agent, now).await?;
+        // Noted as our start, not as now: the question that an agent is first
+        // asked came before anybody looked at its history.
+        let created = store.agent_created(&place.agent, self.started).await?;
         let cleared = store
             .cleared_at(&place.agent, place.guild, place.asker)
             .await?;
