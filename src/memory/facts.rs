@@ -42,6 +42,8 @@ struct Held {
     subjects: HashMap<Subject, Vec<Fact>>,
     changed: HashSet<FactId>,
     removed: HashSet<FactId>,
+    /// Counts resets: what was read from a store before one is out of date.
+    resets: u64,
 }
 
 impl Held {
@@ -86,7 +88,11 @@ impl Cache {
     /// Forgets everything that is held: the store knows better now. Nothing
     /// may be unsaved.
     fn reset(&self) {
-        *self.lock() = Held::default();
+        let mut held = self.lock();
+        *held = Held {
+            resets: held.resets + 1,
+            ..Held::default()
+        };
     }
 }
 
@@ -144,10 +150,12 @@ impl Memory {
         let mut held = self.facts.lock();
         let used: HashSet<FactId> = facts.iter().map(|fact| fact.id).collect();
         if let Some(all) = held.subjects.get_mut(&subject) {
+            let mut changed = Vec::new();
             for fact in all.iter_mut().filter(|fact| used.contains(&fact.id)) {
                 fact.last_used = now;
+                changed.push(fact.id);
             }
-            held.changed.extend(used);
+            held.changed.extend(changed);
         }
         facts.into_iter().map(|fact| fact.text).collect()
     }
@@ -168,13 +176,22 @@ impl Memory {
     /// # Errors
     /// What the store says.
     pub async fn facts_of(&self, subject: Subject) -> Result<Vec<Fact>, store::Error> {
-        if let Some(facts) = self.facts.lock().subjects.get(&subject) {
-            return Ok(facts.clone());
+        loop {
+            let resets = {
+                let held = self.facts.lock();
+                if let Some(facts) = held.subjects.get(&subject) {
+                    return Ok(facts.clone());
+                }
+                held.resets
+            };
+            let facts = self.stores.lasting.facts(subject).await?;
+            let mut held = self.facts.lock();
+            // What was purged meanwhile must not come back from here.
+            if held.resets == resets {
+                held.shrink();
+                return Ok(held.subjects.entry(subject).or_insert(facts).clone());
+            }
         }
-        let facts = self.stores.lasting.facts(subject).await?;
-        let mut held = self.facts.lock();
-        held.shrink();
-        Ok(held.subjects.entry(subject).or_insert(facts).clone())
     }
 
     /// Remembers what a person asked for. It is on disk when this returns.

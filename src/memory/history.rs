@@ -19,8 +19,9 @@ const MENTION: &str = "(mention)";
 pub struct Exchange {
     /// The turn.
     pub turn: TurnId,
-    /// The trigger.
-    pub trigger: MessageId,
+    /// The trigger's message; none for a command, whose id is no message's
+    /// and would be missed in every page.
+    pub trigger: Option<MessageId>,
     /// The asker's name there.
     pub asker_name: String,
     /// The asker's own words; empty for a bare mention.
@@ -98,7 +99,7 @@ impl Memory {
             self.purge_opted_out(place.asker).await;
         }
         let mut ids_stored = exchange.messages.clone();
-        ids_stored.push(exchange.trigger);
+        ids_stored.extend(exchange.trigger);
         self.purge_if_deleted(place.channel, ids_stored).await;
         let took = self.elapsed(began);
         let recorded = Recorded {
@@ -194,9 +195,14 @@ impl Memory {
     }
 }
 
+/// What is kept of a trigger's words.
+pub(super) fn stored_words(words: &str) -> &str {
+    let words = words.trim();
+    if words.is_empty() { MENTION } else { words }
+}
+
 fn rows(place: &Place, exchange: &Exchange, now: UnixMillis) -> Vec<StoredMessage> {
-    let words = exchange.words.trim();
-    let words = if words.is_empty() { MENTION } else { words };
+    let words = stored_words(&exchange.words);
     let row = |role: StoredRole, content: &str, timestamp: UnixMillis| StoredMessage {
         scope: place.scope,
         agent: place.agent.clone(),
@@ -220,7 +226,7 @@ fn rows(place: &Place, exchange: &Exchange, now: UnixMillis) -> Vec<StoredMessag
     vec![
         StoredMessage {
             author_name: Some(exchange.asker_name.clone()),
-            message: Some(exchange.trigger),
+            message: exchange.trigger,
             target: exchange.target,
             ..row(StoredRole::User, words, exchange.asked)
         },

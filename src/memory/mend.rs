@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 
+use super::history::stored_words;
 use super::{Memory, Stores};
 use crate::model::{ChannelId, GuildId, MessageId, UserId};
 use crate::store::{self, Backend, Purge, Purged};
@@ -17,6 +18,8 @@ use crate::telemetry::event::{PurgeCause, PurgedEvent, StoreOperation};
 const RECENT_DELETIONS: usize = 4_096;
 /// Mends that are done in one go.
 const MENDS_AT_ONCE: usize = 256;
+/// Mends that failed and wait for another try, the oldest going first.
+const MOST_FAILED: usize = 4_096;
 
 /// Something that happened on Discord and has to reach every store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +80,8 @@ pub(super) struct Queue {
     waiting: mpsc::UnboundedSender<Mend>,
     next: tokio::sync::Mutex<mpsc::UnboundedReceiver<Mend>>,
     deleted: Mutex<VecDeque<MessageId>>,
+    /// What a store could not do, for when it is back.
+    failed: Mutex<VecDeque<Mend>>,
 }
 
 impl Queue {
@@ -86,6 +91,7 @@ impl Queue {
             waiting,
             next: tokio::sync::Mutex::new(next),
             deleted: Mutex::default(),
+            failed: Mutex::default(),
         }
     }
 
@@ -94,6 +100,38 @@ impl Queue {
         deleted.extend(ids);
         while deleted.len() > RECENT_DELETIONS {
             deleted.pop_front();
+        }
+    }
+
+    fn note_failed(&self, mend: Mend) {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.push_back(mend);
+        while failed.len() > MOST_FAILED {
+            failed.pop_front();
+        }
+    }
+
+    /// What failed and is out of date by now is not tried again.
+    fn supersede(&self, newer: &Mend) {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        match newer {
+            Mend::Edited { message, .. } => {
+                failed.retain(
+                    |old| !matches!(old, Mend::Edited { message: same, .. } if same == message),
+                );
+                for old in failed.iter_mut() {
+                    if let Mend::Fetched(page) = old {
+                        page.edited.retain(|(same, _)| same != message);
+                    }
+                }
+            }
+            Mend::GuildJoined(guild) | Mend::GuildLeft(guild) => failed.retain(|old| {
+                !matches!(old, Mend::GuildJoined(same) | Mend::GuildLeft(same) if same == guild)
+            }),
+            Mend::Deleted { .. }
+            | Mend::ChannelDeleted(_)
+            | Mend::MemberLeft { .. }
+            | Mend::Fetched(_) => {}
         }
     }
 
@@ -110,35 +148,52 @@ impl Memory {
         if let Mend::Deleted { ids, .. } = &mend {
             self.mends.note_deleted(ids);
         }
+        self.mends.supersede(&mend);
         // The receiver lives as long as the sender.
         let _ = self.mends.waiting.send(mend);
     }
 
-    /// Waits for the next mends and does them.
-    pub(super) async fn mend_next(&self) {
+    /// Waits for the next mends. Nothing is lost when this is dropped.
+    pub(super) async fn next_mends(&self) -> Vec<Mend> {
         let mut next = self.mends.next.lock().await;
         let mut mends = Vec::new();
         next.recv_many(&mut mends, MENDS_AT_ONCE).await;
+        mends
+    }
+
+    /// Does all that waits.
+    pub async fn mend_all(&self) {
+        let mut mends = Vec::new();
+        {
+            let mut next = self.mends.next.lock().await;
+            while let Ok(mend) = next.try_recv() {
+                mends.push(mend);
+            }
+        }
+        self.do_mends(mends).await;
+    }
+
+    pub(super) async fn do_mends(&self, mends: Vec<Mend>) {
         for mend in together(mends) {
             self.do_mend(mend).await;
         }
     }
 
-    /// Does all that waits.
-    pub async fn mend_all(&self) {
-        let mut next = self.mends.next.lock().await;
-        let mut mends = Vec::new();
-        while let Ok(mend) = next.try_recv() {
-            mends.push(mend);
-        }
-        for mend in together(mends) {
-            self.do_mend(mend).await;
+    /// What failed waits its turn once more.
+    pub(super) fn mend_again(&self) {
+        let mut failed = self
+            .mends
+            .failed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        for mend in failed.drain(..) {
+            let _ = self.mends.waiting.send(mend);
         }
     }
 
     async fn do_mend(&self, mend: Mend) {
         let cause = cause(&mend);
-        let done = match mend {
+        let done = match mend.clone() {
             Mend::Deleted { channel, ids } => self.purge(&Purge::Messages { channel, ids }).await,
             Mend::ChannelDeleted(channel) => self.purge(&Purge::Channel(channel)).await,
             Mend::MemberLeft { guild, user } => self.purge(&Purge::Member { guild, user }).await,
@@ -153,7 +208,10 @@ impl Memory {
         };
         match done {
             Ok(purged) => self.tell_purged(cause, &purged),
-            Err(error) => self.failed(&Ids::default(), StoreOperation::Purge, &error),
+            Err(error) => {
+                self.failed(&Ids::default(), StoreOperation::Purge, &error);
+                self.mends.note_failed(mend);
+            }
         }
     }
 
@@ -179,6 +237,7 @@ impl Memory {
         message: MessageId,
         words: &str,
     ) -> Result<Purged, store::Error> {
+        let words = stored_words(words);
         for (_, store) in self.stores.all() {
             // Most edited messages were never part of a turn.
             if !store
@@ -203,7 +262,11 @@ impl Memory {
     }
 
     async fn rejoin(&self, guild: GuildId) -> Result<Purged, store::Error> {
-        self.stores.lasting.set_departure(guild, None).await?;
+        // Every start says it of every server, and of few we ever left.
+        let departures = self.stores.lasting.departures().await?;
+        if departures.iter().any(|(left, _)| *left == guild) {
+            self.stores.lasting.set_departure(guild, None).await?;
+        }
         Ok(Purged::default())
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{Memory, Mend};
@@ -27,36 +27,45 @@ const MEMBER_TIMEOUT: Duration = Duration::from_secs(10);
 impl Memory {
     /// Runs beside the bot until `shutdown`, then does what waits and saves.
     pub async fn upkeep(&self, rest: &Rest, facts: &Facts, shutdown: CancellationToken) {
-        let every = |first: Duration, period: Duration| {
-            let mut interval = interval_at(Instant::now() + first, period);
-            interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            interval
-        };
+        // Beside each other: a roll call takes hours, a deletion may not.
+        tokio::join!(
+            self.keep_up(&shutdown),
+            shutdown.run_until_cancelled(self.roll_calls(rest, facts)),
+        );
+        self.mend_all().await;
+        self.flush().await;
+    }
+
+    /// What has begun is finished: a mend that is dropped half way is lost.
+    async fn keep_up(&self, shutdown: &CancellationToken) {
         let mut saving = every(self.settings.save_interval, self.settings.save_interval);
         let mut sweeping = every(SWEEP_EVERY, SWEEP_EVERY);
-        let mut calling = every(FIRST_ROLL_CALL, ROLL_CALL_EVERY);
         self.sweep().await;
         loop {
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => break,
-                () = self.mend_next() => {}
-                _ = saving.tick() => self.flush().await,
-                _ = sweeping.tick() => self.sweep().await,
-                _ = calling.tick() => {
-                    tokio::select! {
-                        () = self.roll_call(rest, facts.guilds()) => {}
-                        () = shutdown.cancelled() => break,
-                    }
+                mends = self.next_mends() => self.do_mends(mends).await,
+                _ = saving.tick() => {
+                    self.mend_again();
+                    self.flush().await;
                 }
+                _ = sweeping.tick() => self.sweep().await,
             }
         }
-        self.mend_all().await;
-        self.flush().await;
+    }
+
+    async fn roll_calls(&self, rest: &Rest, facts: &Facts) {
+        let mut calling = every(FIRST_ROLL_CALL, ROLL_CALL_EVERY);
+        loop {
+            calling.tick().await;
+            self.roll_call(rest, facts.guilds()).await;
+        }
     }
 
     /// Finishes what is being written and closes the stores.
     pub async fn close(&self) {
+        self.mend_again();
         self.mend_all().await;
         self.flush().await;
         for (_, store) in self.stores.all() {
@@ -111,7 +120,6 @@ impl Memory {
                 self.check_member(rest, guild, user).await;
             }
         }
-        self.mend_all().await;
     }
 
     /// Asks Discord whether somebody is still a member; who is not is purged.
@@ -137,6 +145,12 @@ impl Memory {
         members.dedup();
         members
     }
+}
+
+fn every(first: Duration, period: Duration) -> Interval {
+    let mut interval = interval_at(Instant::now() + first, period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
 }
 
 fn before(now: UnixMillis, span: Duration) -> UnixMillis {

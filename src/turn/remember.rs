@@ -143,9 +143,10 @@ impl Turn<'_> {
             return;
         };
         let target = material.collected.target.reply_to.as_ref();
+        let is_message = self.request.cause.interaction().is_none();
         let exchange = Exchange {
             turn: self.request.turn(),
-            trigger: self.request.trigger.id,
+            trigger: is_message.then_some(self.request.trigger.id),
             asker_name: material.prepared.asker.clone(),
             words: self
                 .services

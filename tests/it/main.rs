@@ -21,6 +21,7 @@ mod discord;
 mod faults;
 mod hostile;
 mod llm;
+mod memory;
 #[cfg(feature = "postgres")]
 mod postgres_server;
 mod prompts;
