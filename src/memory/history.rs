@@ -171,18 +171,16 @@ impl Memory {
     /// `max(last clear, now - rolling window)` (seed S2); the first clear is
     /// the agent's creation.
     pub(super) async fn since(&self, place: &Place) -> Result<UnixMillis, store::Error> {
-        let now = self.now();
+        let window = i64::try_from(place.rolling_window.as_millis()).unwrap_or(i64::MAX);
+        let oldest = UnixMillis(self.now().0.saturating_sub(window));
         let store = &self.stores.conversations;
-        // Noted as our start, not as now: the question that an agent is first
-        // asked came before anybody looked at its history.
-        let created = store.agent_created(&place.agent, self.started).await?;
+        // Noted as the beginning of its first window: the question that an
+        // agent is first asked, and what another program left, came before
+        // anybody looked for it.
+        let created = store.agent_created(&place.agent, oldest).await?;
         let cleared = store
             .cleared_at(&place.agent, place.guild, place.asker)
             .await?;
-        let window = i64::try_from(place.rolling_window.as_millis()).unwrap_or(i64::MAX);
-        let oldest = UnixMillis(now.0.saturating_sub(window));
-        // What was stored in the millisecond of the creation is not before it.
-        let created = UnixMillis(created.0.saturating_sub(1));
         Ok(cleared.unwrap_or(created).max(created).max(oldest))
     }
 

@@ -228,7 +228,8 @@ impl Memory {
     /// # Errors
     /// What the first failing store says; the others were purged all the same.
     pub(super) async fn purge(&self, purge: &Purge) -> Result<Purged, store::Error> {
-        self.beneath_facts(purge_all(&self.stores, purge)).await
+        // Large, with all back ends in it, and in every turn's future.
+        Box::pin(self.beneath_facts(purge_all(&self.stores, purge))).await
     }
 
     async fn edit(

@@ -152,7 +152,11 @@ impl Place {
         let thread = world.thread(help, ChannelKind::PublicThread, "pump failure", ada);
         let abroad = world.channel(other_guild, ChannelKind::Text, "abroad");
         let direct = world.direct(ada);
-        let mut stage = Stage::new(world, &[("TELEMETRY_KEEP_DAYS", "0")]).await;
+        let mut stage = Stage::new(
+            world,
+            &[("TELEMETRY_KEEP_DAYS", "0"), ("USER_TURNS_PER_MIN", "0")],
+        )
+        .await;
         let time = Time(Arc::new(AtomicI64::new(NOON)));
         stage.clock = time.clock();
         #[cfg(feature = "postgres")]
