@@ -226,3 +226,24 @@ async fn a_question_by_command_outlives_pages(kind: Kind) {
     bot.stop().await;
     assert!(!p.traces("saffron").is_empty());
 }
+
+/// Somebody else holds the database up for longer than we wait, across a save.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_that_failed_is_done_later() {
+    let p = Place::new(Kind::Sqlite, &[("MEMORY_SAVE_INTERVAL", "1")]).await;
+    let bot = p.start().await;
+    let first = p.ask(p.help, p.ada, "saffron").await;
+    let second = p.ask(p.pumps, p.ada, "cinnamon").await;
+    p.ask(p.abroad, p.ada, "turmeric").await;
+    let other = rusqlite::Connection::open(p.path("clew.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    p.stage.discord.delete(p.help, first.trigger);
+    p.stage.discord.delete(p.pumps, second.trigger);
+    p.until("a failure", || p.told("store_failed") > 0).await;
+    other.execute_batch("ROLLBACK").unwrap();
+    drop(other);
+    p.until_gone("saffron").await;
+    p.until_gone("cinnamon").await;
+    says(&p.prompt(p.abroad, p.ada).await, &["turmeric"]);
+    bot.stop().await;
+}
