@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::{Memory, Place};
 use crate::engine::facts::{self, Room};
 use crate::model::{Fact, FactId, GuildId, Origin, Profiles, Subject, UnixMillis, UserId};
-use crate::store::{self, Backend};
+use crate::store::{self, Backend, Purge};
 use crate::telemetry::event::{Flushed, StoreOperation};
 use crate::telemetry::{Ids, Ms};
 
@@ -42,8 +42,8 @@ struct Held {
     subjects: HashMap<Subject, Vec<Fact>>,
     changed: HashSet<FactId>,
     removed: HashSet<FactId>,
-    /// Counts resets: what was read from a store before one is out of date.
-    resets: u64,
+    /// Counts purges: what was read from a store before one is out of date.
+    purges: u64,
 }
 
 impl Held {
@@ -70,6 +70,30 @@ impl Held {
             .collect()
     }
 
+    /// Whether a purge may remove facts that are held.
+    fn is_touched_by(&self, purge: &Purge) -> bool {
+        let mut links = self
+            .subjects
+            .values()
+            .flatten()
+            .filter_map(|fact| fact.link);
+        match purge {
+            Purge::Messages { channel, ids } => {
+                links.any(|(place, message)| place == *channel && ids.contains(&message))
+            }
+            Purge::Channel(channel) => links.any(|(place, _)| place == *channel),
+            Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) | Purge::Before(_) => true,
+        }
+    }
+
+    /// Forgets everything: the store knows better now. Nothing may be unsaved.
+    fn let_go(&mut self) {
+        *self = Self {
+            purges: self.purges,
+            ..Self::default()
+        };
+    }
+
     /// Lets go of what is saved when there is too much.
     fn shrink(&mut self) {
         if self.subjects.len() > MAX_SUBJECTS {
@@ -83,16 +107,6 @@ impl Held {
 impl Cache {
     fn lock(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Forgets everything that is held: the store knows better now. Nothing
-    /// may be unsaved.
-    fn reset(&self) {
-        let mut held = self.lock();
-        *held = Held {
-            resets: held.resets + 1,
-            ..Held::default()
-        };
     }
 }
 
@@ -177,17 +191,17 @@ impl Memory {
     /// What the store says.
     pub async fn facts_of(&self, subject: Subject) -> Result<Vec<Fact>, store::Error> {
         loop {
-            let resets = {
+            let purges = {
                 let held = self.facts.lock();
                 if let Some(facts) = held.subjects.get(&subject) {
                     return Ok(facts.clone());
                 }
-                held.resets
+                held.purges
             };
             let facts = self.stores.lasting.facts(subject).await?;
             let mut held = self.facts.lock();
             // What was purged meanwhile must not come back from here.
-            if held.resets == resets {
+            if held.purges == purges {
                 held.shrink();
                 return Ok(held.subjects.entry(subject).or_insert(facts).clone());
             }
@@ -331,16 +345,25 @@ impl Memory {
         Ok(())
     }
 
-    /// Does something to the store's facts behind the back of what is held:
-    /// saved before, read anew after.
+    /// Purges behind the back of what is held: saved before, read anew after.
+    /// Most purges are of messages that no fact hangs on; those leave what is
+    /// held as it is.
     pub(super) async fn beneath_facts<T>(
         &self,
+        purge: &Purge,
         work: impl Future<Output = Result<T, store::Error>>,
     ) -> Result<T, store::Error> {
         let _writing = self.facts.writing.lock().await;
-        self.write_facts().await?;
+        if self.facts.lock().is_touched_by(purge) {
+            self.write_facts().await?;
+        }
         let done = work.await;
-        self.facts.reset();
+        let mut held = self.facts.lock();
+        // Read and held meanwhile, perhaps.
+        if held.is_touched_by(purge) {
+            held.let_go();
+        }
+        held.purges += 1;
         done
     }
 

@@ -100,7 +100,7 @@ impl Memory {
         }
         let mut ids_stored = exchange.messages.clone();
         ids_stored.extend(exchange.trigger);
-        self.purge_if_deleted(place.channel, ids_stored).await;
+        self.purge_if_gone(place, exchange.asked, ids_stored).await;
         let took = self.elapsed(began);
         let recorded = Recorded {
             rows: rows.len(),

@@ -8,14 +8,16 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::mpsc;
 
 use super::history::stored_words;
-use super::{Memory, Stores};
-use crate::model::{ChannelId, GuildId, MessageId, UserId};
+use super::{Memory, Place, Stores};
+use crate::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use crate::store::{self, Backend, Purge, Purged};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{PurgeCause, PurgedEvent, StoreOperation};
 
 /// Deletions remembered for a turn that is being stored while they come.
 const RECENT_DELETIONS: usize = 4_096;
+/// Channels and members that went, remembered for turns that were running.
+const RECENTLY_GONE: usize = 1_024;
 /// Mends that are done in one go.
 const MENDS_AT_ONCE: usize = 256;
 /// Mends that failed and wait for another try, the oldest going first.
@@ -80,6 +82,8 @@ pub(super) struct Queue {
     waiting: mpsc::UnboundedSender<Mend>,
     next: tokio::sync::Mutex<mpsc::UnboundedReceiver<Mend>>,
     deleted: Mutex<VecDeque<MessageId>>,
+    /// Channels and members, and when they went.
+    gone: Mutex<VecDeque<(UnixMillis, Purge)>>,
     /// What a store could not do, for when it is back.
     failed: Mutex<VecDeque<Mend>>,
 }
@@ -91,6 +95,7 @@ impl Queue {
             waiting,
             next: tokio::sync::Mutex::new(next),
             deleted: Mutex::default(),
+            gone: Mutex::default(),
             failed: Mutex::default(),
         }
     }
@@ -101,6 +106,27 @@ impl Queue {
         while deleted.len() > RECENT_DELETIONS {
             deleted.pop_front();
         }
+    }
+
+    fn note_gone(&self, purge: Purge, now: UnixMillis) {
+        let mut gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
+        gone.push_back((now, purge));
+        while gone.len() > RECENTLY_GONE {
+            gone.pop_front();
+        }
+    }
+
+    /// What reaches a turn that was asked then, and came after.
+    fn gone_since(&self, place: &Place, asked: UnixMillis) -> Option<Purge> {
+        let gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
+        let reaches = |purge: &Purge| match purge {
+            Purge::Channel(channel) => *channel == place.channel,
+            Purge::Member { guild, user } => Some(*guild) == place.guild && *user == place.asker,
+            Purge::Messages { .. } | Purge::Guild(_) | Purge::User(_) | Purge::Before(_) => false,
+        };
+        let mut since = gone.iter().filter(|(at, _)| *at >= asked);
+        let found = since.find(|(_, purge)| reaches(purge));
+        found.map(|(_, purge)| purge.clone())
     }
 
     fn note_failed(&self, mend: Mend) {
@@ -145,8 +171,17 @@ impl Queue {
 impl Memory {
     /// Notes what happened; never waits. [`upkeep`](Memory::upkeep) does it.
     pub fn mend(&self, mend: Mend) {
-        if let Mend::Deleted { ids, .. } = &mend {
-            self.mends.note_deleted(ids);
+        match &mend {
+            Mend::Deleted { ids, .. } => self.mends.note_deleted(ids),
+            Mend::ChannelDeleted(channel) => {
+                self.mends.note_gone(Purge::Channel(*channel), self.now());
+            }
+            Mend::MemberLeft { guild, user } => {
+                let (guild, user) = (*guild, *user);
+                let member = Purge::Member { guild, user };
+                self.mends.note_gone(member, self.now());
+            }
+            Mend::Edited { .. } | Mend::GuildLeft(_) | Mend::GuildJoined(_) | Mend::Fetched(_) => {}
         }
         self.mends.supersede(&mend);
         // The receiver lives as long as the sender.
@@ -229,7 +264,7 @@ impl Memory {
     /// What the first failing store says; the others were purged all the same.
     pub(super) async fn purge(&self, purge: &Purge) -> Result<Purged, store::Error> {
         // Large, with all back ends in it, and in every turn's future.
-        Box::pin(self.beneath_facts(purge_all(&self.stores, purge))).await
+        Box::pin(self.beneath_facts(purge, purge_all(&self.stores, purge))).await
     }
 
     async fn edit(
@@ -298,14 +333,22 @@ impl Memory {
         self.purge(&Purge::Messages { channel, ids }).await
     }
 
-    /// What was deleted while the turn that it is part of was being stored.
-    pub(super) async fn purge_if_deleted(&self, channel: ChannelId, ids: Vec<MessageId>) {
+    /// What was deleted while the turn that it is part of was being stored, or
+    /// where, or whose.
+    pub(super) async fn purge_if_gone(
+        &self,
+        place: &Place,
+        asked: UnixMillis,
+        ids: Vec<MessageId>,
+    ) {
+        let channel = place.channel;
         let ids = self.mends.deleted_of(ids);
-        if ids.is_empty() {
-            return;
-        }
-        if let Err(error) = self.purge(&Purge::Messages { channel, ids }).await {
-            self.failed(&Ids::default(), StoreOperation::Purge, &error);
+        let messages = (!ids.is_empty()).then_some(Purge::Messages { channel, ids });
+        let gone = self.mends.gone_since(place, asked);
+        for purge in messages.into_iter().chain(gone) {
+            if let Err(error) = self.purge(&purge).await {
+                self.failed(&Ids::default(), StoreOperation::Purge, &error);
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 use clew::simulator::Use;
 
 use super::place::{DAY, Kind, Place, on_each_store, says, says_nothing_of};
+use crate::support::model::Behaviour;
 
 on_each_store! {
     a_deleted_trigger_takes_its_turn_along
@@ -225,6 +226,31 @@ async fn a_question_by_command_outlives_pages(kind: Kind) {
     says(&p.prompt(p.thread, p.ada).await, &["saffron"]);
     bot.stop().await;
     assert!(!p.traces("saffron").is_empty());
+}
+
+/// The turn is stored after the purge, and goes at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_leaves_while_a_turn_runs_is_forgotten() {
+    let p = Place::new(Kind::Sqlite, &[("DISCORD_MEMBERS_INTENT", "true")]).await;
+    let bot = p.start().await;
+    let (pieces, gate) = Behaviour::gated(&["so: saffron"]);
+    p.stage.model.script(pieces);
+    p.say(p.help, p.ada, "saffron");
+    p.stage.model.wait_requests(1).await;
+    p.stage.discord.leave(p.guild, p.ada);
+    // Events are in order: the next turn of somebody else comes after.
+    p.ask(p.help, p.boris, "cinnamon").await;
+    gate.open();
+    p.until("two stored turns", || p.told("recorded") == 2)
+        .await;
+    p.until_gone("saffron").await;
+    // Who is back is remembered again.
+    p.stage.discord.join(p.guild, p.ada);
+    p.ask(p.help, p.ada, "turmeric").await;
+    let prompt = p.prompt(p.help, p.ada).await;
+    says(&prompt, &["turmeric"]);
+    says_nothing_of(&prompt, &["saffron"]);
+    bot.stop().await;
 }
 
 /// Somebody else holds the database up for longer than we wait, across a save.
