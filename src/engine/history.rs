@@ -50,7 +50,7 @@ fn cut(rows: &[StoredMessage], max: usize) -> usize {
     }
     let starts = (0..rows.len()).filter(|at| is_start(rows, *at) && rows.len() - at <= max);
     let stride = (max / ROWS_A_TURN / MOVES_A_WINDOW).max(1) as u64;
-    let aligned = |at: &usize| rows[*at].ordinal % stride == 0;
+    let aligned = |at: &usize| rows[*at].ordinal.is_multiple_of(stride);
     let mut fitting = starts.clone();
     starts
         .clone()

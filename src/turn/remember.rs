@@ -116,7 +116,7 @@ impl Turn<'_> {
         let Some(last) = pages.messages.last() else {
             return;
         };
-        let edited = pages.messages.iter().filter(|one| self.may_be_stored(one));
+        let edited = pages.messages.iter().filter(|one| may_be_mended(one));
         let fetched = Fetched {
             channel: pages.channel,
             from: pages.from,
@@ -131,10 +131,6 @@ impl Turn<'_> {
                 .collect(),
         };
         self.services.memory.mend(Mend::Fetched(fetched));
-    }
-
-    fn may_be_stored(&self, message: &Message) -> bool {
-        message.edited.is_some() && message.is_human() && !message.withheld
     }
 
     /// Keeps the turn: the asker's own words and the answer, after success.
@@ -159,4 +155,9 @@ impl Turn<'_> {
         let memory = &self.services.memory;
         memory.record(&self.ids, &background.place, &exchange).await;
     }
+}
+
+/// Whether it may be a trigger that was edited after its turn was stored.
+fn may_be_mended(message: &Message) -> bool {
+    message.edited.is_some() && message.is_human() && !message.withheld
 }

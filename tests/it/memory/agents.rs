@@ -139,7 +139,7 @@ async fn without_an_agent_a_line_says_so() {
     assert_eq!(p.traces("saffron"), [""; 0]);
 }
 
-/// test_context_includes_thread_status, and who may know.
+/// `test_context_includes_thread_status`, and who may know.
 #[tokio::test(flavor = "multi_thread")]
 async fn status_of_running_turns_is_told_to_who_may_read_there() {
     let p = Place::new(Kind::Sqlite, &[]).await;

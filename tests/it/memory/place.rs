@@ -290,6 +290,7 @@ impl Place {
     }
 
     /// Waits for what nobody announces.
+    #[expect(clippy::unused_self, reason = "it is read as of this place")]
     #[track_caller]
     pub(super) fn until<'a>(
         &'a self,
