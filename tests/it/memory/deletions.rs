@@ -20,8 +20,16 @@ on_each_store! {
     a_question_by_command_outlives_pages
 }
 
+/// Direct messages are logged as well.
+async fn with_logs(kind: Kind) -> Place {
+    let mut p = Place::new(kind, &[]).await;
+    let logs = p.path("dm-logs").display().to_string();
+    p.stage.set("DM_LOGS_DIR", &logs);
+    p
+}
+
 async fn a_deleted_trigger_takes_its_turn_along(kind: Kind) {
-    let p = Place::new(kind, &[]).await;
+    let p = with_logs(kind).await;
     let bot = p.start().await;
     let first = p.ask(p.help, p.ada, "saffron").await;
     p.ask(p.help, p.ada, "turmeric").await;
@@ -67,7 +75,7 @@ async fn messages_deleted_in_bulk_go(kind: Kind) {
 }
 
 async fn an_edited_trigger_is_edited(kind: Kind) {
-    let p = Place::new(kind, &[]).await;
+    let p = with_logs(kind).await;
     let bot = p.start().await;
     let us = p.stage.discord.bot();
     let asked = p.ask_for(p.help, p.ada, "saffron", "fine").await;
@@ -78,6 +86,15 @@ async fn an_edited_trigger_is_edited(kind: Kind) {
     let prompt = p.prompt(p.help, p.ada).await;
     says(&prompt, &["turmeric", "fine"]);
     says_nothing_of(&prompt, &["saffron"]);
+    let direct = p.ask_for(p.direct, p.ada, "cinnamon", "good").await;
+    p.stage.discord.edit(p.direct, direct.trigger, "ginger");
+    p.until_gone("cinnamon").await;
+    assert!(
+        p.traces("ginger")
+            .iter()
+            .any(|file| file.contains("dm-logs"))
+    );
+    says(&p.prompt(p.direct, p.ada).await, &["ginger", "good"]);
     // Nothing is left but the mention.
     p.stage
         .discord

@@ -28,7 +28,7 @@ on_each_database! {
 const USER_SCOPE: (&str, &str) = ("CONTEXT_SCOPE", "user");
 
 /// The keys of the conversations that are kept.
-async fn keys(p: &Place) -> Vec<String> {
+pub(super) async fn keys(p: &Place) -> Vec<String> {
     let sql = |table: &str| format!("SELECT DISTINCT scope FROM {table} ORDER BY scope");
     match p.kind {
         Kind::Sqlite => {

@@ -1,5 +1,6 @@
 //! `CONTEXT_SCOPE=thread`: a thread's people share what was said in it.
 
+use super::loading::keys;
 use super::place::{Kind, Place, on_each_database, says, says_nothing_of};
 
 on_each_database! {
@@ -32,5 +33,13 @@ async fn a_thread_is_shared_by_its_people(kind: Kind) {
     says(&p.prompt(p.help, p.ada).await, &["cinnamon"]);
     let bot = p.restart(bot).await;
     says(&p.prompt(p.thread, p.boris).await, &["] Ada | ", "saffron"]);
+    p.ask(p.direct, p.ada, "ginger").await;
     bot.stop().await;
+    let expected = [
+        "dm/111".to_owned(),
+        format!("member/{}/{}/111", p.guild, p.help),
+        format!("member/{}/{}/222", p.guild, p.help),
+        format!("thread/{}/{}", p.guild, p.thread),
+    ];
+    assert_eq!(keys(&p).await, expected);
 }
