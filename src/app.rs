@@ -153,7 +153,7 @@ async fn remembering(
                 facts,
                 ..
             } = &*services;
-            memory.upkeep(rest, facts, ends).await;
+            Box::pin(memory.upkeep(rest, facts, ends)).await;
         }
     };
     let upkeep = tokio::spawn(upkeep);

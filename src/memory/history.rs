@@ -100,7 +100,7 @@ impl Memory {
         }
         let mut ids_stored = exchange.messages.clone();
         ids_stored.extend(exchange.trigger);
-        self.purge_if_deleted(place.channel, ids_stored).await;
+        self.purge_if_gone(place, exchange.asked, ids_stored).await;
         let took = self.elapsed(began);
         let recorded = Recorded {
             rows: rows.len(),
@@ -171,16 +171,16 @@ impl Memory {
     /// `max(last clear, now - rolling window)` (seed S2); the first clear is
     /// the agent's creation.
     pub(super) async fn since(&self, place: &Place) -> Result<UnixMillis, store::Error> {
-        let now = self.now();
+        let window = i64::try_from(place.rolling_window.as_millis()).unwrap_or(i64::MAX);
+        let oldest = UnixMillis(self.now().0.saturating_sub(window));
         let store = &self.stores.conversations;
-        let created = store.agent_created(&place.agent, now).await?;
+        // Noted as the beginning of its first window: the question that an
+        // agent is first asked, and what another program left, came before
+        // anybody looked for it.
+        let created = store.agent_created(&place.agent, oldest).await?;
         let cleared = store
             .cleared_at(&place.agent, place.guild, place.asker)
             .await?;
-        let window = i64::try_from(place.rolling_window.as_millis()).unwrap_or(i64::MAX);
-        let oldest = UnixMillis(now.0.saturating_sub(window));
-        // What was stored in the millisecond of the creation is not before it.
-        let created = UnixMillis(created.0.saturating_sub(1));
         Ok(cleared.unwrap_or(created).max(created).max(oldest))
     }
 
@@ -193,9 +193,14 @@ impl Memory {
     }
 }
 
+/// What is kept of a trigger's words.
+pub(super) fn stored_words(words: &str) -> &str {
+    let words = words.trim();
+    if words.is_empty() { MENTION } else { words }
+}
+
 fn rows(place: &Place, exchange: &Exchange, now: UnixMillis) -> Vec<StoredMessage> {
-    let words = exchange.words.trim();
-    let words = if words.is_empty() { MENTION } else { words };
+    let words = stored_words(&exchange.words);
     let row = |role: StoredRole, content: &str, timestamp: UnixMillis| StoredMessage {
         scope: place.scope,
         agent: place.agent.clone(),

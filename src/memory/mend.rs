@@ -2,23 +2,18 @@
 //! every store. Events say so at once; a fetched page is evidence of what
 //! happened while we were away.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+mod queue;
 
-use tokio::sync::Notify;
+use std::collections::BTreeSet;
 
-use super::{Memory, Stores};
+pub(super) use queue::Queue;
+
+use super::history::stored_words;
+use super::{Memory, Place, Stores};
 use crate::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use crate::store::{self, Backend, Purge, Purged};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{PurgeCause, PurgedEvent, StoreOperation};
-
-/// Deletions remembered for a turn that is being stored while they come.
-const RECENT_DELETIONS: usize = 4_096;
-/// Members of whom is remembered when they were looked up.
-const MEMBERS_REMEMBERED: usize = 10_000;
-/// A member is looked up no more often.
-const A_DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// Something that happened on Discord and has to reach every store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,118 +77,53 @@ pub struct Fetched {
     pub edited: Vec<(MessageId, String)>,
 }
 
-/// What waits to be mended. Nothing in it may be lost, so it has no bound; it
-/// holds ids and edited texts only.
-#[derive(Debug, Default)]
-pub(super) struct Queue {
-    waiting: Mutex<Vec<Mend>>,
-    came: Notify,
-    /// Held while mends are done: who waits for all to be done waits for those
-    /// that somebody else has begun, too.
-    doing: tokio::sync::Mutex<()>,
-    deleted: Mutex<VecDeque<MessageId>>,
-    /// Members to be looked up, and when others were.
-    members: Mutex<Members>,
-    member_due: Notify,
-}
-
-#[derive(Debug, Default)]
-struct Members {
-    due: Vec<(GuildId, UserId)>,
-    looked_up: HashMap<(GuildId, UserId), UnixMillis>,
-}
-
-impl Queue {
-    fn push(&self, mend: Mend) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.push(mend);
-        self.came.notify_one();
-    }
-
-    /// Puts back what could not be done; nobody is woken for it.
-    fn postpone(&self, mend: Mend) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.push(mend);
-    }
-
-    fn take(&self) -> Vec<Mend> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *waiting)
-    }
-
-    /// Waits until there is something to do. Holds nothing meanwhile, and may
-    /// be dropped at any time.
-    pub(super) async fn came(&self) {
-        self.came.notified().await;
-    }
-
-    fn note_deleted(&self, ids: &[MessageId]) {
-        let mut deleted = self.deleted.lock().unwrap_or_else(PoisonError::into_inner);
-        deleted.extend(ids);
-        while deleted.len() > RECENT_DELETIONS {
-            deleted.pop_front();
-        }
-    }
-
-    /// Something that a member told in a server is used outside of it: once a
-    /// day it is looked up whether they are one still.
-    pub(super) fn used(&self, member: (GuildId, UserId), now: UnixMillis) {
-        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        if members.looked_up.len() >= MEMBERS_REMEMBERED {
-            members.looked_up.clear();
-        }
-        let last = members.looked_up.insert(member, now);
-        if last.is_none_or(|last| now.since(last) >= A_DAY_MS) {
-            members.due.push(member);
-            self.member_due.notify_one();
-        } else if let Some(last) = last {
-            members.looked_up.insert(member, last);
-        }
-    }
-
-    /// Waits until members have to be looked up, and names them.
-    pub(super) async fn due_members(&self) -> Vec<(GuildId, UserId)> {
-        self.member_due.notified().await;
-        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut members.due)
-    }
-
-    /// Which of these were deleted lately.
-    pub(super) fn deleted_of(&self, ids: impl IntoIterator<Item = MessageId>) -> Vec<MessageId> {
-        let deleted = self.deleted.lock().unwrap_or_else(PoisonError::into_inner);
-        ids.into_iter().filter(|id| deleted.contains(id)).collect()
-    }
-}
-
 impl Memory {
     /// Notes what happened; never waits. [`upkeep`](Memory::upkeep) does it.
     pub fn mend(&self, mend: Mend) {
-        if let Mend::Deleted { ids, .. } = &mend {
-            self.mends.note_deleted(ids);
+        match &mend {
+            Mend::Deleted { ids, .. } => self.mends.note_deleted(ids),
+            Mend::ChannelDeleted(channel) => {
+                self.mends.note_gone(Purge::Channel(*channel), self.now());
+            }
+            Mend::MemberLeft { guild, user } => {
+                let (guild, user) = (*guild, *user);
+                let member = Purge::Member { guild, user };
+                self.mends.note_gone(member, self.now());
+            }
+            Mend::Edited { .. }
+            | Mend::GuildLeft(_)
+            | Mend::GuildJoined(_)
+            | Mend::Connected { .. }
+            | Mend::Fetched(_) => {}
         }
         self.mends.push(mend);
     }
 
     /// Does all that waits. Once begun it has to be waited for: what is taken
-    /// from the queue is nowhere else.
+    /// from the queue is nowhere else. What a store that is locked, full or
+    /// gone does not do, and what comes after it, waits for the next save.
     pub async fn mend_all(&self) {
         let _doing = self.mends.doing.lock().await;
-        for mend in together(self.mends.take()) {
-            self.do_mend(mend).await;
+        let mut mends = together(self.mends.take()).into_iter();
+        while let Some(mend) = mends.next() {
+            if !self.do_mend(&mend).await {
+                self.mends.put_back(std::iter::once(mend).chain(mends));
+                return;
+            }
         }
     }
 
-    /// What a store that is locked, full or gone does not do now waits for the
-    /// next save.
-    async fn do_mend(&self, mend: Mend) {
-        let cause = cause(&mend);
+    /// Says whether it is over: done, or of no use to be tried again.
+    async fn do_mend(&self, mend: &Mend) -> bool {
+        let cause = cause(mend);
         match self.try_mend(mend.clone()).await {
-            Ok(purged) => self.tell_purged(cause, &purged),
+            Ok(purged) => {
+                self.tell_purged(cause, &purged);
+                true
+            }
             Err(error) => {
                 self.failed(&Ids::default(), StoreOperation::Purge, &error);
-                if matches!(error, store::Error::Unavailable { .. }) {
-                    self.mends.postpone(mend);
-                }
+                !matches!(error, store::Error::Unavailable { .. })
             }
         }
     }
@@ -244,7 +174,7 @@ impl Memory {
             self.lessons.purged();
         }
         // Boxed: it is large, and rare.
-        Box::pin(self.beneath_facts(purge_all(&self.stores, purge))).await
+        Box::pin(self.beneath_facts(purge, purge_all(&self.stores, purge))).await
     }
 
     async fn edit(
@@ -253,6 +183,7 @@ impl Memory {
         message: MessageId,
         words: &str,
     ) -> Result<Purged, store::Error> {
+        let words = stored_words(words);
         for (_, store) in self.stores.all() {
             // Most edited messages were never part of a turn.
             if !store
@@ -347,6 +278,7 @@ impl Memory {
     }
 
     async fn rejoin(&self, guild: GuildId) -> Result<Purged, store::Error> {
+        // Every start says it of every server, and of few we ever left.
         let lasting = &self.stores.lasting;
         let departed = lasting.departures().await?;
         if departed.iter().any(|(departed, _)| *departed == guild) {
@@ -375,14 +307,22 @@ impl Memory {
         self.purge(&Purge::Messages { channel, ids }).await
     }
 
-    /// What was deleted while the turn that it is part of was being stored.
-    pub(super) async fn purge_if_deleted(&self, channel: ChannelId, ids: Vec<MessageId>) {
+    /// What was deleted while the turn that it is part of was being stored, or
+    /// where, or whose.
+    pub(super) async fn purge_if_gone(
+        &self,
+        place: &Place,
+        asked: UnixMillis,
+        ids: Vec<MessageId>,
+    ) {
+        let channel = place.channel;
         let ids = self.mends.deleted_of(ids);
-        if ids.is_empty() {
-            return;
-        }
-        if let Err(error) = self.purge(&Purge::Messages { channel, ids }).await {
-            self.failed(&Ids::default(), StoreOperation::Purge, &error);
+        let messages = (!ids.is_empty()).then_some(Purge::Messages { channel, ids });
+        let gone = self.mends.gone_since(place, asked);
+        for purge in messages.into_iter().chain(gone) {
+            if let Err(error) = self.purge(&purge).await {
+                self.failed(&Ids::default(), StoreOperation::Purge, &error);
+            }
         }
     }
 }
