@@ -9,7 +9,7 @@ mod history;
 mod learn;
 mod lesson;
 mod loading;
-mod ownership;
+mod mishaps;
 mod place;
 mod recalled;
 mod scopes;
