@@ -1,5 +1,5 @@
 //! Commands that end a conversation or bring one back, and the prompts after
-//! them (seeds S0 and S2).
+//! them (seeds S0, S2 and S3).
 
 use clew::simulator::{Id, Shown};
 use serde_json::{Value, json};
@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::place::{Kind, Place, on_each_database, on_each_store, says, says_nothing_of};
 
 on_each_store! {
+    facts_asked_for_keep_to_their_number
     clear_context_clears_yours_of_this_place
 }
 
@@ -78,4 +79,22 @@ async fn a_restored_conversation_is_in_the_next_prompt(kind: Kind) {
     assert!(refused.text().starts_with("-# "), "{}", refused.text());
     says_nothing_of(&p.prompt(p.help, p.boris).await, &["saffron", "turmeric"]);
     bot.stop().await;
+}
+
+/// `MAX_USER_MEMORY`, and a restart.
+async fn facts_asked_for_keep_to_their_number(kind: Kind) {
+    let p = Place::new(kind, &[("MAX_USER_MEMORY", "2")]).await;
+    let bot = p.start().await;
+    for fact in ["likes saffron", "likes turmeric", "likes ginger"] {
+        let options = json!({"text": fact});
+        let shown = call(&p, p.ada, p.help, "memory remember", options).await;
+        says(&shown.text(), &[fact]);
+    }
+    let bot = p.restart(bot).await;
+    let prompt = p.prompt(p.help, p.ada).await;
+    says(&prompt, &["About Ada:", "turmeric", "ginger", "go on"]);
+    says_nothing_of(&prompt, &["saffron"]);
+    says_nothing_of(&p.prompt(p.help, p.boris).await, &["likes"]);
+    bot.stop().await;
+    assert_eq!(p.traces("saffron"), [""; 0]);
 }
