@@ -1,12 +1,15 @@
-//! Commands that end a conversation or bring one back, and the prompts after
-//! them (seeds S0, S2 and S3).
+//! Commands and lessons, and the prompts after them and after a restart
+//! (seeds S0, S2 and S3).
 
 use clew::simulator::{Id, Shown};
 use serde_json::{Value, json};
 
 use super::place::{Kind, Place, on_each_database, on_each_store, says, says_nothing_of};
+use crate::support::bot::prompt;
+use crate::support::model::Behaviour;
 
 on_each_store! {
+    what_is_learnt_outlasts_a_restart
     facts_asked_for_keep_to_their_number
     clear_context_clears_yours_of_this_place
 }
@@ -97,4 +100,33 @@ async fn facts_asked_for_keep_to_their_number(kind: Kind) {
     says_nothing_of(&p.prompt(p.help, p.boris).await, &["likes"]);
     bot.stop().await;
     assert_eq!(p.traces("saffron"), [""; 0]);
+}
+
+/// With `MEMORY_LEARN=model`: saved at the end, used from then on, and what is
+/// said again is no second fact.
+async fn what_is_learnt_outlasts_a_restart(kind: Kind) {
+    let p = Place::new(kind, &[("MEMORY_LEARN", "model")]).await;
+    let bot = p.start().await;
+    let lesson = json!({"facts": [{"text": "Grows saffron on the roof."}]}).to_string();
+    for turn in 1..=2 {
+        p.stage.model.script(Behaviour::text(&["ok"]));
+        p.stage.model.script(Behaviour::text(&[&lesson]));
+        p.say(p.help, p.ada, "I grow saffron on the roof these days");
+        p.until("a lesson", || p.told("learnt") == turn).await;
+    }
+    let bot = p.restart(bot).await;
+    p.say(p.pumps, p.ada, "what do I grow up there on my house?");
+    p.stage.discord.wait_answers(p.pumps, 1).await.unwrap();
+    let requests = p.stage.model.requests();
+    let asked = requests
+        .iter()
+        .map(prompt)
+        .find(|one| one.contains("up there"));
+    let asked = asked.unwrap();
+    says(
+        &asked,
+        &["About Ada:", "Grows saffron on the roof.", "up there"],
+    );
+    assert_eq!(asked.matches("saffron").count(), 1, "{asked}");
+    bot.stop().await;
 }
