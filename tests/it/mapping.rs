@@ -99,7 +99,11 @@ fn rows(document: &str) -> Vec<Row> {
     let mut rows = Vec::new();
     for line in section.lines() {
         if let Some(heading) = line.strip_prefix("### ") {
-            seed = heading.split([':', ' ']).next().unwrap().to_owned();
+            heading
+                .split([':', ' '])
+                .next()
+                .unwrap()
+                .clone_into(&mut seed);
         }
         let Some(cells) = line.strip_prefix("| ") else {
             continue;
