@@ -21,6 +21,7 @@ mod discord;
 mod faults;
 mod hostile;
 mod llm;
+mod mapping;
 mod memory;
 #[cfg(feature = "postgres")]
 mod postgres_server;

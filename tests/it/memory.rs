@@ -1,6 +1,7 @@
 //! What the bot remembers, through whole turns, on every back end.
 
 mod agents;
+mod assembly;
 mod deletions;
 mod facts;
 mod files;
@@ -8,6 +9,8 @@ mod history;
 mod learn;
 mod lesson;
 mod loading;
+mod mishaps;
 mod place;
+mod recalled;
 mod scopes;
 mod unseen;
