@@ -40,7 +40,7 @@ pub(crate) fn print() {
             fill(&store, scopes, all).await;
             scopes = all;
             measure(&store, rows, scopes).await;
-            delete(&store).await;
+            delete(&store, scopes - 1).await;
         }
         let grown = Process::own().resident().saturating_sub(before);
         let bytes = std::fs::metadata(&path).unwrap().len();
@@ -97,8 +97,8 @@ async fn measure(store: &Sqlite, rows: u64, scopes: u64) {
 }
 
 /// A deleted message: its turn goes, and the file is written again.
-async fn delete(store: &Sqlite) {
-    let [question, _] = turn(0, 0);
+async fn delete(store: &Sqlite, scope: u64) {
+    let [question, _] = turn(scope, scope * TURNS_A_SCOPE);
     let purge = Purge::Messages {
         channel: question.channel,
         ids: question.message.into_iter().collect(),
