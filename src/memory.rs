@@ -32,7 +32,7 @@ use crate::telemetry::{Ids, Telemetry, with_sources};
 pub use facts::Remembered;
 pub use history::{Exchange, Overview};
 pub use learn::Lesson;
-pub use mend::{Fetched, Mend};
+pub use mend::{Edit, Fetched, Mend};
 pub use privacy::Exported;
 pub use snapshots::{RestoreError, Restored, SaveError};
 
@@ -94,6 +94,8 @@ pub struct Memory {
     telemetry: Telemetry,
     opt_outs: Arc<OptOuts>,
     guilds: Mutex<HashMap<GuildId, Arc<GuildSettings>>>,
+    /// When agents came to be, as far as it was asked for.
+    created: Mutex<HashMap<AgentName, UnixMillis>>,
     facts: facts::Cache,
     mends: mend::Queue,
     lessons: learn::Lessons,
@@ -146,6 +148,7 @@ impl Memory {
             telemetry,
             opt_outs,
             guilds: Mutex::new(guilds),
+            created: Mutex::default(),
             facts: facts::Cache::default(),
             mends: mend::Queue::default(),
             lessons: learn::Lessons::default(),

@@ -1,11 +1,12 @@
 //! History: what was said before in a conversation, and what a turn adds.
 
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use super::{Memory, Place};
 use crate::engine::history::{self, HistoryLimits};
 use crate::model::{
-    ClearKey, HistoryMessage, MessageId, StoredMessage, StoredRole, TurnId, UnixMillis,
+    AgentName, ClearKey, HistoryMessage, MessageId, StoredMessage, StoredRole, TurnId, UnixMillis,
 };
 use crate::store::{self, Backend, ConversationStats, WindowQuery};
 use crate::telemetry::event::{Recorded, StoreOperation};
@@ -78,13 +79,17 @@ impl Memory {
         history::messages(history::window(&kept, &self.limits()))
     }
 
-    /// Keeps a turn. For who opted out nothing happens.
+    /// Keeps a turn. For who opted out nothing happens, nor if what it is part
+    /// of was purged since it was asked.
     pub async fn record(&self, ids: &Ids, place: &Place, exchange: &Exchange) {
         if self.opted_out(place.asker) {
             return;
         }
         let began = self.now();
         let rows = rows(place, exchange, began);
+        if self.is_purged(&rows, exchange.asked) {
+            return;
+        }
         if let Err(error) = self.stores.conversations.append(&rows).await {
             self.failed(ids, StoreOperation::Append, &error);
             return;
@@ -94,13 +99,11 @@ impl Memory {
         {
             self.failed(ids, StoreOperation::Transcript, &error);
         }
-        // An opt-out, or a deletion, may have come between.
+        // An opt-out, an erasure or a deletion may have come between.
         if self.opted_out(place.asker) {
             self.purge_opted_out(place.asker).await;
         }
-        let mut ids_stored = exchange.messages.clone();
-        ids_stored.extend(exchange.trigger);
-        self.purge_if_deleted(place.channel, ids_stored).await;
+        self.purge_late(&rows, exchange.asked).await;
         let took = self.elapsed(began);
         let recorded = Recorded {
             rows: rows.len(),
@@ -173,7 +176,7 @@ impl Memory {
     pub(super) async fn since(&self, place: &Place) -> Result<UnixMillis, store::Error> {
         let now = self.now();
         let store = &self.stores.conversations;
-        let created = store.agent_created(&place.agent, now).await?;
+        let created = self.agent_created(&place.agent, now).await?;
         let cleared = store
             .cleared_at(&place.agent, place.guild, place.asker)
             .await?;
@@ -182,6 +185,27 @@ impl Memory {
         // What was stored in the millisecond of the creation is not before it.
         let created = UnixMillis(created.0.saturating_sub(1));
         Ok(cleared.unwrap_or(created).max(created).max(oldest))
+    }
+
+    /// It never changes once it is written, and every turn asks for it.
+    async fn agent_created(
+        &self,
+        agent: &AgentName,
+        now: UnixMillis,
+    ) -> Result<UnixMillis, store::Error> {
+        let known = self.created.lock();
+        let known = known
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(agent)
+            .copied();
+        if let Some(created) = known {
+            return Ok(created);
+        }
+        let store = &self.stores.conversations;
+        let created = store.agent_created(agent, now).await?;
+        let mut known = self.created.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(agent.clone(), created);
+        Ok(created)
     }
 
     pub(super) const fn limits(&self) -> HistoryLimits {

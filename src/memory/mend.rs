@@ -4,17 +4,24 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::{Memory, Stores};
-use crate::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
-use crate::store::{self, Backend, Purge, Purged};
+use crate::model::{ChannelId, GuildId, MessageId, StoredMessage, Subject, UnixMillis, UserId};
+use crate::store::{self, Backend, Kind, Purge, Purged};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{PurgeCause, PurgedEvent, StoreOperation};
 
 /// Deletions remembered for a turn that is being stored while they come.
 const RECENT_DELETIONS: usize = 4_096;
+/// Other purges remembered for the same reason.
+const RECENT_PURGES: usize = 1_024;
+/// A store that is gone may take seconds to say so: after so long the rest of
+/// what waits is not tried until the next save.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Members of whom is remembered when they were looked up.
 const MEMBERS_REMEMBERED: usize = 10_000;
 /// A member is looked up no more often.
@@ -30,14 +37,12 @@ pub enum Mend {
         /// Which.
         ids: Vec<MessageId>,
     },
-    /// `MESSAGE_UPDATE`: the words as a turn would store them.
+    /// `MESSAGE_UPDATE`.
     Edited {
         /// Where it stands.
         channel: ChannelId,
-        /// Which.
-        message: MessageId,
-        /// Its words now.
-        words: String,
+        /// What it says now.
+        edit: Edit,
     },
     /// `CHANNEL_DELETE` or `THREAD_DELETE`.
     ChannelDeleted(ChannelId),
@@ -66,6 +71,19 @@ pub enum Mend {
     Fetched(Fetched),
 }
 
+/// A message that was edited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// Which.
+    pub message: MessageId,
+    /// Whose.
+    pub author: UserId,
+    /// Its words now, as a turn would store them.
+    pub words: String,
+    /// When a person edited it; none if Discord only added a preview.
+    pub at: Option<UnixMillis>,
+}
+
 /// What a fetched page is evidence of: inside its range, what it lacks is
 /// deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,8 +96,8 @@ pub struct Fetched {
     pub to: MessageId,
     /// What is there.
     pub present: BTreeSet<MessageId>,
-    /// What was edited, with the words as a turn would store them.
-    pub edited: Vec<(MessageId, String)>,
+    /// What was edited.
+    pub edited: Vec<Edit>,
 }
 
 /// What waits to be mended. Nothing in it may be lost, so it has no bound; it
@@ -92,6 +110,8 @@ pub(super) struct Queue {
     /// that somebody else has begun, too.
     doing: tokio::sync::Mutex<()>,
     deleted: Mutex<VecDeque<MessageId>>,
+    /// When what was purged that rows on their way may be part of.
+    purged: Mutex<VecDeque<(UnixMillis, Purge)>>,
     /// Members to be looked up, and when others were.
     members: Mutex<Members>,
     member_due: Notify,
@@ -110,10 +130,11 @@ impl Queue {
         self.came.notify_one();
     }
 
-    /// Puts back what could not be done; nobody is woken for it.
-    fn postpone(&self, mend: Mend) {
+    /// Puts back what could not be done, before what came since: an older
+    /// edit must not overtake a newer one. Nobody is woken for it.
+    fn postpone(&self, mends: Vec<Mend>) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.push(mend);
+        waiting.splice(..0, mends);
     }
 
     fn take(&self) -> Vec<Mend> {
@@ -133,6 +154,28 @@ impl Queue {
         while deleted.len() > RECENT_DELETIONS {
             deleted.pop_front();
         }
+    }
+
+    fn note_purged(&self, purge: &Purge, now: UnixMillis) {
+        // Deleted messages are noted one by one; what is too old is not new.
+        if matches!(purge, Purge::Messages { .. } | Purge::Before(_)) {
+            return;
+        }
+        let mut purged = self.purged.lock().unwrap_or_else(PoisonError::into_inner);
+        if purged.len() >= RECENT_PURGES {
+            purged.pop_front();
+        }
+        purged.push_back((now, purge.clone()));
+    }
+
+    /// What was purged since then of which one of these rows would be a part.
+    fn purged_of(&self, rows: &[StoredMessage], since: UnixMillis) -> Vec<Purge> {
+        let purged = self.purged.lock().unwrap_or_else(PoisonError::into_inner);
+        let late = purged.iter().filter(|(at, _)| *at > since);
+        let late = late.map(|(_, purge)| purge);
+        late.filter(|purge| rows.iter().any(|row| reaches(purge, row)))
+            .cloned()
+            .collect()
     }
 
     /// Something that a member told in a server is used outside of it: once a
@@ -178,24 +221,30 @@ impl Memory {
     /// from the queue is nowhere else.
     pub async fn mend_all(&self) {
         let _doing = self.mends.doing.lock().await;
+        let began = Instant::now();
+        let mut postponed = Vec::new();
         for mend in together(self.mends.take()) {
-            self.do_mend(mend).await;
+            let may_be_tried =
+                postponed.is_empty() || (only_removes(&mend) && began.elapsed() < PATIENCE);
+            if !may_be_tried || !self.do_mend(mend.clone()).await {
+                postponed.push(mend);
+            }
         }
+        self.mends.postpone(postponed);
     }
 
     /// What a store that is locked, full or gone does not do now waits for the
-    /// next save.
-    async fn do_mend(&self, mend: Mend) {
+    /// next save. Says whether it is over with.
+    async fn do_mend(&self, mend: Mend) -> bool {
         let cause = cause(&mend);
-        match self.try_mend(mend.clone()).await {
+        match self.try_mend(mend).await {
             Ok(purged) => self.tell_purged(cause, &purged),
             Err(error) => {
                 self.failed(&Ids::default(), StoreOperation::Purge, &error);
-                if matches!(error, store::Error::Unavailable { .. }) {
-                    self.mends.postpone(mend);
-                }
+                return !matches!(error, store::Error::Unavailable { .. });
             }
         }
+        true
     }
 
     async fn try_mend(&self, mend: Mend) -> Result<Purged, store::Error> {
@@ -203,11 +252,7 @@ impl Memory {
             Mend::Deleted { channel, ids } => self.deleted(channel, ids).await,
             Mend::ChannelDeleted(channel) => self.purge(&Purge::Channel(channel)).await,
             Mend::MemberLeft { guild, user } => self.purge(&Purge::Member { guild, user }).await,
-            Mend::Edited {
-                channel,
-                message,
-                words,
-            } => self.edit(channel, message, &words).await,
+            Mend::Edited { channel, edit } => self.edit(channel, &edit).await,
             Mend::GuildLeft(guild) => self.depart(guild).await,
             Mend::GuildJoined(guild) => self.rejoin(guild).await,
             Mend::Connected {
@@ -243,30 +288,42 @@ impl Memory {
         if !matches!(purge, Purge::Messages { .. } | Purge::Before(_)) {
             self.lessons.purged();
         }
+        self.mends.note_purged(purge, self.now());
         // Boxed: it is large, and rare.
         Box::pin(self.beneath_facts(purge_all(&self.stores, purge))).await
     }
 
-    async fn edit(
-        &self,
-        channel: ChannelId,
-        message: MessageId,
-        words: &str,
-    ) -> Result<Purged, store::Error> {
+    /// Most edited messages were never part of anything.
+    async fn edit(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, store::Error> {
+        let Edit { message, words, .. } = edit;
+        if self.held(channel, *message, *message).await?.is_empty() {
+            return Ok(Purged::default());
+        }
         for (_, store) in self.stores.all() {
-            // Most edited messages were never part of a turn.
-            if !store
-                .held_messages(channel, message, message)
-                .await?
-                .is_empty()
-            {
-                store.edit_message(channel, message, words).await?;
-            }
+            store.edit_message(channel, *message, words).await?;
         }
         if let Some(transcripts) = &self.stores.transcripts {
-            transcripts.edit_message(channel, message, words).await?;
+            transcripts.edit_message(channel, *message, words).await?;
         }
-        Ok(Purged::default())
+        self.unlearn(channel, edit).await
+    }
+
+    /// What was learnt from the words that stood there before goes: nobody
+    /// says it any longer.
+    async fn unlearn(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, store::Error> {
+        let mut gone = Purged::default();
+        let Some(at) = edit.at else {
+            return Ok(gone);
+        };
+        self.lessons.purged();
+        let subject = Subject::User(edit.author);
+        for fact in self.facts_of(subject).await? {
+            let is_older = fact.link == Some((channel, edit.message)) && fact.at < at;
+            if is_older && self.forget(subject, fact.id).await?.is_some() {
+                gone.add(Kind::UserFacts, 1);
+            }
+        }
+        Ok(gone)
     }
 
     /// Most deleted messages were never part of anything.
@@ -364,27 +421,62 @@ impl Memory {
             edited,
         } = page;
         let mut held = self.held(channel, from, to).await?;
-        for (message, words) in edited.iter().filter(|(message, _)| held.contains(message)) {
-            self.edit(channel, *message, words).await?;
+        for edit in edited.iter().filter(|edit| held.contains(&edit.message)) {
+            self.edit(channel, edit).await?;
         }
         held.retain(|id| !present.contains(id));
         if held.is_empty() {
             return Ok(Purged::default());
         }
-        let ids = held.into_iter().collect();
+        let ids: Vec<MessageId> = held.into_iter().collect();
+        self.mends.note_deleted(&ids);
         self.purge(&Purge::Messages { channel, ids }).await
     }
 
-    /// What was deleted while the turn that it is part of was being stored.
-    pub(super) async fn purge_if_deleted(&self, channel: ChannelId, ids: Vec<MessageId>) {
-        let ids = self.mends.deleted_of(ids);
-        if ids.is_empty() {
-            return;
+    /// Whether these rows would be part of what was purged since then.
+    pub(super) fn is_purged(&self, rows: &[StoredMessage], since: UnixMillis) -> bool {
+        !self.mends.purged_of(rows, since).is_empty()
+    }
+
+    /// What was deleted or purged while these rows were on their way to a
+    /// store goes once more.
+    pub(super) async fn purge_late(&self, rows: &[StoredMessage], since: UnixMillis) {
+        let mut late = self.mends.purged_of(rows, since);
+        for of_channel in rows.chunk_by(|one, next| one.channel == next.channel) {
+            let held = of_channel
+                .iter()
+                .flat_map(|row| row.message.iter().chain(&row.parts));
+            let ids = self.mends.deleted_of(held.copied());
+            if let (Some(row), false) = (of_channel.first(), ids.is_empty()) {
+                let channel = row.channel;
+                late.push(Purge::Messages { channel, ids });
+            }
         }
-        if let Err(error) = self.purge(&Purge::Messages { channel, ids }).await {
-            self.failed(&Ids::default(), StoreOperation::Purge, &error);
+        for purge in late {
+            if let Err(error) = self.purge(&purge).await {
+                self.failed(&Ids::default(), StoreOperation::Purge, &error);
+            }
         }
     }
+}
+
+/// Whether a row would be part of what is purged.
+fn reaches(purge: &Purge, row: &StoredMessage) -> bool {
+    match purge {
+        Purge::Channel(channel) => row.channel == *channel,
+        Purge::Member { guild, user } => row.guild == Some(*guild) && row.owner == *user,
+        Purge::User(user) => row.owner == *user,
+        Purge::Guild(guild) => row.guild == Some(*guild),
+        Purge::Messages { .. } | Purge::Before(_) => false,
+    }
+}
+
+/// It may overtake others: what is gone is gone.
+const fn only_removes(mend: &Mend) -> bool {
+    matches!(
+        mend,
+        Mend::Deleted { .. } | Mend::ChannelDeleted(_) | Mend::MemberLeft { .. }
+    )
 }
 
 /// Every store is purged, whatever becomes of one.
@@ -443,5 +535,22 @@ const fn cause(mend: &Mend) -> PurgeCause {
         Mend::GuildLeft(_) | Mend::GuildJoined(_) | Mend::Connected { .. } => PurgeCause::Guild,
         Mend::MemberLeft { .. } => PurgeCause::Member,
         Mend::Fetched(_) => PurgeCause::Evidence,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_put_back_stays_before_what_came_since() {
+        let queue = Queue::default();
+        let guild = GuildId::new(1);
+        queue.push(Mend::GuildLeft(guild));
+        let taken = queue.take();
+        queue.push(Mend::GuildJoined(guild));
+        queue.postpone(taken);
+        let order = [Mend::GuildLeft(guild), Mend::GuildJoined(guild)];
+        assert_eq!(queue.take(), order);
     }
 }

@@ -10,7 +10,7 @@ use crate::collect::{Adopted, Collected};
 use crate::discord::facts::Verdict;
 use crate::engine::access::may_read;
 use crate::engine::status::{RunningTurn, status};
-use crate::memory::{Exchange, Fetched, Mend, Place};
+use crate::memory::{Edit, Exchange, Fetched, Mend, Place};
 use crate::model::{Agent, ChannelId, ChannelKind, HistoryMessage, Message, Profiles};
 
 /// Under whose name a turn answers, and with what in mind.
@@ -127,7 +127,12 @@ impl Turn<'_> {
                 .map(|one| one.id)
                 .collect::<BTreeSet<_>>(),
             edited: edited
-                .map(|one| (one.id, self.services.own_words(self.ids.guild, one)))
+                .map(|one| Edit {
+                    message: one.id,
+                    author: one.author.id,
+                    words: self.services.own_words(self.ids.guild, one),
+                    at: one.edited,
+                })
                 .collect(),
         };
         self.services.memory.mend(Mend::Fetched(fetched));
