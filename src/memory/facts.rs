@@ -219,10 +219,11 @@ impl Memory {
         origin: Origin,
         by: UserId,
     ) -> Result<Option<Remembered>, store::Error> {
+        let _writing = self.facts.writing.lock().await;
+        // Under the lock that a purge holds, too: an opt-out is not overtaken.
         if self.opted_out(by) {
             return Ok(None);
         }
-        let _writing = self.facts.writing.lock().await;
         let facts = self.facts_of(subject).await?;
         let fact = Fact {
             id: new_id(),
