@@ -53,14 +53,18 @@ pub struct Overview {
 }
 
 impl Memory {
-    /// What was said before, oldest first, as it goes into a prompt. Empty
-    /// when the store fails, and for who opted out.
-    pub async fn history(&self, ids: &Ids, place: &Place) -> Vec<HistoryMessage> {
+    /// What was said before the turn that asks, oldest first, as it goes into a
+    /// prompt. Empty when the store fails, and for who opted out. What the turn
+    /// itself left, before its trigger was edited, was not said before.
+    pub async fn history(&self, ids: &Ids, place: &Place, turn: TurnId) -> Vec<HistoryMessage> {
         if self.settings.max_messages == 0 || self.opted_out(place.asker) {
             return Vec::new();
         }
         match self.window(place).await {
-            Ok(rows) => self.without_opted_out(&rows),
+            Ok(mut rows) => {
+                rows.retain(|row| row.turn != turn);
+                self.without_opted_out(&rows)
+            }
             Err(error) => {
                 self.failed(ids, StoreOperation::Read, &error);
                 Vec::new()

@@ -173,7 +173,7 @@ impl Queue {
         let purged = self.purged.lock().unwrap_or_else(PoisonError::into_inner);
         let late = purged.iter().filter(|(at, _)| *at > since);
         let late = late.map(|(_, purge)| purge);
-        late.filter(|purge| rows.iter().any(|row| reaches(purge, row)))
+        late.filter(|purge| rows.iter().any(|row| purge.names(row)))
             .cloned()
             .collect()
     }
@@ -457,17 +457,6 @@ impl Memory {
                 self.failed(&Ids::default(), StoreOperation::Purge, &error);
             }
         }
-    }
-}
-
-/// Whether a row would be part of what is purged.
-fn reaches(purge: &Purge, row: &StoredMessage) -> bool {
-    match purge {
-        Purge::Channel(channel) => row.channel == *channel,
-        Purge::Member { guild, user } => row.guild == Some(*guild) && row.owner == *user,
-        Purge::User(user) => row.owner == *user,
-        Purge::Guild(guild) => row.guild == Some(*guild),
-        Purge::Messages { .. } | Purge::Before(_) => false,
     }
 }
 

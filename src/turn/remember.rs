@@ -56,7 +56,8 @@ impl Turn<'_> {
             is_thread,
             self.request.asker(),
         );
-        let history = services.memory.history(&self.ids, &place).await;
+        let turn = self.request.turn();
+        let history = services.memory.history(&self.ids, &place, turn).await;
         Some(Background {
             status: self.status_elsewhere(&agent),
             profiles: Profiles::default(),
