@@ -56,10 +56,15 @@ async fn what_is_erased_while_it_is_summarised_is_not_saved() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_deleted_while_it_is_summarised_is_not_saved() {
     let (p, bot) = place(&[]).await;
-    let text = format!("<@{}> a {MARK}, please", p.us);
+    p.talk(p.ada, p.channel, "a pear").await;
+    let text = format!("<@{}> and a {MARK}, please", p.us);
     let marked = p.stage.discord.post(p.channel, p.ada, text);
-    p.stage.discord.wait_answers(p.channel, 1).await.unwrap();
-    p.talk(p.ada, p.channel, "and a pear").await;
+    p.stage.discord.wait_answers(p.channel, 2).await.unwrap();
+    for _ in 0..1_000 {
+        if p.stored(p.ada, p.channel).await == 4 {
+            break;
+        }
+    }
     let (gated, gate) = Behaviour::gated(&[&format!("They want a {MARK}.")]);
     p.stage.model.script(gated);
     let saving = p.plain(p.ada, "context save");
