@@ -33,6 +33,7 @@ use crate::turn::Services;
 use crate::{llm, store, telemetry};
 
 pub use clock::system_clock;
+pub use wiring::folders;
 
 use desk::Desk;
 use session::Kept;
@@ -95,7 +96,7 @@ pub enum Error {
 pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> Result<(), Error> {
     let token = config.discord.token.clone().ok_or(Error::NoToken)?;
     let session_path = config.state_dir.join(SESSION_FILE);
-    let _lock = SessionLock::take(&session_path)?;
+    let _lock = claim(&config)?;
     let secret = secret::load(&config.state_dir).map_err(|source| Error::State {
         path: config.state_dir.clone(),
         source,
@@ -126,6 +127,15 @@ pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> R
     result
 }
 
+/// Takes the place of the bot: none runs from this `STATE_DIR` while the lock
+/// is held.
+///
+/// # Errors
+/// One runs already, or the folder cannot be written to.
+pub fn claim(config: &Config) -> Result<SessionLock, LockError> {
+    SessionLock::take(&config.state_dir.join(SESSION_FILE))
+}
+
 /// Memory is kept up beside the bot, and closed after it.
 async fn remembering(
     config: &Config,
@@ -143,7 +153,7 @@ async fn remembering(
                 facts,
                 ..
             } = &*services;
-            memory.upkeep(rest, facts, ends).await;
+            Box::pin(memory.upkeep(rest, facts, ends)).await;
         }
     };
     let upkeep = tokio::spawn(upkeep);

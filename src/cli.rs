@@ -7,12 +7,14 @@
 mod demo;
 pub mod replay;
 mod run;
+mod store;
 
 use std::error::Error;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use tokio::runtime::Runtime;
+use tracing::level_filters::LevelFilter;
 
 use crate::config::Config;
 use crate::telemetry::init_log;
@@ -21,6 +23,8 @@ use crate::telemetry::init_log;
 const CANNOT: u8 = 2;
 /// The exit code for what went wrong on the way.
 const FAILED: u8 = 1;
+/// The exit code for what was refused until somebody consents to it.
+const NEEDS_CONSENT: u8 = 3;
 
 /// A Discord bot that answers with the right context.
 ///
@@ -41,6 +45,9 @@ enum Command {
     Demo,
     /// Show what the bot would have collected for each trigger of recordings
     Replay(Box<replay::ReplayArgs>),
+    /// Look at, export, erase, migrate, copy or vacuum what is remembered
+    #[command(subcommand)]
+    Store(store::StoreCommand),
 }
 
 /// Parses the arguments and does what they say.
@@ -59,6 +66,13 @@ pub fn main() -> ExitCode {
         Some(Command::Replay(args)) => match runtime.block_on(replay::run(*args)) {
             Ok(code) => code,
             Err(error) => fail(error.as_ref()),
+        },
+        Some(Command::Store(command)) => match Config::of_process() {
+            Ok(config) => {
+                init_log(LevelFilter::WARN);
+                runtime.block_on(store::run(command, &config))
+            }
+            Err(errors) => fail(&errors),
         },
         Some(Command::Demo) => runtime.block_on(demo::run()),
         Some(Command::Run) => match Config::of_process() {

@@ -10,7 +10,9 @@
 
 mod any;
 mod backend;
+mod copy;
 mod disk;
+mod erasure;
 mod error;
 mod files;
 mod json;
@@ -25,6 +27,8 @@ mod transcripts;
 
 pub use any::{Folders, Store};
 pub use backend::{Answer, Backend, ConversationStats, WindowQuery};
+pub use copy::{Copied, CopyError, CopyPlan, CopyProgress, Loss};
+pub use erasure::Erasure;
 pub use error::Error;
 pub use files::Files;
 pub use json::FormError;

@@ -197,7 +197,7 @@ impl Turn<'_> {
 
     /// An order that comes before the end takes back what is posted.
     async fn take(&self, control: &mut Control) -> Result<Done, Order> {
-        let material = match control.unless_ordered(self.gather()).await {
+        let material = match control.unless_ordered(Box::pin(self.gather())).await {
             Ok(material) => material,
             Err(order) => {
                 self.interrupted(&order).await;

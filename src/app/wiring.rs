@@ -68,12 +68,7 @@ pub(super) async fn services(
 /// Opens what `CONTEXT_STORE` names. Conversations that may not reach a disk
 /// have a store of their own in memory, and are not logged.
 async fn stores(config: &MemoryConfig, clock: &Clock) -> Result<Stores, store::Error> {
-    let folders = Folders {
-        agents: config.agents_dir.clone(),
-        users: config.user_profile_dir.clone(),
-        servers: config.server_profile_dir.clone(),
-    };
-    let lasting = Store::open(&config.store, &folders, Arc::clone(clock)).await?;
+    let lasting = Store::open(&config.store, &folders(config), Arc::clone(clock)).await?;
     let lasting = Arc::new(lasting);
     if config.in_memory_only {
         return Ok(Stores {
@@ -91,6 +86,15 @@ async fn stores(config: &MemoryConfig, clock: &Clock) -> Result<Stores, store::E
         lasting,
         transcripts: transcripts.map(Arc::new),
     })
+}
+
+/// The folders that stores keep beside what `CONTEXT_STORE` names.
+pub fn folders(config: &MemoryConfig) -> Folders {
+    Folders {
+        agents: config.agents_dir.clone(),
+        users: config.user_profile_dir.clone(),
+        servers: config.server_profile_dir.clone(),
+    }
 }
 
 fn memory(config: &MemoryConfig) -> memory::Settings {

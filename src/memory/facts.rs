@@ -9,7 +9,7 @@ use crate::engine::facts::{self, Room};
 use crate::model::{
     ChannelId, Fact, FactId, GuildId, MessageId, Origin, Profiles, Subject, UnixMillis, UserId,
 };
-use crate::store::{self, Backend};
+use crate::store::{self, Backend, Purge};
 use crate::telemetry::event::{Flushed, StoreOperation};
 use crate::telemetry::{Ids, Ms};
 
@@ -44,6 +44,8 @@ struct Held {
     subjects: HashMap<Subject, Vec<Fact>>,
     changed: HashSet<FactId>,
     removed: HashSet<FactId>,
+    /// Counts purges: what was read from a store before one is out of date.
+    purges: u64,
 }
 
 impl Held {
@@ -68,6 +70,30 @@ impl Held {
             .filter(|fact| self.changed.contains(&fact.id))
             .cloned()
             .collect()
+    }
+
+    /// Whether a purge may remove facts that are held.
+    fn is_touched_by(&self, purge: &Purge) -> bool {
+        let mut links = self
+            .subjects
+            .values()
+            .flatten()
+            .filter_map(|fact| fact.link);
+        match purge {
+            Purge::Messages { channel, ids } => {
+                links.any(|(place, message)| place == *channel && ids.contains(&message))
+            }
+            Purge::Channel(channel) => links.any(|(place, _)| place == *channel),
+            Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) | Purge::Before(_) => true,
+        }
+    }
+
+    /// Forgets everything: the store knows better now. Nothing may be unsaved.
+    fn let_go(&mut self) {
+        *self = Self {
+            purges: self.purges,
+            ..Self::default()
+        };
     }
 
     /// Lets go of what is saved when there is too much.
@@ -98,12 +124,6 @@ impl Cache {
             .map(|(_, message)| message)
             .collect();
         here.into_iter()
-    }
-
-    /// Forgets everything that is held: the store knows better now. Nothing
-    /// may be unsaved.
-    fn reset(&self) {
-        *self.lock() = Held::default();
     }
 }
 
@@ -174,10 +194,12 @@ impl Memory {
         let mut held = self.facts.lock();
         let used: HashSet<FactId> = facts.iter().map(|fact| fact.id).collect();
         if let Some(all) = held.subjects.get_mut(&subject) {
+            let mut changed = Vec::new();
             for fact in all.iter_mut().filter(|fact| used.contains(&fact.id)) {
                 fact.last_used = now;
+                changed.push(fact.id);
             }
-            held.changed.extend(used);
+            held.changed.extend(changed);
         }
         facts.into_iter().map(|fact| fact.text).collect()
     }
@@ -198,13 +220,22 @@ impl Memory {
     /// # Errors
     /// What the store says.
     pub async fn facts_of(&self, subject: Subject) -> Result<Vec<Fact>, store::Error> {
-        if let Some(facts) = self.facts.lock().subjects.get(&subject) {
-            return Ok(facts.clone());
+        loop {
+            let purges = {
+                let held = self.facts.lock();
+                if let Some(facts) = held.subjects.get(&subject) {
+                    return Ok(facts.clone());
+                }
+                held.purges
+            };
+            let facts = self.stores.lasting.facts(subject).await?;
+            let mut held = self.facts.lock();
+            // What was purged meanwhile must not come back from here.
+            if held.purges == purges {
+                held.shrink();
+                return Ok(held.subjects.entry(subject).or_insert(facts).clone());
+            }
         }
-        let facts = self.stores.lasting.facts(subject).await?;
-        let mut held = self.facts.lock();
-        held.shrink();
-        Ok(held.subjects.entry(subject).or_insert(facts).clone())
     }
 
     /// Remembers what a person asked for. It is on disk when this returns.
@@ -358,16 +389,25 @@ impl Memory {
         Ok(())
     }
 
-    /// Does something to the store's facts behind the back of what is held:
-    /// saved before, read anew after.
+    /// Purges behind the back of what is held: saved before, read anew after.
+    /// Most purges are of messages that no fact hangs on; those leave what is
+    /// held as it is.
     pub(super) async fn beneath_facts<T>(
         &self,
+        purge: &Purge,
         work: impl Future<Output = Result<T, store::Error>>,
     ) -> Result<T, store::Error> {
         let _writing = self.facts.writing.lock().await;
-        self.write_facts().await?;
+        if self.facts.lock().is_touched_by(purge) {
+            self.write_facts().await?;
+        }
         let done = work.await;
-        self.facts.reset();
+        let mut held = self.facts.lock();
+        // Read and held meanwhile, perhaps.
+        if held.is_touched_by(purge) {
+            held.let_go();
+        }
+        held.purges += 1;
         done
     }
 

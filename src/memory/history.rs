@@ -103,7 +103,7 @@ impl Memory {
         {
             self.failed(ids, StoreOperation::Transcript, &error);
         }
-        // An opt-out, an erasure or a deletion may have come between.
+        // An opt-out, or a deletion, may have come between.
         if self.opted_out(place.asker) {
             self.purge_opted_out(place.asker).await;
         }
@@ -178,16 +178,16 @@ impl Memory {
     /// `max(last clear, now - rolling window)` (seed S2); the first clear is
     /// the agent's creation.
     pub(super) async fn since(&self, place: &Place) -> Result<UnixMillis, store::Error> {
-        let now = self.now();
+        let window = i64::try_from(place.rolling_window.as_millis()).unwrap_or(i64::MAX);
+        let oldest = UnixMillis(self.now().0.saturating_sub(window));
         let store = &self.stores.conversations;
-        let created = self.agent_created(&place.agent, now).await?;
+        // Noted as the beginning of its first window: the question that an
+        // agent is first asked, and what another program left, came before
+        // anybody looked for it.
+        let created = self.agent_created(&place.agent, oldest).await?;
         let cleared = store
             .cleared_at(&place.agent, place.guild, place.asker)
             .await?;
-        let window = i64::try_from(place.rolling_window.as_millis()).unwrap_or(i64::MAX);
-        let oldest = UnixMillis(now.0.saturating_sub(window));
-        // What was stored in the millisecond of the creation is not before it.
-        let created = UnixMillis(created.0.saturating_sub(1));
         Ok(cleared.unwrap_or(created).max(created).max(oldest))
     }
 
@@ -221,9 +221,14 @@ impl Memory {
     }
 }
 
+/// What is kept of a trigger's words.
+pub(super) fn stored_words(words: &str) -> &str {
+    let words = words.trim();
+    if words.is_empty() { MENTION } else { words }
+}
+
 fn rows(place: &Place, exchange: &Exchange, now: UnixMillis) -> Vec<StoredMessage> {
-    let words = exchange.words.trim();
-    let words = if words.is_empty() { MENTION } else { words };
+    let words = stored_words(&exchange.words);
     let row = |role: StoredRole, content: &str, timestamp: UnixMillis| StoredMessage {
         scope: place.scope,
         agent: place.agent.clone(),

@@ -2,30 +2,18 @@
 //! every store. Events say so at once; a fetched page is evidence of what
 //! happened while we were away.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+mod queue;
 
-use tokio::sync::Notify;
-use tokio::time::Instant;
+use std::collections::BTreeSet;
 
+pub(super) use queue::Queue;
+
+use super::history::stored_words;
 use super::{Memory, Stores};
 use crate::model::{ChannelId, GuildId, MessageId, StoredMessage, Subject, UnixMillis, UserId};
 use crate::store::{self, Backend, Kind, Purge, Purged};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{PurgeCause, PurgedEvent, StoreOperation};
-
-/// Deletions remembered for a turn that is being stored while they come.
-const RECENT_DELETIONS: usize = 4_096;
-/// Other purges remembered for the same reason.
-const RECENT_PURGES: usize = 1_024;
-/// A store that is gone may take seconds to say so: after so long the rest of
-/// what waits is not tried until the next save.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Members of whom is remembered when they were looked up.
-const MEMBERS_REMEMBERED: usize = 10_000;
-/// A member is looked up no more often.
-const A_DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// Something that happened on Discord and has to reach every store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,151 +88,55 @@ pub struct Fetched {
     pub edited: Vec<Edit>,
 }
 
-/// What waits to be mended. Nothing in it may be lost, so it has no bound; it
-/// holds ids and edited texts only.
-#[derive(Debug, Default)]
-pub(super) struct Queue {
-    waiting: Mutex<Vec<Mend>>,
-    came: Notify,
-    /// Held while mends are done: who waits for all to be done waits for those
-    /// that somebody else has begun, too.
-    doing: tokio::sync::Mutex<()>,
-    deleted: Mutex<VecDeque<MessageId>>,
-    /// When what was purged that rows on their way may be part of.
-    purged: Mutex<VecDeque<(UnixMillis, Purge)>>,
-    /// Members to be looked up, and when others were.
-    members: Mutex<Members>,
-    member_due: Notify,
-}
-
-#[derive(Debug, Default)]
-struct Members {
-    due: Vec<(GuildId, UserId)>,
-    looked_up: HashMap<(GuildId, UserId), UnixMillis>,
-}
-
-impl Queue {
-    fn push(&self, mend: Mend) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.push(mend);
-        self.came.notify_one();
-    }
-
-    /// Puts back what could not be done, before what came since: an older
-    /// edit must not overtake a newer one. Nobody is woken for it.
-    fn postpone(&self, mends: Vec<Mend>) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.splice(..0, mends);
-    }
-
-    fn take(&self) -> Vec<Mend> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *waiting)
-    }
-
-    /// Waits until there is something to do. Holds nothing meanwhile, and may
-    /// be dropped at any time.
-    pub(super) async fn came(&self) {
-        self.came.notified().await;
-    }
-
-    fn note_deleted(&self, ids: &[MessageId]) {
-        let mut deleted = self.deleted.lock().unwrap_or_else(PoisonError::into_inner);
-        deleted.extend(ids);
-        while deleted.len() > RECENT_DELETIONS {
-            deleted.pop_front();
-        }
-    }
-
-    fn note_purged(&self, purge: &Purge, now: UnixMillis) {
-        // Deleted messages are noted one by one; what is too old is not new.
-        if matches!(purge, Purge::Messages { .. } | Purge::Before(_)) {
-            return;
-        }
-        let mut purged = self.purged.lock().unwrap_or_else(PoisonError::into_inner);
-        if purged.len() >= RECENT_PURGES {
-            purged.pop_front();
-        }
-        purged.push_back((now, purge.clone()));
-    }
-
-    /// What was purged since then of which one of these rows would be a part.
-    fn purged_of(&self, rows: &[StoredMessage], since: UnixMillis) -> Vec<Purge> {
-        let purged = self.purged.lock().unwrap_or_else(PoisonError::into_inner);
-        let late = purged.iter().filter(|(at, _)| *at > since);
-        let late = late.map(|(_, purge)| purge);
-        late.filter(|purge| rows.iter().any(|row| purge.names(row)))
-            .cloned()
-            .collect()
-    }
-
-    /// Something that a member told in a server is used outside of it: once a
-    /// day it is looked up whether they are one still.
-    pub(super) fn used(&self, member: (GuildId, UserId), now: UnixMillis) {
-        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        if members.looked_up.len() >= MEMBERS_REMEMBERED {
-            members.looked_up.clear();
-        }
-        let last = members.looked_up.insert(member, now);
-        if last.is_none_or(|last| now.since(last) >= A_DAY_MS) {
-            members.due.push(member);
-            self.member_due.notify_one();
-        } else if let Some(last) = last {
-            members.looked_up.insert(member, last);
-        }
-    }
-
-    /// Waits until members have to be looked up, and names them.
-    pub(super) async fn due_members(&self) -> Vec<(GuildId, UserId)> {
-        self.member_due.notified().await;
-        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut members.due)
-    }
-
-    /// Which of these were deleted lately.
-    pub(super) fn deleted_of(&self, ids: impl IntoIterator<Item = MessageId>) -> Vec<MessageId> {
-        let deleted = self.deleted.lock().unwrap_or_else(PoisonError::into_inner);
-        ids.into_iter().filter(|id| deleted.contains(id)).collect()
-    }
-}
-
 impl Memory {
     /// Notes what happened; never waits. [`upkeep`](Memory::upkeep) does it.
     pub fn mend(&self, mend: Mend) {
-        if let Mend::Deleted { ids, .. } = &mend {
-            self.mends.note_deleted(ids);
+        match &mend {
+            Mend::Deleted { ids, .. } => self.mends.note_deleted(ids),
+            Mend::ChannelDeleted(channel) => {
+                self.mends.note_gone(Purge::Channel(*channel), self.now());
+            }
+            Mend::MemberLeft { guild, user } => {
+                let (guild, user) = (*guild, *user);
+                let member = Purge::Member { guild, user };
+                self.mends.note_gone(member, self.now());
+            }
+            Mend::Edited { .. }
+            | Mend::GuildLeft(_)
+            | Mend::GuildJoined(_)
+            | Mend::Connected { .. }
+            | Mend::Fetched(_) => {}
         }
         self.mends.push(mend);
     }
 
     /// Does all that waits. Once begun it has to be waited for: what is taken
-    /// from the queue is nowhere else.
+    /// from the queue is nowhere else. What a store that is locked, full or
+    /// gone does not do, and what comes after it, waits for the next save.
     pub async fn mend_all(&self) {
         let _doing = self.mends.doing.lock().await;
-        let began = Instant::now();
-        let mut postponed = Vec::new();
-        for mend in together(self.mends.take()) {
-            let may_be_tried =
-                postponed.is_empty() || (only_removes(&mend) && began.elapsed() < PATIENCE);
-            if !may_be_tried || !self.do_mend(mend.clone()).await {
-                postponed.push(mend);
+        let mut mends = together(self.mends.take()).into_iter();
+        while let Some(mend) = mends.next() {
+            if !self.do_mend(&mend).await {
+                self.mends.put_back(std::iter::once(mend).chain(mends));
+                return;
             }
         }
-        self.mends.postpone(postponed);
     }
 
-    /// What a store that is locked, full or gone does not do now waits for the
-    /// next save. Says whether it is over with.
-    async fn do_mend(&self, mend: Mend) -> bool {
-        let cause = cause(&mend);
-        match self.try_mend(mend).await {
-            Ok(purged) => self.tell_purged(cause, &purged),
+    /// Says whether it is over: done, or of no use to be tried again.
+    async fn do_mend(&self, mend: &Mend) -> bool {
+        let cause = cause(mend);
+        match self.try_mend(mend.clone()).await {
+            Ok(purged) => {
+                self.tell_purged(cause, &purged);
+                true
+            }
             Err(error) => {
                 self.failed(&Ids::default(), StoreOperation::Purge, &error);
-                return !matches!(error, store::Error::Unavailable { .. });
+                !matches!(error, store::Error::Unavailable { .. })
             }
         }
-        true
     }
 
     async fn try_mend(&self, mend: Mend) -> Result<Purged, store::Error> {
@@ -288,14 +180,17 @@ impl Memory {
         if !matches!(purge, Purge::Messages { .. } | Purge::Before(_)) {
             self.lessons.purged();
         }
-        self.mends.note_purged(purge, self.now());
+        if matches!(purge, Purge::User(_)) {
+            self.mends.note_gone(purge.clone(), self.now());
+        }
         // Boxed: it is large, and rare.
-        Box::pin(self.beneath_facts(purge_all(&self.stores, purge))).await
+        Box::pin(self.beneath_facts(purge, purge_all(&self.stores, purge))).await
     }
 
     /// Most edited messages were never part of anything.
     async fn edit(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, store::Error> {
         let Edit { message, words, .. } = edit;
+        let words = stored_words(words);
         if self.held(channel, *message, *message).await?.is_empty() {
             return Ok(Purged::default());
         }
@@ -404,6 +299,7 @@ impl Memory {
     }
 
     async fn rejoin(&self, guild: GuildId) -> Result<Purged, store::Error> {
+        // Every start says it of every server, and of few we ever left.
         let lasting = &self.stores.lasting;
         let departed = lasting.departures().await?;
         if departed.iter().any(|(departed, _)| *departed == guild) {
@@ -435,13 +331,13 @@ impl Memory {
 
     /// Whether these rows would be part of what was purged since then.
     pub(super) fn is_purged(&self, rows: &[StoredMessage], since: UnixMillis) -> bool {
-        !self.mends.purged_of(rows, since).is_empty()
+        !self.mends.gone_of(rows, since).is_empty()
     }
 
     /// What was deleted or purged while these rows were on their way to a
     /// store goes once more.
     pub(super) async fn purge_late(&self, rows: &[StoredMessage], since: UnixMillis) {
-        let mut late = self.mends.purged_of(rows, since);
+        let mut late = self.mends.gone_of(rows, since);
         for of_channel in rows.chunk_by(|one, next| one.channel == next.channel) {
             let held = of_channel
                 .iter()
@@ -458,14 +354,6 @@ impl Memory {
             }
         }
     }
-}
-
-/// It may overtake others: what is gone is gone.
-const fn only_removes(mend: &Mend) -> bool {
-    matches!(
-        mend,
-        Mend::Deleted { .. } | Mend::ChannelDeleted(_) | Mend::MemberLeft { .. }
-    )
 }
 
 /// Every store is purged, whatever becomes of one.
@@ -524,22 +412,5 @@ const fn cause(mend: &Mend) -> PurgeCause {
         Mend::GuildLeft(_) | Mend::GuildJoined(_) | Mend::Connected { .. } => PurgeCause::Guild,
         Mend::MemberLeft { .. } => PurgeCause::Member,
         Mend::Fetched(_) => PurgeCause::Evidence,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_put_back_stays_before_what_came_since() {
-        let queue = Queue::default();
-        let guild = GuildId::new(1);
-        queue.push(Mend::GuildLeft(guild));
-        let taken = queue.take();
-        queue.push(Mend::GuildJoined(guild));
-        queue.postpone(taken);
-        let order = [Mend::GuildLeft(guild), Mend::GuildJoined(guild)];
-        assert_eq!(queue.take(), order);
     }
 }

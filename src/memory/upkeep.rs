@@ -35,7 +35,8 @@ impl Memory {
         self.flush().await;
     }
 
-    /// Mends, saves, sweeps.
+    /// Mends, saves, sweeps. What has begun is finished: a mend that is dropped
+    /// half way is lost.
     async fn tend(&self, shutdown: &CancellationToken) {
         let mut saving = every(self.settings.save_interval, self.settings.save_interval);
         let mut sweeping = every(SWEEP_EVERY, SWEEP_EVERY);

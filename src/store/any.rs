@@ -60,22 +60,40 @@ impl Store {
         folders: &Folders,
         clock: Clock,
     ) -> Result<Self, Error> {
-        let snapshots = || SnapshotFiles::new(folders.agents.clone());
+        let snapshots = SnapshotFiles::new(folders.agents.clone());
+        Self::open_with(address, snapshots, folders, clock).await
+    }
+
+    /// As [`Store::open`], beside another store that has the same folders:
+    /// files of snapshots may be the other's, too, and are never removed.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub async fn open_beside(
+        address: &StoreAddress,
+        folders: &Folders,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        let snapshots = SnapshotFiles::shared(folders.agents.clone());
+        Self::open_with(address, snapshots, folders, clock).await
+    }
+
+    async fn open_with(
+        address: &StoreAddress,
+        snapshots: SnapshotFiles,
+        folders: &Folders,
+        clock: Clock,
+    ) -> Result<Self, Error> {
         match address {
             StoreAddress::Sqlite(path) => {
-                let (path, snapshots) = (path.clone(), snapshots());
-                blocking(move || Sqlite::open(&path, snapshots, &SqliteSettings::default())).await
+                let path = path.clone();
+                let open = move || Sqlite::open(&path, snapshots, &SqliteSettings::default());
+                blocking(open).await.map(Self::Sqlite)
             }
             #[cfg(feature = "postgres")]
-            StoreAddress::Postgres(url) => {
-                Postgres::open(url, snapshots()).await.map(Self::Postgres)
-            }
+            StoreAddress::Postgres(url) => Postgres::open(url, snapshots).await.map(Self::Postgres),
             #[cfg(not(feature = "postgres"))]
-            StoreAddress::Postgres(_) => Err(Error::Open {
-                place: address.to_string(),
-                remedy: "build with `--features postgres`".to_owned(),
-                source: None,
-            }),
+            StoreAddress::Postgres(_) => Err(without_postgres(address)),
             StoreAddress::Files(dir) => {
                 let (users, servers) = (folders.users.clone(), folders.servers.clone());
                 Files::open(dir.clone(), users, servers, clock)
@@ -85,25 +103,53 @@ impl Store {
         }
     }
 
+    /// The version of what is at an address, without changing it; none when
+    /// there is nothing yet.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub async fn version(address: &StoreAddress) -> Result<Option<u32>, Error> {
+        match address {
+            StoreAddress::Sqlite(path) => {
+                let path = path.clone();
+                blocking(move || Sqlite::version(&path)).await
+            }
+            #[cfg(feature = "postgres")]
+            StoreAddress::Postgres(url) => Postgres::version(url).await,
+            #[cfg(not(feature = "postgres"))]
+            StoreAddress::Postgres(_) => Err(without_postgres(address)),
+            StoreAddress::Files(dir) => Ok(Files::version(dir)),
+        }
+    }
+
     /// A store that never reaches a disk and ends with the process.
     ///
     /// # Errors
     /// [`Error::Open`].
     pub async fn in_memory() -> Result<Self, Error> {
-        blocking(Sqlite::in_memory).await
+        blocking(Sqlite::in_memory).await.map(Self::Sqlite)
     }
 }
 
 /// Opening and migrating a file may take its time.
-async fn blocking(
-    open: impl FnOnce() -> Result<Sqlite, Error> + Send + 'static,
-) -> Result<Store, Error> {
+async fn blocking<T: Send + 'static>(
+    open: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
     let opened = tokio::task::spawn_blocking(open).await;
     let broken = |source: tokio::task::JoinError| Error::Database {
         operation: "open the store",
         source: source.into(),
     };
-    opened.map_err(broken)?.map(Store::Sqlite)
+    opened.map_err(broken)?
+}
+
+#[cfg(not(feature = "postgres"))]
+fn without_postgres(address: &StoreAddress) -> Error {
+    Error::Open {
+        place: address.to_string(),
+        remedy: "build with `--features postgres`".to_owned(),
+        source: None,
+    }
 }
 
 /// Hands a call on to the back end. A call to PostgreSQL has to wait for the

@@ -18,9 +18,10 @@ mod folder;
 mod purge;
 mod turns;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub(super) use conversation::MOST_MESSAGES;
 use folder::{Folder, Unread};
 
 use super::disk::blocking;
@@ -66,6 +67,12 @@ impl Files {
         .await
     }
 
+    /// The version of the files in a folder; none when it is not there. Each
+    /// file says its own, and is looked at when it is used.
+    pub fn version(dir: &Path) -> Option<u32> {
+        dir.exists().then_some(VERSION)
+    }
+
     /// Does something with the files on a thread that may block.
     fn run<T: Send + 'static, W>(
         &self,
@@ -89,7 +96,7 @@ impl Files {
 }
 
 /// Agents are described in the database.
-fn check_agent(agent: &AgentName) -> Result<(), Error> {
+pub(super) fn check_agent(agent: &AgentName) -> Result<(), Error> {
     if *agent == AgentName::default_agent() {
         return Ok(());
     }

@@ -113,6 +113,19 @@ impl Postgres {
         Ok(store)
     }
 
+    /// The version of what a database holds, without changing it; none when
+    /// there is nothing of ours in it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`].
+    pub async fn version(url: &Secret) -> Result<Option<u32>, Error> {
+        let connected = connect::pool(url)?;
+        let mut client = connect::first(&connected).await?;
+        let found = schema::found(&mut client, &connected.place).await;
+        found.map_err(|failure| connect::at_start(failure, &connected.place))
+    }
+
     async fn lease(&self) -> Outcome<Lease> {
         let open = Arc::clone(&self.open).read_owned().await;
         let client = Some(self.pool.get().await?);

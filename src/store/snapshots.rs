@@ -24,12 +24,25 @@ const SESSIONS: &str = "sessions";
 #[derive(Debug, Clone)]
 pub struct SnapshotFiles {
     agents_dir: PathBuf,
+    /// Another store has them, too.
+    shared: bool,
 }
 
 impl SnapshotFiles {
     /// Below this folder. Nothing is made before something is written.
     pub const fn new(agents_dir: PathBuf) -> Self {
-        Self { agents_dir }
+        Self {
+            agents_dir,
+            shared: false,
+        }
+    }
+
+    /// The same, while another store has the same files, too: none is removed.
+    pub const fn shared(agents_dir: PathBuf) -> Self {
+        Self {
+            agents_dir,
+            shared: true,
+        }
     }
 
     /// Writes a snapshot's file, durably, replacing it if it is there.
@@ -70,12 +83,16 @@ impl SnapshotFiles {
         }
     }
 
-    /// Removes a snapshot's file. Says whether there was one.
+    /// Removes a snapshot's file, unless it is another store's, too. Says
+    /// whether there was one.
     ///
     /// # Errors
     ///
     /// The file cannot be removed.
     pub fn remove(&self, info: &ContextSnapshotInfo) -> Result<bool, Error> {
+        if self.shared {
+            return Ok(self.path(info).exists());
+        }
         disk::remove(&self.path(info))
     }
 

@@ -73,6 +73,20 @@ impl Sqlite {
         })
     }
 
+    /// The version of a database file, without changing it; none when there
+    /// is no file or an empty one. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`].
+    pub fn version(path: &Path) -> Result<Option<u32>, Error> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let found = Session::version(path)?;
+        Ok(u32::try_from(found).ok().filter(|found| *found > 0))
+    }
+
     /// A store that nothing of is on disk, snapshots included.
     ///
     /// # Errors

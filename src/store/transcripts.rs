@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use line::{Line, add, failed, lines_of};
 
-use super::{Error, Kind, KindStats, Purge, Purged, disk};
+use super::{Erasure, Error, Kind, KindStats, Purge, Purged, disk};
 use crate::model::{ChannelId, MessageId, StoredMessage, StoredRole, TurnId, UnixMillis, UserId};
 
 /// Logs of direct messages. One process writes to a folder.
@@ -57,6 +57,25 @@ impl Transcripts {
         let purge = purge.clone();
         self.run("purge the logs", move |folder| folder.purge(&purge))
             .await
+    }
+
+    /// How many lines an erasure would remove.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read.
+    pub async fn would_go(&self, erasure: Erasure) -> Result<u64, Error> {
+        self.run("look into the logs", move |folder| folder.would_go(erasure))
+            .await
+    }
+
+    /// Users of whom there are lines, in order.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be read.
+    pub async fn users(&self) -> Result<Vec<UserId>, Error> {
+        self.run("list the logs", Folder::known).await
     }
 
     /// Gives an edited message its new text. Says how many lines there were.
@@ -200,14 +219,37 @@ impl Folder {
     }
 
     fn remove(&self, user: UserId) -> Result<u64, Error> {
-        let mut lines = 0;
-        self.each_line(user, &mut |_, _| {
-            lines += 1;
-            true
-        })?;
+        let lines = self.count(user, &|_| true)?;
         for path in self.paths(user) {
             disk::remove(&path)?;
         }
+        Ok(lines)
+    }
+
+    fn would_go(&self, erasure: Erasure) -> Result<u64, Error> {
+        let users = self.alone();
+        match erasure {
+            Erasure::User(user) => self.count(user, &|_| true),
+            Erasure::Channel(channel) => match users.get(&channel) {
+                Some(user) => self.count(*user, &|_| true),
+                None => Ok(0),
+            },
+            Erasure::Before(moment) => {
+                let known = self.known()?.into_iter();
+                known
+                    .map(|user| self.count(user, &|line| line.at < moment))
+                    .sum()
+            }
+            Erasure::Guild(_) => Ok(0),
+        }
+    }
+
+    fn count(&self, user: UserId, is_meant: &dyn Fn(&Line) -> bool) -> Result<u64, Error> {
+        let mut lines = 0;
+        self.each_line(user, &mut |line, _| {
+            lines += u64::from(is_meant(&line));
+            true
+        })?;
         Ok(lines)
     }
 

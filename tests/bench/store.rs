@@ -7,41 +7,45 @@ use clew::model::{
     AgentName, ChannelId, GuildId, MessageId, Scope, StoredMessage, StoredRole, TurnId, UnixMillis,
     UserId,
 };
-use clew::store::{Backend, SnapshotFiles, Sqlite, SqliteSettings, WindowQuery};
+use clew::store::{Backend, Purge, SnapshotFiles, Sqlite, SqliteSettings, WindowQuery};
 use tempfile::TempDir;
 
 use super::bot::block_on;
 use super::process::{Process, mebibytes, milliseconds};
 
-/// Rows in the file, before each measurement.
+/// Rows in the file, before each measurement: 100 a scope.
 const SIZES: [u64; 2] = [10_000, 1_000_000];
-/// Scopes that the rows are spread over.
-const SCOPES: u64 = 10_000;
+const TURNS_A_SCOPE: u64 = 50;
 /// Calls of each kind that are measured.
-const CALLS: usize = 2_000;
+const CALLS: u64 = 2_000;
+/// Numbers of their turns begin here.
+const FIRST_MEASURED: u64 = 1 << 40;
 /// Turns that are written at once while the file is filled.
-const TOGETHER: usize = 512;
+const TOGETHER: u64 = 512;
 /// Rows of a prompt's window (`MAX_CONTEXT_MESSAGES`, and one more).
 const WINDOW: usize = 31;
 const START: i64 = 1_767_323_045_000;
 
 pub(crate) fn print() {
-    println!("\nSQLite: a turn appended, a window of {WINDOW} read, {SCOPES} scopes");
+    println!("\nSQLite: a turn appended, a window of {WINDOW} rows read, 100 rows a scope");
     block_on(async {
         let folder = TempDir::new().unwrap();
         let before = Process::own().resident();
         let path = folder.path().join("clew.db");
         let agents = SnapshotFiles::new(folder.path().join("agents"));
         let store = Sqlite::open(&path, agents, &SqliteSettings::default()).unwrap();
-        let mut turns = 0;
+        let mut scopes = 0;
         for rows in SIZES {
-            turns = fill(&store, turns, rows / 2).await;
-            turns = measure(&store, rows, turns).await;
+            let all = rows / 2 / TURNS_A_SCOPE;
+            fill(&store, scopes, all).await;
+            scopes = all;
+            measure(&store, rows, scopes).await;
+            delete(&store).await;
         }
         let grown = Process::own().resident().saturating_sub(before);
         let bytes = std::fs::metadata(&path).unwrap().len();
         println!(
-            "  file {:.0} MiB; memory grown by {:.1} MiB",
+            "  file {:.0} MiB, {scopes} scopes; memory grown by {:.1} MiB",
             mebibytes(bytes),
             mebibytes(grown)
         );
@@ -49,27 +53,28 @@ pub(crate) fn print() {
     });
 }
 
-/// Writes turns until there are so many.
-async fn fill(store: &Sqlite, from: u64, to: u64) -> u64 {
-    let mut next = from;
-    while next < to {
-        let until = (next + TOGETHER as u64).min(to);
-        let appends = (next..until).map(|number| async move {
-            store.append(&turn(number)).await.unwrap();
-        });
-        futures_util::future::join_all(appends).await;
-        next = until;
+/// Fills scopes in turn, so that their rows lie scattered.
+async fn fill(store: &Sqlite, from: u64, to: u64) {
+    for round in 0..TURNS_A_SCOPE {
+        let mut scope = from;
+        while scope < to {
+            let until = (scope + TOGETHER).min(to);
+            let appends = (scope..until).map(|scope| async move {
+                let turn = turn(scope, scope * TURNS_A_SCOPE + round);
+                store.append(&turn).await.unwrap();
+            });
+            futures_util::future::join_all(appends).await;
+            scope = until;
+        }
     }
-    next
 }
 
-/// One call after the other, as turns of one conversation come.
-async fn measure(store: &Sqlite, rows: u64, from: u64) -> u64 {
-    let mut appends = Vec::with_capacity(CALLS);
-    let mut windows = Vec::with_capacity(CALLS);
-    let mut next = from;
-    for _ in 0..CALLS {
-        let turn = turn(next);
+/// One call after the other, here and there.
+async fn measure(store: &Sqlite, rows: u64, scopes: u64) {
+    let mut appends = Vec::new();
+    let mut windows = Vec::new();
+    for call in 0..CALLS {
+        let turn = turn(call * 7_919 % scopes, FIRST_MEASURED + rows + call);
         let began = Instant::now();
         store.append(&turn).await.unwrap();
         appends.push(began.elapsed());
@@ -80,16 +85,31 @@ async fn measure(store: &Sqlite, rows: u64, from: u64) -> u64 {
             limit: WINDOW,
         };
         let began = Instant::now();
-        store.window(&query).await.unwrap();
+        let window = store.window(&query).await.unwrap();
         windows.push(began.elapsed());
-        next += 1;
+        assert_eq!(window.len(), WINDOW);
     }
     println!(
         "  {rows:>9} rows: append {}, window {}",
         quantiles(appends),
         quantiles(windows)
     );
-    next
+}
+
+/// A deleted message: its turn goes, and the file is written again.
+async fn delete(store: &Sqlite) {
+    let [question, _] = turn(0, 0);
+    let purge = Purge::Messages {
+        channel: question.channel,
+        ids: question.message.into_iter().collect(),
+    };
+    let began = Instant::now();
+    let purged = store.purge(&purge).await.unwrap();
+    let took = milliseconds(began.elapsed());
+    println!(
+        "             a deleted message, {} rows: {took:.0} ms",
+        purged.total()
+    );
 }
 
 fn quantiles(mut times: Vec<Duration>) -> String {
@@ -107,11 +127,11 @@ fn quantiles(mut times: Vec<Duration>) -> String {
     format!("p50 {:.3} ms, p99 {:.3} ms", at(0.5), at(0.99))
 }
 
-/// Turns go round the scopes.
-fn turn(number: u64) -> [StoredMessage; 2] {
+/// The turn of that number, in that scope.
+fn turn(scope: u64, number: u64) -> [StoredMessage; 2] {
     let guild = GuildId::new(1);
-    let channel = ChannelId::new(number % 100 + 10);
-    let owner = UserId::new(number % SCOPES + 1_000);
+    let channel = ChannelId::new(scope % 100 + 10);
+    let owner = UserId::new(scope + 1_000);
     let row = |role, id: u64| StoredMessage {
         scope: Scope::Member {
             guild,

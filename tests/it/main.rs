@@ -21,6 +21,7 @@ mod discord;
 mod faults;
 mod hostile;
 mod llm;
+mod mapping;
 mod memory;
 #[cfg(feature = "postgres")]
 mod postgres_server;
@@ -30,6 +31,7 @@ mod replay;
 mod simulator;
 mod simulator_schema;
 mod store;
+mod store_command;
 mod support;
 mod telemetry;
 mod turns;

@@ -15,7 +15,7 @@ use crate::model::{
 };
 
 /// Messages that a file holds (seed S0, "Message Limits").
-const MOST_MESSAGES: usize = 15;
+pub(in crate::store) const MOST_MESSAGES: usize = 15;
 /// From its creation on (seed S0, "Expiration").
 const LIFETIME: Duration = Duration::from_hours(24);
 

@@ -45,16 +45,7 @@ async fn step(transaction: &Transaction<'_>, place: &str) -> Outcome<bool> {
         .execute("SELECT pg_advisory_xact_lock($1)", &[&SCHEMA_LOCK])
         .await?;
     let found = version(transaction).await?;
-    if found > KNOWN {
-        let place = place.to_owned();
-        let known = KNOWN;
-        return Err(Error::Newer {
-            place,
-            found,
-            known,
-        }
-        .into());
-    }
+    refuse_newer(found, place)?;
     let Some(migration) = MIGRATIONS.get(found as usize) else {
         return Ok(false);
     };
@@ -79,6 +70,36 @@ async fn version(transaction: &Transaction<'_>) -> Outcome<u32> {
                      INSERT INTO clew.clew_schema VALUES (0)";
         transaction.batch_execute(table).await?;
     }
+    read_version(transaction).await
+}
+
+/// The version of a database that is not to be changed; none when there is
+/// nothing of ours in it. `place` is for errors.
+pub(super) async fn found(client: &mut Object, place: &str) -> Outcome<Option<u32>> {
+    let transaction = client.build_transaction().read_only(true).start().await?;
+    let is_there = "SELECT to_regclass('clew.clew_schema') IS NOT NULL";
+    let row = transaction.query_one(is_there, &[]).await?;
+    if !row.try_get::<_, bool>(0)? {
+        return Ok(None);
+    }
+    let found = read_version(&transaction).await?;
+    refuse_newer(found, place)?;
+    Ok(Some(found).filter(|found| *found > 0))
+}
+
+fn refuse_newer(found: u32, place: &str) -> Outcome<()> {
+    if found <= KNOWN {
+        return Ok(());
+    }
+    Err(Error::Newer {
+        place: place.to_owned(),
+        found,
+        known: KNOWN,
+    }
+    .into())
+}
+
+async fn read_version(transaction: &Transaction<'_>) -> Outcome<u32> {
     let versions = transaction
         .query("SELECT version FROM clew.clew_schema", &[])
         .await?;

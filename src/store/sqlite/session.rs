@@ -21,6 +21,9 @@ const CACHE_KIB: i32 = 8 * 1024;
 const PAGES_IN_MEMORY: i64 = 16 * 1024;
 /// What the write-ahead log shrinks to when it was emptied, bytes.
 const JOURNAL_LIMIT: i32 = 4 << 20;
+/// Pages of 4 KiB that the log may have before an append waits for it to be
+/// written into the database.
+const LOG_PAGES: i32 = 16 * 1024;
 /// How often the log is tried to be emptied before that is put off.
 const SCRUB_TRIES: u32 = 10;
 /// How long each of them waits for those who read.
@@ -96,6 +99,9 @@ pub(super) struct Session {
     busy_timeout: Duration,
     /// Where something that was deleted may still stand.
     scrub_due: Cell<Scrub>,
+    /// Of the one that writes: a connection that brings the log into the
+    /// database meanwhile.
+    checkpointer: Cell<Option<Connection>>,
 }
 
 impl Session {
@@ -113,28 +119,26 @@ impl Session {
             snapshots,
             busy_timeout: settings.busy_timeout,
             scrub_due: Cell::new(Scrub::Nothing),
+            checkpointer: Cell::new(None),
         };
-        match session.set_up_writer(settings) {
+        let set_up = || {
+            session.set_up_writer(settings)?;
+            session.open_checkpointer(path)
+        };
+        match set_up() {
             Ok(()) => Ok(session),
-            Err(Fault::Sql(error)) => Err(match Fault::Sql(error).named(OPENING, &place) {
-                Error::Corrupt { source, .. } => Error::Open {
-                    place: place.to_string(),
-                    remedy: "the file is not an SQLite database, or is damaged; name another \
-                             file in CONTEXT_STORE=sqlite:PATH, or restore a backup"
-                        .to_owned(),
-                    source,
-                },
-                Error::Unavailable { source, .. } => Error::Open {
-                    place: place.to_string(),
-                    remedy: "it is in use by another program, or its disk is full or not \
-                             writable"
-                        .to_owned(),
-                    source: Some(source),
-                },
-                other => other,
-            }),
-            Err(fault) => Err(fault.named(OPENING, &place)),
+            Err(fault) => Err(unusable(fault, &place)),
         }
+    }
+
+    /// The version of the file at a path, 0 for an empty one.
+    pub(super) fn version(path: &Path) -> Result<usize, Error> {
+        let place = path.display().to_string();
+        // What was left in the log is played back, which needs to write.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection =
+            Connection::open_with_flags(path, flags).map_err(|error| unopened(&place, error))?;
+        schema::version(&connection, &place).map_err(|fault| unusable(fault, &place))
     }
 
     /// A connection that cannot write.
@@ -149,6 +153,7 @@ impl Session {
             snapshots: Arc::clone(&writer.snapshots),
             busy_timeout: writer.busy_timeout,
             scrub_due: Cell::new(Scrub::Nothing),
+            checkpointer: Cell::new(None),
         };
         let set_up = || -> Result<(), Fault> {
             session.set_up_any(session.busy_timeout)?;
@@ -190,6 +195,30 @@ impl Session {
         schema::migrate(connection, &self.place)
     }
 
+    /// A checkpoint waits for the disk. On a connection of its own it holds up
+    /// nobody: who writes goes on writing to the log.
+    fn open_checkpointer(&self, path: &Path) -> Result<(), Fault> {
+        if self.is_in_memory() {
+            return Ok(());
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(self.busy_timeout)?;
+        self.connection
+            .pragma_update_and_check(None, "wal_autocheckpoint", LOG_PAGES, |_| Ok(()))?;
+        self.checkpointer.set(Some(connection));
+        Ok(())
+    }
+
+    /// The connection that brings the log into the database, once.
+    pub(super) fn take_checkpointer(&self) -> Option<Connection> {
+        self.checkpointer.take()
+    }
+
+    fn is_in_memory(&self) -> bool {
+        self.connection.path().is_none_or(str::is_empty)
+    }
+
     /// Runs work in a transaction of its own, rolled back when it fails.
     pub(super) fn transact<T>(
         &self,
@@ -221,7 +250,7 @@ impl Session {
     /// Our readers hold that up for moments only; if another program reads
     /// for longer, it is tried again after later jobs.
     pub(super) fn scrub(&self) {
-        if self.connection.path().is_none_or(str::is_empty) {
+        if self.is_in_memory() {
             // In memory there are no files.
             return self.scrub_due.set(Scrub::Nothing);
         }
@@ -287,6 +316,29 @@ impl Session {
 
 /// What is being done meanwhile.
 const OPENING: &str = "open the store";
+
+/// Why a file cannot be used, with what to do about it.
+fn unusable(fault: Fault, place: &str) -> Error {
+    let Fault::Sql(error) = fault else {
+        return fault.named(OPENING, place);
+    };
+    match Fault::Sql(error).named(OPENING, place) {
+        Error::Corrupt { source, .. } => Error::Open {
+            place: place.to_owned(),
+            remedy: "the file is not an SQLite database, or is damaged; name another file in \
+                     CONTEXT_STORE=sqlite:PATH, or restore a backup"
+                .to_owned(),
+            source,
+        },
+        Error::Unavailable { source, .. } => Error::Open {
+            place: place.to_owned(),
+            remedy: "it is in use by another program, or its disk is full or not writable"
+                .to_owned(),
+            source: Some(source),
+        },
+        other => other,
+    }
+}
 
 fn unopened(place: &str, error: rusqlite::Error) -> Error {
     Error::Open {

@@ -1,10 +1,11 @@
 //! The threads that have the connections: one that writes, some that read.
 //! Async code hands them jobs over bounded queues and waits for the answers.
 
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use rusqlite::{Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::fault::Fault;
@@ -16,6 +17,9 @@ use crate::store::{Answer, Error};
 const QUEUE: usize = 1024;
 /// Most jobs in one transaction, so that the first need not wait for long.
 const GROUP: usize = 128;
+
+/// Jobs after which the log is brought into the database: some megabytes.
+const JOBS_A_CHECKPOINT: usize = 128;
 
 /// Something to be done with a connection.
 trait Job: Send {
@@ -179,7 +183,35 @@ fn read_until_closed(session: &Session, jobs: &Mutex<mpsc::Receiver<Box<dyn Job>
 /// Who had something deleted is answered when nothing of it is left in the
 /// files, which is seen to once for all who wait.
 fn write_until_closed(session: &Session, jobs: &Mutex<mpsc::Receiver<Box<dyn Job>>>) {
+    thread::scope(|scope| {
+        // Ours goes with this closure, however it ends, and so does the other
+        // thread.
+        let (due, asked) = sync_channel(1);
+        if let Some(connection) = session.take_checkpointer() {
+            scope.spawn(move || checkpoint_when_asked(&connection, &asked));
+        }
+        write_all(session, jobs, &due);
+    });
+}
+
+/// Brings the log into the database while others go on reading and writing.
+fn checkpoint_when_asked(connection: &Connection, asked: &Receiver<()>) {
+    while asked.recv().is_ok() {
+        let done = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        if let Err(error) = done {
+            // The log grows; the one that writes does it then.
+            tracing::debug!(%error, "a checkpoint was put off");
+        }
+    }
+}
+
+fn write_all(
+    session: &Session,
+    jobs: &Mutex<mpsc::Receiver<Box<dyn Job>>>,
+    checkpoint: &SyncSender<()>,
+) {
     let mut jobs = lock(jobs);
+    let mut done = 0;
     while let Some(first) = jobs.blocking_recv() {
         let (mut group, mut deleting) = (Vec::new(), Vec::new());
         let mut next = Some(first);
@@ -195,6 +227,7 @@ fn write_until_closed(session: &Session, jobs: &Mutex<mpsc::Receiver<Box<dyn Job
             } else {
                 group.push(job);
             }
+            done += 1;
             let is_room = group.len().max(deleting.len()) < GROUP;
             next = is_room.then(|| jobs.try_recv().ok()).flatten();
         }
@@ -202,6 +235,11 @@ fn write_until_closed(session: &Session, jobs: &Mutex<mpsc::Receiver<Box<dyn Job
         session.scrub();
         for job in deleting {
             job.answer();
+        }
+        if done >= JOBS_A_CHECKPOINT {
+            done = 0;
+            // One that is due already is enough.
+            let _ = checkpoint.try_send(());
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clew::app;
 use clew::config::Config;
+use clew::model::Clock;
 use clew::simulator::{Simulator, World};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -27,6 +28,8 @@ pub(crate) struct Stage {
     pub(crate) discord: Simulator,
     pub(crate) model: FakeModel,
     pub(crate) folder: TempDir,
+    /// The bot's time of day, the system's unless a test sets its own.
+    pub(crate) clock: Clock,
     settings: Vec<(String, String)>,
 }
 
@@ -70,6 +73,7 @@ impl Stage {
             discord,
             model,
             folder,
+            clock: app::system_clock(),
             settings: all,
         }
     }
@@ -111,7 +115,7 @@ impl Stage {
 
     fn run(&self, config: Config) -> Bot {
         let shutdown = CancellationToken::new();
-        let running = app::run(config, app::system_clock(), shutdown.clone());
+        let running = app::run(config, self.clock.clone(), shutdown.clone());
         let telemetry = self.folder.path().join("telemetry");
         Bot {
             shutdown,

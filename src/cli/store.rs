@@ -1,0 +1,257 @@
+//! `clew store`: what is remembered, looked at and worked on by its operator.
+//!
+//! Exit codes: 0 done; 1 failed on the way; 2 cannot be done as it was asked
+//! for; 3 nothing was changed, as it takes `--yes` or `--lossy`.
+
+mod copy;
+mod erase;
+mod export;
+mod stats;
+
+use std::fmt;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use super::{CANNOT, FAILED, NEEDS_CONSENT, fail_with};
+use crate::app::{self, system_clock};
+use crate::config::Config;
+use crate::discord::session::{LockError, SessionLock};
+use crate::model::StoreAddress;
+use crate::store::{self, Backend, CopyError, Kind, Store, Transcripts};
+
+/// Work on the store that `CONTEXT_STORE` names, and on the logs of direct
+/// messages in `DM_LOGS_DIR`. Stop the bot before you change anything.
+#[derive(Debug, Subcommand)]
+pub(super) enum StoreCommand {
+    /// Show how much there is of each kind
+    Stats {
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write everything, or everything of one user, as JSON Lines
+    Export(export::ExportArgs),
+    /// Remove everything of a user, a server or a channel, or from before a
+    /// date, so that no byte of it stays
+    ///
+    /// Without `--yes` it only says what would go, and exits with code 3. A
+    /// user's opt-out stays: it is the wish that nothing be kept. Stop the bot
+    /// before: it would write again what it has in memory.
+    Erase(erase::EraseArgs),
+    /// Bring the store to the version of this program, as a start of the bot
+    /// does
+    Migrate,
+    /// Copy everything to another store, which has to be empty
+    ///
+    /// What the other store cannot hold is listed, and nothing is copied then
+    /// (code 3) unless `--lossy` consents to it. Afterwards all is read again
+    /// and compared. Logs of direct messages, and the files of saved
+    /// conversations in `AGENTS_DIR`, are beside every store and stay where
+    /// they are. Stop the bot before.
+    Copy(copy::CopyArgs),
+    /// Give room back to the file system
+    Vacuum,
+}
+
+/// Runs a command on the process's standard output and error.
+pub(super) async fn run(command: StoreCommand, config: &Config) -> ExitCode {
+    let done = match command {
+        StoreCommand::Stats { json } => stats::run(config, json).await,
+        StoreCommand::Export(args) => export::run(config, &args).await,
+        StoreCommand::Erase(args) => erase::run(config, &args).await,
+        StoreCommand::Migrate => migrate(config).await,
+        StoreCommand::Copy(args) => copy::run(config, &args).await,
+        StoreCommand::Vacuum => vacuum(config).await,
+    };
+    match done {
+        Ok(Done::All) => ExitCode::SUCCESS,
+        Ok(Done::Asked) => ExitCode::from(NEEDS_CONSENT),
+        Err(Error::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => fail_with(error.code(), &error),
+    }
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Done {
+    /// It did what it was asked for.
+    All,
+    /// It said what it would do, and waits for consent.
+    Asked,
+}
+
+/// Why a command did not do what it was asked for.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(
+        "there is nothing at {0} yet: CONTEXT_STORE names another place, or nothing was stored so far"
+    )]
+    Absent(String),
+    #[error("{0} is no store's address; accepted: `configured`, {forms}", forms = StoreAddress::FORMS)]
+    Address(&'static str),
+    #[error("FROM and TO are the same store")]
+    Same,
+    #[error(
+        "two stores of files would share USER_PROFILE_DIR and SERVER_PROFILE_DIR: copy the folder \
+         itself while the bot is stopped"
+    )]
+    TwoFiles,
+    #[error(transparent)]
+    Running(#[from] LockError),
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error("nothing was copied")]
+    Copy(#[source] CopyError),
+    #[error("copied in part only: remove what the store to copy to holds, and copy again")]
+    Halfway(#[source] CopyError),
+    #[error("cannot write {path}", path = .path.display())]
+    File {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot write the output")]
+    Output(#[from] io::Error),
+}
+
+impl Error {
+    fn code(&self) -> u8 {
+        match self {
+            Self::Absent(_)
+            | Self::Address(_)
+            | Self::Same
+            | Self::TwoFiles
+            | Self::Running(_)
+            | Self::File { .. }
+            | Self::Store(store::Error::Open { .. } | store::Error::Newer { .. })
+            | Self::Copy(CopyError::NotEmpty { .. }) => CANNOT,
+            Self::Store(_) | Self::Copy(_) | Self::Halfway(_) | Self::Output(_) => FAILED,
+        }
+    }
+}
+
+/// The store of the settings, with the logs of direct messages beside it.
+struct Opened {
+    store: Store,
+    transcripts: Option<Transcripts>,
+    place: String,
+    version: u32,
+}
+
+impl Opened {
+    async fn of(config: &Config) -> Result<Self, Error> {
+        let memory = &config.memory;
+        let store = there(&memory.store, config).await?;
+        let transcripts = match &memory.dm_logs_dir {
+            Some(dir) if dir.exists() => {
+                Some(Transcripts::open(dir.clone(), memory.max_log_bytes).await?)
+            }
+            Some(_) | None => None,
+        };
+        Ok(Self {
+            store,
+            transcripts,
+            place: memory.store.to_string(),
+            version: Store::version(&memory.store).await?.unwrap_or_default(),
+        })
+    }
+}
+
+/// Opens a store that is there: a look never makes one.
+async fn there(address: &StoreAddress, config: &Config) -> Result<Store, Error> {
+    if Store::version(address).await?.is_none() {
+        return Err(Error::Absent(address.to_string()));
+    }
+    let folders = app::folders(&config.memory);
+    Ok(Store::open(address, &folders, system_clock()).await?)
+}
+
+async fn migrate(config: &Config) -> Result<Done, Error> {
+    let _alone = claim(config)?;
+    let address = &config.memory.store;
+    let before = Store::version(address).await?;
+    let folders = app::folders(&config.memory);
+    let store = Store::open(address, &folders, system_clock()).await?;
+    store.close().await?;
+    let after = Store::version(address).await?.unwrap_or_default();
+    let mut out = io::stdout();
+    match before {
+        Some(before) if before == after => {
+            writeln!(out, "{address} is of version {after}: nothing to do")?;
+        }
+        Some(before) => writeln!(out, "{address}: from version {before} to {after}")?,
+        None => writeln!(out, "{address} was made, of version {after}")?,
+    }
+    Ok(Done::All)
+}
+
+async fn vacuum(config: &Config) -> Result<Done, Error> {
+    let opened = Opened::of(config).await?;
+    opened.store.vacuum().await?;
+    opened.store.close().await?;
+    writeln!(io::stdout(), "{}: done", opened.place)?;
+    Ok(Done::All)
+}
+
+/// No bot of these settings runs meanwhile.
+fn claim(config: &Config) -> Result<SessionLock, Error> {
+    Ok(app::claim(config)?)
+}
+
+/// Columns of names and numbers, numbers to the right.
+struct Table<'a> {
+    heads: &'a [&'static str],
+    rows: Vec<(&'static str, Vec<u64>)>,
+}
+
+impl fmt::Display for Table<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let widest = Kind::ALL.map(|kind| kind.as_str().len());
+        let name = widest.into_iter().max().unwrap_or_default();
+        if !self.heads.is_empty() {
+            write!(f, "{:name$}", "")?;
+            for head in self.heads {
+                write!(f, " {head:>12}")?;
+            }
+            writeln!(f)?;
+        }
+        for (kind, numbers) in &self.rows {
+            write!(f, "{kind:name$}")?;
+            for number in numbers {
+                write!(f, " {:>12}", grouped(*number))?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+/// `1,234,567`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_numbers_are_grouped() {
+        let check = |number, expected: &str| assert_eq!(grouped(number), expected);
+        check(0, "0");
+        check(999, "999");
+        check(1_000, "1,000");
+        check(1_234_567, "1,234,567");
+    }
+}

@@ -1,0 +1,150 @@
+//! `clew store copy`: from one store to another, with consent to what is lost.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::{Done, Error, Table};
+use crate::app::{self, system_clock};
+use crate::config::Config;
+use crate::model::StoreAddress;
+use crate::store::{Backend, Copied, CopyPlan, CopyProgress, Kind, Loss, Store};
+
+/// Stands for `CONTEXT_STORE`, so that no password has to be typed.
+const CONFIGURED: &str = "configured";
+
+/// From where to where.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct CopyArgs {
+    /// sqlite:PATH, postgres://..., files:DIR, or `configured`: the store that
+    /// `CONTEXT_STORE` names (what is typed here is seen by everybody in `ps`,
+    /// so name the store with a password in `CONTEXT_STORE`)
+    from: String,
+    /// As FROM; has to be empty, and is made if it is not there
+    to: String,
+    /// Copy although entries are lost
+    #[arg(long)]
+    lossy: bool,
+}
+
+pub(super) async fn run(config: &Config, args: &CopyArgs) -> Result<Done, Error> {
+    let from_address = address("FROM", &args.from, config)?;
+    let to_address = address("TO", &args.to, config)?;
+    check_pair(&from_address, &to_address)?;
+    let configured = &config.memory.store;
+    let is_ours = is_same(&from_address, configured) || is_same(&to_address, configured);
+    let _alone = is_ours.then(|| super::claim(config)).transpose()?;
+    let from = super::there(&from_address, config).await?;
+    let folders = app::folders(&config.memory);
+    let to = Store::open_beside(&to_address, &folders, system_clock()).await?;
+    let done = copy(&from, &to, args.lossy).await;
+    to.close().await?;
+    from.close().await?;
+    let done = done?;
+    if let Some(copied) = &done {
+        tell(&from_address, &to_address, copied)?;
+    }
+    Ok(done.map_or(Done::Asked, |_| Done::All))
+}
+
+/// None without consent to what is lost.
+async fn copy(from: &Store, to: &Store, lossy: bool) -> Result<Option<Copied>, Error> {
+    let held = from.stats().await?;
+    let total = held.iter().map(|stats| stats.entries).sum();
+    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+    let notice = |progress| show(&bar, progress);
+    let plan = CopyPlan::new(from, to, &notice).await;
+    bar.finish_and_clear();
+    let plan = plan.map_err(Error::Copy)?;
+    let losses = plan.losses();
+    if !losses.is_empty() {
+        tell_losses(&losses, lossy)?;
+        if !lossy {
+            return Ok(None);
+        }
+    }
+    bar.reset();
+    let copied = plan.copy(&notice).await;
+    bar.finish_and_clear();
+    Ok(Some(copied.map_err(Error::Halfway)?))
+}
+
+fn address(which: &'static str, text: &str, config: &Config) -> Result<StoreAddress, Error> {
+    if text == CONFIGURED {
+        return Ok(config.memory.store.clone());
+    }
+    text.parse().map_err(|_| Error::Address(which))
+}
+
+fn check_pair(from: &StoreAddress, to: &StoreAddress) -> Result<(), Error> {
+    if is_same(from, to) {
+        return Err(Error::Same);
+    }
+    match (from, to) {
+        (StoreAddress::Files(_), StoreAddress::Files(_)) => Err(Error::TwoFiles),
+        _ => Ok(()),
+    }
+}
+
+/// Two names of one place, as far as it can be told.
+fn is_same(one: &StoreAddress, other: &StoreAddress) -> bool {
+    match (one, other) {
+        (StoreAddress::Sqlite(one), StoreAddress::Sqlite(other))
+        | (StoreAddress::Files(one), StoreAddress::Files(other)) => {
+            let real = |path: &std::path::Path| path.canonicalize().ok();
+            one == other || real(one).is_some_and(|path| Some(path) == real(other))
+        }
+        (one, other) => one == other,
+    }
+}
+
+fn tell_losses(losses: &[Loss], lossy: bool) -> io::Result<()> {
+    let mut err = io::stderr();
+    writeln!(err, "The other store cannot hold all of it:")?;
+    for Loss { kind, why, entries } in losses {
+        let entries = super::grouped(*entries);
+        writeln!(err, "  {}: {entries} {why}", kind.as_str())?;
+    }
+    if !lossy {
+        writeln!(err, "Nothing was copied. Say --lossy to copy without that.")?;
+    }
+    Ok(())
+}
+
+fn tell(from: &StoreAddress, to: &StoreAddress, copied: &Copied) -> io::Result<()> {
+    let mut out = io::stdout();
+    writeln!(out, "Copied from {from} to {to}, read again and compared:")?;
+    let rows = copied
+        .iter()
+        .map(|(kind, entries)| (kind.as_str(), vec![entries]));
+    let table = Table {
+        heads: &[],
+        rows: rows.collect(),
+    };
+    write!(out, "{table}")?;
+    let has = |kind| copied.iter().any(|(copied, _)| copied == kind);
+    if matches!(to, StoreAddress::Files(_)) && has(Kind::Messages) {
+        writeln!(out, "Files keep messages for 24 hours from now.")?;
+    }
+    if has(Kind::Snapshots) {
+        writeln!(
+            out,
+            "Both stores use the same files of saved conversations in AGENTS_DIR: what is erased \
+             from one is gone from both."
+        )?;
+    }
+    Ok(())
+}
+
+fn show(bar: &ProgressBar, progress: CopyProgress) {
+    let (done, template) = match progress {
+        CopyProgress::Looking(done) => (done, "looking   {bar:30} {pos}/{len} entries {eta}"),
+        CopyProgress::Copying(done) => (done, "copying   {bar:30} {pos}/{len} entries {eta}"),
+        CopyProgress::Comparing(done) => (done, "comparing {bar:30} {pos}/{len} entries {eta}"),
+    };
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.set_position(done);
+}

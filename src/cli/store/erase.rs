@@ -1,0 +1,175 @@
+//! `clew store erase`: what would go, and its going.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use clap::Args;
+
+use super::{Done, Error, Opened, Table};
+use crate::config::Config;
+use crate::model::{ChannelId, GuildId, UnixMillis, UserId};
+use crate::store::{Backend, Erasure, Kind, Purged};
+
+/// What has to go: one of them.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct EraseArgs {
+    #[command(flatten)]
+    target: Target,
+    /// Do it
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Target {
+    /// Everything of a user: theirs, about them, said by them
+    #[arg(long, value_name = "ID")]
+    user: Option<UserId>,
+    /// Everything of a server
+    #[arg(long, value_name = "ID")]
+    guild: Option<GuildId>,
+    /// Everything of a channel, a thread or a user's direct messages
+    #[arg(long, value_name = "ID")]
+    channel: Option<ChannelId>,
+    /// Every text from before 2026-01-31 (UTC), or 2026-01-31T12:00:00Z
+    #[arg(long, value_name = "DATE", value_parser = date)]
+    before: Option<UnixMillis>,
+}
+
+pub(super) async fn run(config: &Config, args: &EraseArgs) -> Result<Done, Error> {
+    let Some(erasure) = args.target.erasure() else {
+        // The command line has one of them.
+        return Ok(Done::All);
+    };
+    let _alone = super::claim(config)?;
+    let opened = Opened::of(config).await?;
+    let done = if args.yes {
+        erase(&opened, erasure).await
+    } else {
+        preview(&opened, erasure).await
+    };
+    opened.store.close().await?;
+    done
+}
+
+async fn preview(opened: &Opened, erasure: Erasure) -> Result<Done, Error> {
+    let mut going = erasure.would_go(&opened.store).await?;
+    if let Some(transcripts) = &opened.transcripts {
+        going.add(Kind::Transcripts, transcripts.would_go(erasure).await?);
+    }
+    let mut out = io::stdout();
+    if going.total() == 0 {
+        writeln!(out, "There is nothing {}.", Of(erasure))?;
+        tell_opt_out(opened, erasure).await?;
+        return Ok(Done::All);
+    }
+    writeln!(out, "Would erase {}:", Of(erasure))?;
+    write!(out, "{}", table(&going))?;
+    tell_opt_out(opened, erasure).await?;
+    writeln!(out, "Nothing was changed. Say --yes to erase it.")?;
+    Ok(Done::Asked)
+}
+
+async fn erase(opened: &Opened, erasure: Erasure) -> Result<Done, Error> {
+    let purge = erasure.purge();
+    // One that fails keeps none of the others, and what went is told.
+    let from_store = opened.store.purge(&purge).await;
+    let from_logs = match &opened.transcripts {
+        Some(transcripts) => transcripts.purge(&purge).await,
+        None => Ok(Purged::default()),
+    };
+    // Also what an erasure before this one left in pages.
+    let vacuumed = opened.store.vacuum().await;
+    let mut gone = Purged::default();
+    for purged in [&from_store, &from_logs].into_iter().flatten() {
+        gone.merge(purged);
+    }
+    let mut out = io::stdout();
+    if gone.total() == 0 {
+        writeln!(out, "There was nothing {}.", Of(erasure))?;
+    } else {
+        writeln!(out, "Erased {}:", Of(erasure))?;
+        write!(out, "{}", table(&gone))?;
+    }
+    from_store?;
+    from_logs?;
+    vacuumed?;
+    tell_opt_out(opened, erasure).await?;
+    Ok(Done::All)
+}
+
+fn table(purged: &Purged) -> Table<'static> {
+    let rows = purged
+        .iter()
+        .map(|(kind, entries)| (kind.as_str(), vec![entries]));
+    Table {
+        heads: &[],
+        rows: rows.collect(),
+    }
+}
+
+/// It outlives every erasure.
+async fn tell_opt_out(opened: &Opened, erasure: Erasure) -> Result<(), Error> {
+    let Erasure::User(user) = erasure else {
+        return Ok(());
+    };
+    let all = opened.store.opt_outs().await?;
+    let is_out = all.iter().any(|(who, _)| *who == user);
+    let told = if is_out {
+        "The opt-out stays: nothing of this user is kept from now on."
+    } else {
+        "This user has not opted out: what they say to the bot from now on is kept."
+    };
+    writeln!(io::stdout(), "{told}")?;
+    Ok(())
+}
+
+impl Target {
+    fn erasure(&self) -> Option<Erasure> {
+        let user = self.user.map(Erasure::User);
+        user.or(self.guild.map(Erasure::Guild))
+            .or(self.channel.map(Erasure::Channel))
+            .or(self.before.map(Erasure::Before))
+    }
+}
+
+/// In words, after "erase" and "nothing".
+struct Of(Erasure);
+
+impl fmt::Display for Of {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Erasure::User(user) => write!(f, "of user {user}"),
+            Erasure::Guild(guild) => write!(f, "of server {guild}"),
+            Erasure::Channel(channel) => write!(f, "of channel {channel}"),
+            Erasure::Before(time) => write!(f, "from before {time}"),
+        }
+    }
+}
+
+fn date(text: &str) -> Result<UnixMillis, String> {
+    let whole = format!("{text}T00:00:00Z");
+    let read = UnixMillis::parse(text).or_else(|| UnixMillis::parse(&whole));
+    read.ok_or_else(|| "accepted: 2026-01-31, or 2026-01-31T12:00:00Z".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_begins_at_midnight_utc() {
+        let check = |text: &str, expected: Option<&str>| {
+            let read = date(text).ok().map(UnixMillis::rfc3339);
+            assert_eq!(read.as_deref(), expected, "{text}");
+        };
+        check("2026-01-31", Some("2026-01-31T00:00:00.000Z"));
+        check(
+            "2026-01-31T12:00:00+01:00",
+            Some("2026-01-31T11:00:00.000Z"),
+        );
+        check("31.1.2026", None);
+        check("", None);
+    }
+}

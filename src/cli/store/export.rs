@@ -1,0 +1,103 @@
+//! `clew store export`: everything as lines of JSON.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::{Done, Error, Opened};
+use crate::config::Config;
+use crate::model::UserId;
+use crate::store::{Backend, Cursor, Kind};
+
+/// Entries read at once.
+const PAGE: usize = 500;
+
+/// What to export, and where to.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ExportArgs {
+    /// Only what is theirs, about them or said by them
+    #[arg(long, value_name = "ID")]
+    user: Option<UserId>,
+    /// A new file, which only you can read, instead of standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+pub(super) async fn run(config: &Config, args: &ExportArgs) -> Result<Done, Error> {
+    let opened = Opened::of(config).await?;
+    let Some(path) = &args.out else {
+        let mut out = BufWriter::new(io::stdout());
+        export(&opened, args.user, &mut out).await?;
+        return Ok(Done::All);
+    };
+    let mut out = BufWriter::new(create(path)?);
+    match export(&opened, args.user, &mut out).await {
+        Ok(entries) => {
+            writeln!(io::stdout(), "{entries} entries in {}", path.display())?;
+            Ok(Done::All)
+        }
+        Err(error) => {
+            // A part of an export looks like a whole one. The first error is
+            // the one to tell.
+            drop(std::fs::remove_file(path));
+            Err(match error {
+                Error::Output(source) => Error::File {
+                    path: path.clone(),
+                    source,
+                },
+                error => error,
+            })
+        }
+    }
+}
+
+fn create(path: &Path) -> Result<File, Error> {
+    let mut options = File::options();
+    let created = options.write(true).create_new(true).mode(0o600).open(path);
+    created.map_err(|source| Error::File {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Says how many entries there were.
+async fn export(opened: &Opened, user: Option<UserId>, out: &mut impl Write) -> Result<u64, Error> {
+    let mut entries = 0;
+    for kind in Kind::ALL {
+        let mut after: Option<Cursor> = None;
+        loop {
+            let page = opened
+                .store
+                .records(kind, user, after.as_ref(), PAGE)
+                .await?;
+            for record in &page.records {
+                writeln!(out, "{}", record.to_line())?;
+                entries += 1;
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+    }
+    if let Some(transcripts) = &opened.transcripts {
+        let users = match user {
+            Some(user) => vec![user],
+            None => transcripts.users().await?,
+        };
+        for user in users {
+            for line in transcripts.lines(user).await? {
+                // The lines of logs have no kind of their own.
+                let fields = line.strip_prefix('{').unwrap_or(&line);
+                writeln!(out, r#"{{"kind":"direct_message_log",{fields}"#)?;
+                entries += 1;
+            }
+        }
+    }
+    out.flush()?;
+    opened.store.close().await?;
+    Ok(entries)
+}

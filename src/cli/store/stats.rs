@@ -1,0 +1,49 @@
+//! `clew store stats`: how much there is, and where.
+
+use std::io::{self, Write};
+
+use serde_json::json;
+
+use super::{Done, Error, Opened, Table};
+use crate::config::Config;
+use crate::store::{Backend, Kind, KindStats};
+
+pub(super) async fn run(config: &Config, json: bool) -> Result<Done, Error> {
+    let opened = Opened::of(config).await?;
+    let mut found = opened.store.stats().await?;
+    if let Some(transcripts) = &opened.transcripts {
+        found.retain(|stats| stats.kind != Kind::Transcripts);
+        found.push(transcripts.stats().await?);
+    }
+    opened.store.close().await?;
+    let of = |kind: Kind| {
+        let stats = found.iter().find(|stats| stats.kind == kind).copied();
+        stats.unwrap_or(KindStats {
+            kind,
+            entries: 0,
+            bytes: 0,
+        })
+    };
+    let all = Kind::ALL.map(of);
+    let mut out = io::stdout();
+    if json {
+        let kinds = all.map(|stats| {
+            json!({
+                "kind": stats.kind.as_str(),
+                "entries": stats.entries,
+                "bytes": stats.bytes,
+            })
+        });
+        let line = json!({"store": opened.place, "version": opened.version, "kinds": kinds});
+        writeln!(out, "{line}")?;
+        return Ok(Done::All);
+    }
+    writeln!(out, "{}, version {}", opened.place, opened.version)?;
+    let rows = all.map(|stats| (stats.kind.as_str(), vec![stats.entries, stats.bytes]));
+    let table = Table {
+        heads: &["entries", "bytes"],
+        rows: rows.into(),
+    };
+    write!(out, "{table}")?;
+    Ok(Done::All)
+}

@@ -1,0 +1,26 @@
+//! A sum over entries, whatever their order.
+
+use sha2::{Digest, Sha256};
+
+use super::super::Record;
+
+/// How many entries there are, and the sum of their digests. Two stores with
+/// the same sums hold the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Sum {
+    pub(super) entries: u64,
+    digests: [u64; 4],
+}
+
+impl Sum {
+    pub(super) fn add(&mut self, record: &Record) {
+        self.entries += 1;
+        let digest = Sha256::digest(record.to_line());
+        for (sum, part) in self.digests.iter_mut().zip(digest.chunks_exact(8)) {
+            let part = part
+                .iter()
+                .fold(0, |part, byte| part << 8 | u64::from(*byte));
+            *sum = sum.wrapping_add(part);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Agents in whole turns: whose prompt, docs, model and memory, and what one
+//! is told of its other turns (seed S2).
+
+use std::fs;
+use std::time::Duration;
+
+use clew::simulator::{Id, OverwriteOf, Permissions};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::place::{HOUR, Kind, Place, on_each_database, says, says_nothing_of};
+use crate::support::model::Behaviour;
+
+on_each_database! {
+    two_agents_in_two_channels
+}
+
+fn write(p: &Place, path: &str, text: &str) {
+    let path = p.path("agents").join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn write_agent(p: &Place, name: &str, channel: Id, fields: &Value) {
+    let mut agent = json!({
+        "system_prompt": format!("You are {name}."),
+        "channels": [channel.to_string()],
+    });
+    for (key, value) in fields.as_object().unwrap() {
+        agent[key] = value.clone();
+    }
+    write(p, &format!("{name}/agent.json"), &agent.to_string());
+}
+
+fn model_of_last(p: &Place) -> Value {
+    p.stage.model.requests().last().unwrap()["model"].clone()
+}
+
+/// Seed S2's order: prompt, docs, status, window.
+async fn two_agents_in_two_channels(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    write_agent(&p, "plumber", p.help, &json!({"rolling_window_s": 3600}));
+    write(&p, "plumber/docs/pipes.md", "Pipes are round.");
+    let baker = json!({"model": "large", "scope": "user"});
+    write_agent(&p, "baker", p.pumps, &baker);
+    let bot = p.start().await;
+
+    // test_context_includes_system_prompt, test_context_includes_agent_docs
+    p.ask(p.help, p.ada, "saffron").await;
+    let plumber = p.ask(p.help, p.ada, "turmeric").await.prompt;
+    says(
+        &plumber,
+        &[
+            "You are plumber.",
+            "# pipes.md",
+            "Pipes are round.",
+            "so: saffron",
+            "turmeric",
+        ],
+    );
+    assert_eq!(model_of_last(&p), "fake");
+
+    // A model of its own, and a scope of its own.
+    let asked = p.ask(p.pumps, p.ada, "cinnamon").await;
+    says(&asked.prompt, &["You are baker."]);
+    says_nothing_of(&asked.prompt, &["saffron", "plumber", "Pipes"]);
+    assert_eq!(model_of_last(&p), "large");
+
+    // Where no agent is at home the built-in one answers, and knows nothing of
+    // what the others heard.
+    let asked = p.prompt(p.abroad, p.ada).await;
+    says_nothing_of(&asked, &["plumber", "baker", "saffron", "cinnamon"]);
+
+    // test_rolling_window_configurable
+    p.time.pass(2 * HOUR);
+    says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    says(&p.prompt(p.pumps, p.ada).await, &["cinnamon"]);
+
+    // A thread is its channel's agent's.
+    says(&p.prompt(p.thread, p.ada).await, &["You are plumber."]);
+    let bot = p.restart(bot).await;
+    says(
+        &p.prompt(p.pumps, p.ada).await,
+        &["You are baker.", "cinnamon"],
+    );
+    bot.stop().await;
+}
+
+/// Asks until the prompt says so; the folder is looked at every two seconds.
+async fn until_prompt_says(p: &Place, channel: Id, mark: &str) -> String {
+    for _ in 0..50 {
+        let prompt = p.prompt(channel, p.ada).await;
+        if prompt.contains(mark) {
+            return prompt;
+        }
+        sleep(Duration::from_millis(200)).await;
+    }
+    panic!("no prompt says {mark:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_change_while_the_bot_runs() {
+    let p = Place::new(Kind::Sqlite, &[]).await;
+    write_agent(&p, "plumber", p.help, &json!({}));
+    let bot = p.start().await;
+    says(&p.prompt(p.help, p.ada).await, &["You are plumber."]);
+    let changed = json!({"system_prompt": "You are a changed plumber."});
+    write_agent(&p, "plumber", p.help, &changed);
+    until_prompt_says(&p, p.help, "You are a changed plumber.").await;
+    // What cannot be used changes nothing; another agent tells that the folder
+    // was looked at.
+    write(&p, "plumber/agent.json", "{\"system_prompt\": 7}");
+    write_agent(&p, "baker", p.pumps, &json!({}));
+    until_prompt_says(&p, p.pumps, "You are baker.").await;
+    says(
+        &p.prompt(p.help, p.ada).await,
+        &["You are a changed plumber."],
+    );
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_an_agent_a_line_says_so() {
+    let p = Place::new(Kind::Sqlite, &[("DEFAULT_AGENT", "off")]).await;
+    write_agent(&p, "plumber", p.help, &json!({}));
+    let bot = p.start().await;
+    says(&p.prompt(p.help, p.ada).await, &["You are plumber."]);
+    let requests = p.stage.model.requests().len();
+    p.say(p.pumps, p.ada, "saffron");
+    let said = p.stage.discord.wait_answers(p.pumps, 1).await.unwrap();
+    assert_eq!(said[0].content, "-# I do not answer in this channel.");
+    assert_eq!(p.stage.model.requests().len(), requests);
+    let lines = bot.stop().await;
+    assert!(
+        lines
+            .iter()
+            .any(|line| line["detail"]["outcome"] == "refused")
+    );
+    assert_eq!(p.traces("saffron"), [""; 0]);
+}
+
+/// `test_context_includes_thread_status`, and who may know.
+#[tokio::test(flavor = "multi_thread")]
+async fn status_of_running_turns_is_told_to_who_may_read_there() {
+    let p = Place::new(Kind::Sqlite, &[]).await;
+    let bot = p.start().await;
+    says_nothing_of(&p.prompt(p.help, p.ada).await, &["also answering"]);
+    let (pieces, gate) = Behaviour::gated(&["slow"]);
+    let requests = p.stage.model.requests().len();
+    p.stage.model.script(pieces);
+    p.say(p.pumps, p.boris, "saffron");
+    p.stage.model.wait_requests(requests + 1).await;
+    let prompt = p.prompt(p.help, p.ada).await;
+    says(&prompt, &["Right now you are also answering in: ", "pumps"]);
+    says_nothing_of(&prompt, &["saffron", "Boris"]);
+    // Another server's business.
+    says_nothing_of(&p.prompt(p.abroad, p.ada).await, &["also answering"]);
+    p.stage.discord.overwrite(
+        p.pumps,
+        OverwriteOf::Member(p.ada),
+        Permissions::NONE,
+        Permissions::VIEW_CHANNEL,
+    );
+    p.stage.discord.settled().await.unwrap();
+    says_nothing_of(&p.prompt(p.help, p.ada).await, &["also answering", "pumps"]);
+    gate.open();
+    bot.stop().await;
+}
+
+/// Other agents' turns are nobody's business either.
+#[tokio::test(flavor = "multi_thread")]
+async fn status_is_of_the_same_agent() {
+    let p = Place::new(Kind::Sqlite, &[]).await;
+    write_agent(&p, "plumber", p.pumps, &json!({}));
+    let bot = p.start().await;
+    let (pieces, gate) = Behaviour::gated(&["slow"]);
+    p.stage.model.script(pieces);
+    p.say(p.pumps, p.boris, "saffron");
+    p.stage.model.wait_requests(1).await;
+    says_nothing_of(&p.prompt(p.help, p.ada).await, &["also answering"]);
+    gate.open();
+    bot.stop().await;
+}

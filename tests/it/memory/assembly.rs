@@ -1,0 +1,246 @@
+//! What a model call is put together from: system prompt, docs, status of the
+//! other turns, window (seed S2's "Context assembly", by its names).
+
+use std::fs;
+
+use clew::simulator::{Id, Shown};
+use serde_json::{Value, json};
+
+use super::place::{
+    DAY, HOUR, Kind, Place, on_each_database, on_each_store, says, says_nothing_of,
+};
+use crate::support::model::Behaviour;
+
+on_each_store! {
+    context_includes_thread_status
+    context_includes_rolling_window_messages
+    context_window_bounded_by_clear_time_or_rolling_window
+    new_threads_see_only_what_came_after_a_clear
+}
+
+on_each_database! {
+    context_includes_system_prompt
+    context_includes_agent_docs
+    save_generates_summary
+    generate_summary_calls_llm
+    generate_summary_returns_short_text
+    generate_summary_handles_llm_failure_gracefully
+}
+
+/// An agent that is at home in `help`.
+fn plumber(p: &Place) {
+    let folder = p.path("agents/plumber");
+    fs::create_dir_all(folder.join("docs")).unwrap();
+    let agent = json!({"system_prompt": "You are a plumber.", "channels": [p.help.to_string()]});
+    fs::write(folder.join("agent.json"), agent.to_string()).unwrap();
+    fs::write(folder.join("docs/1-pipes.md"), "Pipes are round.").unwrap();
+    fs::write(folder.join("docs/2-bends.md"), "Bends are not.").unwrap();
+}
+
+/// What the caller is shown of a command.
+async fn call(p: &Place, who: Id, command: &str, options: Value) -> Shown {
+    let called = p.stage.discord.call(who, p.help, command, options).await;
+    called.unwrap().answer().await.unwrap()
+}
+
+async fn clear(p: &Place) {
+    let shown = call(p, p.ada, "context clear", json!({})).await;
+    assert!(shown.text().contains("starts afresh"), "{}", shown.text());
+}
+
+/// What the system message of the last call says.
+fn system(p: &Place) -> String {
+    let request = p.stage.model.requests().pop().unwrap();
+    let first = &request["messages"][0];
+    assert_eq!(first["role"], "system");
+    first["content"].as_str().unwrap().to_owned()
+}
+
+async fn context_includes_system_prompt(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    plumber(&p);
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    assert!(
+        system(&p).starts_with("You are a plumber."),
+        "{}",
+        system(&p)
+    );
+    p.ask(p.pumps, p.ada, "ginger").await;
+    says_nothing_of(&system(&p), &["plumber"]);
+    bot.stop().await;
+}
+
+/// After the prompt, in the order of their names.
+async fn context_includes_agent_docs(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    plumber(&p);
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    let parts = ["plumber", "Pipes are round.", "Bends are not."];
+    says(&system(&p), &parts);
+    p.ask(p.pumps, p.ada, "ginger").await;
+    says_nothing_of(&system(&p), &["Pipes", "Bends"]);
+    bot.stop().await;
+}
+
+/// A running turn is told of, and no more of it than its place; a turn that
+/// ended is not.
+async fn context_includes_thread_status(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    let (slow, gate) = Behaviour::gated(&["slow"]);
+    p.stage.model.script(slow);
+    p.say(p.pumps, p.boris, "saffron");
+    p.stage.model.wait_requests(1).await;
+    p.ask(p.help, p.ada, "ginger").await;
+    says(
+        &system(&p),
+        &["Right now you are also answering in", "pumps"],
+    );
+    says_nothing_of(&system(&p), &["saffron"]);
+    gate.open();
+    p.until("two stored turns", || p.told("recorded") == 2)
+        .await;
+    p.ask(p.help, p.ada, "cumin").await;
+    says_nothing_of(&system(&p), &["also answering"]);
+    bot.stop().await;
+}
+
+/// As messages of their own, oldest first, after everything else and before
+/// the question.
+async fn context_includes_rolling_window_messages(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    p.ask(p.help, p.ada, "ginger").await;
+    p.prompt(p.help, p.ada).await;
+    let request = p.stage.model.requests().pop().unwrap();
+    let messages = request["messages"].as_array().unwrap();
+    let roles: Vec<_> = messages.iter().map(|one| one["role"].as_str()).collect();
+    let [user, assistant] = [Some("user"), Some("assistant")];
+    assert_eq!(
+        roles,
+        [Some("system"), user, assistant, user, assistant, user]
+    );
+    let parts = ["saffron", "so: saffron", "ginger", "so: ginger", "go on"];
+    for (message, part) in messages[1..].iter().zip(parts) {
+        says(message["content"].as_str().unwrap(), &[part]);
+    }
+    bot.stop().await;
+}
+
+/// `max(last clear, now - rolling window)`: whichever is later counts.
+async fn context_window_bounded_by_clear_time_or_rolling_window(kind: Kind) {
+    let p = Place::new(kind, &[("CONTEXT_ROLLING_WINDOW_S", "7200")]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    p.time.pass(HOUR);
+    // The clear is later than the beginning of the window.
+    clear(&p).await;
+    p.ask(p.help, p.ada, "ginger").await;
+    let prompt = p.prompt(p.help, p.ada).await;
+    says(&prompt, &["so: ginger"]);
+    says_nothing_of(&prompt, &["saffron"]);
+    // The beginning of the window is later than the clear.
+    p.time.pass(HOUR);
+    p.ask(p.help, p.ada, "cumin").await;
+    p.time.pass(HOUR + 60_000);
+    let prompt = p.prompt(p.help, p.ada).await;
+    says(&prompt, &["so: cumin"]);
+    says_nothing_of(&prompt, &["saffron", "ginger"]);
+    bot.stop().await;
+}
+
+/// A clear is the agent's, not one channel's; the rows stay, and a restart
+/// forgets neither.
+async fn new_threads_see_only_what_came_after_a_clear(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    p.ask(p.pumps, p.ada, "turmeric").await;
+    p.ask(p.help, p.boris, "cinnamon").await;
+    clear(&p).await;
+    for channel in [p.help, p.pumps, p.thread] {
+        let prompt = p.prompt(channel, p.ada).await;
+        says_nothing_of(&prompt, &["saffron", "turmeric"]);
+    }
+    says(&p.prompt(p.help, p.boris).await, &["so: cinnamon"]);
+    let bot = p.restart(bot).await;
+    p.time.pass(DAY / 2);
+    let prompt = p.prompt(p.pumps, p.ada).await;
+    says(&prompt, &["go on"]);
+    says_nothing_of(&prompt, &["turmeric"]);
+    bot.stop().await;
+    for word in ["saffron", "turmeric"] {
+        assert!(!p.traces(word).is_empty(), "{word} is kept");
+    }
+}
+
+/// Saves after a conversation; what was shown, and the file.
+async fn saved(p: &Place, summary: Behaviour) -> (String, Value) {
+    p.stage.model.script(summary);
+    let shown = call(p, p.ada, "context save", json!({})).await;
+    let sessions = fs::read_dir(p.path("agents/default/sessions")).unwrap();
+    let files: Vec<_> = sessions.map(|file| file.unwrap().path()).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    let text = fs::read_to_string(&files[0]).unwrap();
+    (shown.text(), serde_json::from_str(&text).unwrap())
+}
+
+async fn save_generates_summary(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    let (shown, file) = saved(&p, Behaviour::text(&["They spoke ", "of spices."])).await;
+    says(&shown, &["They spoke of spices."]);
+    assert_eq!(file["summary"], "They spoke of spices.");
+    let listed = call(&p, p.ada, "context history", json!({})).await.text();
+    says(&listed, &["They spoke of spices."]);
+    bot.stop().await;
+}
+
+/// Once, with the seed's instruction and the caller's conversation alone.
+async fn generate_summary_calls_llm(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    p.ask(p.help, p.boris, "cinnamon").await;
+    saved(&p, Behaviour::text(&["Spices."])).await;
+    assert_eq!(p.stage.model.requests().len(), 3);
+    let instruction = "Summarize this conversation in 2-4 sentences. Focus on what was \
+                       accomplished, decisions made, and any unfinished work.";
+    assert!(system(&p).starts_with(instruction), "{}", system(&p));
+    let request = p.stage.model.requests().pop().unwrap();
+    let material = request["messages"][1]["content"].as_str().unwrap();
+    says(material, &["saffron", "so: saffron"]);
+    says_nothing_of(material, &["cinnamon"]);
+    bot.stop().await;
+}
+
+/// However long the model talks.
+async fn generate_summary_returns_short_text(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    let long = "Spices and again spices. ".repeat(400);
+    let (_, file) = saved(&p, Behaviour::text(&[&long])).await;
+    let summary = file["summary"].as_str().unwrap();
+    assert!(long.starts_with(summary));
+    assert_eq!(summary.chars().count(), 1_000);
+    bot.stop().await;
+}
+
+/// It is saved all the same.
+async fn generate_summary_handles_llm_failure_gracefully(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    let (shown, file) = saved(&p, Behaviour::status(400, "no")).await;
+    says(&shown, &["Saved 2 messages", "(summary generation failed)"]);
+    assert_eq!(file["summary"], "(summary generation failed)");
+    assert_eq!(file["message_count"], 2);
+    let messages = file["messages"].as_array().unwrap();
+    assert_eq!(messages[0]["content"], "saffron");
+    bot.stop().await;
+}

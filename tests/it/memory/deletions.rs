@@ -1,0 +1,292 @@
+//! What is deleted or edited on Discord is deleted or edited wherever it is
+//! kept: not in the next prompt, and no byte of it in any file or row.
+
+use clew::simulator::Use;
+
+use super::place::{DAY, Kind, Place, on_each_store, says, says_nothing_of};
+use crate::support::model::Behaviour;
+
+on_each_store! {
+    a_deleted_trigger_takes_its_turn_along
+    a_deleted_answer_goes_alone
+    messages_deleted_in_bulk_go
+    an_edited_trigger_is_edited
+    a_deleted_thread_or_channel_goes
+    a_server_that_we_left_goes_after_a_while
+    a_server_that_we_left_goes_at_once
+    a_member_who_leaves_is_forgotten
+    what_was_deleted_or_edited_meanwhile_is_found
+    what_is_too_old_goes
+    a_question_by_command_outlives_pages
+}
+
+/// Direct messages are logged as well.
+async fn with_logs(kind: Kind) -> Place {
+    let mut p = Place::new(kind, &[]).await;
+    let logs = p.path("dm-logs").display().to_string();
+    p.stage.set("DM_LOGS_DIR", &logs);
+    p
+}
+
+async fn a_deleted_trigger_takes_its_turn_along(kind: Kind) {
+    let p = with_logs(kind).await;
+    let bot = p.start().await;
+    let first = p.ask(p.help, p.ada, "saffron").await;
+    p.ask(p.help, p.ada, "turmeric").await;
+    let direct = p.ask(p.direct, p.ada, "cinnamon").await;
+    p.stage.discord.delete(p.help, first.trigger);
+    p.until_gone("saffron").await;
+    p.stage.discord.delete(p.direct, direct.trigger);
+    p.until_gone("cinnamon").await;
+    let prompt = p.prompt(p.help, p.ada).await;
+    says(&prompt, &["turmeric", "so: turmeric"]);
+    says_nothing_of(&prompt, &["saffron"]);
+    says_nothing_of(&p.prompt(p.direct, p.ada).await, &["cinnamon"]);
+    bot.stop().await;
+}
+
+async fn a_deleted_answer_goes_alone(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    let first = p.ask_for(p.help, p.ada, "turmeric", "saffron").await;
+    p.stage.discord.delete(p.help, first.answer);
+    p.until_gone("saffron").await;
+    let prompt = p.prompt(p.help, p.ada).await;
+    says(&prompt, &["turmeric", "go on"]);
+    says_nothing_of(&prompt, &["saffron"]);
+    bot.stop().await;
+}
+
+async fn messages_deleted_in_bulk_go(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    let mut ids = Vec::new();
+    for word in ["saffron one", "saffron two", "saffron three"] {
+        let asked = p.ask(p.help, p.ada, word).await;
+        ids.extend([asked.trigger, asked.answer]);
+    }
+    p.ask(p.help, p.ada, "turmeric").await;
+    p.stage.discord.bulk_delete(p.help, &ids);
+    p.until_gone("saffron").await;
+    let prompt = p.prompt(p.help, p.ada).await;
+    says(&prompt, &["turmeric", "so: turmeric"]);
+    says_nothing_of(&prompt, &["saffron"]);
+    bot.stop().await;
+}
+
+async fn an_edited_trigger_is_edited(kind: Kind) {
+    let p = with_logs(kind).await;
+    let bot = p.start().await;
+    let us = p.stage.discord.bot();
+    let asked = p.ask_for(p.help, p.ada, "saffron", "fine").await;
+    p.stage
+        .discord
+        .edit(p.help, asked.trigger, &format!("<@{us}> turmeric"));
+    p.until_gone("saffron").await;
+    let prompt = p.prompt(p.help, p.ada).await;
+    says(&prompt, &["turmeric", "fine"]);
+    says_nothing_of(&prompt, &["saffron"]);
+    let direct = p.ask_for(p.direct, p.ada, "cinnamon", "good").await;
+    p.stage.discord.edit(p.direct, direct.trigger, "ginger");
+    p.until_gone("cinnamon").await;
+    assert!(
+        p.traces("ginger")
+            .iter()
+            .any(|file| file.contains("dm-logs"))
+    );
+    says(&p.prompt(p.direct, p.ada).await, &["ginger", "good"]);
+    // Nothing is left but the mention.
+    p.stage
+        .discord
+        .edit(p.help, asked.trigger, &format!("<@{us}>"));
+    p.until_gone("turmeric").await;
+    says(&p.prompt(p.help, p.ada).await, &["(mention)", "fine"]);
+    bot.stop().await;
+}
+
+async fn a_deleted_thread_or_channel_goes(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    p.ask(p.thread, p.ada, "saffron").await;
+    p.ask(p.pumps, p.ada, "cinnamon").await;
+    p.ask(p.help, p.ada, "turmeric").await;
+    p.stage.discord.delete_channel(p.thread);
+    p.until_gone("saffron").await;
+    p.stage.discord.delete_channel(p.pumps);
+    p.until_gone("cinnamon").await;
+    says(&p.prompt(p.help, p.ada).await, &["turmeric"]);
+    bot.stop().await;
+}
+
+async fn a_server_that_we_left_goes_after_a_while(kind: Kind) {
+    let p = Place::new(kind, &[("GUILD_RETENTION_DAYS", "30")]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    p.ask(p.abroad, p.ada, "turmeric").await;
+    // An outage is nothing.
+    p.stage.discord.set_outage(p.guild, true);
+    p.stage.discord.set_outage(p.guild, false);
+    p.stage.discord.settled().await.unwrap();
+    says(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    p.stage.discord.kick_bot(p.guild);
+    p.stage.discord.settled().await.unwrap();
+    bot.stop().await;
+    // Files keep a conversation for a day anyway (seed S0).
+    if kind != Kind::Files {
+        p.time.pass(29 * DAY);
+        p.start().await.stop().await;
+        assert!(!p.traces("saffron").is_empty());
+    }
+    p.time.pass(DAY + 1_000);
+    let bot = p.start().await;
+    p.until_gone("saffron").await;
+    assert_eq!(p.traces("turmeric").is_empty(), kind == Kind::Files);
+    bot.stop().await;
+}
+
+async fn a_server_that_we_left_goes_at_once(kind: Kind) {
+    let p = Place::new(kind, &[("GUILD_RETENTION_DAYS", "0")]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    p.ask(p.abroad, p.ada, "turmeric").await;
+    p.stage.discord.set_outage(p.guild, true);
+    p.stage.discord.set_outage(p.guild, false);
+    p.stage.discord.settled().await.unwrap();
+    says(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    p.stage.discord.kick_bot(p.guild);
+    p.until_gone("saffron").await;
+    says(&p.prompt(p.abroad, p.ada).await, &["turmeric"]);
+    bot.stop().await;
+}
+
+async fn a_member_who_leaves_is_forgotten(kind: Kind) {
+    let p = Place::new(kind, &[("DISCORD_MEMBERS_INTENT", "true")]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    p.ask(p.help, p.boris, "cinnamon").await;
+    p.ask(p.abroad, p.ada, "turmeric").await;
+    p.stage.discord.leave(p.guild, p.ada);
+    p.until_gone("saffron").await;
+    says(&p.prompt(p.help, p.boris).await, &["cinnamon"]);
+    says(&p.prompt(p.abroad, p.ada).await, &["turmeric"]);
+    p.stage.discord.join(p.guild, p.ada);
+    says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    bot.stop().await;
+}
+
+/// No event tells; a fetched page does.
+async fn what_was_deleted_or_edited_meanwhile_is_found(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    let us = p.stage.discord.bot();
+    let gone = p.ask(p.thread, p.ada, "saffron").await;
+    let edited = p.ask_for(p.thread, p.ada, "cinnamon", "fine").await;
+    p.ask(p.thread, p.ada, "turmeric").await;
+    bot.stop().await;
+    p.stage.discord.forget_sessions();
+    p.stage.discord.world(|world| {
+        world.seed_delete(p.thread, gone.trigger);
+        world.seed_edit(p.thread, edited.trigger, &format!("<@{us}> ginger"));
+    });
+    p.time.pass(1_000);
+    let bot = p.start().await;
+    p.prompt(p.thread, p.ada).await;
+    p.until_gone("saffron").await;
+    p.until_gone("cinnamon").await;
+    let prompt = p.prompt(p.thread, p.ada).await;
+    says(&prompt, &["ginger", "turmeric"]);
+    bot.stop().await;
+    assert!(!p.traces("turmeric").is_empty());
+    assert!(!p.traces("ginger").is_empty());
+}
+
+async fn what_is_too_old_goes(kind: Kind) {
+    let p = Place::new(kind, &[("RETENTION_DAYS", "2")]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    p.time.pass(2 * DAY + 1_000);
+    let bot = p.restart(bot).await;
+    p.until_gone("saffron").await;
+    p.ask(p.help, p.ada, "turmeric").await;
+    p.time.pass(DAY / 2);
+    let bot = p.restart(bot).await;
+    says(&p.prompt(p.help, p.ada).await, &["turmeric"]);
+    bot.stop().await;
+}
+
+/// A command's id is no message's: that no page holds it proves nothing.
+async fn a_question_by_command_outlives_pages(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    p.stage
+        .discord
+        .wait_request("PUT", "/commands", 1)
+        .await
+        .unwrap();
+    p.ask(p.thread, p.ada, "cinnamon").await;
+    let call = Use::slash("ask", &[("question", "saffron")]);
+    let call = p.stage.discord.interact(p.thread, p.ada, &call);
+    let answered = |message: &clew::simulator::Message| message.content == "ok";
+    p.stage
+        .discord
+        .wait_interaction(call, answered)
+        .await
+        .unwrap();
+    p.until("a stored turn", || p.told("recorded") == 2).await;
+    p.ask(p.thread, p.ada, "turmeric").await;
+    bot.stop().await;
+    p.stage.discord.forget_sessions();
+    p.time.pass(1_000);
+    let bot = p.start().await;
+    says(&p.prompt(p.thread, p.ada).await, &["saffron"]);
+    let bot = p.restart(bot).await;
+    says(&p.prompt(p.thread, p.ada).await, &["saffron"]);
+    bot.stop().await;
+    assert!(!p.traces("saffron").is_empty());
+}
+
+/// The turn is stored after the purge, and goes at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_leaves_while_a_turn_runs_is_forgotten() {
+    let p = Place::new(Kind::Sqlite, &[("DISCORD_MEMBERS_INTENT", "true")]).await;
+    let bot = p.start().await;
+    let (pieces, gate) = Behaviour::gated(&["so: saffron"]);
+    p.stage.model.script(pieces);
+    p.say(p.help, p.ada, "saffron");
+    p.stage.model.wait_requests(1).await;
+    p.stage.discord.leave(p.guild, p.ada);
+    // Events are in order: the next turn of somebody else comes after.
+    p.ask(p.help, p.boris, "cinnamon").await;
+    gate.open();
+    p.until("two stored turns", || p.told("recorded") == 2)
+        .await;
+    p.until_gone("saffron").await;
+    // Who is back is remembered again.
+    p.stage.discord.join(p.guild, p.ada);
+    p.ask(p.help, p.ada, "turmeric").await;
+    let prompt = p.prompt(p.help, p.ada).await;
+    says(&prompt, &["turmeric"]);
+    says_nothing_of(&prompt, &["saffron"]);
+    bot.stop().await;
+}
+
+/// Somebody else holds the database up for longer than we wait, across a save.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_that_failed_is_done_later() {
+    let p = Place::new(Kind::Sqlite, &[("MEMORY_SAVE_INTERVAL", "1")]).await;
+    let bot = p.start().await;
+    let first = p.ask(p.help, p.ada, "saffron").await;
+    let second = p.ask(p.pumps, p.ada, "cinnamon").await;
+    p.ask(p.abroad, p.ada, "turmeric").await;
+    let other = rusqlite::Connection::open(p.path("clew.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    p.stage.discord.delete(p.help, first.trigger);
+    p.stage.discord.delete(p.pumps, second.trigger);
+    p.until("a failure", || p.told("store_failed") > 0).await;
+    other.execute_batch("ROLLBACK").unwrap();
+    drop(other);
+    p.until_gone("saffron").await;
+    p.until_gone("cinnamon").await;
+    says(&p.prompt(p.abroad, p.ada).await, &["turmeric"]);
+    bot.stop().await;
+}

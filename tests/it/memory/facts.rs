@@ -1,0 +1,171 @@
+//! Remembered facts in prompts: whose, where, which, and when they are saved.
+
+use clew::model::{
+    ChannelId, Fact, FactId, GuildId, MessageId, Origin, Subject, UnixMillis, UserId,
+};
+use clew::simulator::Id;
+use clew::store::Backend;
+
+use super::place::{DAY, Kind, NOON, Place, on_each_store, says, says_nothing_of};
+
+on_each_store! {
+    a_fact_is_used_where_its_origin_allows
+    the_best_of_a_hundred_come_first
+    use_is_saved_at_the_interval_and_at_the_end
+    a_fact_goes_with_its_message
+}
+
+/// About Ada.
+fn of_ada(p: &Place, number: u64, text: &str, origin: Origin) -> Fact {
+    let ada = UserId::new(p.ada.0);
+    Fact {
+        id: FactId(number),
+        subject: Subject::User(ada),
+        text: text.to_owned(),
+        origin,
+        by: ada,
+        at: UnixMillis(NOON - DAY),
+        link: None,
+        pinned: false,
+        seen: 1,
+        last_used: UnixMillis(NOON - DAY),
+    }
+}
+
+fn of_server(p: &Place, number: u64, text: &str, guild: Id) -> Fact {
+    let guild = GuildId::new(guild.0);
+    Fact {
+        subject: Subject::Server(guild),
+        ..of_ada(p, number, text, Origin::Guild(guild))
+    }
+}
+
+async fn put(p: &Place, facts: &[Fact]) {
+    let store = p.open().await;
+    store.put_facts(facts).await.unwrap();
+    store.close().await.unwrap();
+}
+
+async fn a_fact_is_used_where_its_origin_allows(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let (works, abroad) = (GuildId::new(p.guild.0), GuildId::new(p.other_guild.0));
+    let facts = [
+        of_ada(&p, 1, "likes saffron", Origin::Guild(works)),
+        of_ada(&p, 2, "likes cinnamon", Origin::Guild(abroad)),
+        of_ada(&p, 3, "likes turmeric", Origin::Direct),
+        of_ada(&p, 4, "likes ginger", Origin::Everywhere),
+        of_server(&p, 5, "pumps are blue", p.guild),
+        of_server(&p, 6, "pumps are green", p.other_guild),
+    ];
+    put(&p, &facts).await;
+    let bot = p.start().await;
+    let here = p.prompt(p.help, p.ada).await;
+    says(
+        &here,
+        &[
+            "About Ada:",
+            "saffron",
+            "ginger",
+            "About this server:",
+            "pumps are blue",
+            "go on",
+        ],
+    );
+    says_nothing_of(&here, &["cinnamon", "turmeric", "green"]);
+    let there = p.prompt(p.abroad, p.ada).await;
+    says(&there, &["cinnamon", "ginger", "pumps are green"]);
+    says_nothing_of(&there, &["saffron", "turmeric", "blue"]);
+    let direct = p.prompt(p.direct, p.ada).await;
+    says(&direct, &["saffron", "cinnamon", "turmeric", "ginger"]);
+    says_nothing_of(&direct, &["blue", "green"]);
+    let boris = p.prompt(p.help, p.boris).await;
+    says(&boris, &["pumps are blue"]);
+    says_nothing_of(
+        &boris,
+        &["saffron", "cinnamon", "turmeric", "ginger", "About Boris"],
+    );
+    bot.stop().await;
+    let merged = p.details("merge_ok");
+    assert_eq!(merged[0]["user_facts"], 2, "{merged:?}");
+    assert_eq!(merged[0]["server_facts"], 1, "{merged:?}");
+}
+
+/// Within a budget of characters.
+async fn the_best_of_a_hundred_come_first(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let mut facts: Vec<Fact> = (1..=98)
+        .map(|number| {
+            let text = format!("meeting number {number} was about the garden and the fence");
+            of_server(&p, number, &text, p.guild)
+        })
+        .collect();
+    let valve = "the compressor valve opens at nine bar";
+    facts.push(of_server(&p, 99, valve, p.guild));
+    facts.push(of_server(&p, 100, "the valve is made of brass", p.guild));
+    put(&p, &facts).await;
+    let bot = p.start().await;
+    let asked = p
+        .ask(p.help, p.ada, "when does the compressor valve open?")
+        .await;
+    says(
+        &asked.prompt,
+        &[
+            "About this server:\n- the compressor valve",
+            "\n- the valve is made of brass",
+        ],
+    );
+    let meetings = asked.prompt.matches("- meeting number").count();
+    assert!((10..=40).contains(&meetings), "{}", asked.prompt);
+    bot.stop().await;
+}
+
+async fn use_is_saved_at_the_interval_and_at_the_end(kind: Kind) {
+    let p = Place::new(kind, &[("MEMORY_SAVE_INTERVAL", "1")]).await;
+    let fact = of_ada(&p, 1, "likes ginger", Origin::Everywhere);
+    put(&p, std::slice::from_ref(&fact)).await;
+    let bot = p.start().await;
+    p.prompt(p.help, p.ada).await;
+    p.until("saved", || p.told("flushed") == 1).await;
+    bot.stop().await;
+    assert!(last_used(&p, &fact).await > NOON);
+    // Long before the interval.
+    let bot = p
+        .stage
+        .start_with(&[("MEMORY_SAVE_INTERVAL", "3600")])
+        .await;
+    let before = p.time.now();
+    p.prompt(p.help, p.ada).await;
+    bot.stop().await;
+    assert!(last_used(&p, &fact).await >= before);
+}
+
+async fn last_used(p: &Place, fact: &Fact) -> i64 {
+    let store = p.open().await;
+    let facts = store.facts(fact.subject).await.unwrap();
+    store.close().await.unwrap();
+    assert_eq!(facts.len(), 1);
+    assert_eq!(facts[0].text, fact.text);
+    facts[0].last_used.0
+}
+
+async fn a_fact_goes_with_its_message(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let seed = |world: &mut clew::simulator::World| world.seed(p.help, p.ada, "I do like it");
+    let message = p.stage.discord.world(seed);
+    let link = (ChannelId::new(p.help.0), MessageId::new(message.0));
+    let linked = Fact {
+        link: Some(link),
+        ..of_ada(&p, 1, "likes saffron", Origin::Everywhere)
+    };
+    let other = of_ada(&p, 2, "likes ginger", Origin::Everywhere);
+    put(&p, &[linked, other]).await;
+    let bot = p.start().await;
+    says(&p.prompt(p.help, p.ada).await, &["saffron", "ginger"]);
+    p.stage.discord.delete(p.help, message);
+    p.until_gone("saffron").await;
+    let prompt = p.prompt(p.help, p.ada).await;
+    says(&prompt, &["ginger"]);
+    says_nothing_of(&prompt, &["saffron"]);
+    bot.stop().await;
+    assert_eq!(p.traces("saffron"), [""; 0]);
+}

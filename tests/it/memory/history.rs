@@ -1,0 +1,211 @@
+//! Stored conversation in prompts: whose, how much, how old (seeds S0, S2, S3).
+
+use clew::simulator::{Draft, File};
+use serde_json::Value;
+
+use super::place::{DAY, HOUR, Kind, Place, on_each_store, says, says_nothing_of};
+use crate::support::model::Behaviour;
+
+on_each_store! {
+    zero_leakage
+    oldest_first_with_more_rows_than_the_limit
+    rolling_window_excludes_old_messages
+    rolling_window_default_is_one_day
+    only_turns_that_succeed_are_stored
+    adopted_text_embeds_and_files_are_not_stored
+    what_the_block_shows_is_not_told_twice
+    words_clear_nothing
+}
+
+/// Seed S0's table of four, and a restart.
+async fn zero_leakage(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    let first = p.ask(p.help, p.ada, "saffron").await;
+    says_nothing_of(&first.prompt, &["so: saffron"]);
+    let direct = p.ask(p.direct, p.ada, "cinnamon").await;
+    says_nothing_of(&direct.prompt, &["saffron"]);
+    says(
+        &p.prompt(p.help, p.ada).await,
+        &["Ada", "saffron", "so: saffron", "go on"],
+    );
+    for (channel, author) in [(p.help, p.boris), (p.pumps, p.ada), (p.abroad, p.ada)] {
+        let prompt = p.prompt(channel, author).await;
+        says_nothing_of(&prompt, &["saffron", "cinnamon"]);
+    }
+    let bot = p.restart(bot).await;
+    let here = p.prompt(p.help, p.ada).await;
+    says(&here, &["saffron", "so: saffron", "go on", "ok", "go on"]);
+    says_nothing_of(&here, &["cinnamon"]);
+    says_nothing_of(&p.prompt(p.help, p.boris).await, &["saffron"]);
+    says_nothing_of(&p.prompt(p.abroad, p.ada).await, &["saffron", "cinnamon"]);
+    let direct = p.prompt(p.direct, p.ada).await;
+    says(&direct, &["cinnamon", "so: cinnamon"]);
+    says_nothing_of(&direct, &["saffron"]);
+    bot.stop().await;
+}
+
+async fn oldest_first_with_more_rows_than_the_limit(kind: Kind) {
+    let p = Place::new(kind, &[("MAX_CONTEXT_MESSAGES", "6")]).await;
+    let bot = p.start().await;
+    for word in ["anise", "basil", "cumin", "dill", "fennel"] {
+        p.ask(p.help, p.ada, word).await;
+    }
+    let prompt = p.prompt(p.help, p.ada).await;
+    says(
+        &prompt,
+        &[
+            "cumin",
+            "so: cumin",
+            "dill",
+            "so: dill",
+            "fennel",
+            "so: fennel",
+            "go on",
+        ],
+    );
+    says_nothing_of(&prompt, &["anise", "basil"]);
+    bot.stop().await;
+}
+
+async fn rolling_window_excludes_old_messages(kind: Kind) {
+    let p = Place::new(kind, &[("CONTEXT_ROLLING_WINDOW_S", "3600")]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    p.time.pass(HOUR / 2);
+    says(
+        &p.ask(p.help, p.ada, "turmeric").await.prompt,
+        &["so: saffron"],
+    );
+    p.time.pass(HOUR / 2 + 1_000);
+    let prompt = p.prompt(p.help, p.ada).await;
+    says_nothing_of(&prompt, &["saffron"]);
+    says(&prompt, &["turmeric", "so: turmeric"]);
+    // Old rows are kept all the same (seed S2).
+    assert!(!p.traces("saffron").is_empty());
+    bot.stop().await;
+}
+
+async fn rolling_window_default_is_one_day(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    p.time.pass(DAY - 60_000);
+    says(&p.prompt(p.help, p.ada).await, &["saffron", "so: saffron"]);
+    p.time.pass(60_000);
+    says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    bot.stop().await;
+}
+
+/// Seed S0: error details, refusals and what was broken off are never stored.
+async fn only_turns_that_succeed_are_stored(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    let us = p.stage.discord.bot();
+    for failure in [
+        Behaviour::status(500, "quince failed"),
+        Behaviour::status(500, "quince failed"),
+        Behaviour::status(500, "quince failed"),
+        Behaviour::cut(&["quince half"]),
+    ] {
+        p.stage.model.script(failure);
+    }
+    // However often the client asks again, it fails.
+    for number in 1..=2 {
+        p.say(p.help, p.ada, "quince");
+        p.stage.discord.wait_answers(p.help, number).await.unwrap();
+    }
+    // An invitation.
+    p.say(p.pumps, p.ada, "");
+    p.stage.discord.wait_answers(p.pumps, 1).await.unwrap();
+    // A turn that is taken back.
+    let (pieces, gate) = Behaviour::gated(&["quince"]);
+    let requests = p.stage.model.requests().len();
+    p.stage.model.script(pieces);
+    let trigger = p.say(p.abroad, p.ada, "quince");
+    p.stage.model.wait_requests(requests + 1).await;
+    p.stage.discord.delete(p.abroad, trigger);
+    p.until("a cancelled turn", || {
+        p.details("turn_done")
+            .iter()
+            .any(|done| done["outcome"] == "cancelled")
+    })
+    .await;
+    gate.open();
+    assert_eq!(p.told("recorded"), 0);
+    for channel in [p.help, p.abroad] {
+        says_nothing_of(&p.prompt(channel, p.ada).await, &["quince"]);
+    }
+    bot.stop().await;
+    assert_eq!(p.traces("quince"), [""; 0]);
+    assert!(
+        p.stage
+            .discord
+            .answers(p.abroad)
+            .iter()
+            .all(|one| one.author == us)
+    );
+}
+
+/// Whose words they are: a bare mention adds none of its own (seed S0: no
+/// embeds, no attachments).
+async fn adopted_text_embeds_and_files_are_not_stored(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    let us = p.stage.discord.bot();
+    let pointed = p.stage.discord.post(p.help, p.boris, "tangerine");
+    let bare = Draft::new(format!("<@{us}>")).reply_to(pointed);
+    let asked = p.post_for(p.help, p.ada, bare, "fine").await;
+    says(&asked.prompt, &["points at this message", "tangerine"]);
+    let rich = Draft::new(format!("<@{us}> read this"))
+        .embed(serde_json::json!({"type": "rich", "title": "tangerine"}))
+        .attachment(File::text("notes.txt", "tangerine"));
+    let asked = p.post_for(p.help, p.ada, rich, "done").await;
+    says(
+        &asked.prompt,
+        &["(mention)", "fine", "read this", "tangerine"],
+    );
+    let prompt = p.prompt(p.help, p.ada).await;
+    says(
+        &prompt,
+        &["(mention)", "fine", "read this", "done", "go on"],
+    );
+    says_nothing_of(&prompt, &["tangerine"]);
+    bot.stop().await;
+    assert_eq!(p.traces("tangerine"), [""; 0]);
+    assert!(!p.traces("read this").is_empty());
+}
+
+async fn what_the_block_shows_is_not_told_twice(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    p.ask(p.thread, p.ada, "saffron").await;
+    let prompt = p.prompt(p.thread, p.ada).await;
+    assert_eq!(prompt.matches("so: saffron").count(), 1, "{prompt}");
+    assert_eq!(prompt.matches("saffron").count(), 2, "{prompt}");
+    bot.stop().await;
+    let merged: Vec<Value> = p.details("merge_ok");
+    assert_eq!(merged[1]["dedup"], 2, "{merged:?}");
+    assert_eq!(merged[1]["history_msgs"], 0, "{merged:?}");
+}
+
+/// Seed S0: natural language never clears anything.
+async fn words_clear_nothing(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    for words in [
+        "reset",
+        "start over",
+        "forget everything",
+        "/clear-context",
+        "clear context",
+    ] {
+        says(
+            &p.ask(p.help, p.ada, words).await.prompt,
+            &["saffron", "so: saffron"],
+        );
+    }
+    bot.stop().await;
+    assert!(!p.traces("saffron").is_empty());
+}

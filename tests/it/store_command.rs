@@ -1,0 +1,298 @@
+//! `clew store`: the program itself on real stores.
+
+mod copy;
+mod erase;
+mod world;
+
+use std::fs;
+
+use clew::discord::session::SessionLock;
+use clew::store::{Backend, Kind, Record};
+use serde_json::Value;
+
+use world::{ADA, Home, MARKER, everything, line_of, logged};
+
+/// A store of every kind in a place, and its logs.
+async fn sqlite_home() -> Home {
+    let home = Home::new("sqlite:var/clew.db");
+    home.fill(&everything()).await;
+    home.log(&logged(ADA)).await;
+    home
+}
+
+#[tokio::test]
+async fn statistics_name_every_kind() {
+    let home = sqlite_home().await;
+    let (code, out, errors) = home.run(&["stats"]);
+    assert_eq!((code, errors.as_str()), (0, ""), "{out}");
+    let mut lines = out.lines();
+    assert_eq!(lines.next(), Some("sqlite:var/clew.db, version 1"));
+    for kind in Kind::ALL {
+        let line = out.lines().find(|line| line.starts_with(kind.as_str()));
+        let entries = line.unwrap().split_whitespace().rev().nth(1).unwrap();
+        assert_ne!(entries, "0", "{out}");
+    }
+    let (_, out, _) = home.run(&["stats", "--json"]);
+    let read: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(read["version"], 1);
+    assert_eq!(read["store"], "sqlite:var/clew.db");
+    let kinds = read["kinds"].as_array().unwrap();
+    let kinds: Vec<&str> = kinds
+        .iter()
+        .map(|of| of["kind"].as_str().unwrap())
+        .collect();
+    assert_eq!(kinds, Kind::ALL.map(Kind::as_str));
+    let messages = everything()
+        .iter()
+        .filter(|record| record.kind() == Kind::Messages)
+        .count();
+    assert_eq!(read["kinds"][0]["entries"], messages);
+}
+
+#[tokio::test]
+async fn an_export_is_all_there_is() {
+    let home = sqlite_home().await;
+    let (code, out, _) = home.run(&["export"]);
+    assert_eq!(code, 0);
+    let logs = out
+        .lines()
+        .filter(|line| line.starts_with(r#"{"kind":"direct_message_log","#));
+    assert_eq!(logs.count(), 2);
+    let mut read: Vec<String> = out
+        .lines()
+        .filter_map(|line| Record::from_line(line).ok().map(|record| record.to_line()))
+        .collect();
+    read.sort();
+    assert_eq!(read, home.lines().await);
+    for line in out.lines() {
+        serde_json::from_str::<Value>(line).unwrap();
+    }
+}
+
+/// What is planted in an entry of each kind comes out of each.
+#[tokio::test]
+async fn an_export_of_a_user_is_all_of_theirs() {
+    let home = sqlite_home().await;
+    let (code, out, errors) = home.run(&["export", "--user", "7", "--out", "ada.jsonl"]);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let text = fs::read_to_string(home.path("ada.jsonl")).unwrap();
+    assert_eq!(
+        out,
+        format!("{} entries in ada.jsonl\n", text.lines().count())
+    );
+    let marked = |kind: &str| {
+        let of_kind = format!(r#"{{"kind":"{kind}","#);
+        let lines: Vec<&str> = text
+            .lines()
+            .filter(|line| line.starts_with(&of_kind))
+            .collect();
+        lines.iter().filter(|line| line.contains(MARKER)).count()
+    };
+    let found = ["message", "snapshot", "fact", "direct_message_log"].map(marked);
+    assert_eq!(found.map(|count| count > 0), [true; 4], "{found:?}");
+    let theirs = everything().into_iter().filter(|record| match record {
+        Record::Marker(key, _) => key.user == Some(ADA),
+        Record::OptOut(user, _) => *user == ADA,
+        _ => false,
+    });
+    let theirs: Vec<String> = theirs.map(|record| record.to_line()).collect();
+    assert_eq!(theirs.len(), 2);
+    for line in theirs {
+        assert!(text.lines().any(|found| found == line), "{line}");
+    }
+    assert!(!text.contains("Grace"), "others' are not in it");
+    let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(home.path("ada.jsonl")).unwrap());
+    assert_eq!(mode & 0o777, 0o600);
+    // A file that is there is not written over.
+    let (code, out, errors) = home.run(&["export", "--out", "ada.jsonl"]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(
+        errors.starts_with("clew: cannot write ada.jsonl\n"),
+        "{errors}"
+    );
+    assert_eq!(fs::read_to_string(home.path("ada.jsonl")).unwrap(), text);
+}
+
+#[tokio::test]
+async fn migrating_says_what_it_did() {
+    for (address, made) in [
+        (
+            "sqlite:var/clew.db",
+            "sqlite:var/clew.db was made, of version 1\n",
+        ),
+        ("files:context", "files:context was made, of version 1\n"),
+    ] {
+        let home = Home::new(address);
+        let check = |expected: &str| {
+            let (code, out, errors) = home.run(&["migrate"]);
+            assert_eq!((code, out.as_str(), errors.as_str()), (0, expected, ""));
+        };
+        check(made);
+        check(&format!("{address} is of version 1: nothing to do\n"));
+    }
+}
+
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn a_database_tells_its_version_without_being_changed() {
+    use crate::support::postgres::{Postgres, query};
+    let database = Postgres::shared().fresh_database().await;
+    let home = Home::new(&database.url);
+    let schemas = "SELECT nspname FROM pg_namespace WHERE nspname = 'clew'";
+    let (code, _, errors) = home.run(&["stats"]);
+    assert_eq!(code, 2);
+    assert!(
+        errors.starts_with("clew: there is nothing at postgres://test_"),
+        "{errors}"
+    );
+    assert!(errors.contains(":[secret]@"), "{errors}");
+    assert!(query(&database.admin_url, schemas).await.is_empty());
+    let (code, out, _) = home.run(&["migrate"]);
+    assert_eq!(code, 0);
+    assert!(out.ends_with(" was made, of version 1\n"), "{out}");
+    let (_, out, _) = home.run(&["migrate"]);
+    assert!(out.ends_with(" is of version 1: nothing to do\n"), "{out}");
+    assert_eq!(home.run(&["vacuum"]).0, 0);
+    let newer = "UPDATE clew.clew_schema SET version = 99";
+    query(&database.admin_url, newer).await;
+    let (code, _, errors) = home.run(&["migrate"]);
+    assert_eq!(code, 2);
+    assert!(
+        errors.contains("is of version 99, this program knows 1"),
+        "{errors}"
+    );
+}
+
+#[tokio::test]
+async fn a_vacuum_keeps_everything() {
+    let home = sqlite_home().await;
+    let before = home.lines().await;
+    let (code, out, _) = home.run(&["vacuum"]);
+    assert_eq!((code, out.as_str()), (0, "sqlite:var/clew.db: done\n"));
+    assert_eq!(home.lines().await, before);
+}
+
+/// A look never makes a store, and a database of a newer program is refused.
+#[tokio::test]
+async fn what_is_not_there_is_not_made() {
+    let nothing = "clew: there is nothing at sqlite:var/clew.db yet: CONTEXT_STORE names another \
+                   place, or nothing was stored so far\n";
+    let home = Home::new("sqlite:var/clew.db");
+    for arguments in [
+        &["stats"][..],
+        &["export"],
+        &["vacuum"],
+        &["erase", "--user", "7", "--yes"],
+        &["copy", "configured", "sqlite:other.db"],
+    ] {
+        let (code, out, errors) = home.run(arguments);
+        let expected = (2, "", nothing);
+        assert_eq!(
+            (code, out.as_str(), errors.as_str()),
+            expected,
+            "{arguments:?}"
+        );
+    }
+    assert!(!home.path("var/clew.db").exists());
+    assert!(!home.path("other.db").exists());
+    home.fill(&[]).await;
+    let database = rusqlite::Connection::open(home.path("var/clew.db")).unwrap();
+    database.pragma_update(None, "user_version", 99).unwrap();
+    drop(database);
+    let (code, _, errors) = home.run(&["stats"]);
+    assert_eq!(code, 2, "{errors}");
+    assert!(
+        errors.contains("is of version 99, this program knows 1"),
+        "{errors}"
+    );
+}
+
+/// It would write again what it has in memory.
+#[tokio::test]
+async fn a_running_bot_is_in_the_way() {
+    let home = sqlite_home().await;
+    let before = home.lines().await;
+    let lock = SessionLock::take(&home.path("var/session.json")).unwrap();
+    for arguments in [
+        &["erase", "--user", "7", "--yes"][..],
+        &["migrate"],
+        &["copy", "configured", "sqlite:other.db"],
+        &["copy", "sqlite:var/clew.db", "sqlite:other.db"],
+    ] {
+        let (code, out, errors) = home.run(arguments);
+        assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}");
+        let expected = format!("clew: another process (pid {})", std::process::id());
+        assert!(errors.starts_with(&expected), "{errors}");
+    }
+    assert_eq!(home.run(&["stats"]).0, 0);
+    assert_eq!(home.run(&["export"]).0, 0);
+    drop(lock);
+    assert_eq!(home.lines().await, before);
+}
+
+/// Two processes never share files.
+#[tokio::test]
+async fn files_in_use_are_left_alone() {
+    let home = Home::new("files:context");
+    let store = home.open_own().await;
+    for arguments in [&["stats"][..], &["export"], &["vacuum"], &["migrate"]] {
+        let (code, out, errors) = home.run(arguments);
+        assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}");
+        let expected = "clew: cannot open the store context: the folder is in use";
+        assert!(errors.starts_with(expected), "{errors}");
+    }
+    store.close().await.unwrap();
+    assert_eq!(home.run(&["stats"]).0, 0);
+}
+
+#[test]
+fn the_command_line_is_checked() {
+    let home = Home::new("sqlite:var/clew.db");
+    let check = |arguments: &[&str], expected: &str| {
+        let (code, out, errors) = home.run(arguments);
+        assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}");
+        assert!(errors.contains(expected), "{errors}");
+    };
+    check(&["erase", "--yes"], "required");
+    check(
+        &["erase", "--user", "1", "--guild", "2"],
+        "cannot be used with",
+    );
+    check(&["erase", "--before", "soon"], "accepted: 2026-01-31, or");
+    check(&["erase", "--user", "ada"], "--user");
+    check(&["copy", "configured"], "<TO>");
+    check(
+        &["copy", "configured", "sqlite:./var/../var/clew.db"],
+        "there is nothing at",
+    );
+    check(
+        &["copy", "configured", "configured"],
+        "FROM and TO are the same store",
+    );
+    let files = "two stores of files would share USER_PROFILE_DIR";
+    check(&["copy", "files:one", "files:two"], files);
+    // Nothing of a text that may be a password is repeated.
+    for text in ["postgres://ada:hush/x@db", "hush"] {
+        let (code, out, errors) = home.run(&["copy", text, "configured"]);
+        assert_eq!((code, out.as_str()), (2, ""));
+        assert!(
+            errors.starts_with(
+                "clew: FROM is no store's address; accepted: `configured`, sqlite:PATH"
+            ),
+            "{errors}"
+        );
+        assert!(!errors.contains("hush"), "{errors}");
+    }
+}
+
+/// One of each kind, as the tests of this module mean it.
+#[test]
+fn everything_is_of_every_kind() {
+    for kind in Kind::ALL {
+        let is_there = everything().iter().any(|record| record.kind() == kind);
+        assert_eq!(is_there, kind != Kind::Transcripts, "{}", kind.as_str());
+    }
+    let mut lines: Vec<String> = everything().iter().map(line_of).collect();
+    lines.dedup();
+    assert!(lines.len() > 1_000, "several pages");
+}

@@ -1,0 +1,312 @@
+//! A place with a store, and something of every kind to put into it.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use clew::model::{
+    AgentName, ChannelId, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildId,
+    GuildSettings, MessageId, Origin, Scope, StoreAddress, StoredMessage, StoredRole, Subject,
+    TurnId, UnixMillis, UserId, fixed_clock,
+};
+use clew::store::{Backend, Cursor, Folders, Kind, Record, Store, Transcripts};
+use tempfile::TempDir;
+
+pub(super) const ADA: UserId = UserId::new(7);
+pub(super) const GRACE: UserId = UserId::new(8);
+pub(super) const GUILD: GuildId = GuildId::new(11);
+pub(super) const CHANNEL: ChannelId = ChannelId::new(22);
+/// Stands in every text that is Ada's.
+pub(super) const MARKER: &str = "zanzibar";
+/// Turns of Ada's long conversation: more rows than are read at once.
+pub(super) const TURNS: u64 = 600;
+/// Some time in 2026.
+const NOON: i64 = 1_780_000_000_000;
+
+/// A working directory of the program, and its settings.
+pub(super) struct Home {
+    folder: TempDir,
+    store: String,
+}
+
+impl Home {
+    pub(super) fn new(store: &str) -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            store: store.to_owned(),
+        }
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Runs `clew store`: exit code, standard output, standard error.
+    pub(super) fn run(&self, arguments: &[&str]) -> (i32, String, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_clew"));
+        command.arg("store").args(arguments);
+        command.env_clear().current_dir(self.folder.path());
+        command.env("CONTEXT_STORE", &self.store);
+        command.env("STATE_DIR", "var");
+        command.env("DM_LOGS_DIR", "logs");
+        command.env("AGENTS_DIR", "agents");
+        command.env("USER_PROFILE_DIR", "profiles/users");
+        command.env("SERVER_PROFILE_DIR", "profiles/servers");
+        let output = command.output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (
+            output.status.code().unwrap(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    }
+
+    pub(super) async fn open(&self, address: &str) -> Store {
+        let address = match address.parse().unwrap() {
+            StoreAddress::Sqlite(path) => StoreAddress::Sqlite(self.folder.path().join(path)),
+            StoreAddress::Files(path) => StoreAddress::Files(self.folder.path().join(path)),
+            address @ StoreAddress::Postgres(_) => address,
+        };
+        let folders = Folders {
+            agents: self.path("agents"),
+            users: self.path("profiles/users"),
+            servers: self.path("profiles/servers"),
+        };
+        let now = clew::app::system_clock();
+        Store::open(&address, &folders, now).await.unwrap()
+    }
+
+    /// The store of the settings.
+    pub(super) async fn open_own(&self) -> Store {
+        self.open(&self.store).await
+    }
+
+    /// Writes to the store of the settings.
+    pub(super) async fn fill(&self, records: &[Record]) {
+        let store = self.open(&self.store).await;
+        store.write(records).await.unwrap();
+        store.close().await.unwrap();
+    }
+
+    pub(super) async fn log(&self, turn: &[StoredMessage]) {
+        let logs = Transcripts::open(self.path("logs"), None).await.unwrap();
+        logs.append(turn).await.unwrap();
+    }
+
+    /// Everything in the store of the settings as lines, sorted.
+    pub(super) async fn lines(&self) -> Vec<String> {
+        self.lines_at(&self.store).await
+    }
+
+    pub(super) async fn lines_at(&self, address: &str) -> Vec<String> {
+        let store = self.open(address).await;
+        let mut lines: Vec<String> = all(&store).await.iter().map(line_of).collect();
+        store.close().await.unwrap();
+        lines.sort();
+        lines
+    }
+}
+
+pub(super) async fn all(store: &Store) -> Vec<Record> {
+    let mut records = Vec::new();
+    for kind in Kind::ALL {
+        let mut after: Option<Cursor> = None;
+        loop {
+            let page = store
+                .records(kind, None, after.as_ref(), 1_000)
+                .await
+                .unwrap();
+            records.extend(page.records);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+    }
+    records
+}
+
+pub(super) fn line_of(record: &Record) -> String {
+    record.to_line()
+}
+
+/// As lines, sorted.
+pub(super) fn lines_of(records: &[Record]) -> Vec<String> {
+    let mut lines: Vec<String> = records.iter().map(line_of).collect();
+    lines.sort();
+    lines
+}
+
+pub(super) fn at(second: u64) -> UnixMillis {
+    fixed_clock(UnixMillis(NOON + i64::try_from(second).unwrap() * 1_000))()
+}
+
+pub(super) fn member(user: UserId) -> Scope {
+    Scope::Member {
+        guild: GUILD,
+        channel: CHANNEL,
+        user,
+    }
+}
+
+/// One row of a turn.
+pub(super) fn row(scope: Scope, owner: UserId, turn: u64, role: StoredRole) -> StoredMessage {
+    let (guild, channel) = match scope {
+        Scope::Member { guild, channel, .. } | Scope::Thread { guild, channel } => {
+            (Some(guild), channel)
+        }
+        Scope::User(_) => (Some(GUILD), CHANNEL),
+        Scope::Direct(user) => (None, ChannelId::new(user.get() * 10)),
+    };
+    let word = if owner == ADA { MARKER } else { "Grace" };
+    let is_asked = role == StoredRole::User;
+    StoredMessage {
+        scope,
+        agent: AgentName::default_agent(),
+        turn: TurnId(turn),
+        ordinal: turn,
+        role,
+        guild,
+        channel,
+        owner,
+        author_name: is_asked.then(|| format!("{word} \"ÅÄÖ\"")),
+        content: format!("{word} {turn}\n\t🧵 {}", role.as_str()),
+        tool_calls: None,
+        tool_call_id: None,
+        timestamp: at(turn),
+        message: Some(MessageId::new(turn * 10 + u64::from(!is_asked))),
+        parts: if is_asked {
+            vec![]
+        } else {
+            vec![MessageId::new(turn * 10 + 2)]
+        },
+        target: is_asked.then(|| MessageId::new(turn * 10)),
+        restored_from: None,
+    }
+}
+
+fn turn(scope: Scope, owner: UserId, number: u64) -> [Record; 2] {
+    [StoredRole::User, StoredRole::Assistant]
+        .map(|role| Record::Message(row(scope, owner, number, role)))
+}
+
+/// A turn with two calls of a tool that look alike.
+fn turn_with_tools(number: u64) -> Vec<Record> {
+    let call = |role| StoredMessage {
+        message: None,
+        parts: vec![],
+        tool_calls: (role == StoredRole::ToolUse).then(|| r#"[{"name":"dice"}]"#.to_owned()),
+        tool_call_id: (role == StoredRole::ToolResult).then(|| "call".to_owned()),
+        ..row(member(ADA), ADA, number, role)
+    };
+    let rolls = [
+        row(member(ADA), ADA, number, StoredRole::User),
+        call(StoredRole::ToolUse),
+        call(StoredRole::ToolResult),
+        call(StoredRole::ToolUse),
+        call(StoredRole::ToolResult),
+        row(member(ADA), ADA, number, StoredRole::Assistant),
+    ];
+    rolls.into_iter().map(Record::Message).collect()
+}
+
+fn fact(id: u64, subject: Subject, by: UserId) -> Record {
+    let word = if by == ADA { MARKER } else { "Grace" };
+    Record::Fact(Fact {
+        id: FactId(id),
+        subject,
+        text: format!("likes {word}"),
+        origin: Origin::Guild(GUILD),
+        by,
+        at: at(id),
+        link: Some((CHANNEL, MessageId::new(id))),
+        pinned: id.is_multiple_of(2),
+        seen: 2,
+        last_used: at(id + 1),
+    })
+}
+
+fn snapshot() -> Record {
+    let messages = vec![row(member(ADA), ADA, 3, StoredRole::User)];
+    Record::Snapshot(ContextSnapshot {
+        info: ContextSnapshotInfo {
+            id: "0190b5a2-1111-4222-8333-444455556666".parse().unwrap(),
+            agent: AgentName::default_agent(),
+            owner: ADA,
+            guild: Some(GUILD),
+            timestamp: at(50),
+            description: Some(format!("{MARKER} talk")),
+            summary: format!("About {MARKER}."),
+            message_count: messages.len(),
+            window_start: at(1),
+            window_end: at(50),
+        },
+        messages,
+    })
+}
+
+/// What every store holds: lists, and short conversations of the default agent.
+pub(super) fn plain() -> Vec<Record> {
+    let key = |user| ClearKey {
+        agent: AgentName::default_agent(),
+        guild: Some(GUILD),
+        user,
+    };
+    let settings = GuildSettings {
+        learning: Some(true),
+        channels_off: [CHANNEL].into(),
+        ..GuildSettings::default()
+    };
+    let mut records = vec![
+        Record::Marker(key(Some(ADA)), at(2)),
+        Record::Marker(key(None), at(1)),
+        fact(1, Subject::User(ADA), ADA),
+        fact(2, Subject::Server(GUILD), ADA),
+        fact(3, Subject::Server(GUILD), GRACE),
+        fact(4, Subject::User(GRACE), GRACE),
+        Record::OptOut(ADA, at(60)),
+        Record::OptOut(UserId::new(9), at(61)),
+        Record::Settings(GUILD, settings),
+        Record::Agent(AgentName::default_agent(), at(0)),
+        Record::Departure(GuildId::new(12), at(70)),
+    ];
+    for number in 2_001..=2_003 {
+        records.extend(turn(member(GRACE), GRACE, number));
+        records.extend(turn(Scope::Direct(ADA), ADA, number + 100));
+    }
+    records
+}
+
+/// Something of every kind, more than is read at once, and what files cannot
+/// hold.
+pub(super) fn everything() -> Vec<Record> {
+    everything_with(TURNS)
+}
+
+/// The same with so many turns in Ada's long conversation.
+pub(super) fn everything_with(turns: u64) -> Vec<Record> {
+    let mut records = plain();
+    for number in 1..=turns {
+        records.extend(turn(member(ADA), ADA, number));
+    }
+    records.extend(turn_with_tools(turns + 1));
+    let thread = Scope::Thread {
+        guild: GUILD,
+        channel: ChannelId::new(23),
+    };
+    records.extend(turn(thread, ADA, 3_000));
+    records.extend(turn(Scope::User(ADA), ADA, 3_001));
+    let other: AgentName = "scribe".parse().unwrap();
+    records.push(Record::Message(StoredMessage {
+        agent: other.clone(),
+        ..row(member(GRACE), GRACE, 3_002, StoredRole::User)
+    }));
+    records.push(Record::Agent(other, at(5)));
+    records.push(snapshot());
+    records
+}
+
+/// A turn of direct messages for the logs.
+pub(super) fn logged(user: UserId) -> [StoredMessage; 2] {
+    [StoredRole::User, StoredRole::Assistant]
+        .map(|role| row(Scope::Direct(user), user, 2_101, role))
+}
