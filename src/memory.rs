@@ -1,8 +1,9 @@
 //! Memory: what is remembered between turns, and what may be. History, facts,
 //! snapshots, settings of servers and who opted out, over the stores.
 //!
-//! A turn asks with [`Memory::history`] and [`Memory::profiles`] and tells with
-//! [`Memory::record`] and [`Memory::learn`]; a store that fails costs its part of the prompt, never
+//! A turn asks with [`Memory::history`], [`Memory::read_facts`] and
+//! [`Memory::profiles`] and tells with [`Memory::record`] and
+//! [`Memory::learn`]; a store that fails costs its part of the prompt, never
 //! the answer. Commands get the error.
 //!
 //! Invariant: nothing of a user who opted out is ever given to a store; what
@@ -29,7 +30,7 @@ use crate::store::{self, Backend, Store, Transcripts};
 use crate::telemetry::event::{StoreFailed, StoreOperation};
 use crate::telemetry::{Ids, Telemetry, with_sources};
 
-pub use facts::Remembered;
+pub use facts::{Readable, Remembered};
 pub use history::{Exchange, Overview};
 pub use learn::Lesson;
 pub use mend::{Edit, Fetched, Mend};
