@@ -1,8 +1,9 @@
 //! Memory: what is remembered between turns, and what may be. History, facts,
 //! snapshots, settings of servers and who opted out, over the stores.
 //!
-//! A turn asks with [`Memory::history`] and [`Memory::profiles`] and tells with
-//! [`Memory::record`] and [`Memory::learn`]; a store that fails costs its part of the prompt, never
+//! A turn asks with [`Memory::history`], [`Memory::read_facts`] and
+//! [`Memory::profiles`] and tells with [`Memory::record`] and
+//! [`Memory::learn`]; a store that fails costs its part of the prompt, never
 //! the answer. Commands get the error.
 //!
 //! Invariant: nothing of a user who opted out is ever given to a store; what
@@ -29,10 +30,10 @@ use crate::store::{self, Backend, Store, Transcripts};
 use crate::telemetry::event::{StoreFailed, StoreOperation};
 use crate::telemetry::{Ids, Telemetry, with_sources};
 
-pub use facts::Remembered;
+pub use facts::{Readable, Remembered};
 pub use history::{Exchange, Overview};
 pub use learn::Lesson;
-pub use mend::{Fetched, Mend};
+pub use mend::{Edit, Fetched, Mend};
 pub use privacy::Exported;
 pub use snapshots::{RestoreError, Restored, SaveError};
 
@@ -94,6 +95,8 @@ pub struct Memory {
     telemetry: Telemetry,
     opt_outs: Arc<OptOuts>,
     guilds: Mutex<HashMap<GuildId, Arc<GuildSettings>>>,
+    /// When agents came to be, as far as it was asked for.
+    created: Mutex<HashMap<AgentName, UnixMillis>>,
     facts: facts::Cache,
     mends: mend::Queue,
     lessons: learn::Lessons,
@@ -146,6 +149,7 @@ impl Memory {
             telemetry,
             opt_outs,
             guilds: Mutex::new(guilds),
+            created: Mutex::default(),
             facts: facts::Cache::default(),
             mends: mend::Queue::default(),
             lessons: learn::Lessons::default(),

@@ -36,6 +36,6 @@ pub use kind::{Kind, KindStats, Purge, Purged};
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
 pub use record::{Cursor, Record, Records};
-pub use snapshots::{SUMMARY_REMOVED, SnapshotFiles, with_edit, without};
+pub use snapshots::{Reach, SUMMARY_REMOVED, SnapshotFiles, with_edit, without};
 pub use sqlite::{Durability, Sqlite, SqliteSettings};
 pub use transcripts::Transcripts;

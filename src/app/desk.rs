@@ -142,11 +142,13 @@ impl Desk {
                 self.services.memory.mend(Mend::Deleted { channel, ids });
             }
             Event::MessageUnreadable { channel, .. } => self.unreadable(channel),
-            Event::ChannelDeleted(channel) | Event::ThreadDeleted(channel) => {
-                self.services.window().forget(channel);
-                self.services.recall.forget(channel);
-                self.services.memory.mend(Mend::ChannelDeleted(channel));
+            Event::ChannelDeleted { channel, threads } => {
+                self.channel_gone(channel);
+                for thread in threads {
+                    self.channel_gone(thread);
+                }
             }
+            Event::ThreadDeleted(thread) => self.channel_gone(thread),
             Event::MemberLeft { guild, user } => {
                 self.services.memory.mend(Mend::MemberLeft { guild, user });
             }
@@ -199,6 +201,12 @@ impl Desk {
         if shard == 0 {
             self.register_commands(ready.application);
         }
+    }
+
+    fn channel_gone(&self, channel: ChannelId) {
+        self.services.window().forget(channel);
+        self.services.recall.forget(channel);
+        self.services.memory.mend(Mend::ChannelDeleted(channel));
     }
 
     fn guild_lost(&self, guild: GuildId) {

@@ -52,8 +52,13 @@ pub enum Event {
         /// Which, if that could be read.
         id: Option<MessageId>,
     },
-    /// A channel is gone, and its threads with it.
-    ChannelDeleted(ChannelId),
+    /// A channel is gone, and its threads with it: Discord names none of them.
+    ChannelDeleted {
+        /// Which.
+        channel: ChannelId,
+        /// Those of its threads that were known.
+        threads: Vec<ChannelId>,
+    },
     /// A thread was opened, or we were added to it.
     ThreadCreated {
         /// The thread.

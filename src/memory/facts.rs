@@ -30,6 +30,13 @@ pub struct Remembered {
     pub dropped: Vec<Fact>,
 }
 
+/// Which facts of a prompt could be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Readable {
+    user: bool,
+    server: bool,
+}
+
 /// Facts in memory, and what is not on disk yet.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
@@ -128,12 +135,41 @@ impl Cache {
 }
 
 impl Memory {
+    /// Reads the facts for one prompt into memory, all at once and beside
+    /// everything else that the prompt needs; [`Memory::profiles`] finds them
+    /// there. A store that is gone costs its time once.
+    pub async fn read_facts(&self, ids: &Ids, place: &Place) -> Readable {
+        let user = async {
+            !self.opted_out(place.asker) && self.reads(ids, Subject::User(place.asker)).await
+        };
+        let server = async {
+            match place.guild {
+                Some(guild) => self.reads(ids, Subject::Server(guild)).await,
+                None => false,
+            }
+        };
+        let (user, server) = tokio::join!(user, server);
+        Readable { user, server }
+    }
+
+    async fn reads(&self, ids: &Ids, subject: Subject) -> bool {
+        let read = self.facts_of(subject).await;
+        read.map_err(|error| self.failed(ids, StoreOperation::Read, &error))
+            .is_ok()
+    }
+
     /// The facts for one prompt: the asker's as far as their origin allows,
     /// and the server's, best match with `words` first, within a budget. Those
     /// given count as used now.
-    pub async fn profiles(&self, ids: &Ids, place: &Place, words: &str) -> Profiles {
+    pub async fn profiles(
+        &self,
+        ids: &Ids,
+        place: &Place,
+        readable: Readable,
+        words: &str,
+    ) -> Profiles {
         let mut profiles = Profiles::default();
-        if !self.opted_out(place.asker) {
+        if readable.user && !self.opted_out(place.asker) {
             let subject = Subject::User(place.asker);
             let facts = self.facts_or_none(ids, subject).await;
             let serving = facts
@@ -145,7 +181,7 @@ impl Memory {
             }
             profiles.user = self.using(subject, serving);
         }
-        if let Some(guild) = place.guild {
+        if let Some(guild) = place.guild.filter(|_| readable.server) {
             let subject = Subject::Server(guild);
             let facts = self.facts_or_none(ids, subject).await;
             let facts = self.ranked(ids, guild, words, facts).await;
@@ -250,10 +286,11 @@ impl Memory {
         origin: Origin,
         by: UserId,
     ) -> Result<Option<Remembered>, store::Error> {
+        let _writing = self.facts.writing.lock().await;
+        // Under the lock that a purge holds, too: an opt-out is not overtaken.
         if self.opted_out(by) {
             return Ok(None);
         }
-        let _writing = self.facts.writing.lock().await;
         let facts = self.facts_of(subject).await?;
         let fact = Fact {
             id: new_id(),

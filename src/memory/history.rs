@@ -1,11 +1,12 @@
 //! History: what was said before in a conversation, and what a turn adds.
 
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use super::{Memory, Place};
 use crate::engine::history::{self, HistoryLimits};
 use crate::model::{
-    ClearKey, HistoryMessage, MessageId, StoredMessage, StoredRole, TurnId, UnixMillis,
+    AgentName, ClearKey, HistoryMessage, MessageId, StoredMessage, StoredRole, TurnId, UnixMillis,
 };
 use crate::store::{self, Backend, ConversationStats, WindowQuery};
 use crate::telemetry::event::{Recorded, StoreOperation};
@@ -52,14 +53,18 @@ pub struct Overview {
 }
 
 impl Memory {
-    /// What was said before, oldest first, as it goes into a prompt. Empty
-    /// when the store fails, and for who opted out.
-    pub async fn history(&self, ids: &Ids, place: &Place) -> Vec<HistoryMessage> {
+    /// What was said before the turn that asks, oldest first, as it goes into a
+    /// prompt. Empty when the store fails, and for who opted out. What the turn
+    /// itself left, before its trigger was edited, was not said before.
+    pub async fn history(&self, ids: &Ids, place: &Place, turn: TurnId) -> Vec<HistoryMessage> {
         if self.settings.max_messages == 0 || self.opted_out(place.asker) {
             return Vec::new();
         }
         match self.window(place).await {
-            Ok(rows) => self.without_opted_out(&rows),
+            Ok(mut rows) => {
+                rows.retain(|row| row.turn != turn);
+                self.without_opted_out(&rows)
+            }
             Err(error) => {
                 self.failed(ids, StoreOperation::Read, &error);
                 Vec::new()
@@ -78,13 +83,17 @@ impl Memory {
         history::messages(history::window(&kept, &self.limits()))
     }
 
-    /// Keeps a turn. For who opted out nothing happens.
+    /// Keeps a turn. For who opted out nothing happens, nor if what it is part
+    /// of was purged since it was asked.
     pub async fn record(&self, ids: &Ids, place: &Place, exchange: &Exchange) {
         if self.opted_out(place.asker) {
             return;
         }
         let began = self.now();
         let rows = rows(place, exchange, began);
+        if self.is_purged(&rows, exchange.asked) {
+            return;
+        }
         if let Err(error) = self.stores.conversations.append(&rows).await {
             self.failed(ids, StoreOperation::Append, &error);
             return;
@@ -98,9 +107,7 @@ impl Memory {
         if self.opted_out(place.asker) {
             self.purge_opted_out(place.asker).await;
         }
-        let mut ids_stored = exchange.messages.clone();
-        ids_stored.extend(exchange.trigger);
-        self.purge_if_gone(place, exchange.asked, ids_stored).await;
+        self.purge_late(&rows, exchange.asked).await;
         let took = self.elapsed(began);
         let recorded = Recorded {
             rows: rows.len(),
@@ -177,11 +184,32 @@ impl Memory {
         // Noted as the beginning of its first window: the question that an
         // agent is first asked, and what another program left, came before
         // anybody looked for it.
-        let created = store.agent_created(&place.agent, oldest).await?;
+        let created = self.agent_created(&place.agent, oldest).await?;
         let cleared = store
             .cleared_at(&place.agent, place.guild, place.asker)
             .await?;
         Ok(cleared.unwrap_or(created).max(created).max(oldest))
+    }
+
+    /// It never changes once it is written, and every turn asks for it.
+    async fn agent_created(
+        &self,
+        agent: &AgentName,
+        now: UnixMillis,
+    ) -> Result<UnixMillis, store::Error> {
+        let known = self.created.lock();
+        let known = known
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(agent)
+            .copied();
+        if let Some(created) = known {
+            return Ok(created);
+        }
+        let store = &self.stores.conversations;
+        let created = store.agent_created(agent, now).await?;
+        let mut known = self.created.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(agent.clone(), created);
+        Ok(created)
     }
 
     pub(super) const fn limits(&self) -> HistoryLimits {

@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 pub(super) use queue::Queue;
 
 use super::history::stored_words;
-use super::{Memory, Place, Stores};
-use crate::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
-use crate::store::{self, Backend, Purge, Purged};
+use super::{Memory, Stores};
+use crate::model::{ChannelId, GuildId, MessageId, StoredMessage, Subject, UnixMillis, UserId};
+use crate::store::{self, Backend, Kind, Purge, Purged};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{PurgeCause, PurgedEvent, StoreOperation};
 
@@ -25,14 +25,12 @@ pub enum Mend {
         /// Which.
         ids: Vec<MessageId>,
     },
-    /// `MESSAGE_UPDATE`: the words as a turn would store them.
+    /// `MESSAGE_UPDATE`.
     Edited {
         /// Where it stands.
         channel: ChannelId,
-        /// Which.
-        message: MessageId,
-        /// Its words now.
-        words: String,
+        /// What it says now.
+        edit: Edit,
     },
     /// `CHANNEL_DELETE` or `THREAD_DELETE`.
     ChannelDeleted(ChannelId),
@@ -61,6 +59,19 @@ pub enum Mend {
     Fetched(Fetched),
 }
 
+/// A message that was edited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// Which.
+    pub message: MessageId,
+    /// Whose.
+    pub author: UserId,
+    /// Its words now, as a turn would store them.
+    pub words: String,
+    /// When a person edited it; none if Discord only added a preview.
+    pub at: Option<UnixMillis>,
+}
+
 /// What a fetched page is evidence of: inside its range, what it lacks is
 /// deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,8 +84,8 @@ pub struct Fetched {
     pub to: MessageId,
     /// What is there.
     pub present: BTreeSet<MessageId>,
-    /// What was edited, with the words as a turn would store them.
-    pub edited: Vec<(MessageId, String)>,
+    /// What was edited.
+    pub edited: Vec<Edit>,
 }
 
 impl Memory {
@@ -133,11 +144,7 @@ impl Memory {
             Mend::Deleted { channel, ids } => self.deleted(channel, ids).await,
             Mend::ChannelDeleted(channel) => self.purge(&Purge::Channel(channel)).await,
             Mend::MemberLeft { guild, user } => self.purge(&Purge::Member { guild, user }).await,
-            Mend::Edited {
-                channel,
-                message,
-                words,
-            } => self.edit(channel, message, &words).await,
+            Mend::Edited { channel, edit } => self.edit(channel, &edit).await,
             Mend::GuildLeft(guild) => self.depart(guild).await,
             Mend::GuildJoined(guild) => self.rejoin(guild).await,
             Mend::Connected {
@@ -173,31 +180,45 @@ impl Memory {
         if !matches!(purge, Purge::Messages { .. } | Purge::Before(_)) {
             self.lessons.purged();
         }
+        if matches!(purge, Purge::User(_)) {
+            self.mends.note_gone(purge.clone(), self.now());
+        }
         // Boxed: it is large, and rare.
         Box::pin(self.beneath_facts(purge, purge_all(&self.stores, purge))).await
     }
 
-    async fn edit(
-        &self,
-        channel: ChannelId,
-        message: MessageId,
-        words: &str,
-    ) -> Result<Purged, store::Error> {
+    /// Most edited messages were never part of anything.
+    async fn edit(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, store::Error> {
+        let Edit { message, words, .. } = edit;
         let words = stored_words(words);
+        if self.held(channel, *message, *message).await?.is_empty() {
+            return Ok(Purged::default());
+        }
         for (_, store) in self.stores.all() {
-            // Most edited messages were never part of a turn.
-            if !store
-                .held_messages(channel, message, message)
-                .await?
-                .is_empty()
-            {
-                store.edit_message(channel, message, words).await?;
-            }
+            store.edit_message(channel, *message, words).await?;
         }
         if let Some(transcripts) = &self.stores.transcripts {
-            transcripts.edit_message(channel, message, words).await?;
+            transcripts.edit_message(channel, *message, words).await?;
         }
-        Ok(Purged::default())
+        self.unlearn(channel, edit).await
+    }
+
+    /// What was learnt from the words that stood there before goes: nobody
+    /// says it any longer.
+    async fn unlearn(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, store::Error> {
+        let mut gone = Purged::default();
+        let Some(at) = edit.at else {
+            return Ok(gone);
+        };
+        self.lessons.purged();
+        let subject = Subject::User(edit.author);
+        for fact in self.facts_of(subject).await? {
+            let is_older = fact.link == Some((channel, edit.message)) && fact.at < at;
+            if is_older && self.forget(subject, fact.id).await?.is_some() {
+                gone.add(Kind::UserFacts, 1);
+            }
+        }
+        Ok(gone)
     }
 
     /// Most deleted messages were never part of anything.
@@ -296,30 +317,38 @@ impl Memory {
             edited,
         } = page;
         let mut held = self.held(channel, from, to).await?;
-        for (message, words) in edited.iter().filter(|(message, _)| held.contains(message)) {
-            self.edit(channel, *message, words).await?;
+        for edit in edited.iter().filter(|edit| held.contains(&edit.message)) {
+            self.edit(channel, edit).await?;
         }
         held.retain(|id| !present.contains(id));
         if held.is_empty() {
             return Ok(Purged::default());
         }
-        let ids = held.into_iter().collect();
+        let ids: Vec<MessageId> = held.into_iter().collect();
+        self.mends.note_deleted(&ids);
         self.purge(&Purge::Messages { channel, ids }).await
     }
 
-    /// What was deleted while the turn that it is part of was being stored, or
-    /// where, or whose.
-    pub(super) async fn purge_if_gone(
-        &self,
-        place: &Place,
-        asked: UnixMillis,
-        ids: Vec<MessageId>,
-    ) {
-        let channel = place.channel;
-        let ids = self.mends.deleted_of(ids);
-        let messages = (!ids.is_empty()).then_some(Purge::Messages { channel, ids });
-        let gone = self.mends.gone_since(place, asked);
-        for purge in messages.into_iter().chain(gone) {
+    /// Whether these rows would be part of what was purged since then.
+    pub(super) fn is_purged(&self, rows: &[StoredMessage], since: UnixMillis) -> bool {
+        !self.mends.gone_of(rows, since).is_empty()
+    }
+
+    /// What was deleted or purged while these rows were on their way to a
+    /// store goes once more.
+    pub(super) async fn purge_late(&self, rows: &[StoredMessage], since: UnixMillis) {
+        let mut late = self.mends.gone_of(rows, since);
+        for of_channel in rows.chunk_by(|one, next| one.channel == next.channel) {
+            let held = of_channel
+                .iter()
+                .flat_map(|row| row.message.iter().chain(&row.parts));
+            let ids = self.mends.deleted_of(held.copied());
+            if let (Some(row), false) = (of_channel.first(), ids.is_empty()) {
+                let channel = row.channel;
+                late.push(Purge::Messages { channel, ids });
+            }
+        }
+        for purge in late {
             if let Err(error) = self.purge(&purge).await {
                 self.failed(&Ids::default(), StoreOperation::Purge, &error);
             }

@@ -9,7 +9,7 @@ use super::{Memory, Place};
 use crate::llm;
 use crate::model::{
     AgentName, ChannelId, ChatMessage, ContextSnapshot, ContextSnapshotInfo, MessageId, Role,
-    Scope, SnapshotId, StoredMessage, StoredRole, TurnId, UserId,
+    Scope, SnapshotId, StoredMessage, StoredRole, TurnId, UnixMillis, UserId,
 };
 use crate::store::{self, Backend, WindowQuery};
 use crate::telemetry::with_sources;
@@ -95,15 +95,23 @@ impl Memory {
         if self.opted_out(place.asker) {
             return Err(SaveError::OptedOut);
         }
+        let began = self.now();
         let since = self.since(place).await?;
         let store = &self.stores.conversations;
-        let messages = store
-            .own_messages(place.asker, &place.agent, place.guild, since)
-            .await?;
-        if messages.is_empty() {
+        let messages = self.own_messages(place, since).await?;
+        let mut summary = summary(model, &messages).await;
+        // The model takes its time: what went meanwhile must not come back.
+        self.mend_all().await;
+        let left = self.own_messages(place, since).await?;
+        let before = messages.len();
+        let mut messages = messages;
+        messages.retain(|row| left.contains(row));
+        if messages.len() < before {
+            NO_SUMMARY.clone_into(&mut summary);
+        }
+        if messages.is_empty() || self.is_purged(&messages, began) {
             return Err(SaveError::Nothing);
         }
-        let summary = summary(model, &messages).await;
         let now = self.now();
         let info = ContextSnapshotInfo {
             id: snapshot_id(),
@@ -119,7 +127,24 @@ impl Memory {
         };
         let snapshot = ContextSnapshot { info, messages };
         store.save_snapshot(&snapshot).await?;
+        self.purge_late(&snapshot.messages, began).await;
         Ok(snapshot.info)
+    }
+
+    /// The caller's rows of all threads of this agent; at least one.
+    async fn own_messages(
+        &self,
+        place: &Place,
+        since: UnixMillis,
+    ) -> Result<Vec<StoredMessage>, SaveError> {
+        let store = &self.stores.conversations;
+        let messages = store
+            .own_messages(place.asker, &place.agent, place.guild, since)
+            .await?;
+        if messages.is_empty() {
+            return Err(SaveError::Nothing);
+        }
+        Ok(messages)
     }
 
     /// `/context history`: the caller's snapshots here, newest first.
@@ -170,6 +195,8 @@ impl Memory {
         if self.opted_out(place.asker) {
             return Err(RestoreError::OptedOut);
         }
+        let began = self.now();
+        let since = self.since(place).await?;
         let store = &self.stores.conversations;
         let snapshot = store.snapshot(place.asker, id).await?;
         let ContextSnapshot { info, messages } = snapshot
@@ -186,13 +213,14 @@ impl Memory {
             let Some(first) = turn.first() else { continue };
             if !belongs(first, place.asker) || !may_read(first.channel) {
                 restored.forbidden += turn.len();
-            } else if self.is_present(place, first).await? {
+            } else if self.is_present(first, since).await? {
                 restored.present += turn.len();
             } else {
                 store.append(&self.again(turn, id)).await?;
                 restored.messages += turn.len();
             }
         }
+        self.purge_late(&messages, began).await;
         if restored.messages + restored.present == 0 && restored.forbidden > 0 {
             return Err(RestoreError::Forbidden);
         }
@@ -200,11 +228,15 @@ impl Memory {
     }
 
     /// It stands in its conversation's window still, or again.
-    async fn is_present(&self, place: &Place, row: &StoredMessage) -> Result<bool, store::Error> {
+    async fn is_present(
+        &self,
+        row: &StoredMessage,
+        since: UnixMillis,
+    ) -> Result<bool, store::Error> {
         let query = WindowQuery {
             scope: row.scope,
             agent: row.agent.clone(),
-            since: self.since(place).await?,
+            since,
             limit: self.limits().to_read(),
         };
         let window = self.stores.conversations.window(&query).await?;

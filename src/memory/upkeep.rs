@@ -45,12 +45,13 @@ impl Memory {
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => return,
-                () = self.mends.came() => self.mend_all().await,
+                // Before what may come without a pause.
                 _ = saving.tick() => {
                     self.mend_all().await;
                     self.flush().await;
                 }
                 _ = sweeping.tick() => self.sweep().await,
+                () = self.mends.came() => self.mend_all().await,
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
+use crate::model::{ChannelId, GuildId, MessageId, StoredMessage, UnixMillis, UserId};
 
 /// What is kept. Closed: everything that goes through all kinds matches it
 /// without a wildcard.
@@ -105,6 +105,24 @@ pub enum Purge {
     /// `RETENTION_DAYS`: every text from before that moment. Settings,
     /// opt-outs, agents and departures hold no text and stay.
     Before(UnixMillis),
+}
+
+impl Purge {
+    /// Whether it is about this row itself. More of its turn may go along, see
+    /// [`Reach`](super::Reach).
+    pub fn names(&self, row: &StoredMessage) -> bool {
+        match self {
+            Self::Messages { channel, ids } => {
+                let mut held = row.message.iter().chain(&row.parts);
+                row.channel == *channel && held.any(|id| ids.contains(id))
+            }
+            Self::Channel(channel) => row.channel == *channel,
+            Self::Guild(guild) => row.guild == Some(*guild),
+            Self::Member { guild, user } => row.guild == Some(*guild) && row.owner == *user,
+            Self::User(user) => row.owner == *user,
+            Self::Before(time) => row.timestamp < *time,
+        }
+    }
 }
 
 /// What went, by kind. Kinds of which nothing went are left out.

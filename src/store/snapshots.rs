@@ -1,17 +1,18 @@
 //! Files of saved windows, in the seed's format (seed S2), beside a store that
 //! keeps what is known about them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::{Error, disk, json};
+use super::{Error, Purge, disk, json};
 use crate::model::{
-    ChannelId, ContextSnapshot, ContextSnapshotInfo, MessageId, StoredMessage, StoredRole,
-    UnixMillis,
+    AgentName, ChannelId, ContextSnapshot, ContextSnapshotInfo, MessageId, Scope, StoredMessage,
+    StoredRole, TurnId, UnixMillis,
 };
 
 /// Stands for a summary that a model wrote about messages which were deleted
-/// since: it may repeat them.
-pub const SUMMARY_REMOVED: &str = "(summary removed: messages in it were deleted)";
+/// or edited since: it may repeat them.
+pub const SUMMARY_REMOVED: &str = "(summary removed: messages in it were deleted or edited)";
 /// Largest file that is read. A window is bounded by days, not by bytes; this
 /// is far above what people write, and still fits in memory.
 const LARGEST_FILE: u64 = 256 << 20;
@@ -118,6 +119,54 @@ impl SnapshotFiles {
     }
 }
 
+/// Which rows of a snapshot have to go.
+#[derive(Debug)]
+pub struct Reach<'a> {
+    purge: &'a Purge,
+    /// Whose triggers have to go.
+    turns: BTreeSet<TurnKey<'a>>,
+    /// Whose tool calls have to go.
+    tools: BTreeSet<TurnKey<'a>>,
+}
+
+/// A turn within a snapshot, whose rows may be of several scopes.
+type TurnKey<'a> = (Scope, &'a AgentName, TurnId);
+
+impl<'a> Reach<'a> {
+    /// With a deleted trigger its turn goes, with a call of a tool all of the
+    /// turn's calls and their results.
+    pub fn of(purge: &'a Purge, messages: &'a [StoredMessage]) -> Self {
+        let mut reach = Self {
+            purge,
+            turns: BTreeSet::new(),
+            tools: BTreeSet::new(),
+        };
+        if !matches!(purge, Purge::Messages { .. }) {
+            return reach;
+        }
+        for row in messages.iter().filter(|row| purge.names(row)) {
+            match row.role {
+                StoredRole::User => reach.turns.insert(turn_key(row)),
+                StoredRole::ToolUse | StoredRole::ToolResult => reach.tools.insert(turn_key(row)),
+                StoredRole::Assistant => false,
+            };
+        }
+        reach
+    }
+
+    /// Whether this row is one of them.
+    pub fn holds(&self, row: &StoredMessage) -> bool {
+        let is_tool = matches!(row.role, StoredRole::ToolUse | StoredRole::ToolResult);
+        self.purge.names(row)
+            || self.turns.contains(&turn_key(row))
+            || (is_tool && self.tools.contains(&turn_key(row)))
+    }
+}
+
+fn turn_key(row: &StoredMessage) -> TurnKey<'_> {
+    (row.scope, &row.agent, row.turn)
+}
+
 /// A snapshot without the rows that a predicate names: none when nothing
 /// remains, the same when nothing went.
 pub fn without(
@@ -140,7 +189,8 @@ pub fn without(
     Some(ContextSnapshot { info, messages })
 }
 
-/// A snapshot in which a message has its new text; none when it is not in it.
+/// A snapshot in which a message has its new text; none when it is not in it,
+/// the same when it says that already.
 pub fn with_edit(
     snapshot: &ContextSnapshot,
     channel: ChannelId,
@@ -154,6 +204,9 @@ pub fn with_edit(
     let mut edited = snapshot.clone();
     for row in edited.messages.iter_mut().filter(|row| is_edited(row)) {
         text.clone_into(&mut row.content);
+    }
+    if edited.messages != snapshot.messages {
+        SUMMARY_REMOVED.clone_into(&mut edited.info.summary);
     }
     Some(edited)
 }

@@ -10,7 +10,7 @@ use crate::collect::{Adopted, Collected};
 use crate::discord::facts::Verdict;
 use crate::engine::access::may_read;
 use crate::engine::status::{RunningTurn, status};
-use crate::memory::{Exchange, Fetched, Mend, Place};
+use crate::memory::{Edit, Exchange, Fetched, Mend, Place, Readable};
 use crate::model::{Agent, ChannelId, ChannelKind, HistoryMessage, Message, Profiles};
 
 /// Under whose name a turn answers, and with what in mind.
@@ -18,6 +18,8 @@ use crate::model::{Agent, ChannelId, ChannelKind, HistoryMessage, Message, Profi
 pub(super) struct Background {
     pub(super) agent: Arc<Agent>,
     pub(super) place: Place,
+    /// Which facts could be read.
+    facts: Readable,
     /// Of the asker and of the server.
     pub(super) profiles: Profiles,
     /// Oldest first.
@@ -56,9 +58,19 @@ impl Turn<'_> {
             is_thread,
             self.request.asker(),
         );
-        let history = services.memory.history(&self.ids, &place).await;
+        let turn = self.request.turn();
+        let memory = &services.memory;
+        // Boxed: every turn would be as large.
+        let recalled = Box::pin(async {
+            tokio::join!(
+                memory.history(&self.ids, &place, turn),
+                memory.read_facts(&self.ids, &place)
+            )
+        });
+        let (history, facts) = recalled.await;
         Some(Background {
             status: self.status_elsewhere(&agent),
+            facts,
             profiles: Profiles::default(),
             agent,
             place,
@@ -74,7 +86,8 @@ impl Turn<'_> {
             words.push_str(&message.content);
         }
         let memory = &self.services.memory;
-        background.profiles = memory.profiles(&self.ids, &background.place, &words).await;
+        let Background { place, facts, .. } = background;
+        background.profiles = memory.profiles(&self.ids, place, *facts, &words).await;
     }
 
     /// The agent's other turns in this server, in channels that the asker may
@@ -127,7 +140,12 @@ impl Turn<'_> {
                 .map(|one| one.id)
                 .collect::<BTreeSet<_>>(),
             edited: edited
-                .map(|one| (one.id, self.services.own_words(self.ids.guild, one)))
+                .map(|one| Edit {
+                    message: one.id,
+                    author: one.author.id,
+                    words: self.services.own_words(self.ids.guild, one),
+                    at: one.edited,
+                })
                 .collect(),
         };
         self.services.memory.mend(Mend::Fetched(fetched));

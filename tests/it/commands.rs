@@ -4,6 +4,7 @@
 mod clear_context;
 mod complete;
 mod context;
+mod late;
 mod memory;
 mod privacy;
 mod settings;

@@ -14,7 +14,7 @@ use crate::discord::convert::Incoming;
 use crate::discord::send::Outgoing;
 use crate::discord::session::Mark;
 use crate::engine::eligible::is_blank;
-use crate::memory::Mend;
+use crate::memory::{Edit, Mend};
 use crate::model::{ChannelId, ChannelKind, Message, MessageId, TurnRequest, UnixMillis};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{Outcome, Refusal, Refused};
@@ -236,8 +236,12 @@ impl Desk {
         if message.is_human() && !services.memory.opted_out(message.author.id) {
             services.memory.mend(Mend::Edited {
                 channel: message.channel,
-                message: message.id,
-                words: services.own_words(message.guild, message),
+                edit: Edit {
+                    message: message.id,
+                    author: message.author.id,
+                    words: services.own_words(message.guild, message),
+                    at: message.edited,
+                },
             });
         }
     }

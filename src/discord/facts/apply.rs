@@ -36,8 +36,11 @@ impl Facts {
                 placed(event_type, data).and_then(|channel| self.channel_put(channel))
             }
             "CHANNEL_DELETE" => read(event_type, data).map(|gone: Gone| {
-                self.write().remove_channel(gone.id);
-                Event::ChannelDeleted(gone.id)
+                let threads = self.write().remove_channel(gone.id);
+                Event::ChannelDeleted {
+                    channel: gone.id,
+                    threads,
+                }
             }),
             "THREAD_CREATE" => placed(event_type, data).map(|thread| self.thread_created(thread)),
             "THREAD_UPDATE" => placed(event_type, data).and_then(|thread| self.thread_put(thread)),

@@ -168,7 +168,10 @@ fn changes_of_permissions_are_told_and_others_are_not() {
 fn what_is_deleted_is_forgotten_with_its_threads() {
     let facts = known();
     let gone = facts.apply("CHANNEL_DELETE", r#"{"id":"11","guild_id":"1","type":0}"#);
-    assert!(matches!(gone, Some(Event::ChannelDeleted(channel)) if channel == id(11)));
+    let Some(Event::ChannelDeleted { channel, threads }) = gone else {
+        panic!("{gone:?}");
+    };
+    assert_eq!((channel, threads), (id(11), vec![id(21)]));
     assert!(facts.channel(id(11)).is_none() && facts.channel(id(21)).is_none());
     assert_eq!(facts.guild_of(id(21)), None);
     facts.apply(

@@ -211,16 +211,19 @@ impl World {
         self.posted.get(&thread).copied().unwrap_or(0)
     }
 
-    /// Removes a channel, and the threads in it.
-    pub(super) fn remove_channel(&mut self, channel: ChannelId) {
+    /// Removes a channel, and the threads in it, which it names.
+    pub(super) fn remove_channel(&mut self, channel: ChannelId) -> Vec<ChannelId> {
         self.posted.remove(&channel);
         let guild = self.channel(channel).and_then(|known| known.guild_id);
-        if let Some(guild) = guild {
-            self.forget(guild, |known| {
-                let inside = known.parent_id == Some(channel) && kind(known).is_thread();
-                known.id == channel || inside
-            });
-        }
+        let Some(guild) = guild else {
+            return Vec::new();
+        };
+        let mut gone = self.forget(guild, |known| {
+            let inside = known.parent_id == Some(channel) && kind(known).is_thread();
+            known.id == channel || inside
+        });
+        gone.retain(|one| *one != channel);
+        gone
     }
 
     /// Forgets the threads of these channels, of all without a list: the
@@ -235,10 +238,13 @@ impl World {
         });
     }
 
-    fn forget(&mut self, guild: GuildId, gone: impl Fn(&LeanChannel) -> bool) {
+    /// Gives what is gone.
+    fn forget(&mut self, guild: GuildId, gone: impl Fn(&LeanChannel) -> bool) -> Vec<ChannelId> {
+        let mut forgotten = Vec::new();
         for channel in self.channels(guild) {
             let gone = self.channel(channel).is_some_and(|known| gone(&known));
             if gone {
+                forgotten.push(channel);
                 // The cache reads nothing but the id, of channels as well.
                 self.cache.update(&ThreadDelete {
                     guild_id: id(guild.get()),
@@ -248,6 +254,7 @@ impl World {
                 });
             }
         }
+        forgotten
     }
 
     /// Puts a role in the place of what was known of it, which it gives back;

@@ -7,8 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::Notify;
 
 use super::Mend;
-use crate::memory::Place;
-use crate::model::{GuildId, MessageId, UnixMillis, UserId};
+use crate::model::{GuildId, MessageId, StoredMessage, UnixMillis, UserId};
 use crate::store::Purge;
 
 /// Deletions remembered for a turn that is being stored while they come.
@@ -17,7 +16,7 @@ const RECENT_DELETIONS: usize = 4_096;
 const MEMBERS_REMEMBERED: usize = 10_000;
 /// A member is looked up no more often.
 const A_DAY_MS: i64 = 24 * 60 * 60 * 1_000;
-/// Channels and members that went, remembered for turns that were running.
+/// Channels, members and users that went, remembered for turns that were running.
 const RECENTLY_GONE: usize = 1_024;
 /// Mends that wait for a store that is gone; the oldest go first.
 const MOST_WAITING: usize = 100_000;
@@ -35,7 +34,7 @@ pub(in crate::memory) struct Queue {
     /// Members to be looked up, and when others were.
     members: Mutex<Members>,
     member_due: Notify,
-    /// Channels and members, and when they went.
+    /// Channels, members and users, and when they went.
     gone: Mutex<VecDeque<(UnixMillis, Purge)>>,
 }
 
@@ -95,17 +94,18 @@ impl Queue {
         }
     }
 
-    /// What reaches a turn that was asked then, and came after.
-    pub(super) fn gone_since(&self, place: &Place, asked: UnixMillis) -> Option<Purge> {
+    /// What went since then of which one of these rows would be a part. Who
+    /// erases and asks in one moment asks afterwards.
+    pub(super) fn gone_of(&self, rows: &[StoredMessage], since: UnixMillis) -> Vec<Purge> {
         let gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
-        let reaches = |purge: &Purge| match purge {
-            Purge::Channel(channel) => *channel == place.channel,
-            Purge::Member { guild, user } => Some(*guild) == place.guild && *user == place.asker,
-            Purge::Messages { .. } | Purge::Guild(_) | Purge::User(_) | Purge::Before(_) => false,
+        let is_late = |at: UnixMillis, purge: &Purge| {
+            at > since || (at == since && !matches!(purge, Purge::User(_)))
         };
-        let mut since = gone.iter().filter(|(at, _)| *at >= asked);
-        let found = since.find(|(_, purge)| reaches(purge));
-        found.map(|(_, purge)| purge.clone())
+        let late = gone.iter().filter(|(at, purge)| is_late(*at, purge));
+        let late = late.map(|(_, purge)| purge);
+        late.filter(|purge| rows.iter().any(|row| purge.names(row)))
+            .cloned()
+            .collect()
     }
 
     /// Something that a member told in a server is used outside of it: once a

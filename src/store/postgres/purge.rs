@@ -4,16 +4,13 @@
 //! of a user, a server or a time it is done at once, after deletions of single
 //! messages by autovacuum, which the tables with texts ask to come early.
 
-use std::collections::BTreeSet;
-
 use deadpool_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
-use super::super::{Error, Kind, Purge, Purged, SnapshotFiles, without};
+use super::super::{Error, Kind, Purge, Purged, Reach, SnapshotFiles, without};
 use super::session::{Failure, Outcome, rows, touched, write_all};
 use super::snapshots;
 use super::values::{self, Moment};
-use crate::model::{AgentName, Scope, StoredMessage, StoredRole, TurnId};
 
 /// With a trigger its whole turn, with a call of a tool all of the turn's
 /// calls and results, with an answer itself.
@@ -222,8 +219,8 @@ async fn purge_snapshots(
         } else {
             match snapshots::read(files, info.clone()).await {
                 Ok(snapshot) => {
-                    let goes = Goes::new(purge, &snapshot.messages);
-                    without(&snapshot, |row| goes.hits(row))
+                    let reach = Reach::of(purge, &snapshot.messages);
+                    without(&snapshot, |row| reach.holds(row))
                 }
                 // Nobody can say what it holds.
                 Err(Failure::Store(Error::Corrupt { .. })) => {
@@ -244,63 +241,4 @@ async fn purge_snapshots(
         gone += 1;
     }
     Ok(gone)
-}
-
-/// Which rows of a snapshot have to go.
-struct Goes<'a> {
-    purge: &'a Purge,
-    /// Whose triggers have to go.
-    turns: BTreeSet<TurnKey>,
-    /// Whose tool calls have to go.
-    tools: BTreeSet<TurnKey>,
-}
-
-impl<'a> Goes<'a> {
-    fn new(purge: &'a Purge, messages: &[StoredMessage]) -> Self {
-        let mut goes = Self {
-            purge,
-            turns: BTreeSet::new(),
-            tools: BTreeSet::new(),
-        };
-        if !matches!(purge, Purge::Messages { .. }) {
-            return goes;
-        }
-        for row in messages.iter().filter(|row| is_named(purge, row)) {
-            match row.role {
-                StoredRole::User => goes.turns.insert(turn_key(row)),
-                StoredRole::ToolUse | StoredRole::ToolResult => goes.tools.insert(turn_key(row)),
-                StoredRole::Assistant => false,
-            };
-        }
-        goes
-    }
-
-    fn hits(&self, row: &StoredMessage) -> bool {
-        let is_tool = matches!(row.role, StoredRole::ToolUse | StoredRole::ToolResult);
-        is_named(self.purge, row)
-            || self.turns.contains(&turn_key(row))
-            || (is_tool && self.tools.contains(&turn_key(row)))
-    }
-}
-
-/// A turn within a snapshot, whose rows may be of several scopes.
-type TurnKey = (Scope, AgentName, TurnId);
-
-fn turn_key(row: &StoredMessage) -> TurnKey {
-    (row.scope, row.agent.clone(), row.turn)
-}
-
-/// The purge is about this row itself.
-fn is_named(purge: &Purge, row: &StoredMessage) -> bool {
-    match purge {
-        Purge::Messages { channel, ids } => {
-            let mut held = row.message.iter().chain(&row.parts);
-            row.channel == *channel && held.any(|id| ids.contains(id))
-        }
-        Purge::Channel(channel) => row.channel == *channel,
-        Purge::Guild(guild) => row.guild == Some(*guild),
-        Purge::Member { guild, user } => row.guild == Some(*guild) && row.owner == *user,
-        Purge::User(user) => row.owner == *user,
-        Purge::Before(time) => row.timestamp < *time,
-    }
 }

@@ -1,6 +1,6 @@
 //! What has to go, by kind, and edits, which are a way of going, too.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rusqlite::{Connection, Params, params};
 
@@ -9,11 +9,8 @@ use super::lists::{NONE, maybe_text};
 use super::row::{number, time_text};
 use super::saved::{self, Change};
 use super::session::Session;
-use crate::model::{
-    AgentName, ChannelId, ContextSnapshot, ContextSnapshotInfo, MessageId, Scope, StoredMessage,
-    StoredRole, TurnId, UnixMillis,
-};
-use crate::store::{Kind, Purge, Purged, snapshots};
+use crate::model::{ChannelId, ContextSnapshotInfo, MessageId, Scope, StoredRole, UnixMillis};
+use crate::store::{Kind, Purge, Purged, Reach, snapshots};
 
 /// Removes what has to go. A snapshot that was written again counts as one
 /// that went.
@@ -249,8 +246,8 @@ fn snapshots_changed(session: &Session, purge: &Purge) -> Result<Vec<Change>, Fa
             changes.push(Change::Removed(seq, info));
             continue;
         };
-        let reach = Reach::of(&snapshot, purge);
-        match snapshots::without(&snapshot, |row| reach.holds(row, purge)) {
+        let reach = Reach::of(purge, &snapshot.messages);
+        match snapshots::without(&snapshot, |row| reach.holds(row)) {
             None => changes.push(Change::Removed(seq, info)),
             Some(rest) if rest == snapshot => {}
             Some(rest) => changes.push(Change::Rewritten(seq, rest)),
@@ -307,65 +304,6 @@ fn is_whole(info: &ContextSnapshotInfo, purge: &Purge) -> bool {
         Purge::User(user) => info.owner == *user,
         Purge::Before(time) => info.timestamp < *time,
     }
-}
-
-/// Names a turn within a snapshot, whose rows may be of several scopes.
-type TurnKey<'a> = (Scope, &'a AgentName, TurnId);
-
-/// The turns of a snapshot that purged messages are part of.
-struct Reach<'a> {
-    turns: BTreeSet<TurnKey<'a>>,
-    tools: BTreeSet<TurnKey<'a>>,
-}
-
-impl<'a> Reach<'a> {
-    fn of(snapshot: &'a ContextSnapshot, purge: &Purge) -> Self {
-        let mut reach = Self {
-            turns: BTreeSet::new(),
-            tools: BTreeSet::new(),
-        };
-        for row in snapshot.messages.iter().filter(|row| is_named(row, purge)) {
-            match row.role {
-                StoredRole::User => reach.turns.insert(key(row)),
-                StoredRole::ToolUse | StoredRole::ToolResult => reach.tools.insert(key(row)),
-                StoredRole::Assistant => false,
-            };
-        }
-        reach
-    }
-
-    fn holds(&self, row: &StoredMessage, purge: &Purge) -> bool {
-        match purge {
-            Purge::Messages { .. } => {
-                let is_tool = matches!(row.role, StoredRole::ToolUse | StoredRole::ToolResult);
-                is_named(row, purge)
-                    || self.turns.contains(&key(row))
-                    || (is_tool && self.tools.contains(&key(row)))
-            }
-            Purge::Channel(channel) => row.channel == *channel,
-            Purge::Guild(guild) => row.guild == Some(*guild),
-            Purge::Member { guild, user } => row.guild == Some(*guild) && row.owner == *user,
-            Purge::User(user) => row.owner == *user,
-            Purge::Before(time) => row.timestamp < *time,
-        }
-    }
-}
-
-fn key(row: &StoredMessage) -> TurnKey<'_> {
-    (row.scope, &row.agent, row.turn)
-}
-
-/// One of the purged messages is this row's.
-fn is_named(row: &StoredMessage, purge: &Purge) -> bool {
-    let Purge::Messages { channel, ids } = purge else {
-        return false;
-    };
-    row.channel == *channel
-        && row
-            .message
-            .iter()
-            .chain(&row.parts)
-            .any(|id| ids.contains(id))
 }
 
 /// Gives the rows of a message, and their copies in snapshots, a new text. An

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clew::llm;
-use clew::memory::{self, Lesson, Memory, Place, Stores};
+use clew::memory::{self, Edit, Exchange, Lesson, Memory, Mend, Place, Stores};
 use clew::model::{
     ChannelId, Fact, GuildId, MessageId, OptOuts, Origin, Scope, ScopeKind, SettingsChange,
-    Subject, UserId, fixed_clock,
+    Subject, TurnId, UnixMillis, UserId, fixed_clock,
 };
 use clew::store::{Backend, Store};
 use clew::telemetry::{Ids, Telemetry};
@@ -141,6 +141,54 @@ async fn what_changes_meanwhile_counts() {
     let new = scene.learn_during(async {}).await;
     assert_eq!(new.len(), 1);
     assert_eq!(scene.known().await, new);
+}
+
+/// What an attempt left whose trigger was edited behind it is replaced, and no
+/// history of the next attempt.
+#[tokio::test]
+async fn a_turn_is_no_history_of_its_own() {
+    let scene = scene().await;
+    let (ids, place) = (Ids::default(), lesson(Some(GUILD)).place);
+    let exchange = Exchange {
+        turn: TurnId(7),
+        trigger: Some(MessageId::new(7)),
+        asker_name: "Ada".to_owned(),
+        words: "hello".to_owned(),
+        target: None,
+        asked: START,
+        answer: "hi".to_owned(),
+        messages: vec![MessageId::new(8)],
+    };
+    scene.memory.record(&ids, &place, &exchange).await;
+    assert_eq!(scene.memory.history(&ids, &place, TurnId(7)).await, []);
+    let next = scene.memory.history(&ids, &place, TurnId(9)).await;
+    assert_eq!(next.len(), 2);
+}
+
+/// Nobody says any longer what stood there before.
+#[tokio::test]
+async fn an_edit_takes_back_what_was_learnt() {
+    let scene = scene().await;
+    let edited = |at| Mend::Edited {
+        channel: ChannelId::new(2),
+        edit: Edit {
+            message: MessageId::new(3),
+            author: ADA,
+            words: "I grow nothing".to_owned(),
+            at,
+        },
+    };
+    let new = scene.learn_during(async {}).await;
+    scene.memory.flush().await;
+    for at in [None, Some(UnixMillis(START.0 - 1))] {
+        scene.memory.mend(edited(at));
+        scene.memory.mend_all().await;
+        assert_eq!(scene.known().await, new, "a preview, or what it says now");
+    }
+    scene.memory.mend(edited(Some(UnixMillis(START.0 + 1))));
+    scene.memory.mend_all().await;
+    assert_eq!(scene.known().await, []);
+    assert_eq!(scene.store.facts(Subject::User(ADA)).await.unwrap(), []);
 }
 
 /// It is held in memory until it is saved.

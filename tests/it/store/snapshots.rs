@@ -168,6 +168,9 @@ fn an_edit_reaches_the_copy() {
     let full = snapshot();
     let edited = with_edit(&full, CHANNEL, MessageId::new(11), "three").unwrap();
     assert_eq!(edited.messages, [row(10, "one"), row(11, "three")]);
+    assert_eq!(edited.info.summary, SUMMARY_REMOVED);
+    let said_already = with_edit(&full, CHANNEL, MessageId::new(11), "two");
+    assert_eq!(said_already.as_ref(), Some(&full));
     let mut long = full.clone();
     long.messages[1].role = StoredRole::Assistant;
     long.messages[1].parts = vec![MessageId::new(12)];
