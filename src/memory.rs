@@ -95,6 +95,7 @@ pub struct Memory {
     telemetry: Telemetry,
     opt_outs: Arc<OptOuts>,
     guilds: Mutex<HashMap<GuildId, Arc<GuildSettings>>>,
+    changing: tokio::sync::Mutex<()>,
     /// When agents came to be, as far as it was asked for.
     created: Mutex<HashMap<AgentName, UnixMillis>>,
     facts: facts::Cache,
@@ -149,6 +150,7 @@ impl Memory {
             telemetry,
             opt_outs,
             guilds: Mutex::new(guilds),
+            changing: tokio::sync::Mutex::default(),
             created: Mutex::default(),
             facts: facts::Cache::default(),
             mends: mend::Queue::default(),
@@ -205,6 +207,8 @@ impl Memory {
         guild: GuildId,
         change: &SettingsChange,
     ) -> Result<Arc<GuildSettings>, store::Error> {
+        // One at a time: the second builds on the first.
+        let _changing = self.changing.lock().await;
         let changed = GuildSettings::clone(&self.guild_settings(guild)).changed(change);
         self.stores.lasting.set_settings(guild, &changed).await?;
         let changed = Arc::new(changed);

@@ -73,9 +73,9 @@ pub trait Backend: Send + Sync {
         user: UserId,
     ) -> impl Answer<Option<UnixMillis>>;
 
-    /// When an agent was first seen, noted as `now` if it was not: its first
+    /// When an agent was first seen, noted as `since` if it was not: its first
     /// marker (seed S2).
-    fn agent_created(&self, agent: &AgentName, now: UnixMillis) -> impl Answer<UnixMillis>;
+    fn agent_created(&self, agent: &AgentName, since: UnixMillis) -> impl Answer<UnixMillis>;
 
     /// A user's own rows with an agent in a server (or in direct messages), in
     /// all channels and scopes, later than `since`, oldest first: what

@@ -21,8 +21,8 @@ const RECENTLY_GONE: usize = 1_024;
 /// Mends that wait for a store that is gone; the oldest go first.
 const MOST_WAITING: usize = 100_000;
 
-/// What waits to be mended. Nothing in it may be lost, so it has no bound; it
-/// holds ids and edited texts only.
+/// What waits to be mended: ids and edited texts, at most [`MOST_WAITING`]
+/// while a store is gone.
 #[derive(Debug, Default)]
 pub(in crate::memory) struct Queue {
     waiting: Mutex<Vec<Mend>>,
