@@ -78,9 +78,10 @@ impl Memory {
         history::messages(history::window(&kept, &self.limits()))
     }
 
-    /// Keeps a turn. For who opted out nothing happens.
+    /// Keeps a turn. For who opted out, and for who had everything erased since
+    /// it was asked, nothing happens.
     pub async fn record(&self, ids: &Ids, place: &Place, exchange: &Exchange) {
-        if self.opted_out(place.asker) {
+        if self.opted_out(place.asker) || self.erased_since(place, exchange.asked) {
             return;
         }
         let began = self.now();
@@ -94,7 +95,7 @@ impl Memory {
         {
             self.failed(ids, StoreOperation::Transcript, &error);
         }
-        // An opt-out, or a deletion, may have come between.
+        // An opt-out, a deletion or an erasure may have come between.
         if self.opted_out(place.asker) {
             self.purge_opted_out(place.asker).await;
         }

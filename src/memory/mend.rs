@@ -307,6 +307,11 @@ impl Memory {
         self.purge(&Purge::Messages { channel, ids }).await
     }
 
+    /// Whether everything of the asker was erased since.
+    pub(super) fn erased_since(&self, place: &Place, asked: UnixMillis) -> bool {
+        matches!(self.mends.gone_since(place, asked), Some(Purge::User(_)))
+    }
+
     /// What was deleted while the turn that it is part of was being stored, or
     /// where, or whose.
     pub(super) async fn purge_if_gone(

@@ -30,6 +30,8 @@ impl Memory {
         let lasting = &self.stores.lasting;
         lasting.set_opt_out(user, Some(self.now())).await?;
         self.read_opt_outs().await?;
+        // Who opts in again while a turn runs meant what comes from then on.
+        self.mends.note_gone(Purge::User(user), self.now());
         let purged = self.purge(&Purge::User(user)).await?;
         self.tell_purged(PurgeCause::OptOut, &purged);
         Ok(purged)
@@ -57,6 +59,8 @@ impl Memory {
     /// # Errors
     /// What a store says; the others were purged all the same.
     pub async fn erase(&self, user: UserId) -> Result<Vec<(&'static str, Purged)>, store::Error> {
+        // Turns that run now keep nothing when they end.
+        self.mends.note_gone(Purge::User(user), self.now());
         // What is on its way to a store goes with the rest.
         self.mend_all().await;
         let by_store = self.purge_by_store(&Purge::User(user)).await?;

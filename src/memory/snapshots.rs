@@ -1,7 +1,7 @@
 //! Snapshots: a window of conversation saved under a name, and brought back
 //! (seed S2).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
@@ -9,7 +9,7 @@ use super::{Memory, Place};
 use crate::llm;
 use crate::model::{
     AgentName, ChannelId, ChatMessage, ContextSnapshot, ContextSnapshotInfo, MessageId, Role,
-    Scope, SnapshotId, StoredMessage, StoredRole, TurnId, UserId,
+    Scope, SnapshotId, StoredMessage, StoredRole, TurnId, UnixMillis, UserId,
 };
 use crate::store::{self, Backend, WindowQuery};
 use crate::telemetry::with_sources;
@@ -95,6 +95,7 @@ impl Memory {
         if self.opted_out(place.asker) {
             return Err(SaveError::OptedOut);
         }
+        let began = self.now();
         let since = self.since(place).await?;
         let store = &self.stores.conversations;
         let messages = store
@@ -104,6 +105,13 @@ impl Memory {
             return Err(SaveError::Nothing);
         }
         let summary = summary(model, &messages).await;
+        // The model takes its time.
+        if self.opted_out(place.asker) {
+            return Err(SaveError::OptedOut);
+        }
+        if self.erased_since(place, began) {
+            return Err(SaveError::Nothing);
+        }
         let now = self.now();
         let info = ContextSnapshotInfo {
             id: snapshot_id(),
@@ -119,7 +127,27 @@ impl Memory {
         };
         let snapshot = ContextSnapshot { info, messages };
         store.save_snapshot(&snapshot).await?;
+        if self.opted_out(place.asker) {
+            self.purge_opted_out(place.asker).await;
+        }
+        self.purge_gone_of(place, began, &snapshot.messages).await;
         Ok(snapshot.info)
+    }
+
+    /// What was deleted on Discord while the model thought of a summary.
+    async fn purge_gone_of(&self, place: &Place, began: UnixMillis, messages: &[StoredMessage]) {
+        let mut by_channel: BTreeMap<ChannelId, Vec<MessageId>> = BTreeMap::new();
+        for row in messages {
+            let ids = row.message.iter().chain(&row.parts);
+            by_channel.entry(row.channel).or_default().extend(ids);
+        }
+        for (channel, ids) in by_channel {
+            let place = Place {
+                channel,
+                ..place.clone()
+            };
+            self.purge_if_gone(&place, began, ids).await;
+        }
     }
 
     /// `/context history`: the caller's snapshots here, newest first.

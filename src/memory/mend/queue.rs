@@ -17,7 +17,8 @@ const RECENT_DELETIONS: usize = 4_096;
 const MEMBERS_REMEMBERED: usize = 10_000;
 /// A member is looked up no more often.
 const A_DAY_MS: i64 = 24 * 60 * 60 * 1_000;
-/// Channels and members that went, remembered for turns that were running.
+/// Channels, members and users that went, remembered for turns that were
+/// running.
 const RECENTLY_GONE: usize = 1_024;
 /// Mends that wait for a store that is gone; the oldest go first.
 const MOST_WAITING: usize = 100_000;
@@ -35,7 +36,7 @@ pub(in crate::memory) struct Queue {
     /// Members to be looked up, and when others were.
     members: Mutex<Members>,
     member_due: Notify,
-    /// Channels and members, and when they went.
+    /// Channels, members and users, and when they went.
     gone: Mutex<VecDeque<(UnixMillis, Purge)>>,
 }
 
@@ -87,7 +88,7 @@ impl Queue {
         }
     }
 
-    pub(super) fn note_gone(&self, purge: Purge, now: UnixMillis) {
+    pub(in crate::memory) fn note_gone(&self, purge: Purge, now: UnixMillis) {
         let mut gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
         gone.push_back((now, purge));
         while gone.len() > RECENTLY_GONE {
@@ -96,12 +97,13 @@ impl Queue {
     }
 
     /// What reaches a turn that was asked then, and came after.
-    pub(super) fn gone_since(&self, place: &Place, asked: UnixMillis) -> Option<Purge> {
+    pub(in crate::memory) fn gone_since(&self, place: &Place, asked: UnixMillis) -> Option<Purge> {
         let gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
         let reaches = |purge: &Purge| match purge {
             Purge::Channel(channel) => *channel == place.channel,
             Purge::Member { guild, user } => Some(*guild) == place.guild && *user == place.asker,
-            Purge::Messages { .. } | Purge::Guild(_) | Purge::User(_) | Purge::Before(_) => false,
+            Purge::User(user) => *user == place.asker,
+            Purge::Messages { .. } | Purge::Guild(_) | Purge::Before(_) => false,
         };
         let mut since = gone.iter().filter(|(at, _)| *at >= asked);
         let found = since.find(|(_, purge)| reaches(purge));

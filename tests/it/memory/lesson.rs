@@ -8,7 +8,7 @@ use clew::llm;
 use clew::memory::{self, Lesson, Memory, Place, Stores};
 use clew::model::{
     ChannelId, Fact, GuildId, MessageId, OptOuts, Origin, Scope, ScopeKind, SettingsChange,
-    Subject, UserId, fixed_clock,
+    Subject, UnixMillis, UserId, fixed_clock,
 };
 use clew::store::{Backend, Store};
 use clew::telemetry::{Ids, Telemetry};
@@ -85,6 +85,7 @@ fn lesson(guild: Option<GuildId>) -> Lesson {
         words: "I grow tomatoes on the roof".to_owned(),
         others: Vec::new(),
         message: Some(MessageId::new(3)),
+        asked: UnixMillis(0),
     }
 }
 
