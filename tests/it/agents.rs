@@ -2,15 +2,16 @@
 //! what is refused and how, and who answers where.
 
 use std::fs;
-use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clew::agents::Agents;
 use clew::model::{Agent, AgentChannels, AgentName, ChannelId, ScopeKind};
 use tempfile::TempDir;
 use tokio::time::Instant;
+
+use crate::support::log::Log;
 
 /// `AGENTS_DIR` and the agents in it; time goes on by hand.
 struct Start {
@@ -380,40 +381,6 @@ async fn a_prompt_file_does_not_link_out_of_the_folder() {
     start.refresh().await;
     start.check_problem(&["names p.txt, which links to a file elsewhere"]);
     assert_eq!(start.prompt("a").unwrap(), "good");
-}
-
-/// What is logged on this thread, as long as the guard lives.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Log {
-    /// Of one subscriber alone tracing believes that every thread has it, and
-    /// a test beside this one would turn the line off for all. So there is a
-    /// second one, that nothing is sent to.
-    fn start(&self) -> (tracing::Dispatch, tracing::subscriber::DefaultGuard) {
-        let log = self.clone();
-        let lines = tracing_subscriber::fmt().with_writer(move || log.clone());
-        let lines = lines.with_ansi(false).finish();
-        let other = tracing::Dispatch::new(tracing_subscriber::registry());
-        (other, tracing::subscriber::set_default(lines))
-    }
-
-    /// The lines since the last time.
-    fn take(&self) -> Vec<String> {
-        let bytes = std::mem::take(&mut *self.0.lock().unwrap());
-        let text = String::from_utf8(bytes).unwrap();
-        text.lines().map(str::to_owned).collect()
-    }
 }
 
 /// Once when it comes up, not at each look, and again when it is another.

@@ -2,12 +2,18 @@
 
 mod agents;
 mod deletions;
+mod departed;
+mod erased;
 mod facts;
 mod files;
+#[cfg(feature = "postgres")]
+mod gone;
 mod history;
 mod learn;
 mod lesson;
 mod loading;
+mod members;
+mod owner;
 mod place;
 mod scopes;
 mod unseen;

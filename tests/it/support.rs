@@ -2,6 +2,7 @@
 
 pub(crate) mod bot;
 pub(crate) mod build;
+pub(crate) mod log;
 pub(crate) mod model;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;

@@ -16,7 +16,7 @@ on_each_store! {
 }
 
 /// About Ada.
-fn of_ada(p: &Place, number: u64, text: &str, origin: Origin) -> Fact {
+pub(super) fn of_ada(p: &Place, number: u64, text: &str, origin: Origin) -> Fact {
     let ada = UserId::new(p.ada.0);
     Fact {
         id: FactId(number),
@@ -40,7 +40,7 @@ fn of_server(p: &Place, number: u64, text: &str, guild: Id) -> Fact {
     }
 }
 
-async fn put(p: &Place, facts: &[Fact]) {
+pub(super) async fn put(p: &Place, facts: &[Fact]) {
     let store = p.open().await;
     store.put_facts(facts).await.unwrap();
     store.close().await.unwrap();

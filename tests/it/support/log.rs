@@ -1,0 +1,38 @@
+//! What is logged, for tests that look at it.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+/// What is logged on this thread, as long as the guard lives.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Log {
+    /// Of one subscriber alone tracing believes that every thread has it, and
+    /// a test beside this one would turn the line off for all. So there is a
+    /// second one, that nothing is sent to.
+    pub(crate) fn start(&self) -> (tracing::Dispatch, tracing::subscriber::DefaultGuard) {
+        let log = self.clone();
+        let lines = tracing_subscriber::fmt().with_writer(move || log.clone());
+        let lines = lines.with_ansi(false).finish();
+        let other = tracing::Dispatch::new(tracing_subscriber::registry());
+        (other, tracing::subscriber::set_default(lines))
+    }
+
+    /// The lines since the last time.
+    pub(crate) fn take(&self) -> Vec<String> {
+        let bytes = std::mem::take(&mut *self.0.lock().unwrap());
+        let text = String::from_utf8(bytes).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+}
