@@ -315,11 +315,15 @@ impl Memory {
         };
         let store = &self.stores.lasting;
         store.put_facts(std::slice::from_ref(&fact)).await?;
+        // From here on it is remembered, whatever becomes of the others: what
+        // is not removed now goes with the next save.
+        self.facts.lock().put(subject, facts);
         if !dropped.is_empty() {
             let ids: Vec<FactId> = dropped.iter().map(|fact| fact.id).collect();
-            store.remove_facts(&ids).await?;
+            if let Err(error) = store.remove_facts(&ids).await {
+                self.failed(&Ids::default(), StoreOperation::Flush, &error);
+            }
         }
-        self.facts.lock().put(subject, facts);
         Ok(Some(Remembered {
             fact,
             known,

@@ -103,7 +103,7 @@ impl Memory {
         {
             self.failed(ids, StoreOperation::Transcript, &error);
         }
-        // An opt-out, or a deletion, may have come between.
+        // An opt-out, a deletion or an erasure may have come between.
         if self.opted_out(place.asker) {
             self.purge_opted_out(place.asker).await;
         }

@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::{Memory, Place, facts::new_id};
 use crate::engine::learn::{self, Judged};
 use crate::llm;
-use crate::model::{ChatMessage, Fact, MessageId, Origin, Role, Subject};
+use crate::model::{ChatMessage, Fact, MessageId, Origin, Role, Subject, UnixMillis};
 use crate::store;
 use crate::telemetry::event::{Learnt, StoreOperation};
 use crate::telemetry::{Ids, with_sources};
@@ -38,6 +38,8 @@ pub struct Lesson {
     /// The message that it is learnt from; none where the trigger is no
     /// message, as for a command.
     pub message: Option<MessageId>,
+    /// When the turn was asked, by our clock.
+    pub asked: UnixMillis,
 }
 
 /// One lesson at a time.
@@ -122,6 +124,7 @@ impl Memory {
             && self.settings.max_user_facts > 0
             && !self.opted_out(place.asker)
             && self.mends.deleted_of(lesson.message).is_empty()
+            && !self.mends.is_gone(place, lesson.asked)
     }
 
     async fn study(

@@ -96,6 +96,7 @@ impl Turn<'_> {
             words: own(&self.words_without_others(material.us.user))?,
             others: others(material),
             message: self.request.posted_trigger(),
+            asked: self.asked,
         };
         Some(Lesson {
             said,

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::Notify;
 
 use super::Mend;
+use crate::memory::Place;
 use crate::model::{GuildId, MessageId, StoredMessage, UnixMillis, UserId};
 use crate::store::Purge;
 
@@ -86,7 +87,7 @@ impl Queue {
         }
     }
 
-    pub(super) fn note_gone(&self, purge: Purge, now: UnixMillis) {
+    pub(in crate::memory) fn note_gone(&self, purge: Purge, now: UnixMillis) {
         let mut gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
         gone.push_back((now, purge));
         while gone.len() > RECENTLY_GONE {
@@ -94,18 +95,31 @@ impl Queue {
         }
     }
 
-    /// What went since then of which one of these rows would be a part. Who
-    /// erases and asks in one moment asks afterwards.
+    /// What went since then of which one of these rows would be a part.
     pub(super) fn gone_of(&self, rows: &[StoredMessage], since: UnixMillis) -> Vec<Purge> {
+        self.gone_since(since, |purge| rows.iter().any(|row| purge.names(row)))
+    }
+
+    /// Whether a conversation, or its asker, went since then.
+    pub(in crate::memory) fn is_gone(&self, place: &Place, since: UnixMillis) -> bool {
+        let reaches = |purge: &Purge| match purge {
+            Purge::Channel(channel) => *channel == place.channel,
+            Purge::Member { guild, user } => Some(*guild) == place.guild && *user == place.asker,
+            Purge::User(user) => *user == place.asker,
+            Purge::Messages { .. } | Purge::Guild(_) | Purge::Before(_) => false,
+        };
+        !self.gone_since(since, reaches).is_empty()
+    }
+
+    /// Who erases and asks in one moment asks afterwards.
+    fn gone_since(&self, since: UnixMillis, reaches: impl Fn(&Purge) -> bool) -> Vec<Purge> {
         let gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
         let is_late = |at: UnixMillis, purge: &Purge| {
             at > since || (at == since && !matches!(purge, Purge::User(_)))
         };
         let late = gone.iter().filter(|(at, purge)| is_late(*at, purge));
         let late = late.map(|(_, purge)| purge);
-        late.filter(|purge| rows.iter().any(|row| purge.names(row)))
-            .cloned()
-            .collect()
+        late.filter(|purge| reaches(purge)).cloned().collect()
     }
 
     /// Something that a member told in a server is used outside of it: once a

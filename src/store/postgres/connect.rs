@@ -234,9 +234,9 @@ mod tests {
     #[test]
     fn a_url_that_is_none_is_not_repeated() {
         for url in [
-            "postgres://ada:s3cret/x@db",
-            "postgres://ada:x?s3cret@db",
+            "postgres://ada:s3cret@db:port/clew",
             "postgres://ada:s3cret@db/x?sslmode=verify-full",
+            "postgres://ada:s3cret@db/x?unknown=1",
         ] {
             let error = pool(&Secret::new(url)).map(|_| ()).unwrap_err();
             assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}");

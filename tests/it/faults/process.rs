@@ -67,12 +67,14 @@ impl Process {
         }
     }
 
-    /// It ends with 2 and says this.
+    /// It ends with 2 and says this in its last line, before what is behind it.
     async fn refuses(&mut self, says: &[&str]) {
         let status = self.ended().await;
         let log = self.log();
         assert_eq!(status.code(), Some(2), "{log}");
-        let last = log.lines().last().unwrap_or_default();
+        let of_cause = |line: &&str| line.starts_with("  because: ");
+        let last = log.lines().rev().find(|line| !of_cause(line));
+        let last = last.unwrap_or_default();
         assert!(last.starts_with("clew: "), "{log}");
         for word in says {
             assert!(last.contains(word), "{word}: {log}");
@@ -239,6 +241,55 @@ async fn a_token_that_is_refused_at_once_says_so() {
         .refuses(&["DISCORD_TOKEN", "developer portal"])
         .await;
     assert!(!process.log().contains("wrong.token.here"));
+}
+
+/// Before anything is sent to Discord.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_cannot_be_opened_is_named_with_what_to_do() {
+    async fn check(stage: &Stage, address: &str, says: &[&str]) {
+        let mut process = Process::start(stage, &[("CONTEXT_STORE", address)]);
+        process.refuses(says).await;
+        let log = process.log();
+        assert!(!log.contains("swordfish"), "{log}");
+        assert_eq!(log.matches("clew: ").count(), 1, "{log}");
+    }
+    let stage = Stage::new(World::new(), &[]).await;
+    let path = |name: &str| stage.folder.path().join(name);
+    let sqlite = |name: &str| format!("sqlite:{}", path(name).display());
+    std::fs::create_dir(path("folder")).unwrap();
+    check(
+        &stage,
+        &sqlite("folder"),
+        &["folder", "a folder stands in its place"],
+    )
+    .await;
+    let noise: Vec<u8> = (0..8_192_u32).map(|at| (at * 31 % 251) as u8).collect();
+    std::fs::write(path("noise.db"), &noise).unwrap();
+    check(
+        &stage,
+        &sqlite("noise.db"),
+        &["noise.db", "not an SQLite database"],
+    )
+    .await;
+    assert_eq!(std::fs::read(path("noise.db")).unwrap(), noise);
+    let file = rusqlite::Connection::open(path("newer.db")).unwrap();
+    file.pragma_update(None, "application_id", 0x436c_6577)
+        .unwrap();
+    file.pragma_update(None, "user_version", 99).unwrap();
+    drop(file);
+    check(
+        &stage,
+        &sqlite("newer.db"),
+        &["newer.db", "99", "update the program"],
+    )
+    .await;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let url = format!("postgres://clew:swordfish@127.0.0.1:{port}/memory");
+    let place = format!("127.0.0.1:{port}/memory");
+    check(&stage, &url, &[&place, "check that the server runs"]).await;
+    assert_eq!(stage.discord.sessions_begun(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,7 +16,7 @@ on_each_store! {
 }
 
 /// About Ada.
-fn of_ada(p: &Place, number: u64, text: &str, origin: Origin) -> Fact {
+pub(super) fn of_ada(p: &Place, number: u64, text: &str, origin: Origin) -> Fact {
     let ada = UserId::new(p.ada.0);
     Fact {
         id: FactId(number),
@@ -40,7 +40,7 @@ fn of_server(p: &Place, number: u64, text: &str, guild: Id) -> Fact {
     }
 }
 
-async fn put(p: &Place, facts: &[Fact]) {
+pub(super) async fn put(p: &Place, facts: &[Fact]) {
     let store = p.open().await;
     store.put_facts(facts).await.unwrap();
     store.close().await.unwrap();
@@ -168,4 +168,37 @@ async fn a_fact_goes_with_its_message(kind: Kind) {
     says_nothing_of(&prompt, &["saffron"]);
     bot.stop().await;
     assert_eq!(p.traces("saffron"), [""; 0]);
+}
+
+/// What is on disk is remembered, and said to be; the rest of it is done with
+/// the next save.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fact_whose_room_is_not_made_at_once_is_remembered() {
+    let settings = [("MAX_USER_MEMORY", "1"), ("MEMORY_SAVE_INTERVAL", "1")];
+    let p = Place::new(Kind::Sqlite, &settings).await;
+    let bot = p.start().await;
+    let remember = async |text: &str| {
+        let options = serde_json::json!({"text": text});
+        let discord = &p.stage.discord;
+        let called = discord
+            .call(p.ada, p.help, "memory remember", options)
+            .await;
+        called.unwrap().answer().await.unwrap().text()
+    };
+    remember("I like saffron").await;
+    let file = rusqlite::Connection::open(p.path("clew.db")).unwrap();
+    let trigger = "CREATE TRIGGER kept BEFORE DELETE ON facts \
+                   BEGIN SELECT RAISE(ABORT, 'not now'); END";
+    file.execute_batch(trigger).unwrap();
+    let said = remember("I like turmeric").await;
+    assert!(said.contains("Remembered:\n> I like turmeric"), "{said}");
+    let prompt = p.prompt(p.help, p.ada).await;
+    says(&prompt, &["I like turmeric"]);
+    says_nothing_of(&prompt, &["saffron"]);
+    p.until("a failure", || p.told("store_failed") > 1).await;
+    file.execute_batch("DROP TRIGGER kept").unwrap();
+    drop(file);
+    bot.stop().await;
+    assert_eq!(p.traces("saffron"), [""; 0]);
+    assert!(!p.traces("I like turmeric").is_empty());
 }

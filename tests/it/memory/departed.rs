@@ -1,0 +1,98 @@
+//! Servers that we were removed from while we were away: Discord no longer
+//! names them when we connect.
+
+use clew::model::GuildId;
+use clew::simulator::Id;
+use clew::store::Backend;
+
+use super::place::{DAY, Kind, Place, on_each_store, says};
+
+on_each_store! {
+    a_server_that_we_left_unseen_is_noted_until_we_are_back
+    a_server_that_we_left_unseen_goes_by_the_sweep
+    who_is_told_of_no_server_left_none
+}
+
+/// Both servers are talked in.
+async fn talked(p: &Place) {
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    p.ask(p.abroad, p.ada, "turmeric").await;
+    bot.stop().await;
+}
+
+/// While we are away.
+fn removed(p: &Place, guild: Id) {
+    p.stage.discord.kick_bot(guild);
+    // No session that the event waits in.
+    p.stage.discord.forget_sessions();
+}
+
+async fn once(p: &Place) {
+    p.time.pass(1_000);
+    let connected = p.told("connected");
+    let bot = p.start().await;
+    p.until("heard", || p.told("connected") > connected).await;
+    bot.stop().await;
+}
+
+/// The servers that we left, as the store knows them.
+async fn departed(p: &Place) -> Vec<Id> {
+    let store = p.open().await;
+    let departures = store.departures().await.unwrap();
+    store.close().await.unwrap();
+    let ids = departures
+        .into_iter()
+        .map(|(guild, _)| Id(GuildId::get(guild)));
+    ids.collect()
+}
+
+async fn a_server_that_we_left_unseen_is_noted_until_we_are_back(kind: Kind) {
+    let p = Place::new(kind, &[("GUILD_RETENTION_DAYS", "30")]).await;
+    talked(&p).await;
+    assert_eq!(departed(&p).await, []);
+    removed(&p, p.guild);
+    once(&p).await;
+    assert_eq!(departed(&p).await, [p.guild]);
+    // Noted once: it is not put off by every start.
+    p.time.pass(DAY / 2);
+    once(&p).await;
+    assert_eq!(departed(&p).await, [p.guild]);
+    assert!(!p.traces("saffron").is_empty());
+    p.stage.discord.forget_sessions();
+    p.stage
+        .discord
+        .world(|world| world.join(p.guild, world.bot));
+    p.time.pass(1_000);
+    let bot = p.start().await;
+    says(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    bot.stop().await;
+    assert_eq!(departed(&p).await, []);
+}
+
+async fn a_server_that_we_left_unseen_goes_by_the_sweep(kind: Kind) {
+    let p = Place::new(kind, &[("GUILD_RETENTION_DAYS", "0")]).await;
+    talked(&p).await;
+    removed(&p, p.guild);
+    once(&p).await;
+    // One that turns up after all would be back.
+    assert!(!p.traces("saffron").is_empty());
+    p.time.pass(1_000);
+    // Every start begins with a sweep.
+    let bot = p.start().await;
+    p.until_gone("saffron").await;
+    says(&p.prompt(p.abroad, p.ada).await, &["turmeric"]);
+    bot.stop().await;
+}
+
+/// Some servers that speak Discord's language do not name them.
+async fn who_is_told_of_no_server_left_none(kind: Kind) {
+    let p = Place::new(kind, &[("GUILD_RETENTION_DAYS", "0")]).await;
+    talked(&p).await;
+    removed(&p, p.guild);
+    removed(&p, p.other_guild);
+    once(&p).await;
+    assert_eq!(departed(&p).await, []);
+    once(&p).await;
+    assert!(!p.traces("saffron").is_empty() && !p.traces("turmeric").is_empty());
+}

@@ -1,0 +1,145 @@
+//! Erasing, and opting out and in again, while something of that person is
+//! under way: nothing of what came before is kept afterwards.
+
+use clew::simulator::Id;
+use serde_json::json;
+
+use super::place::{Kind, Place, on_each_store, says, says_nothing_of};
+use crate::support::model::{Behaviour, Gate};
+
+on_each_store! {
+    a_turn_that_ends_after_an_erasure_is_not_kept
+    a_turn_that_ends_after_opting_out_and_in_is_not_kept
+}
+
+/// Calls a command and presses the button that it asks with.
+async fn sure(p: &Place, command: &str, label: &str) {
+    let discord = &p.stage.discord;
+    let called = discord.call(p.ada, p.help, command, json!({})).await;
+    let asked = called.unwrap().answer().await.unwrap();
+    let pressed = discord.press(p.ada, asked.message, label);
+    pressed.answer().await.unwrap();
+}
+
+/// A turn of Ada's that the model still answers.
+async fn running(p: &Place, channel: Id) -> Gate {
+    let requests = p.stage.model.requests().len();
+    let (pieces, gate) = Behaviour::gated(&["so: saffron"]);
+    p.stage.model.script(pieces);
+    p.say(channel, p.ada, "saffron");
+    p.stage.model.wait_requests(requests + 1).await;
+    gate
+}
+
+/// The turn ends, with its answer.
+async fn ends(p: &Place, channel: Id, gate: &Gate) {
+    let turns = p.told("turn_done");
+    gate.open();
+    let discord = &p.stage.discord;
+    let answered = discord.wait_for_message(channel, |message| message.content == "so: saffron");
+    answered.await.unwrap();
+    p.until("an end", || p.told("turn_done") > turns).await;
+}
+
+async fn nothing_is_left(p: &Place) {
+    let asked = p.ask(p.help, p.ada, "turmeric").await;
+    says_nothing_of(&asked.prompt, &["saffron"]);
+    // From then on it is as for everybody.
+    says(&p.prompt(p.help, p.ada).await, &["turmeric"]);
+    assert_eq!(p.traces("saffron"), [""; 0]);
+}
+
+async fn a_turn_that_ends_after_an_erasure_is_not_kept(kind: Kind) {
+    let mut p = Place::new(kind, &[]).await;
+    let logs = p.path("dm-logs").display().to_string();
+    p.stage.set("DM_LOGS_DIR", &logs);
+    let bot = p.start().await;
+    for channel in [p.help, p.direct] {
+        p.ask(p.help, p.boris, "cinnamon").await;
+        let gate = running(&p, channel).await;
+        sure(&p, "privacy erase", "Erase everything").await;
+        ends(&p, channel, &gate).await;
+        nothing_is_left(&p).await;
+        says(&p.prompt(p.help, p.boris).await, &["cinnamon"]);
+    }
+    bot.stop().await;
+    assert_eq!(p.traces("saffron"), [""; 0]);
+}
+
+async fn a_turn_that_ends_after_opting_out_and_in_is_not_kept(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    let gate = running(&p, p.help).await;
+    sure(&p, "privacy opt-out", "Opt out and erase").await;
+    let discord = &p.stage.discord;
+    let called = discord
+        .call(p.ada, p.help, "privacy opt-in", json!({}))
+        .await;
+    called.unwrap().answer().await.unwrap();
+    ends(&p, p.help, &gate).await;
+    nothing_is_left(&p).await;
+    bot.stop().await;
+    assert_eq!(p.traces("saffron"), [""; 0]);
+}
+
+/// A lesson comes after the answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_learnt_of_what_came_before_an_erasure() {
+    let p = Place::new(Kind::Sqlite, &[("MEMORY_LEARN", "model")]).await;
+    let bot = p.start().await;
+    let fact = json!({"facts": [{"text": "Grows saffron on the roof."}]}).to_string();
+    let gate = running(&p, p.help).await;
+    p.stage.model.script(Behaviour::text(&[&fact]));
+    sure(&p, "privacy erase", "Erase everything").await;
+    ends(&p, p.help, &gate).await;
+    bot.stop().await;
+    assert_eq!(p.traces("saffron"), [""; 0]);
+}
+
+/// `/context save` asks the model for a summary before it writes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_that_ends_after_an_erasure_is_not_kept() {
+    for command in ["privacy erase", "privacy opt-out"] {
+        let p = Place::new(Kind::Sqlite, &[]).await;
+        let bot = p.start().await;
+        p.ask(p.help, p.ada, "saffron").await;
+        let requests = p.stage.model.requests().len();
+        let (pieces, gate) = Behaviour::gated(&["It was about saffron."]);
+        p.stage.model.script(pieces);
+        let discord = &p.stage.discord;
+        let saving = discord.call(p.ada, p.help, "context save", json!({})).await;
+        p.stage.model.wait_requests(requests + 1).await;
+        let label = match command {
+            "privacy erase" => "Erase everything",
+            _ => "Opt out and erase",
+        };
+        sure(&p, command, label).await;
+        gate.open();
+        saving.unwrap().answer().await.unwrap();
+        bot.stop().await;
+        assert_eq!(p.traces("saffron"), [""; 0], "{command}");
+    }
+}
+
+/// The same for a message that is deleted meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_lacks_what_was_deleted_meanwhile() {
+    let p = Place::new(Kind::Sqlite, &[]).await;
+    let bot = p.start().await;
+    let gone = p.ask(p.help, p.ada, "saffron").await;
+    p.ask(p.help, p.ada, "turmeric").await;
+    let requests = p.stage.model.requests().len();
+    let (pieces, gate) = Behaviour::gated(&["It was about spices."]);
+    p.stage.model.script(pieces);
+    let discord = &p.stage.discord;
+    let saving = discord.call(p.ada, p.help, "context save", json!({})).await;
+    p.stage.model.wait_requests(requests + 1).await;
+    discord.delete(p.help, gone.trigger);
+    p.until_gone("saffron").await;
+    gate.open();
+    saving.unwrap().answer().await.unwrap();
+    bot.stop().await;
+    assert_eq!(p.traces("saffron"), [""; 0]);
+    let of_snapshots = |file: &String| file.contains("sessions");
+    assert!(p.traces("turmeric").iter().any(of_snapshots));
+}

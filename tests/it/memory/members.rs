@@ -1,0 +1,121 @@
+//! Members who left unseen: without the members intent no event tells. They
+//! are found when something of theirs is used elsewhere, and by roll call.
+
+use std::time::Duration;
+
+use clew::model::{GuildId, Origin};
+use clew::simulator::{Fault, Id};
+
+use super::facts::{of_ada, put};
+use super::place::{DAY, Kind, Place, on_each_store, says, says_nothing_of};
+
+on_each_store! {
+    who_left_unseen_is_forgotten_at_next_use
+    a_server_that_shut_us_out_proves_nothing_of_a_member
+}
+
+/// What was learnt of Ada in each server and in her direct messages.
+async fn known(p: &Place) {
+    let (works, abroad) = (GuildId::new(p.guild.0), GuildId::new(p.other_guild.0));
+    let facts = [
+        of_ada(p, 1, "likes saffron", Origin::Guild(works)),
+        of_ada(p, 2, "likes cinnamon", Origin::Guild(abroad)),
+        of_ada(p, 3, "likes turmeric", Origin::Direct),
+    ];
+    put(p, &facts).await;
+}
+
+/// How often it was asked whether Ada is a member there.
+fn looked_up(p: &Place, guild: Id) -> usize {
+    let path = format!("/guilds/{guild}/members/{}", p.ada);
+    p.stage.discord.requests_to("GET", &path).len()
+}
+
+async fn who_left_unseen_is_forgotten_at_next_use(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    known(&p).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "ginger").await;
+    p.ask(p.help, p.boris, "nutmeg").await;
+    p.stage.discord.leave(p.guild, p.ada);
+    p.stage.discord.settled().await.unwrap();
+    assert!(!p.traces("saffron").is_empty() && !p.traces("ginger").is_empty());
+    // This one is answered before Discord is.
+    p.prompt(p.direct, p.ada).await;
+    p.until_gone("saffron").await;
+    p.until_gone("ginger").await;
+    p.until("a look abroad", || looked_up(&p, p.other_guild) == 1)
+        .await;
+    let prompt = p.prompt(p.direct, p.ada).await;
+    says(&prompt, &["cinnamon", "turmeric"]);
+    says_nothing_of(&prompt, &["saffron", "ginger"]);
+    says(&p.prompt(p.help, p.boris).await, &["nutmeg"]);
+    // Once a day.
+    p.prompt(p.direct, p.ada).await;
+    p.prompt(p.abroad, p.ada).await;
+    assert_eq!(looked_up(&p, p.other_guild), 1);
+    assert_eq!(looked_up(&p, p.guild), 1);
+    p.time.pass(DAY);
+    p.prompt(p.direct, p.ada).await;
+    p.until("another look", || looked_up(&p, p.other_guild) == 2)
+        .await;
+    bot.stop().await;
+    assert_eq!(looked_up(&p, p.guild), 1);
+    assert!(!p.traces("cinnamon").is_empty());
+}
+
+async fn a_server_that_shut_us_out_proves_nothing_of_a_member(kind: Kind) {
+    let refusals = [
+        (404, 10004, "Unknown Guild"),
+        (403, 50001, "Missing Access"),
+        (500, 0, "500: Internal Server Error"),
+    ];
+    for (status, code, message) in refusals {
+        let p = Place::new(kind, &[]).await;
+        known(&p).await;
+        let fault = Fault::status("GET", "/guilds/*/members/*", status, code, message);
+        let fault = p.stage.discord.fault(fault);
+        let bot = p.start().await;
+        p.ask(p.help, p.ada, "ginger").await;
+        p.prompt(p.direct, p.ada).await;
+        // Of both servers; what is unclear is asked again.
+        p.until("looked up", || {
+            looked_up(&p, p.guild) > 0 && looked_up(&p, p.other_guild) > 0
+        })
+        .await;
+        assert!(p.stage.discord.hits(fault) >= 2);
+        p.stage.discord.wait_idle().await.unwrap();
+        let prompt = p.prompt(p.direct, p.ada).await;
+        says(&prompt, &["saffron", "cinnamon", "turmeric"]);
+        says(&p.prompt(p.help, p.ada).await, &["saffron", "ginger"]);
+        bot.stop().await;
+        assert_eq!(p.told("purged"), 0);
+    }
+}
+
+/// On one thread, whose time can be put forward.
+#[tokio::test]
+async fn a_roll_call_finds_who_left_unseen() {
+    let p = Place::new(Kind::Sqlite, &[]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    p.ask(p.abroad, p.ada, "cinnamon").await;
+    p.ask(p.help, p.boris, "turmeric").await;
+    p.stage.discord.leave(p.guild, p.ada);
+    p.stage.discord.settled().await.unwrap();
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_mins(59)).await;
+    tokio::time::resume();
+    says(&p.prompt(p.help, p.boris).await, &["turmeric"]);
+    assert_eq!(looked_up(&p, p.guild), 0);
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_mins(2)).await;
+    tokio::time::resume();
+    p.until_gone("saffron").await;
+    p.until("all called", || looked_up(&p, p.other_guild) == 1)
+        .await;
+    says(&p.prompt(p.help, p.boris).await, &["turmeric"]);
+    says(&p.prompt(p.abroad, p.ada).await, &["cinnamon"]);
+    bot.stop().await;
+    assert_eq!(looked_up(&p, p.guild), 1);
+}

@@ -1,0 +1,85 @@
+//! The mismatch rule (seed S4): rows of a conversation that are somebody
+//! else's, by whatever fault, are an error in the log and in no prompt.
+
+use super::place::{Kind, Place, says, says_nothing_of};
+use crate::support::log::Log;
+
+/// Changes rows behind the bot's back.
+async fn change(p: &Place, sql: impl Fn(&str) -> String) {
+    match p.kind {
+        Kind::Sqlite => {
+            let file = rusqlite::Connection::open(p.path("clew.db")).unwrap();
+            assert!(file.execute(&sql("messages"), []).unwrap() > 0);
+        }
+        Kind::Files => panic!("a file is found by its path"),
+        #[cfg(feature = "postgres")]
+        Kind::Postgres => {
+            let url = &p.database.as_ref().unwrap().admin_url;
+            crate::support::postgres::query(url, &sql("clew.messages")).await;
+        }
+    }
+}
+
+/// Lines of the log that say so.
+fn mismatches(log: &Log) -> usize {
+    let lines = log.take();
+    let said = lines.iter().filter(|line| line.contains("does not belong"));
+    let said: Vec<&String> = said.collect();
+    assert!(said.iter().all(|line| line.contains("ERROR")), "{said:?}");
+    // Words are nobody's business.
+    let tells = |line: &String| line.contains("saffron") || line.contains("turmeric");
+    assert!(!lines.iter().any(tells), "{lines:?}");
+    said.len()
+}
+
+async fn nothing_of_another_owner_is_loaded(kind: Kind) {
+    let p = Place::new(kind, &[("CONTEXT_SCOPE", "user")]).await;
+    let log = Log::default();
+    let _guards = log.start();
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    p.ask(p.abroad, p.ada, "cinnamon").await;
+    p.ask(p.help, p.boris, "turmeric").await;
+    assert_eq!(mismatches(&log), 0);
+    // One row of Ada's conversation says that it is Boris's.
+    let owned = |by: u8| {
+        move |table: &str| {
+            format!("UPDATE {table} SET owner_id = {by}{by}{by} WHERE content LIKE '%saffron'")
+        }
+    };
+    change(&p, owned(2)).await;
+    let prompt = p.prompt(p.help, p.ada).await;
+    says_nothing_of(&prompt, &["saffron", "cinnamon", "turmeric"]);
+    assert_eq!(mismatches(&log), 1);
+    // What is his is his still, and nothing more.
+    let prompt = p.prompt(p.help, p.boris).await;
+    says(&prompt, &["turmeric"]);
+    says_nothing_of(&prompt, &["saffron", "cinnamon"]);
+    assert_eq!(mismatches(&log), 0);
+    change(&p, owned(1)).await;
+    says(&p.prompt(p.help, p.ada).await, &["saffron", "cinnamon"]);
+    // All that is Ada's in Boris's conversation.
+    change(&p, |table| {
+        format!("UPDATE {table} SET scope = 'discord_conv:222' WHERE owner_id = 111")
+    })
+    .await;
+    let prompt = p.prompt(p.help, p.boris).await;
+    says_nothing_of(&prompt, &["saffron", "cinnamon", "turmeric"]);
+    assert_eq!(mismatches(&log), 1);
+    p.ask(p.help, p.ada, "ginger").await;
+    says(&p.prompt(p.help, p.ada).await, &["ginger"]);
+    assert_eq!(mismatches(&log), 0);
+    bot.stop().await;
+}
+
+// On one thread, whose log is looked at.
+#[tokio::test]
+async fn nothing_of_another_owner_is_loaded_from_sqlite() {
+    nothing_of_another_owner_is_loaded(Kind::Sqlite).await;
+}
+
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn nothing_of_another_owner_is_loaded_from_postgres() {
+    nothing_of_another_owner_is_loaded(Kind::Postgres).await;
+}
