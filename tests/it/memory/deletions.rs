@@ -246,7 +246,7 @@ async fn a_question_by_command_outlives_pages(kind: Kind) {
     assert!(!p.traces("saffron").is_empty());
 }
 
-/// The turn is stored after the purge, and goes at once.
+/// The turn ends after the purge, and is not stored.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_leaves_while_a_turn_runs_is_forgotten() {
     let p = Place::new(Kind::Sqlite, &[("DISCORD_MEMBERS_INTENT", "true")]).await;
@@ -259,7 +259,7 @@ async fn who_leaves_while_a_turn_runs_is_forgotten() {
     // Events are in order: the next turn of somebody else comes after.
     p.ask(p.help, p.boris, "cinnamon").await;
     gate.open();
-    p.until("two stored turns", || p.told("recorded") == 2)
+    p.until("two answered turns", || p.told("turn_done") == 2)
         .await;
     p.until_gone("saffron").await;
     // Who is back is remembered again.
