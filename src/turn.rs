@@ -77,7 +77,7 @@ pub struct Elsewhere {
 pub struct Ended {
     /// How.
     pub outcome: Outcome,
-    /// What there is to learn from it, for [`learn`]. Boxed: most turns have none.
+    /// What there is to learn from it, for [`learn()`]. Boxed: most turns have none.
     pub lesson: Option<Box<Lesson>>,
 }
 

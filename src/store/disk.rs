@@ -23,7 +23,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     write_with(path, |file| file.write_all(bytes))
 }
 
-/// As [`write`], what `fill` writes.
+/// As [`write()`], what `fill` writes.
 pub(super) fn write_with(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
