@@ -11,6 +11,7 @@
 //! Times are exact to the millisecond. U+0000, which PostgreSQL refuses in
 //! texts, becomes U+FFFD.
 
+mod certificate;
 mod connect;
 mod facts;
 mod marks;
@@ -77,8 +78,9 @@ impl Postgres {
     /// Connects, brings the tables up to date, and warns in the log if
     /// row-level security does not hold for the role. `url` is
     /// `postgres://user:password@host/database?sslmode=MODE`: `disable`;
-    /// `prefer` (default), encrypted if the server can; `require`. Where it is
-    /// encrypted, the system has to trust the server's certificate.
+    /// `prefer` (default), encrypted if the server can, whatever its
+    /// certificate; `require`, encrypted, and the system has to trust the
+    /// certificate.
     ///
     /// # Errors
     ///

@@ -2,20 +2,18 @@
 //! password.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime,
 };
-use rustls::ClientConfig;
-use rustls_platform_verifier::BuilderVerifierExt;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::super::Error;
+use super::certificate;
 use super::session::{
     Failure, LOCK_TIMEOUT, LONG_PATIENCE, Outcome, STATEMENT_TIMEOUT, pool_said, rows,
 };
@@ -139,8 +137,8 @@ fn remedy(error: &PoolError) -> &'static str {
         Some(code) if *code == SqlState::INVALID_CATALOG_NAME => "create the database first",
         Some(_) => "see what the server says",
         None => {
-            "check that the server runs and can be reached, and that the system trusts its \
-             certificate, or say sslmode=disable for one without"
+            "check that the server runs and can be reached; with sslmode=require that the system \
+             trusts its certificate"
         }
     }
 }
@@ -160,34 +158,17 @@ fn manager(config: Config, place: &str) -> Result<Manager, Error> {
     let how = ManagerConfig {
         recycling_method: RecyclingMethod::Fast,
     };
-    if config.get_ssl_mode() == SslMode::Disable {
-        return Ok(Manager::from_config(config, NoTls, how));
-    }
-    match tls() {
-        Ok(tls) => Ok(Manager::from_config(
-            config,
-            MakeRustlsConnect::new(tls),
-            how,
-        )),
-        Err(error) if config.get_ssl_mode() == SslMode::Prefer => {
-            tracing::warn!(%error, "no certificates to trust: PostgreSQL without encryption");
-            Ok(Manager::from_config(config, NoTls, how))
-        }
-        Err(error) => {
-            let remedy = "sslmode=require needs the system's list of certificates";
-            Err(open_error(place, remedy, Some(error.to_string())))
-        }
-    }
-}
-
-/// Certificates as the system trusts them, in either mode that encrypts:
-/// stricter than libpq, which does not look at them.
-fn tls() -> Result<ClientConfig, rustls::Error> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    Ok(ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_platform_verifier()?
-        .with_no_client_auth())
+    let tls = match config.get_ssl_mode() {
+        SslMode::Disable => return Ok(Manager::from_config(config, NoTls, how)),
+        SslMode::Prefer => certificate::any(),
+        _ => certificate::trusted(),
+    };
+    let tls = tls.map_err(|error| {
+        let remedy = "sslmode=require needs the system's list of certificates";
+        open_error(place, remedy, Some(error.to_string()))
+    })?;
+    let tls = MakeRustlsConnect::new(tls);
+    Ok(Manager::from_config(config, tls, how))
 }
 
 /// `host:port/database`, several hosts separated by commas.

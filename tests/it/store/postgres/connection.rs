@@ -208,17 +208,27 @@ async fn encrypt(postgres: &server::Postgres) {
 }
 
 #[tokio::test]
-async fn a_certificate_that_nobody_vouches_for_is_refused() {
+async fn a_certificate_that_nobody_vouches_for_is_refused_where_it_is_looked_at() {
     let postgres = server::Postgres::own();
     let database = postgres.fresh_database().await;
     encrypt(&postgres).await;
     let folder = tempfile::tempdir().unwrap();
     let mode = |mode: &str| format!("{}?sslmode={mode}", database.url);
-    for url in [mode("require"), mode("prefer"), database.url.clone()] {
-        let error = open(&url, &folder).await.err().unwrap();
-        let said = chain(&error);
-        assert!(said.contains("trusts its certificate"), "{said}");
-        assert!(said.contains("invalid peer certificate"), "{said}");
+    let error = open(&mode("require"), &folder).await.err().unwrap();
+    let said = chain(&error);
+    assert!(said.contains("trusts its certificate"), "{said}");
+    assert!(said.contains("invalid peer certificate"), "{said}");
+    let encrypted = "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
+                     WHERE ssl AND datname = current_database()";
+    for (url, is_encrypted) in [
+        (database.url.clone(), true),
+        (mode("prefer"), true),
+        (mode("disable"), false),
+    ] {
+        let store = open(&url, &folder).await.unwrap();
+        let found = server::query(&database.admin_url, encrypted).await;
+        let count = found[0][0].clone().unwrap();
+        assert_eq!(count != "0", is_encrypted, "{url}");
+        store.close().await.unwrap();
     }
-    open(&mode("disable"), &folder).await.unwrap();
 }

@@ -1,0 +1,81 @@
+//! Certificates: looked at with `sslmode=require`, taken as they come with
+//! `prefer`.
+//!
+//! `prefer` goes on without encryption where the server has none, so whoever
+//! sits in between could have that; a certificate that nobody vouches for, such
+//! as the one Debian's PostgreSQL makes for itself, is better than that. libpq
+//! does the same. The password is not shown to the server in either case
+//! (SCRAM).
+
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use rustls_platform_verifier::BuilderVerifierExt;
+
+/// Only certificates that the system trusts for that host.
+pub(super) fn trusted() -> Result<ClientConfig, Error> {
+    let builder = ClientConfig::builder_with_provider(provider());
+    Ok(builder
+        .with_safe_default_protocol_versions()?
+        .with_platform_verifier()?
+        .with_no_client_auth())
+}
+
+/// Any certificate.
+pub(super) fn any() -> Result<ClientConfig, Error> {
+    let provider = provider();
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
+    Ok(builder
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Any(provider)))
+        .with_no_client_auth())
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+/// Takes every certificate; that the server has its key is checked.
+#[derive(Debug)]
+struct Any(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Any {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
