@@ -83,6 +83,25 @@ impl SnapshotFiles {
         }
     }
 
+    /// Reads a snapshot's file for a list of all that there is. One that is gone
+    /// leaves what its row says: a purge that was killed takes the file first,
+    /// and must not be in the way of everything else.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read), but for a file that is gone.
+    pub fn read_what_is_left(&self, info: &ContextSnapshotInfo) -> Result<ContextSnapshot, Error> {
+        let path = self.path(info);
+        if path.try_exists().unwrap_or(true) {
+            return self.read(info);
+        }
+        tracing::warn!(file = %path.display(), "a snapshot has lost its file");
+        Ok(ContextSnapshot {
+            info: info.clone(),
+            messages: Vec::new(),
+        })
+    }
+
     /// Removes a snapshot's file, unless it is another store's, too. Says
     /// whether there was one.
     ///

@@ -120,7 +120,9 @@ async fn record(files: &SnapshotFiles, kind: Kind, row: &Row) -> Outcome<Record>
     Ok(match kind {
         Kind::Messages => Record::Message(values::message(row)?),
         Kind::Markers => marker(row)?,
-        Kind::Snapshots => Record::Snapshot(snapshots::read(files, values::snapshot(row)?).await?),
+        Kind::Snapshots => {
+            Record::Snapshot(snapshots::what_is_left(files, values::snapshot(row)?).await?)
+        }
         Kind::UserFacts | Kind::ServerFacts => Record::Fact(values::fact(row)?),
         Kind::OptOuts => {
             let columns = Columns::new("opt_outs", row);

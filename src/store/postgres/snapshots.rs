@@ -230,6 +230,14 @@ pub(super) async fn read(
     at_files(files, move |files| files.read(&info)).await
 }
 
+/// The same for a list of all that there is.
+pub(super) async fn what_is_left(
+    files: &SnapshotFiles,
+    info: ContextSnapshotInfo,
+) -> Outcome<ContextSnapshot> {
+    at_files(files, move |files| files.read_what_is_left(&info)).await
+}
+
 /// An edited message gets its new text in all snapshots.
 pub(super) async fn edit(
     transaction: &Transaction<'_>,

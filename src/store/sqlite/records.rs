@@ -130,7 +130,7 @@ fn snapshots(
     );
     numbered(session, &sql, (number_after(after), owner, most), |row| {
         let (_, info) = saved::info(row)?;
-        Ok(Record::Snapshot(saved::whole(session, info)?))
+        Ok(Record::Snapshot(saved::what_is_left(session, info)?))
     })
 }
 

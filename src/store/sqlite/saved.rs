@@ -49,6 +49,13 @@ impl SnapshotPlace {
         }
     }
 
+    fn read_what_is_left(&self, info: &ContextSnapshotInfo) -> Result<ContextSnapshot, Error> {
+        match self {
+            Self::Files(files) => files.read_what_is_left(info),
+            Self::Memory(_) => self.read(info),
+        }
+    }
+
     fn remove(&self, info: &ContextSnapshotInfo) -> Result<(), Error> {
         match self {
             Self::Files(files) => files.remove(info).map(drop),
@@ -262,6 +269,15 @@ pub(super) fn whole(
     info: ContextSnapshotInfo,
 ) -> Result<ContextSnapshot, Fault> {
     let messages = session.snapshots.read(&info)?.messages;
+    Ok(ContextSnapshot { info, messages })
+}
+
+/// The same for a list of all that there is.
+pub(super) fn what_is_left(
+    session: &Session,
+    info: ContextSnapshotInfo,
+) -> Result<ContextSnapshot, Fault> {
+    let messages = session.snapshots.read_what_is_left(&info)?.messages;
     Ok(ContextSnapshot { info, messages })
 }
 
