@@ -144,7 +144,7 @@ impl Memory {
             Mend::Deleted { channel, ids } => self.deleted(channel, ids).await,
             Mend::ChannelDeleted(channel) => self.purge(&Purge::Channel(channel)).await,
             Mend::MemberLeft { guild, user } => self.purge(&Purge::Member { guild, user }).await,
-            Mend::Edited { channel, edit } => self.edit(channel, &edit).await,
+            Mend::Edited { channel, edit } => self.edited(channel, &edit).await,
             Mend::GuildLeft(guild) => self.depart(guild).await,
             Mend::GuildJoined(guild) => self.rejoin(guild).await,
             Mend::Connected {
@@ -188,12 +188,18 @@ impl Memory {
     }
 
     /// Most edited messages were never part of anything.
+    async fn edited(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, store::Error> {
+        let message = edit.message;
+        if self.held(channel, message, message).await?.is_empty() {
+            return Ok(Purged::default());
+        }
+        self.edit(channel, edit).await
+    }
+
+    /// A message that something is kept of gets its new words everywhere.
     async fn edit(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, store::Error> {
         let Edit { message, words, .. } = edit;
         let words = stored_words(words);
-        if self.held(channel, *message, *message).await?.is_empty() {
-            return Ok(Purged::default());
-        }
         for (_, store) in self.stores.all() {
             store.edit_message(channel, *message, words).await?;
         }

@@ -1,5 +1,7 @@
 //! Which facts match words best, by SQLite's full-text index (FTS5, BM25).
 
+use std::collections::BTreeSet;
+
 use rusqlite::Connection;
 
 use super::Error;
@@ -9,21 +11,18 @@ use crate::model::FactId;
 /// says little about it and costs as much.
 const MOST_WORDS: usize = 64;
 
-/// Words of any text as an FTS5 query that matches any of them. Each word is
-/// quoted, so that nothing in a text is FTS5's syntax. None without words.
-pub(super) fn any_word(text: &str) -> Option<String> {
-    let mut words: Vec<String> = Vec::new();
-    for word in text.split(|letter: char| !letter.is_alphanumeric()) {
-        let word = word.to_lowercase();
-        if !word.is_empty() && !words.contains(&word) {
-            words.push(word);
-        }
-        if words.len() == MOST_WORDS {
-            break;
-        }
-    }
-    let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
-    Some(quoted.join(" OR ")).filter(|query| !query.is_empty())
+/// Words of any text as an FTS5 query that matches any of them: the first
+/// `most` different ones. Each is quoted, so that nothing in a text is FTS5's
+/// syntax. None without words.
+pub(super) fn any_word(text: &str, most: usize) -> Option<String> {
+    let words = text.split(|letter: char| !letter.is_alphanumeric());
+    let mut seen = BTreeSet::new();
+    let different = words.filter(|word| !word.is_empty() && seen.insert(word.to_lowercase()));
+    let quoted: Vec<String> = different
+        .take(most)
+        .map(|word| format!("\"{word}\""))
+        .collect();
+    (!quoted.is_empty()).then(|| quoted.join(" OR "))
 }
 
 /// The facts that match a text, best first, at most `limit`; as the index of
@@ -33,7 +32,7 @@ pub(super) fn best(
     text: &str,
     limit: usize,
 ) -> Result<Vec<FactId>, Error> {
-    let Some(query) = any_word(text) else {
+    let Some(query) = any_word(text, MOST_WORDS) else {
         return Ok(Vec::new());
     };
     ranked(facts, &query, limit).map_err(|error| Error::Database {

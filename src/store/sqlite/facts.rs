@@ -1,13 +1,12 @@
 //! Facts about users and servers, and the search among a server's.
 
-use std::collections::BTreeSet;
-
 use rusqlite::{Connection, Row, params};
 
 use super::fault::Fault;
 use super::row::{Columns, number, time_text};
 use super::session::Session;
 use crate::model::{ChannelId, Fact, FactId, GuildId, MessageId, Origin, Subject, UserId};
+use crate::store::rank;
 
 /// Most words that one search looks for: the first different ones. Each is
 /// looked up by itself.
@@ -114,7 +113,7 @@ pub(super) fn matching(
     words: &str,
     limit: usize,
 ) -> Result<Vec<FactId>, Fault> {
-    let Some(terms) = any_of(words) else {
+    let Some(terms) = rank::any_word(words, MOST_WORDS) else {
         return Ok(Vec::new());
     };
     // The server's own word counts nothing, and narrows all else.
@@ -128,19 +127,6 @@ pub(super) fn matching(
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let ids = select.query_map((query, guild, limit), |row| row.get::<_, i64>(0))?;
     ids.map(|id| Ok(FactId(id?.cast_unsigned()))).collect()
-}
-
-/// Each word quoted, so that nothing in it is an operator: only letters and
-/// digits are left of the text.
-fn any_of(words: &str) -> Option<String> {
-    let words = words.split(|letter: char| !letter.is_alphanumeric());
-    let mut seen = BTreeSet::new();
-    let different = words.filter(|word| !word.is_empty() && seen.insert(word.to_lowercase()));
-    let quoted: Vec<String> = different
-        .take(MOST_WORDS)
-        .map(|word| format!("\"{word}\""))
-        .collect();
-    (!quoted.is_empty()).then(|| quoted.join(" OR "))
 }
 
 fn subject_key(subject: Subject) -> (&'static str, i64) {
