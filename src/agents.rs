@@ -31,7 +31,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::{Agent, AgentChannels, AgentName, ChannelId};
+use crate::model::{Agent, AgentChannels};
+use clew_context::model::ChannelId;
+use clew_store::model::AgentName;
 
 use watch::{Found, Watch};
 

@@ -22,15 +22,15 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
-use crate::discord::error::ConnectError;
 use crate::discord::event::FatalReason;
 use crate::discord::gateway::{self, Gateway};
 use crate::discord::session::{Claims, LockError, Progress, SessionLock};
-use crate::model::Clock;
 use crate::telemetry::event::{Fatal, Stopping};
 use crate::telemetry::{Guard, Ids, Telemetry};
 use crate::turn::Services;
-use crate::{llm, store, telemetry};
+use crate::{llm, telemetry};
+use clew_context::discord::error::ConnectError;
+use clew_context::model::Clock;
 
 pub use clock::system_clock;
 pub use wiring::folders;
@@ -71,7 +71,7 @@ pub enum Error {
     Model(#[from] llm::SetupError),
     /// What is remembered cannot be kept.
     #[error(transparent)]
-    Store(#[from] store::Error),
+    Store(#[from] clew_store::Error),
     /// The events have nowhere to go.
     #[error(transparent)]
     Telemetry(#[from] telemetry::Error),

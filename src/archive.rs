@@ -63,7 +63,9 @@ use index::{Entry, Files, KEPT, Spans};
 use participants::Participants;
 use wire::WireMessage;
 
-use crate::model::{Channel, ChannelId, Message, MessageId, MessageKind, Referenced, UserId};
+use clew_context::model::{
+    Channel, ChannelId, Message, MessageId, MessageKind, Referenced, UserId,
+};
 
 /// Bytes read at once when messages are read in order.
 const WINDOW: usize = 64 * 1024;

@@ -26,11 +26,12 @@ use crate::agents::Agents;
 use crate::discord::event::Called;
 use crate::discord::facts::Facts;
 use crate::discord::rest::Rest;
-use crate::engine::admission::{Admission, admit};
 use crate::llm;
 use crate::memory::Memory;
-use crate::model::{
-    AccessRules, Button, Channel, ChannelMode, Command, InteractionKind, ReplyTarget, TurnRequest,
+use crate::model::{Button, Command};
+use clew_context::engine::admission::{Admission, admit};
+use clew_context::model::{
+    AccessRules, Channel, ChannelMode, InteractionKind, ReplyTarget, TurnRequest,
 };
 
 pub use call::{Call, Deferral};

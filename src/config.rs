@@ -30,7 +30,7 @@ mod variable;
 
 use std::path::{Path, PathBuf};
 
-use crate::model::{AccessRules, Limits, ReplyTarget, TriggerRules};
+use clew_context::model::{AccessRules, Limits, ReplyTarget, TriggerRules};
 
 pub use context::WindowConfig;
 pub use discord::{DiscordConfig, MessageContent};

@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use crate::app;
 use crate::config::ConfigErrors;
-use crate::simulator::TimedOut;
+use clew_simulator::WaitError;
 
 use show::Page;
 use stage::Stage;
@@ -43,7 +43,7 @@ pub enum Error {
     Bot(#[source] Option<app::Error>),
     /// The bot did not connect, or posted no answer.
     #[error("the bot does not do what it should")]
-    Silent(#[from] TimedOut),
+    Silent(#[from] WaitError),
     /// A turn did not come to its end.
     #[error("scene {scene} had no end within {seconds} s")]
     Endless {

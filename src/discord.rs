@@ -1,24 +1,13 @@
-//! The door to Discord: its messages read leniently into our words, its REST
-//! API and its gateway.
+//! The door to Discord: its events, its commands, what is posted, and what the
+//! gateway told. Messages are read by `clew-context`.
 //!
 //! Invariant: `twilight_*` is named only in discord/, and what leaves it are
-//! the words of `model`.
+//! the words of `model` and of `clew-context`.
 
-pub mod convert;
-
-#[cfg(feature = "bot")]
 pub mod commands;
-#[cfg(feature = "bot")]
-pub mod error;
-#[cfg(feature = "bot")]
 pub mod event;
-#[cfg(feature = "bot")]
 pub mod facts;
-#[cfg(feature = "bot")]
 pub mod gateway;
-#[cfg(feature = "bot")]
 pub mod rest;
-#[cfg(feature = "bot")]
 pub mod send;
-#[cfg(feature = "bot")]
 pub mod session;

@@ -20,7 +20,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Response, Url, redirect};
 use tokio::time::{sleep, timeout};
 
-use crate::model::{ChatMessage, Secret};
+use clew_context::model::{ChatMessage, Secret};
 
 pub use self::error::{Error, Partial, SetupError};
 use self::scrub::Scrub;

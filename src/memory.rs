@@ -22,13 +22,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::model::{
-    Agent, AgentName, ChannelId, Clock, GuildId, GuildSettings, OptOuts, Scope, ScopeKind,
-    SettingsChange, UnixMillis, UserId,
-};
-use crate::store::{self, Backend, Store, Transcripts};
+use crate::model::Agent;
 use crate::telemetry::event::{StoreFailed, StoreOperation};
 use crate::telemetry::{Ids, Telemetry, with_sources};
+use clew_context::model::{ChannelId, Clock, GuildId, OptOuts, UnixMillis, UserId};
+use clew_store::model::{AgentName, GuildSettings, Scope, ScopeKind, SettingsChange};
+use clew_store::{Backend, Store, Transcripts};
 
 pub use facts::{Readable, Remembered};
 pub use history::{Exchange, Overview};
@@ -133,7 +132,7 @@ impl Memory {
         opt_outs: Arc<OptOuts>,
         clock: Clock,
         telemetry: Telemetry,
-    ) -> Result<Self, store::Error> {
+    ) -> Result<Self, clew_store::Error> {
         let lasting = &stores.lasting;
         let opted_out = lasting.opt_outs().await?;
         opt_outs.set(opted_out.into_iter().map(|(user, _)| user).collect());
@@ -206,7 +205,7 @@ impl Memory {
         &self,
         guild: GuildId,
         change: &SettingsChange,
-    ) -> Result<Arc<GuildSettings>, store::Error> {
+    ) -> Result<Arc<GuildSettings>, clew_store::Error> {
         // One at a time: the second builds on the first.
         let _changing = self.changing.lock().await;
         let changed = GuildSettings::clone(&self.guild_settings(guild)).changed(change);
@@ -229,10 +228,10 @@ impl Memory {
     }
 
     /// A failure that costs a part of what is remembered, not the answer.
-    fn failed(&self, ids: &Ids, operation: StoreOperation, error: &store::Error) {
+    fn failed(&self, ids: &Ids, operation: StoreOperation, error: &clew_store::Error) {
         tracing::warn!(error = %with_sources(error), operation = operation.as_str(),
             "the store failed");
-        let transient = matches!(error, store::Error::Unavailable { .. });
+        let transient = matches!(error, clew_store::Error::Unavailable { .. });
         self.telemetry.emit(
             ids,
             StoreFailed {

@@ -17,6 +17,7 @@
 
 mod bot;
 mod names;
+mod recorded;
 mod report;
 mod router;
 mod timeline;
@@ -26,10 +27,11 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use crate::archive::{ArchiveError, Options, Report, World};
-use crate::engine::eligible::Us;
-use crate::engine::window::WindowLimits;
-use crate::model::{Limits, Message, MessageId, ReplyTarget, TriggerRules};
+use clew_context::engine::eligible::Us;
+use clew_context::engine::window::WindowLimits;
+use clew_context::model::{Limits, Message, MessageId, ReplyTarget, TriggerRules};
 
+pub use recorded::Recorded;
 pub use report::{BYTES_PER_TRIGGER, Line, Summary};
 pub use router::BYTES_PER_OWN_MESSAGE;
 

@@ -14,7 +14,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::model::{Clock, UnixMillis, fixed_clock};
+use clew_context::model::{Clock, UnixMillis, fixed_clock};
 
 pub use event::Event;
 pub use line::{Ids, Ms};

@@ -24,9 +24,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::model::{ChannelId, Fallback, MessageId, Scene, TurnRequest, UnixMillis};
 use crate::telemetry::event::{Outcome, TurnDone};
 use crate::telemetry::{Event, Ids, Ms};
+use clew_context::model::{ChannelId, Fallback, MessageId, Scene, TurnRequest, UnixMillis};
 
 pub use control::{Control, Order, Orders};
 pub use learn::{Lesson, learn};

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::model::{AgentChannels, ChannelId, ScopeKind};
+use crate::model::AgentChannels;
+use clew_context::model::ChannelId;
+use clew_store::model::ScopeKind;
 
 use super::problem::{AgentProblem, cut};
 

@@ -1,12 +1,15 @@
 //! One agent's folder: whether it changed, and what is in it. Blocking.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::model::{Agent, AgentDoc, AgentName};
+use crate::model::Agent;
+use clew_context::model::AgentDoc;
+use clew_store::model::AgentName;
 
 use super::fields::{Fields, PromptField, parse};
 use super::problem::AgentProblem;
@@ -64,22 +67,12 @@ impl Stamp {
             Ok(metadata) => Self::There {
                 len: metadata.len(),
                 modified: metadata.modified().ok(),
-                inode: inode(&metadata),
+                inode: metadata.ino(),
                 is_file: metadata.is_file(),
             },
             Err(error) => Self::Not(error.kind()),
         }
     }
-}
-
-#[cfg(unix)]
-fn inode(metadata: &Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(metadata)
-}
-
-#[cfg(not(unix))]
-fn inode(_: &Metadata) -> u64 {
-    0
 }
 
 /// The listing of `docs`.

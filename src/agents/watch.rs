@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::model::{Agent, AgentName};
+use crate::model::Agent;
+use clew_store::model::AgentName;
 
 use super::folder::{self, AGENT_FILE, ListError, Seen};
 use super::problem::AgentProblem;
@@ -150,7 +151,7 @@ fn agent_name(path: &Path) -> Result<Option<AgentName>, AgentProblem> {
     let name = name.unwrap_or_default();
     if path.is_dir() {
         let parsed = name.parse().map(Some);
-        return parsed.map_err(|error: crate::model::AgentNameError| {
+        return parsed.map_err(|error: clew_store::model::AgentNameError| {
             AgentProblem::of(path, error.to_string())
         });
     }

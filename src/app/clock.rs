@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::model::{Clock, UnixMillis};
+use clew_context::model::{Clock, UnixMillis};
 
 /// The system's clock.
 pub fn system_clock() -> Clock {

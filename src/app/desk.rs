@@ -20,19 +20,19 @@ use super::rate::Rate;
 use super::wake::Wake;
 use super::wiring;
 use crate::config::Config;
-use crate::discord::convert::Incoming;
 use crate::discord::event::{Delivery, Disconnect, Event, Ready};
 use crate::discord::session::{Claims, Mark, Progress};
-use crate::engine::route::{RouteFacts, Rules, Verdict, route};
 use crate::memory::Mend;
-use crate::model::{
-    ChannelId, ChannelKind, ChannelMode, GuildId, Message, MessageId, TurnRequest, UserId,
-};
 use crate::telemetry::event::{
     Connected, Disconnected, ReadFailure, Refusal, SessionLost, Unreadable, UnreadableWhat,
 };
 use crate::telemetry::{self, Ids};
 use crate::turn::Services;
+use clew_context::discord::convert::Incoming;
+use clew_context::engine::route::{RouteFacts, Rules, Verdict, route};
+use clew_context::model::{
+    ChannelId, ChannelKind, ChannelMode, GuildId, Message, MessageId, TurnRequest, UserId,
+};
 
 use turns::{Active, Waiting};
 

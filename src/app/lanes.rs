@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::model::{ChannelId, UserId};
+use clew_context::model::{ChannelId, UserId};
 
 /// What runs one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::UserId;
+use clew_context::model::UserId;
 
 /// The span that rates are counted over.
 const MINUTE: Duration = Duration::from_mins(1);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::discord::facts::Facts;
 use crate::discord::session::{self, SessionFile, ShardSession};
-use crate::model::{Clock, MessageId};
+use clew_context::model::{Clock, MessageId};
 
 /// The session file of one bot.
 pub(super) struct Kept<'a> {

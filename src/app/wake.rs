@@ -7,8 +7,8 @@ use tokio_util::sync::CancellationToken;
 use crate::discord::event::{Delivery, FatalReason};
 use crate::discord::rest::Rest;
 use crate::discord::session::Mark;
-use crate::model::{MessageId, TurnRequest};
 use crate::telemetry::event::Outcome;
+use clew_context::model::{MessageId, TurnRequest};
 
 /// One closed set; matched in `app::serve`.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Ears {
             () = self.shutdown.cancelled() => Wake::Stop,
             Some(wake) = self.reports.recv() => wake,
             Some(delivery) = self.deliveries.recv() => Wake::Discord(delivery),
-            () = self.rest.token_refused() => {
+            () = self.rest.reader().token_refused() => {
                 Wake::Disconnected(Err(FatalReason::TokenRefused))
             }
             ended = &mut self.connection => {

@@ -5,22 +5,22 @@ use std::sync::{Arc, Mutex};
 use tokio::time::Instant;
 
 use crate::agents::Agents;
-use crate::collect::Recall;
 use crate::config::{Config, MemoryConfig, MessageContent};
 use crate::discord::event::{FatalReason, LostBy};
 use crate::discord::facts::Facts;
 use crate::discord::gateway::GatewaySettings;
 use crate::discord::rest::Rest;
 use crate::discord::session::ShardSession;
-use crate::engine::route::Rules;
-use crate::engine::window::{Window, WindowLimits};
 use crate::memory::{self, Memory, Stores};
-use crate::model::{Clock, OptOuts};
-use crate::store::{self, Folders, Store, Transcripts};
 use crate::telemetry::event::{self, Answers, Capped, Started};
 use crate::telemetry::{self, Telemetry};
 use crate::turn::{Services, Settings};
 use crate::{app, llm};
+use clew_context::collect::Recall;
+use clew_context::engine::route::Rules;
+use clew_context::engine::window::{Window, WindowLimits};
+use clew_context::model::{Clock, OptOuts};
+use clew_store::{Folders, Store, Transcripts};
 
 pub(super) async fn services(
     config: &Config,
@@ -67,7 +67,7 @@ pub(super) async fn services(
 
 /// Opens what `CONTEXT_STORE` names. Conversations that may not reach a disk
 /// have a store of their own in memory, and are not logged.
-async fn stores(config: &MemoryConfig, clock: &Clock) -> Result<Stores, store::Error> {
+async fn stores(config: &MemoryConfig, clock: &Clock) -> Result<Stores, clew_store::Error> {
     let lasting = Store::open(&config.store, &folders(config), Arc::clone(clock)).await?;
     let lasting = Arc::new(lasting);
     if config.in_memory_only {

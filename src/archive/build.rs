@@ -7,7 +7,7 @@ use super::export::{self, Export, Found, Pass};
 use super::index::{self, Entry, KEPT};
 use super::scenario::{self, Scenario};
 use super::{ArchiveError, Recorded, World};
-use crate::model::{Channel, ChannelId, ChannelKind, MessageKind};
+use clew_context::model::{Channel, ChannelId, ChannelKind, MessageKind};
 
 impl World {
     /// Reads one more file.

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use crate::model::MessageId;
+use clew_context::model::MessageId;
 
 /// Places kept in a [`Report`]; what lies beyond is only counted.
 pub const MAX_PLACES: usize = 20;

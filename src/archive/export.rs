@@ -12,7 +12,7 @@ use super::index::Entry;
 use super::participants::Participants;
 use super::scan::{ScanError, Scanner, opening_id};
 use super::wire::WireMessage;
-use crate::model::{Channel, MessageKind};
+use clew_context::model::{Channel, MessageKind};
 
 /// Bytes between two calls of the progress function.
 const PROGRESS_STEP: u64 = 1 << 20;

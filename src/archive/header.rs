@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::names;
-use crate::model::{Channel, ChannelId, ChannelKind, GuildId, ThreadState};
+use clew_context::model::{Channel, ChannelId, ChannelKind, GuildId, ThreadState};
 
 #[derive(Deserialize)]
 pub(super) struct WireGuild {

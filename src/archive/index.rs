@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::error::ArchiveError;
-use crate::model::MessageId;
+use clew_context::model::MessageId;
 
 /// Bytes held for each message of an export.
 pub const BYTES_PER_MESSAGE: usize = size_of::<Entry>();

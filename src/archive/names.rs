@@ -1,7 +1,7 @@
 //! The names that exports use where Discord has numbers. A number in a string
 //! is what an exporter writes for a type it does not know itself.
 
-use crate::model::{ChannelKind, MessageKind};
+use clew_context::model::{ChannelKind, MessageKind};
 
 /// Message types by the exporter's names (Discord's documentation, "Message
 /// Types", has the numbers).

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::parts::{WireAttachment, WireComponent, WireEmbed, WireForward, WirePoll, WireSticker};
-use crate::model::{
+use clew_context::model::{
     ChannelId, ChannelKind, Extras, GuildId, MessageId, MessageKind, Reference, ReferenceKind,
     UserId,
 };

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Author, Mention, UserId};
+use clew_context::model::{Author, Mention, UserId};
 
 /// Somebody who wrote in the recording, or whom it mentions.
 #[derive(Debug, Clone, PartialEq, Eq)]

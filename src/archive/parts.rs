@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::model::{Attachment, Embed, EmbedField, Extras, Poll, Snapshot, UnixMillis};
+use clew_context::model::{Attachment, Embed, EmbedField, Extras, Poll, Snapshot, UnixMillis};
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]

@@ -11,7 +11,7 @@ use super::error::{ArchiveError, Report, place};
 use super::export::{position, without_position};
 use super::ops::{Op, WireChannel, WireGuild, WireUser};
 use super::staged::Stage;
-use crate::model::{Channel, ChannelId, ChannelKind, Message, MessageId, UserId};
+use clew_context::model::{Channel, ChannelId, ChannelKind, Message, MessageId, UserId};
 
 /// Largest scenario; it is kept in memory, unlike an export.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;

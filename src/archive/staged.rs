@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::ops::{Op, WireChannel, WireGuild, WireMessage, WireReference, WireThread, WireUser};
 use super::scenario::{Scenario, holds_messages};
 use super::wire::mentioned_roles;
-use crate::model::{
+use clew_context::model::{
     Author, Channel, ChannelId, ChannelKind, GuildId, Mention, Message, MessageFlags, MessageId,
     MessageKind, Referenced, ThreadState, UnixMillis, UserId,
 };

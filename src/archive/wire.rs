@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::names;
 use super::parts::{WireAttachment, WireComponent, WireEmbed, WireForward, WirePoll, WireSticker};
-use crate::model::{
+use clew_context::model::{
     Author, ChannelId, Extras, GuildId, Mention, Message, MessageFlags, MessageId, MessageKind,
     Reference, ReferenceKind, Referenced, RoleId, UnixMillis, UserId,
 };

@@ -10,9 +10,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::archive::Report;
 use crate::config::Config;
-use crate::engine::window::WindowLimits;
-use crate::model::MessageId;
 use crate::replay::{self, Format, Progress, ReplayError, Settings, Start, Summary, Triggers};
+use clew_context::engine::window::WindowLimits;
+use clew_context::model::MessageId;
 
 /// Bad input: a recording, a flag or a setting that cannot be used.
 const BAD_INPUT: u8 = 2;

@@ -19,8 +19,8 @@ use super::{CANNOT, FAILED, NEEDS_CONSENT, fail_with};
 use crate::app::{self, system_clock};
 use crate::config::Config;
 use crate::discord::session::{LockError, SessionLock};
-use crate::model::StoreAddress;
-use crate::store::{self, Backend, CopyError, Kind, Store, Transcripts};
+use clew_store::model::StoreAddress;
+use clew_store::{Backend, CopyError, Kind, Store, Transcripts};
 
 /// Work on the store that `CONTEXT_STORE` names, and on the logs of direct
 /// messages in `DM_LOGS_DIR`. Stop the bot before you change anything.
@@ -102,7 +102,7 @@ enum Error {
     #[error(transparent)]
     Running(#[from] LockError),
     #[error(transparent)]
-    Store(#[from] store::Error),
+    Store(#[from] clew_store::Error),
     #[error("nothing was copied")]
     Copy(#[source] CopyError),
     #[error("copied in part only: remove what the store to copy to holds, and copy again")]
@@ -126,7 +126,7 @@ impl Error {
             | Self::TwoFiles
             | Self::Running(_)
             | Self::File { .. }
-            | Self::Store(store::Error::Open { .. } | store::Error::Newer { .. })
+            | Self::Store(clew_store::Error::Open { .. } | clew_store::Error::Newer { .. })
             | Self::Copy(CopyError::NotEmpty { .. }) => CANNOT,
             Self::Store(_) | Self::Copy(_) | Self::Halfway(_) | Self::Output(_) => FAILED,
         }

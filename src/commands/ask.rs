@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::Refused;
 use crate::discord::event::Called;
-use crate::model::{
-    Author, Cause, Command, Interaction, Message, MessageFlags, MessageId, MessageKind, Reference,
+use crate::model::Command;
+use clew_context::model::{
+    Author, Cause, Interaction, Message, MessageFlags, MessageId, MessageKind, Reference,
     ReferenceKind, Referenced, TurnRequest,
 };
 

@@ -2,11 +2,12 @@
 
 use crate::discord::event::Called;
 use crate::model::{
-    Button, CallerRights, Channel, ChannelId, ChannelKind, Command, ContextCommand, GuildId,
-    Interaction, MemoryCommand, PrivacyCommand, RoleId, ServerMemoryCommand, SettingsCommand,
-    Subject, UserId,
+    Button, CallerRights, Command, ContextCommand, MemoryCommand, PrivacyCommand,
+    ServerMemoryCommand, SettingsCommand,
 };
 use crate::telemetry::event::CommandWord;
+use clew_context::model::{Channel, ChannelId, ChannelKind, GuildId, Interaction, RoleId, UserId};
+use clew_store::model::Subject;
 
 /// A call of a command, a press of a button, or an option to complete.
 #[derive(Debug)]

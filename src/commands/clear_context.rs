@@ -5,7 +5,8 @@ use super::context::whose;
 use super::done::{Done, Stop};
 use super::{Context, words};
 use crate::memory::Place;
-use crate::model::{AgentName, Answer, Button, ButtonStyle, Scope};
+use crate::model::{Answer, Button, ButtonStyle};
+use clew_store::model::{AgentName, Scope};
 
 /// Asks whether it shall go.
 pub(super) fn ask(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {

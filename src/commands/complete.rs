@@ -3,7 +3,8 @@
 use super::call::Call;
 use super::done::{Done, Stop};
 use super::{Context, words};
-use crate::model::{Completing, ContextSnapshotInfo, Fact, Subject};
+use crate::model::Completing;
+use clew_store::model::{ContextSnapshotInfo, Fact, Subject};
 
 /// Discord shows so many.
 const MOST: usize = 25;

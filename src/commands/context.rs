@@ -7,11 +7,8 @@ use super::done::{Done, Stop};
 use super::pages::Page;
 use super::{Context, readable, words};
 use crate::memory::{Overview, Place, RestoreError, Restored, SaveError};
-use crate::model::{
-    Agent, AgentName, Answer, AnswerEmbed, Button, ContextCommand, ContextSnapshotInfo, Paged,
-    Scope, SnapshotId,
-};
-use crate::store;
+use crate::model::{Agent, Answer, AnswerEmbed, Button, ContextCommand, Paged};
+use clew_store::model::{AgentName, ContextSnapshotInfo, Scope, SnapshotId};
 
 /// Characters of a summary in a list, so that ten fit an embed.
 const SUMMARY_CHARS: usize = 300;
@@ -87,7 +84,7 @@ async fn show(context: &Context<'_>, agent: &Agent, place: &Place) -> Result<Don
     let overview = context.memory.overview(place).await?;
     let saved = match context.memory.snapshots(place, None).await {
         Ok(saved) => words::many(saved.len(), "conversation"),
-        Err(store::Error::NeedsDatabase { .. }) => "saving needs a database".to_owned(),
+        Err(clew_store::Error::NeedsDatabase { .. }) => "saving needs a database".to_owned(),
         Err(error) => return Err(error.into()),
     };
     let field = |name: &str, value: String| (name.to_owned(), value);

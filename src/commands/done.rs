@@ -3,7 +3,6 @@
 use super::call::Call;
 use super::words;
 use crate::model::Answer;
-use crate::store;
 use crate::telemetry::event::CommandOutcome;
 use crate::telemetry::with_sources;
 
@@ -82,7 +81,7 @@ pub(super) enum Stop {
     /// In one line, for the caller.
     Refused(String),
     /// A store's fault.
-    Store(store::Error),
+    Store(clew_store::Error),
 }
 
 impl Stop {
@@ -91,10 +90,10 @@ impl Stop {
     }
 }
 
-impl From<store::Error> for Stop {
-    fn from(error: store::Error) -> Self {
+impl From<clew_store::Error> for Stop {
+    fn from(error: clew_store::Error) -> Self {
         match error {
-            store::Error::NeedsDatabase { what } => Self::Refused(format!(
+            clew_store::Error::NeedsDatabase { what } => Self::Refused(format!(
                 "{what} need a database, and I keep conversations in files here."
             )),
             error => Self::Store(error),

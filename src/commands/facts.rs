@@ -6,9 +6,9 @@ use super::done::{Done, Stop};
 use super::pages::Page;
 use super::{Context, words};
 use crate::memory::Remembered;
-use crate::model::{
-    Answer, AnswerEmbed, Button, ButtonStyle, Fact, FactId, GuildId, Origin, Subject,
-};
+use crate::model::{Answer, AnswerEmbed, Button, ButtonStyle};
+use clew_context::model::GuildId;
+use clew_store::model::{Fact, FactId, Origin, Subject};
 
 /// A page of facts about somebody or something; `none` if there is none.
 pub(super) async fn list(

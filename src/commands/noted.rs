@@ -4,7 +4,8 @@
 use super::call::Call;
 use super::done::{Done, Stop};
 use super::{Context, facts};
-use crate::model::{Answer, Button, ButtonStyle, Fact, FactId, Subject};
+use crate::model::{Answer, Button, ButtonStyle};
+use clew_store::model::{Fact, FactId, Subject};
 
 /// Shows the facts that are still remembered, with a button each to forget
 /// it. A fact about a server is shown to who said it, and for Manage Server.

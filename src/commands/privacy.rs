@@ -8,7 +8,7 @@ use super::done::{Done, Effect, Stop};
 use super::{Context, words};
 use crate::memory::Settings;
 use crate::model::{Answer, AnswerEmbed, Button, ButtonStyle, PrivacyCommand};
-use crate::store::{Kind, Purged};
+use clew_store::{Kind, Purged};
 
 pub(super) async fn run(
     context: &Context<'_>,

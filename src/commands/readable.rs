@@ -8,8 +8,8 @@ use tokio::time::Instant;
 use super::Context;
 use super::call::Call;
 use crate::discord::facts::Verdict;
-use crate::engine::access::may_read;
-use crate::model::{Access, ChannelId, ChannelKind};
+use clew_context::engine::access::may_read;
+use clew_context::model::{Access, ChannelId, ChannelKind};
 
 /// For all looks together.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -73,7 +73,10 @@ impl Looks<'_> {
         }
         self.look()?;
         let (rest, caller) = (self.context.rest, self.call.caller());
-        rest.thread_member(thread, caller, self.deadline).await.ok()
+        rest.reader()
+            .thread_member(thread, caller, self.deadline)
+            .await
+            .ok()
     }
 
     /// The facts know no archived threads: what holds there is what holds in
@@ -83,6 +86,7 @@ impl Looks<'_> {
         let found = self
             .context
             .rest
+            .reader()
             .channel(thread, self.deadline)
             .await
             .ok()?;

@@ -6,7 +6,9 @@ use super::call::Call;
 use super::done::{Done, Stop};
 use super::server_memory::managed;
 use super::{Context, words};
-use crate::model::{Answer, AnswerEmbed, ChannelId, GuildSettings, ReplyTarget, SettingsCommand};
+use crate::model::{Answer, AnswerEmbed, SettingsCommand};
+use clew_context::model::{ChannelId, ReplyTarget};
+use clew_store::model::GuildSettings;
 
 /// Characters of a list of channels.
 const CHANNELS_CHARS: usize = 900;

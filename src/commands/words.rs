@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::model::UnixMillis;
+use clew_context::model::UnixMillis;
 
 /// An older version's command.
 pub(super) const GONE: &str = "This command is gone. Type / to see those I know.";

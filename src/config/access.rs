@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::check::Checker;
 use super::{Variable, variable as var};
-use crate::model::{AccessRules, AllowList, IdList};
+use clew_context::model::{AccessRules, AllowList, IdList};
 
 #[derive(Default, Deserialize)]
 struct Raw {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::check::Checker;
 use super::variable as var;
-use crate::model::Limits;
+use clew_context::model::Limits;
 
 /// Longest age that `MEM_MAX_AGE_MIN` accepts, minutes: ten years.
 const LONGEST_AGE_MIN: u64 = 10 * 366 * 24 * 60;

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::check::Checker;
 use super::{Endpoint, variable as var};
-use crate::model::{GuildId, Secret};
+use clew_context::model::{GuildId, Secret};
 
 /// How to reach Discord, and what to ask of it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::check::Checker;
 use super::problem::Problem;
 use super::{Endpoint, variable as var};
-use crate::model::Secret;
+use clew_context::model::Secret;
 
 /// Longest wait that `LLM_TIMEOUT_S` accepts, seconds: an hour.
 const LONGEST_TIMEOUT_S: f64 = 3_600.0;

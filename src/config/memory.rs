@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::check::Checker;
 use super::{store, variable as var};
-use crate::model::{ScopeKind, StoreAddress};
+use clew_store::model::{ScopeKind, StoreAddress};
 
 /// Most messages of earlier runs that one conversation loads (seed S4).
 const MOST_LOADED: usize = 100;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Variable;
 use super::variable::Shown;
-use crate::model::StoreAddress;
+use clew_store::model::StoreAddress;
 
 /// Characters of a wrong value that an error repeats.
 const SHOWN_CHARS: usize = 80;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::check::Checker;
 use super::problem::Problem;
 use super::variable as var;
-use crate::model::{ScopeKind, StoreAddress};
+use clew_store::model::{ScopeKind, StoreAddress};
 
 /// Longest time that a setting in days accepts: a century.
 const LONGEST_DAYS: u64 = 36_500;

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::check::Checker;
 use super::variable as var;
-use crate::model::{ReplyTarget, TriggerRules};
+use clew_context::model::{ReplyTarget, TriggerRules};
 
 #[derive(Default, Deserialize)]
 struct Raw {

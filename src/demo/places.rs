@@ -1,7 +1,7 @@
 //! Names for the ids of the demo's world, so that calls and messages can be
 //! read.
 
-use crate::simulator::{Id, Message, RequestRecord, World};
+use clew_simulator::{Id, Message, RequestRecord, World};
 
 /// Scalars of a message that are quoted.
 const QUOTED: usize = 52;

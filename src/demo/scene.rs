@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::line::Line;
-use crate::simulator::{Draft, Id, Message};
+use clew_simulator::{Draft, Id, Message};
 
 /// A question and the conversation around it.
 #[derive(Debug, Clone)]

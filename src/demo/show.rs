@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::line::Line;
 use super::scene::{Played, Scene};
-use crate::model::Limits;
+use clew_context::model::Limits;
 
 /// Columns of a line at most.
 const WIDTH: usize = 90;

@@ -15,8 +15,8 @@ use super::places;
 use super::scene::{Played, Scene};
 use crate::app;
 use crate::config::Config;
-use crate::model::{Limits, ReplyTarget};
-use crate::simulator::{Id, Message, RequestRecord, Simulator, World};
+use clew_context::model::{Limits, ReplyTarget};
+use clew_simulator::{Id, Message, RequestRecord, Simulator, World};
 
 /// A scene takes milliseconds; a machine that takes longer than this hangs.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -1,6 +1,6 @@
 //! People talking at a steady pace, up to about now.
 
-use crate::simulator::{Draft, Id, World};
+use clew_simulator::{Draft, Id, World};
 
 /// A conversation that began some time ago.
 pub(super) struct Talk {

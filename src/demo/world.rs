@@ -7,7 +7,7 @@ use serde_json::json;
 use super::scene::{Answered, Expect, Scene};
 use super::talk::Talk;
 use super::words;
-use crate::simulator::{ChannelKind, Draft, Id, World};
+use clew_simulator::{ChannelKind, Draft, Id, World};
 
 /// Messages of the long thread.
 const THREAD: usize = 300;

@@ -15,9 +15,9 @@ pub use call::called;
 
 use self::definitions::definitions;
 use self::same::same;
-use super::error::RestError;
 use super::rest::Rest;
-use crate::model::{ApplicationId, GuildId};
+use clew_context::discord::error::RestError;
+use clew_context::model::{ApplicationId, GuildId};
 
 /// Hours that a conversation may be remembered for, least and most: an hour
 /// and a year.

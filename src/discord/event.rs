@@ -1,10 +1,10 @@
 //! What the gateway tells the bot, in our own words.
 
-use super::convert::Incoming;
 use super::session::Mark;
-use crate::model::{
-    ApplicationId, Author, CallerRights, ChannelId, ChannelKind, Command, GuildId, Interaction,
-    MessageId, RoleId, UserId,
+use crate::model::{CallerRights, Command};
+use clew_context::discord::convert::Incoming;
+use clew_context::model::{
+    ApplicationId, Author, ChannelId, ChannelKind, GuildId, Interaction, MessageId, RoleId, UserId,
 };
 
 /// One event, with its place in its shard's session.

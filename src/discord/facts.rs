@@ -18,8 +18,8 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use lean::{Bits, LeanChannel, LeanGuild, LeanMember, LeanOverwrite, LeanRole};
 pub(super) use lean::{each, lenient};
 
-use crate::engine::access::{AccessFacts, access};
-use crate::model::{
+use clew_context::engine::access::{AccessFacts, access};
+use clew_context::model::{
     Access, ApplicationId, Channel, ChannelId, ChannelKind, GuildId, RoleId, ThreadState, UserId,
 };
 use world::{World, kind};

@@ -17,9 +17,9 @@ use twilight_http::request::{Form, Method, Request, RequestBuilder};
 
 pub use interaction::Callback;
 
-use super::error::RestError;
 use super::rest::{Lane, Rest, build, malformed};
-use crate::model::{ChannelId, Fallback, MessageId, UserId};
+use clew_context::discord::error::RestError;
+use clew_context::model::{ChannelId, Fallback, MessageId, UserId};
 
 /// Discord's limit of a nonce (Create Message, `nonce`), in characters.
 const MAX_NONCE_CHARS: usize = 25;

@@ -1,9 +1,9 @@
 //! Facts: what is kept when there is no room for all, and what fits into a
 //! prompt.
 
-use crate::model::Fact;
+use clew_store::model::Fact;
 
-use super::sanitise;
+use clew_context::engine::sanitise;
 
 /// Longest fact, Unicode scalars: one sentence.
 pub const MAX_FACT_CHARS: usize = 300;
@@ -104,7 +104,8 @@ pub(super) fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{FactId, Origin, Subject, UnixMillis, UserId};
+    use clew_context::model::{UnixMillis, UserId};
+    use clew_store::model::{FactId, Origin, Subject};
 
     fn fact(id: u64, text: &str, pinned: bool, last_used: i64) -> Fact {
         Fact {

@@ -5,7 +5,8 @@
 //! several turns at once: between two moves the prompts of a conversation
 //! begin alike, and the caches of model servers hold.
 
-use crate::model::{HistoryMessage, StoredMessage, StoredRole, UnixMillis};
+use clew_context::model::{HistoryMessage, UnixMillis};
+use clew_store::model::{StoredMessage, StoredRole};
 
 /// The window's start moves by this part of it.
 const MOVES_A_WINDOW: usize = 8;
@@ -99,7 +100,8 @@ pub fn messages(rows: &[StoredMessage]) -> Vec<HistoryMessage> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{AgentName, ChannelId, Scope, TurnId, UserId};
+    use clew_context::model::{ChannelId, TurnId, UserId};
+    use clew_store::model::{AgentName, Scope};
 
     fn row(turn: u64, role: StoredRole) -> StoredMessage {
         StoredMessage {

@@ -1,6 +1,6 @@
 //! Makes a server's message fit for the log: servers echo keys and prompts.
 
-use crate::model::{ChatMessage, Secret};
+use clew_context::model::{ChatMessage, Secret};
 
 /// Characters of a server's message that are kept: enough to act upon.
 const MAX_MESSAGE_CHARS: usize = 200;
@@ -103,7 +103,7 @@ fn shorten(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::Scrub;
-    use crate::model::{ChatMessage, Role, Secret};
+    use clew_context::model::{ChatMessage, Role, Secret};
 
     #[track_caller]
     fn check(message: &str, expected: &str) {

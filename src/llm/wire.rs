@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::dialect::Dialect;
 use super::{FinishReason, Settings, Usage};
-use crate::model::ChatMessage;
+use clew_context::model::ChatMessage;
 
 /// The body of a request.
 #[derive(Serialize)]

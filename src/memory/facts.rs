@@ -6,12 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Memory, Place};
 use crate::engine::facts::{self, Room};
-use crate::model::{
-    ChannelId, Fact, FactId, GuildId, MessageId, Origin, Profiles, Subject, UnixMillis, UserId,
-};
-use crate::store::{self, Backend, Purge};
 use crate::telemetry::event::{Flushed, StoreOperation};
 use crate::telemetry::{Ids, Ms};
+use clew_context::model::{ChannelId, GuildId, MessageId, Profiles, UnixMillis, UserId};
+use clew_store::model::{Fact, FactId, Origin, Subject};
+use clew_store::{Backend, Purge};
 
 /// Users and servers whose facts are held in memory; beyond, those without
 /// unsaved changes are let go.
@@ -255,7 +254,7 @@ impl Memory {
     ///
     /// # Errors
     /// What the store says.
-    pub async fn facts_of(&self, subject: Subject) -> Result<Vec<Fact>, store::Error> {
+    pub async fn facts_of(&self, subject: Subject) -> Result<Vec<Fact>, clew_store::Error> {
         loop {
             let purges = {
                 let held = self.facts.lock();
@@ -285,7 +284,7 @@ impl Memory {
         text: &str,
         origin: Origin,
         by: UserId,
-    ) -> Result<Option<Remembered>, store::Error> {
+    ) -> Result<Option<Remembered>, clew_store::Error> {
         let _writing = self.facts.writing.lock().await;
         // Under the lock that a purge holds, too: an opt-out is not overtaken.
         if self.opted_out(by) {
@@ -336,7 +335,7 @@ impl Memory {
     ///
     /// # Errors
     /// What the store says.
-    pub async fn learnt(&self, facts_learnt: Vec<Fact>) -> Result<Vec<Fact>, store::Error> {
+    pub async fn learnt(&self, facts_learnt: Vec<Fact>) -> Result<Vec<Fact>, clew_store::Error> {
         self.learnt_while(facts_learnt, || true).await
     }
 
@@ -346,7 +345,7 @@ impl Memory {
         &self,
         facts_learnt: Vec<Fact>,
         wanted: impl Fn() -> bool,
-    ) -> Result<Vec<Fact>, store::Error> {
+    ) -> Result<Vec<Fact>, clew_store::Error> {
         let _writing = self.facts.writing.lock().await;
         let mut new = Vec::new();
         for fact in facts_learnt {
@@ -375,7 +374,11 @@ impl Memory {
     ///
     /// # Errors
     /// What the store says.
-    pub async fn forget(&self, subject: Subject, id: FactId) -> Result<Option<Fact>, store::Error> {
+    pub async fn forget(
+        &self,
+        subject: Subject,
+        id: FactId,
+    ) -> Result<Option<Fact>, clew_store::Error> {
         let _writing = self.facts.writing.lock().await;
         let mut facts = self.facts_of(subject).await?;
         let Some(at) = facts.iter().position(|fact| fact.id == id) else {
@@ -396,7 +399,7 @@ impl Memory {
         }
     }
 
-    async fn write_facts(&self) -> Result<(), store::Error> {
+    async fn write_facts(&self) -> Result<(), clew_store::Error> {
         let (facts, removed) = {
             let held = self.facts.lock();
             let removed: Vec<FactId> = held.removed.iter().copied().collect();
@@ -435,8 +438,8 @@ impl Memory {
     pub(super) async fn beneath_facts<T>(
         &self,
         purge: &Purge,
-        work: impl Future<Output = Result<T, store::Error>>,
-    ) -> Result<T, store::Error> {
+        work: impl Future<Output = Result<T, clew_store::Error>>,
+    ) -> Result<T, clew_store::Error> {
         let _writing = self.facts.writing.lock().await;
         if self.facts.lock().is_touched_by(purge) {
             self.write_facts().await?;

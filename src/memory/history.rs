@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use super::{Memory, Place};
 use crate::engine::history::{self, HistoryLimits};
-use crate::model::{
-    AgentName, ClearKey, HistoryMessage, MessageId, StoredMessage, StoredRole, TurnId, UnixMillis,
-};
-use crate::store::{self, Backend, ConversationStats, WindowQuery};
 use crate::telemetry::event::{Recorded, StoreOperation};
 use crate::telemetry::{Ids, Ms};
+use clew_context::model::{HistoryMessage, MessageId, TurnId, UnixMillis};
+use clew_store::model::{AgentName, ClearKey, StoredMessage, StoredRole};
+use clew_store::{Backend, ConversationStats, WindowQuery};
 
 /// What stands for a trigger without words of its own.
 const MENTION: &str = "(mention)";
@@ -121,7 +120,11 @@ impl Memory {
     ///
     /// # Errors
     /// What the store says.
-    pub async fn clear(&self, place: &Place, everyone: bool) -> Result<UnixMillis, store::Error> {
+    pub async fn clear(
+        &self,
+        place: &Place,
+        everyone: bool,
+    ) -> Result<UnixMillis, clew_store::Error> {
         let now = self.now();
         let key = ClearKey {
             agent: place.agent.clone(),
@@ -137,7 +140,7 @@ impl Memory {
     ///
     /// # Errors
     /// What the store says.
-    pub async fn delete_conversation(&self, place: &Place) -> Result<u64, store::Error> {
+    pub async fn delete_conversation(&self, place: &Place) -> Result<u64, clew_store::Error> {
         self.stores
             .conversations
             .delete_conversation(place.scope)
@@ -148,7 +151,7 @@ impl Memory {
     ///
     /// # Errors
     /// What the store says.
-    pub async fn overview(&self, place: &Place) -> Result<Overview, store::Error> {
+    pub async fn overview(&self, place: &Place) -> Result<Overview, clew_store::Error> {
         let stored = self
             .stores
             .conversations
@@ -165,7 +168,10 @@ impl Memory {
     }
 
     /// The rows that may go into a prompt, and one more if there are more.
-    pub(super) async fn window(&self, place: &Place) -> Result<Vec<StoredMessage>, store::Error> {
+    pub(super) async fn window(
+        &self,
+        place: &Place,
+    ) -> Result<Vec<StoredMessage>, clew_store::Error> {
         let query = WindowQuery {
             scope: place.scope,
             agent: place.agent.clone(),
@@ -177,7 +183,7 @@ impl Memory {
 
     /// `max(last clear, now - rolling window)` (seed S2); the first clear is
     /// the agent's creation.
-    pub(super) async fn since(&self, place: &Place) -> Result<UnixMillis, store::Error> {
+    pub(super) async fn since(&self, place: &Place) -> Result<UnixMillis, clew_store::Error> {
         let window = i64::try_from(place.rolling_window.as_millis()).unwrap_or(i64::MAX);
         let oldest = UnixMillis(self.now().0.saturating_sub(window));
         let store = &self.stores.conversations;
@@ -196,7 +202,7 @@ impl Memory {
         &self,
         agent: &AgentName,
         now: UnixMillis,
-    ) -> Result<UnixMillis, store::Error> {
+    ) -> Result<UnixMillis, clew_store::Error> {
         let known = self.created.lock();
         let known = known
             .unwrap_or_else(PoisonError::into_inner)

@@ -11,10 +11,10 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::{Memory, Place, facts::new_id};
 use crate::engine::learn::{self, Judged};
 use crate::llm;
-use crate::model::{ChatMessage, Fact, MessageId, Origin, Role, Subject, UnixMillis};
-use crate::store;
 use crate::telemetry::event::{Learnt, StoreOperation};
 use crate::telemetry::{Ids, with_sources};
+use clew_context::model::{ChatMessage, MessageId, Role, UnixMillis};
+use clew_store::model::{Fact, Origin, Subject};
 
 /// Lessons that wait while one is learnt; further ones are dropped: answers
 /// come first, and what is stable is said again.
@@ -132,7 +132,7 @@ impl Memory {
         model: &llm::Client,
         lesson: &Lesson,
         wanted: impl Fn() -> bool,
-    ) -> Result<Vec<Fact>, store::Error> {
+    ) -> Result<Vec<Fact>, clew_store::Error> {
         let known = self.known(lesson).await?;
         let Some(judged) = ask(model, lesson, &known).await else {
             return Ok(Vec::new());
@@ -150,7 +150,7 @@ impl Memory {
 
     /// What is known already, as far as it may be used there: elsewhere's
     /// facts do not come here in other words.
-    async fn known(&self, lesson: &Lesson) -> Result<Vec<String>, store::Error> {
+    async fn known(&self, lesson: &Lesson) -> Result<Vec<String>, clew_store::Error> {
         let facts = self.facts_of(Subject::User(lesson.place.asker)).await?;
         let serving = facts
             .into_iter()

@@ -10,10 +10,11 @@ pub(super) use queue::Queue;
 
 use super::history::stored_words;
 use super::{Memory, Stores};
-use crate::model::{ChannelId, GuildId, MessageId, StoredMessage, Subject, UnixMillis, UserId};
-use crate::store::{self, Backend, Kind, Purge, Purged};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{PurgeCause, PurgedEvent, StoreOperation};
+use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
+use clew_store::model::{StoredMessage, Subject};
+use clew_store::{Backend, Kind, Purge, Purged};
 
 /// Something that happened on Discord and has to reach every store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,12 +135,12 @@ impl Memory {
             }
             Err(error) => {
                 self.failed(&Ids::default(), StoreOperation::Purge, &error);
-                !matches!(error, store::Error::Unavailable { .. })
+                !matches!(error, clew_store::Error::Unavailable { .. })
             }
         }
     }
 
-    async fn try_mend(&self, mend: Mend) -> Result<Purged, store::Error> {
+    async fn try_mend(&self, mend: Mend) -> Result<Purged, clew_store::Error> {
         match mend {
             Mend::Deleted { channel, ids } => self.deleted(channel, ids).await,
             Mend::ChannelDeleted(channel) => self.purge(&Purge::Channel(channel)).await,
@@ -168,7 +169,7 @@ impl Memory {
     ///
     /// # Errors
     /// What the first failing store says; the others were purged all the same.
-    pub(super) async fn purge(&self, purge: &Purge) -> Result<Purged, store::Error> {
+    pub(super) async fn purge(&self, purge: &Purge) -> Result<Purged, clew_store::Error> {
         Ok(total(&self.purge_by_store(purge).await?))
     }
 
@@ -176,7 +177,7 @@ impl Memory {
     pub(super) async fn purge_by_store(
         &self,
         purge: &Purge,
-    ) -> Result<Vec<(&'static str, Purged)>, store::Error> {
+    ) -> Result<Vec<(&'static str, Purged)>, clew_store::Error> {
         if !matches!(purge, Purge::Messages { .. } | Purge::Before(_)) {
             self.lessons.purged();
         }
@@ -188,7 +189,7 @@ impl Memory {
     }
 
     /// Most edited messages were never part of anything.
-    async fn edited(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, store::Error> {
+    async fn edited(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, clew_store::Error> {
         let message = edit.message;
         if self.held(channel, message, message).await?.is_empty() {
             return Ok(Purged::default());
@@ -197,7 +198,7 @@ impl Memory {
     }
 
     /// A message that something is kept of gets its new words everywhere.
-    async fn edit(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, store::Error> {
+    async fn edit(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, clew_store::Error> {
         let Edit { message, words, .. } = edit;
         let words = stored_words(words);
         for (_, store) in self.stores.all() {
@@ -211,7 +212,7 @@ impl Memory {
 
     /// What was learnt from the words that stood there before goes: nobody
     /// says it any longer.
-    async fn unlearn(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, store::Error> {
+    async fn unlearn(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, clew_store::Error> {
         let mut gone = Purged::default();
         let Some(at) = edit.at else {
             return Ok(gone);
@@ -232,7 +233,7 @@ impl Memory {
         &self,
         channel: ChannelId,
         ids: Vec<MessageId>,
-    ) -> Result<Purged, store::Error> {
+    ) -> Result<Purged, clew_store::Error> {
         let (Some(first), Some(last)) = (ids.iter().min(), ids.iter().max()) else {
             return Ok(Purged::default());
         };
@@ -252,7 +253,7 @@ impl Memory {
         channel: ChannelId,
         from: MessageId,
         to: MessageId,
-    ) -> Result<BTreeSet<MessageId>, store::Error> {
+    ) -> Result<BTreeSet<MessageId>, clew_store::Error> {
         let mut held: BTreeSet<MessageId> = self.facts.links(channel).collect();
         held.retain(|id| (from..=to).contains(id));
         for (_, store) in self.stores.all() {
@@ -272,7 +273,7 @@ impl Memory {
         shard: u32,
         shards: u32,
         guilds: &[GuildId],
-    ) -> Result<Purged, store::Error> {
+    ) -> Result<Purged, clew_store::Error> {
         if guilds.is_empty() {
             // Some Discord-compatible servers do not name them.
             return Ok(Purged::default());
@@ -298,13 +299,13 @@ impl Memory {
     }
 
     /// We left; what is stored goes after `GUILD_RETENTION_DAYS`.
-    async fn depart(&self, guild: GuildId) -> Result<Purged, store::Error> {
+    async fn depart(&self, guild: GuildId) -> Result<Purged, clew_store::Error> {
         let now = self.now();
         self.stores.lasting.set_departure(guild, Some(now)).await?;
         self.purge_departed(now).await
     }
 
-    async fn rejoin(&self, guild: GuildId) -> Result<Purged, store::Error> {
+    async fn rejoin(&self, guild: GuildId) -> Result<Purged, clew_store::Error> {
         // Every start says it of every server, and of few we ever left.
         let lasting = &self.stores.lasting;
         let departed = lasting.departures().await?;
@@ -314,7 +315,7 @@ impl Memory {
         Ok(Purged::default())
     }
 
-    async fn compare(&self, page: Fetched) -> Result<Purged, store::Error> {
+    async fn compare(&self, page: Fetched) -> Result<Purged, clew_store::Error> {
         let Fetched {
             channel,
             from,
@@ -366,7 +367,7 @@ impl Memory {
 async fn purge_all(
     stores: &Stores,
     purge: &Purge,
-) -> Result<Vec<(&'static str, Purged)>, store::Error> {
+) -> Result<Vec<(&'static str, Purged)>, clew_store::Error> {
     let mut by_store = Vec::new();
     let mut result = Ok(());
     for (name, store) in stores.all() {

@@ -2,10 +2,10 @@
 
 use super::Memory;
 use super::mend::total;
-use crate::model::{OptedOut, UnixMillis, UserId};
-use crate::store::{self, Backend, Cursor, Kind, Purge, Purged, Record};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{PurgeCause, StoreOperation};
+use clew_context::model::{OptedOut, UnixMillis, UserId};
+use clew_store::{Backend, Cursor, Kind, Purge, Purged, Record};
 
 /// Entries read at once for an export.
 const EXPORT_PAGE: usize = 500;
@@ -26,7 +26,7 @@ impl Memory {
     /// # Errors
     /// What the store says. The opt-out may be noted already; asking again
     /// finishes it.
-    pub async fn opt_out(&self, user: UserId) -> Result<Purged, store::Error> {
+    pub async fn opt_out(&self, user: UserId) -> Result<Purged, clew_store::Error> {
         let lasting = &self.stores.lasting;
         lasting.set_opt_out(user, Some(self.now())).await?;
         self.read_opt_outs().await?;
@@ -39,12 +39,12 @@ impl Memory {
     ///
     /// # Errors
     /// What the store says.
-    pub async fn opt_in(&self, user: UserId) -> Result<(), store::Error> {
+    pub async fn opt_in(&self, user: UserId) -> Result<(), clew_store::Error> {
         self.stores.lasting.set_opt_out(user, None).await?;
         self.read_opt_outs().await
     }
 
-    async fn read_opt_outs(&self) -> Result<(), store::Error> {
+    async fn read_opt_outs(&self) -> Result<(), clew_store::Error> {
         let all = self.stores.lasting.opt_outs().await?;
         let all: OptedOut = all.into_iter().map(|(user, _)| user).collect();
         self.opt_outs.set(all);
@@ -56,7 +56,10 @@ impl Memory {
     ///
     /// # Errors
     /// What a store says; the others were purged all the same.
-    pub async fn erase(&self, user: UserId) -> Result<Vec<(&'static str, Purged)>, store::Error> {
+    pub async fn erase(
+        &self,
+        user: UserId,
+    ) -> Result<Vec<(&'static str, Purged)>, clew_store::Error> {
         // What is on its way to a store goes with the rest.
         self.mend_all().await;
         let by_store = self.purge_by_store(&Purge::User(user)).await?;
@@ -68,7 +71,7 @@ impl Memory {
     ///
     /// # Errors
     /// What the store says.
-    pub async fn kept_of(&self, user: UserId) -> Result<Purged, store::Error> {
+    pub async fn kept_of(&self, user: UserId) -> Result<Purged, clew_store::Error> {
         let mut kept = Purged::default();
         for record in self.records_of(user).await? {
             kept.add(record.kind(), 1);
@@ -84,7 +87,7 @@ impl Memory {
     ///
     /// # Errors
     /// What the store says.
-    pub async fn export(&self, user: UserId) -> Result<Exported, store::Error> {
+    pub async fn export(&self, user: UserId) -> Result<Exported, clew_store::Error> {
         self.flush().await;
         let records = self.records_of(user).await?;
         let mut entries: Vec<String> = records.iter().map(Record::to_line).collect();
@@ -97,7 +100,7 @@ impl Memory {
         })
     }
 
-    async fn records_of(&self, user: UserId) -> Result<Vec<Record>, store::Error> {
+    async fn records_of(&self, user: UserId) -> Result<Vec<Record>, clew_store::Error> {
         let mut records = Vec::new();
         for (_, store) in self.stores.all() {
             for kind in Kind::ALL {

@@ -7,12 +7,12 @@ use uuid::Uuid;
 
 use super::{Memory, Place};
 use crate::llm;
-use crate::model::{
-    AgentName, ChannelId, ChatMessage, ContextSnapshot, ContextSnapshotInfo, MessageId, Role,
-    Scope, SnapshotId, StoredMessage, StoredRole, TurnId, UnixMillis, UserId,
-};
-use crate::store::{self, Backend, WindowQuery};
 use crate::telemetry::with_sources;
+use clew_context::model::{ChannelId, ChatMessage, MessageId, Role, TurnId, UnixMillis, UserId};
+use clew_store::model::{
+    AgentName, ContextSnapshot, ContextSnapshotInfo, Scope, SnapshotId, StoredMessage, StoredRole,
+};
+use clew_store::{Backend, WindowQuery};
 
 /// What the summary says when the model gave none (seed S2).
 const NO_SUMMARY: &str = "(summary generation failed)";
@@ -44,7 +44,7 @@ pub enum SaveError {
     OptedOut,
     /// The store did not.
     #[error(transparent)]
-    Store(#[from] store::Error),
+    Store(#[from] clew_store::Error),
 }
 
 /// Why nothing was restored.
@@ -61,7 +61,7 @@ pub enum RestoreError {
     OptedOut,
     /// The store did not.
     #[error(transparent)]
-    Store(#[from] store::Error),
+    Store(#[from] clew_store::Error),
 }
 
 /// What was restored.
@@ -155,7 +155,7 @@ impl Memory {
         &self,
         place: &Place,
         agent: Option<&AgentName>,
-    ) -> Result<Vec<ContextSnapshotInfo>, store::Error> {
+    ) -> Result<Vec<ContextSnapshotInfo>, clew_store::Error> {
         self.stores
             .conversations
             .snapshots(place.asker, place.guild, agent, LISTED)
@@ -232,7 +232,7 @@ impl Memory {
         &self,
         row: &StoredMessage,
         since: UnixMillis,
-    ) -> Result<bool, store::Error> {
+    ) -> Result<bool, clew_store::Error> {
         let query = WindowQuery {
             scope: row.scope,
             agent: row.agent.clone(),

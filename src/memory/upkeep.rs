@@ -8,10 +8,10 @@ use tokio_util::sync::CancellationToken;
 use super::{Memory, Mend};
 use crate::discord::facts::Facts;
 use crate::discord::rest::Rest;
-use crate::model::{Fallback, GuildId, UnixMillis, UserId};
-use crate::store::{self, Backend, Purge, Purged};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{PurgeCause, StoreOperation};
+use clew_context::model::{Fallback, GuildId, UnixMillis, UserId};
+use clew_store::{Backend, Purge, Purged};
 
 /// What expires is looked for this often.
 const SWEEP_EVERY: Duration = Duration::from_hours(1);
@@ -105,7 +105,7 @@ impl Memory {
         self.swept(PurgeCause::Guild, left);
     }
 
-    fn swept(&self, cause: PurgeCause, done: Result<Purged, store::Error>) {
+    fn swept(&self, cause: PurgeCause, done: Result<Purged, clew_store::Error>) {
         match done {
             Ok(purged) => self.tell_purged(cause, &purged),
             Err(error) => self.failed(&Ids::default(), StoreOperation::Sweep, &error),
@@ -113,7 +113,10 @@ impl Memory {
     }
 
     /// Servers that we left `GUILD_RETENTION_DAYS` ago.
-    pub(super) async fn purge_departed(&self, now: UnixMillis) -> Result<Purged, store::Error> {
+    pub(super) async fn purge_departed(
+        &self,
+        now: UnixMillis,
+    ) -> Result<Purged, clew_store::Error> {
         let due = before(now, self.settings.guild_retention);
         let mut purged = Purged::default();
         for (guild, at) in self.stores.lasting.departures().await? {
@@ -138,7 +141,7 @@ impl Memory {
     /// Asks Discord whether somebody is still a member; who is not is purged.
     pub async fn check_member(&self, rest: &Rest, guild: GuildId, user: UserId) {
         let deadline = Instant::now() + MEMBER_TIMEOUT;
-        match rest.is_member(guild, user, deadline).await {
+        match rest.reader().is_member(guild, user, deadline).await {
             Ok(true) => {}
             Ok(false) => self.mend(Mend::MemberLeft { guild, user }),
             Err(error) if error.reason == Fallback::RateLimited => {}

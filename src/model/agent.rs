@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{AgentName, ChannelId, ScopeKind};
+use clew_context::model::{AgentDoc, ChannelId};
+use clew_store::model::{AgentName, ScopeKind};
 
 /// A persona: what the model is told, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,15 +23,6 @@ pub struct Agent {
     pub scope: Option<ScopeKind>,
     /// Where it answers.
     pub channels: AgentChannels,
-}
-
-/// A text of the operator's own: trusted as the system prompt is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentDoc {
-    /// The file's name, as `prices.md`.
-    pub name: String,
-    /// The file's text, trimmed, not empty.
-    pub text: String,
 }
 
 /// Where an agent answers.

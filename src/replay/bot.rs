@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use super::{ReplayError, Settings, Triggers, Us};
 use crate::archive::{Participant, World};
-use crate::engine::sanitise;
-use crate::model::UserId;
+use clew_context::engine::sanitise;
+use clew_context::model::UserId;
 
 /// Accounts that an error lists.
 const MAX_LISTED: usize = 8;

@@ -1,8 +1,8 @@
 //! The names a recording knows.
 
 use crate::archive::World;
-use crate::engine::render::Directory;
-use crate::model::{ChannelId, RoleId, UserId};
+use clew_context::engine::render::Directory;
+use clew_context::model::{ChannelId, RoleId, UserId};
 
 /// Names of who wrote or was mentioned, and of recorded channels. Recordings
 /// name no roles.

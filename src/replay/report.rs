@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::turn::{Outcome, framed};
 use super::{Format, Report, Settings, Us};
-use crate::engine::sanitise;
-use crate::model::{MessageId, OmitReason, Omitted, Scene};
 use crate::telemetry::Ms;
+use clew_context::engine::sanitise;
+use clew_context::model::{MessageId, OmitReason, Omitted, Scene};
 
 /// Held for each trigger, for the percentiles.
 pub const BYTES_PER_TRIGGER: usize = size_of::<u32>();

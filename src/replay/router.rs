@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use super::turn::Turns;
 use super::{Settings, Triggers, Us};
 use crate::archive::World;
-use crate::engine::route::{RouteFacts, Rules, Verdict, route};
-use crate::model::{AccessRules, Cause, ChannelId, ChannelMode, Message, MessageId, UserId};
+use clew_context::engine::route::{RouteFacts, Rules, Verdict, route};
+use clew_context::model::{AccessRules, Cause, ChannelId, ChannelMode, Message, MessageId, UserId};
 
 /// Held for each message that the bot wrote, to know replies to it.
 pub const BYTES_PER_OWN_MESSAGE: usize = size_of::<MessageId>();

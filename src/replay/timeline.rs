@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::archive::{ArchiveError, World};
-use crate::model::{Channel, Message};
+use clew_context::model::{Channel, Message};
 
 /// A message passes by.
 pub(super) struct Event<'a> {

@@ -8,12 +8,13 @@ use super::names::Names;
 use super::timeline::Event;
 use super::{ReplayError, Settings, Us};
 use crate::archive::{ArchiveError, World};
-use crate::collect::prepare::{Surroundings, prepare};
-use crate::collect::{Collected, Learnt, Occasion, Recall, Recorded, collect};
-use crate::engine::nonce;
-use crate::engine::window::{View, Window, WindowLimits};
-use crate::engine::{frame, frame::Kind};
-use crate::model::{
+use crate::replay::Recorded;
+use clew_context::collect::prepare::{Surroundings, prepare};
+use clew_context::collect::{Collected, Learnt, Occasion, Recall, collect};
+use clew_context::engine::nonce;
+use clew_context::engine::window::{View, Window, WindowLimits};
+use clew_context::engine::{frame, frame::Kind};
+use clew_context::model::{
     Access, Block, Cause, Channel, ChannelId, Entry, Fallback, Limits, Message, MessageId,
     Profiles, Scene, Stage, TurnRequest,
 };
@@ -205,19 +206,9 @@ impl<'a> Warm<'a> {
             .turns
             .turn(trigger, cause, &view, starter, &self.recall);
         let (outcome, learnt) = turn.await?;
-        self.learn(&view, learnt);
+        // Fetched messages stay, as in the bot.
+        learnt.teach(&mut self.window, &view);
         Ok(outcome)
-    }
-
-    /// Fetched messages stay, as in the bot.
-    fn learn(&mut self, view: &View, learnt: Learnt) {
-        if let Some(pages) = learnt.pages {
-            self.window
-                .adopt(pages.channel, view, pages.from, &pages.messages);
-        }
-        for (channel, message) in learnt.single {
-            self.window.keep(channel, view, &[message]);
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use super::event::{Event, Subsys};
-use crate::model::{ChannelId, GuildId, MessageId, TurnId, TurnRequest, UnixMillis, UserId};
+use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, TurnRequest, UnixMillis, UserId};
 
 /// Where an event belongs; what does not apply is `null` on the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -17,7 +17,7 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use super::event::{Dropped, Event};
 use super::line::{self, Ids};
 use super::{Error, Settings};
-use crate::model::Clock;
+use clew_context::model::Clock;
 
 /// Lines that wait for the disk: about 3 MB of text at most, and seconds of a
 /// busy bot's events.

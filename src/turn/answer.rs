@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::discord::error::RestError;
 use crate::engine::deliver::{self, Delivery};
 use crate::llm::{self, Completion};
-use crate::model::{ChatMessage, Fallback};
+use clew_context::discord::error::RestError;
+use clew_context::model::{ChatMessage, Fallback};
 
 use super::control::{Control, Order};
 use super::outlet::Posted;

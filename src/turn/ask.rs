@@ -9,11 +9,11 @@ use super::gather::Material;
 use super::outlet::Posted;
 use super::remember::Background;
 use super::{Done, Turn, line};
-use crate::collect::prepare::halved;
 use crate::llm::{self, Completion};
-use crate::model::ChatMessage;
 use crate::telemetry::event::{Finish, LlmFailure, Outcome, RequestFailed, RequestOk};
 use crate::telemetry::{Ms, with_sources};
+use clew_context::collect::prepare::halved;
+use clew_context::model::ChatMessage;
 
 /// One request to the model.
 struct Asked<'a> {

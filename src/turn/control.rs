@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::model::Message;
+use clew_context::model::Message;
 
 /// What a turn is told.
 #[derive(Debug, Clone, Default)]

@@ -5,12 +5,14 @@ use tokio::time::Instant;
 use super::control::Order;
 use super::outlet::{Outlet, Posted};
 use super::{Turn, answer};
-use crate::collect::Collected;
-use crate::discord::error::RestError;
 use crate::engine::deliver;
-use crate::model::{Cause, ChannelKind, Fallback, Message, MessageFlags, MessageKind, Referenced};
 use crate::telemetry::event::{Outcome, SendFallback, SendStage, Sent, TailFallback};
 use crate::telemetry::with_sources;
+use clew_context::collect::Collected;
+use clew_context::discord::error::RestError;
+use clew_context::model::{
+    Cause, ChannelKind, Fallback, Message, MessageFlags, MessageKind, Referenced,
+};
 
 /// The sign that we cannot write here.
 const CANNOT_WRITE: &str = "🔇";

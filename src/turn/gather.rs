@@ -8,12 +8,13 @@ use super::Turn;
 use super::record::TurnRecord;
 use super::remember::Background;
 use super::services::Names;
-use crate::collect::prepare::{Prepared, Surroundings, prepare};
-use crate::collect::{Collected, Learnt, Live, Occasion, collect};
 use crate::discord::facts::Verdict;
-use crate::engine::eligible::Us;
-use crate::engine::window::View;
-use crate::model::{Access, ChannelId, Limits, Message, Profiles, ReplyTarget};
+use clew_context::collect::prepare::{Prepared, Surroundings, prepare};
+use clew_context::collect::{Collected, Learnt, Occasion, collect};
+use clew_context::discord::Live;
+use clew_context::engine::eligible::Us;
+use clew_context::engine::window::View;
+use clew_context::model::{Access, ChannelId, Limits, Message, Profiles, ReplyTarget};
 
 /// What was collected and made of it.
 pub(super) struct Material {
@@ -48,10 +49,8 @@ impl Turn<'_> {
             limits,
         };
         let began = Instant::now();
-        let source = Live {
-            rest: &services.rest,
-            facts: &services.facts,
-        };
+        let parents = |id| services.facts.channel(id);
+        let source = Live::new(services.rest.reader()).with_parents(&parents);
         let kind = self.request.channel_kind;
         let kind = kind.or(channel.as_ref().map(|one| one.kind));
         let parent = channel.as_ref().and_then(|one| one.parent);
@@ -142,11 +141,8 @@ impl Turn<'_> {
         let mut window = self.services.window();
         if let Some(pages) = &learnt.pages {
             self.note_fetched(pages);
-            window.adopt(pages.channel, view, pages.from, &pages.messages);
         }
-        for (channel, message) in &learnt.single {
-            window.keep(*channel, view, std::slice::from_ref(message));
-        }
+        learnt.teach(&mut window, view);
     }
 
     pub(super) fn our_access(&self) -> Option<Access> {
@@ -173,6 +169,7 @@ impl Turn<'_> {
                 let asked = self
                     .services
                     .rest
+                    .reader()
                     .thread_member(trigger.channel, author, deadline)
                     .await;
                 Some(if asked.unwrap_or(false) {

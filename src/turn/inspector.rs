@@ -1,7 +1,7 @@
 //! The built-in inspector: without a model the bot answers with what it
 //! collected and why, in a few readable lines.
 
-use crate::model::{Entry, Item, Marker, OmitReason, Scene};
+use clew_context::model::{Entry, Item, Marker, OmitReason, Scene};
 
 use super::record::TurnRecord;
 

@@ -2,7 +2,7 @@
 //! goes to the log.
 //!
 //! Each starts with `-# `, which keeps it out of blocks
-//! ([`crate::engine::meaning::NOTE_PREFIX`]); Discord shows it small.
+//! ([`clew_context::engine::meaning::NOTE_PREFIX`]); Discord shows it small.
 
 use crate::telemetry::event::{LlmFailure, Refusal};
 

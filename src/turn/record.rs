@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::collect::Collected;
-use crate::collect::prepare::Prepared;
-use crate::engine::chain::Link;
-use crate::engine::select::{Found, Gathered};
-use crate::engine::window::View;
-use crate::model::{Block, Fallback, Limits, Message, MessageId, Scene, Stage, TurnRequest};
 use crate::telemetry::Ms;
 use crate::telemetry::event::{
     CauseWord, CollectFallback, CollectOk, CollectTruncated, Event, MergeOk, OmitCounts,
     SourceWord, TailFallback, TailOk, Trigger,
 };
+use clew_context::collect::Collected;
+use clew_context::collect::prepare::Prepared;
+use clew_context::engine::chain::Link;
+use clew_context::engine::select::{Found, Gathered};
+use clew_context::engine::window::View;
+use clew_context::model::{Block, Fallback, Limits, Message, MessageId, Scene, Stage, TurnRequest};
 
 /// What one turn looked at, chose and asked.
 #[derive(Debug, Clone)]

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use super::gather::Material;
 use super::outlet::Posted;
 use super::{Services, Turn};
-use crate::collect::{Adopted, Collected};
 use crate::discord::facts::Verdict;
-use crate::engine::access::may_read;
-use crate::engine::status::{RunningTurn, status};
 use crate::memory::{Edit, Exchange, Fetched, Mend, Place, Readable};
-use crate::model::{Agent, ChannelId, ChannelKind, HistoryMessage, Message, Profiles};
+use crate::model::Agent;
+use clew_context::collect::{Adopted, Collected};
+use clew_context::engine::access::may_read;
+use clew_context::engine::status::{RunningTurn, status};
+use clew_context::model::{ChannelId, ChannelKind, HistoryMessage, Message, Profiles};
 
 /// Under whose name a turn answers, and with what in mind.
 #[derive(Debug, Clone)]

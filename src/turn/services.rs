@@ -3,18 +3,18 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::agents::Agents;
-use crate::collect::Recall;
 use crate::discord::facts::Facts;
 use crate::discord::rest::Rest;
-use crate::engine::eligible::Us;
-use crate::engine::render::{Directory, Renderer};
-use crate::engine::window::Window;
 use crate::llm;
 use crate::memory::Memory;
-use crate::model::{
+use crate::telemetry::{Ids, Telemetry};
+use clew_context::collect::Recall;
+use clew_context::engine::eligible::Us;
+use clew_context::engine::render::{Directory, Renderer};
+use clew_context::engine::window::Window;
+use clew_context::model::{
     ChannelId, GuildId, Limits, Message, OptOuts, ReplyTarget, RoleId, TurnRequest, UserId,
 };
-use crate::telemetry::{Ids, Telemetry};
 
 /// What all turns share.
 #[derive(Debug)]

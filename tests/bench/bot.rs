@@ -5,7 +5,7 @@ use std::future::Future;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use clew::simulator::{Simulator, World};
+use clew_simulator::{Simulator, World};
 use tempfile::TempDir;
 
 use super::model::Model;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use clew::simulator::Id;
+use clew_simulator::Id;
 
 /// The text of every event, in bytes of its own.
 pub(crate) const TEXT: &str =

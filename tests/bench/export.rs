@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use clew::model::MessageId;
+use clew_context::model::MessageId;
 
 use super::process::{Process, mebibytes};
 

@@ -1,8 +1,8 @@
 //! divan's timings of what every message event runs through.
 
-use clew::discord::convert;
-use clew::engine::window::{Window, WindowLimits};
-use clew::simulator::Id;
+use clew_context::discord::convert;
+use clew_context::engine::window::{Window, WindowLimits};
+use clew_simulator::Id;
 use divan::{Bencher, black_box};
 
 use super::events::{self, Place};
@@ -35,8 +35,8 @@ fn window(bencher: Bencher<'_, '_>) {
     let mut next = || {
         let place = places.next().unwrap();
         let mut message = message.clone();
-        message.id = clew::model::MessageId::new(place.id);
-        message.channel = clew::model::ChannelId::new(place.channel);
+        message.id = clew_context::model::MessageId::new(place.id);
+        message.channel = clew_context::model::ChannelId::new(place.channel);
         message
     };
     for _ in 0..30_000 {

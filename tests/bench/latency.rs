@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use clew::simulator::{ChannelKind, Draft, Id, RequestRecord, World};
+use clew_simulator::{ChannelKind, Draft, Id, RequestRecord, World};
 
 use super::bot::{Bot, block_on};
 use super::process::milliseconds;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use clew::simulator::{ChannelKind, Draft, Id, Permissions, World};
+use clew_simulator::{ChannelKind, Draft, Id, Permissions, World};
 
 use super::bot::{Bot, block_on};
 use super::events::{self, Place};

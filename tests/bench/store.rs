@@ -3,11 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use clew::model::{
-    AgentName, ChannelId, GuildId, MessageId, Scope, StoredMessage, StoredRole, TurnId, UnixMillis,
-    UserId,
-};
-use clew::store::{Backend, Purge, SnapshotFiles, Sqlite, SqliteSettings, WindowQuery};
+use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
+use clew_store::model::{AgentName, Scope, StoredMessage, StoredRole};
+use clew_store::{Backend, Purge, SnapshotFiles, Sqlite, SqliteSettings, WindowQuery};
 use tempfile::TempDir;
 
 use super::bot::block_on;

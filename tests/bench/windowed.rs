@@ -1,8 +1,8 @@
 //! What a message in the window costs beside its text.
 
-use clew::discord::convert;
-use clew::engine::window::{Window, WindowLimits};
-use clew::simulator::Id;
+use clew_context::discord::convert;
+use clew_context::engine::window::{Window, WindowLimits};
+use clew_simulator::Id;
 
 use super::events;
 use super::process::Process;

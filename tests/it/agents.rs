@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clew::agents::Agents;
-use clew::model::{Agent, AgentChannels, AgentName, ChannelId, ScopeKind};
+use clew::model::{Agent, AgentChannels};
+use clew_context::model::ChannelId;
+use clew_store::model::{AgentName, ScopeKind};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
@@ -370,7 +372,6 @@ async fn odd_files_are_refused_by_name() {
     start.check_problem(&["a/docs/x.md: is not UTF-8"]);
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn a_prompt_file_does_not_link_out_of_the_folder() {
     let mut start = Start::with(&[("a/agent.json", &prompt("good"))]).await;

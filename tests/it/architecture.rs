@@ -1,7 +1,8 @@
-//! The shape of the source tree, held: layers, doors, the places that may read
-//! environment and clock, heads of files, lengths.
+//! The shape of the source tree, as far as the compiler does not hold it: the
+//! layers inside a package, doors, the places that may read environment and
+//! clock, heads of files, lengths. Between packages the compiler holds it.
 //!
-//! The table of layers is the one of ARCHITECTURE.md; a new edge in it is a
+//! The tables of layers are those of ARCHITECTURE.md; a new edge in them is a
 //! change of the architecture and a commit of its own.
 
 #![expect(
@@ -15,33 +16,49 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Modules by layer. Arrows go to a lower number, none within a row.
-const LAYERS: [(u8, &[&str]); 9] = [
-    (8, &["main", "cli"]),
-    (7, &["playground", "demo"]),
-    (6, &["app"]),
-    (5, &["turn", "commands", "replay", "report"]),
-    (4, &["tools"]),
-    (3, &["collect", "memory"]),
-    (
-        2,
-        &[
-            "discord",
-            "llm",
-            "mcp",
-            "store",
-            "archive",
-            "agents",
-            "telemetry",
-            "simulator",
-        ],
-    ),
-    (1, &["engine", "config"]),
-    (0, &["model"]),
-];
+type Layers = &'static [(u8, &'static [&'static str])];
+
+/// The bot.
+const BOT: Package = Package {
+    folder: "src",
+    layers: &[
+        (8, &["main", "cli"]),
+        (7, &["playground", "demo"]),
+        (6, &["app"]),
+        (5, &["turn", "commands", "replay", "report"]),
+        (4, &["tools"]),
+        (3, &["memory"]),
+        (
+            2,
+            &["discord", "llm", "mcp", "archive", "agents", "telemetry"],
+        ),
+        (1, &["engine", "config"]),
+        (0, &["model"]),
+    ],
+};
+/// What other people's bots take.
+const CONTEXT: Package = Package {
+    folder: "crates/clew-context/src",
+    layers: &[
+        (3, &["discord"]),
+        (2, &["collect"]),
+        (1, &["engine"]),
+        (0, &["model"]),
+    ],
+};
+/// One layer: the back ends side by side, under one contract.
+const STORE: Package = Package {
+    folder: "crates/clew-store/src",
+    layers: &[],
+};
+/// One layer: a server with its state.
+const SIMULATOR: Package = Package {
+    folder: "crates/clew-simulator/src",
+    layers: &[],
+};
+const PACKAGES: [&Package; 4] = [&BOT, &CONTEXT, &STORE, &SIMULATOR];
 /// Beside what the rows say: the binary is one page over `cli`.
 const MAIN_USES: &str = "cli";
-/// Shares no code with the bot, so that both cannot be wrong in the same way.
-const ALONE: &str = "simulator";
 /// Lines of a file in `src/`.
 const LONGEST_FILE: usize = 600;
 /// Lines of a function from its `fn` to its closing brace.
@@ -56,6 +73,13 @@ const CLOCKS: [&str; 5] = [
 ];
 /// Stands in the head of a module that has only its place yet.
 const UNWRITTEN: &str = "To be written";
+
+/// A package's sources, and who may import whom in them.
+struct Package {
+    /// From the root.
+    folder: &'static str,
+    layers: Layers,
+}
 
 /// A source file of ours.
 struct Source {
@@ -76,16 +100,21 @@ impl Source {
         }
     }
 
+    /// Below the package's `src`.
+    fn inside(&self) -> impl Iterator<Item = &str> {
+        let parts = self.path.iter().filter_map(|part| part.to_str());
+        parts.skip_while(|part| *part != "src").skip(1)
+    }
+
     /// `engine` for `src/engine.rs` and everything below `src/engine/`.
     fn module(&self) -> &str {
-        let path = self.path.strip_prefix("src").unwrap_or(&self.path);
-        let first = path.iter().next().and_then(|part| part.to_str());
+        let first = self.inside().next();
         first.unwrap_or_default().trim_end_matches(".rs")
     }
 
     /// 1 for `src/engine.rs`, 2 for `src/engine/route.rs`.
     fn depth(&self) -> usize {
-        self.path.iter().count() - 1
+        self.inside().count()
     }
 
     /// `src/engine.rs:12`, counted from 1.
@@ -130,6 +159,12 @@ fn sources(folder: &str) -> Vec<Source> {
     }
     found.sort_by(|one, other| one.path.cmp(&other.path));
     found
+}
+
+/// Those of all packages.
+fn all_sources() -> Vec<Source> {
+    let folders = PACKAGES.iter().map(|package| package.folder);
+    folders.flat_map(sources).collect()
 }
 
 #[track_caller]
@@ -283,33 +318,38 @@ fn climbing_imports(source: &Source) -> Vec<(usize, String)> {
     found
 }
 
-fn layer(module: &str) -> Option<u8> {
-    let row = LAYERS.iter().find(|(_, row)| row.contains(&module));
-    row.map(|(layer, _)| *layer)
-}
+impl Package {
+    fn layer(&self, module: &str) -> Option<u8> {
+        let row = self.layers.iter().find(|(_, row)| row.contains(&module));
+        row.map(|(layer, _)| *layer)
+    }
 
-/// Why one module may not name another.
-fn refusal(from: &str, to: &str) -> Option<String> {
-    if from == to || (from, to) == ("main", MAIN_USES) {
-        return None;
+    /// Why one module may not name another.
+    fn refusal(&self, from: &str, to: &str) -> Option<String> {
+        if from == to || (from, to) == ("main", MAIN_USES) {
+            return None;
+        }
+        let (above, below) = (self.layer(from)?, self.layer(to)?);
+        (below >= above).then(|| format!("{from} (layer {above}) imports {to} (layer {below})"))
     }
-    if from == ALONE {
-        return Some(format!("{ALONE} imports nothing of ours, not even {to}"));
+
+    /// Its files under a module, without the map.
+    fn modules(&self) -> Vec<Source> {
+        let mut sources = sources(self.folder);
+        sources.retain(|source| source.module() != "lib");
+        sources
     }
-    let (above, below) = (layer(from)?, layer(to)?);
-    (below >= above).then(|| format!("{from} (layer {above}) imports {to} (layer {below})"))
 }
 
 #[test]
 fn arrows_go_downwards() {
     let mut problems = Vec::new();
-    for source in sources("src")
-        .iter()
-        .filter(|source| source.module() != "lib")
-    {
-        for (line, to) in imports(source) {
-            if let Some(refusal) = refusal(source.module(), &to) {
-                problems.push(format!("{}: {refusal}", source.place(line)));
+    for package in PACKAGES {
+        for source in package.modules() {
+            for (line, to) in imports(&source) {
+                if let Some(refusal) = package.refusal(source.module(), &to) {
+                    problems.push(format!("{}: {refusal}", source.place(line)));
+                }
             }
         }
     }
@@ -321,9 +361,13 @@ fn arrows_go_downwards() {
 
 #[test]
 fn every_module_has_a_layer() {
-    let unknown: Vec<String> = sources("src")
-        .iter()
-        .filter(|source| source.module() != "lib" && layer(source.module()).is_none())
+    let layered = PACKAGES.iter().filter(|package| !package.layers.is_empty());
+    let unknown: Vec<String> = layered
+        .flat_map(|package| {
+            let mut modules = package.modules();
+            modules.retain(|source| package.layer(source.module()).is_none());
+            modules
+        })
         .map(|source| source.place(1))
         .collect();
     none(
@@ -332,24 +376,58 @@ fn every_module_has_a_layer() {
     );
 }
 
+/// Places of the bot that name something of other packages, but for the
+/// modules that may.
+fn named_outside(what: &str, allowed: &[&str]) -> Vec<String> {
+    let mut sources = sources(BOT.folder);
+    sources.retain(|source| !allowed.contains(&source.module()));
+    let found = sources.iter().flat_map(|source| {
+        let found: Vec<String> = source.find_all(what).collect();
+        found
+    });
+    found.collect()
+}
+
 #[test]
 fn twilight_is_named_at_its_door_only() {
-    let problems: Vec<String> = sources("src")
-        .iter()
-        .filter(|source| source.module() != "discord")
-        .flat_map(|source| source.find_all("twilight_").collect::<Vec<_>>())
-        .collect();
     none(
-        &problems,
+        &named_outside("twilight_", &["discord"]),
         "twilight's types stop in `discord`: convert there to `model`",
     );
 }
 
 #[test]
+fn only_the_demo_plays_discord() {
+    none(
+        &named_outside("clew_simulator", &["demo"]),
+        "the bot knows no simulator: it is pointed at one by its settings",
+    );
+}
+
+/// What is kept are words to everybody; the stores themselves are memory's,
+/// and of those who wire and ask for them.
+#[test]
+fn stores_are_reached_through_memory() {
+    let mut problems = named_outside("clew_store", &["memory", "app", "cli", "commands"]);
+    problems.retain(|place| {
+        let (path, line) = place.split_once(':').expect("a place has its line");
+        let text = fs::read_to_string(root().join(path)).expect("a file of the package");
+        let line: usize = line.parse().expect("a line's number");
+        !text
+            .lines()
+            .nth(line - 1)
+            .unwrap()
+            .contains("clew_store::model::")
+    });
+    none(&problems, "take `clew_store::model` only, and ask `memory`");
+}
+
+#[test]
 fn only_config_reads_the_environment() {
-    let problems: Vec<String> = sources("src")
+    let problems: Vec<String> = all_sources()
         .iter()
-        .filter(|source| source.module() != "config")
+        .filter(|source| !source.path.starts_with("src/config"))
+        .filter(|source| source.path != Path::new("src/config.rs"))
         .flat_map(|source| {
             let whole = source.find_all("std::env");
             let short = source.find_all("env::var");
@@ -365,9 +443,9 @@ fn only_config_reads_the_environment() {
 #[test]
 fn one_place_reads_the_clock() {
     // The simulator's clock is Discord's; it can share none with the bot.
-    let places: Vec<String> = sources("src")
+    let places: Vec<String> = all_sources()
         .iter()
-        .filter(|source| source.module() != ALONE)
+        .filter(|source| !source.path.starts_with(SIMULATOR.folder))
         .flat_map(|source| {
             let found = CLOCKS.iter().flat_map(|clock| source.find_all(clock));
             found.collect::<Vec<_>>()
@@ -385,6 +463,7 @@ fn every_file_begins_with_what_it_is() {
     let problems: Vec<String> = sources("src")
         .iter()
         .chain(&sources("tests"))
+        .chain(&sources("crates"))
         .filter(|source| !source.text.starts_with("//! "))
         .map(|source| source.place(1))
         .collect();
@@ -396,9 +475,16 @@ fn every_file_begins_with_what_it_is() {
 
 #[test]
 fn every_module_states_its_invariant() {
-    let problems: Vec<String> = sources("src")
-        .iter()
-        .filter(|source| source.depth() == 1 && !matches!(source.module(), "lib" | "main"))
+    // A package without layers is one module, whose head is the map's.
+    let heads = PACKAGES.iter().flat_map(|package| {
+        let mut sources = sources(package.folder);
+        sources.retain(|source| {
+            let top = source.depth() == 1 && source.module() != "main";
+            top && package.layers.is_empty() == (source.module() == "lib")
+        });
+        sources
+    });
+    let problems: Vec<String> = heads
         .filter(|source| {
             let head = source
                 .text
@@ -418,7 +504,7 @@ fn every_module_states_its_invariant() {
 
 #[test]
 fn files_stay_readable() {
-    let problems: Vec<String> = sources("src")
+    let problems: Vec<String> = all_sources()
         .iter()
         .map(|source| (source, source.text.lines().count()))
         .filter(|(_, lines)| *lines > LONGEST_FILE)
@@ -470,7 +556,7 @@ fn long_functions(source: &Source, limit: usize) -> Vec<String> {
 
 #[test]
 fn functions_stay_readable() {
-    let problems: Vec<String> = sources("src")
+    let problems: Vec<String> = all_sources()
         .iter()
         .flat_map(|source| long_functions(source, LONGEST_FUNCTION))
         .collect();
@@ -519,20 +605,23 @@ fn imports_are_found_in_every_form() {
 
 #[test]
 fn edges_are_refused_upwards_and_sideways() {
-    for (from, to, allowed) in [
-        ("turn", "collect", true),
-        ("turn", "turn", true),
-        ("main", "cli", true),
-        ("engine", "model", true),
-        ("engine", "config", false),
-        ("engine", "discord", false),
-        ("discord", "collect", false),
-        ("discord", "telemetry", false),
-        ("turn", "commands", false),
-        ("simulator", "model", false),
-        ("model", "engine", false),
+    for (package, from, to, allowed) in [
+        (&BOT, "turn", "memory", true),
+        (&BOT, "turn", "turn", true),
+        (&BOT, "main", "cli", true),
+        (&BOT, "engine", "model", true),
+        (&BOT, "engine", "config", false),
+        (&BOT, "engine", "discord", false),
+        (&BOT, "discord", "memory", false),
+        (&BOT, "discord", "telemetry", false),
+        (&BOT, "turn", "commands", false),
+        (&BOT, "model", "engine", false),
+        (&CONTEXT, "discord", "collect", true),
+        (&CONTEXT, "collect", "discord", false),
+        (&CONTEXT, "model", "engine", false),
     ] {
-        assert_eq!(refusal(from, to).is_none(), allowed, "{from} -> {to}");
+        let is_allowed = package.refusal(from, to).is_none();
+        assert_eq!(is_allowed, allowed, "{from} -> {to}");
     }
 }
 

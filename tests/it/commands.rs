@@ -12,7 +12,7 @@ mod snapshots;
 
 use std::fs;
 
-use clew::simulator::{ChannelKind, Id, Permissions, Shown, World};
+use clew_simulator::{ChannelKind, Id, Permissions, Shown, World};
 use serde_json::{Value, json};
 
 use crate::support::bot::{Bot, Stage, details, prompt};

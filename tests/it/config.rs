@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clew::config::{Config, ConfigErrors, MessageContent, Origin, VARIABLES, example};
-use clew::engine::admission::{Admission, Denied, admit};
-use clew::model::ReplyTarget;
-use clew::model::{ChannelId, GuildId, Limits, RoleId, UserId};
+use clew_context::engine::admission::{Admission, Denied, admit};
+use clew_context::model::ReplyTarget;
+use clew_context::model::{ChannelId, GuildId, Limits, RoleId, UserId};
 
 fn try_load(pairs: &[(&str, &str)]) -> Result<Config, ConfigErrors> {
     Config::load(owned(pairs), None)

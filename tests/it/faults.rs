@@ -8,7 +8,7 @@ mod process;
 mod rest;
 mod restart;
 
-use clew::simulator::{ChannelKind, Id, Message, World};
+use clew_simulator::{ChannelKind, Id, Message, World};
 use serde_json::Value;
 
 use crate::support::bot::{Bot, Stage};

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clew::llm::{Client, Completion, Error, FinishReason, Settings, Usage};
-use clew::model::{ChatMessage, Role, Secret};
+use clew_context::model::{ChatMessage, Role, Secret};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

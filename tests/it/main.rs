@@ -9,28 +9,24 @@
 
 mod agents;
 mod architecture;
-mod collectors;
 mod commands;
 mod config;
-mod conversations;
 mod defects;
 mod deliver;
 mod demo;
 mod deploy;
 mod discord;
 mod faults;
-mod hostile;
 mod llm;
 mod mapping;
 mod memory;
-#[cfg(feature = "postgres")]
-mod postgres_server;
-mod prompts;
+#[path = "../../crates/clew-simulator/tests/it/openapi.rs"]
+mod openapi;
 mod readme;
 mod replay;
+#[expect(dead_code, reason = "the simulator's own tests use all of it")]
+#[path = "../../crates/clew-simulator/tests/it/support.rs"]
 mod simulator;
-mod simulator_schema;
-mod store;
 mod store_command;
 mod support;
 mod telemetry;

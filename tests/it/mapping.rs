@@ -3,7 +3,7 @@
 //! that seed S2 lists has a row.
 //!
 //! A row is `behaviour | tests | back ends`. Tests are paths of modules under
-//! `tests/it` or `src`, in backticks; braces share a path, as in `use`.
+//! `tests/it` or `src` of any package, in backticks; braces share a path, as in `use`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -11,6 +11,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const HEADING: &str = "## Seeds and tests";
+/// Where the modules of a path lie: each package's tests and sources.
+const FOLDERS: [&str; 6] = [
+    "tests/it",
+    "src",
+    "crates/clew-context/tests/it",
+    "crates/clew-context/src",
+    "crates/clew-store/tests/it",
+    "crates/clew-store/src",
+];
 /// The seeds that have a table.
 const SEEDS: [&str; 4] = ["S0", "S2", "S3", "S4"];
 /// The tests that seed S2 wants written first, as it names them.
@@ -145,7 +154,7 @@ fn spread(path: &str) -> Vec<String> {
 fn runs_on(path: &str) -> Option<BTreeSet<Store>> {
     let (module, name) = path.rsplit_once("::")?;
     let module = module.replace("::", "/");
-    ["tests/it", "src"].iter().find_map(|folder| {
+    FOLDERS.iter().find_map(|folder| {
         let file: PathBuf = root().join(folder).join(format!("{module}.rs"));
         found_in(&fs::read_to_string(file).ok()?, &module, name)
     })

@@ -15,7 +15,7 @@ mod source;
 use std::path::{Path, PathBuf};
 
 use clew::archive::{Options, World};
-use clew::model::{ChannelId, Message, MessageId, UnixMillis};
+use clew_context::model::{ChannelId, Message, MessageId, UnixMillis};
 
 const GENERAL: ChannelId = ChannelId::new(700);
 const THREAD: ChannelId = ChannelId::new(1_456_225_690_583_040_000);

@@ -4,13 +4,13 @@ mod queries;
 mod samples;
 mod writing;
 
-use clew::model::{Fallback, MessageId, OmitReason, Scene, Stage, UnixMillis, fixed_clock};
 use clew::telemetry::event::{
     Answers, Cap, CauseWord, CollectFallback, CommandOutcome, CommandWord, FatalReason, Finish,
     LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord,
     StoreOperation, TailFallback, TailOk, UnreadableWhat,
 };
 use clew::telemetry::{Event, Ids, Lines, Telemetry, log_filter};
+use clew_context::model::{Fallback, MessageId, OmitReason, Scene, Stage, UnixMillis, fixed_clock};
 use serde_json::{Value, json};
 
 use crate::support::schema::{check_line, schema, validate_lines};

@@ -10,7 +10,7 @@ mod queue;
 mod refused;
 mod triggers;
 
-use clew::simulator::{ChannelKind, Draft, Id, Use, World};
+use clew_simulator::{ChannelKind, Draft, Id, Use, World};
 use serde_json::Value;
 
 use crate::support::bot::{Bot, Stage, details, prompt};

@@ -12,10 +12,11 @@ use crate::commands::{self, Planned, Refused};
 use crate::discord::commands::register;
 use crate::discord::event::Called;
 use crate::discord::send::Callback;
-use crate::model::{Answer, ApplicationId, GuildId, Interaction, TurnRequest, UserId};
+use crate::model::Answer;
 use crate::telemetry::event::{self, Refusal};
 use crate::telemetry::{Ids, with_sources};
 use crate::turn;
+use clew_context::model::{ApplicationId, GuildId, Interaction, TurnRequest, UserId};
 
 /// Discord waits three seconds for the first answer to a call.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(3);

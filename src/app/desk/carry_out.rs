@@ -6,12 +6,12 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 use crate::commands::{self, Call, Context, Deferral, Done, Effect, Reply};
-use crate::discord::error::RestError;
 use crate::discord::send::Callback;
 use crate::model::Answer;
 use crate::telemetry::event::{CommandAnswered, CommandOutcome};
 use crate::telemetry::{Ids, Ms};
 use crate::turn::Services;
+use clew_context::discord::error::RestError;
 
 use super::calls::CALL_TIMEOUT;
 

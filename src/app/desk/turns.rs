@@ -10,15 +10,15 @@ use tokio::time::Instant;
 use super::super::lanes::{Lane, Submitted};
 use super::super::wake::{Done, Wake};
 use super::Desk;
-use crate::discord::convert::Incoming;
 use crate::discord::send::Outgoing;
 use crate::discord::session::Mark;
-use crate::engine::eligible::is_blank;
 use crate::memory::{Edit, Mend};
-use crate::model::{ChannelId, ChannelKind, Message, MessageId, TurnRequest, UnixMillis};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{Outcome, Refusal, Refused};
 use crate::turn::{self, Control, Elsewhere, Job, Lesson, Order, Orders, Services};
+use clew_context::discord::convert::Incoming;
+use clew_context::engine::eligible::is_blank;
+use clew_context::model::{ChannelId, ChannelKind, Message, MessageId, TurnRequest, UnixMillis};
 
 /// A refusal that cannot be sent within this time is not sent.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::super::wake::Wake;
 use super::{CHANNELS_REMEMBERED, Desk};
 use crate::discord::session::Mark;
-use crate::model::{ChannelKind, TurnRequest};
+use clew_context::model::{ChannelKind, TurnRequest};
 
 /// For the look.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -22,7 +22,7 @@ impl Desk {
         self.tracker.spawn(async move {
             let deadline = Instant::now() + LOOK_TIMEOUT;
             let place = request.trigger.channel;
-            match services.rest.channel(place, deadline).await {
+            match services.rest.reader().channel(place, deadline).await {
                 Ok(channel) => request.channel_kind = Some(channel.kind),
                 Err(error) => tracing::warn!(%error, %place, "a message's channel is unknown"),
             }

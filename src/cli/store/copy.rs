@@ -8,8 +8,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::{Done, Error, Table};
 use crate::app::{self, system_clock};
 use crate::config::Config;
-use crate::model::StoreAddress;
-use crate::store::{Backend, Copied, CopyPlan, CopyProgress, Kind, Loss, Store};
+use clew_store::model::StoreAddress;
+use clew_store::{Backend, Copied, CopyPlan, CopyProgress, Kind, Loss, Store};
 
 /// Stands for `CONTEXT_STORE`, so that no password has to be typed.
 const CONFIGURED: &str = "configured";

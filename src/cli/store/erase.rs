@@ -7,8 +7,8 @@ use clap::Args;
 
 use super::{Done, Error, Opened, Table};
 use crate::config::Config;
-use crate::model::{ChannelId, GuildId, UnixMillis, UserId};
-use crate::store::{Backend, Erasure, Kind, Purged};
+use clew_context::model::{ChannelId, GuildId, UnixMillis, UserId};
+use clew_store::{Backend, Erasure, Kind, Purged};
 
 /// What has to go: one of them.
 #[derive(Debug, Args)]

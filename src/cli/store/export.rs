@@ -9,8 +9,8 @@ use clap::Args;
 
 use super::{Done, Error, Opened};
 use crate::config::Config;
-use crate::model::UserId;
-use crate::store::{Backend, Cursor, Kind};
+use clew_context::model::UserId;
+use clew_store::{Backend, Cursor, Kind};
 
 /// Entries read at once.
 const PAGE: usize = 500;

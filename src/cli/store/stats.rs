@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Done, Error, Opened, Table};
 use crate::config::Config;
-use crate::store::{Backend, Kind, KindStats};
+use clew_store::{Backend, Kind, KindStats};
 
 pub(super) async fn run(config: &Config, json: bool) -> Result<Done, Error> {
     let opened = Opened::of(config).await?;

@@ -6,7 +6,8 @@ use crate::commands::Context;
 use crate::commands::call::Call;
 use crate::commands::done::{Done, Effect, Stop};
 use crate::memory::Exported;
-use crate::model::{Answer, UserId};
+use crate::model::Answer;
+use clew_context::model::UserId;
 
 /// Discord's limit for a file where nobody pays for more is 10 MiB; some room
 /// is left for what stands around the entries.
@@ -105,7 +106,7 @@ fn halves(entry: &str) -> Option<[String; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::UnixMillis;
+    use clew_context::model::UnixMillis;
 
     fn read(files: &[(String, Vec<u8>)]) -> Vec<Value> {
         let documents = files.iter().map(|(_, bytes)| {

@@ -1,7 +1,8 @@
 //! What a button says when it is pressed, written into its `custom_id`: all
 //! that is needed, so that a press works after a restart.
 
-use crate::model::{Button, FactId, Paged};
+use crate::model::{Button, Paged};
+use clew_store::model::FactId;
 
 /// Facts that one [`Button::ShowNoted`] can name; further ones are left out.
 /// A `custom_id` holds 100 characters (Discord's reference, "Custom ID").
@@ -83,7 +84,7 @@ fn list_of(word: &str) -> Option<Paged> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::AgentName;
+    use clew_store::model::AgentName;
 
     #[test]
     fn every_button_comes_back() {

@@ -9,12 +9,13 @@ use serde_json::value::RawValue;
 
 use super::button::button;
 use super::options::{Options, WireOption, command, completing};
-use crate::discord::convert;
 use crate::discord::event::Called;
-use crate::engine::access::bits;
-use crate::model::{
-    ApplicationId, Author, CallerRights, ChannelId, ChannelKind, Command, GuildId, Interaction,
-    InteractionId, InteractionKind, MessageId, RoleId, UserId,
+use crate::model::{CallerRights, Command};
+use clew_context::discord::convert;
+use clew_context::engine::access::bits;
+use clew_context::model::{
+    ApplicationId, Author, ChannelId, ChannelKind, GuildId, Interaction, InteractionId,
+    InteractionKind, MessageId, RoleId, Secret, UserId,
 };
 
 /// Interaction types (Discord's reference, "Interaction Type"); pings and
@@ -66,7 +67,7 @@ pub fn called(data: &str) -> Option<Called> {
         interaction: Interaction {
             id: wire.id,
             application: wire.application_id,
-            token: wire.token,
+            token: Secret::new(wire.token),
             channel: wire.channel_id.or(wire.channel.map(|channel| channel.id))?,
             guild: wire.guild_id,
             user: user.id,

@@ -10,9 +10,11 @@ use serde_json::value::RawValue;
 
 use super::{WINDOW_HOURS, name};
 use crate::model::{
-    ChannelId, ChannelMode, Command, Completing, ContextCommand, MemoryCommand, MessageId,
-    PrivacyCommand, ReplyTarget, ServerMemoryCommand, SettingsChange, SettingsCommand, WrongCall,
+    Command, Completing, ContextCommand, MemoryCommand, PrivacyCommand, ServerMemoryCommand,
+    SettingsCommand, WrongCall,
 };
+use clew_context::model::{ChannelId, ChannelMode, MessageId, ReplyTarget};
+use clew_store::model::SettingsChange;
 
 /// Option types (Discord's reference, "Application Command Option Type").
 const SUB_COMMAND: u8 = 1;

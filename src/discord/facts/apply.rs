@@ -7,7 +7,7 @@ use super::Facts;
 use super::lean::{LeanChannel, LeanGuild, LeanMember, LeanRole, LeanThreadMember};
 use super::world::{World, kind};
 use crate::discord::event::Event;
-use crate::model::{ChannelId, ChannelKind, GuildId, RoleId, UserId};
+use clew_context::model::{ChannelId, ChannelKind, GuildId, RoleId, UserId};
 
 impl Facts {
     /// Takes in one dispatch (`t` and the text of `d`) and says what others

@@ -18,7 +18,7 @@ use twilight_model::user::User;
 use twilight_model::util::Timestamp;
 
 use super::lean::{LeanChannel, LeanMember, LeanOverwrite, LeanRole, LeanTag, LeanThread};
-use crate::model::{GuildId, UserId};
+use clew_context::model::{GuildId, UserId};
 
 /// An id as twilight writes it. Discord gives nobody the id zero; one that
 /// comes all the same counts as 1, which Discord gave nobody either.

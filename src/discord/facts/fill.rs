@@ -6,9 +6,9 @@ use tokio::time::Instant;
 
 use super::Facts;
 use super::lean::{LeanGuild, LeanMember};
-use crate::discord::error::RestError;
 use crate::discord::rest::{Lane, Rest, malformed, text};
-use crate::model::GuildId;
+use clew_context::discord::error::RestError;
+use clew_context::model::GuildId;
 
 impl Facts {
     /// Asks for a server's object with its roles, its channels, its active

@@ -23,7 +23,7 @@ use super::lean::{
     Bits, LeanChannel, LeanGuild, LeanOverwrite, LeanRole, LeanRoleTags, LeanTag, LeanThread,
     LeanThreadMember, TagId,
 };
-use crate::model::{ChannelId, GuildId, RoleId, UserId};
+use clew_context::model::{ChannelId, GuildId, RoleId, UserId};
 
 /// twilight's cache of servers, channels, threads, roles and our members.
 pub(super) type Cache = InMemoryCache<Kept>;

@@ -7,8 +7,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use crate::engine::access::{Overwrite, Target};
-use crate::model::{ChannelId, GuildId, RoleId, UserId};
+use clew_context::engine::access::{Overwrite, Target};
+use clew_context::model::{ChannelId, GuildId, RoleId, UserId};
 
 /// A server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

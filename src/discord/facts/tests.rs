@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::discord::event::Event;
-use crate::model::ChannelKind;
+use clew_context::model::ChannelKind;
 
 const GUILD: GuildId = GuildId::new(1);
 const US: UserId = UserId::new(100);

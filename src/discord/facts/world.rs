@@ -18,8 +18,8 @@ use twilight_model::id::marker::{ChannelMarker, RoleMarker};
 use super::build::{self, id};
 use super::kept::{self, Cache};
 use super::{LeanChannel, LeanGuild, LeanMember, LeanOverwrite, LeanRole, Us};
-use crate::engine::access::{Overwrite, Place, Standing, Target, permissions_in};
-use crate::model::{ChannelId, ChannelKind, GuildId, RoleId, UserId};
+use clew_context::engine::access::{Overwrite, Place, Standing, Target, permissions_in};
+use clew_context::model::{ChannelId, ChannelKind, GuildId, RoleId, UserId};
 
 /// Names of members kept for one server, beside those that messages carry.
 const NAMES_PER_GUILD: usize = 500;

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::{Lane, Rest, malformed};
-use crate::discord::error::RestError;
+use clew_context::discord::error::RestError;
 
 /// What `/gateway/bot` says.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

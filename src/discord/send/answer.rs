@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::File;
 use crate::discord::commands::custom_id;
-use crate::model::{Answer, AnswerButton, AnswerEmbed, ButtonStyle, MessageFlags};
+use crate::model::{Answer, AnswerButton, AnswerEmbed, ButtonStyle};
+use clew_context::model::MessageFlags;
 
 /// Component types (Discord's reference, "Component Reference").
 const ACTION_ROW: u8 = 1;

@@ -8,9 +8,10 @@ use tokio::time::Instant;
 
 use super::answer::message;
 use super::{enforce_nonce, message_id, with_body};
-use crate::discord::error::RestError;
 use crate::discord::rest::{Lane, Rest, malformed};
-use crate::model::{Answer, ChannelId, MessageId, UserId};
+use crate::model::Answer;
+use clew_context::discord::error::RestError;
+use clew_context::model::{ChannelId, MessageId, UserId};
 
 impl Rest {
     /// The channel of our direct messages with a user (Create DM); it exists
@@ -43,7 +44,7 @@ impl Rest {
     /// at this message and for no other.
     ///
     /// # Errors
-    /// [`Fallback::Forbidden`](crate::model::Fallback::Forbidden) where the
+    /// [`Fallback::Forbidden`](clew_context::model::Fallback::Forbidden) where the
     /// person takes no direct messages; otherwise as
     /// [`create_message`](Rest::create_message).
     pub async fn post_answer(

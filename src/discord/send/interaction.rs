@@ -7,9 +7,10 @@ use twilight_http::request::{Method, RequestBuilder};
 
 use super::answer::{flags, message, new_message};
 use super::{File, message_id, silent, with_body};
-use crate::discord::error::RestError;
 use crate::discord::rest::{Lane, Rest};
-use crate::model::{Answer, Interaction, MessageId};
+use crate::model::Answer;
+use clew_context::discord::error::RestError;
+use clew_context::model::{Interaction, MessageId};
 
 /// Most choices of an autocompletion (Discord's reference, "Autocomplete").
 const MAX_CHOICES: usize = 25;
@@ -81,7 +82,7 @@ impl Rest {
     /// The first answer. It is sent once: Discord takes one.
     ///
     /// # Errors
-    /// As a read; [`NotFound`](crate::model::Fallback::NotFound) after three
+    /// As a read; [`NotFound`](clew_context::model::Fallback::NotFound) after three
     /// seconds.
     pub async fn answer_interaction(
         &self,
@@ -89,8 +90,8 @@ impl Rest {
         callback: &Callback,
         deadline: Instant,
     ) -> Result<(), RestError> {
-        let Interaction { id, token, .. } = interaction;
-        let path = format!("interactions/{id}/{token}/callback");
+        let token = interaction.token.expose();
+        let path = format!("interactions/{}/{token}/callback", interaction.id);
         let payload = callback.payload();
         let files = callback.files();
         let body = self.hook(Method::Post, path, &payload, files, deadline);
@@ -187,6 +188,7 @@ fn original(interaction: &Interaction) -> String {
     let Interaction {
         application, token, ..
     } = interaction;
+    let token = token.expose();
     format!("webhooks/{application}/{token}/messages/@original")
 }
 
@@ -194,6 +196,7 @@ fn further(interaction: &Interaction) -> String {
     let Interaction {
         application, token, ..
     } = interaction;
+    let token = token.expose();
     format!("webhooks/{application}/{token}?wait=true")
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::model::MessageId;
+use clew_context::model::MessageId;
 
 /// Messages remembered; a resumed session replays minutes, not more.
 const REMEMBERED: usize = 10_000;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use sha2::Sha256;
 
 use super::ShardSession;
 use crate::discord::facts::{Facts, LeanGuild, Us};
-use crate::model::{ApplicationId, MessageId, UnixMillis, UserId};
+use clew_context::model::{ApplicationId, MessageId, UnixMillis, UserId};
 
 /// Raised with every change of the format; a file of another version counts
 /// as absent.
@@ -171,9 +172,7 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
 fn create_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    options.mode(0o600).open(path)
 }
 
 #[cfg(test)]
@@ -228,7 +227,6 @@ mod tests {
         assert_eq!(names, ["session.json"]);
     }
 
-    #[cfg(unix)]
     #[test]
     fn only_the_owner_may_read_it_and_the_token_is_not_in_it() {
         use std::os::unix::fs::PermissionsExt;

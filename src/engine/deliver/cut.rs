@@ -1,7 +1,7 @@
 //! Where a message that is too long is best cut.
 
 use super::fence::{Fence, after_line};
-use crate::engine::cluster::clusters;
+use clew_context::engine::cluster::clusters;
 
 /// Kinds of places, the better the earlier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

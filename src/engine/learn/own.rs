@@ -1,7 +1,7 @@
 //! The asker's own words of a message: without quotes, code and the names of
 //! those he mentions.
 
-use crate::model::UserId;
+use clew_context::model::UserId;
 
 /// Words given to the model, Unicode scalars: a message without Nitro.
 const MAX_CHARS: usize = 2_000;

@@ -8,8 +8,9 @@ use tokio::sync::Notify;
 
 use super::Mend;
 use crate::memory::Place;
-use crate::model::{GuildId, MessageId, StoredMessage, UnixMillis, UserId};
-use crate::store::Purge;
+use clew_context::model::{GuildId, MessageId, UnixMillis, UserId};
+use clew_store::Purge;
+use clew_store::model::StoredMessage;
 
 /// Deletions remembered for a turn that is being stored while they come.
 const RECENT_DELETIONS: usize = 4_096;

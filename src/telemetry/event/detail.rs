@@ -11,8 +11,8 @@ use super::words::{
     Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord, StoreOperation,
     UnreadableWhat,
 };
-use crate::model::{Block, Fallback, Limits, MessageId, OmitReason, Scene, Stage};
 use crate::telemetry::Ms;
+use clew_context::model::{Block, Fallback, Limits, MessageId, OmitReason, Scene, Stage};
 
 /// `mem.ctx`/`collect_ok` (seed S3).
 #[derive(Debug, Clone, PartialEq, Serialize)]

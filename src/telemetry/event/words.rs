@@ -3,7 +3,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::model::Cause;
+use clew_context::model::Cause;
 
 macro_rules! words {
     ($($(#[$doc:meta])+ $name:ident {

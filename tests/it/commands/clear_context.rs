@@ -1,6 +1,6 @@
 //! `/clear-context` (seed S0).
 
-use clew::simulator::{ChannelKind, Id, Permissions, Shown};
+use clew_simulator::{ChannelKind, Id, Permissions, Shown};
 use serde_json::json;
 
 use super::{Place, assert_refused, assert_says, labels, outcomes, place};

@@ -1,6 +1,6 @@
 //! `/context clear|show|save` (seed S2).
 
-use clew::simulator::Fault;
+use clew_simulator::Fault;
 use serde_json::json;
 
 use super::{assert_refused, assert_says, field, outcomes, place};

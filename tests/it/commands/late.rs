@@ -2,7 +2,7 @@
 //! answered, a conversation that is being summarised, a thread whose channel
 //! goes.
 
-use clew::simulator::ChannelKind;
+use clew_simulator::ChannelKind;
 use serde_json::json;
 
 use super::{Place, assert_refused, assert_says, place};

@@ -1,6 +1,6 @@
 //! `/memory`, `/server-memory`, and the button under "Noted 1 thing".
 
-use clew::simulator::{Id, Shown, Use};
+use clew_simulator::{Id, Shown, Use};
 use serde_json::{Value, json};
 
 use super::{Place, assert_refused, assert_says, labels, outcomes, place};
@@ -156,7 +156,7 @@ async fn a_servers_facts_are_seen_by_all_and_changed_by_who_manages_it() {
 
 /// Presses a button of this custom id on one of our public messages; the
 /// message that the presser sees.
-async fn press_noted(p: &Place, who: Id, on: Id, custom_id: String) -> clew::simulator::Message {
+async fn press_noted(p: &Place, who: Id, on: Id, custom_id: String) -> clew_simulator::Message {
     let used = Use::Component {
         message: on,
         custom_id,

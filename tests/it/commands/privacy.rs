@@ -137,7 +137,7 @@ async fn opting_out_erases_and_keeps_nothing_from_then_on() {
 async fn who_opted_out_is_not_read_for_others() {
     let (p, bot) = place(&[]).await;
     let discord = &p.stage.discord;
-    let kind = clew::simulator::ChannelKind::PublicThread;
+    let kind = clew_simulator::ChannelKind::PublicThread;
     let thread = discord.thread(p.channel, kind, "pump", p.boris);
     discord.post(thread, p.ada, format!("it was the {MARK}"));
     p.talk(p.boris, thread, "who was it?").await;

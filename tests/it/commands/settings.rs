@@ -1,6 +1,6 @@
 //! `/settings show|set`.
 
-use clew::simulator::ChannelKind;
+use clew_simulator::ChannelKind;
 use serde_json::json;
 
 use super::{assert_refused, field, outcomes, place};

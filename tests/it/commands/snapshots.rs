@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use clew::simulator::{ChannelKind, OverwriteOf, Permissions, Shown};
+use clew_simulator::{ChannelKind, OverwriteOf, Permissions, Shown};
 use serde_json::{Value, json};
 
 use super::{Place, assert_refused, assert_says, labels, outcomes, place};
@@ -16,7 +16,7 @@ async fn save(p: &Place, description: &str) -> String {
     after.unwrap_or_else(|| panic!("{}", shown.text()))[..36].to_owned()
 }
 
-async fn restore(p: &Place, who: clew::simulator::Id, id: &str) -> Shown {
+async fn restore(p: &Place, who: clew_simulator::Id, id: &str) -> Shown {
     let options = json!({"snapshot": id});
     p.call(who, p.channel, "context restore", options).await
 }

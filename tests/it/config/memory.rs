@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clew::model::{ScopeKind, StoreAddress};
+use clew_store::model::{ScopeKind, StoreAddress};
 
 use super::{load, try_load};
 
@@ -89,7 +89,7 @@ const DATABASE: &str = "postgres://ada:hush@db.example:5432/clew?password=hush";
 #[test]
 fn a_databases_password_is_kept_and_never_shown() {
     let config = load(&[("CONTEXT_STORE", DATABASE), ("CONTEXT_SCOPE", "thread")]);
-    let address = StoreAddress::Postgres(clew::model::Secret::new(DATABASE));
+    let address = StoreAddress::Postgres(clew_context::model::Secret::new(DATABASE));
     assert_eq!(config.memory.store, address);
     assert_eq!(
         super::effective(&config)["CONTEXT_STORE"],

@@ -10,19 +10,20 @@ use clew::discord::event::Called;
 use clew::discord::rest::Rest;
 use clew::discord::send::Callback;
 use clew::model::{
-    Answer, AnswerEmbed, ApplicationId, Button, ButtonStyle, CallerRights, ChannelMode, Command,
-    Completing, ContextCommand, FactId, Fallback, GuildId, MemoryCommand, Paged, PrivacyCommand,
-    ReplyTarget, ServerMemoryCommand, SettingsChange, SettingsCommand, UserId, WrongCall,
+    Answer, AnswerEmbed, Button, ButtonStyle, CallerRights, Command, Completing, ContextCommand,
+    MemoryCommand, Paged, PrivacyCommand, ServerMemoryCommand, SettingsCommand, WrongCall,
 };
-use clew::simulator::{Fault, FaultKind, Id, Permissions, Simulator};
+use clew_context::model::{ApplicationId, ChannelMode, Fallback, GuildId, ReplyTarget, UserId};
+use clew_simulator::{Fault, FaultKind, Id, Permissions, Simulator};
+use clew_store::model::{FactId, SettingsChange};
 use futures_util::StreamExt as _;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use twilight_gateway::{Message, Shard};
 
 use super::rest::{channel_id, patient, rest};
+use crate::openapi::Document;
 use crate::simulator::{Small, all_intents, greeted, shard, small};
-use crate::simulator_schema::Document;
 
 /// A bot that registered its commands but does nothing by itself; what it is
 /// told comes by a shard of its own.
@@ -396,7 +397,6 @@ async fn discord_takes_one_answer_and_in_time() {
 }
 
 #[tokio::test]
-#[should_panic(expected = "sees no message")]
 async fn nobody_else_sees_an_ephemeral_message() {
     let (hand, mut shard) = Hand::new().await;
     let (channel, alice) = (hand.small.channel, hand.small.alice);
@@ -405,7 +405,9 @@ async fn nobody_else_sees_an_ephemeral_message() {
     let call = next(&mut shard).await;
     hand.answer(&call, Callback::Message(page(1))).await;
     let message = used.answer().await.unwrap().message;
-    hand.discord.press(hand.small.bob, message, "Next");
+    let pressed = hand.discord.press(hand.small.bob, message, "Next");
+    let refused = pressed.answer().await.unwrap_err().to_string();
+    assert!(refused.contains("sees no message"), "{refused}");
 }
 
 #[tokio::test]

@@ -1,15 +1,14 @@
-//! Reads: what they give, what they say when they give nothing, and how many
-//! requests they are.
+//! Where the bot is to connect, and that its reads do not wait for what it
+//! posts. What reads give is tested in `clew-context`.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 use std::time::Duration;
 
-use clew::discord::error::RestError;
-use clew::discord::rest::{Rest, Side};
-use clew::model::{ChannelId, ChannelKind, Fallback, MessageId, UserId};
-use clew::simulator::{self, Draft, Fault, FaultKind, File, Id, Limit, Simulator};
-use serde_json::json;
+use clew::discord::rest::Rest;
+use clew_context::collect::Anchor;
+use clew_context::model::{ChannelId, MessageId};
+use clew_simulator::{Id, Simulator};
 use tokio::time::Instant;
 
 use crate::simulator::{Small, small};
@@ -51,86 +50,6 @@ async fn filled(count: usize) -> (Simulator, Small, Vec<Id>) {
 }
 
 #[tokio::test]
-async fn a_page_is_read_oldest_first_from_both_sides() {
-    let (simulator, small, ids) = filled(12).await;
-    let (rest, channel) = (rest(&simulator), channel_id(small.channel));
-    let before = Side::Before(message_id(ids[10]));
-    let page = rest.page(channel, before, 5, patient()).await.unwrap();
-    let read: Vec<u64> = page
-        .messages
-        .iter()
-        .map(|message| message.id.get())
-        .collect();
-    let expected: Vec<u64> = ids[5..10].iter().map(|id| id.0).collect();
-    assert_eq!(read, expected);
-    assert!(!page.complete);
-    let after = Side::After(message_id(ids[9]));
-    let page = rest.page(channel, after, 5, patient()).await.unwrap();
-    assert_eq!((page.messages.len(), page.complete), (2, true));
-    assert_eq!(&*page.messages[0].author.name, "alice");
-}
-
-#[tokio::test]
-async fn what_twilight_rejects_costs_no_page() {
-    let (simulator, small, ids) = filled(3).await;
-    let bad = json!({"id": ids[1].0.to_string(), "channel_id": "1", "content": {"no": "text"},
-        "author": {"id": "1", "avatar": "bad hash"}, "type": 0});
-    simulator.override_message(ids[1], bad);
-    simulator.override_message(ids[2], json!({"id": ids[2].0.to_string()}));
-    let rest = rest(&simulator);
-    let side = Side::After(MessageId::new(1));
-    let page = rest
-        .page(channel_id(small.channel), side, 50, patient())
-        .await
-        .unwrap();
-    assert_eq!(page.messages.len(), 2);
-    assert_eq!(
-        page.messages[1].extras.as_ref().unwrap().unread,
-        ["content"]
-    );
-    assert_eq!(page.unreadable, [message_id(ids[2])]);
-    assert!(page.complete);
-}
-
-#[tokio::test]
-async fn single_objects_are_read() {
-    let mut small = small();
-    let forum = small
-        .world
-        .channel(small.guild, simulator::ChannelKind::Forum, "help");
-    let file = File::text("a.txt", "fn main() {}");
-    let asked = small
-        .world
-        .seed(small.channel, small.alice, Draft::new("q").attachment(file));
-    let kind = simulator::ChannelKind::PublicThread;
-    let thread = small
-        .world
-        .thread(small.channel, kind, "A thread", small.alice);
-    let world = std::mem::take(&mut small.world);
-    let simulator = Simulator::start(world).await.unwrap();
-    let rest = rest(&simulator);
-
-    let found = rest
-        .message(channel_id(small.channel), message_id(asked), patient())
-        .await;
-    let file = found.unwrap().extras.unwrap().attachments.remove(0);
-    let text = rest.file(&file.url, 5, patient()).await.unwrap();
-    assert_eq!(text, "fn ma");
-    let elsewhere = rest.file("http://127.0.0.1:1/a", 5, patient()).await;
-    assert_eq!(elsewhere.unwrap_err().reason, Fallback::Forbidden);
-
-    let channel = rest.channel(channel_id(thread), patient()).await.unwrap();
-    assert_eq!(channel.kind, ChannelKind::PublicThread);
-    assert_eq!(channel.parent, Some(channel_id(small.channel)));
-    let forum = rest.channel(channel_id(forum), patient()).await.unwrap();
-    assert_eq!((forum.kind, &*forum.name), (ChannelKind::Forum, "help"));
-
-    let member = |user: Id| rest.thread_member(channel_id(thread), UserId::new(user.0), patient());
-    assert!(member(small.alice).await.unwrap());
-    assert!(!member(small.bob).await.unwrap());
-}
-
-#[tokio::test]
 async fn the_start_asks_where() {
     let (simulator, ..) = filled(0).await;
     let rest = rest(&simulator);
@@ -144,208 +63,16 @@ async fn the_start_asks_where() {
 }
 
 #[tokio::test]
-async fn every_fault_has_its_reason() {
-    let (simulator, small, ids) = filled(2).await;
-    let rest = rest(&simulator);
-    let any = "/channels/**";
-    let check = async |fault: Fault, reason: Fallback, transient: bool| {
-        simulator.fault(fault.clone());
-        let before = Side::Before(message_id(ids[1]));
-        let page = rest
-            .page(channel_id(small.channel), before, 9, patient())
-            .await;
-        let error = page.unwrap_err();
-        simulator.end_faults();
-        assert_eq!(
-            (error.reason, error.transient),
-            (reason, transient),
-            "{fault:?}"
-        );
-    };
-    check(
-        Fault::status("GET", any, 500, 0, "oops"),
-        Fallback::Unavailable,
-        true,
-    )
-    .await;
-    check(
-        Fault::status("GET", any, 403, 50_001, "Missing Access"),
-        Fallback::Forbidden,
-        false,
-    )
-    .await;
-    check(
-        Fault::status("GET", any, 404, 10_003, "Unknown Channel"),
-        Fallback::NotFound,
-        false,
-    )
-    .await;
-    check(
-        Fault::new("GET", any, FaultKind::Truncated),
-        Fallback::Unavailable,
-        true,
-    )
-    .await;
-    check(
-        Fault::new("GET", any, FaultKind::DroppedBefore),
-        Fallback::Unavailable,
-        true,
-    )
-    .await;
-    check(
-        Fault::new("GET", any, FaultKind::Body("{\"no\":\"page\"}".to_owned())),
-        Fallback::Malformed,
-        false,
-    )
-    .await;
-    let unknown = rest
-        .message(channel_id(small.channel), MessageId::new(5), patient())
-        .await;
-    assert_eq!(unknown.unwrap_err().reason, Fallback::Deleted);
-}
-
-#[tokio::test]
-async fn a_refused_token_is_said_and_not_tried_again() {
-    let (simulator, ..) = filled(0).await;
-    let rest = Rest::new("not.the.token", Some(&simulator.url())).unwrap();
-    for _ in 0..2 {
-        let error = rest.gateway(patient()).await.unwrap_err();
-        assert!(error.unauthorized, "{error:?}");
-        assert!(!format!("{error:?}{error}").contains("not.the.token"));
-    }
-    assert!(!format!("{rest:?}").contains("not.the.token"));
-    assert_eq!(simulator.requests_to("GET", "/gateway/bot").len(), 1);
-}
-
-#[tokio::test]
-async fn tokens_and_addresses_that_cannot_be_used_are_refused() {
-    assert!(Rest::new("", None).is_err());
-    assert!(Rest::new("a\nb", None).is_err());
-    assert!(Rest::new("token", Some("ws://127.0.0.1:1")).is_err());
-    assert!(Rest::new("token", None).is_ok());
-}
-
-#[tokio::test]
-async fn a_hang_is_a_timeout_and_holds_up_nothing_after_it() {
-    let (simulator, small, ids) = filled(2).await;
-    let rest = rest(&simulator);
-    let hang = FaultKind::Hang(Duration::from_mins(1));
-    simulator.fault(Fault::new("GET", "/channels/**", hang).once());
-    let channel = channel_id(small.channel);
-    let before = Side::Before(message_id(ids[1]));
-    let soon = Instant::now() + Duration::from_millis(150);
-    let late = rest.page(channel, before, 9, soon).await.unwrap_err();
-    assert_eq!(late.reason, Fallback::Timeout);
-    let page = rest.page(channel, before, 9, patient()).await.unwrap();
-    assert_eq!(page.messages.len(), 1);
-}
-
-#[tokio::test]
-async fn a_limit_that_outlasts_the_deadline_is_rate_limited() {
-    let (simulator, small, ids) = filled(2).await;
-    let rest = rest(&simulator);
-    simulator.limit(Limit {
-        method: "GET".to_owned(),
-        path: "/messages".to_owned(),
-        calls: 1,
-        window: Duration::from_mins(1),
-    });
-    let channel = channel_id(small.channel);
-    let page = |deadline| rest.page(channel, Side::Before(message_id(ids[1])), 9, deadline);
-    page(patient()).await.unwrap();
-    // The 429 of the second, and the limiter's own wait of the third.
-    for _ in 0..2 {
-        let soon = Instant::now() + Duration::from_millis(300);
-        let late: RestError = page(soon).await.unwrap_err();
-        assert_eq!(late.reason, Fallback::RateLimited);
-    }
-    let path = format!("/channels/{channel}/messages");
-    assert_eq!(simulator.requests_to("GET", &path).len(), 2);
-}
-
-#[tokio::test]
-async fn a_limit_that_ends_in_time_costs_only_the_wait() {
-    let (simulator, small, ids) = filled(2).await;
-    let rest = rest(&simulator);
-    simulator.limit(Limit {
-        method: "GET".to_owned(),
-        path: "/messages".to_owned(),
-        calls: 1,
-        window: Duration::from_millis(400),
-    });
-    let channel = channel_id(small.channel);
-    for _ in 0..2 {
-        let before = Side::Before(message_id(ids[1]));
-        rest.page(channel, before, 9, patient()).await.unwrap();
-    }
-}
-
-#[tokio::test]
-async fn limits_without_a_wait_are_not_run_against() {
-    let (simulator, small, ids) = filled(2).await;
-    let rest = rest(&simulator);
-    let body = json!({"message": "limited", "retry_after": 1.0, "global": true, "code": 0});
-    let kind = FaultKind::Status {
-        status: 429,
-        body,
-        retry_after: None,
-    };
-    let fault = simulator.fault(Fault::new("GET", "/channels/**", kind));
-    let before = Side::Before(message_id(ids[1]));
-    let soon = Instant::now() + Duration::from_millis(1_500);
-    let page = rest.page(channel_id(small.channel), before, 9, soon).await;
-    assert_eq!(page.unwrap_err().reason, Fallback::RateLimited);
-    // A second apart, then two.
-    assert_eq!(simulator.hits(fault), 2);
-}
-
-#[tokio::test]
-async fn equal_reads_in_flight_are_one_request() {
-    let (simulator, small, ids) = filled(3).await;
-    simulator.set_latency(Duration::from_millis(200));
-    let rest = rest(&simulator);
-    let channel = channel_id(small.channel);
-    let page = |end: usize| rest.page(channel, Side::Before(message_id(ids[end])), 9, patient());
-    let (first, second, other) = tokio::join!(page(2), page(2), page(1));
-    assert_eq!(first.unwrap(), second.unwrap());
-    assert_eq!(other.unwrap().messages.len(), 1);
-    let path = format!("/channels/{channel}/messages");
-    assert_eq!(simulator.requests_to("GET", &path).len(), 2);
-    page(2).await.unwrap();
-    assert_eq!(
-        simulator.requests_to("GET", &path).len(),
-        3,
-        "an answer is no cache"
-    );
-}
-
-#[tokio::test]
-async fn a_caller_that_leaves_takes_nobody_along() {
-    let (simulator, small, ids) = filled(2).await;
-    simulator.set_latency(Duration::from_millis(300));
-    let rest = rest(&simulator);
-    let channel = channel_id(small.channel);
-    let before = Side::Before(message_id(ids[1]));
-    let soon = Instant::now() + Duration::from_millis(50);
-    let (hasty, patient) = tokio::join!(
-        rest.page(channel, before, 9, soon),
-        rest.page(channel, before, 9, patient()),
-    );
-    assert_eq!(hasty.unwrap_err().reason, Fallback::Timeout);
-    assert_eq!(patient.unwrap().messages.len(), 1);
-    let path = format!("/channels/{channel}/messages");
-    assert_eq!(simulator.requests_to("GET", &path).len(), 1);
-}
-
-#[tokio::test]
 async fn a_page_a_starter_and_typing_do_not_wait_for_each_other() {
     let (simulator, small, ids) = filled(3).await;
     simulator.set_latency(Duration::from_millis(200));
     let rest = rest(&simulator);
     let channel = channel_id(small.channel);
     let (page, starter, typing) = tokio::join!(
-        rest.page(channel, Side::Before(message_id(ids[2])), 9, patient()),
-        rest.message(channel, message_id(ids[0]), patient()),
+        rest.reader()
+            .page(channel, Anchor::Before(message_id(ids[2])), 9, patient()),
+        rest.reader()
+            .message(channel, message_id(ids[0]), patient()),
         rest.typing(channel, patient()),
     );
     page.unwrap();

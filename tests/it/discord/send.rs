@@ -5,11 +5,11 @@
 use std::time::Duration;
 
 use clew::discord::send::{Callback, Outgoing, Sent};
-use clew::model::{
+use clew_context::model::{
     ApplicationId, Fallback, GuildId, Interaction, InteractionId, InteractionKind, MessageId,
-    UserId,
+    Secret, UserId,
 };
-use clew::simulator::{self, Fault, FaultKind, Id, Permissions, Simulator, Use};
+use clew_simulator::{Fault, FaultKind, Id, Permissions, Simulator, Use};
 
 use super::rest::{channel_id, message_id, patient, rest};
 use crate::simulator::{Small, small};
@@ -62,7 +62,11 @@ async fn an_answer_is_posted_edited_and_deleted() {
     rest.edit_message(channel, sent.id, "better", None, patient())
         .await
         .unwrap();
-    let edited = rest.message(channel, sent.id, patient()).await.unwrap();
+    let edited = rest
+        .reader()
+        .message(channel, sent.id, patient())
+        .await
+        .unwrap();
     assert_eq!(
         (&*edited.content, edited.edited.is_some()),
         ("better", true)
@@ -76,7 +80,11 @@ async fn an_answer_is_posted_edited_and_deleted() {
     rest.delete_message(channel, sent.id, patient())
         .await
         .unwrap();
-    let gone = rest.message(channel, sent.id, patient()).await.unwrap_err();
+    let gone = rest
+        .reader()
+        .message(channel, sent.id, patient())
+        .await
+        .unwrap_err();
     assert_eq!(gone.reason, Fallback::Deleted);
 }
 
@@ -193,14 +201,14 @@ async fn asked_without_history() -> (Simulator, Small, Id) {
 async fn where_we_may_not_write_has_its_reason() {
     let mut small = small();
     let asked = small.world.seed(small.channel, small.alice, "question");
-    let kind = simulator::ChannelKind::PublicThread;
+    let kind = clew_simulator::ChannelKind::PublicThread;
     let locked = small
         .world
         .thread(small.channel, kind, "Closed", small.alice);
     small.world.set_archived(locked, true, true);
     let mute = small
         .world
-        .channel(small.guild, simulator::ChannelKind::Text, "mute");
+        .channel(small.guild, clew_simulator::ChannelKind::Text, "mute");
     small.world.deny_everyone(mute, Permissions::SEND_MESSAGES);
     let world = std::mem::take(&mut small.world);
     let simulator = Simulator::start(world).await.unwrap();
@@ -271,14 +279,14 @@ async fn interactions_are_answered() {
 }
 
 fn interaction(
-    known: &simulator::Interaction,
+    known: &clew_simulator::Interaction,
     application: ApplicationId,
     small: &Small,
 ) -> Interaction {
     Interaction {
         id: InteractionId::new(known.id.0),
         application,
-        token: known.token.clone(),
+        token: Secret::new(known.token.clone()),
         channel: channel_id(small.channel),
         guild: Some(GuildId::new(small.guild.0)),
         user: UserId::new(small.alice.0),

@@ -1,6 +1,6 @@
 //! Faults of the connection and of what comes over it.
 
-use clew::simulator::{Fault, GatewayEvent, Simulator};
+use clew_simulator::{Fault, GatewayEvent, Simulator};
 use serde_json::json;
 
 use super::{Place, has, has_no};
@@ -26,7 +26,7 @@ async fn check(end: impl FnOnce(&Simulator), reason: &str, resumed: bool) {
     gate.open();
     place.says(place.thread, "The pump is fine.").await;
     let wanted = if resumed { 0 } else { 2 };
-    let identified = |log: &[clew::simulator::GatewayRecord]| {
+    let identified = |log: &[clew_simulator::GatewayRecord]| {
         let of = |event: &GatewayEvent| matches!(event, GatewayEvent::Identified { .. });
         log.iter().filter(|record| of(&record.event)).count()
     };
@@ -80,7 +80,7 @@ async fn a_connection_that_ends_in_a_turn_costs_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_silent_connection_is_given_up_and_resumed() {
-    let short = |world: &mut clew::simulator::World| world.settings.heartbeat_interval_ms = 300;
+    let short = |world: &mut clew_simulator::World| world.settings.heartbeat_interval_ms = 300;
     let place = Place::with(&[], short).await;
     let bot = place.stage.start().await;
     let discord = &place.stage.discord;

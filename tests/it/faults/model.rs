@@ -83,7 +83,7 @@ async fn an_answer_that_breaks_off_is_kept_and_marked() {
         place.stage.model.script(behaviour);
         place.ask(place.thread, "what is it about?");
         let us = place.stage.discord.bot();
-        let broke_off = |message: &clew::simulator::Message| {
+        let broke_off = |message: &clew_simulator::Message| {
             message.author == us
                 && message.content.starts_with("The pump is")
                 && message.content.contains("\n-# ")

@@ -1,6 +1,6 @@
 //! Faults of what is posted: one answer, never two.
 
-use clew::simulator::{Fault, FaultKind, Permissions};
+use clew_simulator::{Fault, FaultKind, Permissions};
 use serde_json::json;
 
 use super::{Place, has, has_no};
@@ -83,7 +83,7 @@ async fn where_it_may_not_write_it_reacts() {
     place.stage.discord.fault(refused);
     let asked = place.ask(place.thread, "what is it about?");
     let reactions =
-        |message: &clew::simulator::Message| message.id == asked && !message.reactions.is_empty();
+        |message: &clew_simulator::Message| message.id == asked && !message.reactions.is_empty();
     let found = place
         .stage
         .discord
@@ -124,7 +124,7 @@ async fn a_target_that_is_gone_is_answered_without_reference() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_send_messages_no_context_is_fetched() {
     let place = Place::new(&[]).await;
-    let everyone = clew::simulator::OverwriteOf::Role(place.guild);
+    let everyone = clew_simulator::OverwriteOf::Role(place.guild);
     let denied = Permissions::SEND_MESSAGES_IN_THREADS;
     place
         .stage

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use clew::simulator::{Fault, Simulator, World};
+use clew_simulator::{Fault, Simulator, World};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
@@ -115,7 +115,7 @@ async fn a_signal_in_a_turn_lets_it_end() {
         place.says(place.thread, "The pump").await;
         process.signal(signal);
         // The connection is closed first, and so that it can be resumed.
-        let closed = clew::simulator::GatewayEvent::ClosedByClient { code: Some(4000) };
+        let closed = clew_simulator::GatewayEvent::ClosedByClient { code: Some(4000) };
         let closed = |event: &_| *event == closed;
         place
             .stage
@@ -319,7 +319,7 @@ async fn neither_secrets_nor_words_are_written() {
         place.answers(place.thread, count).await;
     }
     let echo = r#"{"message": "xylophone", "code": 50035, "errors": {"content": "xylophone"}}"#;
-    let echo = clew::simulator::FaultKind::Status {
+    let echo = clew_simulator::FaultKind::Status {
         status: 400,
         body: serde_json::from_str(echo).unwrap(),
         retry_after: None,

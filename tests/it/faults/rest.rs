@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clew::simulator::{Draft, Fault, FaultKind, OverwriteOf, Permissions};
+use clew_simulator::{Draft, Fault, FaultKind, OverwriteOf, Permissions};
 use serde_json::{Value, json};
 
 use super::{Place, has, has_no};

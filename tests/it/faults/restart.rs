@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clew::simulator::{Fault, GatewayEvent, Use};
+use clew_simulator::{Fault, GatewayEvent, Use};
 use serde_json::json;
 
 use super::{Place, has, has_no};
@@ -175,7 +175,7 @@ async fn a_command_that_is_not_answered_is_told() {
     thinking.await.unwrap();
     bot.stop().await;
     for call in [runs, waits] {
-        let told = |message: &clew::simulator::Message| message.content.starts_with("-# ");
+        let told = |message: &clew_simulator::Message| message.content.starts_with("-# ");
         let told = place.stage.discord.wait_interaction(call, told).await;
         told.unwrap();
     }
@@ -188,7 +188,7 @@ async fn a_command_that_is_not_answered_is_told() {
 async fn an_answer_that_is_being_posted_at_the_end_is_not_posted_again() {
     let place = Place::new(&[("SHUTDOWN_TIMEOUT_S", "0.2")]).await;
     let bot = place.stage.start().await;
-    let slow = clew::simulator::FaultKind::Latency(Duration::from_secs(2));
+    let slow = clew_simulator::FaultKind::Latency(Duration::from_secs(2));
     let slow = Fault::new("POST", "/channels/*/messages", slow).once();
     place.stage.discord.fault(slow);
     place.ask(place.thread, "what is it about?");

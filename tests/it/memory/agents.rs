@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::Duration;
 
-use clew::simulator::{Id, OverwriteOf, Permissions};
+use clew_simulator::{Id, OverwriteOf, Permissions};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use clew::simulator::{Id, Shown};
+use clew_simulator::{Id, Shown};
 use serde_json::{Value, json};
 
 use super::place::{

@@ -1,7 +1,7 @@
 //! What is deleted or edited on Discord is deleted or edited wherever it is
 //! kept: not in the next prompt, and no byte of it in any file or row.
 
-use clew::simulator::Use;
+use clew_simulator::Use;
 
 use super::place::{DAY, Kind, Place, on_each_store, says, says_nothing_of};
 use crate::support::model::Behaviour;
@@ -227,7 +227,7 @@ async fn a_question_by_command_outlives_pages(kind: Kind) {
     p.ask(p.thread, p.ada, "cinnamon").await;
     let call = Use::slash("ask", &[("question", "saffron")]);
     let call = p.stage.discord.interact(p.thread, p.ada, &call);
-    let answered = |message: &clew::simulator::Message| message.content == "ok";
+    let answered = |message: &clew_simulator::Message| message.content == "ok";
     p.stage
         .discord
         .wait_interaction(call, answered)

@@ -1,9 +1,9 @@
 //! Servers that we were removed from while we were away: Discord no longer
 //! names them when we connect.
 
-use clew::model::GuildId;
-use clew::simulator::Id;
-use clew::store::Backend;
+use clew_context::model::GuildId;
+use clew_simulator::Id;
+use clew_store::Backend;
 
 use super::place::{DAY, Kind, Place, on_each_store, says};
 

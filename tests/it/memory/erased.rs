@@ -1,7 +1,7 @@
 //! Erasing, and opting out and in again, while something of that person is
 //! under way: nothing of what came before is kept afterwards.
 
-use clew::simulator::Id;
+use clew_simulator::Id;
 use serde_json::json;
 
 use super::place::{Kind, Place, on_each_store, says, says_nothing_of};

@@ -1,10 +1,9 @@
 //! Remembered facts in prompts: whose, where, which, and when they are saved.
 
-use clew::model::{
-    ChannelId, Fact, FactId, GuildId, MessageId, Origin, Subject, UnixMillis, UserId,
-};
-use clew::simulator::Id;
-use clew::store::Backend;
+use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
+use clew_simulator::Id;
+use clew_store::Backend;
+use clew_store::model::{Fact, FactId, Origin, Subject};
 
 use super::place::{DAY, Kind, NOON, Place, on_each_store, says, says_nothing_of};
 
@@ -150,7 +149,7 @@ async fn last_used(p: &Place, fact: &Fact) -> i64 {
 
 async fn a_fact_goes_with_its_message(kind: Kind) {
     let p = Place::new(kind, &[]).await;
-    let seed = |world: &mut clew::simulator::World| world.seed(p.help, p.ada, "I do like it");
+    let seed = |world: &mut clew_simulator::World| world.seed(p.help, p.ada, "I do like it");
     let message = p.stage.discord.world(seed);
     let link = (ChannelId::new(p.help.0), MessageId::new(message.0));
     let linked = Fact {

@@ -3,8 +3,9 @@
 use std::fs;
 use std::time::Duration;
 
-use clew::model::{ChannelId, GuildId, Scope, UnixMillis, UserId};
-use clew::store::{Backend, ConversationStats};
+use clew_context::model::{ChannelId, GuildId, UnixMillis, UserId};
+use clew_store::model::Scope;
+use clew_store::{Backend, ConversationStats};
 use serde_json::Value;
 
 use super::place::{DAY, HOUR, Kind, NOON, Place, files, says, says_nothing_of};

@@ -2,8 +2,8 @@
 //! done afterwards, in its order; turns are answered without memory; nobody is
 //! told that something was remembered.
 
-use clew::model::GuildId;
-use clew::store::Backend;
+use clew_context::model::GuildId;
+use clew_store::Backend;
 use serde_json::json;
 
 use super::place::{Kind, Place, says, says_nothing_of};
@@ -101,7 +101,7 @@ async fn without_its_store_it_answers_and_claims_to_remember_nothing() {
     let requests = p.stage.model.requests().len();
     p.stage.model.script(Behaviour::text(&["all the same"]));
     p.say(p.help, p.ada, "turmeric");
-    let answered = |message: &clew::simulator::Message| message.content == "all the same";
+    let answered = |message: &clew_simulator::Message| message.content == "all the same";
     let answered = p.stage.discord.wait_for_message(p.help, answered);
     answered.await.unwrap();
     let asked = &p.stage.model.requests()[requests];

@@ -1,6 +1,6 @@
 //! Stored conversation in prompts: whose, how much, how old (seeds S0, S2, S3).
 
-use clew::simulator::{Draft, File};
+use clew_simulator::{Draft, File};
 use serde_json::Value;
 
 use super::place::{DAY, HOUR, Kind, Place, on_each_store, says, says_nothing_of};

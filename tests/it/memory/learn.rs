@@ -4,11 +4,10 @@
 use std::time::Duration;
 
 use clew::app::system_clock;
-use clew::model::{
-    Fact, GuildId, GuildSettings, MessageId, Origin, StoreAddress, Subject, UnixMillis, UserId,
-};
-use clew::simulator::{ChannelKind, Draft, Id, OverwriteOf, Permissions, Use, World};
-use clew::store::{Backend, Folders, Store};
+use clew_context::model::{GuildId, MessageId, UnixMillis, UserId};
+use clew_simulator::{ChannelKind, Draft, Id, OverwriteOf, Permissions, Use, World};
+use clew_store::model::{Fact, GuildSettings, Origin, StoreAddress, Subject};
+use clew_store::{Backend, Folders, Store};
 use serde_json::{Value, json};
 
 use crate::support::bot::{Stage, details, prompt};

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use clew::llm;
 use clew::memory::{self, Edit, Exchange, Lesson, Memory, Mend, Place, Stores};
-use clew::model::{
-    ChannelId, Fact, GuildId, MessageId, OptOuts, Origin, Scope, ScopeKind, SettingsChange,
-    Subject, TurnId, UnixMillis, UserId, fixed_clock,
-};
-use clew::store::{Backend, Store};
 use clew::telemetry::{Ids, Telemetry};
+use clew_context::model::{
+    ChannelId, GuildId, MessageId, OptOuts, TurnId, UnixMillis, UserId, fixed_clock,
+};
+use clew_store::model::{Fact, Origin, Scope, ScopeKind, SettingsChange, Subject};
+use clew_store::{Backend, Store};
 
+use crate::support::START;
 use crate::support::bot::prompt;
-use crate::support::build::START;
 use crate::support::model::{Behaviour, FakeModel, Gate};
 
 const GUILD: GuildId = GuildId::new(1);

@@ -1,10 +1,9 @@
 //! History across restarts (seed S4): how much of it is loaded, and its four
 //! verification scenarios, by name.
 
-use clew::model::{
-    AgentName, ChannelId, MessageId, Scope, StoredMessage, StoredRole, TurnId, UnixMillis, UserId,
-};
-use clew::store::Backend;
+use clew_context::model::{ChannelId, MessageId, TurnId, UnixMillis, UserId};
+use clew_store::Backend;
+use clew_store::model::{AgentName, Scope, StoredMessage, StoredRole};
 
 use super::place::{
     HOUR, Kind, NOON, Place, on_each_database, on_each_store, says, says_nothing_of,

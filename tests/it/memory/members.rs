@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use clew::model::{GuildId, Origin};
-use clew::simulator::{Fault, Id};
+use clew_context::model::GuildId;
+use clew_simulator::{Fault, Id};
+use clew_store::model::Origin;
 
 use super::facts::{of_ada, put};
 use super::place::{DAY, Kind, Place, on_each_store, says, says_nothing_of};

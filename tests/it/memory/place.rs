@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use clew::model::{Clock, UnixMillis};
-use clew::simulator::{ChannelKind, Draft, Id, User, World};
-use clew::store::{Folders, Store};
+use clew_context::model::{Clock, UnixMillis};
+use clew_simulator::{ChannelKind, Draft, Id, User, World};
+use clew_store::{Folders, Store};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 

@@ -1,7 +1,7 @@
 //! Commands and lessons, and the prompts after them and after a restart
 //! (seeds S0, S2 and S3).
 
-use clew::simulator::{Id, Shown};
+use clew_simulator::{Id, Shown};
 use serde_json::{Value, json};
 
 use super::place::{Kind, Place, on_each_database, on_each_store, says, says_nothing_of};

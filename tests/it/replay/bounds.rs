@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::run::{CHANNEL, Row, export, ids, lines, thread};
-use clew::model::MessageId;
+use clew_context::model::MessageId;
 
 /// Starter, pointed-at and target are always kept.
 const ALWAYS_KEPT: usize = 3;

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use clew::model::MessageId;
 use clew::replay::{Progress, ReplayError};
+use clew_context::model::MessageId;
 use serde_json::Value;
 
 use super::run::{CHANNEL, Row, export, ids, lines, replay, replay_with, row, thread};

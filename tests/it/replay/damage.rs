@@ -1,7 +1,7 @@
 //! Files that are no recordings, or not whole.
 
 use clew::archive::{ArchiveError, Options, World};
-use clew::model::{ChannelId, MessageId};
+use clew_context::model::{ChannelId, MessageId};
 
 use super::{GENERAL, LENIENT, at, fixture, world};
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use clew::archive::{Options, World};
-use clew::model::{
+use clew_context::model::{
     ChannelId, ChannelKind, GuildId, Message, MessageId, MessageKind, ReferenceKind, Referenced,
     UserId,
 };

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::Command;
 
 use clew::archive::{BYTES_PER_MESSAGE, Options, World};
-use clew::model::MessageId;
 use clew::replay::BYTES_PER_OWN_MESSAGE;
+use clew_context::model::MessageId;
 
 use super::GENERAL;
 use super::run::replay;

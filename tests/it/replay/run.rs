@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::Parser;
 use clew::cli::replay::ReplayArgs;
 use clew::config::Config;
-use clew::model::MessageId;
 use clew::replay::{self, ReplayError, Settings, Summary};
+use clew_context::model::MessageId;
 use serde_json::{Value, json};
 
 use super::at;

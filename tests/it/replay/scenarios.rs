@@ -1,6 +1,8 @@
 //! Scenario files.
 
-use clew::model::{ChannelId, ChannelKind, Message, MessageId, MessageKind, Referenced, UserId};
+use clew_context::model::{
+    ChannelId, ChannelKind, Message, MessageId, MessageKind, Referenced, UserId,
+};
 
 use super::{GENERAL, POST, THREAD, at, contents, message, world};
 

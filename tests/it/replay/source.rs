@@ -4,8 +4,9 @@
 use std::fs;
 
 use clew::archive::{Options, World};
-use clew::collect::{Anchor, FetchError, Page, Recorded, Source as _};
-use clew::model::{Attachment, ChannelId, Fallback, Message, MessageId, Referenced};
+use clew::replay::Recorded;
+use clew_context::collect::{Anchor, FetchError, Page, Source as _};
+use clew_context::model::{Attachment, ChannelId, Fallback, Message, MessageId, Referenced};
 use tokio::time::Instant;
 
 use super::run::block_on;

@@ -1,7 +1,7 @@
 //! `clew store copy`: nothing is lost, or it is said before.
 
-use clew::model::{StoredMessage, StoredRole};
-use clew::store::{Kind, Record};
+use clew_store::model::{StoredMessage, StoredRole};
+use clew_store::{Kind, Record};
 
 use super::world::{ADA, Home, TURNS, everything, lines_of, member, plain, row};
 #[cfg(feature = "postgres")]
@@ -63,7 +63,7 @@ async fn files_go_to_a_database_and_back() {
 async fn what_files_cannot_hold_takes_consent() {
     let home = Home::new("sqlite:var/clew.db");
     let strayed = StoredMessage {
-        owner: clew::model::UserId::new(99),
+        owner: clew_context::model::UserId::new(99),
         ..row(member(ADA), ADA, TURNS + 2, StoredRole::User)
     };
     let mut records = everything();

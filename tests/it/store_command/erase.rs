@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use clew::model::{ChannelId, UserId};
-use clew::store::{Backend, Erasure, Purged, Record};
+use clew_context::model::{ChannelId, UserId};
+use clew_store::{Backend, Erasure, Purged, Record};
 
 use super::world::{
     ADA, CHANNEL, GRACE, GUILD, Home, MARKER, at, everything, everything_with, logged, plain,

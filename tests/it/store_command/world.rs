@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use clew::model::{
-    AgentName, ChannelId, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildId,
-    GuildSettings, MessageId, Origin, Scope, StoreAddress, StoredMessage, StoredRole, Subject,
-    TurnId, UnixMillis, UserId, fixed_clock,
+use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId, fixed_clock};
+use clew_store::model::{
+    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Origin,
+    Scope, StoreAddress, StoredMessage, StoredRole, Subject,
 };
-use clew::store::{Backend, Cursor, Folders, Kind, Record, Store, Transcripts};
+use clew_store::{Backend, Cursor, Folders, Kind, Record, Store, Transcripts};
 use tempfile::TempDir;
 
 pub(super) const ADA: UserId = UserId::new(7);

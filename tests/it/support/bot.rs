@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clew::app;
 use clew::config::Config;
-use clew::model::Clock;
-use clew::simulator::{Simulator, World};
+use clew_context::model::Clock;
+use clew_simulator::{Simulator, World};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;

@@ -3,9 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use clew::model::{
-    ChannelId, Fallback, GuildId, Limits, MessageId, OmitReason, Scene, Stage, TurnId, UserId,
-};
 use clew::telemetry::event::{
     Answers, Cap, Capped, CauseWord, CollectFallback, CollectOk, CollectTruncated, CommandAnswered,
     CommandOutcome, CommandWord, Connected, Disconnected, Dropped, Fatal, FatalReason, Finish,
@@ -15,6 +12,9 @@ use clew::telemetry::event::{
     TailOk, Trigger, TurnDone, Unreadable, UnreadableWhat,
 };
 use clew::telemetry::{Event, Ids, Ms, Telemetry};
+use clew_context::model::{
+    ChannelId, Fallback, GuildId, Limits, MessageId, OmitReason, Scene, Stage, TurnId, UserId,
+};
 
 pub(super) fn turn_ids(turn: u64) -> Ids {
     Ids {

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use clew::model::{Scene, UnixMillis, fixed_clock};
 use clew::telemetry::{Guard, Settings, Telemetry};
+use clew_context::model::{Scene, UnixMillis, fixed_clock};
 use serde_json::Value;
 
 use super::samples::{one_of_each, trigger, turn_ids};

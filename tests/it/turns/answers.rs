@@ -1,6 +1,6 @@
 //! Answers: streamed, split, attached, pinging nobody, as replies.
 
-use clew::simulator::{ChannelKind, Draft, Fault, Id, Message, OverwriteOf, Permissions};
+use clew_simulator::{ChannelKind, Draft, Fault, Id, Message, OverwriteOf, Permissions};
 use serde_json::{Value, json};
 
 use super::{Place, assert_in_order, only, place, place_with};
@@ -157,7 +157,7 @@ async fn a_refused_reference_is_dropped_once() {
     for (status, body) in errors {
         let p = place(&[]).await;
         let bot = p.start().await;
-        let kind = clew::simulator::FaultKind::Status {
+        let kind = clew_simulator::FaultKind::Status {
             status,
             body,
             retry_after: None,

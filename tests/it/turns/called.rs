@@ -1,6 +1,6 @@
 //! `/ask` and "Ask about this message".
 
-use clew::simulator::{ChannelKind, Draft, OverwriteOf, Permissions, Use, World};
+use clew_simulator::{ChannelKind, Draft, OverwriteOf, Permissions, Use, World};
 
 use super::{assert_in_order, only, place, place_with};
 use crate::support::bot::details;
@@ -56,7 +56,7 @@ async fn ask_is_deferred_and_answered_by_an_edit_with_the_threads_context() {
         .stage
         .discord
         .interact(thread, p.ada, &ask("what is it about?"));
-    let fits = |message: &clew::simulator::Message| message.content == "ok";
+    let fits = |message: &clew_simulator::Message| message.content == "ok";
     let answer = p.stage.discord.wait_interaction(call, fits).await.unwrap();
     assert_eq!(
         answer.reference, None,
@@ -144,7 +144,7 @@ async fn ask_works_in_channels_and_direct_messages() {
     let direct = p.stage.discord.world(|world| world.direct(p.ada));
     for (count, channel) in [p.channel, direct].into_iter().enumerate() {
         let call = p.stage.discord.interact(channel, p.ada, &ask("why?"));
-        let fits = |message: &clew::simulator::Message| message.content == "ok";
+        let fits = |message: &clew_simulator::Message| message.content == "ok";
         p.stage.discord.wait_interaction(call, fits).await.unwrap();
         assert!(p.prompt(count + 1).await.ends_with(" asks you:\nwhy?"));
     }
@@ -170,7 +170,7 @@ async fn the_message_command_shows_its_message_even_without_message_content() {
             .stage
             .discord
             .interact(channel, p.ada, &Use::on_message(ASK_ABOUT, about));
-        let fits = |message: &clew::simulator::Message| message.content == "ok";
+        let fits = |message: &clew_simulator::Message| message.content == "ok";
         p.stage.discord.wait_interaction(call, fits).await.unwrap();
         let requests = p.stage.model.requests().len();
         assert_in_order(
@@ -197,7 +197,7 @@ async fn elsewhere_is_refused_in_one_line_that_only_the_caller_sees() {
     let p = place(&[]).await;
     let bot = p.start().await;
     let call = p.stage.discord.interact(p.channel, p.ada, &ask("why?"));
-    let fits = |message: &clew::simulator::Message| message.content == "ok";
+    let fits = |message: &clew_simulator::Message| message.content == "ok";
     p.stage.discord.wait_interaction(call, fits).await.unwrap();
     let known = p.stage.discord.interaction(call).unwrap();
     let (id, token) = (p.stage.discord.world(World::fresh_id), "elsewhere");

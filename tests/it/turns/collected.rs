@@ -1,6 +1,6 @@
 //! What the model gets in each scene, and what it costs.
 
-use clew::simulator::{
+use clew_simulator::{
     ChannelKind, Draft, File, Id, OverwriteOf, Permissions, Reference, Referenced,
 };
 use serde_json::json;
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Place, Seeds, assert_in_order, only, place, place_with};
 use crate::support::bot::details;
 
-fn thread(world: &mut clew::simulator::World, seeds: Seeds, title: &str) -> Id {
+fn thread(world: &mut clew_simulator::World, seeds: Seeds, title: &str) -> Id {
     world.thread(seeds.channel, ChannelKind::PublicThread, title, seeds.ada)
 }
 
@@ -297,7 +297,7 @@ async fn short_text_files_are_shown_inline() {
 }
 
 /// Twenty links with twenty messages between each two.
-fn chain(world: &mut clew::simulator::World, seeds: Seeds) -> Id {
+fn chain(world: &mut clew_simulator::World, seeds: Seeds) -> Id {
     let mut last = None;
     for link in 0..20 {
         let author = if link % 2 == 0 {

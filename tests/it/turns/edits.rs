@@ -1,6 +1,6 @@
 //! The trigger is edited or deleted before its answer is complete.
 
-use clew::simulator::{ChannelKind, Draft};
+use clew_simulator::{ChannelKind, Draft};
 use serde_json::json;
 
 use super::{only, place, place_with};
@@ -21,7 +21,7 @@ async fn an_edit_begins_anew_and_takes_back_what_is_posted() {
     p.stage
         .discord
         .edit(p.channel, trigger, &p.to_us("capital of Italy?"));
-    let fits = |message: &clew::simulator::Message| message.content == "Rome.";
+    let fits = |message: &clew_simulator::Message| message.content == "Rome.";
     let answer = p
         .stage
         .discord
@@ -134,8 +134,8 @@ async fn a_deleted_trigger_gets_no_answer_and_a_partial_one_is_removed() {
 async fn a_deletion_during_the_last_step_counts() {
     let p = place(&[]).await;
     let bot = p.start().await;
-    let slow = clew::simulator::FaultKind::Latency(std::time::Duration::from_millis(300));
-    let posting = clew::simulator::Fault::new("POST", "/channels/*/messages", slow);
+    let slow = clew_simulator::FaultKind::Latency(std::time::Duration::from_millis(300));
+    let posting = clew_simulator::Fault::new("POST", "/channels/*/messages", slow);
     p.stage.discord.fault(posting);
     let trigger = p.post(p.channel, p.ada, p.to_us("why?"));
     let path = "/channels/*/messages";

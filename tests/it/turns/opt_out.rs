@@ -6,26 +6,27 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clew::agents::Agents;
-use clew::collect::Recall;
 use clew::discord::facts::{Facts, Us};
 use clew::discord::rest::Rest;
-use clew::engine::window::{Window, WindowLimits};
 use clew::llm;
 use clew::memory::{self, Memory, Stores};
-use clew::model::{
-    ApplicationId, Cause, ChannelId, ChannelKind, Limits, MessageId, OptOuts, ReplyTarget,
-    ScopeKind, TurnRequest, UserId, fixed_clock,
-};
-use clew::simulator::{self, Draft, File, Id};
-use clew::store::Store;
 use clew::telemetry::event::Outcome;
 use clew::telemetry::{Lines, Telemetry};
 use clew::turn::{self, Control, Job, Services, Settings};
+use clew_context::collect::Recall;
+use clew_context::engine::window::{Window, WindowLimits};
+use clew_context::model::{
+    ApplicationId, Cause, ChannelId, ChannelKind, Limits, MessageId, OptOuts, ReplyTarget,
+    TurnRequest, UserId, fixed_clock,
+};
+use clew_simulator::{Draft, File, Id};
+use clew_store::Store;
+use clew_store::model::ScopeKind;
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::{Place, assert_in_order, place, place_with};
-use crate::support::build::START;
+use crate::support::START;
 
 /// In everything that Boris says unless he asks.
 const MARK: &str = "kumquat";
@@ -113,6 +114,7 @@ async fn ask(services: &Services, p: &Place, place: (Id, ChannelKind), id: Id) -
     let channel = ChannelId::new(place.0.0);
     let read = services
         .rest
+        .reader()
         .message(channel, MessageId::new(id.0), deadline);
     let message = read.await.unwrap();
     services.window().created(message.clone());
@@ -215,7 +217,7 @@ async fn their_own_question_is_answered_once() {
     opt_out(&services, p.boris);
     let thread = p.stage.discord.thread(
         p.channel,
-        simulator::ChannelKind::PublicThread,
+        clew_simulator::ChannelKind::PublicThread,
         "pumps",
         p.ada,
     );

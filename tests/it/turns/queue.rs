@@ -1,6 +1,6 @@
 //! Who waits for whom, and who is sent away.
 
-use clew::simulator::{ChannelKind, Fault, FaultKind, Id, Message, Use};
+use clew_simulator::{ChannelKind, Fault, FaultKind, Id, Message, Use};
 
 use super::{assert_in_order, place, place_with};
 use crate::support::bot::details;

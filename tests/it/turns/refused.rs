@@ -1,6 +1,6 @@
 //! Lone mentions and the inspector.
 
-use clew::simulator::ChannelKind;
+use clew_simulator::ChannelKind;
 
 use super::{assert_in_order, only, place, place_with};
 use crate::support::bot::details;
@@ -74,8 +74,8 @@ async fn nothing_newer_than_the_turns_start_is_looked_at() {
     .await;
     let bot = p.start().await;
     // The page of the first turn is slow; meanwhile somebody goes on.
-    let slow = clew::simulator::FaultKind::Latency(std::time::Duration::from_millis(400));
-    let page = clew::simulator::Fault::new("GET", "/channels/*/messages", slow);
+    let slow = clew_simulator::FaultKind::Latency(std::time::Duration::from_millis(400));
+    let page = clew_simulator::Fault::new("GET", "/channels/*/messages", slow);
     p.stage.discord.fault(page);
     p.post(thread, p.ada, p.to_us("is it?"));
     p.stage

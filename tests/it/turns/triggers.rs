@@ -1,6 +1,6 @@
 //! What triggers, end to end: each cause, and what is none.
 
-use clew::simulator::{ChannelKind, Draft, Id, Permissions, Use, World};
+use clew_simulator::{ChannelKind, Draft, Id, Permissions, Use, World};
 use serde_json::{Value, json};
 
 use super::{Place, Seeds, place, place_with};

@@ -1,0 +1,295 @@
+//! Gathers the messages for one turn: bounded, under one deadline and one
+//! fetch budget, with what arrived when something failed.
+//!
+//! One file a collector: `thread` (tail, history and starter share their
+//! fetches), `reply_chain`, `history` (pages, also for a bare lone mention),
+//! `starter`, `files`. A new collector is a new file, a variant of
+//! `engine::select::Gathered` and a line in `gather`.
+//!
+//! Invariant: `collect` knows [`Source`] and the core, never Discord's wire
+//! or a file's format; the only clock it reads is the deadline's.
+
+mod fetch;
+mod files;
+mod history;
+pub mod prepare;
+mod recall;
+mod reply_chain;
+mod source;
+mod starter;
+mod thread;
+mod view;
+
+use std::sync::Arc;
+
+use crate::engine::chain::Link;
+use crate::engine::eligible::is_blank;
+use crate::engine::route;
+use crate::engine::select::{Gathered, wants_more};
+use crate::engine::target::Target;
+use crate::engine::window::{View, Window};
+use crate::model::{
+    Channel, ChannelId, Fallback, Message, OptedOut, Referenced, Scene, Stage, TurnRequest,
+};
+
+pub use history::Adopted;
+pub use recall::Recall;
+pub use source::{Anchor, FetchError, PAGE_LIMIT, Page, Source};
+pub use view::Occasion;
+
+use fetch::Fetcher;
+
+/// What was collected for one trigger.
+#[derive(Debug, Clone)]
+pub struct Collected {
+    /// What the trigger is.
+    pub scene: Scene,
+    /// Its channel, fetched if need be.
+    pub channel: Option<Channel>,
+    /// The messages.
+    pub gathered: Gathered,
+    /// What the answer replies to, and adopted text.
+    pub target: Target,
+    /// The trigger, its text files inlined.
+    pub trigger: Arc<Message>,
+    /// REST calls made.
+    pub fetches: usize,
+    /// What failed, and where.
+    pub fallbacks: Vec<(Stage, Fallback)>,
+    /// The asker opted out: the answer is made of the trigger and of what
+    /// others said, without profile and history.
+    pub asker_opted_out: bool,
+    /// What the window should learn.
+    pub learnt: Learnt,
+}
+
+/// Fetched messages for the window.
+#[derive(Debug, Clone, Default)]
+pub struct Learnt {
+    /// Whole pages of the trigger's channel.
+    pub pages: Option<Adopted>,
+    /// Single messages that somebody pointed at, by channel.
+    pub single: Vec<(ChannelId, Arc<Message>)>,
+}
+
+impl Learnt {
+    /// Puts it into the window from which the turn's `view` was taken.
+    pub fn teach(&self, window: &mut Window, view: &View) {
+        if let Some(pages) = &self.pages {
+            window.adopt(pages.channel, view, pages.from, &pages.messages);
+        }
+        for (channel, message) in &self.single {
+            window.keep(*channel, view, std::slice::from_ref(message));
+        }
+    }
+}
+
+/// Collects for one trigger. Never fails: what could not be had is in
+/// `fallbacks`.
+pub async fn collect<S: Source>(source: &S, recall: &Recall, occasion: &Occasion<'_>) -> Collected {
+    let opted_out = &occasion.view.opted_out;
+    let asker_opted_out = opted_out.contains(occasion.request.asker());
+    let withheld = without_carried(occasion.request, opted_out);
+    let occasion = &Occasion {
+        request: withheld.as_ref().unwrap_or(occasion.request),
+        ..*occasion
+    };
+    let fetcher = Fetcher::new(source, recall, opted_out, occasion.limits);
+    if occasion.may_surely_not_read() {
+        fetcher.bar(occasion.channel_id());
+    }
+    let kind = occasion.request.channel_kind;
+    let kind = kind.or(occasion.channel.map(|channel| channel.kind));
+    let fetched = match kind {
+        Some(_) => None,
+        None => fetcher.channel(occasion.channel_id()).await,
+    };
+    let occasion = &Occasion {
+        channel: occasion.channel.or(fetched.as_ref()),
+        ..*occasion
+    };
+    let kind = kind.or(occasion.channel.map(|channel| channel.kind));
+    let scene = route::scene(occasion.trigger(), kind);
+    let mut collected = if occasion.asker_may_not_read() {
+        fetcher.fail(Stage::Asker, Fallback::Forbidden);
+        only_carried(occasion, scene)
+    } else {
+        gather(occasion, &fetcher, scene).await
+    };
+    if let Some(stage) = without_content(&collected.gathered) {
+        fetcher.fail(stage, Fallback::NoContent);
+    }
+    files::inline_all(&fetcher, occasion.limits, &mut collected).await;
+    collected.asker_opted_out = asker_opted_out;
+    untitle(&mut collected, opted_out);
+    collected.fetches = fetcher.used();
+    collected.fallbacks = fetcher.failures();
+    collected
+}
+
+/// A thread's title is what its owner wrote; a post's often says it all.
+fn untitle(collected: &mut Collected, opted_out: &OptedOut) {
+    let Some(channel) = &mut collected.channel else {
+        return;
+    };
+    let owner = channel.thread.as_ref().and_then(|thread| thread.owner);
+    if owner.is_some_and(|owner| opted_out.contains(owner)) {
+        channel.name.clear();
+    }
+}
+
+/// The trigger's own words are its author's question and stay, whoever asks;
+/// the message it carries may be of somebody who opted out. `None`: it is not.
+fn without_carried(request: &TurnRequest, opted_out: &OptedOut) -> Option<TurnRequest> {
+    let Referenced::Known(carried) = &request.trigger.referenced else {
+        return None;
+    };
+    if !opted_out.concerns(carried) {
+        return None;
+    }
+    let mut husk = carried.clone();
+    opted_out.withhold(&mut husk);
+    let trigger = Message {
+        referenced: Referenced::Known(husk),
+        ..Message::clone(&request.trigger)
+    };
+    Some(TurnRequest {
+        trigger: Arc::new(trigger),
+        ..request.clone()
+    })
+}
+
+async fn gather<S: Source>(
+    occasion: &Occasion<'_>,
+    fetcher: &Fetcher<'_, S>,
+    scene: Scene,
+) -> Collected {
+    let bare = !occasion.us.has_meaning(occasion.trigger());
+    match scene {
+        Scene::Thread => gather_thread(occasion, fetcher).await,
+        Scene::Lone if bare => gather_tail(occasion, fetcher).await,
+        Scene::ReplyChain | Scene::Direct | Scene::Lone => {
+            gather_chain(occasion, fetcher, scene).await
+        }
+    }
+}
+
+async fn gather_thread<S: Source>(occasion: &Occasion<'_>, fetcher: &Fetcher<'_, S>) -> Collected {
+    let thread = thread::collect(occasion, fetcher).await;
+    let mut learnt = Learnt {
+        pages: thread.history.adopted(occasion.channel_id()),
+        ..Learnt::default()
+    };
+    for found in [&thread.gathered.starter, &thread.gathered.pointed_at] {
+        let message = found.message();
+        learnt
+            .single
+            .extend(message.map(|message| (message.channel, Arc::clone(message))));
+    }
+    Collected {
+        channel: thread.channel,
+        target: thread.target,
+        learnt,
+        ..base(occasion, Scene::Thread, Gathered::Thread(thread.gathered))
+    }
+}
+
+/// A bare mention outside a thread: the last messages of the channel.
+async fn gather_tail<S: Source>(occasion: &Occasion<'_>, fetcher: &Fetcher<'_, S>) -> Collected {
+    let limits = occasion.limits;
+    let trigger = occasion.trigger();
+    let more = |messages: &[Arc<Message>]| {
+        let before = messages.partition_point(|message| message.id < trigger.id);
+        let older = &messages[..before];
+        wants_more(occasion.us, trigger, older, limits.tail, limits)
+    };
+    let history = if limits.tail == 0 {
+        history::History::default()
+    } else {
+        history::collect(occasion, fetcher, more).await
+    };
+    let learnt = Learnt {
+        pages: history.adopted(occasion.channel_id()),
+        ..Learnt::default()
+    };
+    Collected {
+        learnt,
+        ..base(occasion, Scene::Lone, Gathered::Tail(history.messages))
+    }
+}
+
+async fn gather_chain<S: Source>(
+    occasion: &Occasion<'_>,
+    fetcher: &Fetcher<'_, S>,
+    scene: Scene,
+) -> Collected {
+    if occasion.trigger().replies_to().is_none() {
+        return base(occasion, scene, Gathered::Nothing);
+    }
+    let (gathered, walked) = reply_chain::collect(occasion, fetcher).await;
+    let single = walked
+        .into_iter()
+        .map(|message| (message.channel, message))
+        .collect();
+    let learnt = Learnt {
+        single,
+        ..Learnt::default()
+    };
+    Collected {
+        learnt,
+        ..base(occasion, scene, gathered)
+    }
+}
+
+/// People never post nothing: a message of theirs that holds nothing was
+/// blanked, since the message content intent is missing.
+fn without_content(gathered: &Gathered) -> Option<Stage> {
+    let is_blanked =
+        |message: &Arc<Message>| message.is_human() && !message.withheld && is_blank(message);
+    match gathered {
+        Gathered::Thread(thread) => thread
+            .messages
+            .iter()
+            .any(is_blanked)
+            .then_some(Stage::History),
+        Gathered::Tail(messages) => messages.iter().any(is_blanked).then_some(Stage::History),
+        Gathered::Chain { links, .. } => links
+            .iter()
+            .filter_map(Link::message)
+            .any(is_blanked)
+            .then_some(Stage::Chain),
+        Gathered::Nothing => None,
+    }
+}
+
+/// The asker may not read the history: the trigger and what it carries.
+fn only_carried(occasion: &Occasion<'_>, scene: Scene) -> Collected {
+    let links = occasion
+        .trigger()
+        .carried()
+        .map(|carried| Link::Message(Arc::new(carried.clone())));
+    let gathered = Gathered::Chain {
+        links: links.into_iter().collect(),
+        cut: None,
+    };
+    base(occasion, scene, gathered)
+}
+
+/// Answers to the trigger, adopts the pointed-at text if it has none.
+fn base(occasion: &Occasion<'_>, scene: Scene, gathered: Gathered) -> Collected {
+    let pointed_at = match &gathered {
+        Gathered::Chain { links, .. } => links.first().and_then(Link::message),
+        Gathered::Thread(_) | Gathered::Tail(_) | Gathered::Nothing => None,
+    };
+    Collected {
+        scene,
+        channel: occasion.channel.cloned(),
+        target: occasion.target(pointed_at, None),
+        gathered,
+        trigger: Arc::clone(occasion.trigger()),
+        fetches: 0,
+        fallbacks: Vec::new(),
+        asker_opted_out: false,
+        learnt: Learnt::default(),
+    }
+}

@@ -1,0 +1,185 @@
+//! From what was collected to a prompt: select, render, assemble. Pure; done
+//! again with smaller caps when a model says that the prompt was too long.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::engine::assemble::{Material, Prompt, assemble};
+use crate::engine::block;
+use crate::engine::eligible::Us;
+use crate::engine::render::{Directory, Nobody, Renderer};
+use crate::engine::select::select;
+use crate::model::{AgentDoc, Block, HistoryMessage, Limits, Place, Profiles};
+
+use super::Collected;
+
+/// What a prompt is made of beside the collected messages.
+#[derive(Debug, Clone, Copy)]
+pub struct Surroundings<'a, D> {
+    /// Who we are here.
+    pub us: &'a Us,
+    /// Names of users, roles and channels.
+    pub directory: &'a D,
+    /// The operator's prompt, or the agent's.
+    pub system: &'a str,
+    /// The agent's docs; may be empty.
+    pub docs: &'a [AgentDoc],
+    /// What the agent does elsewhere, by [`crate::engine::status::status`];
+    /// may be empty.
+    pub status: &'a str,
+    /// The key of the frames.
+    pub secret: &'a [u8],
+    /// The conversation's name, for the frames.
+    pub scope: &'a str,
+    /// The caps.
+    pub limits: &'a Limits,
+    /// Remembered facts.
+    pub profiles: &'a Profiles,
+    /// Stored conversation.
+    pub history: &'a [HistoryMessage],
+}
+
+/// Nothing is remembered.
+const NOTHING: &Profiles = &Profiles {
+    user: Vec::new(),
+    server: Vec::new(),
+};
+
+impl<'a> Surroundings<'a, Nobody> {
+    /// A prompt of the system prompt, the block and the trigger. `secret` is
+    /// the key of the frames, kept over restarts; `scope` names the
+    /// conversation, as `guild/channel/user` would.
+    pub const fn new(
+        us: &'a Us,
+        system: &'a str,
+        secret: &'a [u8],
+        scope: &'a str,
+        limits: &'a Limits,
+    ) -> Self {
+        Self {
+            us,
+            directory: &Nobody,
+            system,
+            docs: &[],
+            status: "",
+            secret,
+            scope,
+            limits,
+            profiles: NOTHING,
+            history: &[],
+        }
+    }
+}
+
+/// A block and the prompt it is part of.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// The block.
+    pub block: Block,
+    /// Messages of the thread's tail in it.
+    pub tail: usize,
+    /// The prompt.
+    pub prompt: Prompt,
+    /// The asker's name within the prompt.
+    pub asker: String,
+    /// The trigger says something, or something stands in for it.
+    pub has_question: bool,
+    /// Facts of the asker and of the server in the prompt.
+    pub facts: (usize, usize),
+}
+
+/// Selects, renders and assembles.
+pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>) -> Prepared {
+    let Surroundings {
+        us,
+        directory,
+        limits,
+        ..
+    } = *around;
+    let mut renderer = Renderer::new(us, directory);
+    let selection = select(us, &collected.trigger, &collected.gathered, limits);
+    let tail = selection.tail;
+    let asker = renderer.author(&collected.trigger);
+    let block = block::build(selection, collected.channel.as_ref(), &mut renderer, limits);
+    let bare = !us.has_meaning(&collected.trigger);
+    let words = if bare {
+        String::new()
+    } else {
+        renderer.trigger(&collected.trigger)
+    };
+    let adopted = collected.target.adopted.as_ref().filter(|_| bare);
+    let adopted = adopted.map(|message| {
+        let text = renderer.message(message);
+        let max_chars = limits.max_msg_chars;
+        renderer.item(Arc::clone(message), Place::PointedAt, text, max_chars)
+    });
+    let profiles = profiles(collected, around.profiles);
+    let history = if collected.asker_opted_out {
+        &[]
+    } else {
+        around.history
+    };
+    let history = named(history, &mut renderer);
+    let prompt = assemble(&Material {
+        system: around.system,
+        docs: around.docs,
+        status: around.status,
+        our_name: renderer.our_name(),
+        asker: &asker,
+        asked: collected.trigger.timestamp,
+        block: &block,
+        profiles: &profiles,
+        history: &history,
+        words: &words,
+        adopted: adopted.as_ref(),
+        secret: around.secret,
+        scope: around.scope,
+    });
+    let has_question = !words.is_empty() || adopted.is_some() || block.items().next().is_some();
+    let facts = (profiles.user.len(), profiles.server.len());
+    Prepared {
+        block,
+        tail,
+        prompt,
+        asker,
+        has_question,
+        facts,
+    }
+}
+
+/// Nothing is remembered of an asker who opted out, not even for the one turn
+/// in which a fact is still on its way out of a store.
+fn profiles<'a>(collected: &Collected, profiles: &'a Profiles) -> Cow<'a, Profiles> {
+    if !collected.asker_opted_out || profiles.user.is_empty() {
+        return Cow::Borrowed(profiles);
+    }
+    Cow::Owned(Profiles {
+        user: Vec::new(),
+        ..profiles.clone()
+    })
+}
+
+/// Authors of stored messages under the names that this prompt gives them.
+fn named<D: Directory>(
+    history: &[HistoryMessage],
+    renderer: &mut Renderer<'_, D>,
+) -> Vec<HistoryMessage> {
+    let mut history = history.to_vec();
+    for (id, name) in history
+        .iter_mut()
+        .filter_map(|message| message.author.as_mut())
+    {
+        *name = renderer.named(*id, name);
+    }
+    history
+}
+
+/// Half of the room, for a model that said the prompt was too long.
+pub fn halved(limits: &Limits) -> Limits {
+    Limits {
+        max_chars: limits.max_chars / 2,
+        max_msgs: (limits.max_msgs / 2).max(1),
+        max_msg_chars: limits.max_msg_chars / 2,
+        ..*limits
+    }
+}

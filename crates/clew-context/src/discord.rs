@@ -1,0 +1,44 @@
+//! The door to Discord for bots on twilight: its messages read leniently into
+//! [`model`](crate::model)'s words, and [`Live`], the source that asks REST.
+//!
+//! After each message event:
+//!
+//! ```
+//! use clew_context::collect::prepare::{Surroundings, prepare};
+//! use clew_context::collect::{Occasion, Recall, collect};
+//! use clew_context::discord::{Live, convert, rest::Reader};
+//! use clew_context::engine::eligible::Us;
+//! use clew_context::engine::window::{Window, WindowLimits};
+//! use clew_context::model::{Cause, Limits, TurnRequest, UserId};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let json = |id: u64, text: &str| format!(
+//! #     r#"{{"id":"{id}","channel_id":"7","content":"{text}","author":{{"id":"5","username":"ada"}},
+//! #     "mentions":[{{"id":"9","username":"Clew"}}],"timestamp":"2026-01-02T03:04:05Z"}}"#);
+//! # let (first, second) = (json(1 << 40, "the pump leaks"), json(2 << 40, "<@9>"));
+//! # let limits = Limits { max_fetches: 0, ..Limits::default() };
+//! let reader = Reader::new("the token", None)?;
+//! let us = Us { user: UserId::new(9), name: "Clew".into(), roles: vec![] };
+//! let (mut window, recall) = (Window::new(WindowLimits::default()), Recall::default());
+//! window.created(convert::message(&first)?); // or convert::from_twilight(&message)
+//! let trigger = window.created(convert::message(&second)?);
+//! let view = window.view(trigger.channel);
+//! let request = TurnRequest::new(trigger, Cause::Mention);
+//! let occasion = Occasion::new(&request, &us, &view, &limits);
+//! let collected = collect(&Live::new(&reader), &recall, &occasion).await;
+//! let around = Surroundings::new(&us, "You are helpful.", b"kept over restarts", "scope", &limits);
+//! let prompt = prepare(&collected, &around).prompt;
+//! assert!(prompt.messages[1].content.contains("the pump leaks"));
+//! # Ok(()) }
+//! ```
+//!
+//! Invariant: `twilight_*` is named only here, and what leaves it are the
+//! words of `model`.
+
+pub mod convert;
+pub mod error;
+mod live;
+pub mod rest;
+
+pub use live::Live;

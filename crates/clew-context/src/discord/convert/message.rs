@@ -1,0 +1,339 @@
+//! The message object.
+
+use serde_json::value::RawValue;
+
+use super::extras::{self, Carried};
+use super::part::{Count, List, Part, Text, note};
+use super::wire::{WireChannelMention, WireMember, WireMessage, WireReference, WireUser};
+use super::{Incoming, NotAPage, ReadPage, Unreadable, WhyUnreadable};
+use crate::engine::eligible::Us;
+use crate::model::{
+    ApplicationId, Author, ChannelId, ChannelKind, Extras, Mention, Message, MessageFlags,
+    MessageId, MessageKind, Reference, ReferenceKind, Referenced, UnixMillis, UserId,
+};
+
+/// Reads one message of a page, of a single fetch or of an event.
+///
+/// # Errors
+/// [`Unreadable`] without id, channel or author.
+pub fn message(json: &str) -> Result<Message, Unreadable> {
+    let wire = parse(json)?;
+    if wire.author_id().is_none() {
+        return Err(wire.unreadable(WhyUnreadable::Author));
+    }
+    convert(wire, Nesting::Outer)
+}
+
+/// Reads `MESSAGE_CREATE` or `MESSAGE_UPDATE` (its `d`).
+///
+/// # Errors
+/// [`Unreadable`] without id or channel. An event without an author is read,
+/// but not [`complete`](Incoming::complete).
+pub fn incoming(json: &str) -> Result<Incoming, Unreadable> {
+    let mut wire = parse(json)?;
+    let channel_kind = wire.channel_type.get();
+    let has_content = matches!(wire.content, Part::Read(_));
+    let complete = has_content && wire.author_id().is_some();
+    let roles = match &mut wire.member {
+        Part::Read(member) => std::mem::take(&mut member.roles),
+        Part::Absent | Part::Null | Part::Unread => Part::Absent,
+    };
+    let mut unread = Vec::new();
+    let roles = roles.elements("member", &mut unread);
+    let mut message = convert(wire, Nesting::Outer)?;
+    if !unread.is_empty() {
+        let extras = message.extras.get_or_insert_default();
+        for name in unread {
+            note(name, &mut extras.unread);
+        }
+    }
+    Ok(Incoming {
+        message,
+        channel_kind: channel_kind.map(ChannelKind::from_number),
+        roles,
+        complete,
+        has_content,
+    })
+}
+
+/// Reads an answer of Get Channel Messages, element by element, whatever its
+/// order: what is returned is oldest first.
+///
+/// # Errors
+/// [`NotAPage`] if it is no JSON array. A message that cannot be read is no
+/// error: its id, where there is one, is kept apart.
+pub fn page(json: &[u8]) -> Result<ReadPage, NotAPage> {
+    let elements: Vec<&RawValue> = serde_json::from_slice(json).map_err(NotAPage)?;
+    let mut page = ReadPage {
+        elements: elements.len(),
+        ..ReadPage::default()
+    };
+    for element in elements {
+        match message(element.get()) {
+            Ok(message) => page.messages.push(message),
+            Err(error) => page.unreadable.extend(error.id),
+        }
+    }
+    page.messages.sort_unstable_by_key(|message| message.id);
+    page.messages.dedup_by_key(|message| message.id);
+    page.unreadable.sort_unstable();
+    Ok(page)
+}
+
+/// Converts a message that another bot's twilight has parsed, by writing it
+/// as JSON and reading that: slower than handing over the JSON itself, and a
+/// null `referenced_message`, which twilight does not keep, is absent.
+///
+/// # Errors
+/// [`Unreadable`], which only a message that cannot be written as JSON gives.
+pub fn from_twilight(twilight: &twilight_model::channel::Message) -> Result<Message, Unreadable> {
+    let json = serde_json::to_string(twilight).map_err(|_| Unreadable {
+        id: Some(MessageId::new(twilight.id.get())),
+        channel: Some(ChannelId::new(twilight.channel_id.get())),
+        reason: WhyUnreadable::Json,
+    })?;
+    message(&json)
+}
+
+/// Who we are, of READY or Get Current User; our roles in a server are to be
+/// filled in there.
+pub fn us(user: &twilight_model::user::CurrentUser) -> Us {
+    Us {
+        user: UserId::new(user.id.get()),
+        name: user.name.clone(),
+        roles: Vec::new(),
+    }
+}
+
+/// Whether a message stands for itself or is carried by another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Nesting {
+    Outer,
+    Carried,
+}
+
+fn parse(json: &str) -> Result<WireMessage<'_>, Unreadable> {
+    let unreadable = Unreadable {
+        id: None,
+        channel: None,
+        reason: WhyUnreadable::Json,
+    };
+    // Derived readers take an array for an object with its members in order.
+    if !json.trim_ascii_start().starts_with('{') {
+        return Err(unreadable);
+    }
+    serde_json::from_str(json).map_err(|_| unreadable)
+}
+
+impl WireMessage<'_> {
+    fn author_id(&self) -> Option<UserId> {
+        match &self.author {
+            Part::Read(author) => author.id.get(),
+            Part::Absent | Part::Null | Part::Unread => None,
+        }
+    }
+
+    fn unreadable(&self, reason: WhyUnreadable) -> Unreadable {
+        Unreadable {
+            id: self.id.get(),
+            channel: self.channel_id.get(),
+            reason,
+        }
+    }
+}
+
+fn convert(mut wire: WireMessage<'_>, nesting: Nesting) -> Result<Message, Unreadable> {
+    let Some(id) = wire.id.get() else {
+        return Err(wire.unreadable(WhyUnreadable::Id));
+    };
+    let Some(channel) = wire.channel_id.get() else {
+        return Err(wire.unreadable(WhyUnreadable::Channel));
+    };
+    let mut extras = Extras::default();
+    let unread = &mut extras.unread;
+    let referenced = std::mem::take(&mut wire.referenced_message);
+    let referenced = referenced_message(referenced, nesting, unread);
+    let author = author(&mut wire, unread);
+    let message = Message {
+        id,
+        channel,
+        guild: wire.guild_id.noting("guild_id", unread),
+        kind: kind(wire.r#type, unread),
+        author,
+        timestamp: time(wire.timestamp, "timestamp", unread).unwrap_or_else(|| id.created()),
+        edited: time(wire.edited_timestamp, "edited_timestamp", unread),
+        flags: flags(wire.flags, unread),
+        content: wire
+            .content
+            .noting("content", unread)
+            .map(Into::into)
+            .unwrap_or_default(),
+        reference: wire
+            .message_reference
+            .noting("message_reference", unread)
+            .map(|raw| reference(&raw, unread)),
+        referenced,
+        mentions: mentions(wire.mentions, unread),
+        mention_roles: wire.mention_roles.elements("mention_roles", unread).into(),
+        extras: None,
+        withheld: false,
+    };
+    extras.mention_channels = channels(wire.mention_channels, unread);
+    extras.poll = wire
+        .poll
+        .noting("poll", unread)
+        .map(|raw| extras::poll(raw, unread));
+    let snapshots = wire.message_snapshots.elements("message_snapshots", unread);
+    extras.snapshots = snapshots
+        .into_iter()
+        .filter_map(|raw| extras::snapshot(raw, unread))
+        .collect();
+    let carried = Carried {
+        embeds: wire.embeds,
+        attachments: wire.attachments,
+        sticker_items: wire.sticker_items,
+        components: wire.components,
+    };
+    carried.into_extras(&mut extras);
+    Ok(Message {
+        extras: (!extras.is_empty()).then(|| Box::new(extras)),
+        ..message
+    })
+}
+
+/// The author, named as the server names him.
+fn author(wire: &mut WireMessage<'_>, unread: &mut Vec<&'static str>) -> Author {
+    let user = std::mem::take(&mut wire.author).noting("author", unread);
+    let user = user.unwrap_or_default();
+    let member = std::mem::take(&mut wire.member).noting("member", unread);
+    let webhook = std::mem::take(&mut wire.webhook_id).noting("webhook_id", unread);
+    // An answer to an interaction is posted through a webhook in form: its id
+    // is the application's, and the author is the bot itself.
+    let application = wire.application_id.get();
+    let answers_interaction = webhook.map(UserId::get) == application.map(ApplicationId::get);
+    Author {
+        id: user.id.get().unwrap_or(UserId::new(0)),
+        bot: user.bot.get().unwrap_or(false),
+        name: name(user, member),
+        webhook: webhook.is_some() && !answers_interaction,
+    }
+}
+
+/// Nickname, else global name, else username.
+fn name(user: WireUser<'_>, member: Option<WireMember<'_>>) -> Box<str> {
+    let nick = member.and_then(|member| member.nick.get());
+    [nick, user.global_name.get(), user.username.get()]
+        .into_iter()
+        .flatten()
+        .find(|name| !name.0.is_empty())
+        .map(Into::into)
+        .unwrap_or_default()
+}
+
+/// A type that cannot be read is no conversation.
+fn kind(part: Part<u16>, unread: &mut Vec<&'static str>) -> MessageKind {
+    match part {
+        Part::Read(number) => MessageKind::from_number(number),
+        Part::Absent | Part::Null => MessageKind::Default,
+        Part::Unread => {
+            note("type", unread);
+            MessageKind::System(u16::MAX)
+        }
+    }
+}
+
+/// The low 32 bits, in which every flag that we ask for lies.
+fn flags(part: Part<Count>, unread: &mut Vec<&'static str>) -> MessageFlags {
+    let bits = part.noting("flags", unread).map_or(0, |flags| flags.0);
+    MessageFlags(u32::try_from(bits & u64::from(u32::MAX)).unwrap_or(0))
+}
+
+fn time(
+    part: Part<Text<'_>>,
+    name: &'static str,
+    unread: &mut Vec<&'static str>,
+) -> Option<UnixMillis> {
+    let text = part.noting(name, unread)?;
+    let time = UnixMillis::parse(&text.0);
+    if time.is_none() {
+        note(name, unread);
+    }
+    time
+}
+
+fn reference(raw: &WireReference, unread: &mut Vec<&'static str>) -> Reference {
+    let kind = match raw.r#type {
+        Part::Read(0) | Part::Absent | Part::Null => ReferenceKind::Default,
+        Part::Read(1) => ReferenceKind::Forward,
+        Part::Read(other) => ReferenceKind::Other(other),
+        Part::Unread => {
+            note("message_reference", unread);
+            ReferenceKind::Other(u8::MAX)
+        }
+    };
+    Reference {
+        kind,
+        channel: raw.channel_id.noting("message_reference", unread),
+        message: raw.message_id.noting("message_reference", unread),
+    }
+}
+
+/// Absent, null and an object are three things; an object that cannot be read
+/// is as good as absent: it can be fetched.
+fn referenced_message(
+    part: Part<&RawValue>,
+    nesting: Nesting,
+    unread: &mut Vec<&'static str>,
+) -> Referenced {
+    match part {
+        _ if nesting == Nesting::Carried => Referenced::Absent,
+        Part::Absent | Part::Unread => Referenced::Absent,
+        Part::Null => Referenced::Deleted,
+        Part::Read(raw) => {
+            let carried = carried(raw.get());
+            if carried.is_err() {
+                note("referenced_message", unread);
+            }
+            carried.map_or(Referenced::Absent, |message| {
+                Referenced::Known(Box::new(message))
+            })
+        }
+    }
+}
+
+fn carried(json: &str) -> Result<Message, Unreadable> {
+    let wire = parse(json)?;
+    if wire.author_id().is_none() {
+        return Err(wire.unreadable(WhyUnreadable::Author));
+    }
+    convert(wire, Nesting::Carried)
+}
+
+fn mentions(part: Part<List<WireUser<'_>>>, unread: &mut Vec<&'static str>) -> Box<[Mention]> {
+    let mut users = part.elements("mentions", unread);
+    users
+        .iter_mut()
+        .filter_map(|user| {
+            let Some(id) = user.id.get() else {
+                note("mentions", unread);
+                return None;
+            };
+            let mut user = std::mem::take(user);
+            let member = std::mem::take(&mut user.member).get();
+            Some(Mention {
+                id,
+                name: name(user, member),
+            })
+        })
+        .collect()
+}
+
+fn channels(
+    part: Part<List<WireChannelMention<'_>>>,
+    unread: &mut Vec<&'static str>,
+) -> Vec<(ChannelId, Box<str>)> {
+    let raw = part.elements("mention_channels", unread);
+    raw.into_iter()
+        .filter_map(|channel| Some((channel.id.get()?, channel.name.get()?.into())))
+        .collect()
+}

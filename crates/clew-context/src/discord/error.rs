@@ -1,0 +1,193 @@
+//! What a request to Discord came to when it came to nothing.
+
+use serde::Deserialize;
+use twilight_http::error::ErrorType;
+
+use crate::model::Fallback;
+
+/// A request that failed, or was given up at its deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("Discord request failed: {reason} (status {status:?}, code {code:?})")]
+pub struct RestError {
+    /// Why, in the closed set.
+    pub reason: Fallback,
+    /// Worth one more try at once: a server error or a broken connection.
+    pub transient: bool,
+    /// Discord does not accept the token (401): nothing will succeed.
+    pub unauthorized: bool,
+    /// The HTTP status, where an answer came that says one.
+    pub status: Option<u16>,
+    /// Discord's JSON error code, where the answer has one.
+    pub code: Option<u64>,
+    /// The answer complains about `message_reference`.
+    pub about_reference: bool,
+}
+
+/// The client could not be set up.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    /// The token cannot be sent in a header; the token is not shown.
+    #[error("the Discord token is empty or has characters that no token has")]
+    Token,
+    /// The address of the API cannot be used.
+    #[error("`{0}` is no address of a Discord API: http://host:port or https://host")]
+    ApiUrl(String),
+    /// The client for attached files could not be built.
+    #[error("cannot set up the client for attached files")]
+    Files,
+}
+
+/// Discord's JSON error codes that a rule of ours names (Discord's reference,
+/// "JSON Error Codes").
+mod code {
+    pub(super) const UNKNOWN_MESSAGE: u64 = 10_008;
+    pub(super) const EDITS_OF_OLD_MESSAGES: u64 = 30_046;
+    pub(super) const MISSING_ACCESS: u64 = 50_001;
+    pub(super) const CANNOT_SEND_TO_USER: u64 = 50_007;
+    pub(super) const MISSING_PERMISSIONS: u64 = 50_013;
+    pub(super) const THREAD_ARCHIVED: u64 = 50_083;
+    pub(super) const REPLY_WITHOUT_HISTORY: u64 = 160_002;
+    pub(super) const THREAD_LOCKED: u64 = 160_005;
+}
+
+/// Discord's error object, the parts that are read.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Body {
+    code: u64,
+    errors: serde_json::Map<String, serde_json::Value>,
+}
+
+impl RestError {
+    /// An error without an answer that a second try will not cure.
+    pub const fn lasting(reason: Fallback) -> Self {
+        Self {
+            reason,
+            transient: false,
+            unauthorized: false,
+            status: None,
+            code: None,
+            about_reference: false,
+        }
+    }
+
+    /// No answer: no connection, a broken one, a body that ended too early.
+    pub(super) const fn broken() -> Self {
+        Self {
+            transient: true,
+            ..Self::lasting(Fallback::Unavailable)
+        }
+    }
+
+    /// The token was refused.
+    pub(super) const fn unauthorized() -> Self {
+        Self {
+            unauthorized: true,
+            status: Some(401),
+            ..Self::lasting(Fallback::Forbidden)
+        }
+    }
+
+    /// A 429.
+    const fn limit() -> Self {
+        Self {
+            status: Some(429),
+            ..Self::lasting(Fallback::RateLimited)
+        }
+    }
+
+    /// It is a 429.
+    pub(super) fn is_limit(&self) -> bool {
+        self.status == Some(429) && self.code.is_none()
+    }
+
+    /// From Discord's answer.
+    pub(super) fn answered(status: u16, body: &[u8]) -> Self {
+        let body: Body = serde_json::from_slice(body).unwrap_or_default();
+        let reason = match (body.code, status) {
+            (code::UNKNOWN_MESSAGE, _) => Fallback::Deleted,
+            (code::THREAD_ARCHIVED, _) => Fallback::Archived,
+            (code::THREAD_LOCKED, _) => Fallback::Locked,
+            (
+                code::MISSING_ACCESS
+                | code::CANNOT_SEND_TO_USER
+                | code::MISSING_PERMISSIONS
+                | code::REPLY_WITHOUT_HISTORY,
+                _,
+            )
+            | (_, 401 | 403) => Fallback::Forbidden,
+            (code::EDITS_OF_OLD_MESSAGES, _) | (_, 429) => Fallback::RateLimited,
+            (_, 404) => Fallback::NotFound,
+            (_, 408 | 500..) => Fallback::Unavailable,
+            _ => Fallback::Malformed,
+        };
+        Self {
+            reason,
+            transient: reason == Fallback::Unavailable,
+            // With a code it is about an interaction's token (50027).
+            unauthorized: status == 401 && body.code == 0,
+            status: Some(status),
+            code: (body.code != 0).then_some(body.code),
+            about_reference: body.code == code::REPLY_WITHOUT_HISTORY
+                || body.errors.contains_key("message_reference"),
+        }
+    }
+
+    /// From twilight's client. Its texts are dropped: they carry paths with
+    /// interaction tokens and whole bodies.
+    pub fn of_twilight(error: &twilight_http::Error) -> Self {
+        match error.kind() {
+            ErrorType::Response { body, status, .. } => Self::answered(status.get(), body),
+            ErrorType::Unauthorized => Self::unauthorized(),
+            // Our own check before a repeated sending said no.
+            ErrorType::RequestCanceled => Self::limit(),
+            ErrorType::RequestTimedOut => Self::lasting(Fallback::Timeout),
+            // `Parsing` is an error whose body is no error object, as proxies
+            // and load balancers write it; twilight drops its status.
+            ErrorType::RequestError | ErrorType::Parsing { .. } => Self::broken(),
+            _ => Self::lasting(Fallback::Malformed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_refusal_has_its_reason() {
+        #[track_caller]
+        fn check(status: u16, body: &str, reason: Fallback, transient: bool) {
+            let error = RestError::answered(status, body.as_bytes());
+            assert_eq!((error.reason, error.transient), (reason, transient));
+        }
+        let code = |code: u64| format!(r#"{{"code":{code},"message":"m"}}"#);
+        check(404, &code(10_008), Fallback::Deleted, false);
+        check(404, &code(10_003), Fallback::NotFound, false);
+        check(404, "", Fallback::NotFound, false);
+        check(403, &code(50_001), Fallback::Forbidden, false);
+        check(403, &code(50_013), Fallback::Forbidden, false);
+        check(403, &code(0), Fallback::Forbidden, false);
+        check(400, &code(160_002), Fallback::Forbidden, false);
+        check(403, &code(50_007), Fallback::Forbidden, false);
+        check(400, &code(50_083), Fallback::Archived, false);
+        check(403, &code(160_005), Fallback::Locked, false);
+        check(429, "{}", Fallback::RateLimited, false);
+        check(429, &code(30_046), Fallback::RateLimited, false);
+        check(500, "", Fallback::Unavailable, true);
+        check(502, "<html>", Fallback::Unavailable, true);
+        check(503, &code(0), Fallback::Unavailable, true);
+        check(400, &code(50_035), Fallback::Malformed, false);
+        check(401, &code(0), Fallback::Forbidden, false);
+    }
+
+    #[test]
+    fn a_refused_token_and_a_refused_reference_are_marked() {
+        assert!(RestError::answered(401, b"{}").unauthorized);
+        let body = br#"{"code":50035,"errors":{"message_reference":{"_errors":[]}}}"#;
+        assert!(RestError::answered(400, body).about_reference);
+        assert!(
+            !RestError::answered(400, br#"{"code":50035,"errors":{"content":{}}}"#).about_reference
+        );
+    }
+}

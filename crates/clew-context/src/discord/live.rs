@@ -1,0 +1,100 @@
+//! The source that is Discord: one REST call each.
+
+use std::fmt;
+
+use tokio::time::Instant;
+
+use super::error::RestError;
+use super::rest::Reader;
+use crate::collect::{Anchor, FetchError, Page, Source};
+use crate::model::{Attachment, Channel, ChannelId, Message, MessageId};
+
+/// Looks a channel up among what the gateway told.
+type Lookup<'a> = &'a (dyn Fn(ChannelId) -> Option<Channel> + Send + Sync);
+
+/// Reads over REST. A thread's object does not tell its parent's kind and
+/// name; [`Live::with_parents`] looks them up, so that a channel costs one call.
+#[derive(Clone, Copy)]
+pub struct Live<'a> {
+    reader: &'a Reader,
+    parents: Option<Lookup<'a>>,
+}
+
+impl<'a> Live<'a> {
+    /// Without parents: a thread's parent is of unknown kind, so a post's first
+    /// message is looked for in the forum before it is found in the post.
+    pub const fn new(reader: &'a Reader) -> Self {
+        Self {
+            reader,
+            parents: None,
+        }
+    }
+
+    /// Takes a thread's parent from a cache, such as the one that the gateway's
+    /// events fill.
+    #[must_use]
+    pub const fn with_parents(self, parents: Lookup<'a>) -> Self {
+        Self {
+            parents: Some(parents),
+            ..self
+        }
+    }
+}
+
+impl fmt::Debug for Live<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live")
+            .field("reader", self.reader)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Source for Live<'_> {
+    async fn page(
+        &self,
+        channel: ChannelId,
+        anchor: Anchor,
+        limit: usize,
+        deadline: Instant,
+    ) -> Result<Page, FetchError> {
+        let page = self.reader.page(channel, anchor, limit, deadline).await;
+        page.map_err(failed)
+    }
+
+    async fn message(
+        &self,
+        channel: ChannelId,
+        id: MessageId,
+        deadline: Instant,
+    ) -> Result<Message, FetchError> {
+        let message = self.reader.message(channel, id, deadline).await;
+        message.map_err(failed)
+    }
+
+    async fn channel(&self, id: ChannelId, deadline: Instant) -> Result<Channel, FetchError> {
+        let mut channel = self.reader.channel(id, deadline).await.map_err(failed)?;
+        let parent = self.parents.zip(channel.parent);
+        if let Some(parent) = parent.and_then(|(parents, parent)| parents(parent)) {
+            channel.parent_kind = Some(parent.kind);
+            channel.parent_name = Some(parent.name);
+        }
+        Ok(channel)
+    }
+
+    async fn file(
+        &self,
+        file: &Attachment,
+        max_bytes: u64,
+        deadline: Instant,
+    ) -> Result<String, FetchError> {
+        let text = self.reader.file(&file.url, max_bytes, deadline).await;
+        text.map_err(failed)
+    }
+}
+
+fn failed(error: RestError) -> FetchError {
+    FetchError {
+        reason: error.reason,
+        transient: error.transient,
+    }
+}

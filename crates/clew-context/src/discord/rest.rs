@@ -1,0 +1,251 @@
+//! Discord's REST API, for reading. What a bot posts can take the same way
+//! through [`Reader::call`], under the same limits and with the same errors.
+//!
+//! Each read is one request under the caller's deadline, without a retry;
+//! equal reads in flight are one request.
+
+mod address;
+mod files;
+mod flight;
+mod lane;
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use twilight_http::Client;
+use twilight_http::request::{Method, Request, RequestBuilder};
+
+pub use lane::Lane;
+
+use self::address::Address;
+use self::files::Files;
+use self::flight::{Flights, Query};
+use self::lane::Lanes;
+use super::convert::{self, ReadPage};
+use super::error::{ConnectError, RestError};
+use crate::collect::{Anchor, PAGE_LIMIT, Page};
+use crate::model::{Channel, ChannelId, Fallback, GuildId, Message, MessageId, UserId};
+
+/// A client for Discord's REST API; clones share connections and limits.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    lanes: Arc<Lanes>,
+    flights: Arc<Flights>,
+    files: Files,
+}
+
+impl Reader {
+    /// Sets up the client; nothing is sent yet.
+    ///
+    /// `api_url` is another base than Discord's own: `http://host:port` or
+    /// `https://host`, a REST proxy or a simulator. Call it within a tokio
+    /// runtime, on which the rate limiter lives.
+    ///
+    /// # Errors
+    /// A token or an address that cannot be used.
+    pub fn new(token: &str, api_url: Option<&str>) -> Result<Self, ConnectError> {
+        let sendable = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
+        if token.trim().is_empty() || !token.bytes().all(sendable) {
+            return Err(ConnectError::Token);
+        }
+        install_tls();
+        let address = api_url.map(Address::parse).transpose()?;
+        let files = Files::new(address.as_ref())?;
+        Ok(Self {
+            lanes: Arc::new(Lanes::new(token, address.as_ref())),
+            flights: Arc::default(),
+            files,
+        })
+    }
+
+    /// Reads through a client that the bot has already, within its limits. One
+    /// client lets one request at a time through for a channel, so a page and a
+    /// single message wait for each other; [`Reader::new`] makes three.
+    ///
+    /// # Errors
+    /// The client for attached files could not be set up.
+    pub fn of(client: Arc<Client>) -> Result<Self, ConnectError> {
+        install_tls();
+        Ok(Self {
+            lanes: Arc::new(Lanes::of(client)),
+            flights: Arc::default(),
+            files: Files::new(None)?,
+        })
+    }
+
+    /// Waits until Discord refuses the token (a 401): then nothing works any
+    /// more.
+    pub async fn token_refused(&self) {
+        self.lanes.refused().await;
+    }
+
+    /// One page of a channel's messages, at most `limit` (1 to 100).
+    ///
+    /// # Errors
+    /// The reason, of Discord's answer or of its absence.
+    pub async fn page(
+        &self,
+        channel: ChannelId,
+        anchor: Anchor,
+        limit: usize,
+        deadline: Instant,
+    ) -> Result<Page, RestError> {
+        let limit = limit.clamp(1, PAGE_LIMIT);
+        let query = Query::Page(channel, anchor, limit);
+        let body = self.read(query, Lane::Main, deadline).await?;
+        let page: ReadPage = convert::page(&body).map_err(|_| malformed())?;
+        Ok(Page {
+            complete: page.elements < limit,
+            messages: page.messages,
+            unreadable: page.unreadable,
+        })
+    }
+
+    /// One message.
+    ///
+    /// # Errors
+    /// [`Fallback::Deleted`] for Discord's 10008, otherwise as `page`.
+    pub async fn message(
+        &self,
+        channel: ChannelId,
+        id: MessageId,
+        deadline: Instant,
+    ) -> Result<Message, RestError> {
+        let query = Query::Message(channel, id);
+        let body = self.read(query, Lane::Singles, deadline).await?;
+        convert::message(text(&body)?).map_err(|_| malformed())
+    }
+
+    /// A channel or thread. Tags, the parent's kind and its name stay empty:
+    /// they need the parent.
+    ///
+    /// # Errors
+    /// As `page`.
+    pub async fn channel(&self, id: ChannelId, deadline: Instant) -> Result<Channel, RestError> {
+        let body = self
+            .read(Query::Channel(id), Lane::Singles, deadline)
+            .await?;
+        convert::channel(text(&body)?, None).map_err(|_| malformed())
+    }
+
+    /// Whether a user is in a thread (Get Thread Member, which needs no
+    /// privileged intent).
+    ///
+    /// # Errors
+    /// As `page`; that the user is no member is no error.
+    pub async fn thread_member(
+        &self,
+        thread: ChannelId,
+        user: UserId,
+        deadline: Instant,
+    ) -> Result<bool, RestError> {
+        let path = format!("channels/{thread}/thread-members/{user}");
+        match self.get(path, Lane::Singles, deadline).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.code == Some(UNKNOWN_MEMBER) => Ok(false),
+            Err(error) if error.reason == Fallback::NotFound && error.code.is_none() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a user is in a server (Get Guild Member, which needs no
+    /// privileged intent for one).
+    ///
+    /// # Errors
+    /// As `page`; that the user is no member is no error.
+    pub async fn is_member(
+        &self,
+        guild: GuildId,
+        user: UserId,
+        deadline: Instant,
+    ) -> Result<bool, RestError> {
+        let path = format!("guilds/{guild}/members/{user}");
+        match self.get(path, Lane::Aside, deadline).await {
+            Ok(_) => Ok(true),
+            Err(error) if matches!(error.code, Some(UNKNOWN_MEMBER | UNKNOWN_USER)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The text of an attached file, cut at `max_bytes`.
+    ///
+    /// # Errors
+    /// [`Fallback::Forbidden`] when the address is not on Discord's CDN,
+    /// [`Fallback::Malformed`] when it is not UTF-8, otherwise as `page`.
+    pub async fn file(
+        &self,
+        url: &str,
+        max_bytes: u64,
+        deadline: Instant,
+    ) -> Result<String, RestError> {
+        self.files.text(url, max_bytes, deadline).await
+    }
+
+    /// One GET that is shared with nobody; `path` is without `/api/v10/`.
+    ///
+    /// # Errors
+    /// As `page`.
+    pub async fn get(
+        &self,
+        path: String,
+        lane: Lane,
+        deadline: Instant,
+    ) -> Result<Vec<u8>, RestError> {
+        let request = RequestBuilder::raw(Method::Get, path);
+        self.call(build(request)?, lane, deadline).await
+    }
+
+    /// One request of any method, answered, refused or given up at `deadline`:
+    /// the body of the answer. A 429 is sent again, nothing else is.
+    ///
+    /// # Errors
+    /// As `page`.
+    pub async fn call(
+        &self,
+        request: Request,
+        lane: Lane,
+        deadline: Instant,
+    ) -> Result<Vec<u8>, RestError> {
+        self.lanes.call(request, lane, deadline).await
+    }
+
+    /// twilight's own client of a lane, for what this one has no method for.
+    pub fn client(&self, lane: Lane) -> &Arc<Client> {
+        self.lanes.client(lane)
+    }
+
+    async fn read(
+        &self,
+        query: Query,
+        lane: Lane,
+        deadline: Instant,
+    ) -> Result<Arc<[u8]>, RestError> {
+        let flight = self.flights.board(query, lane, &self.lanes)?;
+        flight.land(&self.lanes, lane, deadline).await
+    }
+}
+
+/// Only the first provider of a process takes; whoever was first is as good.
+fn install_tls() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// "Unknown Member": the user is not in the thread.
+const UNKNOWN_MEMBER: u64 = 10_007;
+/// Unknown User.
+const UNKNOWN_USER: u64 = 10_013;
+
+/// The answer is not what Discord documents.
+const fn malformed() -> RestError {
+    RestError::lasting(Fallback::Malformed)
+}
+
+fn text(body: &[u8]) -> Result<&str, RestError> {
+    std::str::from_utf8(body).map_err(|_| malformed())
+}
+
+fn build(request: RequestBuilder) -> Result<Request, RestError> {
+    request
+        .build()
+        .map_err(|error| RestError::of_twilight(&error))
+}

@@ -1,0 +1,229 @@
+//! twilight's clients, and how to tell a limiter that holds us from a server
+//! that does not answer.
+//!
+//! twilight lets one request at a time through for a channel, of whatever
+//! method, until it knows the bucket; and it learns buckets from 429s alone.
+//! A page, a single message and a typing notice of one channel would wait for
+//! each other, so each has a lane: a client with a limiter of its own. The
+//! lanes share out Discord's 50 requests a second.
+//!
+//! A 429 is sent again: after the wait that its headers tell, if they name a
+//! bucket. twilight keeps to nothing else and hides what a global limit, or a
+//! proxy's, says of the wait; so two sendings lie [`FIRST_PAUSE`] apart, then
+//! twice as long.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures_util::TryFutureExt;
+use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
+use twilight_http::Client;
+use twilight_http::request::Request;
+use twilight_http_ratelimiting::{Endpoint, RateLimiter};
+
+use super::address::Address;
+use crate::discord::error::RestError;
+use crate::model::Fallback;
+
+/// Most that one call is sent: the first time and after four 429s, which is 15
+/// seconds later.
+const MAX_SENDINGS: u32 = 5;
+/// From the first sending to the second, at least. `Retry-After` counts whole
+/// seconds, and most global limits last one.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// For a caller whose deadline is far away; nothing that we ask takes longer.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Which limiter a request passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// Pages, and what posts and edits.
+    Main,
+    /// Single messages, channels, members: asked at the same time as a page.
+    Singles,
+    /// What nobody waits for: typing and reactions; and answers to
+    /// interactions, which have three seconds.
+    Aside,
+}
+
+impl Lane {
+    /// Requests a second; together Discord's global limit, 50.
+    const fn per_second(self) -> u16 {
+        match self {
+            Self::Main => 26,
+            Self::Singles | Self::Aside => 12,
+        }
+    }
+}
+
+/// A client for each lane. All are made at the start: each reads the system's
+/// root certificates, which takes longer than a turn may.
+#[derive(Debug)]
+pub(super) struct Lanes {
+    main: Arc<Client>,
+    singles: Arc<Client>,
+    aside: Arc<Client>,
+    refused: CancellationToken,
+}
+
+impl Lanes {
+    pub(super) fn new(token: &str, address: Option<&Address>) -> Self {
+        let client = |lane| client(token.trim(), address, lane);
+        Self {
+            main: client(Lane::Main),
+            singles: client(Lane::Singles),
+            aside: client(Lane::Aside),
+            refused: CancellationToken::new(),
+        }
+    }
+
+    /// One client is all three.
+    pub(super) fn of(client: Arc<Client>) -> Self {
+        Self {
+            main: Arc::clone(&client),
+            singles: Arc::clone(&client),
+            aside: client,
+            refused: CancellationToken::new(),
+        }
+    }
+
+    pub(super) const fn client(&self, lane: Lane) -> &Arc<Client> {
+        match lane {
+            Lane::Main => &self.main,
+            Lane::Singles => &self.singles,
+            Lane::Aside => &self.aside,
+        }
+    }
+
+    /// Waits until Discord refuses the token.
+    pub(super) async fn refused(&self) {
+        self.refused.cancelled().await;
+    }
+
+    /// One request, answered, refused or given up at `deadline`.
+    pub(super) async fn call(
+        &self,
+        request: Request,
+        lane: Lane,
+        deadline: Instant,
+    ) -> Result<Vec<u8>, RestError> {
+        let waiting = Waiting::of(&request);
+        let answer = self.start(request, lane, &waiting);
+        match timeout_at(deadline, answer).await {
+            Ok(answer) => answer,
+            Err(_) => Err(self.late(lane, &waiting).await),
+        }
+    }
+
+    /// The request without a deadline; it owns all that it needs.
+    pub(super) fn start(
+        &self,
+        request: Request,
+        lane: Lane,
+        waiting: &Waiting,
+    ) -> impl Future<Output = Result<Vec<u8>, RestError>> + Send + 'static {
+        let client = Arc::clone(self.client(lane));
+        let limited = Arc::clone(&waiting.limited);
+        let refused = self.refused.clone();
+        // Each further one would count towards a ban.
+        let hopeless = refused.is_cancelled();
+        let answer = async move {
+            if hopeless {
+                return Err(RestError::unauthorized());
+            }
+            let mut pause = FIRST_PAUSE;
+            for _ in 1..MAX_SENDINGS {
+                let sent = Arc::<OnceLock<Instant>>::default();
+                let error = match send(&client, request.clone(), &sent).await {
+                    Err(error) if error.is_limit() => error,
+                    other => return other,
+                };
+                limited.store(true, Ordering::Relaxed);
+                let Some(sent) = sent.get() else {
+                    return Err(error);
+                };
+                sleep_until(*sent + pause).await;
+                pause *= 2;
+            }
+            send(&client, request, &Arc::default()).await
+        };
+        answer.inspect_err(move |error| {
+            if error.unauthorized {
+                refused.cancel();
+            }
+        })
+    }
+
+    /// Why a request is late: our limiter holds it, or a 429 did, or nothing
+    /// has been answered.
+    pub(super) async fn late(&self, lane: Lane, waiting: &Waiting) -> RestError {
+        let limited = waiting.limited.load(Ordering::Relaxed)
+            || match self.client(lane).ratelimiter() {
+                Some(limiter) => is_exhausted(limiter, &waiting.endpoint).await,
+                None => false,
+            };
+        RestError::lasting(if limited {
+            Fallback::RateLimited
+        } else {
+            Fallback::Timeout
+        })
+    }
+}
+
+/// One sending, whose moment is noted; twilight would repeat it after a 429.
+async fn send(
+    client: &Client,
+    request: Request,
+    sent: &Arc<OnceLock<Instant>>,
+) -> Result<Vec<u8>, RestError> {
+    let mut response = client.request::<()>(request);
+    let sent = Arc::clone(sent);
+    response.set_pre_flight(move || sent.set(Instant::now()).is_ok());
+    let response = response.await;
+    let response = response.map_err(|error| RestError::of_twilight(&error))?;
+    response.bytes().await.map_err(|_| RestError::broken())
+}
+
+fn client(token: &str, address: Option<&Address>, lane: Lane) -> Arc<Client> {
+    let builder = Client::builder()
+        .token(token.to_owned())
+        .timeout(REQUEST_TIMEOUT)
+        // An interaction's token that has expired is a 401 as well, after
+        // which twilight would send nothing more.
+        .remember_invalid_token(false)
+        .ratelimiter(Some(RateLimiter::new(lane.per_second())));
+    Arc::new(match address {
+        Some(address) => builder
+            .proxy(address.authority.clone(), address.plain)
+            .build(),
+        None => builder.build(),
+    })
+}
+
+async fn is_exhausted(limiter: &RateLimiter, endpoint: &Endpoint) -> bool {
+    let bucket = limiter.bucket(endpoint.clone()).await;
+    bucket.is_some_and(|bucket| bucket.remaining == 0)
+}
+
+/// What is known of a request under way.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    endpoint: Endpoint,
+    /// It was answered 429.
+    limited: Arc<AtomicBool>,
+}
+
+impl Waiting {
+    pub(super) fn of(request: &Request) -> Self {
+        let path = request.path().split('?').next().unwrap_or_default();
+        Self {
+            endpoint: Endpoint {
+                method: request.method(),
+                path: path.to_owned(),
+            },
+            limited: Arc::default(),
+        }
+    }
+}

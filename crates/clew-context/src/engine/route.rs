@@ -1,0 +1,136 @@
+//! Route: is a message for us, and what is it? Each rule is one line of
+//! `DESIGN.md` "What triggers" and has a table of cases in the tests.
+
+use crate::model::{
+    AccessRules, Cause, ChannelId, ChannelKind, ChannelMode, Message, RoleId, Scene, TriggerRules,
+    UserId,
+};
+
+use super::admission::{Admission, admit};
+use super::eligible::{Us, is_blank};
+
+/// The operator's rules that routing applies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rules {
+    /// Who may use the bot, and where.
+    pub access: AccessRules,
+    /// What counts as asking it.
+    pub triggers: TriggerRules,
+    /// The message content intent is used.
+    pub message_content: bool,
+}
+
+impl Default for Rules {
+    /// Everybody may ask, by mention, reply or direct message.
+    fn default() -> Self {
+        Self {
+            access: AccessRules::default(),
+            triggers: TriggerRules::default(),
+            message_content: true,
+        }
+    }
+}
+
+/// What the shell knows of a new message beside itself; by default nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RouteFacts<'a> {
+    /// Type of the channel, if known. Without it and without a guild id the
+    /// message is not taken for a direct one.
+    pub kind: Option<ChannelKind>,
+    /// A thread's channel.
+    pub parent: Option<ChannelId>,
+    /// The author's roles, from the event.
+    pub roles: &'a [RoleId],
+    /// Who wrote the message replied to, if that is known.
+    pub replied_author: Option<UserId>,
+    /// Turns that bots started here since a person last wrote.
+    pub bot_turns: usize,
+    /// What the people of the server set for this channel or its parent.
+    pub mode: ChannelMode,
+}
+
+/// What a message is to us.
+#[derive(Debug, Clone)]
+pub enum Verdict {
+    /// Not for us.
+    Ignore,
+    /// For us, but it came without text: the message content intent is off.
+    NoContent,
+    /// A turn.
+    Turn(Cause),
+}
+
+/// Decides on a new message.
+pub fn route(message: &Message, us: &Us, rules: &Rules, facts: RouteFacts<'_>) -> Verdict {
+    if us.wrote(message) || !message.kind.is_conversation() || message.flags.is_private() {
+        return Verdict::Ignore;
+    }
+    if facts.mode == ChannelMode::Off || !admits(message, rules, &facts) {
+        return Verdict::Ignore;
+    }
+    let cause = if message.is_human() {
+        human_cause(message, us, rules, &facts)
+    } else {
+        bot_cause(message, us, rules, &facts)
+    };
+    match cause {
+        None => Verdict::Ignore,
+        Some(_) if !rules.message_content && is_blank(message) => Verdict::NoContent,
+        Some(cause) => Verdict::Turn(cause),
+    }
+}
+
+fn admits(message: &Message, rules: &Rules, facts: &RouteFacts<'_>) -> bool {
+    let direct = facts.kind.is_some_and(ChannelKind::is_direct);
+    let asked = Admission {
+        guild: message.guild.filter(|_| !direct),
+        channel: message.channel,
+        parent: facts.parent,
+        user: message.author.id,
+        roles: facts.roles,
+    };
+    let known_place = direct || message.guild.is_some();
+    known_place && admit(&rules.access, asked).is_ok()
+}
+
+fn human_cause(message: &Message, us: &Us, rules: &Rules, facts: &RouteFacts<'_>) -> Option<Cause> {
+    if facts.kind.is_some_and(ChannelKind::is_direct) {
+        return Some(Cause::Direct);
+    }
+    if us.mentioned(message) {
+        return Some(Cause::Mention);
+    }
+    if rules.triggers.mention_only {
+        return None;
+    }
+    if message.replies_to().is_some() && facts.replied_author == Some(us.user) {
+        return Some(Cause::Mention);
+    }
+    if facts.mode == ChannelMode::Everything {
+        return Some(Cause::AutoReply);
+    }
+    let places = [Some(message.channel), facts.parent];
+    let auto = places
+        .into_iter()
+        .flatten()
+        .any(|place| rules.triggers.auto_reply_channels.contains(&place));
+    auto.then_some(Cause::AutoReply)
+}
+
+/// A reply's ping is no mention when a bot wrote it: two bots would loop.
+fn bot_cause(message: &Message, us: &Us, rules: &Rules, facts: &RouteFacts<'_>) -> Option<Cause> {
+    let asked = rules.triggers.reply_to_bots
+        && us.named_inline(message)
+        && facts.bot_turns < rules.triggers.max_bot_turns;
+    asked.then_some(Cause::Mention)
+}
+
+/// What the trigger is. `kind` comes from the event, the cache or one fetch.
+pub fn scene(message: &Message, kind: Option<ChannelKind>) -> Scene {
+    match kind {
+        Some(kind) if kind.is_thread() => Scene::Thread,
+        Some(kind) if kind.is_direct() => Scene::Direct,
+        _ if message.replies_to().is_some() => Scene::ReplyChain,
+        _ => Scene::Lone,
+    }
+}

@@ -1,0 +1,349 @@
+//! The window: recent messages of each channel, by id, fed by the event loop
+//! in gateway order, with a mark from which on it is whole up to now.
+//!
+//! What stands before the mark (links of reply chains, starters) can be looked
+//! up by id but never counts as "the messages of this channel".
+
+mod channel;
+mod view;
+mod withheld;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::model::{ChannelId, GuildId, Message, MessageId, OptedOut, Referenced};
+
+pub use view::{CHANNEL_START, View};
+
+use channel::{CHANNEL_OVERHEAD, ChannelWindow};
+
+/// How much the window keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WindowLimits {
+    /// `WINDOW_PER_CHANNEL`: messages a channel, at least 2.
+    pub per_channel: usize,
+    /// `WINDOW_MAX_MB` in bytes: over all channels, about.
+    pub max_bytes: usize,
+}
+
+impl Default for WindowLimits {
+    /// 200 messages a channel, 8 MiB in all.
+    fn default() -> Self {
+        Self {
+            per_channel: 200,
+            max_bytes: 8 << 20,
+        }
+    }
+}
+
+/// Recent messages of all channels.
+#[derive(Debug)]
+pub struct Window {
+    limits: WindowLimits,
+    channels: HashMap<ChannelId, ChannelWindow>,
+    by_use: BTreeMap<u64, ChannelId>,
+    uses: u64,
+    bytes: usize,
+    generation: u64,
+    opted_out: OptedOut,
+}
+
+impl Window {
+    /// An empty window.
+    pub fn new(limits: WindowLimits) -> Self {
+        Self {
+            limits,
+            channels: HashMap::new(),
+            by_use: BTreeMap::new(),
+            uses: 0,
+            bytes: 0,
+            generation: 0,
+            opted_out: OptedOut::default(),
+        }
+    }
+
+    /// A message arrived from the gateway. Ephemeral and loading ones are not
+    /// kept; a referenced message it carries is kept beside it. What is handed
+    /// back is what is kept: the words of a trigger are the caller's to copy
+    /// before, since those of who opted out are not kept.
+    pub fn created(&mut self, mut message: Message) -> Arc<Message> {
+        if message.flags.is_private() {
+            return Arc::new(message);
+        }
+        self.opted_out.withhold(&mut message);
+        let carried = message.take_carried();
+        let (channel, guild, replies_to) = (message.channel, message.guild, message.replies_to());
+        let message = Arc::new(message);
+        self.change(channel, |window, limits, _| {
+            window.guild = guild.or(window.guild);
+            let mark = *window.mark.get_or_insert(message.id);
+            window.newest = window.newest.max(Some(message.id));
+            if window.holds_newer(&message) {
+                // Ours, edited meanwhile: the edit will come as well.
+            } else if message.id < mark {
+                // Delivered late or again: what stands around it may be gone.
+                window.keep(Arc::clone(&message));
+            } else {
+                window.hold(Arc::clone(&message));
+            }
+            if let Some(parent) = replies_to {
+                window.link(parent);
+            }
+            window.shrink(limits.per_channel);
+        });
+        if let Some(carried) = carried {
+            self.carried(carried);
+        }
+        message
+    }
+
+    /// We posted this. The gateway tells of it too, maybe later than the next
+    /// turn here starts.
+    pub fn posted(&mut self, message: Message) {
+        let message = Arc::new(message);
+        self.change(message.channel, |window, limits, _| {
+            window.newest = window.newest.max(Some(message.id));
+            if window.lacks(&message) {
+                window.hold(message);
+                window.shrink(limits.per_channel);
+            }
+        });
+    }
+
+    /// A referenced message, kept in its own channel: a thread's starter
+    /// stands in the parent, where its edits and deletion arrive.
+    fn carried(&mut self, carried: Message) {
+        self.change(carried.channel, |window, limits, _| {
+            window.keep(Arc::new(carried));
+            window.shrink(limits.per_channel);
+        });
+    }
+
+    /// A message was edited. One that is not held is remembered for a while,
+    /// for a page that may be on its way. A command's answer is loading when
+    /// it is created and becomes a message by its first edit.
+    pub fn edited(&mut self, mut message: Message) {
+        message.take_carried();
+        self.opted_out.withhold(&mut message);
+        let message = Arc::new(message);
+        self.change(message.channel, |window, limits, now| {
+            if window.lacks(&message) {
+                window.hold(Arc::clone(&message));
+                window.shrink(limits.per_channel);
+            } else {
+                window.replace(&message);
+            }
+            window.remember(message.id, Some(Arc::clone(&message)), now);
+        });
+    }
+
+    /// Messages were deleted.
+    pub fn deleted(&mut self, channel: ChannelId, ids: &[MessageId]) {
+        self.change(channel, |window, _, now| {
+            for id in ids {
+                window.drop_message(*id);
+                window.remember(*id, None, now);
+            }
+        });
+    }
+
+    /// A thread was opened while we watched: it is whole from its start.
+    pub fn opened(&mut self, channel: ChannelId, guild: Option<GuildId>) {
+        self.change(channel, |window, _, _| {
+            window.guild = guild.or(window.guild);
+            if window.recent.is_empty() || window.mark.is_some() {
+                window.mark = Some(CHANNEL_START);
+            }
+        });
+    }
+
+    /// Something may have been missed in this channel: nothing of it is
+    /// trusted any more.
+    pub fn break_channel(&mut self, channel: ChannelId) {
+        self.generation += 1;
+        let generation = self.generation;
+        self.change(channel, |window, _, _| {
+            window.clear();
+            window.generation = generation;
+        });
+    }
+
+    /// The same for every channel that `hidden` names.
+    pub fn break_where(&mut self, mut hidden: impl FnMut(ChannelId, Option<GuildId>) -> bool) {
+        // Channels of which nothing is held may be meant as well.
+        self.generation += 1;
+        let broken: Vec<ChannelId> = self
+            .channels
+            .iter()
+            .filter(|(channel, window)| hidden(**channel, window.guild))
+            .map(|(channel, _)| *channel)
+            .collect();
+        for channel in broken {
+            self.break_channel(channel);
+        }
+    }
+
+    /// The channel is gone.
+    pub fn forget(&mut self, channel: ChannelId) {
+        if let Some(window) = self.channels.remove(&channel) {
+            self.bytes -= window.bytes;
+            self.by_use.remove(&window.used);
+            // What was fetched before may lack what was forgotten now.
+            self.generation += 1;
+        }
+    }
+
+    /// What is known of a channel now.
+    pub fn view(&self, channel: ChannelId) -> View {
+        let Some(window) = self.channels.get(&channel) else {
+            return View {
+                generation: self.generation,
+                taken: self.uses,
+                opted_out: self.opted_out.clone(),
+                ..View::default()
+            };
+        };
+        View {
+            recent: window
+                .recent
+                .values()
+                .map(|held| Arc::clone(&held.message))
+                .collect(),
+            linked: window.linked_messages(),
+            whole_from: window.mark,
+            newest: window.newest,
+            deleted: window.deleted().collect(),
+            generation: self.generation,
+            taken: self.uses,
+            opted_out: self.opted_out.clone(),
+        }
+    }
+
+    /// The newest message seen in a channel.
+    pub fn newest(&self, channel: ChannelId) -> Option<MessageId> {
+        self.channels.get(&channel)?.newest
+    }
+
+    /// One message, if it is held.
+    pub fn message(&self, channel: ChannelId, id: MessageId) -> Option<Arc<Message>> {
+        let window = self.channels.get(&channel)?;
+        let recent = window.recent.get(&id).map(|held| &held.message);
+        let linked = || window.linked.get(&id).map(|linked| &linked.message);
+        recent.or_else(linked).cloned()
+    }
+
+    /// Fetched messages: all that stand from `from` to the newest one seen
+    /// when `view` was taken. Nothing happens if the channel broke meanwhile,
+    /// or if what arrived since was too much to be held.
+    pub fn adopt(
+        &mut self,
+        channel: ChannelId,
+        view: &View,
+        from: MessageId,
+        messages: &[Arc<Message>],
+    ) {
+        let Some(window) = self.channels.get(&channel) else {
+            return;
+        };
+        let joins = |mark: &MessageId| view.newest.is_some_and(|newest| *mark <= newest.next());
+        let known = window.mark.filter(|mark| from < *mark && joins(mark));
+        if known.is_none() || !window.is_known_since(view) {
+            return;
+        }
+        let (messages, carried) = self.apart(messages);
+        self.change(channel, |window, limits, _| {
+            window.mark = Some(from);
+            for message in &messages {
+                window.hold_fetched(message);
+            }
+            window.shrink(limits.per_channel);
+        });
+        self.carried_all(carried, view);
+    }
+
+    /// Fetched single messages that somebody pointed at, in `channel` or,
+    /// as a thread's starter, in its parent. `view` may be any channel's, taken
+    /// before the fetch.
+    pub fn keep(&mut self, channel: ChannelId, view: &View, messages: &[Arc<Message>]) {
+        let fresh = match self.channels.get(&channel) {
+            Some(window) => window.is_known_since(view),
+            None => self.generation == view.generation,
+        };
+        if messages.is_empty() || !fresh {
+            return;
+        }
+        let (messages, carried) = self.apart(messages);
+        self.change(channel, |window, limits, _| {
+            for message in &messages {
+                window.keep_fetched(message);
+            }
+            window.shrink(limits.per_channel);
+        });
+        self.carried_all(carried, view);
+    }
+
+    fn carried_all(&mut self, carried: Vec<Message>, view: &View) {
+        for message in carried {
+            let (channel, message) = (message.channel, Arc::new(message));
+            self.keep(channel, view, &[message]);
+        }
+    }
+
+    /// Fetched messages, and apart from them those they carried: each copy
+    /// stands once, where its edits and its deletion find it.
+    fn apart(&self, messages: &[Arc<Message>]) -> (Vec<Arc<Message>>, Vec<Message>) {
+        let mut carried = Vec::new();
+        let alone = messages.iter().map(|message| {
+            let message = self.opted_out.withheld(Arc::clone(message));
+            if !matches!(message.referenced, Referenced::Known(_)) {
+                return message;
+            }
+            let mut own = Message::clone(&message);
+            carried.extend(own.take_carried());
+            Arc::new(own)
+        });
+        (alone.collect(), carried)
+    }
+
+    /// Messages held, and bytes they occupy, about.
+    pub fn size(&self) -> (usize, usize) {
+        let held = |window: &ChannelWindow| window.recent.len() + window.linked.len();
+        (self.channels.values().map(held).sum(), self.bytes)
+    }
+
+    fn change(
+        &mut self,
+        channel: ChannelId,
+        change: impl FnOnce(&mut ChannelWindow, WindowLimits, u64),
+    ) {
+        self.uses += 1;
+        let (generation, bytes) = (self.generation, &mut self.bytes);
+        let fresh = || {
+            *bytes += CHANNEL_OVERHEAD;
+            ChannelWindow::new(generation)
+        };
+        let window = self.channels.entry(channel).or_insert_with(fresh);
+        self.by_use.remove(&window.used);
+        window.used = self.uses;
+        self.by_use.insert(self.uses, channel);
+        let before = window.bytes;
+        change(window, self.limits, self.uses);
+        self.bytes = self.bytes - before + window.bytes;
+        self.evict(channel);
+    }
+
+    /// Drops whole channels, the longest unused first, never `spared`.
+    fn evict(&mut self, spared: ChannelId) {
+        while self.bytes > self.limits.max_bytes {
+            let Some(oldest) = self
+                .by_use
+                .values()
+                .copied()
+                .find(|channel| *channel != spared)
+            else {
+                return;
+            };
+            self.forget(oldest);
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The words that everything else speaks: ids, messages, channels, what a
+//! turn is and what came of it.
+//!
+//! Invariant: `model` imports nothing of ours and knows neither twilight nor
+//! JSON from any server; its values are plain data.
+
+mod block;
+mod channel;
+mod chat;
+mod config;
+mod id;
+mod interaction;
+mod message;
+mod opt_out;
+mod profile;
+mod reason;
+mod rules;
+mod secret;
+mod time;
+mod turn;
+
+pub use block::{Block, Entry, Item, Marker, OmitReason, Omitted, Place};
+pub use channel::{Access, Channel, ChannelKind, ThreadState};
+pub use chat::{AgentDoc, ChatMessage, Role};
+pub use config::Limits;
+pub use id::{
+    ApplicationId, ChannelId, GuildId, InteractionId, MessageId, ParseIdError, RoleId, TurnId,
+    UserId,
+};
+pub use interaction::{Interaction, InteractionKind};
+pub use message::{
+    Attachment, Author, Embed, EmbedField, Extras, Mention, Message, MessageFlags, MessageKind,
+    Poll, Reference, ReferenceKind, Referenced, Snapshot,
+};
+pub use opt_out::{OptOuts, OptedOut};
+pub use profile::{HistoryMessage, Profiles};
+pub use reason::{Fallback, Stage};
+pub use rules::{AccessRules, AllowList, ChannelMode, IdList, ReplyTarget, TriggerRules};
+pub use secret::Secret;
+pub use time::{Clock, UnixMillis, fixed_clock};
+pub use turn::{Cause, Scene, TurnRequest};

@@ -1,0 +1,110 @@
+//! The operator's rules as data: who may use the bot, where, and what counts
+//! as asking it. `engine::route` applies them.
+
+use std::collections::BTreeSet;
+
+use super::{ChannelId, GuildId, RoleId, UserId};
+
+/// The allow and deny lists. Denied wins over allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccessRules {
+    /// `ALLOWED_GUILDS`, `DENIED_GUILDS`.
+    pub guilds: IdList<GuildId>,
+    /// `ALLOWED_CHANNELS`, `DENIED_CHANNELS`; a thread counts as its parent.
+    pub channels: IdList<ChannelId>,
+    /// `ALLOWED_USERS`, `DENIED_USERS`.
+    pub users: IdList<UserId>,
+    /// `ALLOWED_ROLES`, `DENIED_ROLES`.
+    pub roles: IdList<RoleId>,
+    /// `DIRECT_MESSAGES`.
+    pub direct_messages: bool,
+}
+
+/// What is allowed and what is denied of one kind of id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdList<T> {
+    /// Who is let in.
+    pub allowed: AllowList<T>,
+    /// Who is not, even if allowed.
+    pub denied: BTreeSet<T>,
+}
+
+/// Who is let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AllowList<T> {
+    /// `*`.
+    All,
+    /// These.
+    Only(BTreeSet<T>),
+}
+
+/// What makes a message a trigger, beside a mention.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TriggerRules {
+    /// `MENTION_ONLY`: in servers only mentions count (a reply's ping is one),
+    /// neither replies without ping nor `auto_reply_channels`.
+    pub mention_only: bool,
+    /// `AUTO_REPLY_CHANNELS`: every human message is a trigger; a thread
+    /// counts as its parent.
+    pub auto_reply_channels: BTreeSet<ChannelId>,
+    /// `REPLY_TO_BOTS`: a bot's inline mention is a trigger.
+    pub reply_to_bots: bool,
+    /// `MAX_BOT_TURNS`: bot turns in a row before a person has to speak.
+    pub max_bot_turns: usize,
+}
+
+/// What the bot does in a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ChannelMode {
+    /// Answers mentions and replies.
+    #[default]
+    Mentions,
+    /// Answers every human message.
+    Everything,
+    /// Nothing.
+    Off,
+}
+
+/// `THREAD_REPLY_TARGET`: which message an answer in a thread replies to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReplyTarget {
+    #[default]
+    /// The newest human message at the turn's start (seed S3).
+    Newest,
+    /// The trigger.
+    Trigger,
+}
+
+impl<T> IdList<T> {
+    /// Everybody.
+    pub const fn all() -> Self {
+        Self {
+            allowed: AllowList::All,
+            denied: BTreeSet::new(),
+        }
+    }
+}
+
+impl Default for AccessRules {
+    /// Everybody, everywhere.
+    fn default() -> Self {
+        Self {
+            guilds: IdList::all(),
+            channels: IdList::all(),
+            users: IdList::all(),
+            roles: IdList::all(),
+            direct_messages: true,
+        }
+    }
+}
+
+impl Default for TriggerRules {
+    fn default() -> Self {
+        Self {
+            mention_only: false,
+            auto_reply_channels: BTreeSet::new(),
+            reply_to_bots: false,
+            max_bot_turns: 3,
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! What bounds a block: caps, deadline, budget, permissions; and why part of
+//! one is missing.
+
+use std::time::Duration;
+
+use clew_context::collect::{FetchError, Recall};
+use clew_context::model::{Access, Cause, Fallback, Limits, Message};
+use proptest::prelude::*;
+
+use crate::support::build::{
+    ADA, ALERT, BOB, CLEW, DICE, EVE, Shape, asked, id, post, said, text_channel, thread, thread_id,
+};
+use crate::support::world::{Start, World, failures, outline, target};
+
+fn here(n: u64, text: &str) -> Message {
+    said(n, BOB, text).into_channel(thread_id(0))
+}
+
+fn ask(n: u64, text: &str) -> Message {
+    asked(n, EVE, text).into_channel(thread_id(0))
+}
+
+/// A thread of two messages and the trigger.
+fn small() -> World {
+    World::of([
+        said(0, ADA, "start"),
+        here(1, "a"),
+        here(2, "b"),
+        ask(3, "so?"),
+    ])
+}
+
+fn within(change: impl FnOnce(&mut Limits)) -> Start {
+    let mut start = Start::within(thread(0));
+    change(&mut start.limits);
+    start
+}
+
+const UNREADABLE: Access = Access {
+    read_history: false,
+    ..Access::FULL
+};
+
+#[tokio::test]
+async fn one_message_is_shortened_to_its_cap() {
+    let mut world = small();
+    world.add([here(2, &"x".repeat(3000))]);
+    let start = within(|limits| limits.max_msg_chars = 100);
+    let collected = start.collect(&world, &ask(3, "so?")).await;
+    let block = start.prepare(&collected).block;
+    let long = block.items().last().unwrap();
+    assert!(
+        long.cut && long.text.chars().count() <= 100,
+        "{}",
+        long.text
+    );
+    assert!(long.text.contains("characters cut"));
+}
+
+/// Kept messages are shortened, never dropped; others go, the oldest first.
+#[tokio::test]
+async fn the_characters_of_a_block_are_capped() {
+    let long = |n| here(n, &"words ".repeat(300));
+    let mut world = World::of([said(0, ADA, &"start ".repeat(300))]);
+    world.add((1..20).map(long));
+    let trigger = ask(20, "and this?").replying(3);
+    world.add([trigger.clone()]);
+    let start = within(|limits| limits.max_chars = 2_000);
+    let collected = start.collect(&world, &trigger).await;
+    let block = start.prepare(&collected).block;
+    assert!(block.chars <= 2_000, "{}", block.chars);
+    let shown = outline(&block);
+    assert!(shown.starts_with("s0 ..2.. p3 .."), "{shown}");
+    assert!(shown.ends_with(" 18 19"), "{shown}");
+    assert!(block.items().all(|item| item.cut));
+}
+
+/// With no number, too small for a header: nothing, and still no panic.
+#[tokio::test]
+async fn a_cap_too_small_for_anything_shows_nothing() {
+    for cap in 0..200 {
+        let start = within(|limits| limits.max_chars = cap);
+        let collected = start.collect(&small(), &ask(3, "so?")).await;
+        let block = start.prepare(&collected).block;
+        assert!(block.chars <= cap);
+        let known = block.items().count() + block.omitted.len();
+        assert_eq!(known, 3, "cap {cap}: what is not shown is listed");
+    }
+}
+
+#[tokio::test]
+async fn one_deadline_holds_for_all_and_what_arrived_is_used() {
+    tokio::time::pause();
+    let mut world = small();
+    world.latency = Duration::from_secs(20);
+    let before = tokio::time::Instant::now();
+    let start = Start::within(thread(0));
+    let collected = start.collect(&world, &ask(3, "so?")).await;
+    assert!(before.elapsed() <= Duration::from_millis(5_200));
+    assert_eq!(
+        outline(&start.prepare(&collected).block),
+        "unavailable ..0.."
+    );
+    assert_eq!(failures(&collected), ["history:timeout", "starter:timeout"]);
+    assert_eq!(
+        target(&collected),
+        Some(3),
+        "an answer is given all the same"
+    );
+
+    // Three seconds a call: both of the first arrive, none that comes after.
+    let mut slow = World::of([said(0, ADA, "start")]);
+    slow.add((1..=200).map(|n| said(n, DICE, "noise").into_channel(thread_id(0))));
+    let trigger = ask(201, "so?");
+    slow.add([here(200, "a person"), trigger.clone()]);
+    slow.latency = Duration::from_secs(3);
+    let collected = start.collect(&slow, &trigger).await;
+    assert_eq!(outline(&start.prepare(&collected).block), "s0 ..0.. 200");
+    assert_eq!(failures(&collected), ["history:timeout"]);
+}
+
+#[tokio::test]
+async fn the_number_of_fetches_is_capped() {
+    let mut world = World::of([said(0, ADA, "start")]);
+    world.add((1..=2000).map(|n| said(n, DICE, "noise").into_channel(thread_id(0))));
+    let trigger = ask(2001, "so?");
+    world.add([trigger.clone()]);
+    let start = Start::within(thread(0));
+    let collected = start.collect(&world, &trigger).await;
+    assert_eq!(collected.fetches, 8);
+    assert_eq!(world.calls().len(), 8);
+    assert!(failures(&collected).contains(&"history:fetch_budget".to_owned()));
+    let none = within(|limits| limits.max_fetches = 0);
+    let collected = none.collect(&world, &trigger).await;
+    assert_eq!(world.calls().len(), 0);
+    assert_eq!(collected.fetches, 0);
+}
+
+/// One more try after a passing error, within the budget.
+#[tokio::test]
+async fn a_passing_error_is_tried_again_once() {
+    tokio::time::pause();
+    let passing = FetchError {
+        reason: Fallback::Unavailable,
+        transient: true,
+    };
+    let world = small().failing("page", passing);
+    let start = Start::within(thread(0));
+    let collected = start.collect(&world, &ask(3, "so?")).await;
+    assert_eq!(outline(&start.prepare(&collected).block), "s0 1 2");
+    assert_eq!(failures(&collected), [""; 0]);
+    assert_eq!(collected.fetches, 3);
+
+    let twice = small().failing("page", passing).failing("page", passing);
+    let collected = start.collect(&twice, &ask(3, "so?")).await;
+    assert_eq!(failures(&collected), ["history:unavailable"]);
+}
+
+/// On any failure the answer is still given, and the reason told.
+#[tokio::test]
+async fn every_reason_is_told_as_it_is() {
+    for reason in [
+        Fallback::Timeout,
+        Fallback::Forbidden,
+        Fallback::NotFound,
+        Fallback::RateLimited,
+        Fallback::Unavailable,
+        Fallback::Malformed,
+    ] {
+        let world = small().failing("page", FetchError::lasting(reason));
+        let start = Start::within(thread(0));
+        let collected = start.collect(&world, &ask(3, "so?")).await;
+        assert_eq!(failures(&collected), [format!("history:{reason}")]);
+        assert_eq!(outline(&start.prepare(&collected).block), "s0 ..0..");
+        assert_eq!(target(&collected), Some(3));
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_cannot_be_read_costs_itself_alone() {
+    let mut world = small();
+    world.unreadable.insert(id(1));
+    let start = Start::within(thread(0));
+    let collected = start.collect(&world, &ask(3, "so?")).await;
+    assert_eq!(outline(&start.prepare(&collected).block), "s0 2");
+    assert_eq!(failures(&collected), ["history:malformed"]);
+}
+
+/// An empty list where at least the trigger should be is a refusal, and a
+/// refused channel is left alone for a minute.
+#[tokio::test]
+async fn an_empty_page_is_a_refusal() {
+    tokio::time::pause();
+    let mut world = small();
+    world.hidden.insert(thread_id(0));
+    let recall = Recall::default();
+    let start = Start {
+        our_access: None,
+        ..Start::within(thread(0))
+    };
+    let trigger = ask(3, "so?");
+    let collected = start.collect_with(&world, &recall, &trigger).await;
+    assert_eq!(failures(&collected), ["history:forbidden"]);
+    assert!(
+        collected.learnt.pages.is_none(),
+        "the window learns no hole"
+    );
+    assert_eq!(world.calls(), ["page to 3", "message 0"]);
+
+    let again = start.collect_with(&world, &recall, &trigger).await;
+    assert_eq!(failures(&again), ["history:forbidden"]);
+    assert_eq!(world.calls(), ["message 0"], "the parent alone is asked");
+
+    tokio::time::advance(Duration::from_secs(61)).await;
+    start.collect_with(&world, &recall, &trigger).await;
+    assert_eq!(world.calls(), ["page to 3", "message 0"]);
+
+    recall.permissions_changed();
+    world.hidden.clear();
+    let collected = start.collect_with(&world, &recall, &trigger).await;
+    assert_eq!(outline(&start.prepare(&collected).block), "s0 1 2");
+}
+
+/// A command's question stands in no page; what is empty then is not whole.
+#[tokio::test]
+async fn an_empty_page_before_a_command_is_not_believed() {
+    let world = World::of([said(0, ADA, "start")]);
+    let start = Start {
+        our_access: None,
+        cause: crate::collectors::target::ask_command(),
+        ..Start::within(thread(0))
+    };
+    let collected = start.collect(&world, &ask(3, "so?")).await;
+    assert!(collected.learnt.pages.is_none());
+    assert_eq!(failures(&collected), ["history:forbidden"]);
+}
+
+/// Computed permissions: nothing is asked that will be refused.
+#[tokio::test]
+async fn what_we_may_not_read_is_not_asked_for() {
+    let world = small();
+    for channel in [thread(0), post(0)] {
+        let start = Start {
+            our_access: Some(UNREADABLE),
+            ..Start::within(channel)
+        };
+        let collected = start.collect(&world, &ask(3, "so?")).await;
+        assert_eq!(world.calls(), [""; 0]);
+        assert_eq!(
+            failures(&collected),
+            ["history:forbidden", "starter:forbidden"]
+        );
+    }
+    let lone = Start {
+        our_access: Some(UNREADABLE),
+        ..Start::within(text_channel())
+    };
+    let collected = lone.collect(&world, &asked(3, EVE, "how tall?")).await;
+    assert_eq!(failures(&collected), [""; 0], "nothing was needed");
+}
+
+/// The channel itself may be seen though its history may not.
+#[tokio::test]
+async fn a_channel_is_known_though_its_messages_are_refused() {
+    let world = small().with_channel(thread(0));
+    let start = Start {
+        our_access: Some(UNREADABLE),
+        ..Start::default()
+    };
+    let collected = start.collect(&world, &ask(3, "so?")).await;
+    assert_eq!(world.calls(), ["channel"]);
+    assert!(collected.channel.is_some());
+}
+
+/// Who may not read the history gets the trigger and what it carries.
+#[tokio::test]
+async fn the_asker_is_judged_too() {
+    let world = small();
+    let start = Start {
+        asker_access: Some(UNREADABLE),
+        ..Start::within(thread(0))
+    };
+    let trigger = ask(3, "so?").replying(1);
+    let collected = start.collect(&world, &trigger).await;
+    assert_eq!(outline(&start.prepare(&collected).block), "");
+    assert_eq!(failures(&collected), ["asker:forbidden"]);
+    let carrying = trigger.carrying(here(1, "a"));
+    let collected = start.collect(&world, &carrying).await;
+    assert_eq!(outline(&start.prepare(&collected).block), "p1");
+    assert_eq!(world.calls(), [""; 0]);
+    assert_eq!(target(&collected), Some(3));
+}
+
+#[derive(Debug, Clone)]
+struct Said {
+    who: usize,
+    text: String,
+    reply: Option<u64>,
+}
+
+fn somebody_says() -> impl Strategy<Value = Said> {
+    let text = prop_oneof![
+        "[a-z ]{0,40}",
+        "(\\PC|\n|👨‍👩‍👧|<@11>|`){0,300}",
+        (1..3000_usize).prop_map(|length| "long ".repeat(length / 5)),
+        Just("<@90>".to_owned()),
+    ];
+    (0..6_usize, text, prop::option::of(0..40_u64)).prop_map(|(who, text, reply)| Said {
+        who,
+        text,
+        reply,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// Whatever was said: the caps hold, and the count is that of the text as
+    /// it is shown.
+    #[test]
+    fn the_caps_always_hold(
+        all in prop::collection::vec(somebody_says(), 1..40),
+        asks in somebody_says(),
+        max_chars in prop_oneof![0..400_usize, 400..9000_usize],
+        max_msgs in 1..45_usize,
+        tail in 0..41_usize,
+        history in any::<bool>(),
+        in_thread in any::<bool>(),
+    ) {
+        let people = [ADA, BOB, EVE, CLEW, DICE, ALERT];
+        let channel = if in_thread { thread(0) } else { text_channel() };
+        let shape = |n: u64, one: &Said| {
+            let message = said(n, people[one.who], &one.text).into_channel(channel.id);
+            match one.reply {
+                Some(to) if to + 1 < n => message.replying(to + 1),
+                _ => message,
+            }
+        };
+        let mut world = World::of([said(0, ADA, "the starter of it all")]);
+        world.add((1..).zip(&all).map(|(n, one)| shape(n, one)));
+        let trigger = shape(all.len() as u64 + 1, &Said { who: 2, ..asks });
+        world.add([trigger.clone()]);
+        let start = Start {
+            limits: Limits { max_chars, max_msgs, tail, ..Limits::default() },
+            cause: if history { Cause::Mention } else { Cause::AutoReply },
+            ..Start::within(channel)
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let collected = runtime.block_on(start.collect(&world, &trigger));
+        let prepared = start.prepare(&collected);
+        let block = &prepared.block;
+        let shown = clew_context::engine::frame::block(block, "0123456789ab");
+        prop_assert_eq!(shown.chars().count(), block.chars);
+        prop_assert!(block.chars <= max_chars);
+        // Starter, pointed-at and target are kept whatever the cap.
+        prop_assert!(block.items().count() <= max_msgs.max(3));
+        prop_assert!(collected.fetches <= start.limits.max_fetches);
+        let ids: Vec<_> = block.items().map(|item| item.message.id).collect();
+        prop_assert!(ids.is_sorted() && !ids.contains(&trigger.id), "{:?}", ids);
+        prop_assert!(block.omitted.iter().all(|omitted| !ids.contains(&omitted.id)));
+    }
+}

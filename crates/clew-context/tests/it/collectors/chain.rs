@@ -1,0 +1,306 @@
+//! Reply chains: which references are edges, what stands for missing links,
+//! how few calls it takes, where it ends.
+
+use clew_context::model::{Limits, Message, MessageFlags, Reference, ReferenceKind, Snapshot};
+
+use crate::support::build::{
+    ADA, ALERT, BOB, CLEW, DICE, EVE, GENERAL, Shape, asked, id, said, text_channel, thread_id,
+};
+use crate::support::world::{Start, World, adopted, failures, outline, target};
+
+fn start() -> Start {
+    Start::within(text_channel())
+}
+
+fn ask(n: u64, to: u64) -> Message {
+    asked(n, EVE, "what about this?").replying(to)
+}
+
+#[track_caller]
+fn check(world: &World, trigger: &Message, shown: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    assert_eq!(runtime.block_on(start().outline(world, trigger)), shown);
+}
+
+/// Twenty replies, each twenty messages after the one it answers.
+fn twenty_among_four_hundred() -> (World, Message) {
+    let talkers = [ADA, BOB, CLEW];
+    let chain = (0..20_u64).map(|link| {
+        let who = talkers[usize::try_from(link % 3).unwrap()];
+        let message = said(link * 21, who, &format!("link {link}"));
+        if link == 0 {
+            message
+        } else {
+            message.replying((link - 1) * 21)
+        }
+    });
+    let chatter = (0..420).filter(|n| n % 21 != 0);
+    let mut world = World::of(chain);
+    world.add(chatter.map(|n| said(n, DICE, "chatter")));
+    let trigger = ask(420, 19 * 21);
+    world.add([trigger.clone()]);
+    (world, trigger)
+}
+
+#[tokio::test]
+async fn twenty_links_among_four_hundred_cost_few_calls() {
+    let (world, trigger) = twenty_among_four_hundred();
+    let start = start();
+    let collected = start.collect(&world, &trigger).await;
+    let mut links: Vec<String> = (0..20).map(|link| (link * 21).to_string()).collect();
+    links[19] = format!("p{}", links[19]);
+    assert_eq!(outline(&start.prepare(&collected).block), links.join(" "));
+    let calls = world.calls();
+    assert!(calls.len() <= 6, "{calls:?}");
+    assert_eq!(collected.fetches, calls.len());
+    assert_eq!(target(&collected), Some(420));
+    assert_eq!(adopted(&collected), None);
+}
+
+/// What the turn fetched is what the window lacks.
+#[tokio::test]
+async fn links_are_learnt_and_not_the_chatter() {
+    let (world, trigger) = twenty_among_four_hundred();
+    let collected = start().collect(&world, &trigger).await;
+    let learnt = collected.learnt;
+    assert_eq!(learnt.single.len(), 20);
+    assert!(learnt.pages.is_none());
+    let mut window = crate::support::world::window();
+    window.created(trigger.clone());
+    let view = window.view(GENERAL);
+    for (channel, message) in &learnt.single {
+        window.keep(*channel, &view, std::slice::from_ref(message));
+    }
+    let again = Start {
+        view: Some(window.view(GENERAL)),
+        ..start()
+    };
+    world.calls();
+    let warm = again.collect(&world, &trigger).await;
+    assert_eq!(world.calls(), [""; 0]);
+    assert_eq!(warm.gathered, collected.gathered);
+}
+
+#[test]
+fn siblings_are_chatter() {
+    let world = World::of([
+        said(0, ADA, "root"),
+        said(1, BOB, "one answer").replying(0),
+        said(2, EVE, "another").replying(0),
+    ]);
+    check(&world, &ask(3, 1), "0 p1");
+}
+
+/// Only type 19 with a default reference in the same channel is an edge.
+#[test]
+fn other_references_are_no_edges() {
+    let elsewhere = thread_id(7);
+    let shapes: [fn(Message) -> Message; 8] = [
+        |message| message.of_type(6),
+        |message| message.of_type(12),
+        |message| message.of_type(18),
+        |message| message.of_type(21),
+        |message| message.of_type(23),
+        |message| message.of_type(46),
+        // A crosspost: type 0 with a reference.
+        |message| message.of_type(0).flagged(MessageFlags(1 << 1)),
+        |message| {
+            message.shaped(|message| {
+                if let Some(reference) = &mut message.reference {
+                    reference.kind = ReferenceKind::Forward;
+                }
+            })
+        },
+    ];
+    for shape in shapes {
+        let middle = shape(said(1, ADA, "middle").replying(0));
+        let kind = middle.kind;
+        let world = World::of([said(0, BOB, "root"), middle]);
+        let trigger = ask(2, 1);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        let shown = runtime.block_on(start().outline(&world, &trigger));
+        assert!(
+            shown.split(' ').all(|word| word != "0"),
+            "{kind:?}: {shown}"
+        );
+    }
+    let across = said(1, ADA, "middle").replying(0).shaped(|message| {
+        message.reference = Some(Reference {
+            kind: ReferenceKind::Default,
+            channel: Some(elsewhere),
+            message: Some(id(0)),
+        });
+    });
+    let world = World::of([said(0, BOB, "root").into_channel(elsewhere), across]);
+    check(&world, &ask(2, 1), "p1");
+}
+
+#[test]
+fn a_forward_shows_what_it_carries() {
+    let forward = said(1, ADA, "").with_extras(|extras| {
+        extras.snapshots.push(Snapshot {
+            content: "the original".into(),
+            timestamp: None,
+            extras: None,
+        });
+    });
+    let world = World::of([forward]);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    let start = start();
+    let collected = runtime.block_on(start.collect(&world, &ask(2, 1)));
+    let block = start.prepare(&collected).block;
+    assert!(block.items().next().unwrap().text.contains("the original"));
+}
+
+#[test]
+fn a_carried_message_costs_no_call() {
+    let world = World::default();
+    let trigger = ask(2, 1).carrying(said(1, ADA, "root"));
+    check(&world, &trigger, "p1");
+    assert_eq!(world.calls(), [""; 0]);
+}
+
+#[test]
+fn null_is_deleted_and_absent_is_fetched() {
+    let world = World::of([said(0, ADA, "root"), said(1, BOB, "middle").replying(0)]);
+    check(&world, &ask(2, 1).carrying_null(), "deleted");
+    assert_eq!(world.calls(), [""; 0]);
+    check(&world, &ask(2, 1), "0 p1");
+    assert_eq!(world.calls(), ["page to 1"], "the page that ends at it");
+    let other = ask(2, 1).carrying(said(0, ADA, "root"));
+    check(&world, &other, "0 p1");
+    assert_eq!(world.calls(), ["page to 1"], "another message than named");
+}
+
+/// A page that brings neighbours but not the link itself.
+#[test]
+fn a_link_that_is_gone_is_deleted() {
+    let world = World::of([said(0, ADA, "root"), said(2, BOB, "kept").replying(1)]);
+    check(&world, &ask(3, 2), "deleted p2");
+    let all_gone = World::default();
+    check(&all_gone, &ask(3, 2), "deleted");
+}
+
+/// Apps' messages are walked through and shown as a marker.
+#[test]
+fn ineligible_links_are_walked_through() {
+    let world = World::of([
+        said(0, ADA, "root"),
+        said(1, DICE, "rolled").replying(0),
+        said(2, CLEW, "-# note").replying(1),
+        said(3, CLEW, "ours").replying(2),
+    ]);
+    check(&world, &ask(4, 3), "0 app app p3");
+    let alert = World::of([said(0, ADA, "root"), said(1, ALERT, "disk").replying(0)]);
+    check(&alert, &ask(2, 1), "0 p1");
+}
+
+#[test]
+fn a_deleted_root_stands_before_what_came_after_it() {
+    let world = World::of([
+        said(1, DICE, "rolled").replying(0).carrying_null(),
+        said(2, ADA, "why?").replying(1),
+    ]);
+    check(&world, &ask(3, 2), "deleted app p2");
+}
+
+#[test]
+fn a_circle_ends() {
+    let world = World::of([
+        said(1, ADA, "a").replying(3),
+        said(2, BOB, "b").replying(1),
+        said(3, ADA, "c").replying(3),
+    ]);
+    check(&world, &ask(4, 2), "1 p2");
+    check(&world, &ask(4, 3), "p3");
+    check(&world, &asked(4, EVE, "self").replying(4), "");
+}
+
+#[tokio::test]
+async fn the_number_of_links_is_capped() {
+    let (world, trigger) = twenty_among_four_hundred();
+    let start = Start {
+        limits: Limits {
+            max_msgs: 3,
+            ..Limits::default()
+        },
+        ..start()
+    };
+    let shown = start.outline(&world, &trigger).await;
+    assert_eq!(shown, "earlier 357 378 p399");
+    assert_eq!(world.calls().len(), 1, "nothing is fetched to be dropped");
+}
+
+#[tokio::test]
+async fn age_ends_the_chain_by_ids_alone() {
+    let hour = 3600;
+    let world = World::of([
+        said(0, ADA, "too old"),
+        said(hour, BOB, "in time").replying(0),
+    ]);
+    let trigger = ask(5 * hour - 60, hour);
+    let start = start();
+    assert_eq!(start.outline(&world, &trigger).await, "earlier p3600");
+    // What is pointed at has no age.
+    let late = ask(9 * hour, hour);
+    assert_eq!(start.outline(&world, &late).await, "earlier p3600");
+}
+
+/// Text without a word of one's own is the pointed-at message's.
+#[tokio::test]
+async fn a_bare_reply_adopts() {
+    let world = World::of([said(0, ADA, "how tall is it?")]);
+    let trigger = asked(1, EVE, "").replying(0);
+    let start = start();
+    let collected = start.collect(&world, &trigger).await;
+    assert_eq!(
+        (target(&collected), adopted(&collected)),
+        (Some(1), Some(0))
+    );
+    let prompt = start.prepare(&collected).prompt;
+    let question = &prompt.messages.last().unwrap().content;
+    assert!(question.contains("points at this message"), "{question}");
+    assert!(question.contains("how tall is it?"), "{question}");
+}
+
+#[tokio::test]
+async fn a_link_that_fails_ends_the_chain() {
+    use clew_context::collect::FetchError;
+    use clew_context::model::Fallback;
+    for reason in [
+        Fallback::Forbidden,
+        Fallback::NotFound,
+        Fallback::RateLimited,
+        Fallback::Unavailable,
+        Fallback::Malformed,
+        Fallback::Timeout,
+    ] {
+        let world = World::of([said(0, ADA, "root"), said(1, BOB, "b").replying(0)])
+            .failing("page", FetchError::lasting(reason));
+        let trigger = ask(3, 1).carrying(said(1, BOB, "b").replying(0));
+        let start = start();
+        let collected = start.collect(&world, &trigger).await;
+        let shown = outline(&start.prepare(&collected).block);
+        assert_eq!(shown, "unavailable p1");
+        assert_eq!(failures(&collected), [format!("chain:{reason}")]);
+    }
+}
+
+#[tokio::test]
+async fn an_unreadable_link_is_unavailable() {
+    let mut world = World::of([said(0, ADA, "root"), said(1, BOB, "b").replying(0)]);
+    world.unreadable.insert(id(1));
+    let start = start();
+    let collected = start.collect(&world, &ask(3, 1)).await;
+    assert_eq!(outline(&start.prepare(&collected).block), "unavailable");
+    assert_eq!(failures(&collected), ["chain:malformed"]);
+}

@@ -1,0 +1,130 @@
+//! What the window holds of who opted out: husks, and no words.
+
+use std::sync::Arc;
+
+use clew_context::engine::window::Window;
+use clew_context::model::{MessageId, OptOuts, OptedOut};
+
+use super::opt_out::{MARK, bobs, here, without_bob};
+use crate::support::build::{ADA, BOB, EVE, GENERAL, Shape, id, said, thread_id};
+use crate::support::world::window;
+
+fn knows_of_bob(window: &Window) -> bool {
+    let text = format!("{window:?}");
+    text.contains(MARK) || text.contains("Bob")
+}
+
+/// Whichever way a message comes, the window keeps a husk of it: it stays
+/// whole, and chains hold together.
+#[test]
+fn the_window_keeps_husks() {
+    let mut window = window();
+    window.withhold(without_bob());
+    window.created(said(1, ADA, "talk"));
+    let kept = window.created(bobs(2).replying(1));
+    assert!(kept.withheld);
+    assert_eq!(
+        (kept.author.id, kept.replies_to()),
+        (BOB.user(), Some(id(1)))
+    );
+    window.created(said(3, ADA, "talk").replying(2).carrying(bobs(2)));
+    // Older ones that somebody carries, edits, pages, single messages.
+    window.created(said(4, ADA, "talk").replying(0).carrying(bobs(0)));
+    window.edited(bobs(2).edited_at(5, MARK));
+    window.edited(here(bobs(2)).edited_at(5, MARK));
+    let view = window.view(GENERAL);
+    let page = [bobs(0), said(1, ADA, "talk").carrying(bobs(0))].map(Arc::new);
+    window.adopt(GENERAL, &view, MessageId::new(0), &page);
+    window.keep(thread_id(0), &view, &[Arc::new(here(bobs(7)))]);
+    assert!(!knows_of_bob(&window), "{window:?}");
+    let view = window.view(GENERAL);
+    assert_eq!(view.recent.len(), 5);
+    assert_eq!(view.whole_from, Some(MessageId::new(0)));
+    assert_eq!(view.opted_out, without_bob());
+    let husk = view.get(id(2)).unwrap();
+    assert_eq!(husk.edited, Some(id(5).created()));
+    assert!(window.message(thread_id(0), id(7)).unwrap().withheld);
+}
+
+/// What is held when somebody opts out loses its words at once, and its
+/// weight.
+#[test]
+fn who_opts_out_is_forgotten_at_once() {
+    let mut window = window();
+    for n in 1..=3 {
+        window.created(bobs(n));
+        window.created(here(said(10 + n, ADA, "talk").replying(n)).carrying(here(bobs(n))));
+    }
+    window.edited(bobs(2).edited_at(4, MARK));
+    window.edited(bobs(0).edited_at(4, MARK));
+    assert!(knows_of_bob(&window));
+    let (count, bytes) = window.size();
+    window.withhold(without_bob());
+    assert!(!knows_of_bob(&window), "{window:?}");
+    let now = window.size();
+    assert!(
+        now.0 == count && now.1 < bytes,
+        "{now:?} of {count}, {bytes}"
+    );
+    let view = window.view(GENERAL);
+    assert_eq!(view.whole_from, Some(id(1)), "still whole");
+    // A turn that began before and ends now brings nothing back.
+    let page = [Arc::new(bobs(0))];
+    window.adopt(GENERAL, &view, MessageId::new(0), &page);
+    window.keep(GENERAL, &view, &page);
+    assert!(!knows_of_bob(&window), "{window:?}");
+    // The weights add up: nothing is left once all of it is gone.
+    for channel in [GENERAL, thread_id(0)] {
+        window.forget(channel);
+    }
+    assert_eq!(window.size(), (0, 0));
+}
+
+/// Who opts in again is read again: husks are no words, so they are fetched.
+#[test]
+fn who_is_back_is_read_again() {
+    let mut window = window();
+    window.withhold(without_bob());
+    window.created(bobs(1));
+    window.edited(bobs(1).edited_at(2, MARK));
+    window.created(here(said(2, ADA, "talk")));
+    window.withhold(OptedOut::default());
+    assert!(window.view(GENERAL).recent.is_empty());
+    assert_eq!(
+        window.view(thread_id(0)).recent.len(),
+        1,
+        "no husk, no hole"
+    );
+    window.created(said(3, ADA, "talk"));
+    let view = window.view(GENERAL);
+    let page = [Arc::new(bobs(1).edited_at(2, MARK))];
+    window.adopt(GENERAL, &view, MessageId::new(0), &page);
+    let back = window.message(GENERAL, id(1)).unwrap();
+    assert!(!back.withheld && back.content.contains(MARK));
+    for channel in [GENERAL, thread_id(0)] {
+        window.forget(channel);
+    }
+    assert_eq!(window.size(), (0, 0));
+}
+
+#[test]
+fn the_holder_gives_what_was_set_last() {
+    let holder = OptOuts::default();
+    let before = holder.current();
+    holder.set(without_bob());
+    assert!(holder.current().contains(BOB.user()));
+    assert!(!before.contains(BOB.user()), "a moment's value stays");
+}
+
+/// Another's message that says nothing of them is shared, not copied.
+#[test]
+fn nobody_elses_message_is_copied() {
+    let message = Arc::new(said(1, ADA, "talk").carrying(said(0, EVE, "talk")));
+    let same = without_bob().withheld(Arc::clone(&message));
+    assert!(Arc::ptr_eq(&message, &same));
+    let husk = without_bob().withheld(Arc::new(bobs(1)));
+    assert!(Arc::ptr_eq(
+        &husk,
+        &without_bob().withheld(Arc::clone(&husk))
+    ));
+}

@@ -1,0 +1,177 @@
+//! The starter in its five cases, and what stands for it when it is gone.
+
+use std::sync::Arc;
+
+use clew_context::collect::{FetchError, Recall};
+use clew_context::model::{Channel, Fallback, Message, Reference, ReferenceKind};
+
+use crate::support::build::{
+    ADA, BOB, EVE, GENERAL, Shape, asked, id, post, private_thread, said, thread, thread_id,
+};
+use crate::support::world::{Start, World, failures, outline};
+
+fn ask(n: u64) -> Message {
+    asked(n, EVE, "so?").into_channel(thread_id(0))
+}
+
+fn here(n: u64, text: &str) -> Message {
+    said(n, BOB, text).into_channel(thread_id(0))
+}
+
+/// The message of type 21 that comes first in an anchored thread.
+fn notice(n: u64) -> Message {
+    here(n, "").of_type(21).shaped(|notice| {
+        notice.reference = Some(Reference {
+            kind: ReferenceKind::Default,
+            channel: Some(GENERAL),
+            message: Some(id(0)),
+        });
+    })
+}
+
+/// What is shown, and what was asked, in a cold process.
+#[track_caller]
+fn check(start: &Start, world: &World, shown: &str, calls: &[&str]) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    assert_eq!(runtime.block_on(start.outline(world, &ask(9))), shown);
+    assert_eq!(world.calls(), calls);
+}
+
+#[test]
+fn anchored_it_stands_in_the_parent() {
+    let world = World::of([said(0, ADA, "start"), notice(1), here(2, "a"), ask(9)]);
+    let start = Start::within(thread(0));
+    check(&start, &world, "s0 2", &["page to 9", "message 0"]);
+}
+
+#[test]
+fn the_window_of_the_parent_has_it() {
+    let world = World::of([here(2, "a"), ask(9)]);
+    let start = Start {
+        starter: Some(Arc::new(said(0, ADA, "start"))),
+        ..Start::within(thread(0))
+    };
+    check(&start, &world, "s0 2", &["page to 9"]);
+}
+
+#[test]
+fn the_notice_carries_it_when_the_parent_refuses() {
+    let notice = notice(1).carrying(said(0, ADA, "start"));
+    let mut world = World::of([notice, here(2, "a"), ask(9)]);
+    world.hidden.insert(GENERAL);
+    let start = Start::within(thread(0));
+    check(&start, &world, "s0 2", &["page to 9", "message 0"]);
+}
+
+#[test]
+fn a_posts_first_message_stands_in_the_thread() {
+    let world = World::of([here(0, "it crashes"), here(2, "a"), ask(9)]);
+    let calls = ["page to 9", "message 0"];
+    check(&Start::within(post(0)), &world, "s0 2", &calls);
+}
+
+#[test]
+fn a_private_thread_hangs_on_nothing() {
+    let world = World::of([here(1, "first"), here(2, "a"), ask(9)]);
+    let start = Start::within(private_thread(0));
+    check(&start, &world, "s1 2", &["page to 9"]);
+
+    let mut long = World::of([here(1, "first")]);
+    long.add((1000..1200).map(|n| here(n, "a")));
+    let trigger = ask(1201);
+    long.add([trigger.clone()]);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    let shown = runtime.block_on(start.outline(&long, &trigger));
+    assert!(shown.starts_with("s1 ..60.. 1161 "), "{shown}");
+    assert_eq!(long.calls(), ["page to 1201", "page after 0 limit 1"]);
+}
+
+#[test]
+fn a_public_thread_may_hang_on_nothing() {
+    let world = World::of([here(1, "first"), here(2, "a"), ask(9)]);
+    let start = Start::within(thread(0));
+    check(&start, &world, "s1 2", &["page to 9", "message 0"]);
+}
+
+#[test]
+fn a_deleted_starter_is_said_to_be() {
+    let anchored = World::of([notice(1).carrying_null(), here(2, "a"), ask(9)]);
+    let start = Start::within(thread(0));
+    let calls = ["page to 9", "message 0"];
+    check(&start, &anchored, "deleted 2", &calls);
+    let post_without = World::of([here(2, "a"), ask(9)]);
+    check(&Start::within(post(0)), &post_without, "deleted 2", &calls);
+}
+
+/// What is not there is not asked for again.
+#[tokio::test]
+async fn missing_starters_are_remembered() {
+    let recall = Recall::default();
+    let anchored = World::of([notice(1).carrying_null(), here(2, "a"), ask(9)]);
+    let unanchored = World::of([here(1, "first"), here(2, "a"), ask(9)]);
+    let no_post = World::of([here(2, "a"), ask(9)]);
+    let cases: [(World, Channel, &str); 3] = [
+        (anchored, thread(0), "deleted 2"),
+        (unanchored, thread(0), "s1 2"),
+        (no_post, post(0), "deleted 2"),
+    ];
+    for (world, channel, shown) in cases {
+        let start = Start::within(channel);
+        for calls in [2, 1] {
+            let collected = start.collect_with(&world, &recall, &ask(9)).await;
+            assert_eq!(outline(&start.prepare(&collected).block), shown);
+            // The unanchored first message stands in the page, which is
+            // fetched at the same time, so it may be asked for once more.
+            let asked = world.calls();
+            let expected = if shown == "s1 2" { 2 } else { calls };
+            assert_eq!(asked.len(), expected, "{asked:?}");
+            assert_eq!(failures(&collected), [""; 0], "no fallback");
+        }
+        recall.forget(thread_id(0));
+    }
+}
+
+#[test]
+fn the_trigger_may_be_the_starter() {
+    let trigger = asked(0, EVE, "it crashes").into_channel(thread_id(0));
+    let world = World::of([trigger.clone()]);
+    let start = Start::within(post(0)).watching(std::slice::from_ref(&trigger), true);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    assert_eq!(runtime.block_on(start.outline(&world, &trigger)), "");
+    assert_eq!(world.calls(), [""; 0]);
+}
+
+/// A refused starter costs itself, nothing else.
+#[tokio::test]
+async fn a_starter_that_cannot_be_had_is_said_so() {
+    for (error, shown, failed) in [
+        (Fallback::Forbidden, "unavailable 2", "starter:forbidden"),
+        (
+            Fallback::Unavailable,
+            "unavailable 2",
+            "starter:unavailable",
+        ),
+        (
+            Fallback::RateLimited,
+            "unavailable 2",
+            "starter:rate_limited",
+        ),
+        (Fallback::Malformed, "unavailable 2", "starter:malformed"),
+    ] {
+        let world = World::of([notice(1), here(2, "a"), ask(9)])
+            .failing("message", FetchError::lasting(error));
+        let start = Start::within(thread(0));
+        let collected = start.collect(&world, &ask(9)).await;
+        assert_eq!(outline(&start.prepare(&collected).block), shown);
+        assert_eq!(failures(&collected), [failed]);
+    }
+}

@@ -1,0 +1,3 @@
+//! The live source against the simulator, over real sockets.
+
+mod rest;

@@ -1,0 +1,375 @@
+//! A world in memory that collectors read: a `Source` over lists of messages,
+//! which counts its calls and fails when it is told to.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex};
+
+use clew_context::collect::prepare::{Prepared, Surroundings, prepare};
+use clew_context::collect::{
+    Anchor, Collected, FetchError, Occasion, Page, Recall, Source, collect,
+};
+use clew_context::engine::eligible::Us;
+use clew_context::engine::render::Nobody;
+use clew_context::engine::window::{View, Window, WindowLimits};
+use clew_context::model::{
+    Access, AgentDoc, Attachment, Block, Cause, Channel, ChannelId, ChannelKind, Entry, Fallback,
+    HistoryMessage, Limits, Marker, Message, MessageId, OptedOut, Place, Profiles, ReplyTarget,
+    TurnRequest,
+};
+use tokio::time::{Duration, Instant, sleep};
+
+use super::build::{id, number, us};
+
+/// One call, as a short word: `page to 12` (one that ends at
+/// it), `page before 12`, `message 3`, `channel 500`.
+pub(crate) type Call = String;
+
+/// Everything there is to be fetched.
+#[derive(Debug, Default)]
+pub(crate) struct World {
+    messages: BTreeMap<ChannelId, BTreeMap<MessageId, Message>>,
+    channels: BTreeMap<ChannelId, Channel>,
+    /// Texts of files by name.
+    pub(crate) files: HashMap<String, String>,
+    /// Channels whose history may not be read: pages are empty, single reads
+    /// refused.
+    pub(crate) hidden: BTreeSet<ChannelId>,
+    /// Messages that come as unreadable ones in pages.
+    pub(crate) unreadable: BTreeSet<MessageId>,
+    /// What the next call that starts with this word fails with, in order.
+    faults: Mutex<Vec<(&'static str, FetchError)>>,
+    /// How long each call takes.
+    pub(crate) latency: Duration,
+    calls: Mutex<Vec<Call>>,
+}
+
+impl World {
+    /// A world of these messages.
+    pub(crate) fn of(messages: impl IntoIterator<Item = Message>) -> Self {
+        let mut world = Self::default();
+        world.add(messages);
+        world
+    }
+
+    pub(crate) fn add(&mut self, messages: impl IntoIterator<Item = Message>) {
+        for mut message in messages {
+            // Pages carry no guild id.
+            message.guild = None;
+            let channel = self.messages.entry(message.channel).or_default();
+            channel.insert(message.id, message);
+        }
+    }
+
+    pub(crate) fn with_channel(mut self, channel: Channel) -> Self {
+        self.channels.insert(channel.id, channel);
+        self
+    }
+
+    pub(crate) fn remove(&mut self, channel: ChannelId, id: MessageId) {
+        self.messages.entry(channel).or_default().remove(&id);
+    }
+
+    /// The next call whose name starts with `call` fails so.
+    pub(crate) fn failing(self, call: &'static str, error: FetchError) -> Self {
+        self.faults.lock().unwrap().push((call, error));
+        self
+    }
+
+    /// The calls so far, which are then forgotten.
+    pub(crate) fn calls(&self) -> Vec<Call> {
+        std::mem::take(&mut self.calls.lock().unwrap())
+    }
+
+    async fn call(&self, name: String, deadline: Instant) -> Result<(), FetchError> {
+        let fault = {
+            let mut faults = self.faults.lock().unwrap();
+            let at = faults.iter().position(|(call, _)| name.starts_with(call));
+            at.map(|at| faults.remove(at).1)
+        };
+        self.calls.lock().unwrap().push(name);
+        if Instant::now() + self.latency > deadline {
+            tokio::time::sleep_until(deadline).await;
+            return Err(FetchError::lasting(Fallback::Timeout));
+        }
+        if !self.latency.is_zero() {
+            sleep(self.latency).await;
+        }
+        fault.map_or(Ok(()), Err)
+    }
+}
+
+impl Source for World {
+    async fn page(
+        &self,
+        channel: ChannelId,
+        anchor: Anchor,
+        limit: usize,
+        deadline: Instant,
+    ) -> Result<Page, FetchError> {
+        let name = match anchor {
+            Anchor::Before(before) if before == id(number(before)) => {
+                format!("page before {}", number(before))
+            }
+            Anchor::Before(before) => format!("page to {}", number(before)),
+            Anchor::After(id) => format!("page after {} limit {limit}", number(id)),
+        };
+        self.call(name, deadline).await?;
+        let empty = BTreeMap::new();
+        let all = self.messages.get(&channel).unwrap_or(&empty);
+        let all = if self.hidden.contains(&channel) {
+            &empty
+        } else {
+            all
+        };
+        let mut chosen: Vec<&Message> = match anchor {
+            Anchor::Before(id) => all
+                .range(..id)
+                .rev()
+                .take(limit)
+                .map(|(_, message)| message)
+                .collect(),
+            Anchor::After(id) => all
+                .range(id.next()..)
+                .take(limit)
+                .map(|(_, message)| message)
+                .collect(),
+        };
+        chosen.sort_by_key(|message| message.id);
+        let complete = chosen.len() < limit;
+        let (unreadable, chosen): (Vec<&Message>, Vec<&Message>) = chosen
+            .into_iter()
+            .partition(|message| self.unreadable.contains(&message.id));
+        Ok(Page {
+            messages: chosen.into_iter().cloned().collect(),
+            unreadable: unreadable.into_iter().map(|message| message.id).collect(),
+            complete,
+        })
+    }
+
+    async fn message(
+        &self,
+        channel: ChannelId,
+        id: MessageId,
+        deadline: Instant,
+    ) -> Result<Message, FetchError> {
+        self.call(format!("message {}", number(id)), deadline)
+            .await?;
+        if self.hidden.contains(&channel) {
+            return Err(FetchError::lasting(Fallback::Forbidden));
+        }
+        let found = self.messages.get(&channel).and_then(|all| all.get(&id));
+        found.cloned().ok_or(FetchError::lasting(Fallback::Deleted))
+    }
+
+    async fn channel(&self, id: ChannelId, deadline: Instant) -> Result<Channel, FetchError> {
+        self.call("channel".to_owned(), deadline).await?;
+        let found = self.channels.get(&id).cloned();
+        found.ok_or(FetchError::lasting(Fallback::NotFound))
+    }
+
+    async fn file(
+        &self,
+        file: &Attachment,
+        _: u64,
+        deadline: Instant,
+    ) -> Result<String, FetchError> {
+        self.call(format!("file {}", file.filename), deadline)
+            .await?;
+        let found = self.files.get(&*file.filename).cloned();
+        found.ok_or(FetchError::lasting(Fallback::NotFound))
+    }
+}
+
+/// What a turn knows at its start; cold unless a view is given.
+#[derive(Debug)]
+pub(crate) struct Start {
+    pub(crate) us: Us,
+    pub(crate) limits: Limits,
+    pub(crate) channel: Option<Channel>,
+    pub(crate) kind: Option<ChannelKind>,
+    pub(crate) our_access: Option<Access>,
+    pub(crate) asker_access: Option<Access>,
+    pub(crate) view: Option<View>,
+    pub(crate) starter: Option<Arc<Message>>,
+    pub(crate) other_triggers: BTreeSet<MessageId>,
+    pub(crate) reply_target: ReplyTarget,
+    pub(crate) cause: Cause,
+    pub(crate) docs: Vec<AgentDoc>,
+    pub(crate) status: String,
+    /// Who opted out, unless a view says it.
+    pub(crate) opted_out: OptedOut,
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        Self {
+            us: us(),
+            limits: Limits::default(),
+            channel: None,
+            kind: None,
+            our_access: Some(Access::FULL),
+            asker_access: Some(Access::FULL),
+            view: None,
+            starter: None,
+            other_triggers: BTreeSet::new(),
+            reply_target: ReplyTarget::Newest,
+            cause: Cause::Mention,
+            docs: Vec::new(),
+            status: String::new(),
+            opted_out: OptedOut::default(),
+        }
+    }
+}
+
+impl Start {
+    /// In this channel.
+    pub(crate) fn within(channel: Channel) -> Self {
+        Self {
+            channel: Some(channel),
+            ..Self::default()
+        }
+    }
+
+    /// Everything the process saw of the channel since it was opened.
+    pub(crate) fn watching(mut self, messages: &[Message], opened: bool) -> Self {
+        let mut window = window();
+        window.withhold(self.opted_out.clone());
+        let channel = messages.first().unwrap().channel;
+        if opened {
+            window.opened(channel, None);
+        }
+        for message in messages {
+            window.created(message.clone());
+        }
+        self.view = Some(window.view(channel));
+        self
+    }
+
+    pub(crate) async fn collect(&self, world: &World, trigger: &Message) -> Collected {
+        self.collect_with(world, &Recall::default(), trigger).await
+    }
+
+    pub(crate) async fn collect_with(
+        &self,
+        world: &World,
+        recall: &Recall,
+        trigger: &Message,
+    ) -> Collected {
+        let view = self.view.clone().unwrap_or_else(|| {
+            let mut window = window();
+            window.withhold(self.opted_out.clone());
+            if self.cause.interaction().is_none() {
+                window.created(trigger.clone());
+            }
+            window.view(trigger.channel)
+        });
+        let request = TurnRequest {
+            trigger: Arc::new(trigger.clone()),
+            channel_kind: self.kind,
+            asker_roles: Vec::new(),
+            cause: self.cause.clone(),
+        };
+        let occasion = Occasion {
+            request: &request,
+            channel: self.channel.as_ref(),
+            us: &self.us,
+            our_access: self.our_access,
+            asker_access: self.asker_access,
+            view: &view,
+            starter: self.starter.as_ref(),
+            other_triggers: &self.other_triggers,
+            reply_target: self.reply_target,
+            limits: &self.limits,
+        };
+        collect(world, recall, &occasion).await
+    }
+
+    pub(crate) fn prepare(&self, collected: &Collected) -> Prepared {
+        self.prepare_with(collected, &Profiles::default(), &[])
+    }
+
+    pub(crate) fn prepare_with(
+        &self,
+        collected: &Collected,
+        profiles: &Profiles,
+        history: &[HistoryMessage],
+    ) -> Prepared {
+        prepare(
+            collected,
+            &Surroundings {
+                us: &self.us,
+                directory: &Nobody,
+                system: "Be helpful.",
+                docs: &self.docs,
+                status: &self.status,
+                secret: b"secret",
+                scope: "test",
+                limits: &self.limits,
+                profiles,
+                history,
+            },
+        )
+    }
+
+    /// Collects and shows what the block holds, see [`outline`].
+    pub(crate) async fn outline(&self, world: &World, trigger: &Message) -> String {
+        let collected = self.collect(world, trigger).await;
+        outline(&self.prepare(&collected).block)
+    }
+}
+
+pub(crate) fn window() -> Window {
+    Window::new(WindowLimits {
+        per_channel: 200,
+        max_bytes: 8_000_000,
+    })
+}
+
+/// The block in short, oldest first: numbers of messages, each with the
+/// initial of a place that is named (`s`tarter, `p`ointed at, `t`arget), and
+/// markers: `..12..`, `deleted`, `app`, `unavailable`, `earlier`, `private`.
+pub(crate) fn outline(block: &Block) -> String {
+    let words: Vec<String> = block
+        .entries
+        .iter()
+        .map(|entry| match entry {
+            Entry::Message(item) => {
+                let place = match item.place {
+                    Place::Starter => "s",
+                    Place::PointedAt => "p",
+                    Place::Target => "t",
+                    Place::Tail | Place::History | Place::Chain => "",
+                };
+                format!("{place}{}", number(item.message.id))
+            }
+            Entry::Marker(Marker::Gap(count)) => format!("..{count}.."),
+            Entry::Marker(Marker::EarlierChain) => "earlier".to_owned(),
+            Entry::Marker(Marker::Deleted(..)) => "deleted".to_owned(),
+            Entry::Marker(Marker::Ineligible(_)) => "app".to_owned(),
+            Entry::Marker(Marker::Withheld(1, _)) => "private".to_owned(),
+            Entry::Marker(Marker::Withheld(count, _)) => format!("private*{count}"),
+            Entry::Marker(Marker::Unavailable(..)) => "unavailable".to_owned(),
+        })
+        .collect();
+    words.join(" ")
+}
+
+/// What failed, as `stage:reason`.
+pub(crate) fn failures(collected: &Collected) -> Vec<String> {
+    let failures = collected.fallbacks.iter();
+    failures
+        .map(|(stage, reason)| format!("{}:{reason}", stage.as_str()))
+        .collect()
+}
+
+/// The number of the message that the answer replies to.
+pub(crate) fn target(collected: &Collected) -> Option<u64> {
+    let target = collected.target.reply_to.as_ref();
+    target.map(|message| number(message.id))
+}
+
+/// The number of the message whose text is adopted.
+pub(crate) fn adopted(collected: &Collected) -> Option<u64> {
+    let adopted = collected.target.adopted.as_ref();
+    adopted.map(|message| number(message.id))
+}

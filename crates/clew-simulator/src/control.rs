@@ -1,0 +1,251 @@
+//! What a test or the demo makes happen while the bot is connected: every
+//! action changes the world and is told to the gateway.
+
+mod called;
+mod faulty;
+mod interact;
+mod people;
+mod watch;
+
+use serde_json::{Value, json};
+
+use super::draft::Draft;
+use super::ids::Id;
+use super::render;
+use super::world::{ChannelKind, Message, OverwriteOf, World};
+use super::{Permissions, Simulator};
+
+pub use called::{Called, Shown};
+pub use interact::{Choice, Use};
+pub use watch::{TimedOut, WaitError};
+
+impl Simulator {
+    /// Reads or changes the world without any event.
+    pub fn world<R>(&self, change: impl FnOnce(&mut World) -> R) -> R {
+        self.shared.with(|state| change(&mut state.world))
+    }
+
+    /// Posts a message.
+    pub fn post(&self, channel: Id, author: Id, draft: impl Into<Draft>) -> Id {
+        let draft = draft.into();
+        self.shared.with(|state| {
+            let message = state.world.compose(channel, author, draft);
+            state.publish(message)
+        })
+    }
+
+    /// Posts a message without an event: one that the bot missed.
+    pub fn seed(&self, channel: Id, author: Id, draft: impl Into<Draft>) -> Id {
+        self.world(|world| world.seed(channel, author, draft))
+    }
+
+    /// Changes the text of a message.
+    pub fn edit(&self, channel: Id, message: Id, content: &str) {
+        self.shared.with(|state| {
+            state.world.seed_edit(channel, message, content);
+            state.emit_message("MESSAGE_UPDATE", channel, message);
+        });
+    }
+
+    /// Tells of a message again without an edit, as Discord does when a link's
+    /// embed arrives: `edited_timestamp` stays as it is.
+    pub fn unfurl(&self, channel: Id, message: Id, embed: Value) {
+        self.shared.with(|state| {
+            let mut embed = embed;
+            if let Some(fields) = embed.as_object_mut() {
+                fields.entry("type").or_insert_with(|| "link".into());
+            }
+            let Some(found) = state.world.message_mut(channel, message) else {
+                return;
+            };
+            found.embeds.push(embed);
+            state.emit_message("MESSAGE_UPDATE", channel, message);
+        });
+    }
+
+    /// Deletes a message; false when there was none.
+    pub fn delete(&self, channel: Id, message: Id) -> bool {
+        self.shared
+            .with(|state| state.remove_message(channel, message))
+    }
+
+    /// Deletes messages in bulk.
+    pub fn bulk_delete(&self, channel: Id, messages: &[Id]) {
+        self.shared
+            .with(|state| state.remove_messages(channel, messages));
+    }
+
+    /// Pins a message: the message changes and the notice of type 6 is posted.
+    pub fn pin(&self, channel: Id, message: Id, by: Id) -> Id {
+        self.shared.with(|state| {
+            if let Some(found) = state.world.message_mut(channel, message) {
+                found.pinned = true;
+            }
+            state.emit_message("MESSAGE_UPDATE", channel, message);
+            let reference = super::Reference {
+                kind: 0,
+                channel,
+                message: Some(message),
+            };
+            let draft = Draft::system(6).reference(reference);
+            let notice = state.world.compose(channel, by, draft);
+            state.publish(notice)
+        })
+    }
+
+    /// Reacts to a message.
+    pub fn react(&self, channel: Id, message: Id, emoji: &str, user: Id) {
+        self.shared
+            .with(|state| state.add_reaction(channel, message, emoji, user));
+    }
+
+    /// Types.
+    pub fn type_in(&self, channel: Id, user: Id) {
+        self.shared.with(|state| state.emit_typing(channel, user));
+    }
+
+    /// Opens a thread on a message; its id is the message's.
+    pub fn thread_from(&self, channel: Id, message: Id, title: &str, owner: Id) -> Id {
+        self.shared
+            .with(|state| state.open_anchored(channel, message, title, owner))
+    }
+
+    /// Opens a public or private thread on no message.
+    pub fn thread(&self, channel: Id, kind: ChannelKind, title: &str, owner: Id) -> Id {
+        self.shared
+            .with(|state| state.open_thread(channel, kind, title, owner))
+    }
+
+    /// Opens a post in a forum or media channel.
+    pub fn forum_post(
+        &self,
+        forum: Id,
+        author: Id,
+        title: &str,
+        tags: &[Id],
+        draft: impl Into<Draft>,
+    ) -> Id {
+        let draft = draft.into();
+        self.shared.with(|state| {
+            let post = state.world.forum_post(forum, author, title, tags, draft);
+            state.emit_thread_create(post);
+            state.emit_message("MESSAGE_CREATE", post, post);
+            post
+        })
+    }
+
+    /// Archives or unarchives, locks or unlocks a thread.
+    pub fn set_archived(&self, thread: Id, archived: bool, locked: bool) {
+        self.shared.with(|state| {
+            state.world.set_archived(thread, archived, locked);
+            state.emit_channel("THREAD_UPDATE", thread);
+        });
+    }
+
+    /// Renames a channel or thread.
+    pub fn rename(&self, channel: Id, name: &str) {
+        self.shared.with(|state| {
+            let Some(found) = state.world.channel_mut(channel) else {
+                return;
+            };
+            name.clone_into(&mut found.name);
+            let thread = found.thread.is_some();
+            let event = if thread {
+                "THREAD_UPDATE"
+            } else {
+                "CHANNEL_UPDATE"
+            };
+            state.emit_channel(event, channel);
+        });
+    }
+
+    /// Adds a user to a thread.
+    pub fn join_thread(&self, thread: Id, user: Id) {
+        self.shared
+            .with(|state| state.add_thread_member(thread, user));
+    }
+
+    /// Takes a user out of a thread.
+    pub fn leave_thread(&self, thread: Id, user: Id) {
+        self.shared
+            .with(|state| state.remove_thread_member(thread, user));
+    }
+
+    /// Adds a channel to a guild.
+    pub fn channel(&self, guild: Id, kind: ChannelKind, name: &str) -> Id {
+        self.shared.with(|state| {
+            let channel = state.world.channel(guild, kind, name);
+            state.emit_channel("CHANNEL_CREATE", channel);
+            channel
+        })
+    }
+
+    /// Deletes a channel with its threads, or a thread.
+    pub fn delete_channel(&self, channel: Id) {
+        self.shared.with(|state| state.remove_channel(channel));
+    }
+
+    /// Sets a role's or member's overwrite. Discord tells of it also when it
+    /// takes the channel out of sight.
+    pub fn overwrite(&self, channel: Id, of: OverwriteOf, allow: Permissions, deny: Permissions) {
+        self.shared.with(|state| {
+            state.world.overwrite(channel, of, allow, deny);
+            let Some(found) = state.world.channels.get(&channel) else {
+                return;
+            };
+            let (guild, data) = (found.guild, render::channel(&state.world, found));
+            state.emit_guild_event("CHANNEL_UPDATE", guild, &data);
+        });
+    }
+
+    /// The messages of a channel as they are now, oldest first.
+    pub fn messages(&self, channel: Id) -> Vec<Message> {
+        self.shared.read(|state| {
+            let found = state.world.channels.get(&channel);
+            found.map_or_else(Vec::new, |found| found.messages.values().cloned().collect())
+        })
+    }
+
+    /// The bot's messages of a channel as they are now, oldest first.
+    pub fn answers(&self, channel: Id) -> Vec<Message> {
+        let bot = self.bot();
+        let mut messages = self.messages(channel);
+        messages.retain(|message| message.author == bot && message.kind != 21);
+        messages
+    }
+
+    /// Ephemeral messages that exist now, oldest first.
+    pub fn ephemeral(&self) -> Vec<Message> {
+        self.shared
+            .read(|state| state.world.ephemeral.values().cloned().collect())
+    }
+
+    /// Commands that are registered, as the API writes them, with the guild of
+    /// those that are a guild's.
+    pub fn commands(&self) -> Vec<(Option<Id>, Value)> {
+        self.shared.read(|state| {
+            let commands = state.world.commands.iter();
+            commands.map(|c| (c.guild, c.body.clone())).collect()
+        })
+    }
+
+    /// The object of a message as a page holds it.
+    pub fn message_object(&self, channel: Id, message: Id) -> Value {
+        self.shared.read(|state| {
+            let found = state.world.message(channel, message);
+            found.map_or(json!(null), |found| {
+                render::message(&state.world, found, render::Audience::Rest)
+            })
+        })
+    }
+
+    /// The bot's user id.
+    pub fn bot(&self) -> Id {
+        self.shared.read(|state| state.world.bot)
+    }
+
+    /// The token that is accepted.
+    pub fn token(&self) -> String {
+        self.shared.read(|state| state.world.token.clone())
+    }
+}

@@ -1,0 +1,373 @@
+//! People at the client: they call a command that is registered, press a
+//! button they see, pick what is proposed, and read what comes.
+
+use serde_json::Value;
+
+use super::interact::{Choice, Use};
+use super::watch::WaitError;
+use crate::draft::File;
+use crate::ids::Id;
+use crate::rest::{EPHEMERAL, LOADING};
+use crate::script::ScriptError;
+use crate::state::State;
+use crate::world::Message;
+use crate::{Permissions, Simulator};
+
+/// A use of the bot, and what comes of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Called<'a> {
+    simulator: &'a Simulator,
+    /// The interaction.
+    pub id: Id,
+}
+
+/// A message as the person who called sees it.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// Its id.
+    pub message: Id,
+    /// Its text.
+    pub content: String,
+    /// Its embeds.
+    pub embeds: Vec<Value>,
+    /// Its rows of components.
+    pub components: Vec<Value>,
+    /// Whether nobody else sees it.
+    pub ephemeral: bool,
+    /// Its files.
+    pub files: Vec<File>,
+}
+
+impl Shown {
+    /// Label and custom id of the buttons, in order.
+    pub fn buttons(&self) -> Vec<(String, String)> {
+        let buttons = buttons(&self.components);
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        buttons
+            .map(|button| (text(&button["label"]), text(&button["custom_id"])))
+            .collect()
+    }
+
+    /// Everything that can be read on it, a line each: the text, then each
+    /// embed's title, description, fields and footer.
+    pub fn text(&self) -> String {
+        let mut lines = vec![self.content.as_str()];
+        for embed in &self.embeds {
+            let fields = embed["fields"].as_array();
+            let fields = fields.into_iter().flatten();
+            let fields = fields.flat_map(|field| [&field["name"], &field["value"]]);
+            let texts = [&embed["title"], &embed["description"]].into_iter();
+            let texts = texts.chain(fields).chain([&embed["footer"]["text"]]);
+            lines.extend(texts.filter_map(Value::as_str));
+        }
+        lines.retain(|line| !line.is_empty());
+        lines.join("\n")
+    }
+}
+
+impl Simulator {
+    /// Calls a slash command, such as `memory remember`, with its options by
+    /// name, as soon as it is registered. Checks what a client would not let
+    /// anybody send; who may use it a server's administrators decide, so that
+    /// is left to the bot (see [`offered`](Self::offered)).
+    ///
+    /// # Errors
+    ///
+    /// The command was not registered in time, or the options are not those of
+    /// the command.
+    pub async fn call(
+        &self,
+        user: Id,
+        channel: Id,
+        command: &str,
+        options: Value,
+    ) -> Result<Called<'_>, WaitError> {
+        let (name, sub) = command.split_once(' ').unwrap_or((command, ""));
+        let definition = self.definition(channel, name).await?;
+        let options = match sub {
+            "" => given(&definition, command, &options)?,
+            sub => {
+                let inner = option_of(&definition, sub, command)?;
+                vec![Choice::subcommand(sub, given(inner, command, &options)?)]
+            }
+        };
+        let name = name.to_owned();
+        let id = self.interact(channel, user, &Use::Slash { name, options });
+        Ok(Called {
+            simulator: self,
+            id,
+        })
+    }
+
+    /// Types in an option of a command and reads the choices that are
+    /// proposed, as name and value.
+    ///
+    /// # Errors
+    ///
+    /// The command was not registered, or nothing proposed, in time, or the
+    /// option is none that is completed.
+    pub async fn complete(
+        &self,
+        user: Id,
+        channel: Id,
+        command: &str,
+        option: &str,
+        typed: &str,
+    ) -> Result<Vec<(String, String)>, WaitError> {
+        let (name, sub) = command.split_once(' ').unwrap_or((command, ""));
+        let definition = self.definition(channel, name).await?;
+        let place = match sub {
+            "" => &definition,
+            sub => option_of(&definition, sub, command)?,
+        };
+        if option_of(place, option, command)?["autocomplete"] != true {
+            return Err(wrong(format!("`{option}` of `/{command}` is not completed")).into());
+        }
+        let mut options = vec![Choice::text(option, typed)];
+        if !sub.is_empty() {
+            options = vec![Choice::subcommand(sub, options)];
+        }
+        let name = name.to_owned();
+        let id = self.interact(channel, user, &Use::Autocomplete { name, options });
+        let what = format!("choices for `{option}` of `/{command}`");
+        self.wait(&what, |state| {
+            let callback = state.world.interactions.get(&id)?.callback.as_ref()?;
+            let choices = callback["data"]["choices"].as_array();
+            let text = |value: &Value| match value {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            let choices = choices.into_iter().flatten();
+            let choices = choices.map(|one| (text(&one["name"]), text(&one["value"])));
+            Some(choices.collect())
+        })
+        .await
+    }
+
+    /// Presses a button by its label. One that the person does not see makes
+    /// the script wrong, see [`mistake`](Self::mistake).
+    pub fn press(&self, user: Id, message: Id, label: &str) -> Called<'_> {
+        let id = self.shared.with(|state| {
+            let (channel, custom_id) = match state.button(user, message, label) {
+                Ok(button) => button,
+                Err(mistake) => {
+                    state.world.note_mistake(mistake.0);
+                    return state.world.fresh_id();
+                }
+            };
+            let used = Use::Component {
+                message,
+                custom_id,
+                values: Vec::new(),
+            };
+            state.interact(channel, user, &used)
+        });
+        Called {
+            simulator: self,
+            id,
+        }
+    }
+
+    /// The slash commands that the client offers somebody in a channel: by
+    /// their contexts and default permissions.
+    pub fn offered(&self, user: Id, channel: Id) -> Vec<String> {
+        self.shared.read(|state| {
+            let held = state.world.permissions(user, channel);
+            let direct = state.guild_of(channel).is_none();
+            let commands = state.commands_in(channel).filter(|body| {
+                let needed = body["default_member_permissions"].as_str();
+                let needed = needed.and_then(|needed| needed.parse().ok()).unwrap_or(0);
+                body["type"].as_u64().unwrap_or(1) == 1
+                    && (direct || held.contains(Permissions(needed)))
+            });
+            let names = commands.filter_map(|body| body["name"].as_str());
+            names.map(str::to_owned).collect()
+        })
+    }
+
+    /// The definition of a command, once it is registered.
+    async fn definition(&self, channel: Id, name: &str) -> Result<Value, WaitError> {
+        let what = format!("the registration of `/{name}` for {channel}");
+        self.wait(&what, |state| {
+            let mut commands = state.commands_in(channel);
+            commands.find(|body| body["name"] == name).cloned()
+        })
+        .await
+    }
+}
+
+impl Called<'_> {
+    /// The answer as it is when there is nothing left to come: the message,
+    /// what takes the place of "thinking", or the message that a button is
+    /// under once it is changed.
+    ///
+    /// # Errors
+    ///
+    /// It did not happen in time.
+    pub async fn answer(&self) -> Result<Shown, WaitError> {
+        let what = format!("the answer to interaction {}", self.id);
+        let look = |state: &State| state.shown_answer(self.id);
+        self.simulator.wait(&what, look).await
+    }
+
+    /// The message that came after the first answer, counted from 0.
+    ///
+    /// # Errors
+    ///
+    /// It did not happen in time.
+    pub async fn follow_up(&self, index: usize) -> Result<Shown, WaitError> {
+        let what = format!("follow-up {index} of interaction {}", self.id);
+        let look = |state: &State| {
+            let interaction = state.world.interactions.get(&self.id)?;
+            state.shown(interaction.channel, *interaction.followups.get(index)?)
+        };
+        self.simulator.wait(&what, look).await
+    }
+
+    /// The type of the first answer (4 message, 5 thinking, 6 and 7 updates),
+    /// once there is one.
+    pub fn callback(&self) -> Option<u64> {
+        let interaction = self.simulator.interaction(self.id)?;
+        interaction.callback?["type"].as_u64()
+    }
+}
+
+impl State {
+    fn shown_answer(&self, id: Id) -> Option<Shown> {
+        let interaction = self.world.interactions.get(&id)?;
+        let callback = interaction.callback.as_ref()?["type"].as_u64()?;
+        let message = self.any(interaction.channel, interaction.original?)?;
+        let complete = match callback {
+            5 => message.flags & LOADING == 0,
+            6 => interaction.edited,
+            _ => true,
+        };
+        complete.then(|| shown(message))
+    }
+
+    fn shown(&self, channel: Id, id: Id) -> Option<Shown> {
+        self.any(channel, id).map(shown)
+    }
+
+    fn any(&self, channel: Id, id: Id) -> Option<&Message> {
+        let hidden = self.world.ephemeral.get(&id);
+        hidden.or_else(|| self.world.message(channel, id))
+    }
+
+    /// A message that a person sees: an ephemeral one is its caller's alone.
+    fn seen_by(&self, user: Id, message: Id) -> Option<&Message> {
+        if let Some(hidden) = self.world.ephemeral.get(&message) {
+            let interaction = self.world.interactions.get(&hidden.interaction?)?;
+            return (interaction.user == user).then_some(hidden);
+        }
+        let mut channels = self.world.channels.values();
+        let found = channels.find_map(|channel| channel.messages.get(&message))?;
+        self.world.sees(user, found.channel).then_some(found)
+    }
+
+    /// The channel and custom id of a button that a person sees.
+    fn button(&self, user: Id, message: Id, label: &str) -> Result<(Id, String), ScriptError> {
+        let found = self.seen_by(user, message);
+        let found = found.ok_or_else(|| wrong(format!("{user} sees no message {message}")))?;
+        let mut all = buttons(&found.components);
+        let button = all.find(|button| button["label"] == label && button["disabled"] != true);
+        let button = button.ok_or_else(|| {
+            let shown = &found.components;
+            wrong(format!("there is no button `{label}` to press: {shown:?}"))
+        })?;
+        let custom_id = button["custom_id"].as_str().unwrap_or_default();
+        Ok((found.channel, custom_id.to_owned()))
+    }
+
+    /// The commands of a channel's server, and those of all that are for
+    /// such a channel.
+    fn commands_in(&self, channel: Id) -> impl Iterator<Item = &Value> {
+        let guild = self.guild_of(channel);
+        let context = Value::from(u8::from(guild.is_none()));
+        let commands = self.world.commands.iter().filter(move |command| {
+            let contexts = command.body["contexts"].as_array();
+            match command.guild {
+                Some(of) => guild == Some(of),
+                None => contexts.is_none_or(|contexts| contexts.contains(&context)),
+            }
+        });
+        commands.map(|command| &command.body)
+    }
+}
+
+fn shown(message: &Message) -> Shown {
+    let files = message.attachments.iter();
+    Shown {
+        message: message.id,
+        content: message.content.clone(),
+        embeds: message.embeds.clone(),
+        components: message.components.clone(),
+        ephemeral: message.flags & EPHEMERAL != 0,
+        files: files.map(|one| one.file.clone()).collect(),
+    }
+}
+
+fn buttons(rows: &[Value]) -> impl Iterator<Item = &Value> {
+    let inner = rows.iter().filter_map(|row| row["components"].as_array());
+    inner.flatten().filter(|component| component["type"] == 2)
+}
+
+const fn wrong(what: String) -> ScriptError {
+    ScriptError(what)
+}
+
+/// The option of a name in a command or sub-command.
+fn option_of<'a>(place: &'a Value, name: &str, command: &str) -> Result<&'a Value, ScriptError> {
+    let mut options = place["options"].as_array().into_iter().flatten();
+    let found = options.find(|option| option["name"] == name);
+    found.ok_or_else(|| wrong(format!("`/{command}` has no `{name}`")))
+}
+
+/// The options that are given, as the client sends them.
+fn given(place: &Value, command: &str, options: &Value) -> Result<Vec<Choice>, ScriptError> {
+    for (name, _) in options.as_object().into_iter().flatten() {
+        option_of(place, name, command)?;
+    }
+    let defined = place["options"].as_array().into_iter().flatten();
+    let mut choices = Vec::new();
+    for option in defined {
+        let name = option["name"].as_str().unwrap_or_default();
+        let kind = option["type"].as_u64().unwrap_or(0);
+        if kind <= 2 {
+            return Err(wrong(format!("`/{command}` needs a sub-command")));
+        }
+        match options.get(name) {
+            Some(value) if fits(option, value) => choices.push(Choice {
+                name: name.to_owned(),
+                kind: u8::try_from(kind).unwrap_or(u8::MAX),
+                value: value.clone(),
+                options: Vec::new(),
+            }),
+            Some(value) => return Err(wrong(format!("`{name}` of `/{command}` is no {value}"))),
+            None if option["required"] == true => {
+                return Err(wrong(format!("`/{command}` needs `{name}`")));
+            }
+            None => {}
+        }
+    }
+    Ok(choices)
+}
+
+/// Whether the client would send this value for an option.
+fn fits(option: &Value, value: &Value) -> bool {
+    let bound = |key: &str, otherwise: i64| option[key].as_i64().unwrap_or(otherwise);
+    let kind_fits = match option["type"].as_u64() {
+        Some(3) => value.as_str().is_some_and(|text| {
+            let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+            (bound("min_length", 0)..=bound("max_length", 6_000)).contains(&length)
+        }),
+        Some(4) => value.as_i64().is_some_and(|number| {
+            (bound("min_value", i64::MIN)..=bound("max_value", i64::MAX)).contains(&number)
+        }),
+        Some(5) => value.is_boolean(),
+        Some(6..=9) => Id::parse(value).is_some(),
+        _ => true,
+    };
+    let choices = option["choices"].as_array().filter(|all| !all.is_empty());
+    kind_fits && choices.is_none_or(|all| all.iter().any(|choice| choice["value"] == *value))
+}

@@ -1,0 +1,119 @@
+//! Faults: in REST by rule, in the gateway at once.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::gateway::Outgoing;
+use crate::ids::Id;
+use crate::log::GatewayEvent;
+use crate::state::State;
+use crate::{Fault, Limit, Simulator};
+
+impl Simulator {
+    /// Puts a fault in force; gives its number for [`Simulator::hits`].
+    pub fn fault(&self, fault: Fault) -> usize {
+        self.shared.with(|state| state.faults.add(fault))
+    }
+
+    /// How many calls a fault has hit.
+    pub fn hits(&self, fault: usize) -> usize {
+        self.shared.read(|state| state.faults.hits(fault))
+    }
+
+    /// Ends all REST faults.
+    pub fn end_faults(&self) {
+        self.shared.with(|state| state.faults.end_all());
+    }
+
+    /// Time that every REST call takes from now on.
+    pub fn set_latency(&self, latency: Duration) {
+        self.shared.with(|state| state.latency = latency);
+    }
+
+    /// Limits calls; further ones are answered 429 until the window is over.
+    pub fn limit(&self, limit: Limit) {
+        self.shared
+            .with(|state| state.limits.configured.push(limit));
+    }
+
+    /// Serves an object of the test's own in place of a message, in pages and
+    /// alone: a malformed one.
+    pub fn override_message(&self, message: Id, object: Value) {
+        self.world(|world| world.overrides.insert(message, object));
+    }
+
+    /// Drops every gateway connection without a close frame.
+    pub fn drop_gateway(&self) {
+        self.shared.with(|state| {
+            state.each_link(|state, link| {
+                state.hub.send(link, Outgoing::Drop);
+                state.hub.close(link, false);
+                state.note(link, GatewayEvent::ClosedByServer { code: None });
+            });
+        });
+    }
+
+    /// Closes every gateway connection with a code.
+    pub fn close_gateway(&self, code: u16) {
+        self.shared.with(|state| {
+            state.each_link(|state, link| state.close_link(link, code, "Closed by the test."));
+        });
+    }
+
+    /// Asks every client to reconnect (op 7).
+    pub fn ask_to_reconnect(&self) {
+        self.shared.with(|state| {
+            state.each_link(|state, link| state.hub.send_op(link, 7, &Value::Null));
+        });
+    }
+
+    /// Invalidates every session (op 9).
+    pub fn invalidate_sessions(&self, resumable: bool) {
+        self.shared.with(|state| {
+            state.each_link(|state, link| state.invalidate(link, resumable));
+        });
+    }
+
+    /// Stops or resumes answering heartbeats.
+    pub fn set_heartbeats_answered(&self, answered: bool) {
+        self.shared
+            .with(|state| state.hub.silent_heartbeats = !answered);
+    }
+
+    /// Refuses the next resumes with op 9 false.
+    pub fn refuse_resumes(&self, times: u64) {
+        self.shared.with(|state| state.hub.refuse_resumes = times);
+    }
+
+    /// Refuses the next identifies with op 9 false.
+    pub fn refuse_identifies(&self, times: u64) {
+        self.shared
+            .with(|state| state.hub.refuse_identifies = times);
+    }
+
+    /// Forgets every session: the next resume finds none.
+    pub fn forget_sessions(&self) {
+        self.shared.with(|state| state.hub.sessions.clear());
+    }
+
+    /// Sends an event as it is, to every session. `data` is JSON text, well
+    /// shaped or not.
+    pub fn dispatch_raw(&self, name: &str, data: &str) {
+        self.shared.with(|state| {
+            let sessions: Vec<String> = state.hub.sessions.keys().cloned().collect();
+            for session in sessions {
+                state.send_event(&session, name, data);
+            }
+        });
+    }
+}
+
+impl State {
+    fn each_link(&mut self, mut act: impl FnMut(&mut Self, u64)) {
+        let links: Vec<u64> = self.hub.links.keys().copied().collect();
+        for link in links {
+            act(self, link);
+        }
+    }
+}

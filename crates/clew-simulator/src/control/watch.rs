@@ -1,0 +1,298 @@
+//! Waiting for what the bot does, woken by changes and bounded by a deadline.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::Simulator;
+use crate::faults::path_fits;
+use crate::ids::Id;
+use crate::log::{GatewayEvent, GatewayRecord, RequestRecord};
+use crate::script::ScriptError;
+use crate::state::State;
+use crate::world::Message;
+
+/// What was waited for did not happen in time.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("waited {waited:?} in vain for {what}; the latest calls were {latest}")]
+pub struct TimedOut {
+    what: String,
+    waited: Duration,
+    latest: String,
+}
+
+/// Why a wait ended without what it was for.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum WaitError {
+    /// It did not happen in time.
+    #[error(transparent)]
+    TimedOut(#[from] TimedOut),
+    /// It would have been in vain.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+}
+
+/// Calls that an error names, the newest ones.
+const LATEST_CALLS: usize = 12;
+
+impl Simulator {
+    /// How long every wait lasts at most; ten seconds unless set.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// What the script got wrong first, if anything: such an action changed
+    /// nothing, and every wait from then on ends with it.
+    pub fn mistake(&self) -> Option<ScriptError> {
+        self.shared.read(|state| state.world.mistake().cloned())
+    }
+
+    /// Waits until a session is connected and has been sent READY.
+    ///
+    /// # Errors
+    ///
+    /// It did not happen in time, or the script is wrong.
+    pub async fn wait_ready(&self) -> Result<(), WaitError> {
+        self.wait("a session", |state| {
+            state.hub.connected().next().map(|_| ())
+        })
+        .await
+    }
+
+    /// Waits for a message of a channel that meets a condition.
+    ///
+    /// # Errors
+    ///
+    /// It did not happen in time, or the script is wrong.
+    pub async fn wait_for_message(
+        &self,
+        channel: Id,
+        fits: impl Fn(&Message) -> bool,
+    ) -> Result<Message, WaitError> {
+        let what = format!("a message in {channel}");
+        self.wait(&what, |state| {
+            let messages = &state.world.channels.get(&channel)?.messages;
+            messages
+                .values()
+                .rev()
+                .find(|message| fits(message))
+                .cloned()
+        })
+        .await
+    }
+
+    /// Waits for this many messages of the bot in a channel, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// It did not happen in time, or the script is wrong.
+    pub async fn wait_answers(&self, channel: Id, count: usize) -> Result<Vec<Message>, WaitError> {
+        let what = format!("{count} answers in {channel}");
+        self.wait(&what, |state| {
+            let bot = state.world.bot;
+            let messages = state.world.channels.get(&channel)?.messages.values();
+            let own = messages.filter(|m| m.author == bot && m.kind != 21);
+            let own: Vec<Message> = own.cloned().collect();
+            (own.len() >= count).then_some(own)
+        })
+        .await
+    }
+
+    /// Waits until an interaction was answered with a message that meets a
+    /// condition.
+    ///
+    /// # Errors
+    ///
+    /// It did not happen in time, or the script is wrong.
+    pub async fn wait_interaction(
+        &self,
+        interaction: Id,
+        fits: impl Fn(&Message) -> bool,
+    ) -> Result<Message, WaitError> {
+        let what = format!("an answer to interaction {interaction}");
+        self.wait(&what, |state| {
+            let world = &state.world;
+            let found = world.interactions.get(&interaction)?;
+            let mut ids = found.original.iter().chain(&found.followups);
+            ids.find_map(|id| {
+                let hidden = world.ephemeral.get(id);
+                let message = hidden.or_else(|| world.message(found.channel, *id));
+                message.filter(|message| fits(message)).cloned()
+            })
+        })
+        .await
+    }
+
+    /// Waits until this many calls of a method to a path (a part of it, or a
+    /// pattern as in [`crate::Fault::new`]) have arrived.
+    ///
+    /// # Errors
+    ///
+    /// It did not happen in time, or the script is wrong.
+    pub async fn wait_request(
+        &self,
+        method: &str,
+        path: &str,
+        count: usize,
+    ) -> Result<Vec<RequestRecord>, WaitError> {
+        let what = format!("{count} calls {method} {path}");
+        self.wait(&what, |state| {
+            let calls = state.known_requests().iter();
+            let fitting = calls.filter(|c| c.method == method && path_fits(path, &c.path));
+            let fitting: Vec<RequestRecord> = fitting.cloned().collect();
+            (fitting.len() >= count).then_some(fitting)
+        })
+        .await
+    }
+
+    /// Waits for something on the gateway.
+    ///
+    /// # Errors
+    ///
+    /// It did not happen in time, or the script is wrong.
+    pub async fn wait_gateway(
+        &self,
+        what: &str,
+        fits: impl Fn(&GatewayEvent) -> bool,
+    ) -> Result<GatewayRecord, WaitError> {
+        self.wait(what, |state| {
+            let mut records = state.gateway_log.iter();
+            records.find(|record| fits(&record.event)).cloned()
+        })
+        .await
+    }
+
+    /// How many sessions have begun or been resumed so far.
+    pub fn sessions_begun(&self) -> usize {
+        self.shared.read(State::sessions_begun)
+    }
+
+    /// Waits until this many sessions have begun or been resumed.
+    ///
+    /// # Errors
+    ///
+    /// It did not happen in time, or the script is wrong.
+    pub async fn wait_sessions(&self, count: usize) -> Result<(), WaitError> {
+        self.wait("a further session", |state| {
+            (state.sessions_begun() >= count).then_some(())
+        })
+        .await
+    }
+
+    /// Waits until no REST call is open.
+    ///
+    /// # Errors
+    ///
+    /// It did not happen in time, or the script is wrong.
+    pub async fn wait_idle(&self) -> Result<(), WaitError> {
+        self.wait("no open call", |state| (state.in_flight == 0).then_some(()))
+            .await
+    }
+
+    /// Waits until every connected client has read every event sent so far:
+    /// asks each for a heartbeat, whose answer says what it has read.
+    ///
+    /// # Errors
+    ///
+    /// It did not happen in time, or the script is wrong.
+    pub async fn settled(&self) -> Result<(), WaitError> {
+        let wanted: Vec<(String, u64)> = self.shared.with(|state| {
+            let sessions = state.hub.sessions.iter();
+            let connected = sessions.filter_map(|(id, session)| {
+                state.hub.send_op(session.link?, 1, &Value::Null);
+                Some((id.clone(), session.seq))
+            });
+            connected.collect()
+        });
+        self.wait("the client to have read everything", |state| {
+            let read = |(id, seq): &(String, u64)| {
+                let session = state.hub.sessions.get(id);
+                session.is_none_or(|session| session.read >= *seq)
+            };
+            wanted.iter().all(read).then_some(())
+        })
+        .await
+    }
+
+    /// Every REST call so far, in order of arrival.
+    pub fn requests(&self) -> Vec<RequestRecord> {
+        self.shared.read(|state| state.known_requests().to_vec())
+    }
+
+    /// The calls of a method to a path (a part of it or a pattern) so far.
+    pub fn requests_to(&self, method: &str, path: &str) -> Vec<RequestRecord> {
+        let mut requests = self.requests();
+        requests.retain(|call| call.method == method && path_fits(path, &call.path));
+        requests
+    }
+
+    /// Forgets the REST calls so far.
+    pub fn clear_requests(&self) {
+        self.shared
+            .with(|state| state.forgotten = state.requests.len());
+    }
+
+    /// What happened on the gateway so far.
+    pub fn gateway_log(&self) -> Vec<GatewayRecord> {
+        self.shared.read(|state| state.gateway_log.clone())
+    }
+
+    /// Looks at every change until there is something to be seen.
+    pub(super) async fn wait<T>(
+        &self,
+        what: &str,
+        look: impl Fn(&State) -> Option<T>,
+    ) -> Result<T, WaitError> {
+        let mut changes = self.shared.watch();
+        let found = async {
+            loop {
+                if let Some(mistake) = self.mistake() {
+                    return Some(Err(mistake));
+                }
+                if let Some(found) = self.shared.read(&look) {
+                    return Some(Ok(found));
+                }
+                changes.changed().await.ok()?;
+            }
+        };
+        match tokio::time::timeout(self.patience, found).await {
+            Ok(Some(found)) => Ok(found?),
+            Ok(None) | Err(_) => Err(WaitError::TimedOut(TimedOut {
+                what: what.to_owned(),
+                waited: self.patience,
+                latest: self.latest_calls(),
+            })),
+        }
+    }
+
+    fn latest_calls(&self) -> String {
+        self.shared.read(|state| {
+            let newest = state.requests.iter().rev().take(LATEST_CALLS);
+            let lines: Vec<String> = newest.map(ToString::to_string).collect();
+            lines.join(", ")
+        })
+    }
+}
+
+impl State {
+    fn sessions_begun(&self) -> usize {
+        use GatewayEvent::{Identified, Resumed};
+        let records = self.gateway_log.iter();
+        records
+            .filter(|record| matches!(record.event, Identified { .. } | Resumed { .. }))
+            .count()
+    }
+}
+
+impl fmt::Display for RequestRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method, self.path)?;
+        match self.status {
+            Some(status) => write!(f, " -> {status}"),
+            None => write!(f, " -> open"),
+        }
+    }
+}

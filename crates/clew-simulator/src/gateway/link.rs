@@ -1,0 +1,140 @@
+//! One gateway connection: the socket's loop and its compression.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, WebSocket};
+use serde_json::json;
+use tokio::sync::mpsc;
+use zstd_safe::zstd_sys::ZSTD_EndDirective;
+use zstd_safe::{CCtx, InBuffer, OutBuffer};
+
+use super::Outgoing;
+use crate::log::GatewayEvent;
+use crate::state::Shared;
+
+/// How long a closed connection waits for the client's own close frame, so
+/// that ours is not lost in a reset.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Bytes that one step of the compressor writes at most.
+const CHUNK_BYTES: usize = 16 * 1024;
+
+/// Serves one connection until either side ends it.
+pub(crate) async fn serve(mut socket: WebSocket, shared: Arc<Shared>, compressed: bool) {
+    let (queue, mut outgoing) = mpsc::unbounded_channel();
+    let mut encoder = Encoder::new(compressed);
+    let link = shared.with(|state| {
+        let link = state.hub.open(queue);
+        let interval = state.world.settings.heartbeat_interval_ms;
+        let hello = json!({"heartbeat_interval": interval});
+        state.hub.send_op(link, 10, &hello);
+        state.note(link, GatewayEvent::Opened { compressed });
+        link
+    });
+    loop {
+        tokio::select! {
+            next = outgoing.recv() => {
+                if !send(&mut socket, &mut encoder, next).await {
+                    break;
+                }
+            }
+            frame = socket.recv() => {
+                if !receive(&shared, link, frame) {
+                    say_goodbye(&mut socket).await;
+                    break;
+                }
+            }
+        }
+    }
+    shared.with(|state| state.hub.close(link, false));
+}
+
+/// Sends one thing; false when the connection is over.
+async fn send(socket: &mut WebSocket, encoder: &mut Encoder, next: Option<Outgoing>) -> bool {
+    match next {
+        Some(Outgoing::Text(text)) => match encoder.encode(&text) {
+            Some(frame) => socket.send(frame).await.is_ok(),
+            None => false,
+        },
+        Some(Outgoing::Close(code, reason)) => {
+            let reason = reason.into();
+            let close = Message::Close(Some(CloseFrame { code, reason }));
+            if socket.send(close).await.is_ok() {
+                say_goodbye(socket).await;
+            }
+            false
+        }
+        Some(Outgoing::Drop) | None => false,
+    }
+}
+
+/// Reads on until the closing handshake is over: the answer to a client's
+/// close frame is only sent by reading.
+async fn say_goodbye(socket: &mut WebSocket) {
+    let rest = async { while let Some(Ok(_)) = socket.recv().await {} };
+    // Elapsed or done: the connection ends either way.
+    let _ = tokio::time::timeout(FAREWELL, rest).await;
+}
+
+/// Takes one frame; false when the connection is over.
+fn receive(shared: &Shared, link: u64, frame: Option<Result<Message, axum::Error>>) -> bool {
+    let closed = |code: Option<u16>| {
+        shared.with(|state| {
+            state.hub.close(link, matches!(code, Some(1000 | 1001)));
+            state.note(link, GatewayEvent::ClosedByClient { code });
+        });
+        false
+    };
+    match frame {
+        Some(Ok(Message::Text(text))) => {
+            shared.with(|state| state.on_frame(link, &text));
+            true
+        }
+        Some(Ok(Message::Binary(bytes))) => {
+            let text = String::from_utf8_lossy(&bytes);
+            shared.with(|state| state.on_frame(link, &text));
+            true
+        }
+        Some(Ok(Message::Close(close))) => closed(close.map(|close| close.code)),
+        Some(Ok(Message::Ping(_) | Message::Pong(_))) => true,
+        Some(Err(_)) | None => closed(None),
+    }
+}
+
+/// Plain text frames, or one zstd stream for the whole connection that is
+/// flushed after each message.
+enum Encoder {
+    Plain,
+    Zstd(Box<CCtx<'static>>),
+}
+
+impl Encoder {
+    fn new(compressed: bool) -> Self {
+        if compressed {
+            Self::Zstd(Box::new(CCtx::create()))
+        } else {
+            Self::Plain
+        }
+    }
+
+    /// The frame of a message; none when the compressor fails.
+    fn encode(&mut self, text: &str) -> Option<Message> {
+        let Self::Zstd(context) = self else {
+            return Some(Message::Text(text.into()));
+        };
+        let mut bytes = Vec::new();
+        let mut input = InBuffer::around(text.as_bytes());
+        loop {
+            let mut chunk = [0; CHUNK_BYTES];
+            let mut output = OutBuffer::around(&mut chunk[..]);
+            let flush = ZSTD_EndDirective::ZSTD_e_flush;
+            let left = context.compress_stream2(&mut output, &mut input, flush);
+            let left = left.ok()?;
+            bytes.extend_from_slice(output.as_slice());
+            if left == 0 && input.pos() == text.len() {
+                return Some(Message::Binary(bytes.into()));
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! A faithful, stateful fake of Discord: REST v10 and Gateway v10 over real
+//! sockets on loopback, for tests and the demo.
+//!
+//! Invariant: it shares no code with the bot and names no library for Discord,
+//! so that the two cannot be wrong in the same way. Its sources are Discord's
+//! documentation and the official `OpenAPI` document.
+//!
+//! ```no_run
+//! use clew_simulator::{ChannelKind, Draft, Simulator, World};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut world = World::new();
+//! let guild = world.guild("Guild");
+//! let channel = world.channel(guild, ChannelKind::Text, "general");
+//! let alice = world.member(guild, "alice");
+//! world.seed(channel, alice, "said before the bot came");
+//! let simulator = Simulator::start(world).await?;
+//! // Point the bot at `simulator.url()` with `simulator.token()`, then:
+//! simulator.wait_ready().await?;
+//! let bot = simulator.bot();
+//! let question = simulator.post(channel, alice, format!("<@{bot}> hello?"));
+//! let answers = simulator.wait_answers(channel, 1).await?;
+//! # Ok(()) }
+//! ```
+//!
+//! What it covers: the routes of guilds, channels, messages, threads,
+//! reactions, commands, interactions and direct messages that a bot like this
+//! one uses; permissions and overwrites that bind the bot's own calls; pages,
+//! nonces, rate-limit headers and 429; the gateway with sessions, resume,
+//! compression, intents and content that is blank without the intent; and
+//! faults of both.
+//!
+//! Limits: one token and one bot. Voice, soundboards, emoji, stickers beyond
+//! their names, stages, events, auto moderation and audit logs are not there.
+//! Of components only buttons are checked. A follow-up to a deferred answer is
+//! a message of its own. Interaction tokens do not expire after the first
+//! answer, edits are not
+//! limited by age, slowmode does not bind. Of hidden channels `GUILD_CREATE`
+//! tells, as Discord does; a channel that comes into sight is an update only.
+//! Field errors of 50035 carry the names that the API sends as their codes,
+//! where the `OpenAPI` document says numbers.
+//!
+//! No call panics. An action on an id that does not exist changes nothing; that
+//! the script is wrong is the error of [`Simulator::start`] and of every wait
+//! from then on ([`ScriptError`]).
+
+mod control;
+mod draft;
+mod events;
+mod faults;
+mod gateway;
+mod ids;
+mod limits;
+mod line;
+mod log;
+mod permissions;
+mod render;
+mod rest;
+mod script;
+mod state;
+mod world;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+pub use control::{Called, Choice, Shown, TimedOut, Use, WaitError};
+pub use draft::{Draft, File, Reference, Referenced};
+pub use faults::{Fault, FaultKind};
+pub use ids::Id;
+pub use limits::Limit;
+pub use log::{GatewayEvent, GatewayRecord, RequestRecord};
+pub use permissions::Permissions;
+pub use script::ScriptError;
+pub use world::{
+    Attachment, Channel, ChannelKind, Guild, Interaction, Member, Message, Overwrite, OverwriteOf,
+    Role, Settings, Tag, Thread, User, World,
+};
+
+use gateway::Outgoing;
+use state::Shared;
+
+/// How long a wait lasts at most, unless [`Simulator::patience`] says.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A running fake of Discord. Dropped, it stops at once.
+#[derive(Debug)]
+pub struct Simulator {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    server: JoinHandle<()>,
+    patience: Duration,
+}
+
+impl Simulator {
+    /// Serves a world on a free port of loopback.
+    ///
+    /// # Errors
+    ///
+    /// No port could be had, or the world was built with ids that do not exist
+    /// ([`ScriptError`], as the source).
+    pub async fn start(world: World) -> io::Result<Self> {
+        Self::start_on(world, 0).await
+    }
+
+    /// Serves a world on a port of loopback; 0 is any free one.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub async fn start_on(mut world: World, port: u16) -> io::Result<Self> {
+        if let Some(mistake) = world.mistake() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, mistake.clone()));
+        }
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        let address = listener.local_addr()?;
+        world.base_url = format!("http://{address}");
+        let shared = Arc::new(Shared::new(world));
+        let router = Router::new()
+            .fallback(rest::entry)
+            .layer(DefaultBodyLimit::disable())
+            .with_state(Arc::clone(&shared));
+        let service = router.into_make_service_with_connect_info::<line::Line>();
+        let server = tokio::spawn(async move {
+            // It ends only by being stopped; errors of accepting are retried.
+            let _ = axum::serve(line::Lines(listener), service).await;
+        });
+        Ok(Self {
+            shared,
+            address,
+            server,
+            patience: PATIENCE,
+        })
+    }
+
+    /// Base of the REST API: `http://127.0.0.1:PORT`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Address of the gateway: `ws://127.0.0.1:PORT`.
+    pub fn gateway_url(&self) -> String {
+        format!("ws://{}", self.address)
+    }
+
+    /// Host and port, `127.0.0.1:PORT`, as a REST proxy setting wants it.
+    pub fn host(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// Stops: no further connection or answer, and the gateway is dropped.
+    pub async fn stop(mut self) {
+        self.halt();
+        // Aborted, so it ends as cancelled.
+        let _ = (&mut self.server).await;
+    }
+
+    fn halt(&self) {
+        self.shared.with(|state| {
+            state.stopped = true;
+            state.hub.broadcast(|| Outgoing::Drop);
+        });
+        self.server.abort();
+    }
+}
+
+impl Drop for Simulator {
+    fn drop(&mut self) {
+        self.halt();
+    }
+}
+
+/// Compiles and runs the README's test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,110 @@
+//! Rate limits: the headers of every answer, and a 429 when a bucket that a
+//! test configured is used up.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use super::faults::path_fits;
+
+/// Calls that a bucket without a configured limit allows a second: more than
+/// any test makes, so that only configured buckets ever refuse.
+const UNLIMITED: u64 = 100_000;
+
+/// A configured limit.
+#[derive(Clone, Debug)]
+pub struct Limit {
+    /// Method, or `*`.
+    pub method: String,
+    /// Path as in [`super::Fault::new`].
+    pub path: String,
+    /// Calls that a window allows.
+    pub calls: u64,
+    /// Length of the window.
+    pub window: Duration,
+}
+
+/// Configured limits and the buckets in use.
+#[derive(Debug, Default)]
+pub(super) struct Limits {
+    pub(super) configured: Vec<Limit>,
+    buckets: BTreeMap<String, Bucket>,
+}
+
+#[derive(Debug)]
+struct Bucket {
+    used: u64,
+    opened: Instant,
+}
+
+/// What a bucket says to a call.
+#[derive(Clone, Debug)]
+pub(super) struct Standing {
+    pub(super) bucket: String,
+    pub(super) limit: u64,
+    pub(super) remaining: u64,
+    pub(super) reset_after: Duration,
+    pub(super) exceeded: bool,
+}
+
+impl Limits {
+    /// Counts a call in its bucket: one per method, route and major parameter.
+    pub(super) fn count(&mut self, method: &str, path: &str, now: Instant) -> Standing {
+        let configured = self.configured.iter().find(|limit| {
+            (limit.method == "*" || limit.method.eq_ignore_ascii_case(method))
+                && path_fits(&limit.path, path)
+        });
+        let (limit, window) = configured.map_or((UNLIMITED, Duration::from_secs(1)), |limit| {
+            (limit.calls, limit.window)
+        });
+        let (route, major) = route_of(method, path);
+        let bucket = self
+            .buckets
+            .entry(format!("{route} {major}"))
+            .or_insert(Bucket {
+                used: 0,
+                opened: now,
+            });
+        if now.duration_since(bucket.opened) >= window {
+            bucket.used = 0;
+            bucket.opened = now;
+        }
+        let exceeded = bucket.used >= limit;
+        if !exceeded {
+            bucket.used += 1;
+        }
+        Standing {
+            bucket: hash_of(&route),
+            limit,
+            remaining: limit.saturating_sub(bucket.used),
+            reset_after: window.saturating_sub(now.duration_since(bucket.opened)),
+            exceeded,
+        }
+    }
+}
+
+/// The route with its ids taken out, and the major parameter.
+fn route_of(method: &str, path: &str) -> (String, String) {
+    let mut route = method.to_owned();
+    let mut major = String::new();
+    let (mut last, mut reactions) = ("", false);
+    for segment in path.split('/').filter(|segment| !segment.is_empty()) {
+        let id = segment.bytes().all(|byte| byte.is_ascii_digit()) || reactions;
+        let is_major = id && matches!(last, "channels" | "guilds" | "webhooks") && major.is_empty();
+        if is_major {
+            segment.clone_into(&mut major);
+        }
+        route.push('/');
+        route.push_str(if id { ":" } else { segment });
+        reactions |= segment == "reactions";
+        last = segment;
+    }
+    (route, major)
+}
+
+/// A bucket's opaque name: FNV-1a of the route, in hexadecimal.
+fn hash_of(route: &str) -> String {
+    let hash = route.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}

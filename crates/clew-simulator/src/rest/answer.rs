@@ -1,0 +1,275 @@
+//! Answers and refusals, and how they become HTTP.
+
+use std::io;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::Response;
+use futures_util::{StreamExt as _, stream};
+use serde_json::{Value, json};
+
+use crate::faults::FaultKind;
+use crate::limits::Standing;
+
+/// What a route gives.
+pub(super) type Answer = Result<Reply, Refusal>;
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub(super) struct Reply {
+    status: u16,
+    body: Content,
+    headers: Vec<(&'static str, String)>,
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    Nothing,
+    Json(Value),
+    File(String, Vec<u8>),
+}
+
+/// An error of the API.
+#[derive(Clone, Debug)]
+pub(super) struct Refusal {
+    status: u16,
+    code: u64,
+    message: String,
+    errors: Option<Value>,
+}
+
+impl Reply {
+    /// 200 with an object.
+    pub(super) fn json(body: Value) -> Self {
+        Self::with_status(200, body)
+    }
+
+    /// A status with an object.
+    pub(super) fn with_status(status: u16, body: Value) -> Self {
+        Self {
+            status,
+            body: Content::Json(body),
+            headers: Vec::new(),
+        }
+    }
+
+    /// 204.
+    pub(super) fn nothing() -> Self {
+        Self {
+            status: 204,
+            body: Content::Nothing,
+            headers: Vec::new(),
+        }
+    }
+
+    /// A file of the CDN.
+    pub(super) fn file(content_type: &str, bytes: &[u8]) -> Self {
+        Self {
+            status: 200,
+            body: Content::File(content_type.to_owned(), bytes.to_vec()),
+            headers: Vec::new(),
+        }
+    }
+
+    /// What a fault answers.
+    pub(super) fn forced(status: u16, body: Value, retry_after: Option<f64>) -> Self {
+        let body = if body.is_null() {
+            Content::Nothing
+        } else {
+            Content::Json(body)
+        };
+        let headers = retry_after.map_or_else(Vec::new, |seconds| {
+            vec![
+                ("retry-after", seconds.ceil().to_string()),
+                ("x-ratelimit-scope", "user".to_owned()),
+            ]
+        });
+        Self {
+            status,
+            body,
+            headers,
+        }
+    }
+
+    /// How long a forced 429 says to wait.
+    pub(super) fn limited_for(&self) -> Option<Duration> {
+        let Content::Json(body) = &self.body else {
+            return None;
+        };
+        let seconds = body["retry_after"]
+            .as_f64()
+            .filter(|_| self.status == 429)?;
+        let told = self.headers.iter().any(|(name, _)| *name == "retry-after");
+        Duration::try_from_secs_f64(seconds).ok().filter(|_| told)
+    }
+
+    /// 429 of a bucket that is used up.
+    pub(super) fn too_many(standing: &Standing) -> Self {
+        let seconds = standing.reset_after.as_secs_f64();
+        let body = json!({
+            "message": "You are being rate limited.", "retry_after": seconds, "global": false,
+            "code": 0,
+        });
+        Self::forced(429, body, Some(seconds))
+    }
+}
+
+impl Refusal {
+    pub(super) fn new(status: u16, code: u64, message: &str) -> Self {
+        Self {
+            status,
+            code,
+            message: message.to_owned(),
+            errors: None,
+        }
+    }
+
+    /// 50035 on one field.
+    pub(super) fn invalid(field: &str, code: &str, message: &str) -> Self {
+        let error = json!({"_errors": [{"code": code, "message": message}]});
+        // The document types codes as numbers although the API sends names;
+        // names are what clients see.
+        let errors = json!({ field: error });
+        Self {
+            errors: Some(errors),
+            ..Self::new(400, 50035, "Invalid Form Body")
+        }
+    }
+
+    pub(super) fn unauthorized() -> Self {
+        Self::new(401, 0, "401: Unauthorized")
+    }
+
+    pub(super) fn no_route() -> Self {
+        Self::new(404, 0, "404: Not Found")
+    }
+
+    pub(super) fn missing_access() -> Self {
+        Self::new(403, 50001, "Missing Access")
+    }
+
+    pub(super) fn missing_permissions() -> Self {
+        Self::new(403, 50013, "Missing Permissions")
+    }
+
+    pub(super) fn unknown_channel() -> Self {
+        Self::new(404, 10003, "Unknown Channel")
+    }
+
+    pub(super) fn unknown_guild() -> Self {
+        Self::new(404, 10004, "Unknown Guild")
+    }
+
+    pub(super) fn unknown_member() -> Self {
+        Self::new(404, 10007, "Unknown Member")
+    }
+
+    pub(super) fn unknown_message() -> Self {
+        Self::new(404, 10008, "Unknown Message")
+    }
+
+    pub(super) fn archived() -> Self {
+        Self::new(400, 50083, "Thread is archived")
+    }
+
+    pub(super) fn locked() -> Self {
+        Self::new(400, 160_005, "Thread is locked")
+    }
+
+    fn body(&self) -> Value {
+        let mut body = json!({"message": self.message, "code": self.code});
+        if let Some(errors) = &self.errors {
+            body["errors"] = errors.clone();
+        }
+        body
+    }
+}
+
+/// The error code of an answer's body.
+pub(super) fn code_of(answer: &Answer) -> Option<u64> {
+    match answer {
+        Err(refusal) => Some(refusal.code),
+        Ok(Reply {
+            body: Content::Json(body),
+            status: 400..,
+            ..
+        }) => body["code"].as_u64(),
+        Ok(_) => None,
+    }
+}
+
+/// The HTTP response, with rate-limit headers; a spoilt body if a fault asks.
+pub(super) fn respond(
+    answer: &Answer,
+    standing: Option<&Standing>,
+    spoilt: Option<&FaultKind>,
+) -> Response {
+    let (status, kind, bytes, headers) = match answer {
+        Ok(reply) => {
+            let (kind, bytes) = match &reply.body {
+                Content::Nothing => ("", Vec::new()),
+                Content::Json(body) => ("application/json", body.to_string().into_bytes()),
+                Content::File(kind, bytes) => (kind.as_str(), bytes.clone()),
+            };
+            (reply.status, kind, bytes, &reply.headers[..])
+        }
+        Err(refusal) => {
+            let bytes = refusal.body().to_string().into_bytes();
+            (refusal.status, "application/json", bytes, &[][..])
+        }
+    };
+    let length = bytes.len();
+    let mut response = Response::new(spoil(bytes, spoilt));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+    let mut set = |name: &'static str, value: &str| {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            let name = HeaderName::from_static(name);
+            response.headers_mut().insert(name, value);
+        }
+    };
+    if !kind.is_empty() {
+        set("content-type", kind);
+    }
+    for (name, value) in headers {
+        set(name, value);
+    }
+    if matches!(spoilt, Some(FaultKind::Truncated)) {
+        set("content-length", &length.to_string());
+    }
+    if let Some(standing) = standing {
+        set_limit_headers(standing, &mut set);
+    }
+    response
+}
+
+fn set_limit_headers(standing: &Standing, set: &mut impl FnMut(&'static str, &str)) {
+    let after = standing.reset_after.as_secs_f64();
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "milliseconds of today fit in 53 bits"
+    )]
+    let reset = jiff::Timestamp::now().as_millisecond() as f64 / 1000.0 + after;
+    set("x-ratelimit-limit", &standing.limit.to_string());
+    set("x-ratelimit-remaining", &standing.remaining.to_string());
+    set("x-ratelimit-reset", &format!("{reset:.3}"));
+    set("x-ratelimit-reset-after", &format!("{after:.3}"));
+    set("x-ratelimit-bucket", &standing.bucket);
+}
+
+/// A body, whole or as a fault wants it: cut in the middle, or replaced.
+fn spoil(bytes: Vec<u8>, spoilt: Option<&FaultKind>) -> Body {
+    match spoilt {
+        Some(FaultKind::Body(text)) => Body::from(text.clone()),
+        Some(FaultKind::Truncated) => {
+            let half = Bytes::copy_from_slice(&bytes[..bytes.len() / 2]);
+            let end = async {
+                // The half must be on its way before the connection fails.
+                tokio::task::yield_now().await;
+                Err(io::Error::from(io::ErrorKind::ConnectionReset))
+            };
+            Body::from_stream(stream::iter([Ok(half)]).chain(stream::once(end)))
+        }
+        _ => Body::from(bytes),
+    }
+}

@@ -1,0 +1,158 @@
+//! Reading a call: path, query, JSON or multipart body.
+
+use axum::body::Body;
+use axum::extract::{FromRequest, Multipart, Request};
+use axum::http::request::Parts;
+use serde_json::Value;
+
+use super::answer::Refusal;
+use crate::draft::File;
+use crate::ids::Id;
+
+/// The largest body that is read, above Discord's limit for files.
+const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
+
+/// A call as the routes see it.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) method: String,
+    /// Without `/api/v10`.
+    pub(super) path: String,
+    pub(super) raw_query: String,
+    pub(super) token: Option<String>,
+    pub(super) body: Value,
+    pub(super) files: Vec<File>,
+}
+
+impl Call {
+    /// A value of the query; the API's need no decoding but for times.
+    pub(super) fn query(&self, key: &str) -> Option<String> {
+        let mut pairs = self.raw_query.split('&').filter_map(|p| p.split_once('='));
+        let (_, value) = pairs.find(|(name, _)| *name == key)?;
+        Some(decode(value))
+    }
+
+    /// A number of the query.
+    pub(super) fn number(&self, key: &str) -> Result<Option<u64>, Refusal> {
+        let Some(text) = self.query(key) else {
+            return Ok(None);
+        };
+        let invalid = || {
+            let message = format!("Value \"{text}\" is not int.");
+            Refusal::invalid(key, "NUMBER_TYPE_COERCE", &message)
+        };
+        text.parse().map(Some).map_err(|_| invalid())
+    }
+
+    /// A page size within 1 to 100.
+    pub(super) fn limit(&self, default: u64) -> Result<usize, Refusal> {
+        let limit = self.number("limit")?.unwrap_or(default);
+        if !(1..=100).contains(&limit) {
+            let message = "int value should be between 1 and 100.";
+            return Err(Refusal::invalid("limit", "NUMBER_TYPE_MAX", message));
+        }
+        Ok(usize::try_from(limit).unwrap_or(100))
+    }
+}
+
+/// An id of a path.
+pub(super) fn id(segment: &str) -> Result<Id, Refusal> {
+    let message = format!("Value \"{segment}\" is not snowflake.");
+    let number: Result<u64, _> = segment.parse();
+    number
+        .map(Id)
+        .map_err(|_| Refusal::invalid("id", "NUMBER_TYPE_COERCE", &message))
+}
+
+/// Percent-decoding, as paths and queries need it.
+pub(super) fn decode(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let hex = after.get(..2).filter(|_| first == b'%');
+        let hex = hex.and_then(|hex| std::str::from_utf8(hex).ok());
+        if let Some(byte) = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            bytes.push(byte);
+            rest = &after[2..];
+        } else {
+            bytes.push(first);
+            rest = after;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Reads a request to its end.
+pub(super) async fn read(parts: Parts, body: Body) -> Result<Call, Refusal> {
+    let header = |name: &str| {
+        let value = parts.headers.get(name)?;
+        Some(value.to_str().ok()?.to_owned())
+    };
+    let path = parts.uri.path();
+    let path = path
+        .strip_prefix("/api/v10")
+        .or_else(|| path.strip_prefix("/api/v9"))
+        .unwrap_or(path)
+        .to_owned();
+    let mut call = Call {
+        method: parts.method.as_str().to_owned(),
+        path,
+        raw_query: parts.uri.query().unwrap_or_default().to_owned(),
+        token: header("authorization"),
+        body: Value::Null,
+        files: Vec::new(),
+    };
+    let kind = header("content-type").unwrap_or_default();
+    if kind.starts_with("multipart/form-data") {
+        read_multipart(Request::from_parts(parts, body), &mut call).await?;
+    } else {
+        let bytes = axum::body::to_bytes(body, MAX_BODY_BYTES).await;
+        let bytes = bytes.map_err(|_| Refusal::new(413, 40005, "Request entity too large"))?;
+        call.body = parse(&bytes)?;
+    }
+    Ok(call)
+}
+
+fn parse(bytes: &[u8]) -> Result<Value, Refusal> {
+    if bytes.is_empty() {
+        return Ok(Value::Null);
+    }
+    let invalid = |_| Refusal::new(400, 50109, "The request body contains invalid JSON.");
+    serde_json::from_slice(bytes).map_err(invalid)
+}
+
+async fn read_multipart(request: Request, call: &mut Call) -> Result<(), Refusal> {
+    let broken = || Refusal::new(400, 50035, "Invalid Form Body");
+    let multipart = Multipart::from_request(request, &()).await;
+    let mut multipart = multipart.map_err(|_| broken())?;
+    while let Some(field) = multipart.next_field().await.map_err(|_| broken())? {
+        let name = field.name().unwrap_or_default().to_owned();
+        let file_name = field.file_name().unwrap_or("unknown").to_owned();
+        let content_type = field.content_type().map(str::to_owned);
+        let bytes = field.bytes().await.map_err(|_| broken())?;
+        if name == "payload_json" {
+            call.body = parse(&bytes)?;
+        } else if name.starts_with("files[") {
+            call.files.push(File {
+                content_type: content_type.unwrap_or_else(|| guess_type(&file_name)),
+                name: file_name,
+                bytes: bytes.to_vec(),
+                description: None,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The type that Discord derives from a name.
+fn guess_type(name: &str) -> String {
+    let extension = name.rsplit('.').next().unwrap_or_default();
+    match extension {
+        "md" => "text/markdown; charset=utf-8",
+        "png" => "image/png",
+        "json" => "application/json; charset=utf-8",
+        "txt" | "log" | "rs" => "text/plain; charset=utf-8",
+        _ => "application/octet-stream",
+    }
+    .to_owned()
+}

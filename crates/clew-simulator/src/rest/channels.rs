@@ -1,0 +1,248 @@
+//! Channels: read, edit, delete, typing, overwrites, pins; and the questions
+//! every route about a channel asks first.
+
+use serde_json::{Value, json};
+
+use super::answer::{Answer, Refusal, Reply};
+use super::body::{self, Call};
+use super::given;
+use crate::ids::{Id, iso};
+use crate::permissions::Permissions;
+use crate::render;
+use crate::state::State;
+use crate::world::{OverwriteOf, Thread};
+
+impl State {
+    pub(super) fn channel_routes(
+        &mut self,
+        call: &mut Call,
+        channel: &str,
+        rest: &[&str],
+    ) -> Answer {
+        let channel = self.seen_channel(channel)?;
+        match (call.method.as_str(), rest) {
+            ("GET", []) => Ok(Reply::json(self.channel_object(channel))),
+            ("PATCH", []) => self.edit_channel(call, channel),
+            ("DELETE", []) => self.delete_channel_route(channel),
+            ("POST", ["typing"]) => {
+                self.check_sendable(channel)?;
+                if self.thread_flag(channel, |thread| thread.archived) {
+                    return Err(Refusal::archived());
+                }
+                self.emit_typing(channel, self.world.bot);
+                Ok(Reply::nothing())
+            }
+            ("PUT" | "DELETE", ["permissions", target]) => {
+                self.edit_overwrite(call, channel, target)
+            }
+            ("GET", ["pins"]) => Ok(self.pins(channel)),
+            _ => Err(Refusal::no_route()),
+        }
+    }
+
+    /// The id of a channel that exists (10003) and that the bot sees (50001).
+    pub(super) fn seen_channel(&self, segment: &str) -> Result<Id, Refusal> {
+        let id = body::id(segment)?;
+        if !self.world.channels.contains_key(&id) {
+            return Err(Refusal::unknown_channel());
+        }
+        if self.world.sees(self.world.bot, id) {
+            Ok(id)
+        } else {
+            Err(Refusal::missing_access())
+        }
+    }
+
+    /// Refuses with 50013 unless the bot holds these permissions.
+    pub(super) fn need(&self, channel: Id, wanted: Permissions) -> Result<(), Refusal> {
+        if self.world.bot_may(channel, wanted) {
+            Ok(())
+        } else {
+            Err(Refusal::missing_permissions())
+        }
+    }
+
+    /// Refuses unless the bot may send here: the permission of the kind of
+    /// channel, no forum, no locked thread. An archived one is no obstacle.
+    pub(super) fn check_sendable(&self, channel: Id) -> Result<(), Refusal> {
+        let Some(found) = self.world.channels.get(&channel) else {
+            return Err(Refusal::unknown_channel());
+        };
+        if found.kind.is_forum() || found.kind as u8 == 4 {
+            let message = "Cannot send messages in a non-text channel";
+            return Err(Refusal::new(400, 50008, message));
+        }
+        if found.guild.is_none() {
+            let closed = &self.world.settings.closed_to_dms;
+            if found.recipients.iter().any(|user| closed.contains(user)) {
+                let message = "Cannot send messages to this user";
+                return Err(Refusal::new(403, 50007, message));
+            }
+            return Ok(());
+        }
+        let wanted = if found.thread.is_some() {
+            Permissions::SEND_MESSAGES_IN_THREADS
+        } else {
+            Permissions::SEND_MESSAGES
+        };
+        self.need(channel, wanted)?;
+        match &found.thread {
+            Some(Thread {
+                locked: true,
+                archived,
+                ..
+            }) if !self.world.bot_may(channel, Permissions::MANAGE_THREADS) => {
+                let archived = *archived;
+                Err(if archived {
+                    Refusal::archived()
+                } else {
+                    Refusal::locked()
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A channel object; a thread's with the bot's membership.
+    pub(super) fn channel_object(&self, channel: Id) -> Value {
+        let found = self.world.channels.get(&channel);
+        found.map_or(Value::Null, |found| render::thread_seen(&self.world, found))
+    }
+
+    fn edit_channel(&mut self, call: &Call, channel: Id) -> Answer {
+        let Some(found) = self.world.channels.get(&channel) else {
+            return Err(Refusal::unknown_channel());
+        };
+        let Some(thread) = &found.thread else {
+            self.need(channel, Permissions::MANAGE_CHANNELS)?;
+            let found = self.world.channel_mut(channel);
+            let found = found.ok_or_else(Refusal::unknown_channel)?;
+            if let Some(name) = given(&call.body, "name").and_then(Value::as_str) {
+                name.clone_into(&mut found.name);
+            }
+            if let Some(topic) = call.body.get("topic") {
+                found.topic = topic.as_str().map(str::to_owned);
+            }
+            self.emit_channel("CHANNEL_UPDATE", channel);
+            return Ok(Reply::json(self.channel_object(channel)));
+        };
+        let flag = |key: &str, old: bool| {
+            let new = given(&call.body, key).and_then(Value::as_bool);
+            new.unwrap_or(old)
+        };
+        let (archived, locked) = (
+            flag("archived", thread.archived),
+            flag("locked", thread.locked),
+        );
+        let own = thread.owner == self.world.bot;
+        let only_unarchives = thread.archived && !archived && !thread.locked && !locked;
+        let may = self.world.bot_may(channel, Permissions::MANAGE_THREADS);
+        if thread.archived && archived && !may {
+            return Err(Refusal::archived());
+        }
+        if !(may || (own && locked == thread.locked && !thread.locked) || only_unarchives) {
+            return Err(Refusal::missing_permissions());
+        }
+        self.world.set_archived(channel, archived, locked);
+        if let Some(name) = given(&call.body, "name").and_then(Value::as_str) {
+            let found = self.world.channel_mut(channel);
+            name.clone_into(&mut found.ok_or_else(Refusal::unknown_channel)?.name);
+        }
+        if let Some(tags) = given(&call.body, "applied_tags").and_then(Value::as_array) {
+            let tags = tags.iter().filter_map(Id::parse).collect();
+            let thread = self.world.thread_mut(channel);
+            thread.ok_or_else(Refusal::unknown_channel)?.applied_tags = tags;
+        }
+        self.emit_channel("THREAD_UPDATE", channel);
+        Ok(Reply::json(self.channel_object(channel)))
+    }
+
+    fn delete_channel_route(&mut self, channel: Id) -> Answer {
+        let found = self.world.channels.get(&channel);
+        let wanted = match found {
+            Some(found) if found.thread.is_some() => Permissions::MANAGE_THREADS,
+            Some(found) if found.guild.is_some() => Permissions::MANAGE_CHANNELS,
+            _ => Permissions::NONE,
+        };
+        self.need(channel, wanted)?;
+        let object = self.channel_object(channel);
+        self.remove_channel(channel);
+        Ok(Reply::json(object))
+    }
+
+    /// Removes a channel with its threads, or a thread, and tells of it.
+    pub(crate) fn remove_channel(&mut self, channel: Id) {
+        let Some(found) = self.world.channels.get(&channel) else {
+            return;
+        };
+        let guild = found.guild;
+        let (name, data) = if found.thread.is_some() {
+            let data = json!({
+                "id": channel.json(), "guild_id": guild.map(Id::json),
+                "parent_id": found.parent.map(Id::json), "type": found.kind as u8,
+            });
+            ("THREAD_DELETE", data)
+        } else {
+            ("CHANNEL_DELETE", render::channel(&self.world, found))
+        };
+        if self.world.sees(self.world.bot, channel) {
+            self.emit_guild_event(name, guild, &data);
+        }
+        self.world.channels.remove(&channel);
+        self.world
+            .channels
+            .retain(|_, other| other.thread.is_none() || other.parent != Some(channel));
+    }
+
+    fn edit_overwrite(&mut self, call: &Call, channel: Id, target: &str) -> Answer {
+        self.need(channel, Permissions::MANAGE_ROLES)?;
+        let target = body::id(target)?;
+        let bits = |key: &str| {
+            let text = given(&call.body, key).and_then(Value::as_str);
+            Permissions(text.and_then(|text| text.parse().ok()).unwrap_or(0))
+        };
+        if call.method == "DELETE" {
+            let found = self.world.channel_mut(channel);
+            let found = found.ok_or_else(Refusal::unknown_channel)?;
+            found.overwrites.retain(|o| {
+                o.of != OverwriteOf::Role(target) && o.of != OverwriteOf::Member(target)
+            });
+        } else {
+            let of = match call.body["type"].as_u64() {
+                Some(1) => OverwriteOf::Member(target),
+                _ => OverwriteOf::Role(target),
+            };
+            self.world
+                .overwrite(channel, of, bits("allow"), bits("deny"));
+        }
+        self.emit_channel("CHANNEL_UPDATE", channel);
+        Ok(Reply::nothing())
+    }
+
+    /// Pinned messages, newest first, as `/pins` answers.
+    fn pins(&self, channel: Id) -> Reply {
+        let pinned = self.pinned(channel).into_iter();
+        Reply::json(pinned.map(|(_, object)| object).collect())
+    }
+
+    /// `/messages/pins`: the pins with their times.
+    pub(super) fn pin_page(&self, channel: Id) -> Reply {
+        let pinned = self.pinned(channel).into_iter();
+        let items: Vec<Value> = pinned
+            .map(|(id, object)| json!({"pinned_at": iso(id.unix_ms()), "message": object}))
+            .collect();
+        Reply::json(json!({"items": items, "has_more": false}))
+    }
+
+    fn pinned(&self, channel: Id) -> Vec<(Id, Value)> {
+        let readable = self
+            .world
+            .bot_may(channel, Permissions::READ_MESSAGE_HISTORY);
+        let found = self.world.channels.get(&channel).filter(|_| readable);
+        let messages = found.map(|found| found.messages.values().rev());
+        let pinned = messages.into_iter().flatten().filter(|m| m.pinned);
+        pinned
+            .map(|message| (message.id, self.served_message(channel, message.id)))
+            .collect()
+    }
+}

@@ -1,0 +1,228 @@
+//! Messages: pages, single ones, edits, deletes.
+
+use serde_json::{Value, json};
+
+use super::answer::{Answer, Refusal, Reply};
+use super::body::{self, Call};
+use super::given;
+use crate::gateway::intent;
+use crate::ids::Id;
+use crate::permissions::Permissions;
+use crate::render::{self, Audience};
+use crate::state::State;
+use crate::world::{Message, excerpt_ids, numbered};
+
+/// Messages older than this cannot be deleted in bulk.
+const BULK_MAX_AGE_MS: i64 = 14 * 86_400_000;
+
+impl State {
+    pub(super) fn message_routes(
+        &mut self,
+        call: &mut Call,
+        channel: &str,
+        rest: &[&str],
+    ) -> Answer {
+        let channel = self.seen_channel(channel)?;
+        match (call.method.as_str(), rest) {
+            ("GET", []) => self.list_messages(call, channel),
+            ("POST", []) => self.create_message(call, channel),
+            ("GET", ["pins"]) => Ok(self.pin_page(channel)),
+            ("POST", ["bulk-delete"]) => self.bulk_delete(call, channel),
+            ("GET", [message]) => {
+                self.need(channel, Permissions::READ_MESSAGE_HISTORY)?;
+                let message = self.known_message(channel, message)?;
+                let object = self.served_message(channel, message);
+                Ok(Reply::json(object))
+            }
+            ("PATCH", [message]) => self.edit_message(call, channel, message),
+            ("DELETE", [message]) => self.delete_message(channel, message),
+            _ => Err(Refusal::no_route()),
+        }
+    }
+
+    /// The id of a message that is there, else 10008.
+    pub(super) fn known_message(&self, channel: Id, segment: &str) -> Result<Id, Refusal> {
+        let id = body::id(segment)?;
+        match self.world.message(channel, id) {
+            Some(_) => Ok(id),
+            None => Err(Refusal::unknown_message()),
+        }
+    }
+
+    /// A message as REST serves it: overridden by a test, blank without the
+    /// portal's message content intent, else whole.
+    pub(super) fn served_message(&self, channel: Id, id: Id) -> Value {
+        if let Some(object) = self.world.overrides.get(&id) {
+            return object.clone();
+        }
+        let Some(message) = self.world.message(channel, id) else {
+            return Value::Null;
+        };
+        let mut object = render::message(&self.world, message, Audience::Rest);
+        if self.world.settings.disallowed_intents & intent::MESSAGE_CONTENT != 0 {
+            let direct = self.guild_of(channel).is_none();
+            render::blank_unless_allowed(self.world.bot, &mut object, direct);
+        }
+        object
+    }
+
+    /// A page, newest first. Without Read Message History it is empty.
+    fn list_messages(&self, call: &Call, channel: Id) -> Answer {
+        let limit = call.limit(50)?;
+        let around = call.number("around")?;
+        let (before, after) = (call.number("before")?, call.number("after")?);
+        let found = self.world.channels.get(&channel);
+        let Some(found) = found.filter(|found| !found.kind.is_forum()) else {
+            let message = "Cannot execute action on this channel type";
+            return Err(Refusal::new(400, 50024, message));
+        };
+        if !self
+            .world
+            .bot_may(channel, Permissions::READ_MESSAGE_HISTORY)
+        {
+            return Ok(Reply::json(json!([])));
+        }
+        let messages = &found.messages;
+        let older = |end: u64, count: usize| {
+            let range = messages.range(..Id(end)).rev();
+            range.take(count).map(|(id, _)| *id).collect::<Vec<Id>>()
+        };
+        let newer = |start: u64, count: usize| {
+            let range = messages.range(Id(start)..);
+            let mut ids: Vec<Id> = range.take(count).map(|(id, _)| *id).collect();
+            ids.reverse();
+            ids
+        };
+        let ids = match (around, before, after) {
+            (Some(center), _, _) => {
+                let mut ids = newer(center, limit.div_ceil(2));
+                ids.extend(older(center, limit - ids.len()));
+                ids
+            }
+            (None, Some(before), _) => older(before, limit),
+            (None, None, Some(after)) => newer(after.saturating_add(1), limit),
+            (None, None, None) => older(u64::MAX, limit),
+        };
+        let page: Vec<Value> = ids
+            .iter()
+            .map(|&id| self.served_message(channel, id))
+            .collect();
+        Ok(Reply::json(page.into()))
+    }
+
+    fn edit_message(&mut self, call: &mut Call, channel: Id, message: &str) -> Answer {
+        let id = self.known_message(channel, message)?;
+        let own = self
+            .world
+            .message(channel, id)
+            .is_some_and(|message| message.author == self.world.bot && message.webhook.is_none());
+        if !own {
+            let message = "Cannot edit a message authored by another user";
+            return Err(Refusal::new(403, 50005, message));
+        }
+        if self.thread_flag(channel, |thread| thread.archived) {
+            return Err(Refusal::archived());
+        }
+        let found = self.world.message(channel, id).cloned();
+        let mut changed = found.ok_or_else(Refusal::unknown_message)?;
+        self.change_message(call, &mut changed)?;
+        self.world.keep_changed(changed);
+        self.emit_message("MESSAGE_UPDATE", channel, id);
+        Ok(Reply::json(self.served_message(channel, id)))
+    }
+
+    /// Applies the body of an edit.
+    pub(super) fn change_message(
+        &mut self,
+        call: &mut Call,
+        message: &mut Message,
+    ) -> Result<(), Refusal> {
+        super::parts::check(&call.body)?;
+        if let Some(content) = call.body.get("content") {
+            let content = content.as_str().unwrap_or_default();
+            super::send::check_length(content)?;
+            let earlier = std::mem::replace(&mut message.content, content.to_owned());
+            message.earlier.push(earlier);
+            let (users, roles, _) = excerpt_ids(content);
+            message.mentions = users;
+            message
+                .mentions
+                .retain(|id| self.world.users.contains_key(id));
+            message.mentions.sort_unstable();
+            message.mentions.dedup();
+            message.mention_roles = roles;
+        }
+        if let Some(embeds) = call.body.get("embeds") {
+            message.embeds = super::send::embeds(embeds);
+        }
+        if let Some(components) = call.body.get("components") {
+            let components = components.as_array().cloned().unwrap_or_default();
+            message.components = components.into_iter().map(numbered).collect();
+        }
+        if let Some(flags) = given(&call.body, "flags").and_then(Value::as_u64) {
+            message.flags = (message.flags & !4) | (flags & 4) | (flags & (1 << 15));
+        }
+        if let Some(allowed) = given(&call.body, "allowed_mentions") {
+            message.allowed_mentions = Some(allowed.clone());
+        }
+        if let Some(kept) = given(&call.body, "attachments").and_then(Value::as_array) {
+            let kept: Vec<Id> = kept.iter().filter_map(|a| Id::parse(&a["id"])).collect();
+            message.attachments.retain(|a| kept.contains(&a.id));
+        }
+        for file in call.files.drain(..) {
+            message.attachments.push(self.world.store_file(file));
+        }
+        if message.is_empty() {
+            return Err(super::send::empty());
+        }
+        message.edited_ms = Some(self.world.now_ms());
+        Ok(())
+    }
+
+    fn delete_message(&mut self, channel: Id, message: &str) -> Answer {
+        let id = self.known_message(channel, message)?;
+        let own = self
+            .world
+            .message(channel, id)
+            .is_some_and(|message| message.author == self.world.bot);
+        if !own {
+            if self.guild_of(channel).is_none() {
+                let message = "Cannot execute action on a DM channel";
+                return Err(Refusal::new(403, 50003, message));
+            }
+            self.need(channel, Permissions::MANAGE_MESSAGES)?;
+        }
+        self.remove_message(channel, id);
+        Ok(Reply::nothing())
+    }
+
+    fn bulk_delete(&mut self, call: &Call, channel: Id) -> Answer {
+        self.need(channel, Permissions::MANAGE_MESSAGES)?;
+        let ids = call.body["messages"].as_array();
+        let ids: Vec<Id> = ids.into_iter().flatten().filter_map(Id::parse).collect();
+        if !(2..=100).contains(&ids.len()) {
+            let message = "You can only bulk delete between 2 and 100 messages.";
+            return Err(Refusal::new(400, 50016, message));
+        }
+        let oldest = self.world.now_ms() - BULK_MAX_AGE_MS;
+        if ids.iter().any(|id| id.unix_ms() < oldest) {
+            let message = "You can only bulk delete messages that are under 14 days old.";
+            return Err(Refusal::new(400, 50034, message));
+        }
+        self.remove_messages(channel, &ids);
+        Ok(Reply::nothing())
+    }
+}
+
+impl Message {
+    /// Whether nothing of it would show.
+    pub(super) fn is_empty(&self) -> bool {
+        self.content.is_empty()
+            && self.embeds.is_empty()
+            && self.attachments.is_empty()
+            && self.components.is_empty()
+            && self.stickers.is_empty()
+            && self.poll.is_none()
+            && self.snapshots.is_empty()
+    }
+}

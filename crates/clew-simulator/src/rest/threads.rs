@@ -1,0 +1,239 @@
+//! Threads: create, members, archived lists.
+
+use serde_json::{Value, json};
+
+use super::answer::{Answer, Refusal, Reply};
+use super::body::{self, Call};
+use super::given;
+use crate::draft::{Draft, Reference};
+use crate::ids::{Id, parse_iso};
+use crate::permissions::Permissions;
+use crate::render::{self, Audience};
+use crate::state::State;
+use crate::world::{Channel, ChannelKind};
+
+impl State {
+    pub(super) fn thread_routes(
+        &mut self,
+        call: &mut Call,
+        channel: &str,
+        first: &str,
+        rest: &[&str],
+    ) -> Answer {
+        match (call.method.as_str(), first, rest) {
+            ("POST", "threads", []) => self.create_thread(call, channel, None),
+            ("GET", "threads", ["archived", kind]) => self.archived_threads(call, channel, kind),
+            ("GET", "thread-members", []) => {
+                let thread = self.seen_channel(channel)?;
+                let found = self.world.channels.get(&thread);
+                let members = found.and_then(|found| Some((found, found.thread.as_ref()?)));
+                let members: Vec<Value> = members
+                    .map(|(found, thread)| {
+                        let users = thread.members.keys();
+                        let members = users.filter_map(|&u| render::thread_member(found, u));
+                        members.collect()
+                    })
+                    .unwrap_or_default();
+                Ok(Reply::json(members.into()))
+            }
+            (method, "thread-members", [user]) => {
+                let user = match *user {
+                    "@me" => self.world.bot,
+                    other => body::id(other)?,
+                };
+                let thread = self.seen_channel(channel)?;
+                self.thread_member_route(method, thread, user)
+            }
+            _ => Err(Refusal::no_route()),
+        }
+    }
+
+    fn thread_member_route(&mut self, method: &str, thread: Id, user: Id) -> Answer {
+        let found = self.world.channels.get(&thread);
+        let Some(found) = found.filter(|found| found.thread.is_some()) else {
+            let message = "Cannot execute action on this channel type";
+            return Err(Refusal::new(400, 50024, message));
+        };
+        if method == "GET" {
+            let member = render::thread_member(found, user);
+            return member.map(Reply::json).ok_or_else(Refusal::unknown_member);
+        }
+        if self.thread_flag(thread, |thread| thread.archived) {
+            return Err(Refusal::archived());
+        }
+        if user != self.world.bot {
+            self.need(thread, Permissions::SEND_MESSAGES_IN_THREADS)?;
+        }
+        match method {
+            "PUT" => self.add_thread_member(thread, user),
+            "DELETE" => self.remove_thread_member(thread, user),
+            _ => return Err(Refusal::no_route()),
+        }
+        Ok(Reply::nothing())
+    }
+
+    /// Adds a member and tells of it; for the bot the thread's `THREAD_CREATE`.
+    pub(crate) fn add_thread_member(&mut self, thread: Id, user: Id) {
+        self.world.join_thread(thread, user);
+        if user == self.world.bot {
+            self.emit_channel("THREAD_CREATE", thread);
+        }
+        self.emit_thread_members(thread, &[user], &[]);
+    }
+
+    /// Removes a member and tells of it. The bot loses sight of a private
+    /// thread with that.
+    pub(crate) fn remove_thread_member(&mut self, thread: Id, user: Id) {
+        if let Some(thread) = self.world.thread_mut(thread) {
+            thread.members.remove(&user);
+        }
+        self.emit_thread_members(thread, &[], &[user]);
+    }
+
+    /// A thread on a message, on none, or a post of a forum.
+    pub(super) fn create_thread(
+        &mut self,
+        call: &mut Call,
+        channel: &str,
+        message: Option<&str>,
+    ) -> Answer {
+        let parent = self.seen_channel(channel)?;
+        let title = given(&call.body, "name").and_then(Value::as_str);
+        let Some(title) = title.filter(|t| (1..=100).contains(&t.chars().count())) else {
+            let message = "Must be between 1 and 100 in length.";
+            return Err(Refusal::invalid("name", "BASE_TYPE_BAD_LENGTH", message));
+        };
+        let title = title.to_owned();
+        let found = self.world.channels.get(&parent);
+        let kind = found.ok_or_else(Refusal::unknown_channel)?.kind;
+        if kind.is_forum() {
+            return self.create_post(call, parent, &title);
+        }
+        if kind.is_thread() || kind == ChannelKind::Voice || self.guild_of(parent).is_none() {
+            let message = "Cannot execute action on this channel type";
+            return Err(Refusal::new(400, 50024, message));
+        }
+        let private = message.is_none() && call.body["type"].as_u64().unwrap_or(12) == 12;
+        self.need(
+            parent,
+            if private {
+                Permissions::CREATE_PRIVATE_THREADS
+            } else {
+                Permissions::CREATE_PUBLIC_THREADS
+            },
+        )?;
+        let bot = self.world.bot;
+        let thread = if let Some(message) = message {
+            let message = self.known_message(parent, message)?;
+            if self.world.channels.contains_key(&message) {
+                let message = "A thread has already been created for this message";
+                return Err(Refusal::new(400, 160_004, message));
+            }
+            self.open_anchored(parent, message, &title, bot)
+        } else {
+            let kind = if private {
+                ChannelKind::PrivateThread
+            } else {
+                ChannelKind::PublicThread
+            };
+            self.open_thread(parent, kind, &title, bot)
+        };
+        Ok(Reply::with_status(201, self.channel_object(thread)))
+    }
+
+    fn create_post(&mut self, call: &mut Call, forum: Id, title: &str) -> Answer {
+        self.need(forum, Permissions::SEND_MESSAGES)?;
+        let tags = call.body["applied_tags"].as_array();
+        let tags: Vec<Id> = tags.into_iter().flatten().filter_map(Id::parse).collect();
+        let inner = call.body["message"].take();
+        call.body = inner;
+        let message = self.message_from(call, forum)?;
+        let bot = self.world.bot;
+        let draft = Draft::new(message.content.clone());
+        let post = self.world.forum_post(forum, bot, title, &tags, draft);
+        let stored = self.world.message_mut(post, post);
+        let stored = stored.ok_or_else(Refusal::unknown_channel)?;
+        stored.embeds = message.embeds;
+        stored.attachments = message.attachments;
+        stored.components = message.components;
+        stored.mentions = message.mentions;
+        self.emit_thread_create(post);
+        self.emit_message("MESSAGE_CREATE", post, post);
+        let mut object = self.channel_object(post);
+        if let Some(message) = self.world.message(post, post) {
+            object["message"] = render::message(&self.world, message, Audience::Rest);
+        }
+        Ok(Reply::with_status(201, object))
+    }
+
+    /// Opens a thread on a message and tells of it.
+    pub(crate) fn open_anchored(&mut self, parent: Id, message: Id, title: &str, owner: Id) -> Id {
+        let (thread, starter) = self.world.anchored_thread(parent, message, title, owner);
+        self.emit_thread_create(thread);
+        self.emit_message("MESSAGE_UPDATE", parent, message);
+        self.emit_message("MESSAGE_CREATE", thread, starter);
+        thread
+    }
+
+    /// Opens a thread on no message and tells of it; of a public one the
+    /// parent channel gets the notice of type 18.
+    pub(crate) fn open_thread(
+        &mut self,
+        parent: Id,
+        kind: ChannelKind,
+        title: &str,
+        owner: Id,
+    ) -> Id {
+        let thread = self.world.thread(parent, kind, title, owner);
+        self.emit_thread_create(thread);
+        if kind != ChannelKind::PrivateThread {
+            let reference = Reference {
+                kind: 0,
+                channel: thread,
+                message: None,
+            };
+            let draft = Draft::new(title).kind(18).reference(reference);
+            let notice = self.world.compose(parent, owner, draft);
+            self.publish(notice);
+        }
+        thread
+    }
+
+    /// Archived threads, newest archived first: `public`, `private`, or the
+    /// private ones `joined` by the bot.
+    pub(super) fn archived_threads(&self, call: &Call, channel: &str, kind: &str) -> Answer {
+        let parent = self.seen_channel(channel)?;
+        self.need(parent, Permissions::READ_MESSAGE_HISTORY)?;
+        if kind == "private" {
+            self.need(parent, Permissions::MANAGE_THREADS)?;
+        }
+        let limit = call.limit(50)?;
+        let before = call.query("before");
+        let before = before.and_then(|text| {
+            let as_id = text.parse().ok().map(|id: u64| Id(id).unix_ms());
+            as_id.or_else(|| parse_iso(&text))
+        });
+        let fits = |channel: &&Channel| {
+            let Some(thread) = channel.thread.as_ref().filter(|thread| thread.archived) else {
+                return false;
+            };
+            let private = channel.kind == ChannelKind::PrivateThread;
+            let wanted = match kind {
+                "public" => !private,
+                "private" => private,
+                _ => private && thread.members.contains_key(&self.world.bot),
+            };
+            let in_time = before.is_none_or(|before| thread.archive_ms < before);
+            channel.parent == Some(parent) && wanted && in_time
+        };
+        let mut threads: Vec<&Channel> = self.world.channels.values().filter(fits).collect();
+        let archived_ms = |channel: &Channel| channel.thread.as_ref().map_or(0, |t| t.archive_ms);
+        threads.sort_by_key(|channel| std::cmp::Reverse((archived_ms(channel), channel.id)));
+        let has_more = threads.len() > limit;
+        threads.truncate(limit);
+        let listing = render::thread_listing(&self.world, &threads);
+        let mut listing = listing;
+        listing["has_more"] = json!(has_more);
+        Ok(Reply::json(listing))
+    }
+}

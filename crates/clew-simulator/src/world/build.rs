@@ -1,0 +1,461 @@
+//! Building a world: users, guilds, roles, channels, threads.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Channel, ChannelKind, Guild, Id, Member, Message, Overwrite, OverwriteOf, Permissions, Role,
+    ScriptError, Settings, Tag, Thread, User, World,
+};
+use crate::draft::{Draft, Reference};
+use crate::ids::Clock;
+
+/// The token a new world accepts.
+const TOKEN: &str = "MTAwMDAwMDAwMDAwMDAwMDAw.simulator.not-a-secret";
+
+/// The bot's id in a new world.
+const BOT: Id = Id(100_000_000_000_000_000);
+
+impl Default for World {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl World {
+    /// An empty world with the bot, named "Clew".
+    pub fn new() -> Self {
+        let mut world = Self {
+            bot: BOT,
+            token: TOKEN.to_owned(),
+            settings: Settings::default(),
+            users: BTreeMap::new(),
+            guilds: BTreeMap::new(),
+            channels: BTreeMap::new(),
+            ephemeral: BTreeMap::new(),
+            interactions: BTreeMap::new(),
+            commands: Vec::new(),
+            overrides: BTreeMap::new(),
+            clock: Clock::default(),
+            base_url: String::new(),
+            mistake: None,
+        };
+        world.set_bot(BOT, "Clew");
+        world
+    }
+
+    /// Gives the bot an id and a name; call it before adding guilds.
+    pub fn set_bot(&mut self, id: impl Into<Id>, name: &str) {
+        self.users.remove(&self.bot);
+        self.bot = id.into();
+        self.add_user(User {
+            id: self.bot,
+            name: name.to_owned(),
+            global_name: None,
+            bot: true,
+        });
+    }
+
+    /// Makes ids and times deterministic: from `start_ms` (Unix), with
+    /// `step_ms` between one id and the next.
+    pub fn set_clock(&mut self, start_ms: i64, step_ms: i64) {
+        self.clock.choose(start_ms, step_ms);
+    }
+
+    /// Moves a deterministic clock forward.
+    pub fn advance(&mut self, by_ms: i64) {
+        self.clock.advance(by_ms);
+    }
+
+    /// The world's time in Unix milliseconds.
+    pub fn now_ms(&self) -> i64 {
+        self.clock.now_ms()
+    }
+
+    /// A new id of the present.
+    pub fn fresh_id(&mut self) -> Id {
+        self.clock.fresh()
+    }
+
+    /// A person who is in no guild yet.
+    pub fn user(&mut self, name: &str) -> Id {
+        let id = self.clock.fresh();
+        self.add_user(User {
+            id,
+            name: name.to_owned(),
+            global_name: None,
+            bot: false,
+        })
+    }
+
+    /// Another bot, in no guild yet.
+    pub fn other_bot(&mut self, name: &str) -> Id {
+        let id = self.clock.fresh();
+        self.add_user(User {
+            id,
+            name: name.to_owned(),
+            global_name: None,
+            bot: true,
+        })
+    }
+
+    /// A user with every field chosen.
+    pub fn add_user(&mut self, user: User) -> Id {
+        let id = user.id;
+        self.users.insert(id, user);
+        id
+    }
+
+    /// A new person who is a member of a guild.
+    pub fn member(&mut self, guild: Id, name: &str) -> Id {
+        let user = self.user(name);
+        self.join(guild, user);
+        user
+    }
+
+    /// Makes a user a member of a guild, without roles.
+    pub fn join(&mut self, guild: Id, user: Id) {
+        let joined_ms = self.clock.now_ms();
+        let member = Member {
+            user,
+            nick: None,
+            roles: Vec::new(),
+            joined_ms,
+        };
+        if let Some(guild) = self.guild_mut(guild) {
+            guild.members.insert(user, member);
+        }
+    }
+
+    /// A guild with the bot in it, its managed role, and an owner of its own.
+    pub fn guild(&mut self, name: &str) -> Id {
+        let owner = self.user(&format!("owner-of-{}", name.to_lowercase()));
+        let id = self.clock.fresh();
+        let everyone = Role {
+            id,
+            name: "@everyone".to_owned(),
+            permissions: Permissions::EVERYONE,
+            position: 0,
+            managed_by: None,
+        };
+        let guild = Guild {
+            id,
+            name: name.to_owned(),
+            owner,
+            roles: BTreeMap::from([(id, everyone)]),
+            members: BTreeMap::new(),
+            unavailable: false,
+        };
+        self.guilds.insert(id, guild);
+        self.join(id, owner);
+        self.add_bot(id);
+        id
+    }
+
+    /// Puts the bot into a guild, with the role that its integration manages.
+    pub fn add_bot(&mut self, guild: Id) {
+        let bot = self.bot;
+        self.join(guild, bot);
+        let name = self.users.get(&bot).map(|user| user.name.clone());
+        let role = self.role(guild, &name.unwrap_or_default(), Permissions::NONE);
+        if let Some(role) = self.role_mut(guild, role) {
+            role.managed_by = Some(bot);
+        }
+        self.give_role(guild, bot, role);
+    }
+
+    /// The role that the bot's integration manages in a guild.
+    pub fn bot_role(&self, guild: Id) -> Option<Id> {
+        let roles = &self.guilds.get(&guild)?.roles;
+        let managed = roles
+            .values()
+            .find(|role| role.managed_by == Some(self.bot))?;
+        Some(managed.id)
+    }
+
+    /// A role; nobody has it yet.
+    pub fn role(&mut self, guild: Id, name: &str, permissions: Permissions) -> Id {
+        let id = self.clock.fresh();
+        let Some(guild) = self.guild_mut(guild) else {
+            return id;
+        };
+        let position = i64::try_from(guild.roles.len()).unwrap_or(i64::MAX);
+        let role = Role {
+            id,
+            name: name.to_owned(),
+            permissions,
+            position,
+            managed_by: None,
+        };
+        guild.roles.insert(id, role);
+        id
+    }
+
+    /// Gives a member a role.
+    pub fn give_role(&mut self, guild: Id, user: Id, role: Id) {
+        if let Some(member) = self.member_mut(guild, user) {
+            member.roles.push(role);
+        }
+    }
+
+    /// Sets what a role allows; the guild's id is `@everyone`.
+    pub fn set_role_permissions(&mut self, guild: Id, role: Id, permissions: Permissions) {
+        if let Some(role) = self.role_mut(guild, role) {
+            role.permissions = permissions;
+        }
+    }
+
+    /// A channel of a guild.
+    pub fn channel(&mut self, guild: Id, kind: ChannelKind, name: &str) -> Id {
+        let id = self.clock.fresh();
+        self.channels
+            .insert(id, Channel::new(id, kind, Some(guild), name));
+        id
+    }
+
+    /// The direct message channel with a user, made if there is none.
+    pub fn direct(&mut self, user: Id) -> Id {
+        let known = self
+            .channels
+            .values()
+            .find(|channel| channel.guild.is_none() && channel.recipients == [user]);
+        if let Some(channel) = known {
+            return channel.id;
+        }
+        let id = self.clock.fresh();
+        let mut channel = Channel::new(id, ChannelKind::Direct, None, "");
+        channel.recipients = vec![user];
+        self.channels.insert(id, channel);
+        id
+    }
+
+    /// A tag that posts of a forum can be given.
+    pub fn tag(&mut self, forum: Id, name: &str) -> Id {
+        let id = self.clock.fresh();
+        let name = name.to_owned();
+        if let Some(forum) = self.channel_mut(forum) {
+            forum.tags.push(Tag { id, name });
+        }
+        id
+    }
+
+    /// Sets the overwrite of a role or member, in place of an older one.
+    pub fn overwrite(
+        &mut self,
+        channel: Id,
+        of: OverwriteOf,
+        allow: Permissions,
+        deny: Permissions,
+    ) {
+        if let Some(channel) = self.channel_mut(channel) {
+            channel.overwrites.retain(|overwrite| overwrite.of != of);
+            channel.overwrites.push(Overwrite { of, allow, deny });
+        }
+    }
+
+    /// Denies `@everyone` some permissions in a channel.
+    pub fn deny_everyone(&mut self, channel: Id, deny: Permissions) {
+        let guild = self.channel_mut(channel).and_then(|channel| channel.guild);
+        if let Some(guild) = guild {
+            self.overwrite(channel, OverwriteOf::Role(guild), Permissions::NONE, deny);
+        }
+    }
+
+    /// A thread on a message (its id is the message's), with its type 21
+    /// starter.
+    pub fn thread_from(&mut self, channel: Id, message: Id, title: &str, owner: Id) -> Id {
+        self.anchored_thread(channel, message, title, owner).0
+    }
+
+    /// As [`World::thread_from`], with the id of the starter as well.
+    pub(crate) fn anchored_thread(
+        &mut self,
+        channel: Id,
+        message: Id,
+        title: &str,
+        owner: Id,
+    ) -> (Id, Id) {
+        let parent = self.channel_mut(channel);
+        let kind = match parent.as_ref().map(|parent| parent.kind) {
+            Some(ChannelKind::Announcement) => ChannelKind::AnnouncementThread,
+            _ => ChannelKind::PublicThread,
+        };
+        let anchor = parent.and_then(|parent| parent.messages.get_mut(&message));
+        let author = anchor.map_or(owner, |anchor| {
+            anchor.flags |= 1 << 5;
+            anchor.author
+        });
+        let thread = self.insert_thread(message, channel, kind, title, owner);
+        let reference = Reference {
+            kind: 0,
+            channel,
+            message: Some(message),
+        };
+        let at_ms = message.unix_ms();
+        let draft = Draft::system(21).reference(reference).at_ms(at_ms);
+        let starter = self.seed(thread, author, draft);
+        (thread, starter)
+    }
+
+    /// A thread on no message: public or private.
+    pub fn thread(&mut self, channel: Id, kind: ChannelKind, title: &str, owner: Id) -> Id {
+        let id = self.clock.fresh();
+        self.insert_thread(id, channel, kind, title, owner)
+    }
+
+    /// A post in a forum or media channel; its first message has its id.
+    pub fn forum_post(
+        &mut self,
+        forum: Id,
+        author: Id,
+        title: &str,
+        tags: &[Id],
+        draft: impl Into<Draft>,
+    ) -> Id {
+        let draft = draft.into();
+        let id = match (draft.id, draft.at_ms) {
+            (Some(id), _) => id,
+            (None, Some(at_ms)) => self.clock.fresh_at(at_ms),
+            (None, None) => self.clock.fresh(),
+        };
+        self.insert_thread(id, forum, ChannelKind::PublicThread, title, author);
+        if let Some(thread) = self.thread_mut(id) {
+            thread.applied_tags = tags.to_vec();
+        }
+        self.seed(id, author, draft.id(id));
+        id
+    }
+
+    /// Archives or unarchives, locks or unlocks a thread.
+    pub fn set_archived(&mut self, thread: Id, archived: bool, locked: bool) {
+        let now = self.clock.now_ms();
+        let Some(thread) = self.thread_mut(thread) else {
+            return;
+        };
+        if thread.archived != archived {
+            thread.archive_ms = now;
+        }
+        thread.archived = archived;
+        thread.locked = locked;
+    }
+
+    /// Makes a user a member of a thread.
+    pub fn join_thread(&mut self, thread: Id, user: Id) {
+        let now = self.clock.now_ms();
+        if let Some(thread) = self.thread_mut(thread) {
+            thread.members.insert(user, now);
+        }
+    }
+
+    /// A channel or thread as it is now.
+    pub fn get_channel(&self, channel: Id) -> Option<&Channel> {
+        self.channels.get(&channel)
+    }
+
+    /// A user as it is now.
+    pub fn get_user(&self, user: Id) -> Option<&User> {
+        self.users.get(&user)
+    }
+
+    fn insert_thread(
+        &mut self,
+        id: Id,
+        parent: Id,
+        kind: ChannelKind,
+        title: &str,
+        owner: Id,
+    ) -> Id {
+        let Some(found) = self.channel_mut(parent) else {
+            return id;
+        };
+        let guild = found.guild;
+        if found.kind.is_forum() {
+            found.last_message = Some(id);
+        }
+        let mut channel = Channel::new(id, kind, guild, title);
+        channel.parent = Some(parent);
+        channel.thread = Some(Thread {
+            owner,
+            archived: false,
+            locked: false,
+            applied_tags: Vec::new(),
+            members: BTreeMap::from([(owner, id.unix_ms())]),
+            archive_ms: id.unix_ms(),
+            total_sent: 0,
+            message_count: 0,
+            auto_archive_minutes: 1_440,
+        });
+        self.channels.insert(id, channel);
+        id
+    }
+
+    /// What the script got wrong first, if anything.
+    pub const fn mistake(&self) -> Option<&ScriptError> {
+        self.mistake.as_ref()
+    }
+
+    pub(crate) fn guild_mut(&mut self, id: Id) -> Option<&mut Guild> {
+        self.expect(self.guilds.contains_key(&id), "guild", id);
+        self.guilds.get_mut(&id)
+    }
+
+    pub(crate) fn role_mut(&mut self, guild: Id, id: Id) -> Option<&mut Role> {
+        let roles = &self.guild_mut(guild)?.roles;
+        let known = roles.contains_key(&id);
+        self.expect(known, "role", id);
+        self.guilds.get_mut(&guild)?.roles.get_mut(&id)
+    }
+
+    pub(crate) fn member_mut(&mut self, guild: Id, id: Id) -> Option<&mut Member> {
+        let members = &self.guild_mut(guild)?.members;
+        let known = members.contains_key(&id);
+        self.expect(known, "member", id);
+        self.guilds.get_mut(&guild)?.members.get_mut(&id)
+    }
+
+    pub(crate) fn channel_mut(&mut self, id: Id) -> Option<&mut Channel> {
+        self.expect(self.channels.contains_key(&id), "channel", id);
+        self.channels.get_mut(&id)
+    }
+
+    pub(crate) fn thread_mut(&mut self, id: Id) -> Option<&mut Thread> {
+        let known = self.channels.get(&id).is_some_and(|c| c.thread.is_some());
+        self.expect(known, "thread", id);
+        self.channels.get_mut(&id)?.thread.as_mut()
+    }
+
+    pub(crate) fn message_mut(&mut self, channel: Id, id: Id) -> Option<&mut Message> {
+        let messages = &self.channel_mut(channel)?.messages;
+        let known = messages.contains_key(&id);
+        self.expect(known, "message", id);
+        self.channels.get_mut(&channel)?.messages.get_mut(&id)
+    }
+
+    fn expect(&mut self, known: bool, what: &str, id: Id) {
+        if !known {
+            self.note_mistake(format!("the simulator knows no {what} {id}"));
+        }
+    }
+
+    pub(crate) fn note_mistake(&mut self, mistake: String) {
+        self.mistake.get_or_insert(ScriptError(mistake));
+    }
+}
+
+impl Channel {
+    fn new(id: Id, kind: ChannelKind, guild: Option<Id>, name: &str) -> Self {
+        Self {
+            id,
+            kind,
+            guild,
+            parent: None,
+            name: name.to_owned(),
+            topic: None,
+            overwrites: Vec::new(),
+            tags: Vec::new(),
+            thread: None,
+            recipients: Vec::new(),
+            messages: BTreeMap::new(),
+            last_message: None,
+        }
+    }
+}

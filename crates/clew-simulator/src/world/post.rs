@@ -1,0 +1,247 @@
+//! From a draft to a stored message, and what becomes of it.
+
+use serde_json::{Value, json};
+
+use super::{Attachment, Id, Message, World};
+use crate::draft::{Draft, File, Reference};
+use crate::ids::iso;
+use crate::render;
+
+/// The component type of a container.
+const CONTAINER: u64 = 17;
+
+impl World {
+    /// Posts without an event: history from before the bot connected.
+    pub fn seed(&mut self, channel: Id, author: Id, draft: impl Into<Draft>) -> Id {
+        let message = self.compose(channel, author, draft.into());
+        self.keep(message)
+    }
+
+    /// Changes the text of a message without an event.
+    pub fn seed_edit(&mut self, channel: Id, message: Id, content: &str) {
+        let now = self.clock.now_ms();
+        let (users, roles, everyone) = excerpt_ids(content);
+        let Some(found) = self.message_mut(channel, message) else {
+            return;
+        };
+        let earlier = std::mem::replace(&mut found.content, content.to_owned());
+        found.earlier.push(earlier);
+        found.edited_ms = Some(now);
+        found.mentions.extend(users);
+        found.mentions.sort_unstable();
+        found.mentions.dedup();
+        found.mention_roles = roles;
+        found.mention_everyone = everyone;
+    }
+
+    /// Deletes a message without an event; false when there was none.
+    pub fn seed_delete(&mut self, channel: Id, message: Id) -> bool {
+        let Some(channel) = self.channel_mut(channel) else {
+            return false;
+        };
+        let gone = channel.messages.remove(&message);
+        if let (Some(gone), Some(thread)) = (&gone, &mut channel.thread)
+            && gone.kind != 21
+            && gone.id != channel.id
+        {
+            thread.message_count = thread.message_count.saturating_sub(1);
+        }
+        gone.is_some()
+    }
+
+    /// A stored message.
+    pub fn message(&self, channel: Id, message: Id) -> Option<&Message> {
+        self.channels.get(&channel)?.messages.get(&message)
+    }
+
+    /// Makes a message of a draft without storing it.
+    pub(crate) fn compose(&mut self, channel: Id, author: Id, draft: Draft) -> Message {
+        let id = match (draft.id, draft.at_ms) {
+            (Some(id), _) => id,
+            (None, Some(at_ms)) => self.clock.fresh_at(at_ms),
+            (None, None) => self.clock.fresh(),
+        };
+        let (mut mentions, mention_roles, mention_everyone) = excerpt_ids(&draft.content);
+        mentions.retain(|user| self.users.contains_key(user));
+        let replied = draft
+            .reply_to
+            .and_then(|message| self.message(channel, message));
+        if let Some(replied) = replied.filter(|replied| draft.ping && replied.webhook.is_none()) {
+            mentions.push(replied.author);
+        }
+        mentions.sort_unstable();
+        mentions.dedup();
+        let (reference, snapshots) = self.refer(channel, &draft);
+        let attachments = draft.attachments;
+        let attachments = attachments.into_iter().map(|file| self.store_file(file));
+        let attachments = attachments.collect();
+        let stickers = draft.stickers.into_iter();
+        let stickers = stickers.map(|name| (self.clock.fresh(), name)).collect();
+        let kind = draft
+            .kind
+            .unwrap_or_else(|| draft.reply_to.map_or(0, |_| 19));
+        Message {
+            id,
+            channel,
+            author,
+            webhook: draft.webhook,
+            content: draft.content,
+            kind,
+            edited_ms: draft.edited_ms,
+            reference,
+            referenced: draft.referenced,
+            mentions,
+            mention_roles,
+            mention_everyone,
+            embeds: draft.embeds.into_iter().map(typed_embed).collect(),
+            attachments,
+            stickers,
+            poll: draft.poll.map(|(q, answers)| poll(&q, &answers, id)),
+            components: draft.components.into_iter().map(numbered).collect(),
+            snapshots,
+            flags: draft.flags | (u64::from(draft.forward_of.is_some()) << 14),
+            pinned: draft.pinned,
+            nonce: None,
+            reactions: Vec::new(),
+            interaction: None,
+            allowed_mentions: None,
+            position: 0,
+            earlier: Vec::new(),
+        }
+    }
+
+    /// Stores a message; the author of one in a thread becomes its member.
+    pub(crate) fn keep(&mut self, mut message: Message) -> Id {
+        let (id, author, kind) = (message.id, message.author, message.kind);
+        let person = message.webhook.is_none() && kind != 21;
+        let Some(channel) = self.channel_mut(message.channel) else {
+            return id;
+        };
+        channel.last_message = channel.last_message.max(Some(id));
+        if let Some(thread) = &mut channel.thread {
+            message.position = thread.total_sent;
+            if kind != 21 && channel.id != id {
+                thread.total_sent += 1;
+                thread.message_count += 1;
+            }
+            if person {
+                thread.members.entry(author).or_insert(id.unix_ms());
+            }
+        }
+        channel.messages.insert(id, message);
+        id
+    }
+
+    /// Stores a message in the place of its earlier form.
+    pub(crate) fn keep_changed(&mut self, message: Message) {
+        if let Some(found) = self.message_mut(message.channel, message.id) {
+            *found = message;
+        }
+    }
+
+    /// The stored form of a file.
+    pub(crate) fn store_file(&mut self, file: File) -> Attachment {
+        let id = self.clock.fresh();
+        Attachment { id, file }
+    }
+
+    /// The reference a draft asks for, and the snapshots of a forward.
+    fn refer(&self, channel: Id, draft: &Draft) -> (Option<Reference>, Vec<Value>) {
+        if let Some((from, message)) = draft.forward_of {
+            let reference = Reference {
+                kind: 1,
+                channel: from,
+                message: Some(message),
+            };
+            let source = snapshot_source(self, from, message);
+            return (Some(reference), source.into_iter().collect());
+        }
+        let reply = draft.reply_to.map(|message| Reference {
+            kind: 0,
+            channel,
+            message: Some(message),
+        });
+        (draft.reference.or(reply), Vec::new())
+    }
+}
+
+/// The snapshot that a forward of a message carries.
+pub(crate) fn snapshot_source(world: &World, channel: Id, message: Id) -> Option<Value> {
+    let source = world.message(channel, message)?;
+    Some(json!({"message": render::snapshot(world, source)}))
+}
+
+/// Users, roles and everyone, as a text mentions them. Code is not looked
+/// for: Discord mentions nobody there, and no test here depends on it.
+pub(crate) fn excerpt_ids(content: &str) -> (Vec<Id>, Vec<Id>, bool) {
+    let (mut users, mut roles) = (Vec::new(), Vec::new());
+    for piece in content.split("<@").skip(1) {
+        let Some((inside, _)) = piece.split_once('>') else {
+            continue;
+        };
+        let (list, digits) = match inside.strip_prefix('&') {
+            Some(digits) => (&mut roles, digits),
+            None => (&mut users, inside.strip_prefix('!').unwrap_or(inside)),
+        };
+        if let Ok(id) = digits.parse::<u64>() {
+            list.push(Id(id));
+        }
+    }
+    let everyone = content.contains("@everyone") || content.contains("@here");
+    roles.sort_unstable();
+    roles.dedup();
+    (users, roles, everyone)
+}
+
+fn typed_embed(mut embed: Value) -> Value {
+    if let Some(fields) = embed.as_object_mut() {
+        fields.entry("type").or_insert_with(|| "rich".into());
+    }
+    embed
+}
+
+/// Gives components the ids that Discord numbers them with, and containers
+/// the fields it fills in.
+pub(crate) fn numbered(component: Value) -> Value {
+    fn walk(component: &mut Value, next: &mut u64) {
+        let Some(fields) = component.as_object_mut() else {
+            return;
+        };
+        if fields.contains_key("type") {
+            *next += 1;
+            let id = *next;
+            fields.entry("id").or_insert_with(|| id.into());
+        }
+        if fields.get("type") == Some(&Value::from(CONTAINER)) {
+            fields.entry("accent_color").or_insert(Value::Null);
+            fields.entry("spoiler").or_insert(Value::Bool(false));
+        }
+        for key in ["components", "accessory", "component"] {
+            match fields.get_mut(key) {
+                Some(Value::Array(inner)) => inner.iter_mut().for_each(|one| walk(one, next)),
+                Some(inner) => walk(inner, next),
+                None => {}
+            }
+        }
+    }
+    let mut component = component;
+    walk(&mut component, &mut 0);
+    component
+}
+
+fn poll(question: &str, answers: &[String], id: Id) -> Value {
+    const DAY_MS: i64 = 86_400_000;
+    let answers: Vec<Value> = answers
+        .iter()
+        .enumerate()
+        .map(|(index, text)| json!({"answer_id": index + 1, "poll_media": {"text": text}}))
+        .collect();
+    json!({
+        "question": {"text": question},
+        "answers": answers,
+        "expiry": iso(id.unix_ms() + DAY_MS),
+        "allow_multiselect": false,
+        "layout_type": 1,
+        "results": {"answer_counts": [], "is_finalized": false},
+    })
+}

@@ -1,0 +1,12 @@
+//! The fake Discord over real sockets.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking, its helpers too"
+)]
+
+mod openapi;
+mod simulator;
+mod simulator_schema;
+mod support;

@@ -1,0 +1,355 @@
+//! The store that `CONTEXT_STORE` names, whichever it is.
+
+use std::fmt;
+use std::path::PathBuf;
+
+#[cfg(feature = "postgres")]
+use super::Postgres;
+use super::{
+    Backend, ConversationStats, Cursor, Error, Files, Kind, KindStats, Purge, Purged, Record,
+    Records, SnapshotFiles, Sqlite, SqliteSettings, WindowQuery,
+};
+use crate::model::{
+    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Scope,
+    SnapshotId, StoreAddress, StoredMessage, Subject,
+};
+use clew_context::model::{ChannelId, Clock, GuildId, MessageId, UnixMillis, UserId};
+
+/// Folders that stores keep beside what `CONTEXT_STORE` names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folders {
+    /// `AGENTS_DIR`: snapshots lie in their agent's folder.
+    pub agents: PathBuf,
+    /// `USER_PROFILE_DIR`, for files.
+    pub users: PathBuf,
+    /// `SERVER_PROFILE_DIR`, for files.
+    pub servers: PathBuf,
+}
+
+/// One of the back ends. Closed, so that nobody above has to be generic.
+pub enum Store {
+    /// `sqlite:PATH`, or in memory.
+    Sqlite(Sqlite),
+    /// `postgres://...`
+    #[cfg(feature = "postgres")]
+    Postgres(Postgres),
+    /// `files:DIR`
+    Files(Files),
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sqlite(_) => "Sqlite",
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => "Postgres",
+            Self::Files(_) => "Files",
+        })
+    }
+}
+
+impl Store {
+    /// Opens the store at an address; what is missing is made, and brought to
+    /// the schema of this version.
+    ///
+    /// # Errors
+    /// [`Error::Open`], [`Error::Newer`] or [`Error::Corrupt`], each with the
+    /// place.
+    pub async fn open(
+        address: &StoreAddress,
+        folders: &Folders,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        let snapshots = SnapshotFiles::new(folders.agents.clone());
+        Self::open_with(address, snapshots, folders, clock).await
+    }
+
+    /// As [`Store::open`], beside another store that has the same folders:
+    /// files of snapshots may be the other's, too, and are never removed.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub async fn open_beside(
+        address: &StoreAddress,
+        folders: &Folders,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        let snapshots = SnapshotFiles::shared(folders.agents.clone());
+        Self::open_with(address, snapshots, folders, clock).await
+    }
+
+    async fn open_with(
+        address: &StoreAddress,
+        snapshots: SnapshotFiles,
+        folders: &Folders,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        match address {
+            StoreAddress::Sqlite(path) => {
+                let path = path.clone();
+                let open = move || Sqlite::open(&path, snapshots, &SqliteSettings::default());
+                blocking(open).await.map(Self::Sqlite)
+            }
+            #[cfg(feature = "postgres")]
+            StoreAddress::Postgres(url) => Postgres::open(url, snapshots).await.map(Self::Postgres),
+            #[cfg(not(feature = "postgres"))]
+            StoreAddress::Postgres(_) => Err(without_postgres(address)),
+            StoreAddress::Files(dir) => {
+                let (users, servers) = (folders.users.clone(), folders.servers.clone());
+                Files::open(dir.clone(), users, servers, clock)
+                    .await
+                    .map(Self::Files)
+            }
+        }
+    }
+
+    /// The version of what is at an address, without changing it; none when
+    /// there is nothing yet.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub async fn version(address: &StoreAddress) -> Result<Option<u32>, Error> {
+        match address {
+            StoreAddress::Sqlite(path) => {
+                let path = path.clone();
+                blocking(move || Sqlite::version(&path)).await
+            }
+            #[cfg(feature = "postgres")]
+            StoreAddress::Postgres(url) => Postgres::version(url).await,
+            #[cfg(not(feature = "postgres"))]
+            StoreAddress::Postgres(_) => Err(without_postgres(address)),
+            StoreAddress::Files(dir) => Ok(Files::version(dir)),
+        }
+    }
+
+    /// A store that never reaches a disk and ends with the process.
+    ///
+    /// # Errors
+    /// [`Error::Open`].
+    pub async fn in_memory() -> Result<Self, Error> {
+        blocking(Sqlite::in_memory).await.map(Self::Sqlite)
+    }
+}
+
+/// Opening and migrating a file may take its time.
+async fn blocking<T: Send + 'static>(
+    open: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let opened = tokio::task::spawn_blocking(open).await;
+    let broken = |source: tokio::task::JoinError| Error::Database {
+        operation: "open the store",
+        source: source.into(),
+    };
+    opened.map_err(broken)?
+}
+
+#[cfg(not(feature = "postgres"))]
+fn without_postgres(address: &StoreAddress) -> Error {
+    Error::Open {
+        place: address.to_string(),
+        remedy: "build with `--features postgres`".to_owned(),
+        source: None,
+    }
+}
+
+/// Hands a call on to the back end. A call to PostgreSQL has to wait for the
+/// network in many places: boxed, so that it is not part of every turn's size.
+macro_rules! each {
+    ($store:expr, $name:ident($($argument:expr),*)) => {
+        match $store {
+            Store::Sqlite(store) => store.$name($($argument),*).await,
+            #[cfg(feature = "postgres")]
+            Store::Postgres(store) => Box::pin(store.$name($($argument),*)).await,
+            Store::Files(store) => store.$name($($argument),*).await,
+        }
+    };
+}
+
+impl Backend for Store {
+    async fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error> {
+        each!(self, append(turn))
+    }
+
+    /// What comes back is checked once more: a row of another scope, or of
+    /// another owner than the scope's, is an error of ours that must not
+    /// reach anybody (seed S4). Nothing is loaded then.
+    async fn window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {
+        let rows = each!(self, window(query))?;
+        let is_theirs = |row: &StoredMessage| {
+            row.scope == query.scope && query.scope.owner().is_none_or(|owner| owner == row.owner)
+        };
+        if let Some(row) = rows.iter().find(|row| !is_theirs(row)) {
+            tracing::error!(asked = %query.scope, found = %row.scope, owner = %row.owner,
+                "a stored row does not belong to the conversation that was asked for: nothing of \
+                 it is loaded");
+            return Ok(Vec::new());
+        }
+        Ok(rows)
+    }
+
+    async fn conversation(
+        &self,
+        scope: Scope,
+        now: UnixMillis,
+    ) -> Result<ConversationStats, Error> {
+        each!(self, conversation(scope, now))
+    }
+
+    async fn delete_conversation(&self, scope: Scope) -> Result<u64, Error> {
+        each!(self, delete_conversation(scope))
+    }
+
+    async fn clear(&self, key: &ClearKey, at: UnixMillis) -> Result<(), Error> {
+        each!(self, clear(key, at))
+    }
+
+    async fn cleared_at(
+        &self,
+        agent: &AgentName,
+        guild: Option<GuildId>,
+        user: UserId,
+    ) -> Result<Option<UnixMillis>, Error> {
+        each!(self, cleared_at(agent, guild, user))
+    }
+
+    async fn agent_created(&self, agent: &AgentName, now: UnixMillis) -> Result<UnixMillis, Error> {
+        each!(self, agent_created(agent, now))
+    }
+
+    async fn own_messages(
+        &self,
+        owner: UserId,
+        agent: &AgentName,
+        guild: Option<GuildId>,
+        since: UnixMillis,
+    ) -> Result<Vec<StoredMessage>, Error> {
+        each!(self, own_messages(owner, agent, guild, since))
+    }
+
+    async fn save_snapshot(&self, snapshot: &ContextSnapshot) -> Result<(), Error> {
+        each!(self, save_snapshot(snapshot))
+    }
+
+    async fn snapshots(
+        &self,
+        owner: UserId,
+        guild: Option<GuildId>,
+        agent: Option<&AgentName>,
+        limit: usize,
+    ) -> Result<Vec<ContextSnapshotInfo>, Error> {
+        each!(self, snapshots(owner, guild, agent, limit))
+    }
+
+    async fn snapshot(
+        &self,
+        owner: UserId,
+        id: &SnapshotId,
+    ) -> Result<Option<ContextSnapshot>, Error> {
+        each!(self, snapshot(owner, id))
+    }
+
+    async fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error> {
+        each!(self, facts(subject))
+    }
+
+    async fn put_facts(&self, facts: &[Fact]) -> Result<(), Error> {
+        each!(self, put_facts(facts))
+    }
+
+    async fn remove_facts(&self, facts: &[FactId]) -> Result<u64, Error> {
+        each!(self, remove_facts(facts))
+    }
+
+    async fn matching_facts(
+        &self,
+        guild: GuildId,
+        words: &str,
+        limit: usize,
+    ) -> Result<Vec<FactId>, Error> {
+        each!(self, matching_facts(guild, words, limit))
+    }
+
+    async fn opt_outs(&self) -> Result<Vec<(UserId, UnixMillis)>, Error> {
+        each!(self, opt_outs())
+    }
+
+    async fn set_opt_out(&self, user: UserId, since: Option<UnixMillis>) -> Result<(), Error> {
+        each!(self, set_opt_out(user, since))
+    }
+
+    async fn settings(&self) -> Result<Vec<(GuildId, GuildSettings)>, Error> {
+        each!(self, settings())
+    }
+
+    async fn set_settings(&self, guild: GuildId, settings: &GuildSettings) -> Result<(), Error> {
+        each!(self, set_settings(guild, settings))
+    }
+
+    async fn departures(&self) -> Result<Vec<(GuildId, UnixMillis)>, Error> {
+        each!(self, departures())
+    }
+
+    async fn set_departure(&self, guild: GuildId, at: Option<UnixMillis>) -> Result<(), Error> {
+        each!(self, set_departure(guild, at))
+    }
+
+    async fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
+        each!(self, purge(purge))
+    }
+
+    async fn edit_message(
+        &self,
+        channel: ChannelId,
+        message: MessageId,
+        text: &str,
+    ) -> Result<u64, Error> {
+        each!(self, edit_message(channel, message, text))
+    }
+
+    async fn held_messages(
+        &self,
+        channel: ChannelId,
+        from: MessageId,
+        to: MessageId,
+    ) -> Result<Vec<MessageId>, Error> {
+        each!(self, held_messages(channel, from, to))
+    }
+
+    async fn guilds(&self) -> Result<Vec<GuildId>, Error> {
+        each!(self, guilds())
+    }
+
+    async fn members(&self, guild: GuildId) -> Result<Vec<UserId>, Error> {
+        each!(self, members(guild))
+    }
+
+    async fn sweep(&self, now: UnixMillis) -> Result<u64, Error> {
+        each!(self, sweep(now))
+    }
+
+    async fn records(
+        &self,
+        kind: Kind,
+        owner: Option<UserId>,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<Records, Error> {
+        each!(self, records(kind, owner, after, limit))
+    }
+
+    async fn write(&self, records: &[Record]) -> Result<(), Error> {
+        each!(self, write(records))
+    }
+
+    async fn stats(&self) -> Result<Vec<KindStats>, Error> {
+        each!(self, stats())
+    }
+
+    async fn vacuum(&self) -> Result<(), Error> {
+        each!(self, vacuum())
+    }
+
+    async fn close(&self) -> Result<(), Error> {
+        each!(self, close())
+    }
+}

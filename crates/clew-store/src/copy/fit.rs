@@ -1,0 +1,233 @@
+//! What each store can hold, entry by entry.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::super::files::{MOST_MESSAGES, check_agent};
+use super::super::{Kind, Record, Store};
+use crate::model::{AgentName, ContextSnapshot, Fact, Scope, StoredMessage, StoredRole};
+use clew_context::model::{MessageId, TurnId};
+
+/// What stands for U+0000 in PostgreSQL.
+const REPLACEMENT: &str = "\u{fffd}";
+
+// Reasons, each a phrase after a kind and a count.
+const NUL: &str = "hold the character U+0000, which becomes U+FFFD";
+const SNAPSHOTS: &str = "need a database";
+const OF_AGENT: &str = "are another agent's than the default one's, and need a database";
+const AGENT: &str = "are not the default one, and need a database";
+const SCOPE: &str = "are of another scope than member, and need a database";
+const TOOLS: &str = "are calls of tools, and need a database";
+const PLACE: &str = "are of another channel or user than their conversation";
+const ALIKE: &str = "look like another one of their turn";
+const OLDER: &str = "are beyond the newest 15 of their conversation";
+
+/// What a store can hold, and what was found that it cannot.
+pub(super) struct Fit {
+    into: Into,
+    losses: BTreeMap<(Kind, &'static str), u64>,
+}
+
+enum Into {
+    /// Everything.
+    Sqlite,
+    /// Everything but U+0000.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(dead_code, reason = "this build has none")
+    )]
+    Postgres,
+    /// The newest rows of conversations of the default agent, and lists.
+    Files(HashMap<Scope, Newest>),
+}
+
+impl Fit {
+    pub(super) fn into(store: &Store) -> Self {
+        let into = match store {
+            Store::Sqlite(_) => Into::Sqlite,
+            #[cfg(feature = "postgres")]
+            Store::Postgres(_) => Into::Postgres,
+            Store::Files(_) => Into::Files(HashMap::new()),
+        };
+        Self {
+            into,
+            losses: BTreeMap::new(),
+        }
+    }
+
+    /// Looks at an entry, before any is [`Self::fit`].
+    pub(super) fn see(&mut self, record: &Record) {
+        let lost = match &mut self.into {
+            Into::Sqlite => None,
+            Into::Postgres => has_nul(record).then_some(NUL),
+            Into::Files(conversations) => match (unfit(record), record) {
+                (None, Record::Message(row)) => {
+                    let newest = conversations.entry(row.scope).or_default();
+                    newest.add(row);
+                    None
+                }
+                (unfit, _) => unfit,
+            },
+        };
+        if let Some(why) = lost {
+            *self.losses.entry((record.kind(), why)).or_default() += 1;
+        }
+    }
+
+    /// What cannot be held as it is, by kind and reason.
+    pub(super) fn losses(&self) -> BTreeMap<(Kind, &'static str), u64> {
+        let mut losses = self.losses.clone();
+        if let Into::Files(conversations) = &self.into {
+            for newest in conversations.values() {
+                for (why, rows) in [(OLDER, newest.older), (ALIKE, newest.alike)] {
+                    if rows > 0 {
+                        *losses.entry((Kind::Messages, why)).or_default() += rows;
+                    }
+                }
+            }
+        }
+        losses
+    }
+
+    /// An entry as it can be held; none if it cannot.
+    pub(super) fn fit(&mut self, record: Record) -> Option<Record> {
+        match &mut self.into {
+            Into::Sqlite => Some(record),
+            Into::Postgres => Some(if has_nul(&record) {
+                without_nul(record)
+            } else {
+                record
+            }),
+            Into::Files(_) if unfit(&record).is_some() => None,
+            Into::Files(conversations) => match &record {
+                Record::Message(row) => {
+                    let newest = conversations.get_mut(&row.scope)?;
+                    newest.take(row).then_some(record)
+                }
+                _ => Some(record),
+            },
+        }
+    }
+}
+
+/// What tells rows of a conversation's file apart.
+type Key = (TurnId, StoredRole, Option<MessageId>);
+
+/// The newest whole turns of a conversation, as many as a file holds.
+#[derive(Default)]
+struct Newest {
+    /// By ordinal.
+    turns: BTreeMap<u64, Vec<Key>>,
+    rows: usize,
+    /// Ordinals up to this one were left out.
+    left_out: Option<u64>,
+    older: u64,
+    alike: u64,
+}
+
+impl Newest {
+    fn add(&mut self, row: &StoredMessage) {
+        if self.left_out.is_some_and(|last| row.ordinal <= last) {
+            self.older += 1;
+            return;
+        }
+        let turn = self.turns.entry(row.ordinal).or_default();
+        if turn.contains(&key(row)) {
+            self.alike += 1;
+            return;
+        }
+        turn.push(key(row));
+        self.rows += 1;
+        while self.rows > MOST_MESSAGES && self.turns.len() > 1 {
+            let Some((ordinal, turn)) = self.turns.pop_first() else {
+                return;
+            };
+            self.rows -= turn.len();
+            self.older += turn.len() as u64;
+            self.left_out = Some(ordinal);
+        }
+    }
+
+    /// Whether a row stays; the first of those that look alike.
+    fn take(&mut self, row: &StoredMessage) -> bool {
+        let Some(turn) = self.turns.get_mut(&row.ordinal) else {
+            return false;
+        };
+        let place = turn.iter().position(|found| *found == key(row));
+        place.map(|place| turn.swap_remove(place)).is_some()
+    }
+}
+
+fn key(row: &StoredMessage) -> Key {
+    (row.turn, row.role, row.message)
+}
+
+/// Why files cannot hold an entry.
+fn unfit(record: &Record) -> Option<&'static str> {
+    let is_other = |agent: &AgentName| check_agent(agent).is_err();
+    match record {
+        Record::Message(row) if is_other(&row.agent) => Some(OF_AGENT),
+        Record::Message(row) => unfit_row(row),
+        Record::Marker(key, _) => is_other(&key.agent).then_some(OF_AGENT),
+        Record::Agent(agent, _) => is_other(agent).then_some(AGENT),
+        Record::Snapshot(_) => Some(SNAPSHOTS),
+        Record::Fact(_) | Record::OptOut(..) | Record::Settings(..) | Record::Departure(..) => None,
+    }
+}
+
+/// A file's path says whose its rows are.
+fn unfit_row(row: &StoredMessage) -> Option<&'static str> {
+    let in_place = match row.scope {
+        Scope::Member {
+            guild,
+            channel,
+            user,
+        } => row.guild == Some(guild) && row.channel == channel && row.owner == user,
+        Scope::Direct(user) => row.guild.is_none() && row.owner == user,
+        Scope::Thread { .. } | Scope::User(_) => return Some(SCOPE),
+    };
+    match row.role {
+        StoredRole::ToolUse | StoredRole::ToolResult => Some(TOOLS),
+        StoredRole::User | StoredRole::Assistant if in_place => None,
+        StoredRole::User | StoredRole::Assistant => Some(PLACE),
+    }
+}
+
+fn has_nul(record: &Record) -> bool {
+    let mut found = false;
+    let mut copy = record.clone();
+    each_text(&mut copy, &mut |text| found |= text.contains('\0'));
+    found
+}
+
+fn without_nul(mut record: Record) -> Record {
+    each_text(&mut record, &mut |text| {
+        *text = text.replace('\0', REPLACEMENT);
+    });
+    record
+}
+
+/// The texts of an entry that stand in the database: a snapshot's messages are
+/// in its file.
+fn each_text(record: &mut Record, visit: &mut dyn FnMut(&mut String)) {
+    match record {
+        Record::Message(row) => {
+            visit(&mut row.content);
+            let others = [
+                &mut row.author_name,
+                &mut row.tool_calls,
+                &mut row.tool_call_id,
+            ];
+            others.into_iter().flatten().for_each(visit);
+        }
+        Record::Snapshot(ContextSnapshot { info, .. }) => {
+            visit(&mut info.summary);
+            info.description.iter_mut().for_each(visit);
+        }
+        Record::Fact(Fact { text, .. }) => visit(text),
+        Record::Marker(..)
+        | Record::OptOut(..)
+        | Record::Settings(..)
+        | Record::Agent(..)
+        | Record::Departure(..) => {}
+    }
+}

@@ -1,0 +1,109 @@
+//! What an operator erases by hand, and what that would take.
+
+use super::{Backend, Cursor, Error, Kind, Purge, Purged, Record};
+use crate::model::{ContextSnapshot, Fact, Origin, StoredMessage, Subject};
+use clew_context::model::{ChannelId, GuildId, UnixMillis, UserId};
+
+/// Entries read at once.
+const PAGE: usize = 500;
+
+/// What an operator may erase by hand. Each is a [`Purge`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Erasure {
+    /// See [`Purge::User`].
+    User(UserId),
+    /// See [`Purge::Guild`].
+    Guild(GuildId),
+    /// See [`Purge::Channel`].
+    Channel(ChannelId),
+    /// See [`Purge::Before`].
+    Before(UnixMillis),
+}
+
+impl Erasure {
+    /// What takes it.
+    pub const fn purge(self) -> Purge {
+        match self {
+            Self::User(user) => Purge::User(user),
+            Self::Guild(guild) => Purge::Guild(guild),
+            Self::Channel(channel) => Purge::Channel(channel),
+            Self::Before(time) => Purge::Before(time),
+        }
+    }
+
+    /// What a store would lose, by kind; nothing is changed. Reads all that it
+    /// may reach.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn would_go(self, store: &impl Backend) -> Result<Purged, Error> {
+        let owner = match self {
+            Self::User(user) => Some(user),
+            Self::Guild(_) | Self::Channel(_) | Self::Before(_) => None,
+        };
+        let mut purged = Purged::default();
+        for kind in Kind::ALL {
+            let mut after: Option<Cursor> = None;
+            loop {
+                let page = store.records(kind, owner, after.as_ref(), PAGE).await?;
+                let taken = page.records.iter().filter(|record| self.takes(record));
+                purged.add(kind, taken.count() as u64);
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(purged)
+    }
+
+    /// Whether it takes an entry, of a snapshot any part.
+    fn takes(self, record: &Record) -> bool {
+        match record {
+            Record::Message(row) => self.takes_row(row),
+            Record::Marker(key, _) => match self {
+                Self::User(user) => key.user == Some(user),
+                Self::Guild(guild) => key.guild == Some(guild),
+                // A marker is no text, and of no one channel.
+                Self::Channel(_) | Self::Before(_) => false,
+            },
+            Record::Snapshot(snapshot) => self.takes_of(snapshot),
+            Record::Fact(fact) => self.takes_fact(fact),
+            Record::Settings(of, _) | Record::Departure(of, _) => match self {
+                Self::Guild(guild) => *of == guild,
+                Self::User(_) | Self::Channel(_) | Self::Before(_) => false,
+            },
+            Record::OptOut(..) | Record::Agent(..) => false,
+        }
+    }
+
+    fn takes_row(self, row: &StoredMessage) -> bool {
+        match self {
+            Self::User(user) => row.owner == user,
+            Self::Guild(guild) => row.guild == Some(guild),
+            Self::Channel(channel) => row.channel == channel,
+            Self::Before(time) => row.timestamp < time,
+        }
+    }
+
+    fn takes_of(self, ContextSnapshot { info, messages }: &ContextSnapshot) -> bool {
+        let is_whole = match self {
+            Self::User(user) => info.owner == user,
+            Self::Guild(guild) => info.guild == Some(guild),
+            Self::Before(time) => info.timestamp < time,
+            Self::Channel(_) => false,
+        };
+        is_whole || messages.iter().any(|row| self.takes_row(row))
+    }
+
+    fn takes_fact(self, fact: &Fact) -> bool {
+        match self {
+            Self::User(user) => fact.by == user || fact.subject == Subject::User(user),
+            Self::Guild(guild) => {
+                fact.origin == Origin::Guild(guild) || fact.subject == Subject::Server(guild)
+            }
+            Self::Channel(channel) => fact.link.is_some_and(|(place, _)| place == channel),
+            Self::Before(time) => fact.at < time,
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! `CONTEXT_STORE=files:DIR`: the seed's files (seed S0), one a conversation,
+//! and files for the rest beside them.
+//!
+//! `DIR/guilds/{guild}/{channel}/{user}.json` and `DIR/dms/{user}.json` are the
+//! seed's; `DIR/markers/`, `DIR/settings/{guild}.json`, `DIR/opt_outs.json`,
+//! `DIR/departures.json` and `DIR/agents.json` are ours; facts stand in
+//! `USER_PROFILE_DIR/{user}.json` and `SERVER_PROFILE_DIR/{guild}.json`. Every
+//! part of a path that comes from outside is a number.
+//!
+//! A conversation holds at most 15 messages, the newest whole turns, for 24
+//! hours from its first. Ordinals begin again with a new file. Rows that are
+//! copied from another store live for 24 hours from then.
+
+mod conversation;
+mod copy;
+mod entries;
+mod folder;
+mod purge;
+mod turns;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub(super) use conversation::MOST_MESSAGES;
+use folder::{Folder, Unread};
+
+use super::disk::blocking;
+use super::json::{Fields, FormError, NUMBER};
+use super::{
+    Answer, Backend, ConversationStats, Cursor, Error, Kind, KindStats, Purge, Purged, Record,
+    Records, WindowQuery,
+};
+use crate::model::{
+    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Scope,
+    SnapshotId, StoredMessage, Subject,
+};
+use clew_context::model::{ChannelId, Clock, GuildId, MessageId, UnixMillis, UserId};
+
+/// The version of all files.
+const VERSION: u32 = 1;
+
+/// A store of files. Two processes never share one.
+#[derive(Clone)]
+pub struct Files(Arc<Folder>);
+
+impl Files {
+    /// Makes the folders that are missing, takes them for this process and
+    /// removes what a kill left half written. The clock says when files
+    /// expire.
+    ///
+    /// # Errors
+    ///
+    /// A folder cannot be made or read, another process uses it, or two of
+    /// the three are the same.
+    pub async fn open(
+        dir: PathBuf,
+        user_profiles: PathBuf,
+        server_profiles: PathBuf,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        blocking("open the files", move || {
+            let folder = Folder::open(dir, user_profiles, server_profiles, clock)?;
+            folder.index_direct()?;
+            folder.index_links()?;
+            Ok(Self(Arc::new(folder)))
+        })
+        .await
+    }
+
+    /// The version of the files in a folder; none when it is not there. Each
+    /// file says its own, and is looked at when it is used.
+    pub fn version(dir: &Path) -> Option<u32> {
+        dir.exists().then_some(VERSION)
+    }
+
+    /// Does something with the files on a thread that may block.
+    fn run<T: Send + 'static, W>(
+        &self,
+        operation: &'static str,
+        work: W,
+    ) -> impl Answer<T> + use<T, W>
+    where
+        W: FnOnce(&Folder) -> Result<T, Error> + Send + 'static,
+    {
+        let folder = Arc::clone(&self.0);
+        blocking(operation, move || {
+            if folder.is_released() {
+                return Err(Error::Unavailable {
+                    operation,
+                    source: "the store is closed".into(),
+                });
+            }
+            work(&folder)
+        })
+    }
+}
+
+/// Agents are described in the database.
+pub(super) fn check_agent(agent: &AgentName) -> Result<(), Error> {
+    if *agent == AgentName::default_agent() {
+        return Ok(());
+    }
+    Err(Error::NeedsDatabase {
+        what: "agents other than the default one",
+    })
+}
+
+fn no_snapshots() -> Error {
+    Error::NeedsDatabase {
+        what: "saved conversations",
+    }
+}
+
+/// A file of a newer version is refused and left as it is.
+fn check_version(fields: &Fields) -> Result<(), Unread> {
+    let found = fields.need("version", NUMBER)?;
+    match u32::try_from(found).unwrap_or(u32::MAX) {
+        VERSION => Ok(()),
+        0 => Err(Unread::Form(FormError::Unfit {
+            field: "version".to_owned(),
+            expected: "a version",
+        })),
+        newer => Err(Unread::Newer(newer)),
+    }
+}
+
+impl Backend for Files {
+    fn append(&self, turn: &[StoredMessage]) -> impl Answer<u64> {
+        let turn = turn.to_vec();
+        self.run("append a turn", move |folder| folder.append(&turn))
+    }
+
+    fn window(&self, query: &WindowQuery) -> impl Answer<Vec<StoredMessage>> {
+        let query = query.clone();
+        self.run("read a conversation", move |folder| folder.window(&query))
+    }
+
+    fn conversation(&self, scope: Scope, now: UnixMillis) -> impl Answer<ConversationStats> {
+        self.run("look at a conversation", move |folder| {
+            folder.conversation_stats(scope, now)
+        })
+    }
+
+    fn delete_conversation(&self, scope: Scope) -> impl Answer<u64> {
+        self.run("delete a conversation", move |folder| {
+            folder.delete_conversation(scope)
+        })
+    }
+
+    fn clear(&self, key: &ClearKey, at: UnixMillis) -> impl Answer<()> {
+        let key = key.clone();
+        self.run("clear", move |folder| folder.clear(&key, at))
+    }
+
+    fn cleared_at(
+        &self,
+        agent: &AgentName,
+        guild: Option<GuildId>,
+        user: UserId,
+    ) -> impl Answer<Option<UnixMillis>> {
+        let agent = agent.clone();
+        self.run("read a marker", move |folder| {
+            folder.cleared_at(&agent, guild, user)
+        })
+    }
+
+    fn agent_created(&self, agent: &AgentName, now: UnixMillis) -> impl Answer<UnixMillis> {
+        let agent = agent.clone();
+        self.run("note an agent", move |folder| {
+            folder.agent_created(&agent, now)
+        })
+    }
+
+    fn own_messages(
+        &self,
+        owner: UserId,
+        agent: &AgentName,
+        guild: Option<GuildId>,
+        since: UnixMillis,
+    ) -> impl Answer<Vec<StoredMessage>> {
+        let agent = agent.clone();
+        self.run("read a user's messages", move |folder| {
+            folder.own_messages(owner, &agent, guild, since)
+        })
+    }
+
+    async fn save_snapshot(&self, _: &ContextSnapshot) -> Result<(), Error> {
+        Err(no_snapshots())
+    }
+
+    async fn snapshots(
+        &self,
+        _: UserId,
+        _: Option<GuildId>,
+        _: Option<&AgentName>,
+        _: usize,
+    ) -> Result<Vec<ContextSnapshotInfo>, Error> {
+        Err(no_snapshots())
+    }
+
+    async fn snapshot(&self, _: UserId, _: &SnapshotId) -> Result<Option<ContextSnapshot>, Error> {
+        Err(no_snapshots())
+    }
+
+    fn facts(&self, subject: Subject) -> impl Answer<Vec<Fact>> {
+        self.run("read facts", move |folder| folder.facts(subject))
+    }
+
+    fn put_facts(&self, facts: &[Fact]) -> impl Answer<()> {
+        let facts: Vec<Record> = facts.iter().cloned().map(Record::Fact).collect();
+        self.run("write facts", move |folder| folder.put(&facts))
+    }
+
+    fn remove_facts(&self, facts: &[FactId]) -> impl Answer<u64> {
+        let facts = facts.to_vec();
+        self.run("remove facts", move |folder| folder.remove_facts(&facts))
+    }
+
+    fn matching_facts(
+        &self,
+        guild: GuildId,
+        words: &str,
+        limit: usize,
+    ) -> impl Answer<Vec<FactId>> {
+        let words = words.to_owned();
+        self.run("rank facts", move |folder| {
+            folder.matching_facts(guild, &words, limit)
+        })
+    }
+
+    fn opt_outs(&self) -> impl Answer<Vec<(UserId, UnixMillis)>> {
+        self.run("read the opt-outs", Folder::opt_outs)
+    }
+
+    fn set_opt_out(&self, user: UserId, since: Option<UnixMillis>) -> impl Answer<()> {
+        self.run("note an opt-out", move |folder| {
+            folder.set_opt_out(user, since)
+        })
+    }
+
+    fn settings(&self) -> impl Answer<Vec<(GuildId, GuildSettings)>> {
+        self.run("read the settings", Folder::settings)
+    }
+
+    fn set_settings(&self, guild: GuildId, settings: &GuildSettings) -> impl Answer<()> {
+        let settings = Record::Settings(guild, settings.clone());
+        self.run("write settings", move |folder| folder.put(&[settings]))
+    }
+
+    fn departures(&self) -> impl Answer<Vec<(GuildId, UnixMillis)>> {
+        self.run("read the departures", Folder::departures)
+    }
+
+    fn set_departure(&self, guild: GuildId, at: Option<UnixMillis>) -> impl Answer<()> {
+        self.run("note a departure", move |folder| {
+            folder.set_departure(guild, at)
+        })
+    }
+
+    fn purge(&self, purge: &Purge) -> impl Answer<Purged> {
+        let purge = purge.clone();
+        self.run("purge", move |folder| folder.purge(&purge))
+    }
+
+    fn edit_message(&self, channel: ChannelId, message: MessageId, text: &str) -> impl Answer<u64> {
+        let text = text.to_owned();
+        self.run("edit a message", move |folder| {
+            folder.edit_message(channel, message, &text)
+        })
+    }
+
+    fn held_messages(
+        &self,
+        channel: ChannelId,
+        from: MessageId,
+        to: MessageId,
+    ) -> impl Answer<Vec<MessageId>> {
+        self.run("list a channel's messages", move |folder| {
+            folder.held_messages(channel, from, to)
+        })
+    }
+
+    fn guilds(&self) -> impl Answer<Vec<GuildId>> {
+        self.run("list servers", Folder::kept_guilds)
+    }
+
+    fn members(&self, guild: GuildId) -> impl Answer<Vec<UserId>> {
+        self.run("list a server's users", move |folder| folder.members(guild))
+    }
+
+    fn sweep(&self, now: UnixMillis) -> impl Answer<u64> {
+        self.run("sweep", move |folder| folder.sweep(now))
+    }
+
+    fn records(
+        &self,
+        kind: Kind,
+        owner: Option<UserId>,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> impl Answer<Records> {
+        let after = after.cloned();
+        self.run("read entries", move |folder| {
+            folder.records(kind, owner, after.as_ref(), limit)
+        })
+    }
+
+    fn write(&self, records: &[Record]) -> impl Answer<()> {
+        let records = records.to_vec();
+        self.run("write entries", move |folder| folder.write(&records))
+    }
+
+    fn stats(&self) -> impl Answer<Vec<KindStats>> {
+        self.run("count", Folder::stats)
+    }
+
+    fn vacuum(&self) -> impl Answer<()> {
+        self.run("tidy the folders", Folder::tidy)
+    }
+
+    fn close(&self) -> impl Answer<()> {
+        let folder = Arc::clone(&self.0);
+        blocking("close", move || {
+            folder.release();
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,274 @@
+//! One conversation's file: the seed's format (seed S0, "Context File
+//! Format"), with optional fields of ours beside the seed's.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::super::json::{self, Fields, NUMBER, ROLE, SNAPSHOT_ID, TEXT, TIME, TURN, id, ids};
+use super::super::{Error, FormError};
+use super::VERSION;
+use super::folder::Unread;
+use crate::model::{AgentName, Scope, SnapshotId, StoredMessage, StoredRole};
+use clew_context::model::{ChannelId, MessageId, TurnId, UnixMillis};
+
+/// Messages that a file holds (seed S0, "Message Limits").
+pub(crate) const MOST_MESSAGES: usize = 15;
+/// From its creation on (seed S0, "Expiration").
+const LIFETIME: Duration = Duration::from_hours(24);
+
+/// What a file holds.
+pub(super) struct Conversation {
+    created: UnixMillis,
+    updated: UnixMillis,
+    expires: UnixMillis,
+    /// The latest clear marker when it was last written.
+    pub(super) cleared: Option<UnixMillis>,
+    /// The highest ordinal given.
+    last_ordinal: u64,
+    /// Oldest first.
+    pub(super) rows: Vec<StoredMessage>,
+}
+
+impl Conversation {
+    /// Begins now.
+    pub(super) fn fresh(now: UnixMillis) -> Self {
+        Self {
+            created: now,
+            updated: now,
+            expires: end_of_life(now),
+            cleared: None,
+            last_ordinal: 0,
+            rows: Vec::new(),
+        }
+    }
+
+    pub(super) fn is_expired(&self, now: UnixMillis) -> bool {
+        now >= self.expires
+    }
+
+    /// Time until it expires.
+    pub(super) fn expires_in(&self, now: UnixMillis) -> Duration {
+        let left = self.expires.since(now).max(0);
+        Duration::from_millis(left.unsigned_abs())
+    }
+
+    /// Adds a turn, or replaces it, and drops the oldest ones above the limit.
+    /// Gives its ordinal.
+    pub(super) fn append(&mut self, turn: &[StoredMessage], now: UnixMillis) -> u64 {
+        let Some(first) = turn.first() else {
+            return 0;
+        };
+        let same = |row: &&StoredMessage| row.turn == first.turn && row.agent == first.agent;
+        let known = self.rows.iter().find(same).map(|row| row.ordinal);
+        let ordinal = known.unwrap_or(self.last_ordinal + 1);
+        let newest = self.rows.iter().map(|row| row.timestamp).max();
+        let after_clear = self.cleared.map(|at| UnixMillis(at.0.saturating_add(1)));
+        let mut earliest = newest.max(after_clear).unwrap_or(first.timestamp);
+        self.rows.retain(|row| !same(&row));
+        for row in turn {
+            earliest = earliest.max(row.timestamp);
+            self.rows.push(StoredMessage {
+                ordinal,
+                timestamp: earliest,
+                ..row.clone()
+            });
+        }
+        self.settle(now);
+        ordinal
+    }
+
+    /// Takes a row as it is, in the place of the one with the same turn, role
+    /// and message.
+    pub(super) fn put(&mut self, row: &StoredMessage, now: UnixMillis) {
+        let key = |row: &StoredMessage| (row.agent.clone(), row.turn, row.role, row.message);
+        match self.rows.iter_mut().find(|old| key(old) == key(row)) {
+            Some(old) => row.clone_into(old),
+            None => self.rows.push(row.clone()),
+        }
+        self.settle(now);
+    }
+
+    /// Order, limit and time of the last change.
+    pub(super) fn settle(&mut self, now: UnixMillis) {
+        self.updated = now;
+        self.rows.sort_by_key(|row| row.ordinal);
+        let highest = self.rows.last().map_or(0, |row| row.ordinal);
+        self.last_ordinal = self.last_ordinal.max(highest);
+        while self.rows.len() > MOST_MESSAGES {
+            let oldest = self.rows.first().map(|row| row.ordinal);
+            if oldest == self.rows.last().map(|row| row.ordinal) {
+                // One turn alone, however long, stays whole.
+                break;
+            }
+            self.rows.retain(|row| Some(row.ordinal) != oldest);
+        }
+    }
+
+    /// The file's text.
+    pub(super) fn write(&self) -> String {
+        json::indented(&Form {
+            version: VERSION,
+            created_at: self.created.0,
+            last_updated: self.updated.0,
+            expires_at: self.expires.0,
+            cleared_at: self.cleared.map(|at| at.0),
+            last_turn: self.last_ordinal,
+            messages: self.rows.iter().map(MessageForm::of).collect(),
+        })
+    }
+
+    /// From a file's text.
+    pub(super) fn read(scope: Scope, text: &[u8]) -> Result<Self, Unread> {
+        let mut fields = Fields::parse(text)?;
+        super::check_version(&fields)?;
+        let created = fields.need("createdAt", TIME)?;
+        let end = end_of_life(created);
+        let expires = fields.maybe("expiresAt", TIME)?.unwrap_or(end);
+        let mut rows = Vec::new();
+        for message in fields.objects("messages")? {
+            let row = read_message(scope, &message, rows.last())?;
+            rows.push(row);
+        }
+        let highest = rows.iter().map(|row: &StoredMessage| row.ordinal).max();
+        Ok(Self {
+            created,
+            updated: fields.maybe("lastUpdated", TIME)?.unwrap_or(created),
+            expires: expires.min(end),
+            cleared: fields.maybe("clearedAt", TIME)?,
+            last_ordinal: fields
+                .maybe("lastTurn", NUMBER)?
+                .max(highest)
+                .unwrap_or_default(),
+            rows,
+        })
+    }
+}
+
+/// Only what a file can hold: the agent is the default one and no row is of
+/// tools.
+pub(super) fn check(row: &StoredMessage) -> Result<(), Error> {
+    super::check_agent(&row.agent)?;
+    match row.role {
+        StoredRole::User | StoredRole::Assistant => Ok(()),
+        StoredRole::ToolUse | StoredRole::ToolResult => Err(Error::NeedsDatabase {
+            what: "calls of tools",
+        }),
+    }
+}
+
+fn end_of_life(created: UnixMillis) -> UnixMillis {
+    let lifetime = i64::try_from(LIFETIME.as_millis()).unwrap_or(i64::MAX);
+    UnixMillis(created.0.saturating_add(lifetime))
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Form<'a> {
+    version: u32,
+    created_at: i64,
+    last_updated: i64,
+    expires_at: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cleared_at: Option<i64>,
+    last_turn: u64,
+    messages: Vec<MessageForm<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct MessageForm<'a> {
+    role: &'static str,
+    content: &'a str,
+    timestamp: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_id: Option<MessageId>,
+    #[serde(skip_serializing_if = "<[MessageId]>::is_empty")]
+    part_ids: &'a [MessageId],
+    turn_id: String,
+    turn: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    author_name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target_id: Option<MessageId>,
+    /// Of direct messages, whose path does not say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    channel_id: Option<ChannelId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    restored_from: Option<&'a str>,
+}
+
+impl<'a> MessageForm<'a> {
+    fn of(row: &'a StoredMessage) -> Self {
+        let direct = matches!(row.scope, Scope::Direct(_));
+        Self {
+            role: row.role.as_str(),
+            content: &row.content,
+            timestamp: row.timestamp.0,
+            message_id: row.message,
+            part_ids: &row.parts,
+            turn_id: row.turn.to_string(),
+            turn: row.ordinal,
+            author_name: row.author_name.as_deref(),
+            target_id: row.target,
+            channel_id: direct.then_some(row.channel),
+            restored_from: row.restored_from.as_ref().map(SnapshotId::as_str),
+        }
+    }
+}
+
+/// A message of the seed's program has no turn: one begins with every message
+/// of the user, and its time, far below any id of Discord's, names it.
+fn read_message(
+    scope: Scope,
+    fields: &Fields,
+    before: Option<&StoredMessage>,
+) -> Result<StoredMessage, FormError> {
+    let role = fields.need("role", ROLE)?;
+    let timestamp = fields.need("timestamp", TIME)?;
+    let owner = scope.owner().ok_or_else(|| FormError::Unfit {
+        field: "the name of the file".to_owned(),
+        expected: "a user's id",
+    })?;
+    let (guild, channel) = match scope {
+        Scope::Member { guild, channel, .. } | Scope::Thread { guild, channel } => {
+            (Some(guild), channel)
+        }
+        // The seed's program kept no channel. It is used for nothing but to
+        // find messages by their ids, of which it kept none either.
+        Scope::User(user) | Scope::Direct(user) => {
+            let channel = fields.maybe("channelId", id())?;
+            (None, channel.unwrap_or(ChannelId::new(user.get())))
+        }
+    };
+    let begins = role == StoredRole::User;
+    let going_on = before.filter(|_| !begins);
+    let next = before.map_or(1, |before| before.ordinal + 1);
+    let name = timestamp.0.max(0).unsigned_abs();
+    let last = before.map_or(0, |before| before.turn.0);
+    let own = TurnId(name.max(last.saturating_add(1)));
+    let turn = going_on.map_or(own, |before| before.turn);
+    Ok(StoredMessage {
+        scope,
+        agent: fields
+            .maybe("agent", json::agent())?
+            .unwrap_or_else(AgentName::default_agent),
+        turn: fields.maybe("turnId", TURN)?.unwrap_or(turn),
+        ordinal: fields
+            .maybe("turn", NUMBER)?
+            .unwrap_or(going_on.map_or(next, |before| before.ordinal)),
+        role,
+        guild,
+        channel,
+        owner,
+        author_name: fields.maybe("authorName", TEXT)?,
+        content: fields.need("content", TEXT)?,
+        tool_calls: None,
+        tool_call_id: None,
+        timestamp,
+        message: fields.maybe("messageId", id())?,
+        parts: fields.maybe("partIds", ids())?.unwrap_or_default(),
+        target: fields.maybe("targetId", id())?,
+        restored_from: fields.maybe("restoredFrom", SNAPSHOT_ID)?,
+    })
+}

@@ -1,0 +1,189 @@
+//! Entries as values: for exports, copies and statistics.
+
+use std::collections::BTreeMap;
+
+use super::super::{Cursor, Error, Kind, KindStats, Record, Records};
+use super::conversation::check;
+use super::folder::{Folder, Place};
+use crate::model::{Scope, StoredMessage, Subject};
+use clew_context::model::UserId;
+
+impl Folder {
+    pub(super) fn records(
+        &self,
+        kind: Kind,
+        owner: Option<UserId>,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<Records, Error> {
+        // At least one, or reading would never come to an end.
+        let mut page = Page::new(after, limit.max(1))?;
+        match kind {
+            Kind::Messages => self.message_page(owner, &mut page)?,
+            Kind::Snapshots | Kind::Transcripts => {}
+            Kind::Markers
+            | Kind::UserFacts
+            | Kind::ServerFacts
+            | Kind::OptOuts
+            | Kind::Settings
+            | Kind::Agents
+            | Kind::Departures => self.entry_page(kind, owner, &mut page)?,
+        }
+        Ok(page.records)
+    }
+
+    fn message_page(&self, owner: Option<UserId>, page: &mut Page) -> Result<(), Error> {
+        let now = (self.clock)();
+        let from: Option<Scope> = page.key.as_deref().and_then(|key| key.parse().ok());
+        self.conversations(Place::Everywhere, owner, &mut |scope| {
+            if page.is_full() || from.is_some_and(|from| scope < from) {
+                return Ok(());
+            }
+            let found = self.rows_of(scope, now)?;
+            let rows = found.into_iter().flat_map(|found| found.rows);
+            page.take(&scope.to_string(), rows.map(Record::Message));
+            Ok(())
+        })
+    }
+
+    fn entry_page(&self, kind: Kind, owner: Option<UserId>, page: &mut Page) -> Result<(), Error> {
+        let from: Option<usize> = page.key.as_deref().and_then(|key| key.parse().ok());
+        let files = self.entry_files(kind)?.into_iter().enumerate();
+        for (number, path) in files.skip(from.unwrap_or_default()) {
+            if page.is_full() {
+                break;
+            }
+            let entries = self.entries(&path)?.into_iter();
+            let wanted = entries.filter(|entry| owner.is_none_or(|owner| is_of(entry, owner)));
+            page.take(&number.to_string(), wanted);
+        }
+        Ok(())
+    }
+
+    pub(super) fn write(&self, records: &[Record]) -> Result<(), Error> {
+        let mut rows: BTreeMap<Scope, Vec<&StoredMessage>> = BTreeMap::new();
+        for record in records {
+            match record {
+                Record::Message(row) => {
+                    check(row)?;
+                    self.conversation(row.scope)?;
+                    rows.entry(row.scope).or_default().push(row);
+                }
+                Record::Snapshot(_) => return Err(super::no_snapshots()),
+                Record::Marker(key, _) => super::check_agent(&key.agent)?,
+                Record::Agent(agent, _) => super::check_agent(agent)?,
+                Record::Fact(_)
+                | Record::OptOut(..)
+                | Record::Settings(..)
+                | Record::Departure(..) => {}
+            }
+        }
+        for (scope, rows) in rows {
+            self.put_rows(scope, &rows)?;
+        }
+        self.put(records)
+    }
+
+    pub(super) fn stats(&self) -> Result<Vec<KindStats>, Error> {
+        Kind::ALL
+            .into_iter()
+            .map(|kind| self.stats_of(kind))
+            .collect()
+    }
+
+    fn stats_of(&self, kind: Kind) -> Result<KindStats, Error> {
+        let (mut entries, mut bytes) = (0, 0);
+        let mut after = None;
+        loop {
+            let page = self.records(kind, None, after.as_ref(), STATS_PAGE)?;
+            entries += page.records.len() as u64;
+            bytes += page.records.iter().map(text_bytes).sum::<usize>() as u64;
+            after = page.next;
+            if after.is_none() {
+                return Ok(KindStats {
+                    kind,
+                    entries,
+                    bytes,
+                });
+            }
+        }
+    }
+}
+
+/// Entries counted at once.
+const STATS_PAGE: usize = 10_000;
+
+/// A page that is being filled. Its cursor is `place#entries`: so many entries
+/// of that place were given.
+struct Page {
+    /// Where it goes on.
+    key: Option<String>,
+    skip: usize,
+    limit: usize,
+    records: Records,
+}
+
+impl Page {
+    fn new(after: Option<&Cursor>, limit: usize) -> Result<Self, Error> {
+        let mut page = Self {
+            key: None,
+            skip: 0,
+            limit,
+            records: Records::default(),
+        };
+        if let Some(cursor) = after {
+            let read = cursor.0.rsplit_once('#');
+            let read = read.and_then(|(key, skip)| Some((key, skip.parse().ok()?)));
+            let (key, skip) = read.ok_or_else(|| Error::Corrupt {
+                operation: "go on reading",
+                place: "a cursor of another store".to_owned(),
+                source: None,
+            })?;
+            page.key = Some(key.to_owned());
+            page.skip = skip;
+        }
+        Ok(page)
+    }
+
+    fn is_full(&self) -> bool {
+        self.records.next.is_some()
+    }
+
+    /// Takes entries of the next place.
+    fn take(&mut self, key: &str, entries: impl Iterator<Item = Record>) {
+        let begun = self.key.take().is_some_and(|begun| begun == key);
+        let skip = if begun { self.skip } else { 0 };
+        for (at, entry) in entries.enumerate().skip(skip) {
+            if self.records.records.len() == self.limit {
+                self.records.next = Some(Cursor(format!("{key}#{at}")));
+                return;
+            }
+            self.records.records.push(entry);
+        }
+    }
+}
+
+/// Of a user: theirs, about them, or said by them.
+fn is_of(record: &Record, user: UserId) -> bool {
+    match record {
+        Record::Message(row) => row.owner == user,
+        Record::Marker(key, _) => key.user == Some(user),
+        Record::Snapshot(snapshot) => snapshot.info.owner == user,
+        Record::Fact(fact) => fact.subject == Subject::User(user) || fact.by == user,
+        Record::OptOut(who, _) => *who == user,
+        Record::Settings(..) | Record::Agent(..) | Record::Departure(..) => false,
+    }
+}
+
+fn text_bytes(record: &Record) -> usize {
+    match record {
+        Record::Message(row) => row.content.len(),
+        Record::Fact(fact) => fact.text.len(),
+        Record::Marker(..)
+        | Record::Snapshot(_)
+        | Record::OptOut(..)
+        | Record::Settings(..)
+        | Record::Agent(..)
+        | Record::Departure(..) => 0,
+    }
+}

@@ -1,0 +1,355 @@
+//! Files of everything that is no conversation: a version and a list of
+//! entries, each as [`Record::to_line`] writes it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::super::json::Fields;
+use super::super::{Error, FormError, Kind, Record, disk, rank};
+use super::folder::{Folder, Unread, ids_in, load};
+use super::{VERSION, check_agent};
+use crate::model::{AgentName, ClearKey, Fact, FactId, GuildSettings, Subject};
+use clew_context::model::{GuildId, UnixMillis, UserId};
+
+impl Folder {
+    /// Where an entry stands; none for those that have other places.
+    fn place_of(&self, record: &Record) -> Option<PathBuf> {
+        match record {
+            Record::Message(_) | Record::Snapshot(_) => None,
+            Record::Marker(key, _) => Some(self.markers(key.guild, key.user)),
+            Record::Fact(fact) => Some(self.profile(fact.subject)),
+            Record::OptOut(..) => Some(self.dir.join("opt_outs.json")),
+            Record::Settings(guild, _) => {
+                Some(self.dir.join("settings").join(format!("{guild}.json")))
+            }
+            Record::Agent(..) => Some(self.dir.join("agents.json")),
+            Record::Departure(..) => Some(self.dir.join("departures.json")),
+        }
+    }
+
+    /// Files that hold entries of a kind, in an order that stays.
+    pub(super) fn entry_files(&self, kind: Kind) -> Result<Vec<PathBuf>, Error> {
+        let one = |name: &str| Ok(vec![self.dir.join(name)]);
+        match kind {
+            Kind::Messages | Kind::Snapshots | Kind::Transcripts => Ok(Vec::new()),
+            Kind::Markers => {
+                let folder = self.dir.join("markers");
+                let mut files = files_in::<GuildId>(&folder.join("guilds"))?;
+                files.extend(files_in::<UserId>(&folder.join("dms"))?);
+                files.push(self.markers(None, None));
+                Ok(files)
+            }
+            Kind::UserFacts => files_in::<UserId>(&self.users),
+            Kind::ServerFacts => files_in::<GuildId>(&self.servers),
+            Kind::OptOuts => one("opt_outs.json"),
+            Kind::Settings => files_in::<GuildId>(&self.dir.join("settings")),
+            Kind::Agents => one("agents.json"),
+            Kind::Departures => one("departures.json"),
+        }
+    }
+
+    /// What a file holds.
+    pub(super) fn entries(&self, path: &Path) -> Result<Vec<Record>, Error> {
+        self.alone(path, || self.entries_alone(path))
+    }
+
+    /// Who wants nothing to be stored is never forgotten: that file is not set
+    /// aside but refused.
+    fn entries_alone(&self, path: &Path) -> Result<Vec<Record>, Error> {
+        let entries = if path.ends_with("opt_outs.json") {
+            load(path, parse)?
+        } else {
+            self.load(path, parse)?
+        };
+        Ok(entries.unwrap_or_default())
+    }
+
+    /// Changes what a file holds; one without entries goes.
+    pub(super) fn change<T>(
+        &self,
+        path: &Path,
+        change: impl FnOnce(&mut Vec<Record>) -> T,
+    ) -> Result<T, Error> {
+        self.alone(path, || {
+            let before = self.entries_alone(path)?;
+            let mut entries = before.clone();
+            let changed = change(&mut entries);
+            if entries.is_empty() {
+                disk::remove(path)?;
+            } else if entries != before {
+                disk::write(path, write(&entries).as_bytes())?;
+            }
+            Ok(changed)
+        })
+    }
+
+    /// Puts entries into their files, replacing those with the same key.
+    pub(super) fn put(&self, records: &[Record]) -> Result<(), Error> {
+        let mut by_file: BTreeMap<PathBuf, Vec<&Record>> = BTreeMap::new();
+        for record in records {
+            let Some(path) = self.place_of(record) else {
+                continue;
+            };
+            by_file.entry(path).or_default().push(record);
+            if let Record::Fact(Fact {
+                subject,
+                link: Some((channel, _)),
+                ..
+            }) = record
+            {
+                let mut index = self.index();
+                index.linked.entry(*channel).or_default().insert(*subject);
+            }
+        }
+        for (path, records) in by_file {
+            self.change(&path, |entries| {
+                for record in records {
+                    match entries.iter_mut().find(|old| same_key(old, record)) {
+                        Some(old) => record.clone_into(old),
+                        None => entries.push(record.clone()),
+                    }
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn all(&self, kind: Kind) -> Result<Vec<Record>, Error> {
+        let mut all = Vec::new();
+        for path in self.entry_files(kind)? {
+            all.extend(self.entries(&path)?);
+        }
+        Ok(all)
+    }
+
+    /// Where markers stand: with their server, or with the user of direct
+    /// messages.
+    fn markers(&self, guild: Option<GuildId>, user: Option<UserId>) -> PathBuf {
+        let folder = self.dir.join("markers");
+        match (guild, user) {
+            (Some(guild), _) => folder.join("guilds").join(format!("{guild}.json")),
+            (None, Some(user)) => folder.join("dms").join(format!("{user}.json")),
+            (None, None) => folder.join("everybody.json"),
+        }
+    }
+
+    /// Where the facts about somebody stand.
+    pub(super) fn profile(&self, subject: Subject) -> PathBuf {
+        match subject {
+            Subject::User(user) => self.users.join(format!("{user}.json")),
+            Subject::Server(guild) => self.servers.join(format!("{guild}.json")),
+        }
+    }
+
+    pub(super) fn clear(&self, key: &ClearKey, at: UnixMillis) -> Result<(), Error> {
+        check_agent(&key.agent)?;
+        self.change(&self.markers(key.guild, key.user), |entries| {
+            let found = entries.iter_mut().find_map(|entry| match entry {
+                Record::Marker(old, at) if old == key => Some(at),
+                _ => None,
+            });
+            match found {
+                Some(old) => *old = at.max(*old),
+                None => entries.push(Record::Marker(key.clone(), at)),
+            }
+        })
+    }
+
+    pub(super) fn cleared_at(
+        &self,
+        agent: &AgentName,
+        guild: Option<GuildId>,
+        user: UserId,
+    ) -> Result<Option<UnixMillis>, Error> {
+        check_agent(agent)?;
+        let own = self.markers(guild, Some(user));
+        let common = self.markers(guild, None);
+        let mut latest = None;
+        for path in BTreeSet::from([own, common]) {
+            for entry in self.entries(&path)? {
+                if let Record::Marker(key, at) = entry
+                    && key.agent == *agent
+                    && key.user.is_none_or(|marked| marked == user)
+                {
+                    latest = latest.max(Some(at));
+                }
+            }
+        }
+        Ok(latest)
+    }
+
+    pub(super) fn agent_created(
+        &self,
+        agent: &AgentName,
+        now: UnixMillis,
+    ) -> Result<UnixMillis, Error> {
+        check_agent(agent)?;
+        self.change(&self.dir.join("agents.json"), |entries| {
+            let known = entries.iter().find_map(|entry| match entry {
+                Record::Agent(name, created) if name == agent => Some(*created),
+                _ => None,
+            });
+            if known.is_none() {
+                entries.push(Record::Agent(agent.clone(), now));
+            }
+            known.unwrap_or(now)
+        })
+    }
+
+    /// Facts about somebody, oldest first.
+    pub(super) fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error> {
+        let entries = self.entries(&self.profile(subject))?;
+        let facts = entries.into_iter().filter_map(|entry| match entry {
+            Record::Fact(fact) if fact.subject == subject => Some(fact),
+            _ => None,
+        });
+        let mut facts: Vec<Fact> = facts.collect();
+        facts.sort_by_key(|fact| (fact.at, fact.id));
+        Ok(facts)
+    }
+
+    pub(super) fn remove_facts(&self, gone: &[FactId]) -> Result<u64, Error> {
+        let mut removed = 0;
+        for kind in [Kind::UserFacts, Kind::ServerFacts] {
+            for path in self.entry_files(kind)? {
+                let goes =
+                    |entry: &Record| matches!(entry, Record::Fact(fact) if gone.contains(&fact.id));
+                removed += self.strip(&path, &goes)?;
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Removes entries of a file. Says how many went.
+    pub(super) fn strip(&self, path: &Path, goes: &dyn Fn(&Record) -> bool) -> Result<u64, Error> {
+        self.change(path, |entries| {
+            let before = entries.len();
+            entries.retain(|entry| !goes(entry));
+            (before - entries.len()) as u64
+        })
+    }
+
+    pub(super) fn matching_facts(
+        &self,
+        guild: GuildId,
+        words: &str,
+        limit: usize,
+    ) -> Result<Vec<FactId>, Error> {
+        let facts = self.facts(Subject::Server(guild))?;
+        let texts: Vec<(FactId, &str)> = facts
+            .iter()
+            .map(|fact| (fact.id, fact.text.as_str()))
+            .collect();
+        rank::best(&texts, words, limit)
+    }
+
+    pub(super) fn opt_outs(&self) -> Result<Vec<(UserId, UnixMillis)>, Error> {
+        let all = self.all(Kind::OptOuts)?.into_iter();
+        let found = all.filter_map(|entry| match entry {
+            Record::OptOut(user, since) => Some((user, since)),
+            _ => None,
+        });
+        Ok(found.collect())
+    }
+
+    pub(super) fn set_opt_out(&self, user: UserId, since: Option<UnixMillis>) -> Result<(), Error> {
+        if let Some(since) = since {
+            return self.put(&[Record::OptOut(user, since)]);
+        }
+        let goes = |entry: &Record| matches!(entry, Record::OptOut(who, _) if *who == user);
+        let path = self.dir.join("opt_outs.json");
+        self.strip(&path, &goes).map(drop)
+    }
+
+    pub(super) fn settings(&self) -> Result<Vec<(GuildId, GuildSettings)>, Error> {
+        let all = self.all(Kind::Settings)?.into_iter();
+        let found = all.filter_map(|entry| match entry {
+            Record::Settings(guild, settings) => Some((guild, settings)),
+            _ => None,
+        });
+        Ok(found.collect())
+    }
+
+    pub(super) fn departures(&self) -> Result<Vec<(GuildId, UnixMillis)>, Error> {
+        let all = self.all(Kind::Departures)?.into_iter();
+        let found = all.filter_map(|entry| match entry {
+            Record::Departure(guild, at) => Some((guild, at)),
+            _ => None,
+        });
+        Ok(found.collect())
+    }
+
+    pub(super) fn set_departure(
+        &self,
+        guild: GuildId,
+        at: Option<UnixMillis>,
+    ) -> Result<(), Error> {
+        if let Some(at) = at {
+            return self.put(&[Record::Departure(guild, at)]);
+        }
+        let goes = |entry: &Record| matches!(entry, Record::Departure(left, _) if *left == guild);
+        let path = self.dir.join("departures.json");
+        self.strip(&path, &goes).map(drop)
+    }
+
+    /// Notes which channels the facts link into.
+    pub(super) fn index_links(&self) -> Result<(), Error> {
+        for kind in [Kind::UserFacts, Kind::ServerFacts] {
+            for path in self.entry_files(kind)? {
+                // One that is of a newer version is said when it is used.
+                for entry in self.entries(&path).unwrap_or_default() {
+                    if let Record::Fact(Fact {
+                        subject,
+                        link: Some((channel, _)),
+                        ..
+                    }) = entry
+                    {
+                        self.index()
+                            .linked
+                            .entry(channel)
+                            .or_default()
+                            .insert(subject);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn files_in<T: std::str::FromStr + Ord + ToString>(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let ids = ids_in::<T>(folder)?;
+    let path = |id: &T| folder.join(format!("{}.json", id.to_string()));
+    Ok(ids.iter().map(path).collect())
+}
+
+fn same_key(one: &Record, other: &Record) -> bool {
+    match (one, other) {
+        (Record::Marker(one, _), Record::Marker(other, _)) => one == other,
+        (Record::Fact(one), Record::Fact(other)) => one.id == other.id,
+        (Record::OptOut(one, _), Record::OptOut(other, _)) => one == other,
+        (Record::Settings(one, _), Record::Settings(other, _))
+        | (Record::Departure(one, _), Record::Departure(other, _)) => one == other,
+        (Record::Agent(one, _), Record::Agent(other, _)) => one == other,
+        _ => false,
+    }
+}
+
+fn parse(text: &[u8]) -> Result<Vec<Record>, Unread> {
+    let mut fields = Fields::parse(text)?;
+    super::check_version(&fields)?;
+    let entries = fields.objects("entries")?;
+    let read: Result<_, FormError> = entries
+        .into_iter()
+        .map(|mut entry| Record::from_fields(&mut entry))
+        .collect();
+    Ok(read?)
+}
+
+fn write(entries: &[Record]) -> String {
+    let lines: Vec<String> = entries.iter().map(Record::to_line).collect();
+    format!(
+        "{{\"version\":{VERSION},\"entries\":[\n{}\n]}}\n",
+        lines.join(",\n")
+    )
+}

@@ -1,0 +1,331 @@
+//! Where the files are, whose turn it is to write, and reading them.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs::{self, File, TryLockError};
+use std::hash::BuildHasher;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
+use super::super::{Error, FormError, disk};
+use crate::model::{Scope, Subject};
+use clew_context::model::{ChannelId, Clock, GuildId, UserId};
+
+/// Locks of paths: enough that two writers seldom wait for each other's.
+const STRIPES: usize = 64;
+/// Held while a process uses a folder.
+const LOCK: &str = ".lock";
+/// Largest file that is read. 15 messages of the longest answers stay far
+/// below; so do the facts of a server at the largest `MAX_SERVER_MEMORY`.
+const LARGEST_FILE: u64 = 64 << 20;
+
+/// The folders of a file store.
+pub(super) struct Folder {
+    /// Conversations, markers, settings.
+    pub(super) dir: PathBuf,
+    /// Facts about users.
+    pub(super) users: PathBuf,
+    /// Facts about servers.
+    pub(super) servers: PathBuf,
+    pub(super) clock: Clock,
+    stripes: [Mutex<()>; STRIPES],
+    hasher: std::hash::RandomState,
+    /// Written to while empty folders are removed, so that none goes under a
+    /// file that is being written.
+    tidying: RwLock<()>,
+    index: Mutex<Index>,
+    locks: Mutex<Vec<File>>,
+}
+
+/// What spares reading all files for one message.
+#[derive(Default)]
+pub(super) struct Index {
+    /// Whose direct messages a channel is.
+    pub(super) direct: HashMap<ChannelId, UserId>,
+    /// About whom there were facts with links into a channel.
+    pub(super) linked: HashMap<ChannelId, BTreeSet<Subject>>,
+    /// Files that were set aside: they may hold what a purge is about.
+    pub(super) aside: BTreeSet<PathBuf>,
+}
+
+/// Where conversations are looked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Place {
+    Everywhere,
+    Guild(GuildId),
+    Channel(ChannelId),
+    Direct,
+}
+
+/// Why a file's text was not taken.
+pub(super) enum Unread {
+    /// Of this version, newer than ours.
+    Newer(u32),
+    Form(FormError),
+}
+
+impl From<FormError> for Unread {
+    fn from(error: FormError) -> Self {
+        Self::Form(error)
+    }
+}
+
+impl Folder {
+    /// Makes the folders, takes them for this process and removes what a kill
+    /// left in them.
+    pub(super) fn open(
+        dir: PathBuf,
+        users: PathBuf,
+        servers: PathBuf,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        let mut index = Index::default();
+        let mut locks = Vec::new();
+        for folder in [&dir, &users, &servers] {
+            disk::create_folders(folder)?;
+            locks.push(lock(folder)?);
+        }
+        for folder in [&dir, &users, &servers] {
+            disk::sweep_temporary(folder)?;
+            disk::files_below(folder, &mut |file| {
+                if disk::is_set_aside(file) {
+                    index.aside.insert(file.to_owned());
+                }
+                Ok(())
+            })?;
+        }
+        Ok(Self {
+            dir,
+            users,
+            servers,
+            clock,
+            stripes: std::array::from_fn(|_| Mutex::default()),
+            hasher: std::hash::RandomState::new(),
+            tidying: RwLock::default(),
+            index: Mutex::new(index),
+            locks: Mutex::new(locks),
+        })
+    }
+
+    /// Lets go of the folders when nothing is being written.
+    pub(super) fn release(&self) {
+        let _nobody_writes = self.tidying.write().unwrap_or_else(PoisonError::into_inner);
+        let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        locks.clear();
+    }
+
+    /// The folders may be another process's by now.
+    pub(super) fn is_released(&self) -> bool {
+        let locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        locks.is_empty()
+    }
+
+    pub(super) fn index(&self) -> MutexGuard<'_, Index> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with a file while nobody else does. Never within itself.
+    pub(super) fn alone<T>(
+        &self,
+        path: &Path,
+        work: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let _folder_stays = self.tidying.read().unwrap_or_else(PoisonError::into_inner);
+        let stripes = STRIPES as u64;
+        let stripe = usize::try_from(self.hasher.hash_one(path) % stripes).unwrap_or_default();
+        let stripe = &self.stripes[stripe];
+        let _alone = stripe.lock().unwrap_or_else(PoisonError::into_inner);
+        work()
+    }
+
+    /// Reads a file, within [`Self::alone`]. One that cannot be read is set
+    /// aside, and it is as if there were none.
+    pub(super) fn load<T>(
+        &self,
+        path: &Path,
+        parse: impl FnOnce(&[u8]) -> Result<T, Unread>,
+    ) -> Result<Option<T>, Error> {
+        let error = match load(path, parse) {
+            Err(error @ Error::Corrupt { .. }) => error,
+            loaded => return loaded,
+        };
+        let aside = disk::set_aside(path)?;
+        let why: Option<&dyn std::error::Error> = std::error::Error::source(&error);
+        let why = why.map(ToString::to_string).unwrap_or_default();
+        tracing::error!(file = %path.display(), set_aside_as = %aside.display(), why,
+            "a file of the store cannot be read and was set aside");
+        self.index().aside.insert(aside);
+        Ok(None)
+    }
+
+    /// A conversation's file.
+    pub(super) fn conversation(&self, scope: Scope) -> Result<PathBuf, Error> {
+        match scope {
+            Scope::Member {
+                guild,
+                channel,
+                user,
+            } => Ok(self.channel(guild, channel).join(format!("{user}.json"))),
+            Scope::Direct(user) => Ok(self.dir.join("dms").join(format!("{user}.json"))),
+            Scope::Thread { .. } | Scope::User(_) => Err(Error::NeedsDatabase {
+                what: "other scopes than member",
+            }),
+        }
+    }
+
+    /// Visits conversations that have a file, in the order of [`Scope`].
+    pub(super) fn conversations(
+        &self,
+        place: Place,
+        user: Option<UserId>,
+        visit: &mut dyn FnMut(Scope) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for guild in self.guilds(place)? {
+            for channel in self.channels(place, guild)? {
+                for user in users_in(&self.channel(guild, channel), user)? {
+                    visit(Scope::Member {
+                        guild,
+                        channel,
+                        user,
+                    })?;
+                }
+            }
+        }
+        let direct = match place {
+            Place::Everywhere | Place::Direct => users_in(&self.dir.join("dms"), user)?,
+            Place::Guild(_) => Vec::new(),
+            Place::Channel(channel) => self
+                .index()
+                .direct
+                .get(&channel)
+                .copied()
+                .into_iter()
+                .collect(),
+        };
+        for found in direct {
+            if user.is_none_or(|user| user == found) {
+                visit(Scope::Direct(found))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes folders of conversations that are empty.
+    pub(super) fn tidy(&self) -> Result<(), Error> {
+        for guild in self.guilds(Place::Everywhere)? {
+            let _nobody_writes = self.tidying.write().unwrap_or_else(PoisonError::into_inner);
+            for channel in self.channels(Place::Everywhere, guild)? {
+                // Refused unless it is empty, which is what is wanted.
+                let _ = fs::remove_dir(self.channel(guild, channel));
+            }
+            let _ = fs::remove_dir(self.dir.join("guilds").join(guild.to_string()));
+        }
+        Ok(())
+    }
+
+    pub(super) fn guilds(&self, place: Place) -> Result<Vec<GuildId>, Error> {
+        match place {
+            Place::Guild(guild) => Ok(vec![guild]),
+            Place::Direct => Ok(Vec::new()),
+            Place::Everywhere | Place::Channel(_) => folders_in(&self.dir.join("guilds")),
+        }
+    }
+
+    fn channels(&self, place: Place, guild: GuildId) -> Result<Vec<ChannelId>, Error> {
+        match place {
+            Place::Channel(channel) => Ok(vec![channel]),
+            _ => folders_in(&self.dir.join("guilds").join(guild.to_string())),
+        }
+    }
+
+    fn channel(&self, guild: GuildId, channel: ChannelId) -> PathBuf {
+        let guild = self.dir.join("guilds").join(guild.to_string());
+        guild.join(channel.to_string())
+    }
+}
+
+/// Reads a file; one that cannot be read is an error and stays.
+pub(super) fn load<T>(
+    path: &Path,
+    parse: impl FnOnce(&[u8]) -> Result<T, Unread>,
+) -> Result<Option<T>, Error> {
+    let Some(text) = disk::read(path, LARGEST_FILE)? else {
+        return Ok(None);
+    };
+    let place = || path.display().to_string();
+    match parse(&text) {
+        Ok(read) => Ok(Some(read)),
+        Err(Unread::Newer(found)) => Err(Error::Newer {
+            place: place(),
+            found,
+            known: super::VERSION,
+        }),
+        Err(Unread::Form(error)) => Err(Error::Corrupt {
+            operation: "read",
+            place: place(),
+            source: Some(error.into()),
+        }),
+    }
+}
+
+/// Ids that have a `{id}.json` in a folder, in order.
+pub(super) fn ids_in<T: FromStr + Ord + ToString>(folder: &Path) -> Result<Vec<T>, Error> {
+    named(folder, false, ".json")
+}
+
+fn folders_in<T: FromStr + Ord + ToString>(folder: &Path) -> Result<Vec<T>, Error> {
+    named(folder, true, "")
+}
+
+fn named<T: FromStr + Ord + ToString>(
+    folder: &Path,
+    folders: bool,
+    end: &str,
+) -> Result<Vec<T>, Error> {
+    let mut ids = Vec::new();
+    for entry in disk::entries(folder)? {
+        let name = entry.path.file_name().and_then(|name| name.to_str());
+        let Some(stem) = name.and_then(|name| name.strip_suffix(end)) else {
+            continue;
+        };
+        let id = stem.parse::<T>().ok();
+        // `007.json` is not ours: its path would not be found again.
+        ids.extend(id.filter(|id| entry.is_folder == folders && id.to_string() == stem));
+    }
+    ids.sort();
+    Ok(ids)
+}
+
+fn users_in(folder: &Path, user: Option<UserId>) -> Result<Vec<UserId>, Error> {
+    match user {
+        None => ids_in(folder),
+        Some(user) => {
+            let exists = folder.join(format!("{user}.json")).exists();
+            Ok(exists.then_some(user).into_iter().collect())
+        }
+    }
+}
+
+/// Takes a folder for this process.
+fn lock(folder: &Path) -> Result<File, Error> {
+    let path = folder.join(LOCK);
+    let failed = |source| Error::Io {
+        operation: "lock",
+        path: path.clone(),
+        source,
+    };
+    let mut options = File::options();
+    let options = options.create(true).truncate(false).write(true);
+    let file = options.open(&path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+        Err(TryLockError::WouldBlock) => Err(Error::Open {
+            place: folder.display().to_string(),
+            remedy: "the folder is in use, by another process or as another folder of this store: \
+                     give each a folder of its own"
+                .to_owned(),
+            source: None,
+        }),
+    }
+}

@@ -1,0 +1,316 @@
+//! What has to go, goes from every file.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use super::super::{Error, Kind, Purge, Purged, Record, disk};
+use super::folder::{Folder, Place};
+use crate::model::{Fact, Origin, StoredMessage, StoredRole, Subject};
+use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
+
+impl Folder {
+    pub(super) fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
+        let mut purged = Purged::default();
+        let mut all = Tally::default();
+        for kind in Kind::ALL {
+            let gone = match kind {
+                Kind::Messages => self.purge_rows(purge),
+                Kind::Markers | Kind::Settings | Kind::Departures => {
+                    self.purge_entries(kind, purge)
+                }
+                Kind::UserFacts | Kind::ServerFacts => self.purge_facts(kind, purge),
+                // Outlive every purge, or are not kept in files of ours.
+                Kind::OptOuts | Kind::Agents | Kind::Snapshots | Kind::Transcripts => Ok(0),
+            };
+            purged.add(kind, all.add(gone));
+        }
+        let aside = self.remove_aside(&mut |path| aside_goes(path, purge));
+        all.add(aside.map(|()| 0));
+        all.finish()?;
+        if matches!(purge, Purge::Guild(_) | Purge::Channel(_)) {
+            self.tidy()?;
+        }
+        Ok(purged)
+    }
+
+    fn purge_rows(&self, purge: &Purge) -> Result<u64, Error> {
+        let (place, user) = match purge {
+            Purge::Messages { channel, .. } | Purge::Channel(channel) => {
+                (Place::Channel(*channel), None)
+            }
+            Purge::Guild(guild) => (Place::Guild(*guild), None),
+            Purge::Member { guild, user } => (Place::Guild(*guild), Some(*user)),
+            Purge::User(user) => (Place::Everywhere, Some(*user)),
+            Purge::Before(_) => (Place::Everywhere, None),
+        };
+        let mut gone = Tally::default();
+        self.conversations(place, user, &mut |scope| {
+            gone.add(match purge {
+                Purge::Messages { channel, ids } => {
+                    self.strip_rows(scope, &|rows| of_messages(rows, *channel, ids))
+                }
+                Purge::Before(moment) => self.strip_rows(scope, &|rows| before(rows, *moment)),
+                Purge::Channel(channel) => self.strip_rows(scope, &|rows| {
+                    rows.iter().map(|row| row.channel == *channel).collect()
+                }),
+                // All that the walk comes to is theirs.
+                Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) => {
+                    self.delete_conversation(scope)
+                }
+            });
+            Ok(())
+        })?;
+        gone.finish()
+    }
+
+    fn purge_entries(&self, kind: Kind, purge: &Purge) -> Result<u64, Error> {
+        let goes: Box<dyn Fn(&Record) -> bool> = match *purge {
+            Purge::Messages { .. } | Purge::Channel(_) | Purge::Before(_) => return Ok(0),
+            Purge::Guild(guild) => Box::new(move |entry| match entry {
+                Record::Marker(key, _) => key.guild == Some(guild),
+                Record::Settings(of, _) | Record::Departure(of, _) => *of == guild,
+                _ => false,
+            }),
+            Purge::Member { guild, user } => Box::new(move |entry| match entry {
+                Record::Marker(key, _) => key.guild == Some(guild) && key.user == Some(user),
+                _ => false,
+            }),
+            Purge::User(user) => Box::new(move |entry| match entry {
+                Record::Marker(key, _) => key.user == Some(user),
+                _ => false,
+            }),
+        };
+        let mut gone = Tally::default();
+        for path in self.entry_files(kind)? {
+            gone.add(self.strip(&path, &goes));
+        }
+        gone.finish()
+    }
+
+    fn purge_facts(&self, kind: Kind, purge: &Purge) -> Result<u64, Error> {
+        let paths = match purge {
+            Purge::Messages { channel, .. } | Purge::Channel(channel) => {
+                self.linked_files(kind, *channel)
+            }
+            _ => self.entry_files(kind)?,
+        };
+        let mut gone = Tally::default();
+        for path in paths {
+            gone.add(self.strip(&path, &|entry| match entry {
+                Record::Fact(fact) => fact_goes(fact, purge),
+                _ => false,
+            }));
+        }
+        gone.finish()
+    }
+
+    /// Files of facts that link into a channel.
+    fn linked_files(&self, kind: Kind, channel: ChannelId) -> Vec<std::path::PathBuf> {
+        let subjects = self.index().linked.get(&channel).cloned();
+        let of_kind = |subject: &Subject| match subject {
+            Subject::User(_) => kind == Kind::UserFacts,
+            Subject::Server(_) => kind == Kind::ServerFacts,
+        };
+        let subjects = subjects.unwrap_or_default().into_iter().filter(of_kind);
+        subjects.map(|subject| self.profile(subject)).collect()
+    }
+
+    pub(super) fn held_messages(
+        &self,
+        channel: ChannelId,
+        from: MessageId,
+        to: MessageId,
+    ) -> Result<Vec<MessageId>, Error> {
+        let now = (self.clock)();
+        let mut held = Vec::new();
+        self.conversations(Place::Channel(channel), None, &mut |scope| {
+            let found = self.rows_of(scope, now)?;
+            let rows = found.into_iter().flat_map(|found| found.rows);
+            for row in rows.filter(|row| row.channel == channel) {
+                held.extend(row.message);
+                held.extend(row.parts);
+            }
+            Ok(())
+        })?;
+        for kind in [Kind::UserFacts, Kind::ServerFacts] {
+            for path in self.linked_files(kind, channel) {
+                let entries = self.entries(&path)?.into_iter();
+                held.extend(entries.filter_map(|entry| {
+                    match entry {
+                        Record::Fact(fact) => fact.link.filter(|link| link.0 == channel),
+                        _ => None,
+                    }
+                    .map(|link| link.1)
+                }));
+            }
+        }
+        held.retain(|message| (from..=to).contains(message));
+        held.sort_unstable();
+        held.dedup();
+        Ok(held)
+    }
+
+    pub(super) fn kept_guilds(&self) -> Result<Vec<GuildId>, Error> {
+        let mut guilds: BTreeSet<GuildId> = self.guilds(Place::Everywhere)?.into_iter().collect();
+        let kinds = [
+            Kind::Markers,
+            Kind::UserFacts,
+            Kind::ServerFacts,
+            Kind::Settings,
+        ];
+        for kind in kinds {
+            for path in self.entry_files(kind)? {
+                for entry in self.entries(&path)? {
+                    guilds.extend(guild_of(&entry));
+                }
+            }
+        }
+        Ok(guilds.into_iter().collect())
+    }
+
+    pub(super) fn members(&self, guild: GuildId) -> Result<Vec<UserId>, Error> {
+        let mut members = BTreeSet::new();
+        self.conversations(Place::Guild(guild), None, &mut |scope| {
+            members.extend(scope.owner());
+            Ok(())
+        })?;
+        for kind in [Kind::Markers, Kind::UserFacts, Kind::ServerFacts] {
+            for path in self.entry_files(kind)? {
+                for entry in self.entries(&path)? {
+                    match entry {
+                        Record::Marker(key, _) if key.guild == Some(guild) => {
+                            members.extend(key.user);
+                        }
+                        Record::Fact(fact) if is_from(&fact, guild) => {
+                            members.insert(fact.by);
+                            if let Subject::User(user) = fact.subject {
+                                members.insert(user);
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        Ok(members.into_iter().collect())
+    }
+
+    /// Removes files that were set aside and may hold what has to go.
+    pub(super) fn remove_aside(&self, goes: &mut dyn FnMut(&Path) -> bool) -> Result<(), Error> {
+        let aside = self.index().aside.clone();
+        for path in aside.into_iter().filter(|path| goes(path)) {
+            disk::remove(&path)?;
+            self.index().aside.remove(&path);
+        }
+        Ok(())
+    }
+}
+
+/// What went. A file that cannot be read or written keeps none of the others:
+/// the first error is given when all were tried.
+#[derive(Default)]
+struct Tally {
+    gone: u64,
+    failed: Option<Error>,
+}
+
+impl Tally {
+    fn add(&mut self, gone: Result<u64, Error>) -> u64 {
+        match gone {
+            Ok(gone) => {
+                self.gone += gone;
+                gone
+            }
+            Err(error) => {
+                self.failed.get_or_insert(error);
+                0
+            }
+        }
+    }
+
+    fn finish(self) -> Result<u64, Error> {
+        self.failed.map_or(Ok(self.gone), Err)
+    }
+}
+
+/// With a trigger its whole turn, with one of our messages the answer.
+fn of_messages(rows: &[StoredMessage], channel: ChannelId, ids: &[MessageId]) -> Vec<bool> {
+    let named = |row: &StoredMessage| {
+        let mut its = row.message.iter().chain(&row.parts);
+        row.channel == channel && its.any(|message| ids.contains(message))
+    };
+    let triggers = rows
+        .iter()
+        .filter(|row| row.role == StoredRole::User && named(row));
+    let triggers: Vec<TurnId> = triggers.map(|row| row.turn).collect();
+    let goes = |row: &StoredMessage| named(row) || triggers.contains(&row.turn);
+    rows.iter().map(goes).collect()
+}
+
+fn before(rows: &[StoredMessage], moment: UnixMillis) -> Vec<bool> {
+    rows.iter().map(|row| row.timestamp < moment).collect()
+}
+
+fn is_from(fact: &Fact, guild: GuildId) -> bool {
+    fact.origin == Origin::Guild(guild) || fact.subject == Subject::Server(guild)
+}
+
+fn fact_goes(fact: &Fact, purge: &Purge) -> bool {
+    let concerns = |user| fact.subject == Subject::User(user) || fact.by == user;
+    match purge {
+        Purge::Messages { channel, ids } => fact
+            .link
+            .is_some_and(|(place, message)| place == *channel && ids.contains(&message)),
+        Purge::Channel(channel) => fact.link.is_some_and(|(place, _)| place == *channel),
+        Purge::Guild(guild) => is_from(fact, *guild),
+        Purge::Member { guild, user } => is_from(fact, *guild) && concerns(*user),
+        Purge::User(user) => concerns(*user),
+        Purge::Before(moment) => fact.at < *moment,
+    }
+}
+
+/// Nobody knows what such a file says: it goes when its path or its text names
+/// what has to go, or when it is from before.
+fn aside_goes(path: &Path, purge: &Purge) -> bool {
+    let ids: Vec<String> = match purge {
+        Purge::Messages { ids, .. } => ids.iter().map(ToString::to_string).collect(),
+        Purge::Channel(channel) => vec![channel.to_string()],
+        Purge::Guild(guild) => vec![guild.to_string()],
+        Purge::Member { user, .. } | Purge::User(user) => vec![user.to_string()],
+        Purge::Before(moment) => return is_older(path, *moment),
+    };
+    let path_text = path.to_string_lossy();
+    let text = fs::read(path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    ids.iter()
+        .any(|id| names(&path_text, id) || names(&text, id))
+}
+
+fn is_older(path: &Path, moment: UnixMillis) -> bool {
+    let changed = fs::metadata(path).and_then(|about| about.modified());
+    let since = changed.map(|time| {
+        time.duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default()
+    });
+    since.is_ok_and(|since| i64::try_from(since.as_millis()).is_ok_and(|at| at < moment.0))
+}
+
+/// The id stands in a text, not as part of a longer number.
+fn names(text: &str, id: &str) -> bool {
+    text.split(|letter: char| !letter.is_ascii_digit())
+        .any(|number| number == id)
+}
+
+/// The server that an entry is of.
+fn guild_of(entry: &Record) -> Option<GuildId> {
+    match entry {
+        Record::Marker(key, _) => key.guild,
+        Record::Settings(guild, _) => Some(*guild),
+        Record::Fact(fact) => match (fact.subject, fact.origin) {
+            (Subject::Server(guild), _) | (_, Origin::Guild(guild)) => Some(guild),
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,286 @@
+//! Conversations: appending, reading, editing, deleting, expiring.
+
+use std::path::Path;
+
+use super::super::snapshots::is_text_of;
+use super::super::{ConversationStats, Error, WindowQuery, disk};
+use super::check_agent;
+use super::conversation::{Conversation, check};
+use super::folder::{Folder, Place};
+use crate::model::{AgentName, Scope, StoredMessage};
+use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
+
+/// How a conversation's end was found.
+enum Found {
+    Nothing,
+    /// Rows that went with an expired file.
+    Expired(u64),
+    There(Conversation),
+}
+
+impl Folder {
+    pub(super) fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error> {
+        let refused = |why: &'static str| Error::Database {
+            operation: "append a turn",
+            source: why.into(),
+        };
+        let Some(first) = turn.first() else {
+            return Err(refused("a turn without rows"));
+        };
+        let is_one = |row: &StoredMessage| {
+            row.scope == first.scope && row.agent == first.agent && row.turn == first.turn
+        };
+        if !turn.iter().all(is_one) {
+            return Err(refused("rows of different turns"));
+        }
+        turn.iter().try_for_each(check)?;
+        let scope = first.scope;
+        let path = self.conversation(scope)?;
+        let now = (self.clock)();
+        let cleared = self.cleared_at(&first.agent, first.guild, first.owner)?;
+        let ordinal = self.alone(&path, || {
+            let mut conversation = self.live_or_fresh(scope, &path, now)?;
+            conversation.cleared = conversation.cleared.max(cleared);
+            let ordinal = conversation.append(turn, now);
+            disk::write(&path, conversation.write().as_bytes())?;
+            Ok(ordinal)
+        })?;
+        self.note_direct(first);
+        Ok(ordinal)
+    }
+
+    /// Writes rows of one conversation as they are.
+    pub(super) fn put_rows(&self, scope: Scope, rows: &[&StoredMessage]) -> Result<(), Error> {
+        let path = self.conversation(scope)?;
+        let now = (self.clock)();
+        self.alone(&path, || {
+            let mut conversation = self.live_or_fresh(scope, &path, now)?;
+            for row in rows {
+                conversation.put(row, now);
+            }
+            disk::write(&path, conversation.write().as_bytes())
+        })?;
+        for row in rows {
+            self.note_direct(row);
+        }
+        Ok(())
+    }
+
+    pub(super) fn window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {
+        check_agent(&query.agent)?;
+        let cleared = match query.scope.owner() {
+            Some(owner) => self.cleared_at(&query.agent, guild_of(query.scope), owner)?,
+            None => None,
+        };
+        let now = (self.clock)();
+        let Some(conversation) = self.rows_of(query.scope, now)? else {
+            return Ok(Vec::new());
+        };
+        // A file that was moved here brings its marker along.
+        let brought = conversation.cleared.filter(|at| Some(*at) > cleared);
+        let since = brought.map_or(query.since, |at| query.since.max(at));
+        let mut rows = conversation.rows;
+        rows.retain(|row| {
+            row.agent == query.agent && row.timestamp > since && row.scope == query.scope
+        });
+        Ok(rows.split_off(rows.len().saturating_sub(query.limit)))
+    }
+
+    pub(super) fn conversation_stats(
+        &self,
+        scope: Scope,
+        now: UnixMillis,
+    ) -> Result<ConversationStats, Error> {
+        let found = self.rows_of(scope, now)?;
+        Ok(
+            found.map_or_else(ConversationStats::default, |conversation| {
+                ConversationStats {
+                    exists: true,
+                    message_count: conversation.rows.len(),
+                    expires_in: Some(conversation.expires_in(now)),
+                }
+            }),
+        )
+    }
+
+    pub(super) fn delete_conversation(&self, scope: Scope) -> Result<u64, Error> {
+        let path = self.conversation(scope)?;
+        let gone = self.alone(&path, || {
+            let found = self.load(&path, |text| Conversation::read(scope, text))?;
+            disk::remove(&path)?;
+            Ok(found.map_or(0, |found| found.rows.len() as u64))
+        })?;
+        self.remove_aside(&mut |aside| is_aside_of(aside, &path))?;
+        Ok(gone)
+    }
+
+    pub(super) fn own_messages(
+        &self,
+        owner: UserId,
+        agent: &AgentName,
+        guild: Option<GuildId>,
+        since: UnixMillis,
+    ) -> Result<Vec<StoredMessage>, Error> {
+        check_agent(agent)?;
+        let now = (self.clock)();
+        let mut rows = Vec::new();
+        let place = guild.map_or(Place::Direct, Place::Guild);
+        self.conversations(place, Some(owner), &mut |scope| {
+            let found = self.rows_of(scope, now)?;
+            let found = found.into_iter().flat_map(|found| found.rows);
+            rows.extend(found.filter(|row| row.agent == *agent && row.timestamp > since));
+            Ok(())
+        })?;
+        rows.sort_by_key(|row: &StoredMessage| row.timestamp);
+        Ok(rows)
+    }
+
+    pub(super) fn edit_message(
+        &self,
+        channel: ChannelId,
+        message: MessageId,
+        text: &str,
+    ) -> Result<u64, Error> {
+        let mut edited = 0;
+        self.conversations(Place::Channel(channel), None, &mut |scope| {
+            edited += self.revise(scope, |conversation| {
+                let is_it = |row: &&mut StoredMessage| {
+                    is_text_of(row, channel, message) && row.content != text
+                };
+                let rows = conversation.rows.iter_mut().filter(is_it);
+                rows.map(|row| text.clone_into(&mut row.content)).count() as u64
+            })?;
+            Ok(())
+        })?;
+        Ok(edited)
+    }
+
+    /// Removes rows of a conversation: those that `select` gives true for.
+    pub(super) fn strip_rows(
+        &self,
+        scope: Scope,
+        select: &dyn Fn(&[StoredMessage]) -> Vec<bool>,
+    ) -> Result<u64, Error> {
+        self.revise(scope, |conversation| {
+            let before = conversation.rows.len();
+            let mut goes = select(&conversation.rows).into_iter();
+            conversation.rows.retain(|_| !goes.next().unwrap_or(false));
+            (before - conversation.rows.len()) as u64
+        })
+    }
+
+    pub(super) fn sweep(&self, now: UnixMillis) -> Result<u64, Error> {
+        let mut gone = 0;
+        self.conversations(Place::Everywhere, None, &mut |scope| {
+            let path = self.conversation(scope)?;
+            match self.alone(&path, || self.find(scope, &path, now)) {
+                Ok(Found::Expired(rows)) => gone += rows,
+                Ok(Found::Nothing | Found::There(_)) => {}
+                // One file that cannot be read keeps none of the others.
+                Err(error) => tracing::error!(file = %path.display(), %error, "not swept"),
+            }
+            Ok(())
+        })?;
+        self.tidy()?;
+        Ok(gone)
+    }
+
+    /// A conversation that has not expired.
+    pub(super) fn rows_of(
+        &self,
+        scope: Scope,
+        now: UnixMillis,
+    ) -> Result<Option<Conversation>, Error> {
+        let path = self.conversation(scope)?;
+        match self.alone(&path, || self.find(scope, &path, now))? {
+            Found::There(conversation) => Ok(Some(conversation)),
+            Found::Nothing | Found::Expired(_) => Ok(None),
+        }
+    }
+
+    /// Changes rows; writes nothing when the count of changes is zero, and
+    /// removes a file that holds no more rows.
+    fn revise(
+        &self,
+        scope: Scope,
+        change: impl FnOnce(&mut Conversation) -> u64,
+    ) -> Result<u64, Error> {
+        let path = self.conversation(scope)?;
+        let now = (self.clock)();
+        self.alone(&path, || {
+            let Found::There(mut conversation) = self.find(scope, &path, now)? else {
+                return Ok(0);
+            };
+            let changes = change(&mut conversation);
+            if conversation.rows.is_empty() {
+                disk::remove(&path)?;
+            } else if changes > 0 {
+                disk::write(&path, conversation.write().as_bytes())?;
+            }
+            Ok(changes)
+        })
+    }
+
+    fn live_or_fresh(
+        &self,
+        scope: Scope,
+        path: &Path,
+        now: UnixMillis,
+    ) -> Result<Conversation, Error> {
+        match self.find(scope, path, now)? {
+            Found::There(conversation) => Ok(conversation),
+            Found::Nothing | Found::Expired(_) => Ok(Conversation::fresh(now)),
+        }
+    }
+
+    /// Reads a file; an expired one is removed.
+    fn find(&self, scope: Scope, path: &Path, now: UnixMillis) -> Result<Found, Error> {
+        match self.load(path, |text| Conversation::read(scope, text))? {
+            None => Ok(Found::Nothing),
+            Some(conversation) if conversation.is_expired(now) => {
+                disk::remove(path)?;
+                Ok(Found::Expired(conversation.rows.len() as u64))
+            }
+            Some(conversation) => Ok(Found::There(conversation)),
+        }
+    }
+
+    /// Notes the channels of direct messages.
+    pub(super) fn index_direct(&self) -> Result<(), Error> {
+        self.conversations(Place::Direct, None, &mut |scope| {
+            let path = self.conversation(scope)?;
+            let load = || self.load(&path, |text| Conversation::read(scope, text));
+            // One that is of a newer version is said when it is used.
+            let found = self.alone(&path, load).ok().flatten();
+            let rows = found.into_iter().flat_map(|found| found.rows);
+            rows.for_each(|row| self.note_direct(&row));
+            Ok(())
+        })
+    }
+
+    fn note_direct(&self, row: &StoredMessage) {
+        if let Scope::Direct(user) = row.scope {
+            self.index().direct.insert(row.channel, user);
+        }
+    }
+}
+
+/// `1.json.corrupt-2` for `1.json`.
+fn is_aside_of(aside: &Path, path: &Path) -> bool {
+    let name = |path: &Path| {
+        path.file_name()
+            .and_then(|name| name.to_str())
+            .map(str::to_owned)
+    };
+    let starts = name(aside)
+        .zip(name(path))
+        .is_some_and(|(aside, name)| aside.strip_prefix(&name).is_some());
+    starts && aside.parent() == path.parent()
+}
+
+fn guild_of(scope: Scope) -> Option<GuildId> {
+    match scope {
+        Scope::Member { guild, .. } | Scope::Thread { guild, .. } => Some(guild),
+        Scope::User(_) | Scope::Direct(_) => None,
+    }
+}

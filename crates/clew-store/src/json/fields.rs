@@ -1,0 +1,154 @@
+//! Fields of a JSON object, one by one, so that an error names the field.
+
+use std::str::FromStr;
+
+use serde::de::DeserializeOwned;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use clew_context::model::UnixMillis;
+
+/// Why a JSON text is not what it should be. Holds no text of it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FormError {
+    /// It is no JSON.
+    #[error("no valid JSON at line {line} column {column}")]
+    Syntax {
+        /// From 1.
+        line: usize,
+        /// From 1.
+        column: usize,
+    },
+    /// A field that has to be there is not.
+    #[error("`{0}` is missing")]
+    Missing(String),
+    /// A field holds something else.
+    #[error("`{field}` is not {expected}")]
+    Unfit {
+        /// Its name, with those of the fields it stands in.
+        field: String,
+        /// What it should be.
+        expected: &'static str,
+    },
+}
+
+/// The fields of one object. Those that nobody asks for are ignored.
+pub(crate) struct Fields {
+    /// Stands before the names in errors.
+    within: String,
+    map: Map<String, Value>,
+}
+
+/// How a value is read, and what it should be.
+pub(crate) type Reader<T> = (fn(&Value) -> Option<T>, &'static str);
+
+impl Fields {
+    /// Of a whole text.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, FormError> {
+        let value = serde_json::from_slice(text).map_err(|error| FormError::Syntax {
+            line: error.line(),
+            column: error.column(),
+        })?;
+        Self::of(value, "the text", String::new())
+    }
+
+    fn of(value: Value, name: &str, within: String) -> Result<Self, FormError> {
+        match value {
+            Value::Object(map) => Ok(Self { within, map }),
+            _ => Err(FormError::Unfit {
+                field: name.to_owned(),
+                expected: "an object",
+            }),
+        }
+    }
+
+    /// A field that has to be there.
+    pub(crate) fn need<T>(&self, name: &str, read: Reader<T>) -> Result<T, FormError> {
+        let found = self.maybe(name, read)?;
+        found.ok_or_else(|| FormError::Missing(self.name(name)))
+    }
+
+    /// A field that may be absent or null.
+    pub(crate) fn maybe<T>(
+        &self,
+        name: &str,
+        (read, expected): Reader<T>,
+    ) -> Result<Option<T>, FormError> {
+        let value = match self.map.get(name) {
+            None | Some(Value::Null) => return Ok(None),
+            Some(value) => value,
+        };
+        let unfit = || FormError::Unfit {
+            field: self.name(name),
+            expected,
+        };
+        read(value).map(Some).ok_or_else(unfit)
+    }
+
+    /// Objects of a list; none when it is absent.
+    pub(crate) fn objects(&mut self, name: &str) -> Result<Vec<Self>, FormError> {
+        let values = match self.map.remove(name) {
+            None | Some(Value::Null) => return Ok(Vec::new()),
+            Some(Value::Array(values)) => values,
+            Some(_) => {
+                return Err(FormError::Unfit {
+                    field: self.name(name),
+                    expected: "a list",
+                });
+            }
+        };
+        let each = values.into_iter().enumerate().map(|(at, value)| {
+            let name = format!("{}[{at}]", self.name(name));
+            Self::of(value, &name, format!("{name}."))
+        });
+        each.collect()
+    }
+
+    fn name(&self, name: &str) -> String {
+        format!("{}{name}", self.within)
+    }
+}
+
+/// A text.
+pub(crate) const TEXT: Reader<String> = (|value| value.as_str().map(str::to_owned), "a text");
+/// A whole number that is not negative.
+pub(crate) const NUMBER: Reader<u64> = (Value::as_u64, "a whole number");
+/// True or false.
+pub(crate) const SWITCH: Reader<bool> = (Value::as_bool, "true or false");
+/// A moment: RFC 3339, or milliseconds since 1970.
+pub(crate) const TIME: Reader<UnixMillis> = (read_time, "a time (RFC 3339 or milliseconds)");
+
+/// A Discord id, as text or number.
+pub(crate) const fn id<T: DeserializeOwned>() -> Reader<T> {
+    (|value| T::deserialize(value).ok(), "a Discord id")
+}
+
+/// Discord ids.
+pub(crate) const fn ids<C: DeserializeOwned>() -> Reader<C> {
+    (|value| C::deserialize(value).ok(), "a list of Discord ids")
+}
+
+/// A text with a form of its own.
+pub(crate) const fn parsed<T: FromStr>(expected: &'static str) -> Reader<T> {
+    (|value| value.as_str()?.parse().ok(), expected)
+}
+
+fn read_time(value: &Value) -> Option<UnixMillis> {
+    match value {
+        Value::String(text) => UnixMillis::parse(text),
+        value => value.as_i64().map(UnixMillis),
+    }
+}
+
+/// A moment as text, RFC 3339 to the millisecond; outside of the years that
+/// RFC 3339 knows, the milliseconds as a number.
+pub(crate) struct Time(pub(crate) UnixMillis);
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match jiff::Timestamp::from_millisecond(self.0.0) {
+            Ok(time) => serializer.collect_str(&time),
+            Err(_) => serializer.serialize_i64(self.0.0),
+        }
+    }
+}

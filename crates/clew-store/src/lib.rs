@@ -1,0 +1,47 @@
+//! Stores: what outlives the process, in SQLite, PostgreSQL or files.
+//!
+//! [`Backend`] is what a store can do; `tests/it/store` holds all of them to
+//! one contract. [`Kind`] is the closed list of what is kept: purge, export
+//! and statistics match it without a wildcard, so that a new kind cannot be
+//! forgotten by any of them.
+//!
+//! Invariant: SQL is written here only; no read returns a row of another
+//! scope than the one asked for.
+
+mod any;
+mod backend;
+mod copy;
+mod disk;
+mod erasure;
+mod error;
+mod files;
+mod json;
+mod kind;
+pub mod model;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod rank;
+mod record;
+mod snapshots;
+mod sqlite;
+mod transcripts;
+
+pub use any::{Folders, Store};
+pub use backend::{Answer, Backend, ConversationStats, WindowQuery};
+pub use copy::{Copied, CopyError, CopyPlan, CopyProgress, Loss};
+pub use erasure::Erasure;
+pub use error::Error;
+pub use files::Files;
+pub use json::FormError;
+pub use kind::{Kind, KindStats, Purge, Purged};
+#[cfg(feature = "postgres")]
+pub use postgres::Postgres;
+pub use record::{Cursor, Record, Records};
+pub use snapshots::{Reach, SUMMARY_REMOVED, SnapshotFiles, with_edit, without};
+pub use sqlite::{Durability, Sqlite, SqliteSettings};
+pub use transcripts::Transcripts;
+
+/// Compiles and runs the README's first use.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

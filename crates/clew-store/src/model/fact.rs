@@ -1,0 +1,117 @@
+//! What is remembered of users and servers.
+
+use std::fmt;
+use std::str::FromStr;
+
+use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
+
+/// A remembered fact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    /// Its id.
+    pub id: FactId,
+    /// Whom it is about.
+    pub subject: Subject,
+    /// What is remembered, one line.
+    pub text: String,
+    /// Where it was learnt, which decides where it is used.
+    pub origin: Origin,
+    /// Who said it.
+    pub by: UserId,
+    /// When.
+    pub at: UnixMillis,
+    /// The message it was learnt from. When that is deleted, so is the fact.
+    pub link: Option<(ChannelId, MessageId)>,
+    /// A person asked for it by command: it goes last when room is needed.
+    pub pinned: bool,
+    /// How often it was learnt: repeated patterns count.
+    pub seen: u32,
+    /// When a prompt last carried it.
+    pub last_used: UnixMillis,
+}
+
+/// A fact's id. Its text is 16 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FactId(pub u64);
+
+/// The text is no fact's id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not the id of a fact")]
+pub struct FactIdError(pub String);
+
+impl fmt::Display for FactId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl FromStr for FactId {
+    type Err = FactIdError;
+
+    fn from_str(text: &str) -> Result<Self, FactIdError> {
+        let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let id = digits.then(|| u64::from_str_radix(text, 16).ok()).flatten();
+        id.map(Self).ok_or_else(|| FactIdError(text.to_owned()))
+    }
+}
+
+/// Whom a fact is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// A user.
+    User(UserId),
+    /// A server.
+    Server(GuildId),
+}
+
+/// Where a fact was learnt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Origin {
+    /// In direct messages, and for them only.
+    Direct,
+    /// In a server: for it, and for the person's direct messages.
+    Guild(GuildId),
+    /// For everywhere: `/memory remember everywhere:true`.
+    Everywhere,
+}
+
+impl Origin {
+    /// Whether a fact of this origin may be used in `guild`; none for direct
+    /// messages.
+    pub fn serves(self, guild: Option<GuildId>) -> bool {
+        match (self, guild) {
+            (Self::Everywhere, _) | (_, None) => true,
+            (Self::Guild(origin), Some(guild)) => origin == guild,
+            (Self::Direct, Some(_)) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fact_is_used_where_its_origin_allows() {
+        let (here, there) = (GuildId::new(1), GuildId::new(2));
+        for (origin, guild, expected) in [
+            (Origin::Direct, None, true),
+            (Origin::Direct, Some(here), false),
+            (Origin::Guild(here), Some(here), true),
+            (Origin::Guild(here), Some(there), false),
+            (Origin::Guild(here), None, true),
+            (Origin::Everywhere, Some(there), true),
+            (Origin::Everywhere, None, true),
+        ] {
+            assert_eq!(origin.serves(guild), expected, "{origin:?} in {guild:?}");
+        }
+    }
+
+    #[test]
+    fn an_id_is_sixteen_digits() {
+        let id = FactId(0xab);
+        assert_eq!(id.to_string(), "00000000000000ab");
+        assert_eq!(id.to_string().parse(), Ok(id));
+        assert!("ab".parse::<FactId>().is_err());
+    }
+}

@@ -1,0 +1,69 @@
+//! What the people of a server set for it (`/settings`).
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use clew_context::model::{ChannelId, ChannelMode, ReplyTarget};
+
+/// The settings of one server; what is not set follows the operator's.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GuildSettings {
+    /// How far back a conversation is remembered
+    /// (`CONTEXT_ROLLING_WINDOW_S`).
+    pub rolling_window: Option<Duration>,
+    /// Channels in which the bot is silent; a thread counts as its parent.
+    pub channels_off: BTreeSet<ChannelId>,
+    /// Channels in which every human message is answered.
+    pub channels_answered: BTreeSet<ChannelId>,
+    /// `THREAD_REPLY_TARGET`.
+    pub reply_target: Option<ReplyTarget>,
+    /// Whether facts are learnt from conversations (`MEMORY_LEARN`).
+    pub learning: Option<bool>,
+}
+
+/// One `/settings set`: what is given changes, the rest stays.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SettingsChange {
+    /// How far back a conversation is remembered.
+    pub rolling_window: Option<Duration>,
+    /// What the bot does in a channel.
+    pub channel: Option<(ChannelId, ChannelMode)>,
+    /// Which message an answer in a thread replies to.
+    pub reply_target: Option<ReplyTarget>,
+    /// Whether facts are learnt.
+    pub learning: Option<bool>,
+}
+
+impl GuildSettings {
+    /// What the bot does in a channel, or in a thread under `parent`.
+    pub fn mode(&self, channel: ChannelId, parent: Option<ChannelId>) -> ChannelMode {
+        let named = |set: &BTreeSet<ChannelId>| {
+            set.contains(&channel) || parent.is_some_and(|parent| set.contains(&parent))
+        };
+        if named(&self.channels_off) {
+            ChannelMode::Off
+        } else if named(&self.channels_answered) {
+            ChannelMode::Everything
+        } else {
+            ChannelMode::Mentions
+        }
+    }
+
+    /// With a change made.
+    #[must_use]
+    pub fn changed(mut self, change: &SettingsChange) -> Self {
+        self.rolling_window = change.rolling_window.or(self.rolling_window);
+        self.reply_target = change.reply_target.or(self.reply_target);
+        self.learning = change.learning.or(self.learning);
+        if let Some((channel, mode)) = change.channel {
+            self.channels_off.remove(&channel);
+            self.channels_answered.remove(&channel);
+            match mode {
+                ChannelMode::Mentions => {}
+                ChannelMode::Everything => drop(self.channels_answered.insert(channel)),
+                ChannelMode::Off => drop(self.channels_off.insert(channel)),
+            }
+        }
+        self
+    }
+}

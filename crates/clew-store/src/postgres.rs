@@ -1,0 +1,418 @@
+//! PostgreSQL: everything in the schema `clew` of a database.
+//!
+//! One conversation at a time: each transaction says which one it is about,
+//! the server's row-level security holds it to that, and each row is checked
+//! again when it arrives. Only calls that go through all conversations (purge,
+//! edit, export, statistics) see all rows, for one transaction.
+//!
+//! The server may go and come back: calls fail with [`Error::Unavailable`]
+//! within seconds meanwhile, and work again afterwards.
+//!
+//! Times are exact to the millisecond. U+0000, which PostgreSQL refuses in
+//! texts, becomes U+FFFD.
+
+mod certificate;
+mod connect;
+mod facts;
+mod marks;
+mod messages;
+mod purge;
+mod records;
+mod schema;
+mod session;
+mod snapshots;
+mod values;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::Pool;
+use tokio::sync::RwLock;
+
+use self::marks::Dated;
+use self::session::{LONG_PATIENCE, Lease, Outcome, PATIENCE};
+use super::{
+    Backend, ConversationStats, Cursor, Error, Kind, KindStats, Purge, Purged, Record, Records,
+    SnapshotFiles, WindowQuery,
+};
+use crate::model::{
+    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Scope,
+    SnapshotId, StoredMessage, Subject,
+};
+use clew_context::model::{ChannelId, GuildId, MessageId, Secret, UnixMillis, UserId};
+
+/// A plain vacuum makes dead rows unreadable and lets others work meanwhile.
+const VACUUM_AFTER_PURGE: &str = "VACUUM clew.messages, clew.facts, clew.message_ids, \
+     clew.snapshots, clew.snapshot_messages, clew.markers, clew.guild_settings";
+/// A full one writes the tables anew and gives room back to the file system.
+const VACUUM_FULL: &str = "VACUUM (FULL, ANALYZE) clew.messages, clew.facts, clew.message_ids, \
+     clew.conversations, clew.snapshots, clew.snapshot_messages, clew.markers, \
+     clew.guild_settings, clew.agents, clew.opt_outs, clew.departures";
+
+/// A store in PostgreSQL.
+pub struct Postgres {
+    pool: Pool,
+    files: SnapshotFiles,
+    /// Shared by calls under way, taken alone at the end.
+    open: Arc<RwLock<()>>,
+}
+
+/// A call within a transaction of its own, which is committed when it went
+/// well.
+macro_rules! within {
+    ($self:ident, $patience:expr, $operation:expr, $transaction:ident => $work:expr) => {
+        $self
+            .bounded($patience, $operation, async {
+                let mut lease = $self.lease().await?;
+                let $transaction = lease.begin().await?;
+                let answer = $work.await?;
+                $transaction.commit().await?;
+                lease.finished();
+                Ok(answer)
+            })
+            .await
+    };
+}
+
+impl Postgres {
+    /// Connects, brings the tables up to date, and warns in the log if
+    /// row-level security does not hold for the role. `url` is
+    /// `postgres://user:password@host/database?sslmode=MODE`: `disable`;
+    /// `prefer` (default), encrypted if the server can, whatever its
+    /// certificate; `require`, encrypted, and the system has to trust the
+    /// certificate.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Open`] naming host and database but not the password,
+    /// [`Error::Newer`].
+    pub async fn open(url: &Secret, files: SnapshotFiles) -> Result<Self, Error> {
+        let connected = connect::pool(url)?;
+        let mut client = connect::first(&connected).await?;
+        let place = &connected.place;
+        let started = async {
+            schema::migrate(&mut client, place).await?;
+            connect::warn_of_privileges(&mut client).await
+        };
+        let started: Outcome<()> = started.await;
+        started.map_err(|failure| connect::at_start(failure, place))?;
+        drop(client);
+        let store = Self {
+            pool: connected.pool,
+            files,
+            open: Arc::default(),
+        };
+        let tidy = "tidy the snapshots";
+        store
+            .bounded(
+                PATIENCE,
+                tidy,
+                snapshots::at_files(&store.files, SnapshotFiles::sweep),
+            )
+            .await?;
+        within!(store, LONG_PATIENCE, tidy, transaction =>
+            snapshots::take_back(&transaction, &store.files, None))?;
+        Ok(store)
+    }
+
+    /// The version of what a database holds, without changing it; none when
+    /// there is nothing of ours in it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`].
+    pub async fn version(url: &Secret) -> Result<Option<u32>, Error> {
+        let connected = connect::pool(url)?;
+        let mut client = connect::first(&connected).await?;
+        let found = schema::found(&mut client, &connected.place).await;
+        found.map_err(|failure| connect::at_start(failure, &connected.place))
+    }
+
+    async fn lease(&self) -> Outcome<Lease> {
+        let open = Arc::clone(&self.open).read_owned().await;
+        let client = Some(self.pool.get().await?);
+        Ok(Lease {
+            client,
+            _open: open,
+        })
+    }
+
+    /// Gives an operation's failure its name, and the operation an end.
+    async fn bounded<T>(
+        &self,
+        patience: Duration,
+        operation: &'static str,
+        work: impl Future<Output = Outcome<T>>,
+    ) -> Result<T, Error> {
+        let done = tokio::time::timeout(patience, work).await;
+        let done = done.unwrap_or(Err(session::Failure::Slow));
+        done.map_err(|failure| failure.during(operation))
+    }
+
+    /// A statement that runs outside of transactions, without a time limit on
+    /// the server. Its connection is not used again.
+    async fn alone(&self, statement: &str) -> Outcome<()> {
+        let lease = self.lease().await?;
+        if let Some(client) = &lease.client {
+            client.batch_execute("SET statement_timeout = 0").await?;
+            client.batch_execute(statement).await?;
+        }
+        Ok(())
+    }
+
+    async fn write_all(&self, operation: &'static str, records: &[Record]) -> Result<(), Error> {
+        let snapshots = records.iter().filter_map(|record| match record {
+            Record::Snapshot(snapshot) => Some(snapshot),
+            _ => None,
+        });
+        let snapshots: Vec<&ContextSnapshot> = snapshots.collect();
+        if snapshots.is_empty() {
+            return self.write_rows(operation, records).await;
+        }
+        let files = &self.files;
+        within!(self, LONG_PATIENCE, operation, transaction =>
+            snapshots::announce(&transaction, files, &snapshots))?;
+        let written = snapshots::write_files(files, &snapshots);
+        let written = self.bounded(LONG_PATIENCE, operation, written).await;
+        let written = match written {
+            Ok(()) => self.write_rows(operation, records).await,
+            Err(error) => Err(error),
+        };
+        if written.is_err() {
+            // The first error is the one to tell; what stays is taken back at
+            // the next start.
+            let taken = within!(self, LONG_PATIENCE, operation, transaction =>
+                snapshots::take_back(&transaction, files, Some(&snapshots)));
+            drop(taken);
+        }
+        written
+    }
+
+    async fn write_rows(&self, operation: &'static str, records: &[Record]) -> Result<(), Error> {
+        within!(self, LONG_PATIENCE, operation, transaction =>
+            records::write(&transaction, records))
+    }
+
+    async fn edit(&self, channel: ChannelId, message: MessageId, text: &str) -> Result<u64, Error> {
+        within!(self, LONG_PATIENCE, "edit a message", transaction => async {
+            let rows = messages::edit(&transaction, channel, message, text).await?;
+            snapshots::edit(&transaction, &self.files, channel, message, text).await?;
+            Outcome::Ok(rows)
+        })
+    }
+}
+
+impl Backend for Postgres {
+    async fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error> {
+        within!(self, PATIENCE, "store a turn", transaction =>
+            messages::append(&transaction, turn))
+    }
+
+    async fn window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {
+        within!(self, PATIENCE, "read a conversation", transaction =>
+            messages::window(&transaction, query))
+    }
+
+    async fn conversation(&self, scope: Scope, _: UnixMillis) -> Result<ConversationStats, Error> {
+        within!(self, PATIENCE, "look at a conversation", transaction =>
+            messages::conversation(&transaction, scope))
+    }
+
+    async fn delete_conversation(&self, scope: Scope) -> Result<u64, Error> {
+        within!(self, PATIENCE, "delete a conversation", transaction =>
+            messages::delete_conversation(&transaction, scope))
+    }
+
+    async fn clear(&self, key: &ClearKey, at: UnixMillis) -> Result<(), Error> {
+        within!(self, PATIENCE, "clear a conversation", transaction =>
+            marks::clear(&transaction, key, at))
+    }
+
+    async fn cleared_at(
+        &self,
+        agent: &AgentName,
+        guild: Option<GuildId>,
+        user: UserId,
+    ) -> Result<Option<UnixMillis>, Error> {
+        within!(self, PATIENCE, "read where a conversation begins", transaction =>
+            marks::cleared_at(&transaction, agent, guild, user))
+    }
+
+    async fn agent_created(&self, agent: &AgentName, now: UnixMillis) -> Result<UnixMillis, Error> {
+        within!(self, PATIENCE, "note an agent", transaction =>
+            marks::agent_created(&transaction, agent, now))
+    }
+
+    async fn own_messages(
+        &self,
+        owner: UserId,
+        agent: &AgentName,
+        guild: Option<GuildId>,
+        since: UnixMillis,
+    ) -> Result<Vec<StoredMessage>, Error> {
+        within!(self, PATIENCE, "read a user's messages", transaction =>
+            messages::own(&transaction, owner, agent, guild, since))
+    }
+
+    async fn save_snapshot(&self, snapshot: &ContextSnapshot) -> Result<(), Error> {
+        self.write_all("save a snapshot", &[Record::Snapshot(snapshot.clone())])
+            .await
+    }
+
+    async fn snapshots(
+        &self,
+        owner: UserId,
+        guild: Option<GuildId>,
+        agent: Option<&AgentName>,
+        limit: usize,
+    ) -> Result<Vec<ContextSnapshotInfo>, Error> {
+        within!(self, PATIENCE, "list snapshots", transaction =>
+            snapshots::list(&transaction, owner, guild, agent, limit))
+    }
+
+    async fn snapshot(
+        &self,
+        owner: UserId,
+        id: &SnapshotId,
+    ) -> Result<Option<ContextSnapshot>, Error> {
+        within!(self, PATIENCE, "read a snapshot", transaction =>
+            snapshots::one(&transaction, &self.files, owner, id))
+    }
+
+    async fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error> {
+        within!(self, PATIENCE, "read facts", transaction => facts::of(&transaction, subject))
+    }
+
+    async fn put_facts(&self, facts: &[Fact]) -> Result<(), Error> {
+        within!(self, PATIENCE, "write facts", transaction => facts::put(&transaction, facts))
+    }
+
+    async fn remove_facts(&self, facts: &[FactId]) -> Result<u64, Error> {
+        within!(self, PATIENCE, "remove facts", transaction => facts::remove(&transaction, facts))
+    }
+
+    async fn matching_facts(
+        &self,
+        guild: GuildId,
+        words: &str,
+        limit: usize,
+    ) -> Result<Vec<FactId>, Error> {
+        within!(self, PATIENCE, "look for facts", transaction =>
+            facts::matching(&transaction, guild, words, limit))
+    }
+
+    async fn opt_outs(&self) -> Result<Vec<(UserId, UnixMillis)>, Error> {
+        let found = within!(self, PATIENCE, "read opt-outs", transaction =>
+            marks::dated(&transaction, Dated::OptOuts))?;
+        let users = found.into_iter().map(|(id, at)| (UserId::new(id), at));
+        Ok(users.collect())
+    }
+
+    async fn set_opt_out(&self, user: UserId, since: Option<UnixMillis>) -> Result<(), Error> {
+        within!(self, PATIENCE, "note an opt-out", transaction =>
+            marks::set_dated(&transaction, Dated::OptOuts, user.get(), since))
+    }
+
+    async fn settings(&self) -> Result<Vec<(GuildId, GuildSettings)>, Error> {
+        within!(self, PATIENCE, "read settings", transaction => marks::settings(&transaction))
+    }
+
+    async fn set_settings(&self, guild: GuildId, settings: &GuildSettings) -> Result<(), Error> {
+        within!(self, PATIENCE, "write settings", transaction =>
+            marks::set_settings(&transaction, guild, settings))
+    }
+
+    async fn departures(&self) -> Result<Vec<(GuildId, UnixMillis)>, Error> {
+        let found = within!(self, PATIENCE, "read departures", transaction =>
+            marks::dated(&transaction, Dated::Departures))?;
+        let guilds = found.into_iter().map(|(id, at)| (GuildId::new(id), at));
+        Ok(guilds.collect())
+    }
+
+    async fn set_departure(&self, guild: GuildId, at: Option<UnixMillis>) -> Result<(), Error> {
+        within!(self, PATIENCE, "note a departure", transaction =>
+            marks::set_dated(&transaction, Dated::Departures, guild.get(), at))
+    }
+
+    async fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
+        let purged = within!(self, LONG_PATIENCE, "remove what has to go", transaction =>
+            purge::purge(&transaction, &self.files, purge))?;
+        if purge::is_thorough(purge) && purged.total() > 0 {
+            let vacuum = self.alone(VACUUM_AFTER_PURGE);
+            let done = self.bounded(LONG_PATIENCE, "vacuum", vacuum).await;
+            if let Err(error) = done {
+                // The rows are gone; autovacuum does the rest.
+                tracing::warn!(%error, "no vacuum after a purge");
+            }
+        }
+        Ok(purged)
+    }
+
+    async fn edit_message(
+        &self,
+        channel: ChannelId,
+        message: MessageId,
+        text: &str,
+    ) -> Result<u64, Error> {
+        self.edit(channel, message, text).await
+    }
+
+    async fn held_messages(
+        &self,
+        channel: ChannelId,
+        from: MessageId,
+        to: MessageId,
+    ) -> Result<Vec<MessageId>, Error> {
+        within!(self, PATIENCE, "look for messages", transaction =>
+            messages::held(&transaction, channel, from, to))
+    }
+
+    async fn guilds(&self) -> Result<Vec<GuildId>, Error> {
+        within!(self, LONG_PATIENCE, "list servers", transaction =>
+            messages::guilds(&transaction))
+    }
+
+    async fn members(&self, guild: GuildId) -> Result<Vec<UserId>, Error> {
+        within!(self, LONG_PATIENCE, "list users", transaction =>
+            messages::members(&transaction, guild))
+    }
+
+    /// Nothing expires by itself here.
+    async fn sweep(&self, _: UnixMillis) -> Result<u64, Error> {
+        Ok(0)
+    }
+
+    async fn records(
+        &self,
+        kind: Kind,
+        owner: Option<UserId>,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<Records, Error> {
+        within!(self, LONG_PATIENCE, "read entries", transaction =>
+            records::records(&transaction, &self.files, kind, owner, after, limit))
+    }
+
+    async fn write(&self, records: &[Record]) -> Result<(), Error> {
+        self.write_all("write entries", records).await
+    }
+
+    async fn stats(&self) -> Result<Vec<KindStats>, Error> {
+        within!(self, LONG_PATIENCE, "count entries", transaction => records::stats(&transaction))
+    }
+
+    /// Writes the tables anew: they are locked while it lasts.
+    async fn vacuum(&self) -> Result<(), Error> {
+        self.bounded(LONG_PATIENCE, "vacuum", self.alone(VACUUM_FULL))
+            .await
+    }
+
+    async fn close(&self) -> Result<(), Error> {
+        self.bounded(PATIENCE, "close the store", async {
+            let _alone = self.open.write().await;
+            self.pool.close();
+            Ok(())
+        })
+        .await
+    }
+}

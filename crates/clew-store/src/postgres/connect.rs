@@ -1,0 +1,225 @@
+//! The pool: bounded, encrypted as the URL says, its errors without the
+//! password.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use deadpool_postgres::{
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime,
+};
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Config, NoTls};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::super::Error;
+use super::certificate;
+use super::session::{
+    Failure, LOCK_TIMEOUT, LONG_PATIENCE, Outcome, STATEMENT_TIMEOUT, pool_said, rows,
+};
+use clew_context::model::Secret;
+
+/// Connections. Turns are few and calls short; a server gives 100 to all.
+const CONNECTIONS: usize = 4;
+/// A call waits so long until one of them is free.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A connection is made, encrypted and logged in within this time.
+const CREATE_TIMEOUT: Duration = Duration::from_secs(5);
+/// One address answers within this time, unless the URL says `connect_timeout`.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Looking whether a connection still stands costs no round trip.
+const RECYCLE_TIMEOUT: Duration = Duration::from_secs(2);
+/// A server that stopped to acknowledge is given up after this time, unless
+/// the URL says `tcp_user_timeout`.
+const TCP_USER_TIMEOUT: Duration = Duration::from_secs(8);
+/// PostgreSQL's own port.
+const PORT: u16 = 5432;
+/// Whom row-level security does not hold.
+const STANDS_ABOVE: &str =
+    "SELECT rolsuper OR rolbypassrls FROM pg_catalog.pg_roles WHERE rolname = current_user";
+
+/// A pool and where it leads to, without the password.
+pub(super) struct Connected {
+    pub(super) pool: Pool,
+    pub(super) place: String,
+}
+
+/// Makes the pool; connects to nothing yet.
+pub(super) fn pool(url: &Secret) -> Result<Connected, Error> {
+    // What the parser says may quote the URL, and so the password.
+    let mut config: Config = url.expose().parse().map_err(|_| {
+        let remedy = "it is not of the form postgres://user:password@host/database?sslmode=MODE \
+                      with MODE disable, prefer or require";
+        open_error("postgres://...", remedy, None)
+    })?;
+    let place = place(&config);
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(CONNECT_TIMEOUT);
+    }
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(TCP_USER_TIMEOUT);
+    }
+    if config.get_application_name().is_none() {
+        config.application_name("clew");
+    }
+    let manager = manager(config, &place)?;
+    let pool = Pool::builder(manager)
+        .max_size(CONNECTIONS)
+        .wait_timeout(Some(WAIT_TIMEOUT))
+        .create_timeout(Some(CREATE_TIMEOUT))
+        .recycle_timeout(Some(RECYCLE_TIMEOUT))
+        .runtime(Runtime::Tokio1)
+        .post_create(Hook::async_fn(|client, _| {
+            Box::pin(async move {
+                let limits = client.batch_execute(&limits()).await;
+                limits.map_err(HookError::Backend)
+            })
+        }))
+        .build();
+    let pool = pool.map_err(|error| open_error(&place, "the pool", Some(error.to_string())))?;
+    Ok(Connected { pool, place })
+}
+
+/// The first connection; its error says what to do.
+pub(super) async fn first(connected: &Connected) -> Result<Object, Error> {
+    let error = match connected.pool.get().await {
+        Ok(client) => return Ok(client),
+        Err(error) => error,
+    };
+    let said = Some(pool_said(&error));
+    Err(open_error(&connected.place, remedy(&error), said))
+}
+
+/// Says in the log when row-level security is not in force for us.
+pub(super) async fn warn_of_privileges(client: &mut Object) -> Outcome<()> {
+    let transaction = client.transaction().await?;
+    let found = rows(&transaction, STANDS_ABOVE, &[]).await?;
+    if found.first().is_some_and(|row| row.get(0)) {
+        tracing::warn!(
+            "the PostgreSQL role is a superuser or has BYPASSRLS: row-level security does not \
+             hold for it, use an ordinary role"
+        );
+    }
+    Ok(())
+}
+
+pub(super) fn open_error(place: &str, remedy: &str, said: Option<String>) -> Error {
+    Error::Open {
+        place: place.to_owned(),
+        remedy: remedy.to_owned(),
+        source: said.map(Into::into),
+    }
+}
+
+/// A failure at the start, as the error of opening.
+pub(super) fn at_start(failure: Failure, place: &str) -> Error {
+    match failure.during("bring the tables up to date") {
+        said @ (Error::Newer { .. } | Error::Corrupt { .. } | Error::Open { .. }) => said,
+        other => Error::Open {
+            place: place.to_owned(),
+            remedy: "the role needs a schema `clew` of its own, or the right to create it"
+                .to_owned(),
+            source: Some(other.into()),
+        },
+    }
+}
+
+fn remedy(error: &PoolError) -> &'static str {
+    let code = match error {
+        PoolError::Backend(error) => error.code(),
+        _ => None,
+    };
+    match code {
+        Some(code) if *code == SqlState::INVALID_PASSWORD => "check user and password in the URL",
+        Some(code) if code.code().starts_with("28") => {
+            "the server does not let this user in: check the URL and the server's pg_hba.conf"
+        }
+        Some(code) if *code == SqlState::INVALID_CATALOG_NAME => "create the database first",
+        Some(_) => "see what the server says",
+        None => {
+            "check that the server runs and can be reached; with sslmode=require that the system \
+             trusts its certificate"
+        }
+    }
+}
+
+/// What the server enforces on each connection.
+fn limits() -> String {
+    format!(
+        "SET statement_timeout = {}; SET lock_timeout = {}; \
+         SET idle_in_transaction_session_timeout = {}",
+        STATEMENT_TIMEOUT.as_millis(),
+        LOCK_TIMEOUT.as_millis(),
+        LONG_PATIENCE.as_millis()
+    )
+}
+
+fn manager(config: Config, place: &str) -> Result<Manager, Error> {
+    let how = ManagerConfig {
+        recycling_method: RecyclingMethod::Fast,
+    };
+    let tls = match config.get_ssl_mode() {
+        SslMode::Disable => return Ok(Manager::from_config(config, NoTls, how)),
+        SslMode::Prefer => certificate::any(),
+        _ => certificate::trusted(),
+    };
+    let tls = tls.map_err(|error| {
+        let remedy = "sslmode=require needs the system's list of certificates";
+        open_error(place, remedy, Some(error.to_string()))
+    })?;
+    let tls = MakeRustlsConnect::new(tls);
+    Ok(Manager::from_config(config, tls, how))
+}
+
+/// `host:port/database`, several hosts separated by commas.
+fn place(config: &Config) -> String {
+    let mut place = String::new();
+    for (at, host) in config.get_hosts().iter().enumerate() {
+        let comma = if at == 0 { "" } else { "," };
+        let ports = config.get_ports();
+        let port = ports.get(at).or(ports.first()).copied().unwrap_or(PORT);
+        let _infallible = match host {
+            Host::Tcp(name) => write!(place, "{comma}{name}:{port}"),
+            Host::Unix(path) => write!(place, "{comma}{}:{port}", path.display()),
+        };
+    }
+    let database = config.get_dbname().or(config.get_user()).unwrap_or("?");
+    format!("postgres://{place}/{database}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(url: &str, expected: &str) {
+        let config: Config = url.parse().unwrap();
+        assert_eq!(place(&config), expected);
+    }
+
+    #[test]
+    fn a_place_has_no_password() {
+        check("postgres://ada:s3cret@db/clew", "postgres://db:5432/clew");
+        check(
+            "postgres://ada:s3cret@a:1,b:2/clew?sslmode=require",
+            "postgres://a:1,b:2/clew",
+        );
+        check("postgres://ada:s3cret@db", "postgres://db:5432/ada");
+        check(
+            "host=/run/postgresql user=ada password=s3cret",
+            "postgres:///run/postgresql:5432/ada",
+        );
+    }
+
+    #[test]
+    fn a_url_that_is_none_is_not_repeated() {
+        for url in [
+            "postgres://ada:s3cret@db:port/clew",
+            "postgres://ada:s3cret@db/x?sslmode=verify-full",
+            "postgres://ada:s3cret@db/x?unknown=1",
+        ] {
+            let error = pool(&Secret::new(url)).map(|_| ()).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}");
+        }
+    }
+}

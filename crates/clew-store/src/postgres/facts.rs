@@ -1,0 +1,120 @@
+//! Facts about users and servers.
+
+use deadpool_postgres::Transaction;
+
+use super::session::{Outcome, Parameters, rows, touched};
+use super::values::{self, Moment, guild_key, limit, text};
+use crate::model::{Fact, FactId, Origin, Subject};
+use clew_context::model::GuildId;
+
+/// Of a conversation so many bytes are compared with facts: a block at its
+/// largest default size in any script.
+const MOST_WORDS: usize = 32 << 10;
+/// ... and so many different words: a query of thousands helps nobody.
+const MOST_LEXEMES: i64 = 512;
+
+const PUT: &str = "
+INSERT INTO clew.facts (id, user_id, server_id, text, origin, origin_guild, by_user, at,
+    link_channel, link_message, pinned, seen, last_used)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+ON CONFLICT (id) DO UPDATE SET
+    user_id = excluded.user_id, server_id = excluded.server_id, text = excluded.text,
+    origin = excluded.origin, origin_guild = excluded.origin_guild,
+    by_user = excluded.by_user, at = excluded.at, link_channel = excluded.link_channel,
+    link_message = excluded.link_message, pinned = excluded.pinned, seen = excluded.seen,
+    last_used = excluded.last_used";
+
+/// PostgreSQL's own parser takes both texts apart, so that they meet; what it
+/// finds is quoted (PostgreSQL, "tsquery") and any of it may match. Long facts
+/// do not win by their length (normalisation 1).
+const MATCHING: &str = r"
+WITH wanted AS (
+    SELECT string_agg(
+        '''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''', ' | '
+    )::tsquery AS query
+    FROM (
+        SELECT lexeme FROM unnest(tsvector_to_array(to_tsvector('simple', $2))) AS lexeme
+        LIMIT $4
+    ) AS lexemes
+)
+SELECT id FROM clew.facts, wanted
+WHERE server_id = $1 AND words @@ query
+ORDER BY ts_rank(words, query, 1) DESC, last_used DESC, id
+LIMIT $3";
+
+/// See [`super::super::Backend::facts`].
+pub(super) async fn of(transaction: &Transaction<'_>, subject: Subject) -> Outcome<Vec<Fact>> {
+    let (sql, id) = match subject {
+        Subject::User(user) => (
+            "SELECT * FROM clew.facts WHERE user_id = $1 ORDER BY at, id",
+            user.get(),
+        ),
+        Subject::Server(guild) => (
+            "SELECT * FROM clew.facts WHERE server_id = $1 ORDER BY at, id",
+            guild.get(),
+        ),
+    };
+    let found = rows(transaction, sql, &[&id.cast_signed()]).await?;
+    found.iter().map(values::fact).collect()
+}
+
+/// See [`super::super::Backend::put_facts`].
+pub(super) async fn put(transaction: &Transaction<'_>, facts: &[Fact]) -> Outcome<()> {
+    for fact in facts {
+        put_one(transaction, fact).await?;
+    }
+    Ok(())
+}
+
+/// Writes one fact.
+pub(super) async fn put_one(transaction: &Transaction<'_>, fact: &Fact) -> Outcome<()> {
+    let signed = |id: u64| id.cast_signed();
+    let (user, server) = match fact.subject {
+        Subject::User(user) => (Some(signed(user.get())), None),
+        Subject::Server(guild) => (None, Some(signed(guild.get()))),
+    };
+    let (origin, origin_guild) = match fact.origin {
+        Origin::Direct => ("direct", None),
+        Origin::Everywhere => ("everywhere", None),
+        Origin::Guild(guild) => ("guild", Some(signed(guild.get()))),
+    };
+    let parameters: Parameters<'_> = &[
+        &signed(fact.id.0),
+        &user,
+        &server,
+        &text(&fact.text),
+        &origin,
+        &origin_guild,
+        &signed(fact.by.get()),
+        &Moment(fact.at),
+        &fact.link.map(|(channel, _)| signed(channel.get())),
+        &fact.link.map(|(_, message)| signed(message.get())),
+        &fact.pinned,
+        &i64::from(fact.seen),
+        &Moment(fact.last_used),
+    ];
+    touched(transaction, PUT, parameters).await?;
+    Ok(())
+}
+
+/// See [`super::super::Backend::remove_facts`].
+pub(super) async fn remove(transaction: &Transaction<'_>, facts: &[FactId]) -> Outcome<u64> {
+    let ids: Vec<i64> = facts.iter().map(|fact| fact.0.cast_signed()).collect();
+    let sql = "DELETE FROM clew.facts WHERE id = ANY ($1)";
+    touched(transaction, sql, &[&ids]).await
+}
+
+/// See [`super::super::Backend::matching_facts`].
+pub(super) async fn matching(
+    transaction: &Transaction<'_>,
+    guild: GuildId,
+    words: &str,
+    most: usize,
+) -> Outcome<Vec<FactId>> {
+    let words = text(&words[..words.floor_char_boundary(MOST_WORDS)]);
+    let (guild, most) = (guild_key(Some(guild)), limit(most));
+    let parameters: Parameters<'_> = &[&guild, &words, &most, &MOST_LEXEMES];
+    let found = rows(transaction, MATCHING, parameters).await?;
+    let ids = found.iter().map(|row| row.try_get::<_, i64>(0));
+    ids.map(|id| Ok(FactId(id?.cast_unsigned()))).collect()
+}

@@ -1,0 +1,433 @@
+//! Rows of turns.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use deadpool_postgres::Transaction;
+use futures_util::future;
+
+use super::super::{ConversationStats, WindowQuery};
+use super::session::{
+    Failure, Outcome, Parameters, rows, scoped_rows, see_all, touched, write_all, write_scope,
+};
+use super::values::{self, Moment, guild_key, limit, maybe_text, text, user_key};
+use crate::model::{AgentName, Scope, SnapshotId, StoredMessage};
+use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
+
+/// Inserts that travel together.
+const INSERTS_AT_ONCE: usize = 16;
+
+const INSERT: &str = "
+WITH added AS (
+    INSERT INTO clew.messages (scope, agent_name, turn_id, ordinal, position, role, guild_id, thread_id,
+        owner_id, author_name, content, tool_calls, tool_call_id, timestamp,
+        discord_message_id, part_ids, target_id, restored_from)
+    VALUES ($1, $2, $3, $4, $18, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+    RETURNING id
+)
+INSERT INTO clew.message_ids (message_id, channel_id, row_id)
+SELECT DISTINCT held.message_id, $7::bigint, added.id
+FROM added, unnest($15::bigint[] || $14::bigint) AS held (message_id)
+WHERE held.message_id IS NOT NULL";
+
+/// Whoever appends to a conversation holds its counter until the end.
+const HOLD_COUNTER: &str = "
+INSERT INTO clew.conversations AS held
+    (scope, agent_name, last_ordinal, guild_id, channel_id, owner_id)
+VALUES ($1, $2, 0, $3, $4, $5)
+ON CONFLICT (scope, agent_name) DO UPDATE SET last_ordinal = held.last_ordinal
+RETURNING last_ordinal";
+
+/// As [`HOLD_COUNTER`], at least at $6 afterwards.
+const RAISE_COUNTER: &str = "
+INSERT INTO clew.conversations AS held
+    (scope, agent_name, guild_id, channel_id, owner_id, last_ordinal)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (scope, agent_name)
+DO UPDATE SET last_ordinal = greatest(held.last_ordinal, excluded.last_ordinal)";
+
+/// What a turn comes after: its own ordinal if it is there, the newest
+/// row, and the marker of its owner or of everybody.
+const BEFORE_TURN: &str = "
+SELECT
+    (SELECT min(ordinal) FROM clew.messages
+        WHERE scope = $1 AND agent_name = $2 AND turn_id = $3) AS ordinal,
+    (SELECT max(timestamp) FROM clew.messages
+        WHERE scope = $1 AND agent_name = $2) AS newest,
+    (SELECT max(at) FROM clew.markers
+        WHERE agent_name = $2 AND guild_id = $4 AND user_id IN (0, $5)) AS cleared";
+
+const DELETE_TURN: &str = "DELETE FROM clew.messages
+    WHERE scope = $1 AND turn_id = $2 AND agent_name = $3";
+
+const WINDOW: &str = "
+SELECT * FROM clew.messages
+WHERE scope = $1 AND agent_name = $2 AND timestamp > $3
+ORDER BY ordinal DESC, turn_id DESC, position DESC LIMIT $4";
+
+const OWN: &str = "
+SELECT * FROM clew.messages
+WHERE owner_id = $1 AND agent_name = $2 AND guild_id IS NOT DISTINCT FROM $3 AND timestamp > $4
+ORDER BY timestamp, scope, ordinal, turn_id, position";
+
+/// The same row of another time: what identifies a row within its turn.
+const DELETE_SAME: &str = "
+DELETE FROM clew.messages
+WHERE scope = $1 AND turn_id = $2 AND agent_name = $3 AND role = $4
+    AND tool_call_id IS NOT DISTINCT FROM $5 AND tool_calls IS NOT DISTINCT FROM $6
+    AND discord_message_id IS NOT DISTINCT FROM $7";
+
+/// Rows, their copies, and facts are what we hold of a message.
+const HELD: &str = "
+SELECT message_id FROM clew.message_ids
+    WHERE channel_id = $1 AND message_id BETWEEN $2 AND $3
+UNION SELECT message_id FROM clew.snapshot_messages
+    WHERE channel_id = $1 AND message_id BETWEEN $2 AND $3 AND message_id <> 0
+UNION SELECT link_message FROM clew.facts
+    WHERE link_channel = $1 AND link_message BETWEEN $2 AND $3
+ORDER BY 1";
+
+const MEMBERS: &str = "
+SELECT owner_id FROM clew.messages WHERE guild_id = $1
+UNION SELECT user_id FROM clew.markers WHERE guild_id = $1 AND user_id <> 0
+UNION SELECT owner_id FROM clew.snapshots WHERE guild_id = $1
+UNION SELECT user_id FROM clew.facts WHERE origin_guild = $1 AND user_id IS NOT NULL
+UNION SELECT by_user FROM clew.facts WHERE origin_guild = $1 OR server_id = $1
+ORDER BY 1";
+
+const GUILDS: &str = "
+SELECT guild_id FROM clew.messages WHERE guild_id IS NOT NULL
+UNION SELECT guild_id FROM clew.markers WHERE guild_id <> 0
+UNION SELECT guild_id FROM clew.snapshots WHERE guild_id IS NOT NULL
+UNION SELECT origin_guild FROM clew.facts WHERE origin_guild IS NOT NULL
+UNION SELECT server_id FROM clew.facts WHERE server_id IS NOT NULL
+UNION SELECT guild_id FROM clew.guild_settings
+ORDER BY 1";
+
+/// See [`super::super::Backend::append`].
+pub(super) async fn append(transaction: &Transaction<'_>, turn: &[StoredMessage]) -> Outcome<u64> {
+    let Some(first) = turn.first() else {
+        return Err(Failure::Refused("a turn without rows"));
+    };
+    let key = |row: &StoredMessage| (row.scope, row.agent.clone(), row.turn);
+    if turn.iter().any(|row| key(row) != key(first)) {
+        return Err(Failure::Refused("rows of several turns"));
+    }
+    write_scope(transaction, first.scope).await?;
+    let last = hold_counter(transaction, first).await?;
+    let before = before(transaction, first).await?;
+    let ordinal = before.ordinal.unwrap_or(last + 1);
+    if before.ordinal.is_none() {
+        raise_counter(transaction, first, ordinal).await?;
+    }
+    delete_turn(transaction, first).await?;
+    let mut floor = before.floor;
+    let mut placed = Vec::with_capacity(turn.len());
+    for (position, row) in (0..).zip(turn) {
+        floor = floor.max(row.timestamp);
+        let at = floor;
+        placed.push(Placed {
+            row,
+            ordinal,
+            at,
+            position,
+        });
+    }
+    insert(transaction, &placed).await?;
+    Ok(ordinal)
+}
+
+struct Before {
+    ordinal: Option<u64>,
+    /// No row of the turn is earlier.
+    floor: UnixMillis,
+}
+
+async fn before(transaction: &Transaction<'_>, first: &StoredMessage) -> Outcome<Before> {
+    let (scope, agent) = (first.scope.to_string(), first.agent.as_str());
+    let turn = first.turn.0.cast_signed();
+    let (guild, owner) = (guild_key(first.guild), user_key(Some(first.owner)));
+    let parameters: Parameters<'_> = &[&scope, &agent, &turn, &guild, &owner];
+    let found = rows(transaction, BEFORE_TURN, parameters).await?;
+    let mut before = Before {
+        ordinal: None,
+        floor: UnixMillis(i64::MIN),
+    };
+    for row in &found {
+        let ordinal: Option<i64> = row.try_get("ordinal")?;
+        before.ordinal = ordinal.map(i64::cast_unsigned);
+        let newest: Option<Moment> = row.try_get("newest")?;
+        let cleared: Option<Moment> = row.try_get("cleared")?;
+        let beyond = cleared.map(|at| UnixMillis(at.0.0.saturating_add(1)));
+        let floor = newest.map(|at| at.0).max(beyond);
+        before.floor = floor.unwrap_or(before.floor);
+    }
+    Ok(before)
+}
+
+async fn hold_counter(transaction: &Transaction<'_>, row: &StoredMessage) -> Outcome<u64> {
+    let (guild, channel, owner) = places(row.scope);
+    let (scope, agent) = (row.scope.to_string(), row.agent.as_str());
+    let parameters: Parameters<'_> = &[&scope, &agent, &guild, &channel, &owner];
+    let held = rows(transaction, HOLD_COUNTER, parameters).await?;
+    let last = held
+        .first()
+        .map(|row| row.try_get::<_, i64>(0))
+        .transpose()?;
+    Ok(last.unwrap_or(0).cast_unsigned())
+}
+
+async fn raise_counter(
+    transaction: &Transaction<'_>,
+    row: &StoredMessage,
+    ordinal: u64,
+) -> Outcome<()> {
+    let (guild, channel, owner) = places(row.scope);
+    let (scope, agent) = (row.scope.to_string(), row.agent.as_str());
+    let ordinal = ordinal.cast_signed();
+    let parameters: Parameters<'_> = &[&scope, &agent, &guild, &channel, &owner, &ordinal];
+    touched(transaction, RAISE_COUNTER, parameters).await?;
+    Ok(())
+}
+
+/// Server, channel and user of a scope, so that its counter goes with them.
+fn places(scope: Scope) -> (Option<i64>, Option<i64>, Option<i64>) {
+    let (guild, channel) = match scope {
+        Scope::Member { guild, channel, .. } | Scope::Thread { guild, channel } => {
+            (Some(guild), Some(channel))
+        }
+        Scope::User(_) | Scope::Direct(_) => (None, None),
+    };
+    (
+        guild.map(|guild| guild.get().cast_signed()),
+        channel.map(|channel| channel.get().cast_signed()),
+        scope.owner().map(|user| user.get().cast_signed()),
+    )
+}
+
+async fn delete_turn(transaction: &Transaction<'_>, row: &StoredMessage) -> Outcome<()> {
+    let (scope, turn) = (row.scope.to_string(), row.turn.0.cast_signed());
+    let parameters: Parameters<'_> = &[&scope, &turn, &row.agent.as_str()];
+    touched(transaction, DELETE_TURN, parameters).await?;
+    Ok(())
+}
+
+/// A row and where it goes.
+struct Placed<'a> {
+    row: &'a StoredMessage,
+    ordinal: u64,
+    at: UnixMillis,
+    /// Its place within the turn.
+    position: i64,
+}
+
+/// Rows with their ordinals and times, in this order.
+async fn insert(transaction: &Transaction<'_>, placed: &[Placed<'_>]) -> Outcome<()> {
+    // Prepared before, so that the inserts are sent in order.
+    transaction.prepare_cached(INSERT).await?;
+    for chunk in placed.chunks(INSERTS_AT_ONCE) {
+        let inserts = chunk.iter().map(|placed| insert_one(transaction, placed));
+        future::try_join_all(inserts).await?;
+    }
+    Ok(())
+}
+
+async fn insert_one(transaction: &Transaction<'_>, placed: &Placed<'_>) -> Outcome<()> {
+    let row = placed.row;
+    let signed = |id: u64| id.cast_signed();
+    let parts = row.parts.iter().map(|part| signed(part.get()));
+    let parameters: Parameters<'_> = &[
+        &row.scope.to_string(),
+        &row.agent.as_str(),
+        &signed(row.turn.0),
+        &signed(placed.ordinal),
+        &row.role.as_str(),
+        &row.guild.map(|guild| signed(guild.get())),
+        &signed(row.channel.get()),
+        &signed(row.owner.get()),
+        &maybe_text(row.author_name.as_ref()),
+        &text(&row.content),
+        &maybe_text(row.tool_calls.as_ref()),
+        &maybe_text(row.tool_call_id.as_ref()),
+        &Moment(placed.at),
+        &row.message.map(|message| signed(message.get())),
+        &parts.collect::<Vec<i64>>(),
+        &row.target.map(|target| signed(target.get())),
+        &row.restored_from.as_ref().map(SnapshotId::as_str),
+        &placed.position,
+    ];
+    touched(transaction, INSERT, parameters).await?;
+    Ok(())
+}
+
+/// Writes rows as they are, instead of the same rows of another time. Rows of
+/// one call stay several, also when nothing tells them apart.
+pub(super) async fn write(
+    transaction: &Transaction<'_>,
+    messages: &[&StoredMessage],
+) -> Outcome<()> {
+    for row in messages {
+        let parameters: Parameters<'_> = &[
+            &row.scope.to_string(),
+            &row.turn.0.cast_signed(),
+            &row.agent.as_str(),
+            &row.role.as_str(),
+            &maybe_text(row.tool_call_id.as_ref()),
+            &maybe_text(row.tool_calls.as_ref()),
+            &row.message.map(|message| message.get().cast_signed()),
+        ];
+        touched(transaction, DELETE_SAME, parameters).await?;
+        raise_counter(transaction, row, row.ordinal).await?;
+    }
+    let mut turns = BTreeMap::new();
+    let mut placed = Vec::with_capacity(messages.len());
+    for row in messages.iter().copied() {
+        let turn = (row.scope, row.agent.clone(), row.turn);
+        let position = match turns.entry(turn) {
+            Entry::Occupied(next) => next.into_mut(),
+            Entry::Vacant(next) => next.insert(next_position(transaction, row).await?),
+        };
+        placed.push(Placed {
+            row,
+            ordinal: row.ordinal,
+            at: row.timestamp,
+            position: *position,
+        });
+        *position += 1;
+    }
+    insert(transaction, &placed).await
+}
+
+/// After the rows of its turn that are there.
+async fn next_position(transaction: &Transaction<'_>, row: &StoredMessage) -> Outcome<i64> {
+    let sql = "SELECT coalesce(max(position) + 1, 0) FROM clew.messages \
+               WHERE scope = $1 AND turn_id = $2 AND agent_name = $3";
+    let (scope, turn) = (row.scope.to_string(), row.turn.0.cast_signed());
+    let found = rows(transaction, sql, &[&scope, &turn, &row.agent.as_str()]).await?;
+    let next = found.first().map(|row| row.try_get(0)).transpose()?;
+    Ok(next.unwrap_or(0))
+}
+
+/// See [`super::super::Backend::window`].
+pub(super) async fn window(
+    transaction: &Transaction<'_>,
+    query: &WindowQuery,
+) -> Outcome<Vec<StoredMessage>> {
+    let scope = query.scope.to_string();
+    let (agent, since, limit) = (
+        query.agent.as_str(),
+        Moment(query.since),
+        limit(query.limit),
+    );
+    let parameters: Parameters<'_> = &[&scope, &agent, &since, &limit];
+    let found = scoped_rows(transaction, query.scope, WINDOW, parameters).await?;
+    let readable = found
+        .iter()
+        .rev()
+        .filter_map(|row| match values::message(row) {
+            // Held by key, by policy, and here.
+            Ok(message) if message.scope == query.scope => Some(message),
+            Ok(_) => {
+                let id = row.try_get::<_, i64>("id").unwrap_or(0);
+                tracing::error!(id, "a row of another conversation came back: left out");
+                None
+            }
+            Err(failure) => {
+                let error = failure.during("read a conversation");
+                tracing::error!(%error, "a row cannot be read: left out");
+                None
+            }
+        });
+    Ok(readable.collect())
+}
+
+/// See [`super::super::Backend::conversation`]. Nothing expires by itself.
+pub(super) async fn conversation(
+    transaction: &Transaction<'_>,
+    scope: Scope,
+) -> Outcome<ConversationStats> {
+    let sql = "SELECT count(*) FROM clew.messages WHERE scope = $1";
+    let found = scoped_rows(transaction, scope, sql, &[&scope.to_string()]).await?;
+    let rows = found.first().map(|row| row.try_get(0)).transpose()?;
+    let message_count = usize::try_from(rows.unwrap_or(0i64)).unwrap_or(0);
+    Ok(ConversationStats {
+        exists: message_count > 0,
+        message_count,
+        expires_in: None,
+    })
+}
+
+/// See [`super::super::Backend::delete_conversation`].
+pub(super) async fn delete_conversation(
+    transaction: &Transaction<'_>,
+    scope: Scope,
+) -> Outcome<u64> {
+    write_scope(transaction, scope).await?;
+    let sql = "DELETE FROM clew.messages WHERE scope = $1";
+    touched(transaction, sql, &[&scope.to_string()]).await
+}
+
+/// See [`super::super::Backend::own_messages`].
+pub(super) async fn own(
+    transaction: &Transaction<'_>,
+    owner: UserId,
+    agent: &AgentName,
+    guild: Option<GuildId>,
+    since: UnixMillis,
+) -> Outcome<Vec<StoredMessage>> {
+    see_all(transaction).await?;
+    let (owner, agent) = (owner.get().cast_signed(), agent.as_str());
+    let guild = guild.map(|guild| guild.get().cast_signed());
+    let parameters: Parameters<'_> = &[&owner, &agent, &guild, &Moment(since)];
+    let found = rows(transaction, OWN, parameters).await?;
+    found.iter().map(values::message).collect()
+}
+
+/// The rows of an edited message get the new text. An answer of several
+/// messages keeps its own: one of them is not all of it.
+pub(super) async fn edit(
+    transaction: &Transaction<'_>,
+    channel: ChannelId,
+    message: MessageId,
+    new_text: &str,
+) -> Outcome<u64> {
+    write_all(transaction).await?;
+    let sql = "UPDATE clew.messages SET content = $3 \
+               WHERE discord_message_id = $2 AND (part_ids = '{}' OR role = 'user') AND id IN \
+               (SELECT row_id FROM clew.message_ids WHERE channel_id = $1 AND message_id = $2)";
+    let (channel, message) = (channel.get().cast_signed(), message.get().cast_signed());
+    touched(transaction, sql, &[&channel, &message, &text(new_text)]).await
+}
+
+/// See [`super::super::Backend::held_messages`].
+pub(super) async fn held(
+    transaction: &Transaction<'_>,
+    channel: ChannelId,
+    from: MessageId,
+    to: MessageId,
+) -> Outcome<Vec<MessageId>> {
+    // No id of Discord's has the highest bit: a bound beyond is no bound.
+    let bound = |id: MessageId| i64::try_from(id.get()).unwrap_or(i64::MAX);
+    let channel = channel.get().cast_signed();
+    let found = rows(transaction, HELD, &[&channel, &bound(from), &bound(to)]).await?;
+    let ids = found.iter().map(|row| row.try_get::<_, i64>(0));
+    ids.map(|id| Ok(MessageId::new(id?.cast_unsigned())))
+        .collect()
+}
+
+/// See [`super::super::Backend::guilds`].
+pub(super) async fn guilds(transaction: &Transaction<'_>) -> Outcome<Vec<GuildId>> {
+    see_all(transaction).await?;
+    let found = rows(transaction, GUILDS, &[]).await?;
+    let ids = found.iter().map(|row| row.try_get::<_, i64>(0));
+    ids.map(|id| Ok(GuildId::new(id?.cast_unsigned())))
+        .collect()
+}
+
+/// See [`super::super::Backend::members`].
+pub(super) async fn members(transaction: &Transaction<'_>, guild: GuildId) -> Outcome<Vec<UserId>> {
+    see_all(transaction).await?;
+    let found = rows(transaction, MEMBERS, &[&guild_key(Some(guild))]).await?;
+    let ids = found.iter().map(|row| row.try_get::<_, i64>(0));
+    ids.map(|id| Ok(UserId::new(id?.cast_unsigned()))).collect()
+}

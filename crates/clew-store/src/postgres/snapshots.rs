@@ -1,0 +1,257 @@
+//! Saved windows: a row of metadata, the ids in it, and a file with the rows.
+//!
+//! A row comes first and is marked as not ready, then the file, then the mark
+//! goes: a kill in between leaves a row that says which file to remove. What
+//! is removed goes from the file before it is committed: a kill in between
+//! leaves less than the rows say, never more.
+
+use deadpool_postgres::Transaction;
+
+use super::super::{Error, SnapshotFiles, with_edit};
+use super::session::{Failure, Outcome, Parameters, rows, touched};
+use super::values::{self, Moment, limit, maybe_text, text};
+use crate::model::{AgentName, ContextSnapshot, ContextSnapshotInfo, SnapshotId, StoredMessage};
+use clew_context::model::{ChannelId, GuildId, MessageId, UserId};
+
+const PUT: &str = "
+INSERT INTO clew.snapshots (ready, snapshot_id, agent_name, owner_id, guild_id, timestamp, description,
+    summary, message_count, window_start, window_end, oldest, text_bytes)
+VALUES (false, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+ON CONFLICT (snapshot_id) DO UPDATE SET
+    agent_name = excluded.agent_name, owner_id = excluded.owner_id,
+    guild_id = excluded.guild_id, timestamp = excluded.timestamp,
+    description = excluded.description, summary = excluded.summary,
+    message_count = excluded.message_count, window_start = excluded.window_start,
+    window_end = excluded.window_end, oldest = excluded.oldest,
+    text_bytes = excluded.text_bytes";
+
+const PUT_MESSAGES: &str = "
+INSERT INTO clew.snapshot_messages (snapshot_id, guild_id, channel_id, message_id)
+SELECT $1, held.* FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS held
+ON CONFLICT DO NOTHING";
+
+const LIST: &str = "
+SELECT * FROM clew.snapshots
+WHERE ready AND owner_id = $1 AND guild_id IS NOT DISTINCT FROM $2 AND ($3::text IS NULL OR agent_name = $3)
+ORDER BY timestamp DESC, seq DESC LIMIT $4";
+
+/// Work at files, off the async threads.
+pub(super) async fn at_files<T: Send + 'static>(
+    files: &SnapshotFiles,
+    work: impl FnOnce(&SnapshotFiles) -> Result<T, Error> + Send + 'static,
+) -> Outcome<T> {
+    let files = files.clone();
+    let done = tokio::task::spawn_blocking(move || work(&files)).await;
+    Ok(done.map_err(|_| Failure::Refused("the work at the files broke off"))??)
+}
+
+/// Announces snapshots: their rows, not ready. One that had this id goes.
+pub(super) async fn announce(
+    transaction: &Transaction<'_>,
+    files: &SnapshotFiles,
+    snapshots: &[&ContextSnapshot],
+) -> Outcome<()> {
+    for snapshot in snapshots {
+        let sql = "SELECT * FROM clew.snapshots WHERE snapshot_id = $1 FOR UPDATE";
+        for row in rows(transaction, sql, &[&snapshot.info.id.as_str()]).await? {
+            remove(transaction, files, values::snapshot(&row)?).await?;
+        }
+        put_row(transaction, snapshot).await?;
+    }
+    Ok(())
+}
+
+/// The files of announced snapshots.
+pub(super) async fn write_files(
+    files: &SnapshotFiles,
+    snapshots: &[&ContextSnapshot],
+) -> Outcome<()> {
+    for snapshot in snapshots {
+        let copy = (*snapshot).clone();
+        at_files(files, move |files| files.write(&copy)).await?;
+    }
+    Ok(())
+}
+
+/// A snapshot whose file is written becomes visible.
+pub(super) async fn ready(transaction: &Transaction<'_>, id: &SnapshotId) -> Outcome<()> {
+    let sql = "UPDATE clew.snapshots SET ready = true WHERE snapshot_id = $1";
+    match touched(transaction, sql, &[&id.as_str()]).await? {
+        0 => Err(Failure::Refused("it was purged meanwhile")),
+        _ => Ok(()),
+    }
+}
+
+/// Takes back announced snapshots: these, or all that a kill left behind.
+pub(super) async fn take_back(
+    transaction: &Transaction<'_>,
+    files: &SnapshotFiles,
+    snapshots: Option<&[&ContextSnapshot]>,
+) -> Outcome<()> {
+    let sql = "SELECT * FROM clew.snapshots WHERE NOT ready FOR UPDATE";
+    for row in rows(transaction, sql, &[]).await? {
+        let info = values::snapshot(&row)?;
+        let is_ours = |ours: &[&ContextSnapshot]| ours.iter().any(|one| one.info.id == info.id);
+        if snapshots.is_none_or(is_ours) {
+            remove(transaction, files, info).await?;
+        }
+    }
+    // Of purged ones the row is gone already.
+    for snapshot in snapshots.unwrap_or_default() {
+        let sql = "SELECT FROM clew.snapshots WHERE snapshot_id = $1";
+        let id = snapshot.info.id.as_str();
+        if rows(transaction, sql, &[&id]).await?.is_empty() {
+            let info = snapshot.info.clone();
+            at_files(files, move |files| files.remove(&info)).await?;
+        }
+    }
+    Ok(())
+}
+
+/// A snapshot that lost rows or changed: its row, then its file.
+pub(super) async fn rewrite(
+    transaction: &Transaction<'_>,
+    files: &SnapshotFiles,
+    snapshot: &ContextSnapshot,
+) -> Outcome<()> {
+    put_row(transaction, snapshot).await?;
+    write_files(files, &[snapshot]).await
+}
+
+async fn put_row(transaction: &Transaction<'_>, snapshot: &ContextSnapshot) -> Outcome<()> {
+    let info = &snapshot.info;
+    let (id, owner) = (info.id.as_str(), info.owner.get().cast_signed());
+    let guild = info.guild.map(|guild| guild.get().cast_signed());
+    let count = limit(info.message_count);
+    let oldest = snapshot.messages.iter().map(|row| row.timestamp).min();
+    let bytes = snapshot.messages.iter().map(text_bytes).sum::<usize>();
+    let parameters: Parameters<'_> = &[
+        &id,
+        &info.agent.as_str(),
+        &owner,
+        &guild,
+        &Moment(info.timestamp),
+        &maybe_text(info.description.as_ref()),
+        &text(&info.summary),
+        &count,
+        &Moment(info.window_start),
+        &Moment(info.window_end),
+        &oldest.map(Moment),
+        &limit(bytes),
+    ];
+    touched(transaction, PUT, parameters).await?;
+    let forget = "DELETE FROM clew.snapshot_messages WHERE snapshot_id = $1";
+    touched(transaction, forget, &[&id]).await?;
+    put_messages(transaction, id, &snapshot.messages).await
+}
+
+async fn put_messages(
+    transaction: &Transaction<'_>,
+    id: &str,
+    messages: &[StoredMessage],
+) -> Outcome<()> {
+    let mut guilds: Vec<Option<i64>> = Vec::new();
+    let mut channels: Vec<i64> = Vec::new();
+    let mut ids: Vec<i64> = Vec::new();
+    for row in messages {
+        let known = row.message.iter().chain(&row.parts);
+        let mut held: Vec<i64> = known.map(|id| id.get().cast_signed()).collect();
+        if held.is_empty() {
+            held.push(0);
+        }
+        for id in held {
+            guilds.push(row.guild.map(|guild| guild.get().cast_signed()));
+            channels.push(row.channel.get().cast_signed());
+            ids.push(id);
+        }
+    }
+    let parameters: Parameters<'_> = &[&id, &guilds, &channels, &ids];
+    touched(transaction, PUT_MESSAGES, parameters).await?;
+    Ok(())
+}
+
+fn text_bytes(row: &StoredMessage) -> usize {
+    row.content.len() + row.tool_calls.as_ref().map_or(0, String::len)
+}
+
+/// Removes a snapshot's row, then its file.
+pub(super) async fn remove(
+    transaction: &Transaction<'_>,
+    files: &SnapshotFiles,
+    info: ContextSnapshotInfo,
+) -> Outcome<()> {
+    let sql = "DELETE FROM clew.snapshots WHERE snapshot_id = $1";
+    touched(transaction, sql, &[&info.id.as_str()]).await?;
+    at_files(files, move |files| files.remove(&info)).await?;
+    Ok(())
+}
+
+/// See [`super::super::Backend::snapshots`].
+pub(super) async fn list(
+    transaction: &Transaction<'_>,
+    owner: UserId,
+    guild: Option<GuildId>,
+    agent: Option<&AgentName>,
+    most: usize,
+) -> Outcome<Vec<ContextSnapshotInfo>> {
+    let owner = owner.get().cast_signed();
+    let guild = guild.map(|guild| guild.get().cast_signed());
+    let agent = agent.map(AgentName::as_str);
+    let parameters: Parameters<'_> = &[&owner, &guild, &agent, &limit(most)];
+    let found = rows(transaction, LIST, parameters).await?;
+    found.iter().map(values::snapshot).collect()
+}
+
+/// See [`super::super::Backend::snapshot`].
+pub(super) async fn one(
+    transaction: &Transaction<'_>,
+    files: &SnapshotFiles,
+    owner: UserId,
+    id: &SnapshotId,
+) -> Outcome<Option<ContextSnapshot>> {
+    // Held, so that the file does not go between row and file.
+    let sql = "SELECT * FROM clew.snapshots WHERE snapshot_id = $1 AND owner_id = $2 AND ready \
+               FOR SHARE";
+    let parameters: Parameters<'_> = &[&id.as_str(), &owner.get().cast_signed()];
+    let found = rows(transaction, sql, parameters).await?;
+    match found.first() {
+        Some(row) => Ok(Some(read(files, values::snapshot(row)?).await?)),
+        None => Ok(None),
+    }
+}
+
+/// A snapshot with the rows of its file.
+pub(super) async fn read(
+    files: &SnapshotFiles,
+    info: ContextSnapshotInfo,
+) -> Outcome<ContextSnapshot> {
+    at_files(files, move |files| files.read(&info)).await
+}
+
+/// The same for a list of all that there is.
+pub(super) async fn what_is_left(
+    files: &SnapshotFiles,
+    info: ContextSnapshotInfo,
+) -> Outcome<ContextSnapshot> {
+    at_files(files, move |files| files.read_what_is_left(&info)).await
+}
+
+/// An edited message gets its new text in all snapshots.
+pub(super) async fn edit(
+    transaction: &Transaction<'_>,
+    files: &SnapshotFiles,
+    channel: ChannelId,
+    message: MessageId,
+    new_text: &str,
+) -> Outcome<()> {
+    let sql = "SELECT * FROM clew.snapshots WHERE snapshot_id IN (SELECT snapshot_id \
+               FROM clew.snapshot_messages WHERE channel_id = $1 AND message_id = $2) FOR UPDATE";
+    let ids: Parameters<'_> = &[&channel.get().cast_signed(), &message.get().cast_signed()];
+    for row in rows(transaction, sql, ids).await? {
+        let snapshot = read(files, values::snapshot(&row)?).await?;
+        if let Some(edited) = with_edit(&snapshot, channel, message, new_text) {
+            rewrite(transaction, files, &edited).await?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,247 @@
+//! Files of saved windows, in the seed's format (seed S2), beside a store that
+//! keeps what is known about them.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::{Error, Purge, disk, json};
+use crate::model::{
+    AgentName, ContextSnapshot, ContextSnapshotInfo, Scope, StoredMessage, StoredRole,
+};
+use clew_context::model::{ChannelId, MessageId, TurnId, UnixMillis};
+
+/// Stands for a summary that a model wrote about messages which were deleted
+/// or edited since: it may repeat them.
+pub const SUMMARY_REMOVED: &str = "(summary removed: messages in it were deleted or edited)";
+/// Largest file that is read. A window is bounded by days, not by bytes; this
+/// is far above what people write, and still fits in memory.
+const LARGEST_FILE: u64 = 256 << 20;
+/// The folder of saved windows in an agent's folder.
+const SESSIONS: &str = "sessions";
+
+/// `AGENTS_DIR/{agent}/sessions/{UTC yyyymmddThhmmssZ}_{uuid}.json`. Names are
+/// made from the agent's name, the time and the id only. All calls block.
+#[derive(Debug, Clone)]
+pub struct SnapshotFiles {
+    agents_dir: PathBuf,
+    /// Another store has them, too.
+    shared: bool,
+}
+
+impl SnapshotFiles {
+    /// Below this folder. Nothing is made before something is written.
+    pub const fn new(agents_dir: PathBuf) -> Self {
+        Self {
+            agents_dir,
+            shared: false,
+        }
+    }
+
+    /// The same, while another store has the same files, too: none is removed.
+    pub const fn shared(agents_dir: PathBuf) -> Self {
+        Self {
+            agents_dir,
+            shared: true,
+        }
+    }
+
+    /// Writes a snapshot's file, durably, replacing it if it is there.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub fn write(&self, snapshot: &ContextSnapshot) -> Result<(), Error> {
+        let text = json::write_snapshot(snapshot);
+        disk::write(&self.path(&snapshot.info), text.as_bytes())
+    }
+
+    /// Reads a snapshot's file.
+    ///
+    /// # Errors
+    ///
+    /// It is gone, cannot be read, or is of another snapshot, agent, owner or
+    /// server than the one asked for.
+    pub fn read(&self, info: &ContextSnapshotInfo) -> Result<ContextSnapshot, Error> {
+        let path = self.path(info);
+        let corrupt = |source| Error::Corrupt {
+            operation: "read a snapshot",
+            place: path.display().to_string(),
+            source: Some(source),
+        };
+        let Some(text) = disk::read(&path, LARGEST_FILE)? else {
+            return Err(corrupt("the file is gone".into()));
+        };
+        let snapshot = json::read_snapshot(&text).map_err(|error| corrupt(error.into()))?;
+        let is_asked_for = snapshot.info.id == info.id
+            && snapshot.info.agent == info.agent
+            && snapshot.info.owner == info.owner
+            && snapshot.info.guild == info.guild;
+        if is_asked_for {
+            Ok(snapshot)
+        } else {
+            Err(corrupt("it is of another snapshot".into()))
+        }
+    }
+
+    /// Reads a snapshot's file for a list of all that there is. One that is gone
+    /// leaves what its row says: a purge that was killed takes the file first,
+    /// and must not be in the way of everything else.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read), but for a file that is gone.
+    pub fn read_what_is_left(&self, info: &ContextSnapshotInfo) -> Result<ContextSnapshot, Error> {
+        let path = self.path(info);
+        if path.try_exists().unwrap_or(true) {
+            return self.read(info);
+        }
+        tracing::warn!(file = %path.display(), "a snapshot has lost its file");
+        Ok(ContextSnapshot {
+            info: info.clone(),
+            messages: Vec::new(),
+        })
+    }
+
+    /// Removes a snapshot's file, unless it is another store's, too. Says
+    /// whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be removed.
+    pub fn remove(&self, info: &ContextSnapshotInfo) -> Result<bool, Error> {
+        if self.shared {
+            return Ok(self.path(info).exists());
+        }
+        disk::remove(&self.path(info))
+    }
+
+    /// Removes what a kill left half written: for the start, before anything
+    /// is written.
+    ///
+    /// # Errors
+    ///
+    /// A folder cannot be read.
+    pub fn sweep(&self) -> Result<(), Error> {
+        for agent in disk::entries(&self.agents_dir)? {
+            if agent.is_folder {
+                disk::sweep_temporary(&agent.path.join(SESSIONS))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a snapshot's file is.
+    pub fn path(&self, info: &ContextSnapshotInfo) -> PathBuf {
+        let folder = self.agents_dir.join(info.agent.as_str()).join(SESSIONS);
+        let name = format!("{}_{}.json", compact(info.timestamp), info.id);
+        folder.join(Path::new(&name))
+    }
+}
+
+/// Which rows of a snapshot have to go.
+#[derive(Debug)]
+pub struct Reach<'a> {
+    purge: &'a Purge,
+    /// Whose triggers have to go.
+    turns: BTreeSet<TurnKey<'a>>,
+    /// Whose tool calls have to go.
+    tools: BTreeSet<TurnKey<'a>>,
+}
+
+/// A turn within a snapshot, whose rows may be of several scopes.
+type TurnKey<'a> = (Scope, &'a AgentName, TurnId);
+
+impl<'a> Reach<'a> {
+    /// With a deleted trigger its turn goes, with a call of a tool all of the
+    /// turn's calls and their results.
+    pub fn of(purge: &'a Purge, messages: &'a [StoredMessage]) -> Self {
+        let mut reach = Self {
+            purge,
+            turns: BTreeSet::new(),
+            tools: BTreeSet::new(),
+        };
+        if !matches!(purge, Purge::Messages { .. }) {
+            return reach;
+        }
+        for row in messages.iter().filter(|row| purge.names(row)) {
+            match row.role {
+                StoredRole::User => reach.turns.insert(turn_key(row)),
+                StoredRole::ToolUse | StoredRole::ToolResult => reach.tools.insert(turn_key(row)),
+                StoredRole::Assistant => false,
+            };
+        }
+        reach
+    }
+
+    /// Whether this row is one of them.
+    pub fn holds(&self, row: &StoredMessage) -> bool {
+        let is_tool = matches!(row.role, StoredRole::ToolUse | StoredRole::ToolResult);
+        self.purge.names(row)
+            || self.turns.contains(&turn_key(row))
+            || (is_tool && self.tools.contains(&turn_key(row)))
+    }
+}
+
+fn turn_key(row: &StoredMessage) -> TurnKey<'_> {
+    (row.scope, &row.agent, row.turn)
+}
+
+/// A snapshot without the rows that a predicate names: none when nothing
+/// remains, the same when nothing went.
+pub fn without(
+    snapshot: &ContextSnapshot,
+    goes: impl Fn(&StoredMessage) -> bool,
+) -> Option<ContextSnapshot> {
+    let kept = snapshot.messages.iter().filter(|row| !goes(row));
+    let messages: Vec<StoredMessage> = kept.cloned().collect();
+    if messages.len() == snapshot.messages.len() {
+        return Some(snapshot.clone());
+    }
+    if messages.is_empty() {
+        return None;
+    }
+    let info = ContextSnapshotInfo {
+        message_count: messages.len(),
+        summary: SUMMARY_REMOVED.to_owned(),
+        ..snapshot.info.clone()
+    };
+    Some(ContextSnapshot { info, messages })
+}
+
+/// A snapshot in which a message has its new text; none when it is not in it,
+/// the same when it says that already.
+pub fn with_edit(
+    snapshot: &ContextSnapshot,
+    channel: ChannelId,
+    message: MessageId,
+    text: &str,
+) -> Option<ContextSnapshot> {
+    let is_edited = |row: &StoredMessage| is_text_of(row, channel, message);
+    if !snapshot.messages.iter().any(is_edited) {
+        return None;
+    }
+    let mut edited = snapshot.clone();
+    for row in edited.messages.iter_mut().filter(|row| is_edited(row)) {
+        text.clone_into(&mut row.content);
+    }
+    if edited.messages != snapshot.messages {
+        SUMMARY_REMOVED.clone_into(&mut edited.info.summary);
+    }
+    Some(edited)
+}
+
+/// The row's text is what the message says. Of a long answer no single message
+/// says it, so an edit of one changes nothing.
+pub(super) fn is_text_of(row: &StoredMessage, channel: ChannelId, message: MessageId) -> bool {
+    let is_whole = row.parts.is_empty() || row.role == StoredRole::User;
+    row.channel == channel && row.message == Some(message) && is_whole
+}
+
+/// `20260212T143000Z`; a time outside of the years that RFC 3339 knows is
+/// named by its milliseconds.
+fn compact(time: UnixMillis) -> String {
+    match jiff::Timestamp::from_millisecond(time.0) {
+        Ok(time) => time.strftime("%Y%m%dT%H%M%SZ").to_string(),
+        Err(_) => time.0.to_string(),
+    }
+}

@@ -1,0 +1,403 @@
+//! The store in one file of `SQLite`, or in memory.
+//!
+//! One thread writes and two read, each with a connection of its own; async
+//! code only waits. What waits to be written at one moment goes into one
+//! transaction, each call in a savepoint, so that it fails by itself. A call
+//! whose future is dropped is done nevertheless.
+
+mod facts;
+mod fault;
+mod lists;
+mod messages;
+mod purge;
+mod records;
+mod row;
+mod saved;
+mod schema;
+mod session;
+mod worker;
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+pub use self::session::{Durability, SqliteSettings};
+
+use self::fault::Fault;
+use self::saved::SnapshotPlace;
+use self::session::Session;
+use self::worker::Queue;
+use super::{
+    Answer, Backend, ConversationStats, Cursor, Error, Kind, KindStats, Purge, Purged, Record,
+    Records, SnapshotFiles, WindowQuery, disk,
+};
+use crate::model::{
+    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Scope,
+    SnapshotId, StoredMessage, Subject,
+};
+use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
+
+/// Connections that read.
+const READERS: usize = 2;
+
+/// A store in a file, or in memory.
+pub struct Sqlite {
+    writer: Queue,
+    /// None in memory: a database there has one connection.
+    readers: Option<Queue>,
+}
+
+impl Sqlite {
+    /// Opens a database file, made with its folder if it is not there, and
+    /// brings it to the newest version. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Open`] if it is a folder, another program's, damaged, locked
+    /// or out of reach; [`Error::Newer`] if a newer version wrote it.
+    pub fn open(
+        path: &Path,
+        snapshots: SnapshotFiles,
+        settings: &SqliteSettings,
+    ) -> Result<Self, Error> {
+        make_file(path)?;
+        snapshots.sweep()?;
+        let snapshots = Arc::new(SnapshotPlace::Files(snapshots));
+        let writer = Session::writer(path, snapshots, settings)?;
+        let pending = saved::remove_pending(&writer);
+        pending.map_err(|fault| fault.named("open the store", &writer.place))?;
+        let readers = (0..READERS).map(|_| Session::reader(&writer, path));
+        let readers = readers.collect::<Result<_, _>>()?;
+        Ok(Self {
+            readers: Some(Queue::to_readers(readers)?),
+            writer: Queue::to_writer(writer)?,
+        })
+    }
+
+    /// The version of a database file, without changing it; none when there
+    /// is no file or an empty one. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`].
+    pub fn version(path: &Path) -> Result<Option<u32>, Error> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let found = Session::version(path)?;
+        Ok(u32::try_from(found).ok().filter(|found| *found > 0))
+    }
+
+    /// A store that nothing of is on disk, snapshots included.
+    ///
+    /// # Errors
+    ///
+    /// No memory or no thread.
+    pub fn in_memory() -> Result<Self, Error> {
+        let snapshots = Arc::new(SnapshotPlace::Memory(Mutex::new(BTreeMap::new())));
+        let settings = SqliteSettings::default();
+        let writer = Session::writer(Path::new(":memory:"), snapshots, &settings)?;
+        Ok(Self {
+            readers: None,
+            writer: Queue::to_writer(writer)?,
+        })
+    }
+
+    /// Within a transaction that may be others', too.
+    fn grouped<T, W>(&self, operation: &'static str, work: W) -> impl Answer<T> + use<T, W>
+    where
+        T: Send + 'static,
+        W: FnMut(&Session) -> Result<T, Fault> + Send + 'static,
+    {
+        self.writer.ask(operation, false, work)
+    }
+
+    /// By itself; `work` makes its own transactions.
+    fn alone<T, W>(&self, operation: &'static str, work: W) -> impl Answer<T> + use<T, W>
+    where
+        T: Send + 'static,
+        W: FnMut(&Session) -> Result<T, Fault> + Send + 'static,
+    {
+        self.writer.ask(operation, true, work)
+    }
+
+    fn read<T, W>(&self, operation: &'static str, work: W) -> impl Answer<T> + use<T, W>
+    where
+        T: Send + 'static,
+        W: FnMut(&Session) -> Result<T, Fault> + Send + 'static,
+    {
+        let queue = self.readers.as_ref().unwrap_or(&self.writer);
+        queue.ask(operation, true, work)
+    }
+}
+
+impl Backend for Sqlite {
+    fn append(&self, turn: &[StoredMessage]) -> impl Answer<u64> {
+        let turn = turn.to_vec();
+        self.grouped("append a turn", move |session| {
+            messages::append(session, &turn)
+        })
+    }
+
+    fn window(&self, query: &WindowQuery) -> impl Answer<Vec<StoredMessage>> {
+        let query = query.clone();
+        self.read("read a conversation", move |session| {
+            messages::window(session, &query)
+        })
+    }
+
+    fn conversation(&self, scope: Scope, _now: UnixMillis) -> impl Answer<ConversationStats> {
+        self.read("count a conversation", move |session| {
+            messages::stats(session, scope)
+        })
+    }
+
+    fn delete_conversation(&self, scope: Scope) -> impl Answer<u64> {
+        self.alone("delete a conversation", move |session| {
+            session.transact(|_| messages::delete(session, scope))
+        })
+    }
+
+    fn clear(&self, key: &ClearKey, at: UnixMillis) -> impl Answer<()> {
+        let key = key.clone();
+        self.grouped("move a clear marker", move |session| {
+            lists::clear(&session.connection, &key, at)
+        })
+    }
+
+    fn cleared_at(
+        &self,
+        agent: &AgentName,
+        guild: Option<GuildId>,
+        user: UserId,
+    ) -> impl Answer<Option<UnixMillis>> {
+        let agent = agent.clone();
+        self.read("read a clear marker", move |session| {
+            lists::cleared_at(&session.connection, &agent, guild, user)
+        })
+    }
+
+    async fn agent_created(&self, agent: &AgentName, now: UnixMillis) -> Result<UnixMillis, Error> {
+        const OPERATION: &str = "note when an agent was first seen";
+        let name = agent.clone();
+        // Nearly always it was: nothing is to be written then.
+        let seen = self.read(OPERATION, move |session| lists::agent_seen(session, &name));
+        if let Some(seen) = seen.await? {
+            return Ok(seen);
+        }
+        let name = agent.clone();
+        let created = self.grouped(OPERATION, move |session| {
+            lists::agent_created(session, &name, now)
+        });
+        created.await
+    }
+
+    fn own_messages(
+        &self,
+        owner: UserId,
+        agent: &AgentName,
+        guild: Option<GuildId>,
+        since: UnixMillis,
+    ) -> impl Answer<Vec<StoredMessage>> {
+        let agent = agent.clone();
+        self.read("read a user's messages", move |session| {
+            messages::own(session, owner, &agent, guild, since)
+        })
+    }
+
+    fn save_snapshot(&self, snapshot: &ContextSnapshot) -> impl Answer<()> {
+        let snapshot = snapshot.clone();
+        self.alone("save a snapshot", move |session| {
+            saved::save(session, &[&snapshot], |_| Ok(()))
+        })
+    }
+
+    fn snapshots(
+        &self,
+        owner: UserId,
+        guild: Option<GuildId>,
+        agent: Option<&AgentName>,
+        limit: usize,
+    ) -> impl Answer<Vec<ContextSnapshotInfo>> {
+        let agent = agent.cloned();
+        self.read("list snapshots", move |session| {
+            saved::list(session, owner, guild, agent.as_ref(), limit)
+        })
+    }
+
+    fn snapshot(&self, owner: UserId, id: &SnapshotId) -> impl Answer<Option<ContextSnapshot>> {
+        let id = id.clone();
+        self.read("read a snapshot", move |session| {
+            saved::one(session, owner, &id)
+        })
+    }
+
+    fn facts(&self, subject: Subject) -> impl Answer<Vec<Fact>> {
+        self.read("read facts", move |session| facts::about(session, subject))
+    }
+
+    fn put_facts(&self, facts: &[Fact]) -> impl Answer<()> {
+        let facts = facts.to_vec();
+        self.grouped("write facts", move |session| {
+            facts::put(&session.connection, &facts)
+        })
+    }
+
+    fn remove_facts(&self, facts: &[FactId]) -> impl Answer<u64> {
+        let facts = facts.to_vec();
+        self.alone("remove facts", move |session| {
+            session.transact(|_| facts::remove(session, &facts))
+        })
+    }
+
+    fn matching_facts(
+        &self,
+        guild: GuildId,
+        words: &str,
+        limit: usize,
+    ) -> impl Answer<Vec<FactId>> {
+        let words = words.to_owned();
+        self.read("search facts", move |session| {
+            facts::matching(session, guild, &words, limit)
+        })
+    }
+
+    fn opt_outs(&self) -> impl Answer<Vec<(UserId, UnixMillis)>> {
+        self.read("read the opt-outs", lists::opt_outs)
+    }
+
+    fn set_opt_out(&self, user: UserId, since: Option<UnixMillis>) -> impl Answer<()> {
+        self.grouped("note an opt-out", move |session| {
+            lists::set_opt_out(&session.connection, user, since)
+        })
+    }
+
+    fn settings(&self) -> impl Answer<Vec<(GuildId, GuildSettings)>> {
+        self.read("read the settings", lists::settings)
+    }
+
+    fn set_settings(&self, guild: GuildId, settings: &GuildSettings) -> impl Answer<()> {
+        let settings = settings.clone();
+        self.grouped("write a server's settings", move |session| {
+            lists::set_settings(&session.connection, guild, &settings)
+        })
+    }
+
+    fn departures(&self) -> impl Answer<Vec<(GuildId, UnixMillis)>> {
+        self.read("read which servers we left", lists::departures)
+    }
+
+    fn set_departure(&self, guild: GuildId, at: Option<UnixMillis>) -> impl Answer<()> {
+        self.grouped("note that we left a server", move |session| {
+            lists::set_departure(&session.connection, guild, at)
+        })
+    }
+
+    fn purge(&self, purge: &Purge) -> impl Answer<Purged> {
+        let purge = purge.clone();
+        self.alone("remove what has to go", move |session| {
+            purge::purge(session, &purge)
+        })
+    }
+
+    fn edit_message(&self, channel: ChannelId, message: MessageId, text: &str) -> impl Answer<u64> {
+        let text = text.to_owned();
+        self.alone("edit a message", move |session| {
+            purge::edit(session, channel, message, &text)
+        })
+    }
+
+    fn held_messages(
+        &self,
+        channel: ChannelId,
+        from: MessageId,
+        to: MessageId,
+    ) -> impl Answer<Vec<MessageId>> {
+        self.read("look up messages", move |session| {
+            purge::held(session, channel, from, to)
+        })
+    }
+
+    fn guilds(&self) -> impl Answer<Vec<GuildId>> {
+        self.read("list servers", lists::guilds)
+    }
+
+    fn members(&self, guild: GuildId) -> impl Answer<Vec<UserId>> {
+        self.read("list a server's users", move |session| {
+            lists::members(session, guild)
+        })
+    }
+
+    /// Nothing expires by itself here.
+    async fn sweep(&self, _now: UnixMillis) -> Result<u64, Error> {
+        Ok(0)
+    }
+
+    fn records(
+        &self,
+        kind: Kind,
+        owner: Option<UserId>,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> impl Answer<Records> {
+        let after = after.cloned();
+        self.read("read entries", move |session| {
+            records::page(session, kind, owner, after.as_ref(), limit)
+        })
+    }
+
+    fn write(&self, records: &[Record]) -> impl Answer<()> {
+        let records = records.to_vec();
+        self.alone("write entries", move |session| {
+            records::write(session, &records)
+        })
+    }
+
+    fn stats(&self) -> impl Answer<Vec<KindStats>> {
+        self.read("count what there is", records::stats)
+    }
+
+    fn vacuum(&self) -> impl Answer<()> {
+        self.alone("give room back", |session| {
+            session.rewrite()?;
+            session.empty_log();
+            Ok(())
+        })
+    }
+
+    /// Readers first: the last to close is to empty the log.
+    async fn close(&self) -> Result<(), Error> {
+        if let Some(readers) = &self.readers {
+            readers.close().await;
+        }
+        self.writer.close().await;
+        Ok(())
+    }
+}
+
+/// Makes the file and its folder: the database holds what people said, so
+/// that only we may read it. A folder in its place is said so.
+fn make_file(path: &Path) -> Result<(), Error> {
+    let refused = |remedy: &str, source: Option<std::io::Error>| Error::Open {
+        place: path.display().to_string(),
+        remedy: remedy.to_owned(),
+        source: source.map(Into::into),
+    };
+    if path.is_dir() {
+        return Err(refused("a folder stands in its place; name a file", None));
+    }
+    if path.exists() {
+        return Ok(());
+    }
+    let folder = path.parent().unwrap_or(Path::new(""));
+    disk::create_folders(folder)?;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(refused("the file cannot be made", Some(error)))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,79 @@
+//! What goes wrong on a thread with a connection, and what it is called
+//! outside of it.
+
+use std::sync::Arc;
+
+use rusqlite::ErrorCode;
+
+use crate::Error;
+
+/// What went wrong. None of it holds text of messages: our statements have
+/// their values as parameters.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// `SQLite` said so. Shared by all jobs whose common transaction it was.
+    Sql(Arc<rusqlite::Error>),
+    /// A row cannot be read.
+    Row {
+        /// Its table.
+        table: &'static str,
+        /// Its number.
+        id: i64,
+        /// Which column.
+        column: &'static str,
+    },
+    /// Anything that has its name already.
+    Store(Error),
+    /// The caller's values contradict each other.
+    Unfit(&'static str),
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(Arc::new(error))
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Fault {
+    /// Its name outside.
+    pub(super) fn named(self, operation: &'static str, place: &str) -> Error {
+        match self {
+            Self::Store(error) => error,
+            Self::Unfit(why) => Error::Database {
+                operation,
+                source: why.into(),
+            },
+            Self::Row { table, id, column } => Error::Corrupt {
+                operation,
+                place: format!("row {id} of table {table} in {place}"),
+                source: Some(format!("column {column} is not what we write").into()),
+            },
+            Self::Sql(error) => {
+                let source: Box<dyn std::error::Error + Send + Sync> = Box::new(Arc::clone(&error));
+                match error.sqlite_error_code() {
+                    Some(
+                        ErrorCode::DatabaseBusy
+                        | ErrorCode::DatabaseLocked
+                        | ErrorCode::DiskFull
+                        | ErrorCode::SystemIoFailure
+                        | ErrorCode::CannotOpen
+                        | ErrorCode::ReadOnly
+                        | ErrorCode::OutOfMemory,
+                    ) => Error::Unavailable { operation, source },
+                    Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Error::Corrupt {
+                        operation,
+                        place: place.to_owned(),
+                        source: Some(source),
+                    },
+                    _ => Error::Database { operation, source },
+                }
+            }
+        }
+    }
+}

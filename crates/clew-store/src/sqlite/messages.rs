@@ -1,0 +1,240 @@
+//! Conversations: rows of turns, their windows and what deletes or edits them.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::fault::Fault;
+use super::lists;
+use super::row::{self, MESSAGE, guild_number, number, time_text};
+use super::session::Session;
+use crate::model::{AgentName, Scope, StoredMessage};
+use crate::{ConversationStats, WindowQuery};
+use clew_context::model::{GuildId, UnixMillis, UserId};
+
+/// Appends a turn or replaces it (see `Backend::append`).
+pub(super) fn append(session: &Session, turn: &[StoredMessage]) -> Result<u64, Fault> {
+    let connection = &session.connection;
+    let Some(first) = turn.first() else {
+        return Err(Fault::Unfit("a turn without rows"));
+    };
+    let is_one = |row: &StoredMessage| {
+        row.scope == first.scope && row.agent == first.agent && row.turn == first.turn
+    };
+    if !turn.iter().all(is_one) {
+        return Err(Fault::Unfit("rows of different turns"));
+    }
+    let state = State::of(connection, first.scope, &first.agent)?;
+    let newest = state.newest(connection, first.scope, &first.agent)?;
+    let cleared = lists::cleared_at(connection, &first.agent, first.guild, first.owner)?;
+    let replaced = remove_turn(connection, first)?;
+    let ordinal = replaced.unwrap_or(state.last_ordinal + 1);
+    State {
+        last_ordinal: state.last_ordinal.max(ordinal),
+        disordered: state.disordered || newest.is_some_and(|(newest, _)| newest > ordinal),
+    }
+    .keep(connection, first.scope, &first.agent)?;
+    let mut earliest = newest.map_or(first.timestamp, |(_, time)| time);
+    if let Some(cleared) = cleared {
+        earliest = earliest.max(UnixMillis(cleared.0.saturating_add(1)));
+    }
+    for (position, message) in (0..).zip(turn) {
+        earliest = earliest.max(message.timestamp);
+        let message = StoredMessage {
+            ordinal,
+            timestamp: earliest,
+            ..message.clone()
+        };
+        row::insert_message(connection, &message, position)?;
+    }
+    Ok(ordinal)
+}
+
+/// What is known of a conversation besides its rows.
+pub(super) struct State {
+    /// The last ordinal that was given.
+    pub(super) last_ordinal: u64,
+    /// Times do not grow with the ordinals: a turn was replaced.
+    pub(super) disordered: bool,
+}
+
+impl State {
+    /// As it is written, or that of a new conversation.
+    pub(super) fn of(
+        connection: &Connection,
+        scope: Scope,
+        agent: &AgentName,
+    ) -> Result<Self, Fault> {
+        let mut state = connection.prepare_cached(
+            "SELECT last_ordinal, disordered FROM conversations
+             WHERE scope = ?1 AND agent_name = ?2",
+        )?;
+        let found = state.query_row((scope.to_string(), agent.as_str()), |row| {
+            Ok(Self {
+                last_ordinal: row.get::<_, i64>(0)?.cast_unsigned(),
+                disordered: row.get(1)?,
+            })
+        });
+        Ok(found.optional()?.unwrap_or(Self {
+            last_ordinal: 0,
+            disordered: false,
+        }))
+    }
+
+    /// Writes it.
+    pub(super) fn keep(
+        &self,
+        connection: &Connection,
+        scope: Scope,
+        agent: &AgentName,
+    ) -> Result<(), Fault> {
+        let mut keep = connection.prepare_cached(
+            "INSERT INTO conversations (scope, agent_name, last_ordinal, disordered)
+             VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT DO UPDATE SET last_ordinal = ?3, disordered = ?4",
+        )?;
+        keep.execute(params![
+            scope.to_string(),
+            agent.as_str(),
+            number(self.last_ordinal),
+            self.disordered
+        ])?;
+        Ok(())
+    }
+
+    /// The highest ordinal that is there and the latest time.
+    pub(super) fn newest(
+        &self,
+        connection: &Connection,
+        scope: Scope,
+        agent: &AgentName,
+    ) -> Result<Option<(u64, UnixMillis)>, Fault> {
+        let sql = if self.disordered {
+            "SELECT max(ordinal), max(timestamp) FROM messages
+             WHERE scope = ?1 AND agent_name = ?2"
+        } else {
+            "SELECT ordinal, timestamp FROM messages WHERE scope = ?1 AND agent_name = ?2
+             ORDER BY ordinal DESC, turn_id DESC, position DESC LIMIT 1"
+        };
+        let mut newest = connection.prepare_cached(sql)?;
+        let found = newest.query_row((scope.to_string(), agent.as_str()), |row| {
+            Ok((
+                row.get::<_, Option<i64>>(0)?,
+                row.get::<_, Option<String>>(1)?,
+            ))
+        });
+        Ok(match found.optional()? {
+            Some((Some(ordinal), Some(time))) => {
+                // A time that cannot be read is said so when the row is.
+                let time = UnixMillis::parse(&time).unwrap_or_default();
+                Some((ordinal.cast_unsigned(), time))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// Removes the rows of a turn and gives its ordinal, if it is there.
+fn remove_turn(connection: &Connection, row: &StoredMessage) -> Result<Option<u64>, Fault> {
+    let mut remove = connection.prepare_cached(
+        "DELETE FROM messages INDEXED BY messages_turn WHERE turn_id = ?1 AND scope = ?2 AND agent_name = ?3
+         RETURNING ordinal",
+    )?;
+    let key = (
+        number(row.turn.0),
+        row.scope.to_string(),
+        row.agent.as_str(),
+    );
+    let mut rows = remove.query(key)?;
+    let mut ordinal = None;
+    // To the end, or rows stay.
+    while let Some(row) = rows.next()? {
+        ordinal = Some(row.get::<_, i64>(0)?.cast_unsigned());
+    }
+    Ok(ordinal)
+}
+
+/// The newest rows of a conversation, oldest first. Where times grow with the
+/// ordinals it stops at the first row that is too old, so that what lies
+/// before costs nothing. A row that cannot be read is left out.
+pub(super) fn window(session: &Session, query: &WindowQuery) -> Result<Vec<StoredMessage>, Fault> {
+    let connection = &session.connection;
+    let is_ordered = !State::of(connection, query.scope, &query.agent)?.disordered;
+    let mut select = connection.prepare_cached(&format!(
+        "SELECT {MESSAGE} FROM messages WHERE scope = ?1 AND agent_name = ?2
+             AND (?4 OR timestamp > ?3)
+         ORDER BY ordinal DESC, turn_id DESC, position DESC"
+    ))?;
+    let since = time_text(query.since);
+    let mut rows = select.query(params![
+        query.scope.to_string(),
+        query.agent.as_str(),
+        since,
+        is_ordered
+    ])?;
+    let mut window = Vec::new();
+    while window.len() < query.limit {
+        let Some(row) = rows.next()? else { break };
+        if is_ordered && row.get::<_, String>("timestamp")? <= since {
+            break;
+        }
+        match row::message(row) {
+            // Looked up by both; said again of what came back.
+            Ok(message) if message.scope == query.scope && message.agent == query.agent => {
+                window.push(message);
+            }
+            Ok(_) => tracing::error!("a row of another conversation was left out"),
+            Err(Fault::Row { id, column, .. }) => tracing::error!(
+                store = %session.place, row = id, column,
+                "a row of table messages cannot be read and was left out"
+            ),
+            Err(other) => return Err(other),
+        }
+    }
+    window.reverse();
+    Ok(window)
+}
+
+/// What there is of a conversation; nothing here expires.
+pub(super) fn stats(session: &Session, scope: Scope) -> Result<ConversationStats, Fault> {
+    let mut count = session
+        .connection
+        .prepare_cached("SELECT count(*) FROM messages WHERE scope = ?1")?;
+    let count: i64 = count.query_row([scope.to_string()], |row| row.get(0))?;
+    Ok(ConversationStats {
+        exists: count > 0,
+        message_count: usize::try_from(count).unwrap_or_default(),
+        expires_in: None,
+    })
+}
+
+/// Deletes a conversation with all agents. The ordinals that were given stay
+/// given.
+pub(super) fn delete(session: &Session, scope: Scope) -> Result<u64, Fault> {
+    let connection = &session.connection;
+    let gone = connection.execute("DELETE FROM messages WHERE scope = ?1", [scope.to_string()])?;
+    connection.execute(
+        "UPDATE conversations SET disordered = 0 WHERE scope = ?1",
+        [scope.to_string()],
+    )?;
+    if gone > 0 {
+        session.deleted();
+    }
+    Ok(gone as u64)
+}
+
+/// A user's own rows in a server, later than `since`, oldest first.
+pub(super) fn own(
+    session: &Session,
+    owner: UserId,
+    agent: &AgentName,
+    guild: Option<GuildId>,
+    since: UnixMillis,
+) -> Result<Vec<StoredMessage>, Fault> {
+    let mut select = session.connection.prepare_cached(&format!(
+        "SELECT {MESSAGE} FROM messages
+         WHERE owner_id = ?1 AND agent_name = ?2 AND guild_id IS ?3 AND timestamp > ?4
+         ORDER BY timestamp, scope, ordinal, turn_id, position"
+    ))?;
+    let guild = guild_number(guild);
+    let key = (number(owner.get()), agent.as_str(), guild, time_text(since));
+    select.query_and_then(key, row::message)?.collect()
+}

@@ -1,0 +1,176 @@
+//! Values as columns and back.
+
+use rusqlite::types::FromSql;
+use rusqlite::{Connection, Row};
+
+use super::fault::Fault;
+use crate::model::{Scope, SnapshotId, StoredMessage, StoredRole};
+use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
+
+/// The years that sort as texts of one width: 0 to 9999, in milliseconds.
+const TIMES: std::ops::RangeInclusive<i64> = -62_167_219_200_000..=253_402_207_199_999;
+
+/// What [`message`] reads, in its order.
+pub(super) const MESSAGE: &str = "id, scope, agent_name, turn_id, ordinal, role, guild_id, \
+     thread_id, owner_id, author_name, content, tool_calls, tool_call_id, timestamp, \
+     discord_message_id, parts, target_id, restored_from";
+
+/// A time as it is written: of one width, so that it sorts.
+pub(super) fn time_text(time: UnixMillis) -> String {
+    UnixMillis(time.0.clamp(*TIMES.start(), *TIMES.end())).rfc3339()
+}
+
+/// An id as it is written.
+pub(super) const fn number(id: u64) -> i64 {
+    id.cast_signed()
+}
+
+/// A server as it is written: nothing in direct messages.
+pub(super) fn guild_number(guild: Option<GuildId>) -> Option<i64> {
+    guild.map(|guild| number(guild.get()))
+}
+
+/// One row being read, which can say where it is.
+pub(super) struct Columns<'row> {
+    table: &'static str,
+    id: i64,
+    row: &'row Row<'row>,
+}
+
+impl<'row> Columns<'row> {
+    /// A row whose first column is its number.
+    pub(super) fn of(table: &'static str, row: &'row Row<'row>) -> Result<Self, Fault> {
+        let id = row.get(0)?;
+        Ok(Self { table, id, row })
+    }
+
+    /// The row's number.
+    pub(super) const fn id(&self) -> i64 {
+        self.id
+    }
+
+    /// A column as it is.
+    pub(super) fn get<T: FromSql>(&self, column: &'static str) -> Result<T, Fault> {
+        self.row.get(column).map_err(|_| self.unread(column))
+    }
+
+    /// A text that means something.
+    pub(super) fn read<T>(
+        &self,
+        column: &'static str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, Fault> {
+        let text: String = self.get(column)?;
+        read(&text).ok_or_else(|| self.unread(column))
+    }
+
+    /// The same where there may be none.
+    pub(super) fn maybe<T>(
+        &self,
+        column: &'static str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, Fault> {
+        let text: Option<String> = self.get(column)?;
+        let Some(text) = text else { return Ok(None) };
+        read(&text).map(Some).ok_or_else(|| self.unread(column))
+    }
+
+    /// A time.
+    pub(super) fn time(&self, column: &'static str) -> Result<UnixMillis, Fault> {
+        self.read(column, UnixMillis::parse)
+    }
+
+    /// An id.
+    pub(super) fn id_of(&self, column: &'static str) -> Result<u64, Fault> {
+        Ok(self.get::<i64>(column)?.cast_unsigned())
+    }
+
+    /// An id, if there is one.
+    pub(super) fn maybe_id(&self, column: &'static str) -> Result<Option<u64>, Fault> {
+        Ok(self.get::<Option<i64>>(column)?.map(i64::cast_unsigned))
+    }
+
+    /// This column is not what we write.
+    pub(super) const fn unread(&self, column: &'static str) -> Fault {
+        Fault::Row {
+            table: self.table,
+            id: self.id,
+            column,
+        }
+    }
+}
+
+/// A row of `messages` with the columns of [`MESSAGE`].
+pub(super) fn message(row: &Row<'_>) -> Result<StoredMessage, Fault> {
+    let row = Columns::of("messages", row)?;
+    Ok(StoredMessage {
+        scope: row.read("scope", |text| text.parse::<Scope>().ok())?,
+        agent: row.read("agent_name", |text| text.parse().ok())?,
+        turn: TurnId(row.id_of("turn_id")?),
+        ordinal: row.id_of("ordinal")?,
+        role: row.read("role", StoredRole::from_word)?,
+        guild: row.maybe_id("guild_id")?.map(GuildId::new),
+        channel: ChannelId::new(row.id_of("thread_id")?),
+        owner: UserId::new(row.id_of("owner_id")?),
+        author_name: row.get("author_name")?,
+        content: row.get("content")?,
+        tool_calls: row.get("tool_calls")?,
+        tool_call_id: row.get("tool_call_id")?,
+        timestamp: row.time("timestamp")?,
+        message: row.maybe_id("discord_message_id")?.map(MessageId::new),
+        parts: row.maybe("parts", read_parts)?.unwrap_or_default(),
+        target: row.maybe_id("target_id")?.map(MessageId::new),
+        restored_from: row.maybe("restored_from", |text| text.parse().ok())?,
+    })
+}
+
+/// Writes a row with its ordinal and its place within the turn.
+pub(super) fn insert_message(
+    connection: &Connection,
+    message: &StoredMessage,
+    position: i64,
+) -> Result<(), Fault> {
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO messages (scope, agent_name, turn_id, ordinal, position, role, guild_id,
+             thread_id, owner_id, author_name, content, tool_calls, tool_call_id, timestamp,
+             discord_message_id, parts, target_id, restored_from)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+    )?;
+    let row = insert.insert(rusqlite::params![
+        message.scope.to_string(),
+        message.agent.as_str(),
+        number(message.turn.0),
+        number(message.ordinal),
+        position,
+        message.role.as_str(),
+        guild_number(message.guild),
+        number(message.channel.get()),
+        number(message.owner.get()),
+        message.author_name,
+        message.content,
+        message.tool_calls,
+        message.tool_call_id,
+        time_text(message.timestamp),
+        message.message.map(|id| number(id.get())),
+        write_parts(&message.parts),
+        message.target.map(|id| number(id.get())),
+        message.restored_from.as_ref().map(SnapshotId::as_str),
+    ])?;
+    let mut held = connection.prepare_cached(
+        "INSERT OR IGNORE INTO message_ids (channel_id, message_id, row_id) VALUES (?1, ?2, ?3)",
+    )?;
+    for id in message.message.iter().chain(&message.parts) {
+        held.execute((number(message.channel.get()), number(id.get()), row))?;
+    }
+    Ok(())
+}
+
+/// Ids with spaces between.
+fn write_parts(parts: &[MessageId]) -> Option<String> {
+    let ids: Vec<String> = parts.iter().map(ToString::to_string).collect();
+    (!ids.is_empty()).then(|| ids.join(" "))
+}
+
+fn read_parts(text: &str) -> Option<Vec<MessageId>> {
+    text.split(' ').map(|id| id.parse().ok()).collect()
+}

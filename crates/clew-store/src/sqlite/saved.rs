@@ -1,0 +1,325 @@
+//! Snapshots: a row of what is known about each, its messages in a file.
+//!
+//! A row is written first and marked as not ready, then the file, then the
+//! mark goes: a kill in between leaves a row that says which file to remove.
+//! What is removed goes from the file first: a kill in between leaves less
+//! than the rows say, never more.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, Row, params};
+
+use super::fault::Fault;
+use super::row::{Columns, guild_number, number, time_text};
+use super::session::Session;
+use crate::model::{AgentName, ContextSnapshot, ContextSnapshotInfo, SnapshotId, StoredMessage};
+use crate::{Error, SnapshotFiles};
+use clew_context::model::{GuildId, UserId};
+
+/// Where snapshots' messages are.
+#[derive(Debug)]
+pub(super) enum SnapshotPlace {
+    /// In files.
+    Files(SnapshotFiles),
+    /// In memory, beside a database in memory.
+    Memory(Mutex<BTreeMap<SnapshotId, ContextSnapshot>>),
+}
+
+impl SnapshotPlace {
+    fn write(&self, snapshot: &ContextSnapshot) -> Result<(), Error> {
+        match self {
+            Self::Files(files) => files.write(snapshot),
+            Self::Memory(held) => {
+                lock(held).insert(snapshot.info.id.clone(), snapshot.clone());
+                Ok(())
+            }
+        }
+    }
+
+    fn read(&self, info: &ContextSnapshotInfo) -> Result<ContextSnapshot, Error> {
+        match self {
+            Self::Files(files) => files.read(info),
+            Self::Memory(held) => lock(held).get(&info.id).cloned().ok_or(Error::Corrupt {
+                operation: "read a snapshot",
+                place: "memory".to_owned(),
+                source: None,
+            }),
+        }
+    }
+
+    fn read_what_is_left(&self, info: &ContextSnapshotInfo) -> Result<ContextSnapshot, Error> {
+        match self {
+            Self::Files(files) => files.read_what_is_left(info),
+            Self::Memory(_) => self.read(info),
+        }
+    }
+
+    fn remove(&self, info: &ContextSnapshotInfo) -> Result<(), Error> {
+        match self {
+            Self::Files(files) => files.remove(info).map(drop),
+            Self::Memory(held) => {
+                lock(held).remove(&info.id);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What [`info`] reads.
+pub(super) const INFO: &str = "seq, id, agent_name, owner_id, guild_id, timestamp, description, \
+     summary, message_count, window_start, window_end";
+
+/// A row of `snapshots` with the columns of [`INFO`], and its number.
+pub(super) fn info(row: &Row<'_>) -> Result<(i64, ContextSnapshotInfo), Fault> {
+    let row = Columns::of("snapshots", row)?;
+    let info = ContextSnapshotInfo {
+        id: row.read("id", |text| text.parse().ok())?,
+        agent: row.read("agent_name", |text| text.parse().ok())?,
+        owner: UserId::new(row.id_of("owner_id")?),
+        guild: row.maybe_id("guild_id")?.map(GuildId::new),
+        timestamp: row.time("timestamp")?,
+        description: row.get("description")?,
+        summary: row.get("summary")?,
+        message_count: usize::try_from(row.get::<i64>("message_count")?)
+            .map_err(|_| row.unread("message_count"))?,
+        window_start: row.time("window_start")?,
+        window_end: row.time("window_end")?,
+    };
+    Ok((row.id(), info))
+}
+
+/// Keeps snapshots whose rows are ready once `finish` did the rest of the
+/// caller's work in the same transaction. All or none, but that one with an
+/// id that was there already goes in any case.
+pub(super) fn save(
+    session: &Session,
+    snapshots: &[&ContextSnapshot],
+    finish: impl Fn(&Connection) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    if !snapshots.is_empty() {
+        forget(session, snapshots)?;
+        session.transact(|connection| {
+            let mut rows = snapshots.iter();
+            rows.try_for_each(|snapshot| insert_pending(connection, snapshot))
+        })?;
+    }
+    let mut rest = snapshots.iter();
+    let written = rest.try_for_each(|snapshot| session.snapshots.write(snapshot));
+    let saved = written.map_err(Fault::from).and_then(|()| {
+        session.transact(|connection| {
+            finish(connection)?;
+            let mut ready =
+                connection.prepare_cached("UPDATE snapshots SET ready = 1 WHERE id = ?1")?;
+            for snapshot in snapshots {
+                ready.execute([snapshot.info.id.as_str()])?;
+            }
+            Ok(())
+        })
+    });
+    if saved.is_err() && !snapshots.is_empty() {
+        // The first error is the one to tell; what stays is removed at the
+        // next start.
+        drop(remove_pending(session));
+    }
+    saved
+}
+
+/// Snapshots with these ids go, their files first.
+fn forget(session: &Session, snapshots: &[&ContextSnapshot]) -> Result<(), Fault> {
+    for snapshot in snapshots {
+        let old = select(session, "id = ?1", [snapshot.info.id.as_str()])?;
+        for (seq, info) in old {
+            session.snapshots.remove(&info)?;
+            session.transact(|connection| remove_row(connection, seq))?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes what a kill left half saved.
+pub(super) fn remove_pending(session: &Session) -> Result<(), Fault> {
+    for (seq, info) in select(session, "ready = 0", [])? {
+        session.snapshots.remove(&info)?;
+        session.transact(|connection| remove_row(connection, seq))?;
+    }
+    Ok(())
+}
+
+fn remove_row(connection: &Connection, seq: i64) -> Result<(), Fault> {
+    let mut remove = connection.prepare_cached("DELETE FROM snapshots WHERE seq = ?1")?;
+    remove.execute([seq])?;
+    Ok(())
+}
+
+fn insert_pending(connection: &Connection, snapshot: &ContextSnapshot) -> Result<(), Fault> {
+    let info = &snapshot.info;
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO snapshots (id, agent_name, owner_id, guild_id, timestamp, description,
+             summary, message_count, window_start, window_end, oldest, ready)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0)",
+    )?;
+    let seq = insert.insert(params![
+        info.id.as_str(),
+        info.agent.as_str(),
+        number(info.owner.get()),
+        guild_number(info.guild),
+        time_text(info.timestamp),
+        info.description,
+        info.summary,
+        i64::try_from(info.message_count).unwrap_or(i64::MAX),
+        time_text(info.window_start),
+        time_text(info.window_end),
+        oldest(&snapshot.messages),
+    ])?;
+    insert_contents(connection, seq, &snapshot.messages)
+}
+
+fn oldest(messages: &[StoredMessage]) -> Option<String> {
+    messages
+        .iter()
+        .map(|row| row.timestamp)
+        .min()
+        .map(time_text)
+}
+
+/// Which messages and channels are in a snapshot.
+fn insert_contents(
+    connection: &Connection,
+    seq: i64,
+    messages: &[StoredMessage],
+) -> Result<(), Fault> {
+    let mut insert = connection.prepare_cached(
+        "INSERT OR IGNORE INTO snapshot_messages (channel_id, message_id, snapshot, guild_id)
+         VALUES (?1, ?2, ?3, ?4)",
+    )?;
+    for row in messages {
+        let held = row.message.iter().chain(&row.parts);
+        let held = held.map(|id| number(id.get())).chain([0]);
+        for id in held {
+            let channel = number(row.channel.get());
+            insert.execute((channel, id, seq, guild_number(row.guild)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Rows of snapshots, also of those not ready.
+pub(super) fn select(
+    session: &Session,
+    which: &str,
+    key: impl rusqlite::Params,
+) -> Result<Vec<(i64, ContextSnapshotInfo)>, Fault> {
+    let mut select = session.connection.prepare_cached(&format!(
+        "SELECT {INFO} FROM snapshots WHERE {which} ORDER BY timestamp DESC, seq DESC"
+    ))?;
+    select.query_and_then(key, info)?.collect()
+}
+
+/// A user's snapshots of a server, newest first.
+pub(super) fn list(
+    session: &Session,
+    owner: UserId,
+    guild: Option<GuildId>,
+    agent: Option<&AgentName>,
+    limit: usize,
+) -> Result<Vec<ContextSnapshotInfo>, Fault> {
+    let mut list = session.connection.prepare_cached(&format!(
+        "SELECT {INFO} FROM snapshots
+         WHERE ready AND owner_id = ?1 AND guild_id IS ?2 AND (?3 IS NULL OR agent_name = ?3)
+         ORDER BY timestamp DESC, seq DESC LIMIT ?4"
+    ))?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let agent = agent.map(AgentName::as_str);
+    let key = params![number(owner.get()), guild_number(guild), agent, limit];
+    let rows = list.query_and_then(key, info)?;
+    rows.map(|row| row.map(|(_, info)| info)).collect()
+}
+
+/// One of a user's snapshots.
+pub(super) fn one(
+    session: &Session,
+    owner: UserId,
+    id: &SnapshotId,
+) -> Result<Option<ContextSnapshot>, Fault> {
+    let which = "ready AND id = ?1 AND owner_id = ?2";
+    let find = || select(session, which, (id.as_str(), number(owner.get())));
+    let Some((_, info)) = find()?.pop() else {
+        return Ok(None);
+    };
+    match session.snapshots.read(&info) {
+        Ok(snapshot) => {
+            let messages = snapshot.messages;
+            Ok(Some(ContextSnapshot { info, messages }))
+        }
+        // It was removed between the two looks.
+        Err(_) if find()?.is_empty() => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The whole of a snapshot whose row is at hand.
+pub(super) fn whole(
+    session: &Session,
+    info: ContextSnapshotInfo,
+) -> Result<ContextSnapshot, Fault> {
+    let messages = session.snapshots.read(&info)?.messages;
+    Ok(ContextSnapshot { info, messages })
+}
+
+/// The same for a list of all that there is.
+pub(super) fn what_is_left(
+    session: &Session,
+    info: ContextSnapshotInfo,
+) -> Result<ContextSnapshot, Fault> {
+    let messages = session.snapshots.read_what_is_left(&info)?.messages;
+    Ok(ContextSnapshot { info, messages })
+}
+
+/// What becomes of one snapshot.
+pub(super) enum Change {
+    /// It goes.
+    Removed(i64, ContextSnapshotInfo),
+    /// It is written again, with less or other text.
+    Rewritten(i64, ContextSnapshot),
+}
+
+/// Files first (see above), then rows by [`change_rows`].
+pub(super) fn change_files(session: &Session, changes: &[Change]) -> Result<(), Fault> {
+    for change in changes {
+        match change {
+            Change::Removed(_, info) => session.snapshots.remove(info)?,
+            Change::Rewritten(_, snapshot) => session.snapshots.write(snapshot)?,
+        }
+    }
+    Ok(())
+}
+
+/// The rows of what [`change_files`] changed.
+pub(super) fn change_rows(connection: &Connection, changes: &[Change]) -> Result<(), Fault> {
+    for change in changes {
+        match change {
+            Change::Removed(seq, _) => remove_row(connection, *seq)?,
+            Change::Rewritten(seq, snapshot) => {
+                let sql = "DELETE FROM snapshot_messages WHERE snapshot = ?1";
+                connection.prepare_cached(sql)?.execute([seq])?;
+                insert_contents(connection, *seq, &snapshot.messages)?;
+                let mut update = connection.prepare_cached(
+                    "UPDATE snapshots SET summary = ?2, message_count = ?3, oldest = ?4
+                     WHERE seq = ?1",
+                )?;
+                update.execute(params![
+                    seq,
+                    snapshot.info.summary,
+                    i64::try_from(snapshot.info.message_count).unwrap_or(i64::MAX),
+                    oldest(&snapshot.messages)
+                ])?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,349 @@
+//! A connection and how it is set up.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+
+use super::fault::Fault;
+use super::saved::SnapshotPlace;
+use super::schema;
+use crate::Error;
+
+/// Statements that a connection keeps prepared: all that we have, about.
+const STATEMENTS: usize = 96;
+/// Pages that a connection keeps in memory, in KiB.
+const CACHE_KIB: i32 = 8 * 1024;
+/// Pages (of 4 KiB) up to which a file is written again by way of memory; a
+/// larger one goes by way of a temporary file, which has no name.
+const PAGES_IN_MEMORY: i64 = 16 * 1024;
+/// What the write-ahead log shrinks to when it was emptied, bytes.
+const JOURNAL_LIMIT: i32 = 4 << 20;
+/// Pages of 4 KiB that the log may have before an append waits for it to be
+/// written into the database.
+const LOG_PAGES: i32 = 16 * 1024;
+/// How often the log is tried to be emptied before that is put off.
+const SCRUB_TRIES: u32 = 10;
+/// How long each of them waits for those who read.
+const SCRUB_WAIT: Duration = Duration::from_millis(250);
+
+/// What survives what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// What is confirmed survives the end of the process, `kill -9` included:
+    /// it is in the operating system's hands. A loss of power may take the
+    /// last turns, never the database. An append costs no wait for the disk,
+    /// which is what keeps it under a millisecond.
+    #[default]
+    Process,
+    /// What is confirmed survives a loss of power, too: every commit waits for
+    /// the disk.
+    Power,
+    /// No promise at all, for tests.
+    None,
+}
+
+impl Durability {
+    const fn synchronous(self) -> &'static str {
+        match self {
+            Self::Process => "NORMAL",
+            Self::Power => "FULL",
+            Self::None => "OFF",
+        }
+    }
+}
+
+/// How the database is run. The default is what the bot uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SqliteSettings {
+    /// What survives what.
+    pub durability: Durability,
+    /// How long to wait for another process that writes.
+    pub busy_timeout: Duration,
+    /// Largest size in pages of 4 KiB; none: as large as the disk allows.
+    pub max_pages: Option<u32>,
+}
+
+impl Default for SqliteSettings {
+    fn default() -> Self {
+        Self {
+            durability: Durability::default(),
+            busy_timeout: Duration::from_secs(5),
+            max_pages: None,
+        }
+    }
+}
+
+/// Where something that was deleted may still stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scrub {
+    /// Nowhere.
+    Nothing,
+    /// In the write-ahead log.
+    Log,
+    /// In the file and in the log.
+    File,
+}
+
+/// A connection on the thread that has it.
+pub(super) struct Session {
+    /// It.
+    pub(super) connection: Connection,
+    /// The file, for errors.
+    pub(super) place: Arc<str>,
+    /// Where snapshots' messages are.
+    pub(super) snapshots: Arc<SnapshotPlace>,
+    /// How long to wait for another process that writes.
+    busy_timeout: Duration,
+    /// Where something that was deleted may still stand.
+    scrub_due: Cell<Scrub>,
+    /// Of the one that writes: a connection that brings the log into the
+    /// database meanwhile.
+    checkpointer: Cell<Option<Connection>>,
+}
+
+impl Session {
+    /// The one connection that writes; brings the file to the newest version.
+    pub(super) fn writer(
+        path: &Path,
+        snapshots: Arc<SnapshotPlace>,
+        settings: &SqliteSettings,
+    ) -> Result<Self, Error> {
+        let place: Arc<str> = path.display().to_string().into();
+        let connection = Connection::open(path).map_err(|error| unopened(&place, error))?;
+        let session = Self {
+            connection,
+            place: Arc::clone(&place),
+            snapshots,
+            busy_timeout: settings.busy_timeout,
+            scrub_due: Cell::new(Scrub::Nothing),
+            checkpointer: Cell::new(None),
+        };
+        let set_up = || {
+            session.set_up_writer(settings)?;
+            session.open_checkpointer(path)
+        };
+        match set_up() {
+            Ok(()) => Ok(session),
+            Err(fault) => Err(unusable(fault, &place)),
+        }
+    }
+
+    /// The version of the file at a path, 0 for an empty one.
+    pub(super) fn version(path: &Path) -> Result<usize, Error> {
+        let place = path.display().to_string();
+        // What was left in the log is played back, which needs to write.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection =
+            Connection::open_with_flags(path, flags).map_err(|error| unopened(&place, error))?;
+        schema::version(&connection, &place).map_err(|fault| unusable(fault, &place))
+    }
+
+    /// A connection that cannot write.
+    pub(super) fn reader(writer: &Self, path: &Path) -> Result<Self, Error> {
+        let place = Arc::clone(&writer.place);
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection =
+            Connection::open_with_flags(path, flags).map_err(|error| unopened(&place, error))?;
+        let session = Self {
+            connection,
+            place: Arc::clone(&place),
+            snapshots: Arc::clone(&writer.snapshots),
+            busy_timeout: writer.busy_timeout,
+            scrub_due: Cell::new(Scrub::Nothing),
+            checkpointer: Cell::new(None),
+        };
+        let set_up = || -> Result<(), Fault> {
+            session.set_up_any(session.busy_timeout)?;
+            Ok(session.connection.pragma_update(None, "query_only", true)?)
+        };
+        set_up().map_err(|fault| fault.named(OPENING, &place))?;
+        Ok(session)
+    }
+
+    fn set_up_any(&self, wait: Duration) -> Result<(), Fault> {
+        self.connection.busy_timeout(wait)?;
+        self.connection
+            .set_prepared_statement_cache_capacity(STATEMENTS);
+        self.connection
+            .pragma_update(None, "cache_size", -CACHE_KIB)?;
+        Ok(self
+            .connection
+            .pragma_update(None, "temp_store", "MEMORY")?)
+    }
+
+    /// Whose file it is comes first: the journal mode is written to it.
+    fn set_up_writer(&self, settings: &SqliteSettings) -> Result<(), Fault> {
+        let connection = &self.connection;
+        self.set_up_any(settings.busy_timeout)?;
+        schema::version(connection, &self.place)?;
+        connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+        connection.pragma_update(None, "synchronous", settings.durability.synchronous())?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        connection.pragma_update_and_check(None, "secure_delete", true, |_| Ok(()))?;
+        connection.pragma_update_and_check(
+            None,
+            "journal_size_limit",
+            JOURNAL_LIMIT,
+            |_| Ok(()),
+        )?;
+        if let Some(pages) = settings.max_pages {
+            connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
+        }
+        schema::migrate(connection, &self.place)
+    }
+
+    /// A checkpoint waits for the disk. On a connection of its own it holds up
+    /// nobody: who writes goes on writing to the log.
+    fn open_checkpointer(&self, path: &Path) -> Result<(), Fault> {
+        if self.is_in_memory() {
+            return Ok(());
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(self.busy_timeout)?;
+        self.connection
+            .pragma_update_and_check(None, "wal_autocheckpoint", LOG_PAGES, |_| Ok(()))?;
+        self.checkpointer.set(Some(connection));
+        Ok(())
+    }
+
+    /// The connection that brings the log into the database, once.
+    pub(super) fn take_checkpointer(&self) -> Option<Connection> {
+        self.checkpointer.take()
+    }
+
+    fn is_in_memory(&self) -> bool {
+        self.connection.path().is_none_or(str::is_empty)
+    }
+
+    /// Runs work in a transaction of its own, rolled back when it fails.
+    pub(super) fn transact<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let immediate = TransactionBehavior::Immediate;
+        let transaction = Transaction::new_unchecked(&self.connection, immediate)?;
+        let done = work(&transaction)?;
+        transaction.commit()?;
+        Ok(done)
+    }
+
+    /// A job's confirmation has to wait for [`Self::scrub`].
+    pub(super) fn is_scrub_due(&self) -> bool {
+        self.scrub_due.get() == Scrub::File
+    }
+
+    /// Something with text was deleted.
+    pub(super) fn deleted(&self) {
+        self.scrub_due.set(Scrub::File);
+    }
+
+    /// Leaves nothing in the files of what was deleted, if anything was since
+    /// the last time.
+    ///
+    /// `secure_delete` overwrites a row where it stands, but not the copies
+    /// that stay in the slack of pages when rows move between them: only
+    /// writing the whole file again does. Then the log is emptied into it.
+    /// Our readers hold that up for moments only; if another program reads
+    /// for longer, it is tried again after later jobs.
+    pub(super) fn scrub(&self) {
+        if self.is_in_memory() {
+            // In memory there are no files.
+            return self.scrub_due.set(Scrub::Nothing);
+        }
+        match self.scrub_due.get() {
+            Scrub::Nothing => {}
+            Scrub::Log => drop(self.empties_log(Duration::ZERO)),
+            Scrub::File => {
+                if let Err(error) = self.rewrite() {
+                    tracing::warn!(
+                        store = %self.place, %error,
+                        "the file could not be written again: copies of what was deleted may be \
+                         left in it"
+                    );
+                }
+                self.empty_log();
+            }
+        }
+    }
+
+    /// Writes the whole file again, without room between.
+    pub(super) fn rewrite(&self) -> rusqlite::Result<()> {
+        let connection = &self.connection;
+        let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
+        let place = if pages > PAGES_IN_MEMORY {
+            "FILE"
+        } else {
+            "MEMORY"
+        };
+        connection.pragma_update(None, "temp_store", place)?;
+        let written = connection.execute_batch("VACUUM");
+        connection.pragma_update(None, "temp_store", "MEMORY")?;
+        written
+    }
+
+    /// Writes the log into the database and empties it.
+    pub(super) fn empty_log(&self) {
+        self.scrub_due.set(Scrub::Log);
+        let mut tries = 0..SCRUB_TRIES;
+        if !tries.any(|_| self.empties_log(SCRUB_WAIT)) {
+            tracing::warn!(
+                store = %self.place,
+                "what was deleted is still in the write-ahead log: another program reads the \
+                 database"
+            );
+        }
+    }
+
+    fn empties_log(&self, wait: Duration) -> bool {
+        let empty = || -> rusqlite::Result<i64> {
+            self.connection.busy_timeout(wait)?;
+            let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+            let busy = self.connection.query_row(sql, [], |row| row.get(0));
+            self.connection.busy_timeout(self.busy_timeout)?;
+            busy
+        };
+        let is_empty = empty().is_ok_and(|busy| busy == 0);
+        if is_empty {
+            self.scrub_due.set(Scrub::Nothing);
+        }
+        is_empty
+    }
+}
+
+/// What is being done meanwhile.
+const OPENING: &str = "open the store";
+
+/// Why a file cannot be used, with what to do about it.
+fn unusable(fault: Fault, place: &str) -> Error {
+    let Fault::Sql(error) = fault else {
+        return fault.named(OPENING, place);
+    };
+    match Fault::Sql(error).named(OPENING, place) {
+        Error::Corrupt { source, .. } => Error::Open {
+            place: place.to_owned(),
+            remedy: "the file is not an SQLite database, or is damaged; name another file in \
+                     CONTEXT_STORE=sqlite:PATH, or restore a backup"
+                .to_owned(),
+            source,
+        },
+        Error::Unavailable { source, .. } => Error::Open {
+            place: place.to_owned(),
+            remedy: "it is in use by another program, or its disk is full or not writable"
+                .to_owned(),
+            source: Some(source),
+        },
+        other => other,
+    }
+}
+
+fn unopened(place: &str, error: rusqlite::Error) -> Error {
+    Error::Open {
+        place: place.to_owned(),
+        remedy: "check that the folder is there and that we may read and write the file".to_owned(),
+        source: Some(Box::new(error)),
+    }
+}

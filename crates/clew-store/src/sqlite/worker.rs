@@ -1,0 +1,306 @@
+//! The threads that have the connections: one that writes, some that read.
+//! Async code hands them jobs over bounded queues and waits for the answers.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::fault::Fault;
+use super::session::Session;
+use crate::{Answer, Error};
+
+/// Jobs that wait for a thread; who comes when it is full waits before the
+/// queue. Some seconds of work.
+const QUEUE: usize = 1024;
+/// Most jobs in one transaction, so that the first need not wait for long.
+const GROUP: usize = 128;
+
+/// Jobs after which the log is brought into the database: some megabytes.
+const JOBS_A_CHECKPOINT: usize = 128;
+
+/// Something to be done with a connection.
+trait Job: Send {
+    /// Does it and keeps what came of it. May run again when a transaction
+    /// shared with others was lost. Says whether it succeeded.
+    fn run(&mut self, session: &Session) -> bool;
+    /// Instead of what came of it.
+    fn fail(&mut self, fault: Fault);
+    /// Sends what came of it.
+    fn answer(self: Box<Self>);
+    /// Must not share a transaction.
+    fn is_alone(&self) -> bool;
+}
+
+/// A job whose work gives a `T`.
+struct Task<T, W> {
+    operation: &'static str,
+    alone: bool,
+    place: Arc<str>,
+    work: W,
+    outcome: Option<Result<T, Fault>>,
+    answer: oneshot::Sender<Result<T, Error>>,
+}
+
+impl<T, W> Job for Task<T, W>
+where
+    T: Send,
+    W: FnMut(&Session) -> Result<T, Fault> + Send,
+{
+    fn run(&mut self, session: &Session) -> bool {
+        let outcome = self.outcome.insert((self.work)(session));
+        outcome.is_ok()
+    }
+
+    fn fail(&mut self, fault: Fault) {
+        self.outcome = Some(Err(fault));
+    }
+
+    fn answer(self: Box<Self>) {
+        let this = *self;
+        if let Some(outcome) = this.outcome {
+            let outcome = outcome.map_err(|fault| fault.named(this.operation, &this.place));
+            // Nobody waits any more: the work is done nevertheless.
+            drop(this.answer.send(outcome));
+        }
+    }
+
+    fn is_alone(&self) -> bool {
+        self.alone
+    }
+}
+
+/// The way to one or more threads.
+pub(super) struct Queue {
+    place: Arc<str>,
+    jobs: Mutex<Option<mpsc::Sender<Box<dyn Job>>>>,
+    ended: watch::Receiver<()>,
+}
+
+impl Queue {
+    /// One thread that writes.
+    pub(super) fn to_writer(session: Session) -> Result<Self, Error> {
+        Self::start(vec![session], |session, jobs| {
+            write_until_closed(session, jobs);
+        })
+    }
+
+    /// A thread for each connection, none of which writes.
+    pub(super) fn to_readers(sessions: Vec<Session>) -> Result<Self, Error> {
+        Self::start(sessions, read_until_closed)
+    }
+
+    fn start(
+        sessions: Vec<Session>,
+        run: impl Fn(&Session, &Mutex<mpsc::Receiver<Box<dyn Job>>>) + Send + Copy + 'static,
+    ) -> Result<Self, Error> {
+        let (jobs, received) = mpsc::channel(QUEUE);
+        let received = Arc::new(Mutex::new(received));
+        let (ending, ended) = watch::channel(());
+        let ending = Arc::new(ending);
+        let place = sessions
+            .first()
+            .map_or_else(|| "".into(), |session| Arc::clone(&session.place));
+        for session in sessions {
+            let (received, ending) = (Arc::clone(&received), Arc::clone(&ending));
+            let started = thread::Builder::new()
+                .name("sqlite".to_owned())
+                .spawn(move || {
+                    run(&session, &received);
+                    // The connection goes before the news of it.
+                    drop(session);
+                    drop(ending);
+                });
+            started.map_err(|source| Error::Unavailable {
+                operation: "start a thread for the store",
+                source: Box::new(source),
+            })?;
+        }
+        Ok(Self {
+            place,
+            jobs: Mutex::new(Some(jobs)),
+            ended,
+        })
+    }
+
+    /// Has work done. Work that is not `alone` runs within a transaction that
+    /// it may share with other jobs.
+    pub(super) fn ask<T, W>(
+        &self,
+        operation: &'static str,
+        alone: bool,
+        work: W,
+    ) -> impl Answer<T> + use<T, W>
+    where
+        T: Send + 'static,
+        W: FnMut(&Session) -> Result<T, Fault> + Send + 'static,
+    {
+        let (answer, answered) = oneshot::channel();
+        let job = Box::new(Task {
+            operation,
+            alone,
+            place: Arc::clone(&self.place),
+            work,
+            outcome: None,
+            answer,
+        });
+        let jobs = lock(&self.jobs).clone();
+        async move {
+            let closed = || Error::Unavailable {
+                operation,
+                source: "the store is closed".into(),
+            };
+            let jobs = jobs.ok_or_else(closed)?;
+            jobs.send(job).await.map_err(|_| closed())?;
+            drop(jobs);
+            answered.await.map_err(|_| closed())?
+        }
+    }
+
+    /// Has all done that was asked for and lets go of the connections.
+    pub(super) async fn close(&self) {
+        drop(lock(&self.jobs).take());
+        let mut ended = self.ended.clone();
+        while ended.changed().await.is_ok() {}
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read_until_closed(session: &Session, jobs: &Mutex<mpsc::Receiver<Box<dyn Job>>>) {
+    loop {
+        let job = lock(jobs).blocking_recv();
+        let Some(mut job) = job else { return };
+        job.run(session);
+        job.answer();
+    }
+}
+
+/// Who had something deleted is answered when nothing of it is left in the
+/// files, which is seen to once for all who wait.
+fn write_until_closed(session: &Session, jobs: &Mutex<mpsc::Receiver<Box<dyn Job>>>) {
+    thread::scope(|scope| {
+        // Ours goes with this closure, however it ends, and so does the other
+        // thread.
+        let (due, asked) = sync_channel(1);
+        if let Some(connection) = session.take_checkpointer() {
+            scope.spawn(move || checkpoint_when_asked(&connection, &asked));
+        }
+        write_all(session, jobs, &due);
+    });
+}
+
+/// Brings the log into the database while others go on reading and writing.
+fn checkpoint_when_asked(connection: &Connection, asked: &Receiver<()>) {
+    while asked.recv().is_ok() {
+        let done = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        if let Err(error) = done {
+            // The log grows; the one that writes does it then.
+            tracing::debug!(%error, "a checkpoint was put off");
+        }
+    }
+}
+
+fn write_all(
+    session: &Session,
+    jobs: &Mutex<mpsc::Receiver<Box<dyn Job>>>,
+    checkpoint: &SyncSender<()>,
+) {
+    let mut jobs = lock(jobs);
+    let mut done = 0;
+    while let Some(first) = jobs.blocking_recv() {
+        let (mut group, mut deleting) = (Vec::new(), Vec::new());
+        let mut next = Some(first);
+        while let Some(mut job) = next {
+            if job.is_alone() {
+                commit(session, std::mem::take(&mut group));
+                job.run(session);
+                if session.is_scrub_due() {
+                    deleting.push(job);
+                } else {
+                    job.answer();
+                }
+            } else {
+                group.push(job);
+            }
+            done += 1;
+            let is_room = group.len().max(deleting.len()) < GROUP;
+            next = is_room.then(|| jobs.try_recv().ok()).flatten();
+        }
+        commit(session, group);
+        session.scrub();
+        for job in deleting {
+            job.answer();
+        }
+        if done >= JOBS_A_CHECKPOINT {
+            done = 0;
+            // One that is due already is enough.
+            let _ = checkpoint.try_send(());
+        }
+    }
+}
+
+/// Runs jobs in one transaction, or, where that fails, each in its own, and
+/// answers when it is committed.
+fn commit(session: &Session, mut group: Vec<Box<dyn Job>>) {
+    let is_done = group.len() > 1 && commit_together(session, &mut group).is_ok();
+    if !is_done {
+        for job in &mut group {
+            commit_one(session, job.as_mut());
+        }
+    }
+    for job in group {
+        job.answer();
+    }
+}
+
+fn commit_one(session: &Session, job: &mut dyn Job) {
+    let began = Transaction::new_unchecked(&session.connection, TransactionBehavior::Immediate);
+    match began {
+        Ok(transaction) if job.run(session) => {
+            if let Err(error) = transaction.commit() {
+                job.fail(error.into());
+            }
+        }
+        // Rolls back when it goes.
+        Ok(_) => {}
+        Err(error) => job.fail(error.into()),
+    }
+}
+
+/// Each job in a savepoint of one transaction. An error means that the
+/// transaction was lost and nothing of it is there.
+fn commit_together(session: &Session, group: &mut [Box<dyn Job>]) -> Result<(), Fault> {
+    let connection = &session.connection;
+    let began = Transaction::new_unchecked(connection, TransactionBehavior::Immediate);
+    let transaction = match began {
+        Ok(transaction) => transaction,
+        Err(error) => {
+            // Nobody can write now: trying once for each would only take
+            // that many times as long.
+            let error = Arc::new(error);
+            for job in group {
+                job.fail(Fault::Sql(Arc::clone(&error)));
+            }
+            return Ok(());
+        }
+    };
+    let say = |sql| connection.prepare_cached(sql)?.execute([]);
+    for job in group {
+        say("SAVEPOINT job")?;
+        let is_good = job.run(session);
+        // A full disk, among others, rolls everything back by itself.
+        if connection.is_autocommit() {
+            return Err(Fault::Unfit("the transaction was rolled back"));
+        }
+        if !is_good {
+            say("ROLLBACK TO job")?;
+        }
+        say("RELEASE job")?;
+    }
+    Ok(transaction.commit()?)
+}

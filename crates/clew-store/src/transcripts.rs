@@ -1,0 +1,458 @@
+//! `DM_LOGS_DIR`: logs of direct messages as JSON Lines, beside every store.
+//!
+//! `{user}.jsonl` is written to; what would take it above
+//! `MAX_CONVERSATION_LOG_SIZE` makes it `{user}.1.jsonl`, in place of the one
+//! before (seed S3: "Rotate/trim logs"). So a conversation takes at most twice
+//! that size, unless one turn alone is larger. Without a limit nothing is
+//! rotated.
+
+mod line;
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use line::{Line, add, failed, lines_of};
+
+use super::{Erasure, Error, Kind, KindStats, Purge, Purged, disk};
+use crate::model::{StoredMessage, StoredRole};
+use clew_context::model::{ChannelId, MessageId, TurnId, UnixMillis, UserId};
+
+/// Logs of direct messages. One process writes to a folder.
+#[derive(Clone)]
+pub struct Transcripts(Arc<Folder>);
+
+impl Transcripts {
+    /// In this folder, which is made if it is missing; files of at most
+    /// `max_bytes`, or of any size.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be made or read.
+    pub async fn open(dir: PathBuf, max_bytes: Option<u64>) -> Result<Self, Error> {
+        let open = move || Folder::open(dir, max_bytes);
+        let folder = disk::blocking("open the logs of direct messages", open).await?;
+        Ok(Self(Arc::new(folder)))
+    }
+
+    /// Adds the rows of a turn of direct messages, one line each; those of
+    /// tools are left out. It is durable when this returns.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub async fn append(&self, turn: &[StoredMessage]) -> Result<(), Error> {
+        let turn = turn.to_vec();
+        self.run("log a turn", move |folder| folder.append(&turn))
+            .await
+    }
+
+    /// Removes lines, as the same purge removes rows from a store. What is
+    /// about servers changes nothing here.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read or written; others may have been purged.
+    pub async fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
+        let purge = purge.clone();
+        self.run("purge the logs", move |folder| folder.purge(&purge))
+            .await
+    }
+
+    /// How many lines an erasure would remove.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read.
+    pub async fn would_go(&self, erasure: Erasure) -> Result<u64, Error> {
+        self.run("look into the logs", move |folder| folder.would_go(erasure))
+            .await
+    }
+
+    /// Users of whom there are lines, in order.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be read.
+    pub async fn users(&self) -> Result<Vec<UserId>, Error> {
+        self.run("list the logs", Folder::known).await
+    }
+
+    /// Gives an edited message its new text. Says how many lines there were.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read or written.
+    pub async fn edit_message(
+        &self,
+        channel: ChannelId,
+        message: MessageId,
+        text: &str,
+    ) -> Result<u64, Error> {
+        let text = text.to_owned();
+        self.run("edit the logs", move |folder| {
+            folder.edit(channel, message, &text)
+        })
+        .await
+    }
+
+    /// Which messages of a channel are logged, within a range of ids, both
+    /// ends included.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read.
+    pub async fn held_messages(
+        &self,
+        channel: ChannelId,
+        from: MessageId,
+        to: MessageId,
+    ) -> Result<Vec<MessageId>, Error> {
+        self.run("look into the logs", move |folder| {
+            folder.held(channel, from, to)
+        })
+        .await
+    }
+
+    /// A user's lines, oldest first, each one JSON object.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read.
+    pub async fn lines(&self, user: UserId) -> Result<Vec<String>, Error> {
+        self.run("read the logs", move |folder| folder.lines(user))
+            .await
+    }
+
+    /// How much there is.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read.
+    pub async fn stats(&self) -> Result<KindStats, Error> {
+        self.run("count the logs", Folder::stats).await
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(&Folder) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let folder = Arc::clone(&self.0);
+        disk::blocking(operation, move || work(&folder)).await
+    }
+}
+
+/// The folder. Whoever holds the map is alone with the files.
+struct Folder {
+    dir: PathBuf,
+    max_bytes: Option<u64>,
+    /// Whose a channel is, so that a message is found without reading all.
+    users: Mutex<HashMap<ChannelId, UserId>>,
+}
+
+impl Folder {
+    fn open(dir: PathBuf, max_bytes: Option<u64>) -> Result<Self, Error> {
+        disk::create_folders(&dir)?;
+        disk::sweep_temporary(&dir)?;
+        let folder = Self {
+            dir,
+            max_bytes,
+            users: Mutex::default(),
+        };
+        for user in folder.known()? {
+            let mut first = None;
+            // A user has one channel with us: the first line tells it.
+            folder.each_line(user, &mut |line, _| {
+                first = Some(line.channel);
+                false
+            })?;
+            folder.alone().extend(first.map(|channel| (channel, user)));
+        }
+        Ok(folder)
+    }
+
+    fn alone(&self) -> MutexGuard<'_, HashMap<ChannelId, UserId>> {
+        self.users.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn append(&self, turn: &[StoredMessage]) -> Result<(), Error> {
+        let spoken = |row: &&StoredMessage| {
+            matches!(row.role, StoredRole::User | StoredRole::Assistant) && row.guild.is_none()
+        };
+        let rows: Vec<&StoredMessage> = turn.iter().filter(spoken).collect();
+        let Some(first) = rows.first() else {
+            return Ok(());
+        };
+        let text: String = rows.iter().map(|row| Line::of(row).write()).collect();
+        let mut users = self.alone();
+        let [old, path] = self.paths(first.owner);
+        let size = fs::metadata(&path).map_or(0, |about| about.len());
+        let full = |most| size > 0 && size.saturating_add(text.len() as u64) > most;
+        if self.max_bytes.is_some_and(full) {
+            fs::rename(&path, &old).map_err(failed("rotate", &path))?;
+        }
+        add(&path, &text).map_err(failed("write", &path))?;
+        disk::sync_folder(&self.dir)?;
+        users.insert(first.channel, first.owner);
+        Ok(())
+    }
+
+    fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
+        let users = self.alone();
+        let gone = match purge {
+            Purge::User(user) => self.remove(*user)?,
+            Purge::Channel(channel) => match users.get(channel) {
+                Some(user) => self.remove(*user)?,
+                None => 0,
+            },
+            Purge::Messages { channel, ids } => match users.get(channel) {
+                Some(user) => self.remove_messages(*user, ids)?,
+                None => 0,
+            },
+            Purge::Before(moment) => self.remove_before(*moment)?,
+            Purge::Guild(_) | Purge::Member { .. } => 0,
+        };
+        let mut purged = Purged::default();
+        purged.add(Kind::Transcripts, gone);
+        Ok(purged)
+    }
+
+    fn remove(&self, user: UserId) -> Result<u64, Error> {
+        let lines = self.count(user, &|_| true)?;
+        for path in self.paths(user) {
+            disk::remove(&path)?;
+        }
+        Ok(lines)
+    }
+
+    fn would_go(&self, erasure: Erasure) -> Result<u64, Error> {
+        let users = self.alone();
+        match erasure {
+            Erasure::User(user) => self.count(user, &|_| true),
+            Erasure::Channel(channel) => match users.get(&channel) {
+                Some(user) => self.count(*user, &|_| true),
+                None => Ok(0),
+            },
+            Erasure::Before(moment) => {
+                let known = self.known()?.into_iter();
+                known
+                    .map(|user| self.count(user, &|line| line.at < moment))
+                    .sum()
+            }
+            Erasure::Guild(_) => Ok(0),
+        }
+    }
+
+    fn count(&self, user: UserId, is_meant: &dyn Fn(&Line) -> bool) -> Result<u64, Error> {
+        let mut lines = 0;
+        self.each_line(user, &mut |line, _| {
+            lines += u64::from(is_meant(&line));
+            true
+        })?;
+        Ok(lines)
+    }
+
+    /// With a message of the user goes the turn, with one of ours the answer.
+    fn remove_messages(&self, user: UserId, ids: &[MessageId]) -> Result<u64, Error> {
+        let named = |line: &Line| line.messages().any(|message| ids.contains(&message));
+        let mut triggers: Vec<TurnId> = Vec::new();
+        let mut known = false;
+        self.each_line(user, &mut |line, _| {
+            known |= named(&line);
+            if line.role == StoredRole::User && named(&line) {
+                triggers.push(line.turn);
+            }
+            true
+        })?;
+        if !known {
+            return Ok(0);
+        }
+        self.rewrite(user, &|line| {
+            Change::remove_if(named(line) || triggers.contains(&line.turn))
+        })
+    }
+
+    fn remove_before(&self, moment: UnixMillis) -> Result<u64, Error> {
+        let mut gone = 0;
+        for user in self.known()? {
+            let mut old = false;
+            self.each_line(user, &mut |line, _| {
+                old |= line.at < moment;
+                !old
+            })?;
+            if old {
+                gone += self.rewrite(user, &|line| Change::remove_if(line.at < moment))?;
+            }
+        }
+        Ok(gone)
+    }
+
+    fn edit(&self, channel: ChannelId, message: MessageId, text: &str) -> Result<u64, Error> {
+        let users = self.alone();
+        let Some(user) = users.get(&channel) else {
+            return Ok(0);
+        };
+        let is_it = |line: &Line| {
+            let is_whole = line.parts.is_empty() || line.role == StoredRole::User;
+            line.message == Some(message) && is_whole && line.text != text
+        };
+        let mut known = false;
+        self.each_line(*user, &mut |line, _| {
+            known |= is_it(&line);
+            !known
+        })?;
+        if !known {
+            return Ok(0);
+        }
+        self.rewrite(*user, &|line| {
+            if is_it(line) {
+                Change::Text(text.to_owned())
+            } else {
+                Change::Keep
+            }
+        })
+    }
+
+    fn held(
+        &self,
+        channel: ChannelId,
+        from: MessageId,
+        to: MessageId,
+    ) -> Result<Vec<MessageId>, Error> {
+        let users = self.alone();
+        let mut held = Vec::new();
+        if let Some(user) = users.get(&channel) {
+            self.each_line(*user, &mut |line, _| {
+                held.extend(
+                    line.messages()
+                        .filter(|message| (from..=to).contains(message)),
+                );
+                true
+            })?;
+        }
+        held.sort_unstable();
+        Ok(held)
+    }
+
+    fn lines(&self, user: UserId) -> Result<Vec<String>, Error> {
+        let _alone = self.alone();
+        let mut lines = Vec::new();
+        self.each_line(user, &mut |_, text| {
+            lines.push(text.to_owned());
+            true
+        })?;
+        Ok(lines)
+    }
+
+    fn stats(&self) -> Result<KindStats, Error> {
+        let _alone = self.alone();
+        let (mut entries, mut bytes) = (0, 0);
+        for user in self.known()? {
+            self.each_line(user, &mut |line, _| {
+                entries += 1;
+                bytes += line.text.len() as u64;
+                true
+            })?;
+        }
+        Ok(KindStats {
+            kind: Kind::Transcripts,
+            entries,
+            bytes,
+        })
+    }
+
+    /// The older file and the one that is written to.
+    fn paths(&self, user: UserId) -> [PathBuf; 2] {
+        ["1.jsonl", "jsonl"].map(|end| self.dir.join(format!("{user}.{end}")))
+    }
+
+    /// Users with files, in order.
+    fn known(&self) -> Result<Vec<UserId>, Error> {
+        let mut users = Vec::new();
+        for entry in disk::entries(&self.dir)? {
+            let name = entry.path.file_name().and_then(|name| name.to_str());
+            let stem = name.and_then(|name| name.strip_suffix(".jsonl"));
+            let user = stem.map(|stem| stem.strip_suffix(".1").unwrap_or(stem).parse::<UserId>());
+            users.extend(user.and_then(Result::ok));
+        }
+        users.sort_unstable();
+        users.dedup();
+        Ok(users)
+    }
+
+    /// Visits a user's lines, oldest first, until `visit` gives false. A line
+    /// that a kill tore is none.
+    fn each_line(
+        &self,
+        user: UserId,
+        visit: &mut dyn FnMut(Line, &str) -> bool,
+    ) -> Result<(), Error> {
+        for path in self.paths(user) {
+            let Some(lines) = lines_of(&path)? else {
+                continue;
+            };
+            for text in lines {
+                let text = text.map_err(failed("read", &path))?;
+                let text = String::from_utf8_lossy(&text);
+                if let Ok(line) = Line::read(&text)
+                    && !visit(line, &text)
+                {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a user's files anew. Says how many lines changed. Torn lines go:
+    /// nobody knows what they say.
+    fn rewrite(&self, user: UserId, change: &dyn Fn(&Line) -> Change) -> Result<u64, Error> {
+        let mut changed = 0;
+        for path in self.paths(user) {
+            let Some(lines) = lines_of(&path)? else {
+                continue;
+            };
+            let mut kept = 0_u64;
+            disk::write_with(&path, |file| {
+                for text in lines {
+                    let Ok(mut line) = Line::read(&String::from_utf8_lossy(&text?)) else {
+                        continue;
+                    };
+                    match change(&line) {
+                        Change::Keep => {}
+                        Change::Remove => {
+                            changed += 1;
+                            continue;
+                        }
+                        Change::Text(text) => {
+                            changed += 1;
+                            line.text = text;
+                        }
+                    }
+                    kept += 1;
+                    file.write_all(line.write().as_bytes())?;
+                }
+                Ok(())
+            })?;
+            if kept == 0 {
+                disk::remove(&path)?;
+            }
+        }
+        Ok(changed)
+    }
+}
+
+/// What becomes of a line.
+enum Change {
+    Keep,
+    Remove,
+    Text(String),
+}
+
+impl Change {
+    const fn remove_if(goes: bool) -> Self {
+        if goes { Self::Remove } else { Self::Keep }
+    }
+}

@@ -1,0 +1,135 @@
+//! The lines of a log, and the files they stand in.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::super::Error;
+use super::super::json::{Fields, FormError, ROLE, TEXT, TIME, TURN, Time, id, ids};
+use crate::model::{StoredMessage, StoredRole};
+use clew_context::model::{ChannelId, MessageId, TurnId, UnixMillis, UserId};
+
+/// One line.
+pub(super) struct Line {
+    pub(super) at: UnixMillis,
+    pub(super) role: StoredRole,
+    pub(super) user: UserId,
+    pub(super) channel: ChannelId,
+    pub(super) turn: TurnId,
+    pub(super) message: Option<MessageId>,
+    pub(super) parts: Vec<MessageId>,
+    pub(super) text: String,
+}
+
+#[derive(Serialize)]
+struct Form<'a> {
+    ts: Time,
+    role: &'static str,
+    user: UserId,
+    channel: ChannelId,
+    turn: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<MessageId>,
+    #[serde(skip_serializing_if = "<[MessageId]>::is_empty")]
+    parts: &'a [MessageId],
+    text: &'a str,
+}
+
+impl Line {
+    pub(super) fn of(row: &StoredMessage) -> Self {
+        Self {
+            at: row.timestamp,
+            role: row.role,
+            user: row.owner,
+            channel: row.channel,
+            turn: row.turn,
+            message: row.message,
+            parts: row.parts.clone(),
+            text: row.content.clone(),
+        }
+    }
+
+    pub(super) fn read(text: &str) -> Result<Self, FormError> {
+        let fields = Fields::parse(text.as_bytes())?;
+        Ok(Self {
+            at: fields.need("ts", TIME)?,
+            role: fields.need("role", ROLE)?,
+            user: fields.need("user", id())?,
+            channel: fields.need("channel", id())?,
+            turn: fields.need("turn", TURN)?,
+            message: fields.maybe("message", id())?,
+            parts: fields.maybe("parts", ids())?.unwrap_or_default(),
+            text: fields.need("text", TEXT)?,
+        })
+    }
+
+    /// With its line break.
+    pub(super) fn write(&self) -> String {
+        let form = Form {
+            ts: Time(self.at),
+            role: self.role.as_str(),
+            user: self.user,
+            channel: self.channel,
+            turn: self.turn.to_string(),
+            message: self.message,
+            parts: &self.parts,
+            text: &self.text,
+        };
+        // Our forms have texts for keys and cannot fail.
+        let mut text = serde_json::to_string(&form).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    pub(super) fn messages(&self) -> impl Iterator<Item = MessageId> {
+        self.message.into_iter().chain(self.parts.iter().copied())
+    }
+}
+
+/// Lines of a file, as bytes: a kill may tear a letter. None when there is
+/// none.
+pub(super) fn lines_of(
+    path: &Path,
+) -> Result<Option<impl Iterator<Item = io::Result<Vec<u8>>>>, Error> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(BufReader::new(file).split(b'\n'))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed("read", path)(error)),
+    }
+}
+
+/// Adds text, on a line of its own also after a torn one.
+pub(super) fn add(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options.create(true).read(true).append(true).open(path)?;
+    let mut whole = String::new();
+    let length = file.metadata()?.len();
+    if length > 0 {
+        file.seek(SeekFrom::End(-1))?;
+        let mut last = [0];
+        file.read_exact(&mut last)?;
+        if last != *b"\n" {
+            whole.push('\n');
+        }
+    }
+    whole.push_str(text);
+    let written = file
+        .write_all(whole.as_bytes())
+        .and_then(|()| file.sync_all());
+    if written.is_err() {
+        // The turn is logged whole or not at all, also on a full disk.
+        file.set_len(length)?;
+    }
+    written
+}
+
+pub(super) fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error::Io {
+        operation,
+        path,
+        source,
+    }
+}

@@ -1,0 +1,207 @@
+//! Facts about users and servers, and the search among a server's.
+
+use clew_store::Backend;
+use clew_store::model::{Fact, FactId, Origin, Subject};
+
+use crate::store::build::{at, channel, guild, message, server_fact, user, user_fact};
+use crate::store::fixture::{Fixture, on_each_store};
+
+on_each_store! {
+    facts_are_written_replaced_and_removed
+    facts_come_oldest_first_and_of_one_subject
+    every_field_of_a_fact_comes_back
+    facts_that_match_best_come_first
+    odd_words_match_nothing_and_fail_nothing
+    a_fact_is_found_by_its_new_words_only
+}
+
+async fn about_user(store: &impl Backend, id: u64) -> Vec<Fact> {
+    store.facts(Subject::User(user(id))).await.unwrap()
+}
+
+async fn facts_are_written_replaced_and_removed<F: Fixture>(place: &F) {
+    let store = place.open().await;
+    let mut facts = [user_fact(1, 3, "likes tea"), user_fact(2, 3, "has a cat")];
+    store.put_facts(&facts).await.unwrap();
+    assert_eq!(about_user(&store, 3).await, facts);
+    facts[0].text = String::from("likes coffee");
+    facts[0].seen = 2;
+    store.put_facts(&facts[..1]).await.unwrap();
+    assert_eq!(about_user(&store, 3).await, facts);
+    let gone = [FactId(1), FactId(9)];
+    assert_eq!(store.remove_facts(&gone).await.unwrap(), 1);
+    assert_eq!(about_user(&store, 3).await, facts[1..]);
+    assert_eq!(store.remove_facts(&gone).await.unwrap(), 0);
+    store.put_facts(&[]).await.unwrap();
+    assert_eq!(store.remove_facts(&[]).await.unwrap(), 0);
+}
+
+async fn facts_come_oldest_first_and_of_one_subject<F: Fixture>(place: &F) {
+    let store = place.open().await;
+    let mut facts = Vec::new();
+    for (id, when) in [(5, 30), (6, 10), (7, 20)] {
+        facts.push(Fact {
+            at: at(when),
+            ..user_fact(id, 3, "x")
+        });
+    }
+    // A server with the user's number is somebody else.
+    facts.extend([user_fact(8, 4, "y"), server_fact(9, 3, "z")]);
+    store.put_facts(&facts).await.unwrap();
+    let ids: Vec<u64> = about_user(&store, 3)
+        .await
+        .iter()
+        .map(|fact| fact.id.0)
+        .collect();
+    assert_eq!(ids, [6, 7, 5]);
+    let server = store.facts(Subject::Server(guild(3))).await.unwrap();
+    assert_eq!(server, facts[4..]);
+    assert_eq!(store.facts(Subject::Server(guild(4))).await.unwrap(), []);
+}
+
+async fn every_field_of_a_fact_comes_back<F: Fixture>(place: &F) {
+    let store = place.open().await;
+    let full = Fact {
+        id: FactId(u64::MAX),
+        origin: Origin::Guild(guild(1)),
+        by: user(77),
+        at: at(1),
+        link: Some((channel(2), message(10))),
+        pinned: true,
+        seen: 1_000,
+        last_used: at(2),
+        ..user_fact(1, 3, "\"quoted\" 🦀 it's\u{202e}")
+    };
+    let direct = Fact {
+        origin: Origin::Direct,
+        at: at(3),
+        ..user_fact(1 << 63, 3, "direct")
+    };
+    let facts = [full, direct];
+    store.put_facts(&facts).await.unwrap();
+    assert_eq!(about_user(&store, 3).await, facts);
+    let ids = facts.map(|fact| fact.id);
+    assert_eq!(store.remove_facts(&ids).await.unwrap(), 2);
+}
+
+async fn matching(store: &impl Backend, words: &str, limit: usize) -> Vec<u64> {
+    let ids = store.matching_facts(guild(1), words, limit).await.unwrap();
+    ids.into_iter().map(|id| id.0).collect()
+}
+
+async fn facts_that_match_best_come_first<F: Fixture>(place: &F) {
+    let store = place.open().await;
+    let filler = (20..30).map(|id| server_fact(id, 1, &format!("unrelated matter number {id}")));
+    let mut facts: Vec<Fact> = filler.collect();
+    facts.extend([
+        server_fact(1, 1, "the deploy happens on friday"),
+        server_fact(2, 1, "the staging database is called heron"),
+        server_fact(
+            3,
+            1,
+            "deploy the staging database by asking ops for a deploy",
+        ),
+        server_fact(
+            4,
+            2,
+            "the staging database of another server is called egret",
+        ),
+        user_fact(5, 1, "knows the staging database"),
+    ]);
+    store.put_facts(&facts).await.unwrap();
+    let found = matching(&store, "where is the staging database for the deploy?", 3).await;
+    assert_eq!(found[0], 3);
+    assert!(found.contains(&2), "{found:?}");
+    assert!(!found.contains(&4) && !found.contains(&5), "{found:?}");
+    assert_eq!(matching(&store, "HERON", 10).await, [2]);
+    assert_eq!(matching(&store, "heron friday", 10).await.len(), 2);
+    assert_eq!(matching(&store, "deploy staging", 1).await, [3]);
+    assert_eq!(matching(&store, "deploy", 0).await, [0; 0]);
+    assert_eq!(matching(&store, "zebra", 10).await, [0; 0]);
+}
+
+async fn odd_words_match_nothing_and_fail_nothing<F: Fixture>(place: &F) {
+    let store = place.open().await;
+    store
+        .put_facts(&[server_fact(1, 1, "NEAR stands beside heron")])
+        .await
+        .unwrap();
+    let long = "x".repeat(10_000);
+    let many = "word ".repeat(2_000);
+    let different: Vec<String> = (0..2_000).map(|word| format!("w{word}")).collect();
+    let different = different.join(" ");
+    let odd = [
+        "",
+        " ",
+        "\"",
+        "\"\"",
+        "*",
+        "xyz*",
+        "(",
+        ")",
+        "()",
+        "AND",
+        "OR NOT",
+        "^",
+        ":",
+        "text:",
+        "-",
+        "+",
+        "{x y}: z",
+        "'",
+        "';--",
+        "\\",
+        "&",
+        "|",
+        "!",
+        "<->",
+        "a & b | !c:*",
+        "🦀",
+        "👩‍👩‍👧‍👦",
+        "\0",
+        "a\0b",
+        "%",
+        "_",
+        "$1",
+        "?1",
+        "@",
+        "/",
+        "\u{202e}",
+        &long,
+        &many,
+        &different,
+    ];
+    for words in odd {
+        let found = matching(&store, words, 10).await;
+        assert_eq!(found, [0; 0], "{words:.20}");
+    }
+    for words in [
+        "\"heron",
+        "heron\"",
+        "NEAR(heron",
+        "(heron) OR (",
+        "-heron",
+        "heron*",
+        "text:heron",
+        "!heron",
+        "🦀 heron",
+    ] {
+        assert_eq!(matching(&store, words, 10).await, [1], "{words}");
+    }
+}
+
+async fn a_fact_is_found_by_its_new_words_only<F: Fixture>(place: &F) {
+    let store = place.open().await;
+    store
+        .put_facts(&[server_fact(1, 1, "heron")])
+        .await
+        .unwrap();
+    store
+        .put_facts(&[server_fact(1, 1, "egret")])
+        .await
+        .unwrap();
+    assert_eq!(matching(&store, "heron", 10).await, [0; 0]);
+    assert_eq!(matching(&store, "egret", 10).await, [1]);
+    store.remove_facts(&[FactId(1)]).await.unwrap();
+    assert_eq!(matching(&store, "egret", 10).await, [0; 0]);
+}

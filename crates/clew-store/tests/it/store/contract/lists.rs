@@ -1,0 +1,81 @@
+//! Opt-outs, settings of servers, departures.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use clew_context::model::{ChannelId, ReplyTarget};
+use clew_store::Backend;
+use clew_store::model::GuildSettings;
+
+use crate::store::build::{at, guild, user};
+use crate::store::fixture::{Fixture, on_each_store};
+
+on_each_store! {
+    opt_outs_are_noted_and_ended
+    settings_come_back_with_every_field
+    departures_are_noted_and_ended
+}
+
+async fn opt_outs_are_noted_and_ended<F: Fixture>(place: &F) {
+    let store = place.open().await;
+    assert_eq!(store.opt_outs().await.unwrap(), []);
+    for (id, since) in [(3, 1), (4, 2), (3, 5)] {
+        store.set_opt_out(user(id), Some(at(since))).await.unwrap();
+    }
+    let mut all = store.opt_outs().await.unwrap();
+    all.sort_unstable();
+    assert_eq!(all, [(user(3), at(5)), (user(4), at(2))]);
+    for _ in 0..2 {
+        store.set_opt_out(user(3), None).await.unwrap();
+        assert_eq!(store.opt_outs().await.unwrap(), [(user(4), at(2))]);
+    }
+}
+
+async fn settings_come_back_with_every_field<F: Fixture>(place: &F) {
+    let store = place.open().await;
+    assert_eq!(store.settings().await.unwrap(), []);
+    let channels = |ids: &[u64]| {
+        ids.iter()
+            .copied()
+            .map(ChannelId::new)
+            .collect::<BTreeSet<_>>()
+    };
+    let full = GuildSettings {
+        rolling_window: Some(Duration::from_secs(3_601)),
+        channels_off: channels(&[1, u64::MAX]),
+        channels_answered: channels(&[2, 3]),
+        reply_target: Some(ReplyTarget::Trigger),
+        learning: Some(false),
+    };
+    let other = GuildSettings {
+        reply_target: Some(ReplyTarget::Newest),
+        learning: Some(true),
+        ..GuildSettings::default()
+    };
+    store
+        .set_settings(guild(2), &GuildSettings::default())
+        .await
+        .unwrap();
+    store.set_settings(guild(1), &other).await.unwrap();
+    store.set_settings(guild(1), &full).await.unwrap();
+    store.set_settings(guild(2), &other).await.unwrap();
+    let mut all = store.settings().await.unwrap();
+    all.sort_by_key(|(guild, _)| *guild);
+    assert_eq!(all, [(guild(1), full), (guild(2), other)]);
+}
+
+async fn departures_are_noted_and_ended<F: Fixture>(place: &F) {
+    let store = place.open().await;
+    for (id, when) in [(1, 1), (2, 2), (1, 9)] {
+        store
+            .set_departure(guild(id), Some(at(when)))
+            .await
+            .unwrap();
+    }
+    let mut all = store.departures().await.unwrap();
+    all.sort_unstable();
+    assert_eq!(all, [(guild(1), at(9)), (guild(2), at(2))]);
+    store.set_departure(guild(1), None).await.unwrap();
+    store.set_departure(guild(7), None).await.unwrap();
+    assert_eq!(store.departures().await.unwrap(), [(guild(2), at(2))]);
+}

@@ -1,0 +1,671 @@
+//! The file store: the seed's layout and format (seed S0), and what it does
+//! when files are torn, foreign, newer or written at once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
+use clew_store::model::{
+    AgentName, ClearKey, Fact, FactId, Origin, Scope, StoredMessage, StoredRole, Subject,
+};
+use clew_store::{
+    Backend, ConversationStats, Cursor, Error, Files, Kind, Purge, Record, WindowQuery,
+};
+
+const GUILD: GuildId = GuildId::new(12345);
+const CHANNEL: ChannelId = ChannelId::new(67890);
+const USER: UserId = UserId::new(99999);
+const HERE: Scope = Scope::Member {
+    guild: GUILD,
+    channel: CHANNEL,
+    user: USER,
+};
+/// When the seed's example begins.
+const START: i64 = 1_640_188_800_000;
+const DAY: i64 = 86_400_000;
+
+/// Folders, a clock and a store over them.
+struct World {
+    folder: tempfile::TempDir,
+    now: Arc<AtomicI64>,
+}
+
+impl World {
+    fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            now: Arc::new(AtomicI64::new(START)),
+        }
+    }
+
+    async fn open(&self) -> Files {
+        self.try_open().await.unwrap()
+    }
+
+    async fn try_open(&self) -> Result<Files, Error> {
+        let now = Arc::clone(&self.now);
+        let clock = Arc::new(move || UnixMillis(now.load(Ordering::Relaxed)));
+        let below = |name: &str| self.folder.path().join(name);
+        Files::open(below("context"), below("users"), below("servers"), clock).await
+    }
+
+    fn set_time(&self, at: i64) {
+        self.now.store(at, Ordering::Relaxed);
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn put(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// All files but the locks, from the folder.
+    fn files(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.folder.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if !path.ends_with(".lock") {
+                    let name = path.strip_prefix(self.folder.path()).unwrap();
+                    found.push(name.to_str().unwrap().to_owned());
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+fn row(scope: Scope, turn: u64, role: StoredRole, text: &str) -> StoredMessage {
+    let (guild, channel) = match scope {
+        Scope::Member { guild, channel, .. } | Scope::Thread { guild, channel } => {
+            (Some(guild), channel)
+        }
+        Scope::User(_) | Scope::Direct(_) => (None, ChannelId::new(555)),
+    };
+    let trigger = role == StoredRole::User;
+    StoredMessage {
+        scope,
+        agent: AgentName::default_agent(),
+        turn: TurnId(turn),
+        ordinal: 0,
+        role,
+        guild,
+        channel,
+        owner: scope.owner().unwrap_or(USER),
+        author_name: trigger.then(|| "Ada".to_owned()),
+        content: text.to_owned(),
+        tool_calls: None,
+        tool_call_id: None,
+        timestamp: UnixMillis(START + i64::try_from(turn).unwrap() * 1000),
+        message: Some(MessageId::new(turn * 10 + u64::from(!trigger))),
+        parts: vec![],
+        target: None,
+        restored_from: None,
+    }
+}
+
+fn turn(scope: Scope, number: u64) -> [StoredMessage; 2] {
+    [
+        row(
+            scope,
+            number,
+            StoredRole::User,
+            &format!("question {number}"),
+        ),
+        row(
+            scope,
+            number,
+            StoredRole::Assistant,
+            &format!("answer {number}"),
+        ),
+    ]
+}
+
+async fn texts(files: &Files, scope: Scope) -> Vec<String> {
+    let query = WindowQuery {
+        scope,
+        agent: AgentName::default_agent(),
+        since: UnixMillis(0),
+        limit: 100,
+    };
+    let rows = files.window(&query).await.unwrap();
+    rows.into_iter().map(|row| row.content).collect()
+}
+
+fn fact(id: u64, subject: Subject, text: &str) -> Fact {
+    Fact {
+        id: FactId(id),
+        subject,
+        text: text.to_owned(),
+        origin: Origin::Guild(GUILD),
+        by: USER,
+        at: UnixMillis(START),
+        link: Some((CHANNEL, MessageId::new(id))),
+        pinned: false,
+        seen: 1,
+        last_used: UnixMillis(START),
+    }
+}
+
+#[tokio::test]
+async fn the_layout_and_the_format_are_the_seeds() {
+    let world = World::new();
+    let files = world.open().await;
+    files.append(&turn(HERE, 1)).await.unwrap();
+    files.append(&turn(Scope::Direct(USER), 2)).await.unwrap();
+    assert_eq!(
+        world.files(),
+        [
+            "context/dms/99999.json",
+            "context/guilds/12345/67890/99999.json"
+        ]
+    );
+    let text = fs::read_to_string(world.path("context/guilds/12345/67890/99999.json")).unwrap();
+    insta::assert_snapshot!(text, @r#"
+    {
+      "version": 1,
+      "createdAt": 1640188800000,
+      "lastUpdated": 1640188800000,
+      "expiresAt": 1640275200000,
+      "lastTurn": 1,
+      "messages": [
+        {
+          "role": "user",
+          "content": "question 1",
+          "timestamp": 1640188801000,
+          "messageId": "10",
+          "turnId": "t1",
+          "turn": 1,
+          "authorName": "Ada"
+        },
+        {
+          "role": "assistant",
+          "content": "answer 1",
+          "timestamp": 1640188801000,
+          "messageId": "11",
+          "turnId": "t1",
+          "turn": 1
+        }
+      ]
+    }
+    "#);
+}
+
+/// The example of the seed, to the letter.
+const SEED_FILE: &str = r#"{
+  "version": 1,
+  "createdAt": 1640188800000,
+  "lastUpdated": 1640188900000,
+  "expiresAt": 1640275200000,
+  "messages": [
+    {
+      "role": "user",
+      "content": "user message here",
+      "timestamp": 1640188800000
+    },
+    {
+      "role": "assistant",
+      "content": "assistant response here",
+      "timestamp": 1640188850000
+    }
+  ]
+}"#;
+
+#[tokio::test]
+async fn a_file_of_the_seeds_program_is_loaded_and_continued() {
+    let world = World::new();
+    world.put("context/guilds/12345/67890/99999.json", SEED_FILE);
+    world.put("context/dms/99999.json", SEED_FILE);
+    let files = world.open().await;
+    for scope in [HERE, Scope::Direct(USER)] {
+        let seeds = ["user message here", "assistant response here"];
+        assert_eq!(texts(&files, scope).await, seeds);
+        assert_eq!(files.append(&turn(scope, 100)).await.unwrap(), 2);
+        let all = texts(&files, scope).await;
+        assert_eq!(all[..2], seeds);
+        assert_eq!(all[2..], ["question 100", "answer 100"]);
+    }
+    let rows = files
+        .records(Kind::Messages, None, None, 100)
+        .await
+        .unwrap();
+    let Record::Message(first) = &rows.records[0] else {
+        panic!("a row")
+    };
+    assert_eq!((first.scope, first.ordinal, first.owner), (HERE, 1, USER));
+    assert_eq!(first.timestamp, UnixMillis(START));
+}
+
+#[tokio::test]
+async fn fifteen_messages_stay_the_newest_whole_turns() {
+    let world = World::new();
+    let files = world.open().await;
+    for number in 1..=20 {
+        assert_eq!(files.append(&turn(HERE, number)).await.unwrap(), number);
+    }
+    let kept = texts(&files, HERE).await;
+    assert_eq!(kept.len(), 14);
+    assert_eq!(kept[0], "question 14");
+    // Replaced, in its place.
+    let mut again = turn(HERE, 20);
+    again[1].content = "better".to_owned();
+    assert_eq!(files.append(&again).await.unwrap(), 20);
+    assert_eq!(texts(&files, HERE).await[13], "better");
+}
+
+#[tokio::test]
+async fn a_day_after_its_beginning_a_conversation_is_over() {
+    let world = World::new();
+    let files = world.open().await;
+    files.append(&turn(HERE, 1)).await.unwrap();
+    world.set_time(START + DAY - 1);
+    files.append(&turn(HERE, 2)).await.unwrap();
+    let stats = |exists, message_count, left: Option<u64>| ConversationStats {
+        exists,
+        message_count,
+        expires_in: left.map(Duration::from_millis),
+    };
+    let now = UnixMillis(START + DAY - 1);
+    let found = files.conversation(HERE, now).await.unwrap();
+    assert_eq!(found, stats(true, 4, Some(1)));
+    // Appending does not prolong it: read, it goes.
+    world.set_time(START + DAY);
+    assert_eq!(texts(&files, HERE).await, Vec::<String>::new());
+    assert_eq!(world.files(), Vec::<String>::new());
+    let found = files
+        .conversation(HERE, UnixMillis(START + DAY))
+        .await
+        .unwrap();
+    assert_eq!(found, stats(false, 0, None));
+    // A fresh one begins.
+    files.append(&turn(HERE, 3)).await.unwrap();
+    assert_eq!(texts(&files, HERE).await, ["question 3", "answer 3"]);
+}
+
+#[tokio::test]
+async fn the_sweep_removes_what_expired_and_nothing_else() {
+    let world = World::new();
+    let files = world.open().await;
+    files.append(&turn(HERE, 1)).await.unwrap();
+    world.set_time(START + DAY / 2);
+    files.append(&turn(Scope::Direct(USER), 2)).await.unwrap();
+    assert_eq!(files.sweep(UnixMillis(START + DAY)).await.unwrap(), 2);
+    assert_eq!(world.files(), ["context/dms/99999.json"]);
+    assert!(
+        !world.path("context/guilds/12345").exists(),
+        "empty folders go"
+    );
+}
+
+#[track_caller]
+fn check_needs_database<T: std::fmt::Debug>(result: Result<T, Error>, what: &str) {
+    let text = result.unwrap_err().to_string();
+    assert!(
+        text.starts_with(what) && text.contains("need a database"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn what_needs_a_database_says_so_and_writes_nothing() {
+    let world = World::new();
+    let files = world.open().await;
+    for scope in [
+        Scope::User(USER),
+        Scope::Thread {
+            guild: GUILD,
+            channel: CHANNEL,
+        },
+    ] {
+        check_needs_database(
+            files.append(&turn(scope, 1)).await,
+            "other scopes than member",
+        );
+    }
+    let mut foreign = turn(HERE, 1);
+    for row in &mut foreign {
+        row.agent = "other".parse().unwrap();
+    }
+    check_needs_database(
+        files.append(&foreign).await,
+        "agents other than the default one",
+    );
+    let tools = [row(HERE, 1, StoredRole::ToolUse, "")];
+    check_needs_database(files.append(&tools).await, "calls of tools");
+    check_needs_database(
+        files.snapshots(USER, None, None, 9).await,
+        "saved conversations",
+    );
+    assert_eq!(world.files(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_corrupt_file_is_set_aside_and_the_rest_works() {
+    let world = World::new();
+    let path = "context/guilds/12345/67890/99999.json";
+    world.put(path, r#"{"version":1,"messages":[{"role":"#);
+    world.put("users/99999.json", "null");
+    let files = world.open().await;
+    assert_eq!(texts(&files, HERE).await, Vec::<String>::new());
+    assert_eq!(files.facts(Subject::User(USER)).await.unwrap(), []);
+    files.append(&turn(HERE, 1)).await.unwrap();
+    assert_eq!(
+        world.files(),
+        [
+            path.to_owned(),
+            format!("{path}.corrupt-1"),
+            "users/99999.json.corrupt-1".to_owned()
+        ]
+    );
+    // It may hold anything of that user.
+    files.purge(&Purge::User(USER)).await.unwrap();
+    assert_eq!(world.files(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn who_opted_out_is_not_forgotten_with_a_corrupt_file() {
+    let world = World::new();
+    world.put("context/opt_outs.json", "{");
+    let files = world.open().await;
+    let error = files.opt_outs().await.unwrap_err();
+    assert!(error.to_string().contains("opt_outs.json"), "{error}");
+    assert!(files.set_opt_out(USER, Some(UnixMillis(1))).await.is_err());
+    assert_eq!(
+        fs::read_to_string(world.path("context/opt_outs.json")).unwrap(),
+        "{"
+    );
+}
+
+#[tokio::test]
+async fn a_newer_file_is_refused_and_stays() {
+    let world = World::new();
+    let text = r#"{"version":2,"turns":[]}"#;
+    world.put("context/dms/99999.json", text);
+    let files = world.open().await;
+    let error = files
+        .append(&turn(Scope::Direct(USER), 1))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, Error::Newer { found: 2, .. }), "{error}");
+    assert_eq!(
+        fs::read_to_string(world.path("context/dms/99999.json")).unwrap(),
+        text
+    );
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_purged_keeps_none_of_the_others() {
+    let world = World::new();
+    let newer = r#"{"version":2}"#;
+    world.put("context/guilds/12345/67890/1.json", newer);
+    world.put("users/1.json", newer);
+    let files = world.open().await;
+    files.append(&turn(HERE, 1)).await.unwrap();
+    let about_user = fact(2, Subject::User(USER), "Likes tea");
+    files.put_facts(&[about_user]).await.unwrap();
+    let error = files.purge(&Purge::Guild(GUILD)).await.unwrap_err();
+    assert!(error.to_string().contains("67890/1.json"), "{error}");
+    assert_eq!(
+        world.files(),
+        ["context/guilds/12345/67890/1.json", "users/1.json"]
+    );
+}
+
+#[tokio::test]
+async fn a_file_where_a_folder_should_be_is_named() {
+    let world = World::new();
+    world.put("context/guilds/12345", "");
+    let files = world.open().await;
+    let error = files.append(&turn(HERE, 1)).await.unwrap_err().to_string();
+    assert!(error.contains("context/guilds/12345"), "{error}");
+    files.append(&turn(Scope::Direct(USER), 2)).await.unwrap();
+
+    let world = World::new();
+    world.put("context", "");
+    let error = world.try_open().await.err().unwrap().to_string();
+    assert!(error.contains("context"), "{error}");
+}
+
+#[tokio::test]
+async fn a_folder_is_one_process_own() {
+    let world = World::new();
+    let first = world.open().await;
+    let error = world.try_open().await.err().unwrap().to_string();
+    assert!(
+        error.contains("context") && error.contains("in use"),
+        "{error}"
+    );
+    first.close().await.unwrap();
+    world.open().await;
+}
+
+#[tokio::test]
+async fn what_a_kill_left_half_written_is_swept_at_the_start() {
+    let world = World::new();
+    let files = world.open().await;
+    files.append(&turn(HERE, 1)).await.unwrap();
+    files.close().await.unwrap();
+    world.put("context/guilds/12345/67890/.x1.clew-tmp", "{\"ver");
+    world.put("users/.x2.clew-tmp", "{");
+    let files = world.open().await;
+    assert_eq!(world.files(), ["context/guilds/12345/67890/99999.json"]);
+    assert_eq!(texts(&files, HERE).await.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn concurrent_writers_lose_nothing() {
+    let world = World::new();
+    let files = world.open().await;
+    let scope = |user: u64| Scope::Member {
+        guild: GUILD,
+        channel: CHANNEL,
+        user: UserId::new(user),
+    };
+    let mut writers = Vec::new();
+    for number in 1..=7 {
+        for user in 1..=4 {
+            let (turns, facts) = (files.clone(), files.clone());
+            writers.push(tokio::spawn(async move {
+                turns.append(&turn(scope(user), number)).await.unwrap();
+            }));
+            writers.push(tokio::spawn(async move {
+                let fact = fact(user * 100 + number, Subject::Server(GUILD), "x");
+                facts.put_facts(&[fact]).await.unwrap();
+            }));
+        }
+    }
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    for user in 1..=4 {
+        let mut kept = texts(&files, scope(user)).await;
+        kept.sort();
+        assert_eq!(kept.len(), 14, "{kept:?}");
+        assert_eq!(kept[13], "question 7");
+    }
+    assert_eq!(files.facts(Subject::Server(GUILD)).await.unwrap().len(), 28);
+}
+
+#[tokio::test]
+async fn names_that_are_no_ids_are_not_touched() {
+    let world = World::new();
+    for name in [
+        "context/guilds/../secret.json",
+        "context/guilds/x/1/2.json",
+        "context/guilds/1/2/007.json",
+        "context/guilds/1/2/notes.txt",
+        "context/dms/me.json",
+    ] {
+        fs::create_dir_all(world.path("context/guilds")).unwrap();
+        world.put(name, "not ours");
+    }
+    let before = world.files();
+    let files = world.open().await;
+    files.sweep(UnixMillis(START + 9 * DAY)).await.unwrap();
+    let before_all = Purge::Before(UnixMillis(i64::MAX));
+    files.purge(&before_all).await.unwrap();
+    assert_eq!(world.files(), before);
+}
+
+#[tokio::test]
+async fn a_marker_holds_for_files_that_are_new() {
+    let world = World::new();
+    let files = world.open().await;
+    let agent = AgentName::default_agent();
+    let key = |user| ClearKey {
+        agent: AgentName::default_agent(),
+        guild: Some(GUILD),
+        user,
+    };
+    let at = |ms| UnixMillis(START + ms);
+    files.clear(&key(Some(USER)), at(5000)).await.unwrap();
+    files.clear(&key(Some(USER)), at(4000)).await.unwrap();
+    let marker = |user: u64| files.cleared_at(&agent, Some(GUILD), UserId::new(user));
+    assert_eq!(marker(99999).await.unwrap(), Some(at(5000)));
+    assert_eq!(marker(1).await.unwrap(), None);
+    files.clear(&key(None), at(6000)).await.unwrap();
+    assert_eq!(marker(1).await.unwrap(), Some(at(6000)));
+    // A clock that went back puts no turn behind the marker.
+    files.append(&turn(HERE, 1)).await.unwrap();
+    let query = WindowQuery {
+        scope: HERE,
+        agent: agent.clone(),
+        since: at(6000),
+        limit: 9,
+    };
+    assert_eq!(files.window(&query).await.unwrap().len(), 2);
+    let text = fs::read_to_string(world.path("context/guilds/12345/67890/99999.json")).unwrap();
+    assert!(text.contains(r#""clearedAt": 1640188806000"#), "{text}");
+}
+
+#[tokio::test]
+async fn a_file_that_was_moved_brings_its_marker_along() {
+    let world = World::new();
+    let marked = SEED_FILE.replacen(
+        r#""messages""#,
+        r#""clearedAt": 1640188820000, "messages""#,
+        1,
+    );
+    world.put("context/guilds/12345/67890/99999.json", &marked);
+    let files = world.open().await;
+    assert_eq!(texts(&files, HERE).await, ["assistant response here"]);
+}
+
+#[tokio::test]
+async fn a_deleted_trigger_takes_its_turn_and_a_deleted_answer_itself() {
+    let world = World::new();
+    let files = world.open().await;
+    for scope in [HERE, Scope::Direct(USER)] {
+        for number in 1..=3 {
+            files.append(&turn(scope, number)).await.unwrap();
+        }
+    }
+    let gone = |channel, id| Purge::Messages {
+        channel,
+        ids: vec![MessageId::new(id)],
+    };
+    for channel in [CHANNEL, ChannelId::new(555)] {
+        let purged = files.purge(&gone(channel, 10)).await.unwrap();
+        assert_eq!(purged.iter().collect::<Vec<_>>(), [(Kind::Messages, 2)]);
+        let purged = files.purge(&gone(channel, 21)).await.unwrap();
+        assert_eq!(purged.total(), 1);
+    }
+    for scope in [HERE, Scope::Direct(USER)] {
+        assert_eq!(
+            texts(&files, scope).await,
+            ["question 2", "question 3", "answer 3"]
+        );
+    }
+    let message = MessageId::new(30);
+    assert_eq!(
+        files
+            .edit_message(CHANNEL, message, "edited")
+            .await
+            .unwrap(),
+        1
+    );
+    assert_eq!(texts(&files, HERE).await[1], "edited");
+    let held = files.held_messages(CHANNEL, MessageId::new(20), MessageId::new(30));
+    assert_eq!(
+        held.await.unwrap(),
+        [MessageId::new(20), MessageId::new(30)]
+    );
+}
+
+#[tokio::test]
+async fn facts_stand_in_the_profile_folders_and_go_with_their_message() {
+    let world = World::new();
+    let files = world.open().await;
+    let about_server = fact(1, Subject::Server(GUILD), "The pump leaks");
+    let about_user = fact(2, Subject::User(USER), "Likes tea");
+    files
+        .put_facts(&[about_server.clone(), about_user.clone()])
+        .await
+        .unwrap();
+    assert_eq!(world.files(), ["servers/12345.json", "users/99999.json"]);
+    files.close().await.unwrap();
+    let files = world.open().await;
+    let found = files.facts(Subject::User(USER)).await.unwrap();
+    assert_eq!(found, [about_user]);
+    let matching = files.matching_facts(GUILD, "why does the pump leak?", 5);
+    assert_eq!(matching.await.unwrap(), [FactId(1)]);
+    assert_eq!(files.members(GUILD).await.unwrap(), [USER]);
+    let purge = Purge::Messages {
+        channel: CHANNEL,
+        ids: vec![MessageId::new(2)],
+    };
+    assert_eq!(files.purge(&purge).await.unwrap().total(), 1);
+    assert_eq!(world.files(), ["servers/12345.json"]);
+    assert_eq!(files.remove_facts(&[FactId(1)]).await.unwrap(), 1);
+    assert_eq!(world.files(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn pages_of_entries_hold_each_once() {
+    let world = World::new();
+    let files = world.open().await;
+    for number in 1..=5 {
+        let scope = Scope::Direct(UserId::new(number));
+        files.append(&turn(scope, number)).await.unwrap();
+        files.append(&turn(HERE, number)).await.unwrap();
+    }
+    let mut all = Vec::new();
+    let mut after: Option<Cursor> = None;
+    loop {
+        let page = files.records(Kind::Messages, None, after.as_ref(), 3);
+        let page = page.await.unwrap();
+        assert!(page.records.len() <= 3);
+        all.extend(page.records);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(all.len(), 20);
+    // Copied to another store, nothing is lost.
+    let other = World::new();
+    let copy = other.open().await;
+    copy.write(&all).await.unwrap();
+    let copied = copy.records(Kind::Messages, None, None, 100).await.unwrap();
+    assert_eq!(copied.records, all);
+    assert_eq!(copy.stats().await.unwrap(), files.stats().await.unwrap());
+}
+
+#[test]
+fn a_path_is_made_of_numbers_only() {
+    for text in ["../1", "1/..", "", "0", "-1", "1.json"] {
+        assert!(text.parse::<UserId>().is_err(), "{text:?}");
+    }
+    assert!(Path::new("a/1.json").parent().is_some());
+}

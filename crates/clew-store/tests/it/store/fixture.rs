@@ -1,0 +1,221 @@
+//! Places for stores of each kind, with a clock that tests set.
+
+use std::fmt::Debug;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use clew_context::model::{Clock, Secret, UnixMillis};
+use clew_store::{Backend, Error, SnapshotFiles, SqliteSettings};
+use tempfile::TempDir;
+
+use super::build::NOW;
+
+/// A place for a store, which can be opened, closed and opened again.
+pub(super) trait Fixture: Sized + Send + Sync + 'static {
+    /// What is opened there.
+    type Store: Backend + 'static;
+    /// It has other scopes than `member`, agents, rows of tools, snapshots.
+    const IS_DATABASE: bool;
+    /// A place where nothing is.
+    fn fresh() -> impl Future<Output = Self> + Send;
+    /// Opens what is there.
+    fn open(&self) -> impl Future<Output = Self::Store> + Send;
+    /// Its files and its clock.
+    fn ground(&self) -> &Ground;
+    /// Every byte that outlives the process, after the store was closed.
+    fn bytes(&self) -> Vec<u8> {
+        self.ground().bytes()
+    }
+}
+
+/// A folder and a clock.
+pub(super) struct Ground {
+    folder: TempDir,
+    time: Arc<AtomicI64>,
+}
+
+impl Ground {
+    fn new(folder: TempDir) -> Self {
+        let time = Arc::new(AtomicI64::new(NOW.0));
+        Self { folder, time }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The folder that everything is in.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Where agents have their folders.
+    pub(super) fn agents(&self) -> PathBuf {
+        self.path("agents")
+    }
+
+    /// From now on it is this time.
+    pub(super) fn set_time(&self, time: UnixMillis) {
+        self.time.store(time.0, Ordering::SeqCst);
+    }
+
+    fn clock(&self) -> Clock {
+        let time = Arc::clone(&self.time);
+        Arc::new(move || UnixMillis(time.load(Ordering::SeqCst)))
+    }
+
+    /// Every byte of every file, with their names.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut folders = vec![self.folder.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let entry = entry.unwrap();
+                bytes.extend_from_slice(entry.file_name().as_encoded_bytes());
+                if entry.file_type().unwrap().is_dir() {
+                    folders.push(entry.path());
+                } else {
+                    bytes.extend(fs::read(entry.path()).unwrap());
+                }
+            }
+        }
+        bytes
+    }
+}
+
+/// A folder in memory where the system has one, else anywhere.
+pub(super) fn fast_folder() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
+}
+
+/// SQLite, without waiting for disks.
+pub(super) struct Sqlite(Ground);
+
+impl Fixture for Sqlite {
+    type Store = clew_store::Sqlite;
+    const IS_DATABASE: bool = true;
+
+    async fn fresh() -> Self {
+        Self(Ground::new(fast_folder()))
+    }
+
+    async fn open(&self) -> Self::Store {
+        open_sqlite(self.0.folder(), SqliteSettings::default()).await
+    }
+
+    fn ground(&self) -> &Ground {
+        &self.0
+    }
+}
+
+/// Opens `clew.db` in a folder, its snapshots' files in `agents` beside it.
+pub(super) async fn open_sqlite(folder: &Path, settings: SqliteSettings) -> clew_store::Sqlite {
+    let (path, files) = (folder.join("clew.db"), folder.join("agents"));
+    let open = move || clew_store::Sqlite::open(&path, SnapshotFiles::new(files), &settings);
+    tokio::task::spawn_blocking(open).await.unwrap().unwrap()
+}
+
+/// Files.
+pub(super) struct Files(Ground);
+
+impl Fixture for Files {
+    type Store = clew_store::Files;
+    const IS_DATABASE: bool = false;
+
+    async fn fresh() -> Self {
+        Self(Ground::new(fast_folder()))
+    }
+
+    async fn open(&self) -> Self::Store {
+        open_files(self.0.folder(), self.0.clock()).await
+    }
+
+    fn ground(&self) -> &Ground {
+        &self.0
+    }
+}
+
+/// Opens files in a folder, each kind in its own below it.
+pub(super) async fn open_files(folder: &Path, clock: Clock) -> clew_store::Files {
+    let (users, servers) = (folder.join("users"), folder.join("servers"));
+    let opened = clew_store::Files::open(folder.join("context"), users, servers, clock).await;
+    opened.unwrap()
+}
+
+/// PostgreSQL, a database of the server that the tests share.
+#[cfg(feature = "postgres")]
+pub(super) struct Postgres {
+    ground: Ground,
+    pub(super) database: crate::support::postgres::Database,
+}
+
+#[cfg(feature = "postgres")]
+impl Fixture for Postgres {
+    type Store = clew_store::Postgres;
+    const IS_DATABASE: bool = true;
+
+    async fn fresh() -> Self {
+        let server = crate::support::postgres::Postgres::shared();
+        Self {
+            ground: Ground::new(fast_folder()),
+            database: server.fresh_database().await,
+        }
+    }
+
+    async fn open(&self) -> Self::Store {
+        open_postgres(&self.database.url, self.ground.folder()).await
+    }
+
+    fn ground(&self) -> &Ground {
+        &self.ground
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = self.ground.bytes();
+        bytes.extend(crate::support::postgres::dump_all(&self.database.admin_url).into_bytes());
+        bytes
+    }
+}
+
+/// Opens a database, its snapshots' files in `agents` below a folder.
+#[cfg(feature = "postgres")]
+pub(super) async fn open_postgres(url: &str, folder: &Path) -> clew_store::Postgres {
+    let files = SnapshotFiles::new(folder.join("agents"));
+    let opened = clew_store::Postgres::open(&Secret::new(url), files).await;
+    opened.unwrap()
+}
+
+/// What needs a database works with one and is refused by files.
+#[track_caller]
+pub(super) fn needs_database<F: Fixture, T: Debug>(result: Result<T, Error>) -> Option<T> {
+    if F::IS_DATABASE {
+        return Some(result.unwrap());
+    }
+    let error = result.unwrap_err();
+    assert!(matches!(error, Error::NeedsDatabase { .. }), "{error:?}");
+    None
+}
+
+/// The same checks, each on a fresh store of each kind.
+macro_rules! on_each_store {
+    ($($check:ident)+) => {
+        on_each_store!(@on sqlite Sqlite $($check)+);
+        #[cfg(feature = "postgres")]
+        on_each_store!(@on postgres Postgres $($check)+);
+        on_each_store!(@on files Files $($check)+);
+    };
+    (@on $module:ident $fixture:ident $($check:ident)+) => {
+        mod $module {
+            use crate::store::fixture::{$fixture, Fixture as _};
+            $(
+                #[tokio::test]
+                async fn $check() {
+                    super::$check(&$fixture::fresh().await).await;
+                }
+            )+
+        }
+    };
+}
+pub(super) use on_each_store;

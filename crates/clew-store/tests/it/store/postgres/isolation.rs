@@ -1,0 +1,111 @@
+//! Row-level security: the server itself shows one conversation at a time.
+
+use clew_store::{Backend, Kind};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, NoTls};
+
+use super::{Fresh, direct, turn};
+
+const COUNT: &str = "SELECT count(*) FROM clew.messages";
+const INSERT: &str = "INSERT INTO clew.messages (agent_name, thread_id, role, content, timestamp, \
+     scope, turn_id, ordinal, position, owner_id, part_ids) \
+     VALUES ('default', 1, 'user', 'x', now(), 'dm/2', 9, 9, 0, 2, '{}')";
+
+/// The owner of the tables, past the store.
+async fn owner(fresh: &Fresh) -> Client {
+    let connected = tokio_postgres::connect(&fresh.database.url, NoTls).await;
+    let (client, connection) = connected.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+async fn count(client: &Client) -> i64 {
+    client.query_one(COUNT, &[]).await.unwrap().get(0)
+}
+
+#[tokio::test]
+async fn without_a_scope_no_row_is_seen_and_with_one_only_its_own() {
+    let fresh = Fresh::new().await;
+    for user in [1, 2] {
+        let one = turn(direct(user), user, "text");
+        fresh.store.append(&one).await.unwrap();
+    }
+    let client = owner(&fresh).await;
+    let above = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user";
+    let is_above: bool = client.query_one(above, &[]).await.unwrap().get(0);
+    assert!(!is_above, "the role would see everything anyway");
+    assert_eq!(count(&client).await, 0);
+    let set =
+        |name: &str, value: &str| format!("SELECT set_config('clew.{name}', '{value}', false)");
+    client.batch_execute(&set("scope", "dm/1")).await.unwrap();
+    assert_eq!(count(&client).await, 2);
+    let scopes = "SELECT DISTINCT scope FROM clew.messages";
+    let seen: String = client.query_one(scopes, &[]).await.unwrap().get(0);
+    assert_eq!(seen, "dm/1");
+
+    let refused = client.batch_execute(INSERT).await.unwrap_err();
+    assert_eq!(refused.code(), Some(&SqlState::INSUFFICIENT_PRIVILEGE));
+    let moved = client
+        .batch_execute("UPDATE clew.messages SET scope = 'dm/2'")
+        .await;
+    let refused = moved.unwrap_err();
+    assert_eq!(refused.code(), Some(&SqlState::INSUFFICIENT_PRIVILEGE));
+
+    client.batch_execute(&set("scope", "")).await.unwrap();
+    assert_eq!(count(&client).await, 0);
+    client.batch_execute(&set("all", "on")).await.unwrap();
+    assert_eq!(count(&client).await, 4);
+}
+
+#[tokio::test]
+async fn what_a_call_may_see_does_not_stay_with_its_connection() {
+    let fresh = Fresh::new().await;
+    fresh
+        .store
+        .append(&turn(direct(1), 1, "text"))
+        .await
+        .unwrap();
+    for _ in 0..8 {
+        fresh.store.stats().await.unwrap();
+        fresh.texts(direct(1)).await;
+    }
+    // From now on the list of opt-outs is empty unless a connection kept
+    // what it was allowed for one call.
+    let probe = "ALTER TABLE clew.opt_outs RENAME TO opt_outs_before; \
+                 CREATE VIEW clew.opt_outs AS SELECT 1::bigint AS user_id, now() AS since \
+                 WHERE current_setting('clew.all', true) = 'on' \
+                 OR current_setting('clew.scope', true) <> ''; \
+                 GRANT SELECT ON clew.opt_outs TO PUBLIC";
+    fresh.admin(probe).await;
+    for _ in 0..8 {
+        assert_eq!(fresh.store.opt_outs().await.unwrap(), []);
+    }
+}
+
+#[tokio::test]
+async fn another_conversation_is_not_read_and_records_go_through_all() {
+    let fresh = Fresh::new().await;
+    fresh
+        .store
+        .append(&turn(direct(1), 1, "one"))
+        .await
+        .unwrap();
+    fresh
+        .store
+        .append(&turn(direct(2), 2, "two"))
+        .await
+        .unwrap();
+    assert_eq!(fresh.texts(direct(1)).await, ["one", "re: one"]);
+    assert_eq!(fresh.texts(direct(3)).await, [""; 0]);
+    let first = fresh
+        .store
+        .records(Kind::Messages, None, None, 3)
+        .await
+        .unwrap();
+    assert_eq!(first.records.len(), 3);
+    let rest = fresh
+        .store
+        .records(Kind::Messages, None, first.next.as_ref(), 3);
+    let rest = rest.await.unwrap();
+    assert_eq!((rest.records.len(), rest.next), (1, None));
+}

@@ -1,0 +1,156 @@
+//! Which files are taken, and that a reopened one has everything.
+
+use clew_store::{Backend, Error, Kind, Sqlite, SqliteSettings};
+
+use super::{Place, query, turn, turns};
+
+#[track_caller]
+fn refused(place: &Place) -> Error {
+    match place.open_with(&SqliteSettings::default()) {
+        Ok(_) => panic!("the file was taken"),
+        Err(error) => error,
+    }
+}
+
+#[tokio::test]
+async fn a_closed_store_has_everything_when_it_is_opened_again() {
+    let place = Place::new();
+    let store = place.open();
+    for at in 1..=3 {
+        assert_eq!(store.append(&turn(1, at, "kept")).await.unwrap(), at);
+    }
+    store.close().await.unwrap();
+    assert!(store.window(&query(1, 1)).await.is_err(), "it is closed");
+    let files = std::fs::read_dir(place.file().parent().unwrap()).unwrap();
+    assert_eq!(files.count(), 1, "the log went with the last connection");
+
+    let store = place.open();
+    assert_eq!(turns(&store, 1).await, [1, 2, 3]);
+    assert_eq!(store.append(&turn(1, 9, "more")).await.unwrap(), 4);
+}
+
+#[tokio::test]
+async fn a_new_file_is_ours_and_of_the_newest_version() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.file().parent().unwrap()).unwrap();
+    std::fs::write(place.file(), "").unwrap();
+    place.open().close().await.unwrap();
+    let file = place.beside();
+    let pragma = |name: &str| {
+        file.pragma_query_value(None, name, |row| row.get::<_, i64>(0))
+            .unwrap()
+    };
+    assert_eq!(
+        pragma("application_id"),
+        i64::from(u32::from_be_bytes(*b"Clew"))
+    );
+    assert_eq!(pragma("user_version"), 1);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let fresh = Place::new();
+        let _store = fresh.open();
+        let mode = std::fs::metadata(fresh.file())
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600, "what people said is ours to read only");
+    }
+}
+
+#[tokio::test]
+async fn a_newer_file_is_refused_as_it_is() {
+    let place = Place::new();
+    place.open().close().await.unwrap();
+    place
+        .beside()
+        .pragma_update(None, "user_version", 99)
+        .unwrap();
+    let before = std::fs::read(place.file()).unwrap();
+    let error = refused(&place);
+    assert!(
+        matches!(
+            error,
+            Error::Newer {
+                found: 99,
+                known: 1,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert_eq!(std::fs::read(place.file()).unwrap(), before);
+}
+
+#[test]
+fn another_programs_database_is_refused_as_it_is() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.file().parent().unwrap()).unwrap();
+    place
+        .beside()
+        .execute_batch("CREATE TABLE theirs (id)")
+        .unwrap();
+    let before = std::fs::read(place.file()).unwrap();
+    let error = refused(&place);
+    assert!(matches!(error, Error::Open { .. }));
+    assert!(error.to_string().contains("another program"), "{error}");
+    assert!(error.to_string().contains("clew.db"), "{error}");
+    assert_eq!(std::fs::read(place.file()).unwrap(), before);
+}
+
+#[test]
+fn what_is_no_database_is_refused() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.file().parent().unwrap()).unwrap();
+    for text in ["short", &"not a database ".repeat(999)] {
+        std::fs::write(place.file(), text).unwrap();
+        let error = refused(&place);
+        assert!(
+            error.to_string().contains("not an SQLite database"),
+            "{error}"
+        );
+        assert_eq!(std::fs::read_to_string(place.file()).unwrap(), text);
+    }
+    std::fs::remove_file(place.file()).unwrap();
+    std::fs::create_dir(place.file()).unwrap();
+    let error = refused(&place);
+    assert!(
+        error.to_string().contains("a folder stands in its place"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_row_that_cannot_be_read_costs_itself_only() {
+    let place = Place::new();
+    let store = place.open();
+    for at in 1..=3 {
+        store.append(&turn(1, at, "text")).await.unwrap();
+    }
+    let ruined = "UPDATE messages SET role = 'robot' WHERE turn_id = 2 RETURNING id";
+    let id: i64 = place
+        .beside()
+        .query_row(ruined, [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(turns(&store, 1).await, [1, 3]);
+    let error = store
+        .records(Kind::Messages, None, None, 100)
+        .await
+        .unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, Error::Corrupt { .. }), "{text}");
+    assert!(
+        text.contains(&format!("row {id} of table messages")),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn in_memory_everything_works_and_nothing_is_written() {
+    let store = Sqlite::in_memory().unwrap();
+    for at in 1..=3 {
+        store.append(&turn(1, at, "text")).await.unwrap();
+    }
+    assert_eq!(turns(&store, 1).await, [1, 2, 3]);
+    store.close().await.unwrap();
+}

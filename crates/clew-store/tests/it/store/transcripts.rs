@@ -1,0 +1,147 @@
+//! Logs of direct messages: lines, rotation, what goes from them.
+
+use std::fs;
+use std::path::Path;
+
+use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
+use clew_store::model::{AgentName, Scope, StoredMessage, StoredRole};
+use clew_store::{Kind, Purge, Transcripts};
+
+const USER: UserId = UserId::new(7);
+const CHANNEL: ChannelId = ChannelId::new(70);
+
+fn turn(user: UserId, number: u64) -> [StoredMessage; 2] {
+    [StoredRole::User, StoredRole::Assistant].map(|role| StoredMessage {
+        scope: Scope::Direct(user),
+        agent: AgentName::default_agent(),
+        turn: TurnId(number),
+        ordinal: 0,
+        role,
+        guild: None,
+        channel: ChannelId::new(user.get() * 10),
+        owner: user,
+        author_name: None,
+        content: format!("{} {number}", role.as_str()),
+        tool_calls: None,
+        tool_call_id: None,
+        timestamp: UnixMillis(i64::try_from(number).unwrap() * 1000),
+        message: Some(MessageId::new(
+            number * 10 + u64::from(role == StoredRole::Assistant),
+        )),
+        parts: vec![],
+        target: None,
+        restored_from: None,
+    })
+}
+
+async fn open(folder: &Path, most: Option<u64>) -> Transcripts {
+    Transcripts::open(folder.to_owned(), most).await.unwrap()
+}
+
+/// Their texts.
+async fn texts(logs: &Transcripts, user: UserId) -> Vec<String> {
+    let lines = logs.lines(user).await.unwrap();
+    let text = |line: String| {
+        let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+        line["text"].as_str().unwrap().to_owned()
+    };
+    lines.into_iter().map(text).collect()
+}
+
+#[tokio::test]
+async fn a_turn_is_one_line_a_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = open(folder.path(), None).await;
+    logs.append(&turn(USER, 1)).await.unwrap();
+    let text = fs::read_to_string(folder.path().join("7.jsonl")).unwrap();
+    insta::assert_snapshot!(text, @r#"
+    {"ts":"1970-01-01T00:00:01Z","role":"user","user":"7","channel":"70","turn":"t1","message":"10","text":"user 1"}
+    {"ts":"1970-01-01T00:00:01Z","role":"assistant","user":"7","channel":"70","turn":"t1","message":"11","text":"assistant 1"}
+    "#);
+    let mut elsewhere = turn(USER, 2);
+    for row in &mut elsewhere {
+        row.guild = Some(GuildId::new(1));
+    }
+    logs.append(&elsewhere).await.unwrap();
+    assert_eq!(
+        texts(&logs, USER).await.len(),
+        2,
+        "only direct messages are logged"
+    );
+}
+
+#[tokio::test]
+async fn a_log_is_rotated_and_one_older_one_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let most = 600;
+    let logs = open(folder.path(), Some(most)).await;
+    for number in 1..=9 {
+        logs.append(&turn(USER, number)).await.unwrap();
+        for entry in fs::read_dir(folder.path()).unwrap() {
+            assert!(entry.unwrap().metadata().unwrap().len() <= most);
+        }
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    let kept = texts(&logs, USER).await;
+    assert_eq!(kept.last().unwrap(), "assistant 9");
+    assert_eq!(kept[0], "user 7");
+}
+
+#[tokio::test]
+async fn a_torn_line_is_passed_over_and_the_next_stands_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = open(folder.path(), None).await;
+    logs.append(&turn(USER, 1)).await.unwrap();
+    let path = folder.path().join("7.jsonl");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.extend("{\"ts\":\"1970-01-01T00:00:02Z\",\"text\":\"t\u{e4}".as_bytes());
+    bytes.pop();
+    fs::write(&path, bytes).unwrap();
+    let logs = open(folder.path(), None).await;
+    logs.append(&turn(USER, 3)).await.unwrap();
+    assert_eq!(
+        texts(&logs, USER).await,
+        ["user 1", "assistant 1", "user 3", "assistant 3"]
+    );
+}
+
+#[tokio::test]
+async fn what_has_to_go_goes_from_both_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = open(folder.path(), Some(600)).await;
+    let other = UserId::new(8);
+    for number in 1..=4 {
+        logs.append(&turn(USER, number)).await.unwrap();
+    }
+    logs.append(&turn(other, 9)).await.unwrap();
+    // As a new process finds them.
+    let logs = open(folder.path(), Some(600)).await;
+    let of = |ids: &[u64]| Purge::Messages {
+        channel: CHANNEL,
+        ids: ids.iter().copied().map(MessageId::new).collect(),
+    };
+    let count = |purge: Purge| {
+        let logs = logs.clone();
+        async move { logs.purge(&purge).await.unwrap().total() }
+    };
+    assert_eq!(count(of(&[10])).await, 2);
+    assert_eq!(count(of(&[21])).await, 1);
+    assert_eq!(count(of(&[90, 999])).await, 0);
+    assert_eq!(
+        logs.edit_message(CHANNEL, MessageId::new(40), "edited")
+            .await
+            .unwrap(),
+        1
+    );
+    let left = ["user 2", "user 3", "assistant 3", "edited", "assistant 4"];
+    assert_eq!(texts(&logs, USER).await, left);
+    let held = logs.held_messages(CHANNEL, MessageId::new(30), MessageId::new(40));
+    assert_eq!(held.await.unwrap(), [30, 31, 40].map(MessageId::new));
+    assert_eq!(count(Purge::Before(UnixMillis(4000))).await, 3);
+    assert_eq!(count(Purge::Guild(GuildId::new(1))).await, 0);
+    let stats = logs.stats().await.unwrap();
+    assert_eq!((stats.kind, stats.entries), (Kind::Transcripts, 4));
+    assert_eq!(count(Purge::User(USER)).await, 2);
+    assert_eq!(count(Purge::Channel(ChannelId::new(80))).await, 2);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}

@@ -1,0 +1,4 @@
+//! Helpers that integration tests share.
+
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;

@@ -1,0 +1,132 @@
+//! The source that is a recording: exports and scenarios, as Discord would
+//! have answered at one moment of them.
+
+use std::sync::{Mutex, PoisonError};
+
+use tokio::time::Instant;
+
+use crate::archive::{ArchiveError, World};
+use clew_context::collect::{Anchor, FetchError, Page, Source};
+use clew_context::model::{Attachment, Channel, ChannelId, Fallback, Message, MessageId};
+
+/// Reads a recording. Calls block on the disk for a moment and never wait, so
+/// deadlines play no role.
+///
+/// - nothing newer than `until` is there yet
+/// - a message that was not recorded is deleted
+/// - a channel that was not recorded is [`Fallback::Unavailable`]; one that
+///   the scenario hides is [`Fallback::Forbidden`]
+/// - files were not recorded: [`Fallback::Unavailable`]
+#[derive(Debug)]
+pub struct Recorded<'a> {
+    world: &'a World,
+    until: MessageId,
+    /// The first read that failed.
+    broken: Mutex<Option<ArchiveError>>,
+}
+
+impl<'a> Recorded<'a> {
+    /// The world as it was right after `until` was posted.
+    pub fn new(world: &'a World, until: MessageId) -> Self {
+        Self {
+            world,
+            until,
+            broken: Mutex::new(None),
+        }
+    }
+
+    /// The first read of a file that failed, if one did: then what was
+    /// collected is not what the recording says.
+    ///
+    /// # Errors
+    /// That failure.
+    pub fn finish(self) -> Result<(), ArchiveError> {
+        let broken = self.broken.into_inner();
+        match broken.unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    fn readable(&self, channel: ChannelId) -> Result<(), FetchError> {
+        if self.world.hidden(channel) {
+            return Err(FetchError::lasting(Fallback::Forbidden));
+        }
+        match self.world.channel(channel) {
+            Some(_) => Ok(()),
+            None => Err(FetchError::lasting(Fallback::Unavailable)),
+        }
+    }
+
+    fn read<T>(&self, result: Result<T, ArchiveError>) -> Result<T, FetchError> {
+        result.map_err(|error| {
+            let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
+            broken.get_or_insert(error);
+            FetchError::lasting(Fallback::Unavailable)
+        })
+    }
+
+    fn messages(&self, channel: ChannelId, anchor: Anchor, limit: usize) -> Found {
+        let mut messages = match anchor {
+            Anchor::Before(id) => {
+                let before = id.min(self.until.next());
+                self.world.page_before(channel, before, limit)?
+            }
+            Anchor::After(id) => {
+                let mut page = self.world.page_after(channel, id, limit)?;
+                page.retain(|message| message.id <= self.until);
+                page
+            }
+        };
+        for message in &mut messages {
+            self.world.carry(message)?;
+        }
+        Ok(messages)
+    }
+}
+
+type Found = Result<Vec<Message>, ArchiveError>;
+
+impl Source for Recorded<'_> {
+    async fn page(
+        &self,
+        channel: ChannelId,
+        anchor: Anchor,
+        limit: usize,
+        _: Instant,
+    ) -> Result<Page, FetchError> {
+        self.readable(channel)?;
+        let messages = self.read(self.messages(channel, anchor, limit))?;
+        Ok(Page {
+            complete: messages.len() < limit,
+            messages,
+            unreadable: Vec::new(),
+        })
+    }
+
+    async fn message(
+        &self,
+        channel: ChannelId,
+        id: MessageId,
+        _: Instant,
+    ) -> Result<Message, FetchError> {
+        self.readable(channel)?;
+        let deleted = FetchError::lasting(Fallback::Deleted);
+        if id > self.until {
+            return Err(deleted);
+        }
+        let mut message = self.read(self.world.message(channel, id))?.ok_or(deleted)?;
+        self.read(self.world.carry(&mut message))?;
+        Ok(message)
+    }
+
+    async fn channel(&self, id: ChannelId, _: Instant) -> Result<Channel, FetchError> {
+        self.readable(id)?;
+        let channel = self.world.channel(id).cloned();
+        channel.ok_or(FetchError::lasting(Fallback::NotFound))
+    }
+
+    async fn file(&self, _: &Attachment, _: u64, _: Instant) -> Result<String, FetchError> {
+        Err(FetchError::lasting(Fallback::Unavailable))
+    }
+}
