@@ -120,6 +120,7 @@ impl Agents {
     }
 
     /// The agent of this name.
+    #[cfg(feature = "test-util")]
     pub fn named(&self, name: &AgentName) -> Option<Arc<Agent>> {
         let agents = self.agents();
         let found = agents.iter().find(|agent| agent.name == *name).cloned();
@@ -138,6 +139,7 @@ impl Agents {
     }
 
     /// What is wrong with the files now.
+    #[cfg(feature = "test-util")]
     pub fn problems(&self) -> Vec<AgentProblem> {
         lock(&self.shared.known).problems.clone()
     }

@@ -2,7 +2,7 @@
 //! of channels and messages.
 //!
 //! Invariant: `archive` imports `model` alone, and holds of an export
-//! [`BYTES_PER_MESSAGE`] a message and its distinct authors, never the
+//! 24 bytes a message and its distinct authors, never the
 //! messages.
 //!
 //! # Exports
@@ -55,7 +55,8 @@ mod wire;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-pub use error::{ArchiveError, MAX_PLACES, Place, Report};
+pub use error::{ArchiveError, Place, Report};
+#[cfg(feature = "test-util")]
 pub use index::BYTES_PER_MESSAGE;
 pub use participants::Participant;
 
@@ -208,6 +209,7 @@ impl World {
     }
 
     /// A channel's messages, oldest first, read as the iterator is driven.
+    #[cfg(feature = "test-util")]
     pub fn messages(&self, channel: ChannelId) -> Messages<'_> {
         Messages {
             world: self,
@@ -254,6 +256,7 @@ impl World {
     }
 
     /// The scenario's own trigger; of several, the first one's.
+    #[cfg(feature = "test-util")]
     pub fn trigger(&self) -> Option<MessageId> {
         self.trigger
     }
@@ -264,6 +267,7 @@ impl World {
     }
 
     /// Bytes that the index occupies: [`BYTES_PER_MESSAGE`] a message.
+    #[cfg(feature = "test-util")]
     pub fn index_bytes(&self) -> usize {
         let entries = self.channels.values();
         let capacity: usize = entries.map(|recorded| recorded.entries.capacity()).sum();
@@ -319,6 +323,7 @@ impl World {
 }
 
 /// A channel's messages, oldest first.
+#[cfg(feature = "test-util")]
 #[derive(Debug)]
 pub struct Messages<'a> {
     world: &'a World,
@@ -327,6 +332,7 @@ pub struct Messages<'a> {
     spans: Spans<'a>,
 }
 
+#[cfg(feature = "test-util")]
 impl Iterator for Messages<'_> {
     type Item = Result<Message, ArchiveError>;
 

@@ -14,6 +14,7 @@ mod check;
 mod context;
 mod discord;
 mod endpoint;
+#[cfg(feature = "test-util")]
 mod example;
 mod llm;
 mod log;
@@ -35,15 +36,16 @@ use clew_context::model::{AccessRules, Limits, ReplyTarget, TriggerRules};
 pub use context::WindowConfig;
 pub use discord::{DiscordConfig, MessageContent};
 pub use endpoint::Endpoint;
+#[cfg(feature = "test-util")]
 pub use example::example;
 pub use llm::LlmConfig;
 pub use log::LogConfig;
 pub use memory::MemoryConfig;
-pub use problem::{ConfigErrors, Problem};
+pub use problem::ConfigErrors;
 pub use telemetry::TelemetryConfig;
 pub use turns::{AnswerConfig, TurnConfig};
 pub use values::Origin;
-pub use variable::{Group, Shown, VARIABLES, Variable};
+pub use variable::{VARIABLES, Variable};
 
 use check::Checker;
 use values::Values;

@@ -4,24 +4,51 @@
 //!
 //! The map, see ARCHITECTURE.md for who may import whom:
 //!
-//! - [`cli`], [`demo`], [`app`]: command line, demo, the wiring and its loop.
-//! - [`turn`], [`commands`], [`replay`]: the use cases.
-//! - [`memory`]: what is remembered.
-//! - [`discord`], [`llm`], [`archive`], [`agents`], [`telemetry`]: doors.
-//! - [`config`]: settings; [`engine`]: pure decisions; [`model`]: words.
+//! - `cli`, `demo`, `app`: command line, demo, the wiring and its loop.
+//! - `turn`, `commands`, `replay`: the use cases.
+//! - `memory`: what is remembered.
+//! - `discord`, `llm`, `archive`, `agents`, `telemetry`: doors.
+//! - `config`: settings; `engine`: pure decisions; `model`: words.
 
-pub mod agents;
-pub mod app;
-pub mod archive;
-pub mod cli;
-pub mod commands;
-pub mod config;
-pub mod demo;
-pub mod discord;
-pub mod engine;
-pub mod llm;
-pub mod memory;
-pub mod model;
-pub mod replay;
-pub mod telemetry;
-pub mod turn;
+#![cfg_attr(
+    not(feature = "test-util"),
+    expect(unreachable_pub, reason = "`pub` in the bot is for its tests alone")
+)]
+
+cfg_if::cfg_if! {
+    // Tests and benches reach everything. Otherwise the bot has nothing that is
+    // public, so that the compiler tells what it does not use.
+    if #[cfg(feature = "test-util")] {
+        pub mod agents;
+        pub mod app;
+        pub mod archive;
+        pub mod cli;
+        pub mod commands;
+        pub mod config;
+        pub mod demo;
+        pub mod discord;
+        pub mod engine;
+        pub mod llm;
+        pub mod memory;
+        pub mod model;
+        pub mod replay;
+        pub mod telemetry;
+        pub mod turn;
+    } else {
+        mod agents;
+        mod app;
+        mod archive;
+        pub mod cli;
+        mod commands;
+        mod config;
+        mod demo;
+        mod discord;
+        mod engine;
+        mod llm;
+        mod memory;
+        mod model;
+        mod replay;
+        mod telemetry;
+        mod turn;
+    }
+}

@@ -22,7 +22,7 @@ use tokio::time::{sleep, timeout};
 
 use clew_context::model::{ChatMessage, Secret};
 
-pub use self::error::{Error, Partial, SetupError};
+pub use self::error::{Error, SetupError};
 use self::scrub::Scrub;
 use self::stream::Answer;
 

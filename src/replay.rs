@@ -7,9 +7,8 @@
 //! been fed with every message before, in order, from each channel's first.
 //!
 //! Memory: the recording's index
-//! ([`BYTES_PER_MESSAGE`](crate::archive::BYTES_PER_MESSAGE) a message, and its
-//! distinct authors), [`BYTES_PER_OWN_MESSAGE`] a message of the bot's,
-//! [`BYTES_PER_TRIGGER`] a trigger, the window's limit, and one turn. Messages
+//! (24 bytes a message, and its distinct authors), 8 bytes a message of the
+//! bot's, 4 a trigger, the window's limit, and one turn. Messages
 //! stay on disk.
 //!
 //! Invariant: `replay` asks nobody over a network and writes nothing but its
@@ -32,7 +31,8 @@ use clew_context::engine::window::WindowLimits;
 use clew_context::model::{Limits, Message, MessageId, ReplyTarget, TriggerRules};
 
 pub use recorded::Recorded;
-pub use report::{BYTES_PER_TRIGGER, Line, Summary};
+pub use report::Summary;
+#[cfg(feature = "test-util")]
 pub use router::BYTES_PER_OWN_MESSAGE;
 
 use report::Reporter;

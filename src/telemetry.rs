@@ -7,6 +7,7 @@
 pub mod event;
 mod line;
 mod log;
+#[cfg(feature = "test-util")]
 mod memory;
 mod writer;
 
@@ -14,11 +15,16 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clew_context::model::{Clock, UnixMillis, fixed_clock};
+use clew_context::model::Clock;
+#[cfg(feature = "test-util")]
+use clew_context::model::{UnixMillis, fixed_clock};
 
 pub use event::Event;
 pub use line::{Ids, Ms};
-pub use log::{init_log, log_filter, with_sources};
+#[cfg(feature = "test-util")]
+pub use log::log_filter;
+pub use log::{init_log, with_sources};
+#[cfg(feature = "test-util")]
 pub use memory::{Lines, Recorded};
 pub use writer::{Guard, QUEUE_LINES};
 
@@ -76,7 +82,9 @@ pub enum Error {
 
 #[derive(Clone)]
 enum Sink {
+    #[cfg(feature = "test-util")]
     Off,
+    #[cfg(feature = "test-util")]
     Memory(Lines),
     Files(writer::Queue),
 }
@@ -109,8 +117,9 @@ impl Telemetry {
         (Self::new(Sink::Files(queue), log_subsys, clock), guard)
     }
 
-    /// Keeps the lines in memory, for replay, demo and tests. Nothing is
-    /// ever dropped: whoever emits much takes the lines out in between.
+    /// Keeps the lines in memory. Nothing is ever dropped: whoever emits much
+    /// takes the lines out in between.
+    #[cfg(feature = "test-util")]
     pub fn to_memory(log_subsys: &str, clock: Clock) -> (Self, Lines) {
         let lines = Lines::default();
         let sink = Sink::Memory(lines.clone());
@@ -118,6 +127,7 @@ impl Telemetry {
     }
 
     /// Says nothing.
+    #[cfg(feature = "test-util")]
     pub fn off() -> Self {
         let clock = fixed_clock(UnixMillis(0));
         Self::new(Sink::Off, "", clock)
@@ -129,11 +139,13 @@ impl Telemetry {
     pub fn emit(&self, ids: &Ids, event: impl Into<Event>) {
         let event = event.into();
         match &self.sink {
+            #[cfg(feature = "test-util")]
             Sink::Off => {}
             Sink::Files(queue) => {
                 let line = line::render((self.clock)(), &self.log_subsys, ids, &event);
                 queue.push(line.as_deref());
             }
+            #[cfg(feature = "test-util")]
             Sink::Memory(lines) => {
                 let line = line::render((self.clock)(), &self.log_subsys, ids, &event);
                 lines.push(*ids, event, line.unwrap_or_default());
@@ -153,7 +165,9 @@ impl Telemetry {
 impl fmt::Debug for Telemetry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sink = match self.sink {
+            #[cfg(feature = "test-util")]
             Sink::Off => "off",
+            #[cfg(feature = "test-util")]
             Sink::Memory(_) => "memory",
             Sink::Files(_) => "files",
         };

@@ -31,10 +31,8 @@ use clew_context::model::{ChannelId, Fallback, MessageId, Scene, TurnRequest, Un
 pub use control::{Control, Order, Orders};
 pub use learn::{Lesson, learn};
 pub use line::{
-    ELSEWHERE, INTERRUPTED, NO_MESSAGE, NOT_ALLOWED, ONLY_MENTIONS, SWITCHED_OFF, UNKNOWN_COMMAND,
-    refusal,
+    ELSEWHERE, INTERRUPTED, NO_MESSAGE, NOT_ALLOWED, SWITCHED_OFF, UNKNOWN_COMMAND, refusal,
 };
-pub use record::TurnRecord;
 pub use services::{Services, Settings};
 
 use gather::Material;

@@ -141,7 +141,7 @@ impl Desk {
                 self.cancel(&ids);
                 self.services.memory.mend(Mend::Deleted { channel, ids });
             }
-            Event::MessageUnreadable { channel, .. } => self.unreadable(channel),
+            Event::MessageUnreadable { channel } => self.unreadable(channel),
             Event::ChannelDeleted { channel, threads } => {
                 self.channel_gone(channel);
                 for thread in threads {

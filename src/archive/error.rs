@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clew_context::model::MessageId;
 
 /// Places kept in a [`Report`]; what lies beyond is only counted.
-pub const MAX_PLACES: usize = 20;
+pub(super) const MAX_PLACES: usize = 20;
 
 /// A recording that cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -10,6 +10,7 @@ use super::error::ArchiveError;
 use clew_context::model::MessageId;
 
 /// Bytes held for each message of an export.
+#[cfg(feature = "test-util")]
 pub const BYTES_PER_MESSAGE: usize = size_of::<Entry>();
 /// Files kept open between reads, under the usual limit of 1,024 a process.
 const MAX_OPEN: usize = 64;

@@ -53,6 +53,7 @@ pub enum Group {
 
 impl Group {
     /// Its heading in `.env.example`.
+    #[cfg(feature = "test-util")]
     pub const fn title(self) -> &'static str {
         match self {
             Self::Discord => "Discord",

@@ -9,7 +9,6 @@ mod same;
 
 use twilight_model::id::Id;
 
-pub use button::MAX_NOTED;
 pub(super) use button::custom_id;
 pub use call::called;
 

@@ -49,8 +49,6 @@ pub enum Event {
     MessageUnreadable {
         /// Where, if that could be read.
         channel: Option<ChannelId>,
-        /// Which, if that could be read.
-        id: Option<MessageId>,
     },
     /// A channel is gone, and its threads with it: Discord names none of them.
     ChannelDeleted {

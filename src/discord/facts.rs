@@ -15,7 +15,7 @@ mod world;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-pub use lean::{Bits, LeanChannel, LeanGuild, LeanMember, LeanOverwrite, LeanRole};
+pub use lean::{LeanChannel, LeanGuild, LeanMember, LeanOverwrite, LeanRole};
 pub(super) use lean::{each, lenient};
 
 use clew_context::engine::access::{AccessFacts, access};
@@ -166,7 +166,8 @@ impl Facts {
     }
 
     /// Owner of a server.
-    pub fn owner(&self, guild: GuildId) -> Option<UserId> {
+    #[cfg(test)]
+    fn owner(&self, guild: GuildId) -> Option<UserId> {
         self.read().guild(guild)?.owner_id
     }
 

@@ -39,7 +39,8 @@ pub struct Outgoing {
     pub reply_to: Option<MessageId>,
     /// The reply pings the author of that message.
     pub ping_replied: bool,
-    /// Whom the text may ping; nobody else, no role, not everyone.
+    /// Whom the text may ping; nobody else, no role, not everyone. Nothing that
+    /// is posted today names anybody; what people ask for by command may.
     pub allowed_users: Vec<UserId>,
     /// Up to 25 characters, the same for every attempt at this message and
     /// for no other.

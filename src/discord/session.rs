@@ -7,7 +7,7 @@ mod lock;
 mod progress;
 
 pub use claims::Claims;
-pub use file::{Absent, SessionFile, fingerprint, load, save};
+pub use file::{SessionFile, load, save};
 pub use lock::{LockError, SessionLock};
 pub use progress::{Mark, Progress};
 

@@ -27,7 +27,7 @@ pub struct HistoryLimits {
 impl HistoryLimits {
     /// How many rows have to be read to decide: one more than may go in tells
     /// whether there are more.
-    pub const fn to_read(&self) -> usize {
+    pub const fn to_read(self) -> usize {
         self.max_messages + 1
     }
 }

@@ -330,17 +330,12 @@ impl Memory {
         }))
     }
 
-    /// Adds what was learnt. It is written with the next save. Gives the facts
-    /// that are new.
+    /// Adds what was learnt, as long as it is wanted: what is purged is purged
+    /// under the same lock, so nothing slips in behind it. It is written with
+    /// the next save. Gives the facts that are new.
     ///
     /// # Errors
     /// What the store says.
-    pub async fn learnt(&self, facts_learnt: Vec<Fact>) -> Result<Vec<Fact>, clew_store::Error> {
-        self.learnt_while(facts_learnt, || true).await
-    }
-
-    /// The same, as long as it is wanted. What is purged is purged under the
-    /// same lock, so nothing slips in behind it.
     pub(super) async fn learnt_while(
         &self,
         facts_learnt: Vec<Fact>,

@@ -11,14 +11,12 @@ use crate::telemetry::Ms;
 use clew_context::engine::sanitise;
 use clew_context::model::{MessageId, OmitReason, Omitted, Scene};
 
-/// Held for each trigger, for the percentiles.
-pub const BYTES_PER_TRIGGER: usize = size_of::<u32>();
 /// Reasons that are caps.
 const CAPS: [OmitReason; 3] = [OmitReason::Msgs, OmitReason::Chars, OmitReason::Age];
 
 /// A trigger as JSON Lines tell it, in this order of keys. Ids are strings.
 #[derive(Debug, Serialize)]
-pub struct Line<'a> {
+pub(super) struct Line<'a> {
     /// The trigger's id.
     pub trigger: MessageId,
     /// What it is.

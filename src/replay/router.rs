@@ -10,6 +10,7 @@ use clew_context::engine::route::{RouteFacts, Rules, Verdict, route};
 use clew_context::model::{AccessRules, Cause, ChannelId, ChannelMode, Message, MessageId, UserId};
 
 /// Held for each message that the bot wrote, to know replies to it.
+#[cfg(feature = "test-util")]
 pub const BYTES_PER_OWN_MESSAGE: usize = size_of::<MessageId>();
 
 /// Sees every message that passes by.

@@ -12,8 +12,10 @@ pub use detail::{
     RequestFailed, RequestOk, SendFallback, Sent, SessionLost, Started, Stopping, StoreFailed,
     TailFallback, TailOk, Trigger, TurnDone, Unreadable,
 };
+#[cfg(feature = "test-util")]
+pub use words::Cap;
 pub use words::{
-    Answers, Cap, CauseWord, CommandOutcome, CommandWord, FatalReason, Finish, LlmFailure, LostBy,
+    Answers, CauseWord, CommandOutcome, CommandWord, FatalReason, Finish, LlmFailure, LostBy,
     Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord, StoreOperation, Subsys,
     UnreadableWhat,
 };
@@ -30,6 +32,7 @@ macro_rules! events {
         impl Event {
             /// Every event: the part of the bot it belongs to, and its name.
             /// Names are unique over all parts.
+            #[cfg(feature = "test-util")]
             pub const ALL: &'static [(Subsys, &'static str)] =
                 &[$((Subsys::$subsys, $name)),+];
 

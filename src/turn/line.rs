@@ -15,7 +15,7 @@ pub(super) const NO_AGENT: &str = "-# I do not answer in this channel.";
 pub(super) const WITHHELD: &str =
     "-# The person who wrote that message has chosen that I do not read it.";
 /// Said once a channel with `DISCORD_MESSAGE_CONTENT=off`.
-pub const ONLY_MENTIONS: &str =
+pub(super) const ONLY_MENTIONS: &str =
     "-# I only see messages that mention me here, so please mention me when you ask.";
 /// The process ends before a command is answered; nobody else will.
 pub const INTERRUPTED: &str = "-# I am being restarted. Please ask again in a moment.";

@@ -19,7 +19,7 @@ use clew_context::model::{Block, Fallback, Limits, Message, MessageId, Scene, St
 
 /// What one turn looked at, chose and asked.
 #[derive(Debug, Clone)]
-pub struct TurnRecord {
+pub(super) struct TurnRecord {
     /// The trigger and why it is one.
     pub request: TurnRequest,
     /// Time it waited for its turn.
@@ -52,7 +52,7 @@ pub struct TurnRecord {
 
 impl TurnRecord {
     /// Puts together what collecting and preparing gave.
-    pub fn new(
+    pub(super) fn new(
         request: &TurnRequest,
         queued: Duration,
         collected: &Collected,
@@ -81,7 +81,7 @@ impl TurnRecord {
     }
 
     /// What telemetry says of the turn before the model is asked.
-    pub fn events(&self) -> Vec<Event> {
+    pub(super) fn events(&self) -> Vec<Event> {
         let mut events: Vec<Event> = vec![self.trigger().into()];
         events.extend(self.fallbacks.iter().map(|(stage, reason)| {
             let (case, reason, stage) = (self.scene, *reason, *stage);

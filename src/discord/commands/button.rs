@@ -6,7 +6,7 @@ use clew_store::model::FactId;
 
 /// Facts that one [`Button::ShowNoted`] can name; further ones are left out.
 /// A `custom_id` holds 100 characters (Discord's reference, "Custom ID").
-pub const MAX_NOTED: usize = 5;
+pub(super) const MAX_NOTED: usize = 5;
 
 /// Characters of a fact's id.
 const FACT_CHARS: usize = 16;

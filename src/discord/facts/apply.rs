@@ -68,18 +68,6 @@ impl Facts {
         }
     }
 
-    /// Remembers a channel that REST told of (the text of a channel object),
-    /// such as an archived thread; false when it is none of a server.
-    pub fn learn(&self, channel: &str) -> bool {
-        let Some(placed) = placed("channel", channel) else {
-            return false;
-        };
-        if let Some(guild) = placed.home.guild_id {
-            self.write().put_channel(guild, placed.channel);
-        }
-        placed.home.guild_id.is_some()
-    }
-
     fn guild_created(&self, guild: LeanGuild) -> Event {
         let (id, whole) = (guild.id, guild.is_whole());
         self.write().put(guild);

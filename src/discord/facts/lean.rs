@@ -253,7 +253,7 @@ impl LeanMember {
 
 impl LeanOverwrite {
     /// In the core's words; a kind this version does not know concerns nobody.
-    pub fn to_overwrite(&self) -> Option<Overwrite> {
+    pub fn to_overwrite(self) -> Option<Overwrite> {
         let target = match self.kind {
             0 => Target::Role(self.id),
             1 => Target::Member(UserId::new(self.id.get())),

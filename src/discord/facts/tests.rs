@@ -1,5 +1,6 @@
 //! Facts from events, as Discord sends them and as it should not.
 
+use super::lean::Bits;
 use super::*;
 use crate::discord::event::Event;
 use clew_context::model::ChannelKind;

@@ -372,6 +372,7 @@ fn overwrites(guild: GuildId, channel: &LeanChannel) -> Vec<Overwrite> {
         }];
     };
     lean.iter()
+        .copied()
         .filter_map(LeanOverwrite::to_overwrite)
         .collect()
 }

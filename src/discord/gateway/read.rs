@@ -100,7 +100,7 @@ fn message(data: &str, event: fn(Box<Incoming>) -> Event) -> Event {
             reason,
         }) => {
             tracing::warn!(?id, ?channel, %reason, "a message event could not be read");
-            Event::MessageUnreadable { channel, id }
+            Event::MessageUnreadable { channel }
         }
     }
 }
@@ -117,10 +117,7 @@ fn deleted(data: &str) -> Event {
         }
         Err(error) => {
             tracing::warn!(%error, "a delete event could not be read");
-            Event::MessageUnreadable {
-                channel: None,
-                id: None,
-            }
+            Event::MessageUnreadable { channel: None }
         }
     }
 }

@@ -266,10 +266,7 @@ impl ShardTask {
     async fn unreadable(&self, shard: &mut Shard<Identifies>) {
         tracing::warn!(shard = self.id.number(), "a frame could not be read");
         let sequence = shard.session().map_or(0, Session::sequence);
-        let event = Event::MessageUnreadable {
-            channel: None,
-            id: None,
-        };
+        let event = Event::MessageUnreadable { channel: None };
         self.forward(sequence, event).await;
     }
 

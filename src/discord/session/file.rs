@@ -148,7 +148,7 @@ pub fn save(path: &Path, file: &SessionFile) -> io::Result<()> {
 }
 
 /// A short hash of the token, which does not tell it.
-pub fn fingerprint(token: &str) -> String {
+fn fingerprint(token: &str) -> String {
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(FINGERPRINT_KEY) else {
         return String::new();
     };

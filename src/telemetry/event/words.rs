@@ -17,6 +17,7 @@ macro_rules! words {
 
         impl $name {
             /// All of them, as declared.
+            #[cfg(feature = "test-util")]
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The word on the line.

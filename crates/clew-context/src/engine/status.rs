@@ -17,7 +17,7 @@ const MAX_ASKERS: usize = 3;
 pub struct RunningTurn {
     /// The channel's or thread's name.
     pub channel: String,
-    /// Who asked, if that is to be said.
+    /// Who asked, if that is to be said. The bot names nobody yet.
     pub asker: Option<String>,
     /// Since when, seconds.
     pub seconds: u64,

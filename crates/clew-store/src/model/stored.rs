@@ -101,7 +101,8 @@ pub enum StoredRole {
     User,
     /// The answer.
     Assistant,
-    /// The model calls tools.
+    /// The model calls tools. No turn does yet; the stores hold such rows, so
+    /// that none has to migrate when one does.
     ToolUse,
     /// What a tool gave.
     ToolResult,
