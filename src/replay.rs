@@ -101,7 +101,7 @@ pub enum Start {
 pub enum Format {
     /// A few readable lines a trigger, and a summary.
     Text,
-    /// One [`Line`] a trigger.
+    /// One line a trigger.
     Jsonl,
 }
 

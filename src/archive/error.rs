@@ -125,7 +125,7 @@ pub struct Report {
     pub skipped: u64,
     /// Files that end in the middle.
     pub cut_off: u64,
-    /// The first [`MAX_PLACES`] of both, each with what is wrong.
+    /// The first 20 of both, each with what is wrong.
     pub places: Vec<(Place, String)>,
 }
 

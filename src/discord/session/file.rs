@@ -32,7 +32,7 @@ pub struct SessionFile {
     version: u32,
     /// When it was written, Unix milliseconds.
     pub written: i64,
-    /// Which token it belongs to, see [`fingerprint`].
+    /// Which token it belongs to, by a keyed hash of it.
     pub token: String,
     /// Our user.
     pub user: UserId,
