@@ -176,7 +176,7 @@ impl Desk {
                 });
                 self.fill(guild);
             }
-            Event::PermissionsChanged { hidden, .. } => self.permissions_changed(&hidden),
+            Event::PermissionsChanged { guild, hidden } => self.permissions_changed(guild, &hidden),
         }
     }
 
@@ -229,8 +229,10 @@ impl Desk {
     }
 
     /// Channels that we no longer see have holes from now on.
-    fn permissions_changed(&mut self, hidden: &[ChannelId]) {
-        self.services.recall.permissions_changed();
+    fn permissions_changed(&mut self, guild: GuildId, hidden: &[ChannelId]) {
+        let facts = &self.services.facts;
+        let may_be_of = |channel| facts.guild_of(channel).is_none_or(|of| of == guild);
+        self.services.recall.permissions_changed(may_be_of);
         let mut window = self.services.window();
         window.break_where(|channel, _| hidden.contains(&channel));
     }

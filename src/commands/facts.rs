@@ -10,6 +10,10 @@ use crate::model::{Answer, AnswerEmbed, Button, ButtonStyle};
 use clew_context::model::GuildId;
 use clew_store::model::{Fact, FactId, Origin, Subject};
 
+/// Said where every place is taken by what people asked for.
+const FULL: &str = "There is no room left: I learn nothing more until something here is forgotten. \
+                    What you ask me to remember takes the place of what was used least.";
+
 /// A page of facts about somebody or something; `none` if there is none.
 pub(super) async fn list(
     context: &Context<'_>,
@@ -21,6 +25,11 @@ pub(super) async fn list(
     if facts.is_empty() {
         return Ok(Done::say(about.none));
     }
+    let description = if context.memory.is_full(about.subject, &facts) {
+        FULL.to_owned()
+    } else {
+        String::new()
+    };
     let page = Page::of(&facts, page);
     let fields = page.numbered().map(|(number, fact)| {
         let name = format!(
@@ -31,6 +40,7 @@ pub(super) async fn list(
     });
     let embed = AnswerEmbed {
         title: about.title.to_owned(),
+        description,
         fields: fields.collect(),
         footer: page.footer(),
         ..AnswerEmbed::default()

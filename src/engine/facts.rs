@@ -24,8 +24,9 @@ pub struct Room {
 }
 
 /// Adds a fact to those of its subject, at most `most` of which are kept. One
-/// that is known counts once more. None if nothing may be kept, or if it says
-/// nothing.
+/// that is known counts once more. None if nothing may be kept, if it says
+/// nothing, or if only facts that people asked for could make room for one that
+/// nobody asked for.
 pub fn add(mut facts: Vec<Fact>, fact: Fact, most: usize) -> Option<Room> {
     if most == 0 || fact.text.is_empty() {
         return None;
@@ -49,7 +50,11 @@ pub fn add(mut facts: Vec<Fact>, fact: Fact, most: usize) -> Option<Room> {
     }
     let mut dropped = Vec::new();
     while facts.len() >= most {
-        dropped.push(facts.remove(least_useful(&facts)));
+        let least = least_useful(&facts);
+        if facts[least].pinned && !fact.pinned {
+            return None;
+        }
+        dropped.push(facts.remove(least));
     }
     facts.push(fact.clone());
     Some(Room {
@@ -141,6 +146,18 @@ mod tests {
         check(&[(true, 1), (false, 2)], 2, &[2]);
         check(&[(true, 2), (true, 1)], 2, &[2]);
         check(&[(true, 2), (false, 1), (false, 3)], 1, &[2, 3, 1]);
+    }
+
+    #[test]
+    fn what_nobody_asked_for_takes_no_place_of_what_somebody_did() {
+        let asked_for = || vec![fact(1, "1", true, 1), fact(2, "2", true, 2)];
+        assert_eq!(add(asked_for(), fact(100, "new", false, 100), 2), None);
+        let mut facts = asked_for();
+        facts.push(fact(3, "3", false, 3));
+        let room = add(facts.clone(), fact(100, "new", false, 100), 3).unwrap();
+        assert_eq!(room.dropped[0].id, FactId(3));
+        // Room was taken away meanwhile; even then.
+        assert_eq!(add(facts, fact(100, "new", false, 100), 2), None);
     }
 
     #[test]

@@ -173,7 +173,7 @@ impl Memory {
             let facts = self.facts_or_none(ids, subject).await;
             let serving = facts
                 .into_iter()
-                .filter(|fact| fact.origin.serves(place.guild));
+                .filter(|fact| fact.origin.serves(place.guild) && !self.is_of_missing(fact));
             let serving: Vec<Fact> = serving.collect();
             if place.guild.is_none() {
                 self.note_used_elsewhere(place.asker, &serving);
@@ -187,6 +187,12 @@ impl Memory {
             profiles.server = self.using(subject, facts::within_budget(facts));
         }
         profiles
+    }
+
+    /// The message that it was learnt from may be deleted.
+    fn is_of_missing(&self, fact: &Fact) -> bool {
+        let link = fact.link;
+        link.is_some_and(|(channel, id)| self.mends.is_missing(channel, id))
     }
 
     /// Who left a server unseen is found out when something from there is used.
@@ -203,7 +209,7 @@ impl Memory {
         let opted_out = self.opt_outs.current();
         let mut facts: Vec<Fact> = facts
             .into_iter()
-            .filter(|fact| !opted_out.contains(fact.by))
+            .filter(|fact| !opted_out.contains(fact.by) && !self.is_of_missing(fact))
             .collect();
         if facts::all_fit(&facts) {
             return facts;
@@ -447,6 +453,12 @@ impl Memory {
         }
         held.purges += 1;
         done
+    }
+
+    /// Nothing more is learnt of a subject with these facts: people asked for
+    /// each of them, and what is learnt never takes their place.
+    pub fn is_full(&self, subject: Subject, facts: &[Fact]) -> bool {
+        facts.len() >= self.most(subject) && facts.iter().all(|fact| fact.pinned)
     }
 
     const fn most(&self, subject: Subject) -> usize {

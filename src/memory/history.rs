@@ -1,5 +1,6 @@
 //! History: what was said before in a conversation, and what a turn adds.
 
+use std::collections::BTreeSet;
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ pub struct Exchange {
     /// The turn.
     pub turn: TurnId,
     /// The trigger; none for a command, whose call is no message: no page would
-    /// hold it, and it would be taken for deleted.
+    /// hold it, and it would be asked for in vain.
     pub trigger: Option<MessageId>,
     /// The asker's name there.
     pub asker_name: String,
@@ -62,6 +63,7 @@ impl Memory {
         match self.window(place).await {
             Ok(mut rows) => {
                 rows.retain(|row| row.turn != turn);
+                self.without_missing(&mut rows);
                 self.without_opted_out(&rows)
             }
             Err(error) => {
@@ -69,6 +71,14 @@ impl Memory {
                 Vec::new()
             }
         }
+    }
+
+    /// Without the turns of messages that a page lacked and nobody has asked
+    /// for yet.
+    fn without_missing(&self, rows: &mut Vec<StoredMessage>) {
+        let missing = rows.iter().filter(|row| self.is_missing(row));
+        let missing: BTreeSet<TurnId> = missing.map(|row| row.turn).collect();
+        rows.retain(|row| !missing.contains(&row.turn));
     }
 
     /// In a shared thread others may have opted out since.

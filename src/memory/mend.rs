@@ -1,6 +1,7 @@
 //! Mending: what was deleted or edited on Discord is deleted or edited in
-//! every store. Events say so at once; a fetched page is evidence of what
-//! happened while we were away.
+//! every store. Events say so at once. What a fetched page lacks is a hint of
+//! what happened while we were away, never a proof: it is left out of prompts
+//! and asked for, and only Discord's "Unknown Message" (10008) purges it.
 
 mod queue;
 
@@ -25,6 +26,13 @@ pub enum Mend {
         channel: ChannelId,
         /// Which.
         ids: Vec<MessageId>,
+    },
+    /// Discord was asked for a message and does not know it (10008).
+    Unknown {
+        /// Where it stood.
+        channel: ChannelId,
+        /// Which.
+        id: MessageId,
     },
     /// `MESSAGE_UPDATE`.
     Edited {
@@ -73,8 +81,8 @@ pub struct Edit {
     pub at: Option<UnixMillis>,
 }
 
-/// What a fetched page is evidence of: inside its range, what it lacks is
-/// deleted.
+/// What a fetched page tells: what was edited, and, inside its range, what it
+/// lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
     /// The channel.
@@ -94,6 +102,7 @@ impl Memory {
     pub fn mend(&self, mend: Mend) {
         match &mend {
             Mend::Deleted { ids, .. } => self.mends.note_deleted(ids),
+            Mend::Unknown { id, .. } => self.mends.note_deleted(std::slice::from_ref(id)),
             Mend::ChannelDeleted(channel) => {
                 self.mends.note_gone(Purge::Channel(*channel), self.now());
             }
@@ -143,6 +152,7 @@ impl Memory {
     async fn try_mend(&self, mend: Mend) -> Result<Purged, clew_store::Error> {
         match mend {
             Mend::Deleted { channel, ids } => self.deleted(channel, ids).await,
+            Mend::Unknown { channel, id } => self.deleted(channel, vec![id]).await,
             Mend::ChannelDeleted(channel) => self.purge(&Purge::Channel(channel)).await,
             Mend::MemberLeft { guild, user } => self.purge(&Purge::Member { guild, user }).await,
             Mend::Edited { channel, edit } => self.edited(channel, &edit).await,
@@ -242,8 +252,10 @@ impl Memory {
         if held.is_empty() {
             return Ok(Purged::default());
         }
-        let ids = held.into_iter().collect();
-        self.purge(&Purge::Messages { channel, ids }).await
+        let ids = held.iter().copied().collect();
+        let purged = self.purge(&Purge::Messages { channel, ids }).await?;
+        self.mends.settle(channel, &held);
+        Ok(purged)
     }
 
     /// Which messages of a channel anything is kept of, in any store or in
@@ -315,6 +327,7 @@ impl Memory {
         Ok(Purged::default())
     }
 
+    /// An absence purges nothing: a page may be short for many reasons.
     async fn compare(&self, page: Fetched) -> Result<Purged, clew_store::Error> {
         let Fetched {
             channel,
@@ -327,13 +340,18 @@ impl Memory {
         for edit in edited.iter().filter(|edit| held.contains(&edit.message)) {
             self.edit(channel, edit).await?;
         }
+        self.mends.settle(channel, &present);
         held.retain(|id| !present.contains(id));
-        if held.is_empty() {
-            return Ok(Purged::default());
+        if !held.is_empty() {
+            self.mends.note_missing(channel, &held);
         }
-        let ids: Vec<MessageId> = held.into_iter().collect();
-        self.mends.note_deleted(&ids);
-        self.purge(&Purge::Messages { channel, ids }).await
+        Ok(Purged::default())
+    }
+
+    /// Whether a row belongs to a message that may be deleted.
+    pub(super) fn is_missing(&self, row: &StoredMessage) -> bool {
+        let mut ids = row.message.iter().chain(&row.parts);
+        ids.any(|id| self.mends.is_missing(row.channel, *id))
     }
 
     /// Whether these rows would be part of what was purged since then.
@@ -418,6 +436,6 @@ const fn cause(mend: &Mend) -> PurgeCause {
         Mend::ChannelDeleted(_) => PurgeCause::Channel,
         Mend::GuildLeft(_) | Mend::GuildJoined(_) | Mend::Connected { .. } => PurgeCause::Guild,
         Mend::MemberLeft { .. } => PurgeCause::Member,
-        Mend::Fetched(_) => PurgeCause::Evidence,
+        Mend::Unknown { .. } | Mend::Fetched(_) => PurgeCause::Evidence,
     }
 }

@@ -1,5 +1,6 @@
 //! Upkeep: saving, mending, sweeping, beside everything else.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
@@ -10,7 +11,7 @@ use crate::discord::facts::Facts;
 use crate::discord::rest::Rest;
 use crate::telemetry::Ids;
 use crate::telemetry::event::{PurgeCause, StoreOperation};
-use clew_context::model::{Fallback, GuildId, UnixMillis, UserId};
+use clew_context::model::{ChannelId, Fallback, GuildId, MessageId, UnixMillis, UserId};
 use clew_store::{Backend, Purge, Purged};
 
 /// What expires is looked for this often.
@@ -21,15 +22,20 @@ const ROLL_CALL_EVERY: Duration = Duration::from_hours(24);
 const FIRST_ROLL_CALL: Duration = Duration::from_hours(1);
 /// Between two members of a roll call, so that it never is in the way.
 const ROLL_CALL_PACE: Duration = Duration::from_secs(1);
-/// One look at a member.
-const MEMBER_TIMEOUT: Duration = Duration::from_secs(10);
+/// One look at a member or a message.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
+/// Between two messages that a page lacked.
+const MISSING_PACE: Duration = Duration::from_millis(250);
+/// What could not be asked for is asked for again after this long.
+const MISSING_AGAIN: Duration = Duration::from_mins(1);
 
 impl Memory {
     /// Runs beside the bot until `shutdown`, then does what waits and saves.
     pub async fn upkeep(&self, rest: &Rest, facts: &Facts, shutdown: CancellationToken) {
         tokio::join!(
             self.tend(&shutdown),
-            self.call_rolls(rest, facts, &shutdown)
+            self.call_rolls(rest, facts, &shutdown),
+            self.ask_for_missing(rest, &shutdown)
         );
         self.mend_all().await;
         self.flush().await;
@@ -75,6 +81,56 @@ impl Memory {
             () = shutdown.cancelled() => {}
             () = calls => {}
         }
+    }
+
+    /// What pages lacked is asked for, each by its own id.
+    async fn ask_for_missing(&self, rest: &Rest, shutdown: &CancellationToken) {
+        let asking = async {
+            loop {
+                let due = self.mends.due_missing().await;
+                let again = self.ask_for(rest, due).await;
+                if !again.is_empty() {
+                    tokio::time::sleep(MISSING_AGAIN).await;
+                    self.mends.ask_again(&again);
+                }
+            }
+        };
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = asking => {}
+        }
+    }
+
+    /// Gives back those of which nothing was learnt but may be later. A channel
+    /// that refuses us says nothing of its messages, and is not asked on:
+    /// refused requests count towards a ban. They stay out of prompts.
+    async fn ask_for(
+        &self,
+        rest: &Rest,
+        due: Vec<(ChannelId, MessageId)>,
+    ) -> Vec<(ChannelId, MessageId)> {
+        let mut again = Vec::new();
+        let mut refused = None;
+        for (channel, id) in due {
+            if refused == Some(channel) {
+                continue;
+            }
+            let deadline = Instant::now() + LOOK_TIMEOUT;
+            match rest.reader().message(channel, id, deadline).await {
+                Ok(_) => self.mends.settle(channel, &BTreeSet::from([id])),
+                Err(error) => match error.reason {
+                    Fallback::Deleted => self.mend(Mend::Unknown { channel, id }),
+                    Fallback::Forbidden | Fallback::NotFound => refused = Some(channel),
+                    // It is there, though it cannot be read.
+                    Fallback::Malformed if error.status.is_none() => {
+                        self.mends.settle(channel, &BTreeSet::from([id]));
+                    }
+                    _ => again.push((channel, id)),
+                },
+            }
+            tokio::time::sleep(MISSING_PACE).await;
+        }
+        again
     }
 
     /// Finishes what is being written and closes the stores.
@@ -140,7 +196,7 @@ impl Memory {
 
     /// Asks Discord whether somebody is still a member; who is not is purged.
     pub async fn check_member(&self, rest: &Rest, guild: GuildId, user: UserId) {
-        let deadline = Instant::now() + MEMBER_TIMEOUT;
+        let deadline = Instant::now() + LOOK_TIMEOUT;
         match rest.reader().is_member(guild, user, deadline).await {
             Ok(true) => {}
             Ok(false) => self.mend(Mend::MemberLeft { guild, user }),

@@ -62,6 +62,9 @@ impl Turn<'_> {
             tokio::join!(collecting, self.background(kind, parent));
         self.learn(&view, &collected.learnt);
         if let Some(background) = &mut background {
+            if let Some(pages) = &collected.learnt.pages {
+                background.leave_out_missing(pages);
+            }
             self.add_profiles(background, &collected).await;
         }
         let prepared = self.prepare(&us, &collected, background.as_ref(), limits);

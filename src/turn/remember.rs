@@ -13,6 +13,7 @@ use clew_context::collect::{Adopted, Collected};
 use clew_context::engine::access::may_read;
 use clew_context::engine::status::{RunningTurn, status};
 use clew_context::model::{ChannelId, ChannelKind, HistoryMessage, Message, Profiles};
+use clew_store::model::Scope;
 
 /// Under whose name a turn answers, and with what in mind.
 #[derive(Debug, Clone)]
@@ -30,6 +31,33 @@ pub(super) struct Background {
 }
 
 impl Background {
+    /// What these pages lack may be deleted. It is asked for behind this turn
+    /// ([`Mend::Fetched`]); the turn itself goes without it, the answer to a
+    /// question that is left out too.
+    pub(super) fn leave_out_missing(&mut self, pages: &Adopted) {
+        let Some(last) = pages.messages.last() else {
+            return;
+        };
+        // Rows of one person everywhere are of other channels as well.
+        if matches!(self.place.scope, Scope::User(_)) {
+            return;
+        }
+        let range = pages.from..=last.id;
+        let present = |id| {
+            let found = pages.messages.binary_search_by_key(&id, |one| one.id);
+            found.is_ok()
+        };
+        let mut question_is_missing = false;
+        self.history.retain(|row| {
+            let id = row.message.filter(|id| range.contains(id));
+            let is_missing = id.is_some_and(|id| !present(id));
+            if !row.ours {
+                question_is_missing = is_missing;
+            }
+            !is_missing && !question_is_missing
+        });
+    }
+
     /// With the newer half of the history, for a model that said the prompt
     /// was too long.
     pub(super) fn halved(&self) -> Self {
@@ -125,7 +153,8 @@ impl Turn<'_> {
         status(&turns)
     }
 
-    /// A page tells what was deleted or edited while we were away.
+    /// A page tells what was edited while we were away, and what may have been
+    /// deleted.
     pub(super) fn note_fetched(&self, pages: &Adopted) {
         let Some(last) = pages.messages.last() else {
             return;

@@ -100,7 +100,7 @@ impl Open {
         let mut delay = latency;
         for fault in &faults {
             match fault {
-                FaultKind::Latency(more) => delay += *more,
+                FaultKind::Latency(more) => delay = delay.saturating_add(*more),
                 FaultKind::Hang(time) => {
                     tokio::time::sleep(*time).await;
                     line.cut();

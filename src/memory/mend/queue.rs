@@ -1,14 +1,14 @@
 //! What waits to be mended, and what was lately, for turns that are being
 //! stored meanwhile.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
 use super::Mend;
 use crate::memory::Place;
-use clew_context::model::{GuildId, MessageId, UnixMillis, UserId};
+use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use clew_store::Purge;
 use clew_store::model::StoredMessage;
 
@@ -23,6 +23,10 @@ const RECENTLY_GONE: usize = 1_024;
 /// Mends that wait for a store that is gone; the oldest go first.
 const MOST_WAITING: usize = 100_000;
 
+/// Messages that a page lacked and that are to be asked for, one at a time.
+/// What goes beyond is shown again and found by the next page.
+const MOST_MISSING: usize = 4_096;
+
 /// What waits to be mended: ids and edited texts, at most [`MOST_WAITING`]
 /// while a store is gone.
 #[derive(Debug, Default)]
@@ -36,6 +40,10 @@ pub(in crate::memory) struct Queue {
     /// Members to be looked up, and when others were.
     members: Mutex<Members>,
     member_due: Notify,
+    /// Messages of which something is kept and that a page lacked; true while
+    /// they have still to be asked for.
+    missing: Mutex<BTreeMap<(ChannelId, MessageId), bool>>,
+    missing_due: Notify,
     /// Channels, members and users, and when they went.
     gone: Mutex<VecDeque<(UnixMillis, Purge)>>,
 }
@@ -78,6 +86,56 @@ impl Queue {
     /// be dropped at any time.
     pub(in crate::memory) async fn came(&self) {
         self.came.notified().await;
+    }
+
+    /// A page lacked these: nothing of them goes into a prompt until Discord
+    /// has been asked for each.
+    pub(super) fn note_missing(&self, channel: ChannelId, ids: &BTreeSet<MessageId>) {
+        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = MOST_MISSING.saturating_sub(missing.len());
+        if ids.len() > room {
+            tracing::warn!(%channel, lacking = ids.len(), room,
+                "a page lacks more stored messages than are asked for at once");
+        }
+        missing.extend(ids.iter().take(room).map(|id| ((channel, *id), true)));
+        self.missing_due.notify_one();
+    }
+
+    /// It is there after all, or it is gone and purged.
+    pub(in crate::memory) fn settle(&self, channel: ChannelId, ids: &BTreeSet<MessageId>) {
+        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        missing.retain(|(of, id), _| *of != channel || !ids.contains(id));
+    }
+
+    /// Waits until messages have to be asked for, and names them, those of a
+    /// channel together.
+    pub(in crate::memory) async fn due_missing(&self) -> Vec<(ChannelId, MessageId)> {
+        self.missing_due.notified().await;
+        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = missing.iter_mut().filter(|(_, due)| **due);
+        due.map(|(key, due)| {
+            *due = false;
+            *key
+        })
+        .collect()
+    }
+
+    /// These could not be asked for now.
+    pub(in crate::memory) fn ask_again(&self, messages: &[(ChannelId, MessageId)]) {
+        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        for message in messages {
+            if let Some(due) = missing.get_mut(message) {
+                *due = true;
+            }
+        }
+        self.missing_due.notify_one();
+    }
+
+    /// Whether a page lacked one of a channel's messages, and nothing is known
+    /// of it yet.
+    pub(in crate::memory) fn is_missing(&self, channel: ChannelId, id: MessageId) -> bool {
+        let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        missing.contains_key(&(channel, id))
     }
 
     pub(super) fn note_deleted(&self, ids: &[MessageId]) {

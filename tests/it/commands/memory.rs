@@ -23,6 +23,20 @@ fn id(shown: &Shown) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn it_is_said_when_there_is_no_room_left() {
+    let (p, bot) = place(&[("MAX_USER_MEMORY", "2")]).await;
+    remember(&p, p.ada, p.channel, "I like tea").await;
+    let shown = p.plain(p.ada, "memory show").await;
+    assert!(!shown.text().contains("no room left"), "{}", shown.text());
+    remember(&p, p.ada, p.channel, "I have a kumquat tree").await;
+    assert_says(
+        &p.plain(p.ada, "memory show").await,
+        "There is no room left",
+    );
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn facts_are_remembered_shown_and_forgotten() {
     let (p, bot) = place(&[]).await;
     let none = p.plain(p.ada, "memory show").await;

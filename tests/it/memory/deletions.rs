@@ -1,9 +1,10 @@
 //! What is deleted or edited on Discord is deleted or edited wherever it is
 //! kept: not in the next prompt, and no byte of it in any file or row.
 
-use clew_simulator::Use;
+use clew_simulator::{Fault, FaultKind, Use};
 
-use super::place::{DAY, Kind, Place, on_each_store, says, says_nothing_of};
+use super::place::{Asked, DAY, Kind, Place, on_each_store, says, says_nothing_of};
+use crate::support::bot::Bot;
 use crate::support::model::Behaviour;
 
 on_each_store! {
@@ -16,6 +17,8 @@ on_each_store! {
     a_server_that_we_left_goes_at_once
     a_member_who_leaves_is_forgotten
     what_was_deleted_or_edited_meanwhile_is_found
+    a_short_page_erases_nothing
+    a_refusal_erases_nothing
     what_is_too_old_goes
     a_question_by_command_outlives_pages
 }
@@ -199,6 +202,66 @@ async fn what_was_deleted_or_edited_meanwhile_is_found(kind: Kind) {
     bot.stop().await;
     assert!(!p.traces("turmeric").is_empty());
     assert!(!p.traces("ginger").is_empty());
+}
+
+/// Two turns in the thread; then a new process, to which the next page shows
+/// one message and no more.
+async fn before_a_short_page(p: &Place) -> (Bot, Asked, Asked) {
+    let bot = p.start().await;
+    let first = p.ask(p.thread, p.ada, "saffron").await;
+    let last = p.ask(p.thread, p.ada, "turmeric").await;
+    bot.stop().await;
+    let discord = &p.stage.discord;
+    discord.forget_sessions();
+    p.time.pass(1_000);
+    let alone = discord.message_object(p.thread, last.answer);
+    let pages = "/channels/*/messages";
+    let body = FaultKind::Body(format!("[{alone}]"));
+    discord.fault(Fault::new("GET", pages, body).once());
+    (p.start().await, first, last)
+}
+
+/// A page is short for many reasons: each message that it lacks is asked for,
+/// and is not in a prompt until then.
+async fn a_short_page_erases_nothing(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let (bot, first, last) = before_a_short_page(&p).await;
+    says_nothing_of(&p.prompt(p.thread, p.ada).await, &["saffron"]);
+    for id in [first.trigger, first.answer, last.trigger] {
+        let path = format!("/channels/{}/messages/{id}", p.thread);
+        let asked = p.stage.discord.wait_request("GET", &path, 1);
+        asked.await.unwrap();
+    }
+    p.stage.discord.wait_idle().await.unwrap();
+    says(
+        &p.prompt(p.thread, p.ada).await,
+        &["saffron", "so: saffron"],
+    );
+    assert_eq!(p.told("purged"), 0);
+    bot.stop().await;
+}
+
+/// Who may not ask learns nothing: what is stored stays, and stays out of
+/// prompts. The channel is not asked for each of its messages.
+async fn a_refusal_erases_nothing(kind: Kind) {
+    for (status, code) in [(403, 50_001), (404, 10_003)] {
+        let p = Place::new(kind, &[]).await;
+        let (bot, first, last) = before_a_short_page(&p).await;
+        let single = format!("/channels/{}/messages/*", p.thread);
+        let refusal = Fault::status("GET", &single, status, code, "no");
+        p.stage.discord.fault(refusal);
+        says_nothing_of(&p.prompt(p.thread, p.ada).await, &["saffron"]);
+        let asked = |id| format!("/channels/{}/messages/{id}", p.thread);
+        let path = asked(first.trigger);
+        p.stage.discord.wait_request("GET", &path, 1).await.unwrap();
+        says_nothing_of(&p.prompt(p.thread, p.ada).await, &["saffron"]);
+        bot.stop().await;
+        for id in [first.answer, last.trigger] {
+            assert!(p.stage.discord.requests_to("GET", &asked(id)).is_empty());
+        }
+        assert_eq!(p.told("purged"), 0);
+        assert!(!p.traces("so: saffron").is_empty());
+    }
 }
 
 async fn what_is_too_old_goes(kind: Kind) {

@@ -43,11 +43,12 @@ struct Inner {
 }
 
 impl Recall {
-    /// Permissions changed: channels may be asked again.
-    pub fn permissions_changed(&self) {
+    /// Permissions changed: channels for which `may_be_of` is true may be asked
+    /// again. True for those whose server is not known.
+    pub fn permissions_changed(&self, may_be_of: impl Fn(ChannelId) -> bool) {
         let mut inner = self.lock();
-        inner.forbidden.clear();
-        inner.hidden.clear();
+        inner.forbidden.retain(|channel, _| !may_be_of(*channel));
+        inner.hidden.retain(|channel, _| !may_be_of(*channel));
     }
 
     /// Whether a complaint about a channel is the first within a day.

@@ -62,6 +62,9 @@ pub struct Names {
     our_skeleton: String,
     by_id: HashMap<u64, String>,
     skeletons: HashSet<String>,
+    /// How often a name was asked for, by its skeleton: the suffixes up to here
+    /// are taken, so that equal names cost one try each.
+    bearers: HashMap<String, u64>,
 }
 
 impl Names {
@@ -76,6 +79,7 @@ impl Names {
             our_skeleton,
             by_id: HashMap::new(),
             skeletons,
+            bearers: HashMap::new(),
         }
     }
 
@@ -102,13 +106,17 @@ impl Names {
         } else {
             plain
         };
-        let mut candidate = base.clone();
-        let mut bearers = 1_u64;
-        while !self.skeletons.insert(skeleton(&candidate)) {
-            bearers += 1;
-            candidate = format!("{base} ({bearers})");
+        let bearers = self.bearers.entry(skeleton(&base)).or_default();
+        loop {
+            *bearers += 1;
+            let candidate = match *bearers {
+                1 => base.clone(),
+                many => format!("{base} ({many})"),
+            };
+            if self.skeletons.insert(skeleton(&candidate)) {
+                return candidate;
+            }
         }
-        candidate
     }
 
     fn is_reserved(&self, plain: &str) -> bool {
@@ -242,6 +250,16 @@ mod tests {
             &["Bob (2)", "Bob", "Bob"],
             &["Bob (2)", "Bob", "Bob (3)"],
         );
+    }
+
+    /// With a try for each bearer before it, this would take minutes.
+    #[test]
+    fn many_equal_names_cost_one_try_each() {
+        let mut names = Names::new("Clew");
+        for id in 1..20_000 {
+            names.assign(id, "Ada");
+        }
+        assert_eq!(names.assign(20_000, "ada"), "ada (20000)");
     }
 
     #[test]

@@ -215,8 +215,11 @@ async fn an_empty_page_is_a_refusal() {
     start.collect_with(&world, &recall, &trigger).await;
     assert_eq!(world.calls(), ["page to 3", "message 0"]);
 
-    recall.permissions_changed();
     world.hidden.clear();
+    recall.permissions_changed(|_| false);
+    start.collect_with(&world, &recall, &trigger).await;
+    assert_eq!(world.calls(), ["message 0"], "another server's change");
+    recall.permissions_changed(|channel| channel == thread_id(0));
     let collected = start.collect_with(&world, &recall, &trigger).await;
     assert_eq!(outline(&start.prepare(&collected).block), "s0 1 2");
 }
