@@ -22,15 +22,15 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
-use crate::discord::event::FatalReason;
-use crate::discord::gateway::{self, Gateway};
-use crate::discord::session::{Claims, LockError, Progress, SessionLock};
 use crate::telemetry::event::{Fatal, Stopping};
 use crate::telemetry::{Guard, Ids, Telemetry};
 use crate::turn::Services;
 use crate::{llm, telemetry};
 use clew_context::discord::error::ConnectError;
 use clew_context::model::Clock;
+use clew_discord::event::FatalReason;
+use clew_discord::gateway::{self, Gateway};
+use clew_discord::session::{Claims, LockError, Progress, SessionLock};
 
 pub use clock::system_clock;
 pub use wiring::folders;

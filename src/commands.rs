@@ -23,16 +23,16 @@ mod words;
 use tokio::time::Instant;
 
 use crate::agents::Agents;
-use crate::discord::event::Called;
-use crate::discord::facts::Facts;
-use crate::discord::rest::Rest;
 use crate::llm;
 use crate::memory::Memory;
-use crate::model::{Button, Command};
 use clew_context::engine::admission::{Admission, admit};
 use clew_context::model::{
     AccessRules, Channel, ChannelMode, InteractionKind, ReplyTarget, TurnRequest,
 };
+use clew_discord::event::Called;
+use clew_discord::facts::Facts;
+use clew_discord::model::{Button, Command};
+use clew_discord::rest::Rest;
 
 pub use call::{Call, Deferral};
 pub use done::{Done, Effect, Reply};

@@ -26,7 +26,6 @@ cfg_if::cfg_if! {
         pub mod commands;
         pub mod config;
         pub mod demo;
-        pub mod discord;
         pub mod engine;
         pub mod llm;
         pub mod memory;
@@ -42,7 +41,6 @@ cfg_if::cfg_if! {
         mod commands;
         mod config;
         mod demo;
-        mod discord;
         mod engine;
         mod llm;
         mod memory;

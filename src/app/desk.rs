@@ -20,8 +20,6 @@ use super::rate::Rate;
 use super::wake::Wake;
 use super::wiring;
 use crate::config::Config;
-use crate::discord::event::{Delivery, Disconnect, Event, Ready};
-use crate::discord::session::{Claims, Mark, Progress};
 use crate::memory::Mend;
 use crate::telemetry::event::{
     Connected, Disconnected, ReadFailure, Refusal, SessionLost, Unreadable, UnreadableWhat,
@@ -33,6 +31,8 @@ use clew_context::engine::route::{RouteFacts, Rules, Verdict, route};
 use clew_context::model::{
     ChannelId, ChannelKind, ChannelMode, GuildId, Message, MessageId, TurnRequest, UserId,
 };
+use clew_discord::event::{Delivery, Disconnect, Event, Ready};
+use clew_discord::session::{Claims, Mark, Progress};
 
 use turns::{Active, Waiting};
 

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use crate::discord::facts::Facts;
-use crate::discord::session::{self, SessionFile, ShardSession};
 use clew_context::model::{Clock, MessageId};
+use clew_discord::facts::Facts;
+use clew_discord::session::{self, SessionFile, ShardSession};
 
 /// The session file of one bot.
 pub(super) struct Kept<'a> {

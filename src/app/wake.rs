@@ -4,11 +4,11 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::discord::event::{Delivery, FatalReason};
-use crate::discord::rest::Rest;
-use crate::discord::session::Mark;
 use crate::telemetry::event::Outcome;
 use clew_context::model::{MessageId, TurnRequest};
+use clew_discord::event::{Delivery, FatalReason};
+use clew_discord::rest::Rest;
+use clew_discord::session::Mark;
 
 /// One closed set; matched in `app::serve`.
 #[derive(Debug)]

@@ -6,11 +6,6 @@ use tokio::time::Instant;
 
 use crate::agents::Agents;
 use crate::config::{Config, MemoryConfig, MessageContent};
-use crate::discord::event::{FatalReason, LostBy};
-use crate::discord::facts::Facts;
-use crate::discord::gateway::GatewaySettings;
-use crate::discord::rest::Rest;
-use crate::discord::session::ShardSession;
 use crate::memory::{self, Memory, Stores};
 use crate::telemetry::event::{self, Answers, Capped, Started};
 use crate::telemetry::{self, Telemetry};
@@ -20,6 +15,11 @@ use clew_context::collect::Recall;
 use clew_context::engine::route::Rules;
 use clew_context::engine::window::{Window, WindowLimits};
 use clew_context::model::{Clock, OptOuts};
+use clew_discord::event::{FatalReason, LostBy};
+use clew_discord::facts::Facts;
+use clew_discord::gateway::GatewaySettings;
+use clew_discord::rest::Rest;
+use clew_discord::session::ShardSession;
 use clew_store::{Folders, Store, Transcripts};
 
 pub(super) async fn services(

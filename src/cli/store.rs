@@ -18,7 +18,7 @@ use clap::Subcommand;
 use super::{CANNOT, FAILED, NEEDS_CONSENT, fail_with};
 use crate::app::{self, system_clock};
 use crate::config::Config;
-use crate::discord::session::{LockError, SessionLock};
+use clew_discord::session::{LockError, SessionLock};
 use clew_store::model::StoreAddress;
 use clew_store::{Backend, CopyError, Kind, Store, Transcripts};
 

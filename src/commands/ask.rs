@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use super::Refused;
-use crate::discord::event::Called;
-use crate::model::Command;
 use clew_context::model::{
     Author, Cause, Interaction, Message, MessageFlags, MessageId, MessageKind, Reference,
     ReferenceKind, Referenced, TurnRequest,
 };
+use clew_discord::event::Called;
+use clew_discord::model::Command;
 
 /// The turn that a call asks for.
 pub(super) fn request(called: Called) -> Result<TurnRequest, Refused> {

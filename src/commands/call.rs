@@ -1,12 +1,12 @@
 //! A call of a command that starts no turn.
 
-use crate::discord::event::Called;
-use crate::model::{
+use crate::telemetry::event::CommandWord;
+use clew_context::model::{Channel, ChannelId, ChannelKind, GuildId, Interaction, RoleId, UserId};
+use clew_discord::event::Called;
+use clew_discord::model::{
     Button, CallerRights, Command, ContextCommand, MemoryCommand, PrivacyCommand,
     ServerMemoryCommand, SettingsCommand,
 };
-use crate::telemetry::event::CommandWord;
-use clew_context::model::{Channel, ChannelId, ChannelKind, GuildId, Interaction, RoleId, UserId};
 use clew_store::model::Subject;
 
 /// A call of a command, a press of a button, or an option to complete.

@@ -5,7 +5,7 @@ use super::context::whose;
 use super::done::{Done, Stop};
 use super::{Context, words};
 use crate::memory::Place;
-use crate::model::{Answer, Button, ButtonStyle};
+use clew_discord::model::{Answer, Button, ButtonStyle};
 use clew_store::model::{AgentName, Scope};
 
 /// Asks whether it shall go.

@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::done::{Done, Stop};
 use super::{Context, words};
-use crate::model::Completing;
+use clew_discord::model::Completing;
 use clew_store::model::{ContextSnapshotInfo, Fact, Subject};
 
 /// Discord shows so many.

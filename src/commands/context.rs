@@ -7,7 +7,8 @@ use super::done::{Done, Stop};
 use super::pages::Page;
 use super::{Context, readable, words};
 use crate::memory::{Overview, Place, RestoreError, Restored, SaveError};
-use crate::model::{Agent, Answer, AnswerEmbed, Button, ContextCommand, Paged};
+use crate::model::Agent;
+use clew_discord::model::{Answer, AnswerEmbed, Button, ContextCommand, Paged};
 use clew_store::model::{AgentName, ContextSnapshotInfo, Scope, SnapshotId};
 
 /// Characters of a summary in a list, so that ten fit an embed.

@@ -2,9 +2,9 @@
 
 use super::call::Call;
 use super::words;
-use crate::model::Answer;
 use crate::telemetry::event::CommandOutcome;
 use crate::telemetry::with_sources;
+use clew_discord::model::Answer;
 
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]

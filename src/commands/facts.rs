@@ -6,8 +6,8 @@ use super::done::{Done, Stop};
 use super::pages::Page;
 use super::{Context, words};
 use crate::memory::Remembered;
-use crate::model::{Answer, AnswerEmbed, Button, ButtonStyle};
 use clew_context::model::GuildId;
+use clew_discord::model::{Answer, AnswerEmbed, Button, ButtonStyle};
 use clew_store::model::{Fact, FactId, Origin, Subject};
 
 /// Said where every place is taken by what people asked for.
@@ -43,7 +43,6 @@ pub(super) async fn list(
         description,
         fields: fields.collect(),
         footer: page.footer(),
-        ..AnswerEmbed::default()
     };
     let answer = Answer::default().with_embed(embed);
     Ok(Done::answer(page.with_buttons(answer, about.page)))

@@ -4,7 +4,7 @@ use super::Context;
 use super::call::Call;
 use super::done::{Done, Stop};
 use super::facts::{self, About};
-use crate::model::{Button, MemoryCommand, Paged};
+use clew_discord::model::{Button, MemoryCommand, Paged};
 use clew_store::model::{FactId, Origin};
 
 const OFF: &str = "Remembering things about people is off here (`MAX_USER_MEMORY=0`).";

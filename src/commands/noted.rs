@@ -4,7 +4,7 @@
 use super::call::Call;
 use super::done::{Done, Stop};
 use super::{Context, facts};
-use crate::model::{Answer, Button, ButtonStyle};
+use clew_discord::model::{Answer, Button, ButtonStyle};
 use clew_store::model::{Fact, FactId, Subject};
 
 /// Shows the facts that are still remembered, with a button each to forget

@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::done::{Done, Stop};
 use super::{Context, context, memory, server_memory};
-use crate::model::{Answer, Button, ButtonStyle, Paged};
+use clew_discord::model::{Answer, Button, ButtonStyle, Paged};
 
 /// Entries of a page.
 const PER_PAGE: usize = 10;

@@ -7,7 +7,7 @@ use super::call::Call;
 use super::done::{Done, Effect, Stop};
 use super::{Context, words};
 use crate::memory::Settings;
-use crate::model::{Answer, AnswerEmbed, Button, ButtonStyle, PrivacyCommand};
+use clew_discord::model::{Answer, AnswerEmbed, Button, ButtonStyle, PrivacyCommand};
 use clew_store::{Kind, Purged};
 
 pub(super) async fn run(

@@ -7,9 +7,9 @@ use tokio::time::Instant;
 
 use super::Context;
 use super::call::Call;
-use crate::discord::facts::Verdict;
 use clew_context::engine::access::may_read;
 use clew_context::model::{Access, ChannelId, ChannelKind};
+use clew_discord::facts::Verdict;
 
 /// For all looks together.
 const TIMEOUT: Duration = Duration::from_secs(10);

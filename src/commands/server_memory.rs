@@ -5,8 +5,8 @@ use super::call::Call;
 use super::done::{Done, Stop};
 use super::facts::{self, About};
 use super::{Context, words};
-use crate::model::{Button, Paged, ServerMemoryCommand};
 use clew_context::model::GuildId;
+use clew_discord::model::{Button, Paged, ServerMemoryCommand};
 use clew_store::model::{FactId, Origin, Subject};
 
 const OFF: &str = "Remembering things about servers is off here (`MAX_SERVER_MEMORY=0`).";

@@ -6,8 +6,8 @@ use super::call::Call;
 use super::done::{Done, Stop};
 use super::server_memory::managed;
 use super::{Context, words};
-use crate::model::{Answer, AnswerEmbed, SettingsCommand};
 use clew_context::model::{ChannelId, ReplyTarget};
+use clew_discord::model::{Answer, AnswerEmbed, SettingsCommand};
 use clew_store::model::GuildSettings;
 
 /// Characters of a list of channels.

@@ -7,11 +7,11 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{Memory, Mend};
-use crate::discord::facts::Facts;
-use crate::discord::rest::Rest;
 use crate::telemetry::Ids;
 use crate::telemetry::event::{PurgeCause, StoreOperation};
 use clew_context::model::{ChannelId, Fallback, GuildId, MessageId, UnixMillis, UserId};
+use clew_discord::facts::Facts;
+use clew_discord::rest::Rest;
 use clew_store::{Backend, Purge, Purged};
 
 /// What expires is looked for this often.

@@ -8,13 +8,13 @@ use super::Turn;
 use super::record::TurnRecord;
 use super::remember::Background;
 use super::services::Names;
-use crate::discord::facts::Verdict;
 use clew_context::collect::prepare::{Prepared, Surroundings, prepare};
 use clew_context::collect::{Collected, Learnt, Occasion, collect};
 use clew_context::discord::Live;
 use clew_context::engine::eligible::Us;
 use clew_context::engine::window::View;
 use clew_context::model::{Access, ChannelId, Limits, Message, Profiles, ReplyTarget};
+use clew_discord::facts::Verdict;
 
 /// What was collected and made of it.
 pub(super) struct Material {

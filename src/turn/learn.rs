@@ -9,9 +9,9 @@ use super::gather::Material;
 use super::{Services, Turn, line};
 use crate::engine::learn::{own, without_others};
 use crate::memory;
-use crate::model::{Answer, Button, ButtonStyle};
 use crate::telemetry::with_sources;
 use clew_context::model::{ChannelId, Interaction, Message, MessageId, UserId};
+use clew_discord::model::{Answer, Button, ButtonStyle};
 use clew_store::model::FactId;
 
 /// What a turn leaves to learn from; give it to [`learn`].

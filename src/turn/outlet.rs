@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::discord::rest::Rest;
-use crate::discord::send::{File, Outgoing};
 use crate::engine::deliver::{ATTACHMENT_NAME, Delivery};
 use clew_context::discord::error::RestError;
 use clew_context::model::{ChannelId, Fallback, Interaction, MessageId, TurnId};
+use clew_discord::rest::Rest;
+use clew_discord::send::{File, Outgoing};
 
 use super::line::INTERRUPTED;
 

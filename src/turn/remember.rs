@@ -6,13 +6,13 @@ use std::sync::Arc;
 use super::gather::Material;
 use super::outlet::Posted;
 use super::{Services, Turn};
-use crate::discord::facts::Verdict;
 use crate::memory::{Edit, Exchange, Fetched, Mend, Place, Readable};
 use crate::model::Agent;
 use clew_context::collect::{Adopted, Collected};
 use clew_context::engine::access::may_read;
 use clew_context::engine::status::{RunningTurn, status};
 use clew_context::model::{ChannelId, ChannelKind, HistoryMessage, Message, Profiles};
+use clew_discord::facts::Verdict;
 use clew_store::model::Scope;
 
 /// Under whose name a turn answers, and with what in mind.

@@ -3,8 +3,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::agents::Agents;
-use crate::discord::facts::Facts;
-use crate::discord::rest::Rest;
 use crate::llm;
 use crate::memory::Memory;
 use crate::telemetry::{Ids, Telemetry};
@@ -15,6 +13,8 @@ use clew_context::engine::window::Window;
 use clew_context::model::{
     ChannelId, GuildId, Limits, Message, OptOuts, ReplyTarget, RoleId, TurnRequest, UserId,
 };
+use clew_discord::facts::Facts;
+use clew_discord::rest::Rest;
 
 /// What all turns share.
 #[derive(Debug)]

@@ -14,19 +14,12 @@ mod config;
 mod defects;
 mod deliver;
 mod demo;
-mod deploy;
-mod discord;
 mod faults;
 mod llm;
 mod mapping;
 mod memory;
-#[path = "../../crates/clew-simulator/tests/it/openapi.rs"]
-mod openapi;
 mod readme;
 mod replay;
-#[expect(dead_code, reason = "the simulator's own tests use all of it")]
-#[path = "../../crates/clew-simulator/tests/it/support.rs"]
-mod simulator;
 mod store_command;
 mod support;
 mod telemetry;

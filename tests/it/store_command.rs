@@ -6,7 +6,7 @@ mod world;
 
 use std::fs;
 
-use clew::discord::session::SessionLock;
+use clew_discord::session::SessionLock;
 use clew_store::{Backend, Kind, Record};
 use serde_json::Value;
 

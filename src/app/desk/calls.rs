@@ -9,14 +9,14 @@ use super::super::wake::Wake;
 use super::Desk;
 use super::carry_out::carry_out;
 use crate::commands::{self, Planned, Refused};
-use crate::discord::commands::register;
-use crate::discord::event::Called;
-use crate::discord::send::Callback;
-use crate::model::Answer;
 use crate::telemetry::event::{self, Refusal};
 use crate::telemetry::{Ids, with_sources};
 use crate::turn;
 use clew_context::model::{ApplicationId, GuildId, Interaction, TurnRequest, UserId};
+use clew_discord::commands::register;
+use clew_discord::event::Called;
+use clew_discord::model::Answer;
+use clew_discord::send::Callback;
 
 /// Discord waits three seconds for the first answer to a call.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(3);

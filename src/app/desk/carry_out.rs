@@ -6,12 +6,12 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 use crate::commands::{self, Call, Context, Deferral, Done, Effect, Reply};
-use crate::discord::send::Callback;
-use crate::model::Answer;
 use crate::telemetry::event::{CommandAnswered, CommandOutcome};
 use crate::telemetry::{Ids, Ms};
 use crate::turn::Services;
 use clew_context::discord::error::RestError;
+use clew_discord::model::Answer;
+use clew_discord::send::Callback;
 
 use super::calls::CALL_TIMEOUT;
 

@@ -10,8 +10,6 @@ use tokio::time::Instant;
 use super::super::lanes::{Lane, Submitted};
 use super::super::wake::{Done, Wake};
 use super::Desk;
-use crate::discord::send::Outgoing;
-use crate::discord::session::Mark;
 use crate::memory::{Edit, Mend};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{Outcome, Refusal, Refused};
@@ -19,6 +17,8 @@ use crate::turn::{self, Control, Elsewhere, Job, Lesson, Order, Orders, Services
 use clew_context::discord::convert::Incoming;
 use clew_context::engine::eligible::is_blank;
 use clew_context::model::{ChannelId, ChannelKind, Message, MessageId, TurnRequest, UnixMillis};
+use clew_discord::send::Outgoing;
+use clew_discord::session::Mark;
 
 /// A refusal that cannot be sent within this time is not sent.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);

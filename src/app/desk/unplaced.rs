@@ -9,8 +9,8 @@ use tokio::time::Instant;
 
 use super::super::wake::Wake;
 use super::{CHANNELS_REMEMBERED, Desk};
-use crate::discord::session::Mark;
 use clew_context::model::{ChannelKind, TurnRequest};
+use clew_discord::session::Mark;
 
 /// For the look.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(5);

@@ -6,8 +6,8 @@ use crate::commands::Context;
 use crate::commands::call::Call;
 use crate::commands::done::{Done, Effect, Stop};
 use crate::memory::Exported;
-use crate::model::Answer;
 use clew_context::model::UserId;
+use clew_discord::model::Answer;
 
 /// Discord's limit for a file where nobody pays for more is 10 MiB; some room
 /// is left for what stands around the entries.

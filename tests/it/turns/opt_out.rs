@@ -6,8 +6,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clew::agents::Agents;
-use clew::discord::facts::{Facts, Us};
-use clew::discord::rest::Rest;
 use clew::llm;
 use clew::memory::{self, Memory, Stores};
 use clew::telemetry::event::Outcome;
@@ -19,6 +17,8 @@ use clew_context::model::{
     ApplicationId, Cause, ChannelId, ChannelKind, Limits, MessageId, OptOuts, ReplyTarget,
     TurnRequest, UserId, fixed_clock,
 };
+use clew_discord::facts::{Facts, Us};
+use clew_discord::rest::Rest;
 use clew_simulator::{Draft, File, Id};
 use clew_store::Store;
 use clew_store::model::ScopeKind;

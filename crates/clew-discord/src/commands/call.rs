@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::button::button;
 use super::options::{Options, WireOption, command, completing};
-use crate::discord::event::Called;
+use crate::event::Called;
 use crate::model::{CallerRights, Command};
 use clew_context::discord::convert;
 use clew_context::engine::access::bits;

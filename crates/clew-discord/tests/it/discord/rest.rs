@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use clew::discord::rest::Rest;
 use clew_context::collect::Anchor;
 use clew_context::model::{ChannelId, MessageId};
+use clew_discord::rest::Rest;
 use clew_simulator::{Id, Simulator};
 use tokio::time::Instant;
 

@@ -8,8 +8,8 @@ use tokio::time::Instant;
 
 use super::answer::message;
 use super::{enforce_nonce, message_id, with_body};
-use crate::discord::rest::{Lane, Rest, malformed};
 use crate::model::Answer;
+use crate::rest::{Lane, Rest, malformed};
 use clew_context::discord::error::RestError;
 use clew_context::model::{ChannelId, MessageId, UserId};
 

@@ -19,8 +19,8 @@ use super::Gateway;
 use super::backoff::Backoff;
 use super::plan::Identifies;
 use super::read::{self, Dispatch, Frame};
-use crate::discord::event::{Delivery, Disconnect, Event, FatalReason, LostBy};
-use crate::discord::session::ShardSession;
+use crate::event::{Delivery, Disconnect, Event, FatalReason, LostBy};
+use crate::session::ShardSession;
 
 /// From the connection's start to HELLO; twilight gives connecting 10 s and
 /// waits for HELLO for ever.

@@ -2,7 +2,7 @@
 
 use super::lean::Bits;
 use super::*;
-use crate::discord::event::Event;
+use crate::event::Event;
 use clew_context::model::ChannelKind;
 
 const GUILD: GuildId = GuildId::new(1);

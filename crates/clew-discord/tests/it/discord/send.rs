@@ -4,11 +4,11 @@
 
 use std::time::Duration;
 
-use clew::discord::send::{Callback, Outgoing, Sent};
 use clew_context::model::{
     ApplicationId, Fallback, GuildId, Interaction, InteractionId, InteractionKind, MessageId,
     Secret, UserId,
 };
+use clew_discord::send::{Callback, Outgoing, Sent};
 use clew_simulator::{Fault, FaultKind, Id, Permissions, Simulator, Use};
 
 use super::rest::{channel_id, message_id, patient, rest};

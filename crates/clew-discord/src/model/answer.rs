@@ -75,10 +75,6 @@ pub struct AnswerButton {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ButtonStyle {
     /// Stands out.
-    #[cfg_attr(
-        not(feature = "test-util"),
-        expect(dead_code, reason = "no answer has a first choice yet")
-    )]
     Primary,
     /// Grey.
     Secondary,

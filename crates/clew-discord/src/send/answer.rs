@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::File;
-use crate::discord::commands::custom_id;
+use crate::commands::custom_id;
 use crate::model::{Answer, AnswerButton, AnswerEmbed, ButtonStyle};
 use clew_context::model::MessageFlags;
 

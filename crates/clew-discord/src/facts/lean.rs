@@ -203,7 +203,7 @@ impl LeanGuild {
 }
 
 /// Anything unreadable becomes the default.
-pub(in crate::discord) fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
+pub(crate) fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
@@ -211,7 +211,7 @@ pub(in crate::discord) fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned
 }
 
 /// A list without the items that cannot be read.
-pub(in crate::discord) fn each<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+pub(crate) fn each<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
     let items: Vec<Box<RawValue>> = lenient(deserializer)?;

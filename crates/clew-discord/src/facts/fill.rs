@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::Facts;
 use super::lean::{LeanGuild, LeanMember};
-use crate::discord::rest::{Lane, Rest, malformed, text};
+use crate::rest::{Lane, Rest, malformed, text};
 use clew_context::discord::error::RestError;
 use clew_context::model::GuildId;
 

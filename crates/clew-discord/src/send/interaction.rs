@@ -7,8 +7,8 @@ use twilight_http::request::{Method, RequestBuilder};
 
 use super::answer::{flags, message, new_message};
 use super::{File, message_id, silent, with_body};
-use crate::discord::rest::{Lane, Rest};
 use crate::model::Answer;
+use crate::rest::{Lane, Rest};
 use clew_context::discord::error::RestError;
 use clew_context::model::{Interaction, MessageId};
 

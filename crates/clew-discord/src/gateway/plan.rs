@@ -7,8 +7,8 @@ use twilight_gateway::queue::InMemoryQueue;
 
 use super::Gateway;
 use super::backoff::Backoff;
-use crate::discord::event::FatalReason;
-use crate::discord::rest::{GatewayInfo, Rest, SessionStartLimit};
+use crate::event::FatalReason;
+use crate::rest::{GatewayInfo, Rest, SessionStartLimit};
 
 /// The queue that spaces IDENTIFYs.
 pub(super) type Identifies = InMemoryQueue;

@@ -4,9 +4,9 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::discord::commands;
-use crate::discord::event::{Event, Ready};
-use crate::discord::facts::{Facts, Us, each, lenient};
+use crate::commands;
+use crate::event::{Event, Ready};
+use crate::facts::{Facts, Us, each, lenient};
 use clew_context::discord::convert::{self, Incoming, Unreadable};
 use clew_context::model::{
     ApplicationId, ChannelId, ChannelKind, GuildId, MessageId, MessageKind, UserId,

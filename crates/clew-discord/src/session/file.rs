@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
 use super::ShardSession;
-use crate::discord::facts::{Facts, LeanGuild, Us};
+use crate::facts::{Facts, LeanGuild, Us};
 use clew_context::model::{ApplicationId, MessageId, UnixMillis, UserId};
 
 /// Raised with every change of the format; a file of another version counts

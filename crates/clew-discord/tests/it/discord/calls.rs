@@ -5,15 +5,15 @@
 
 use std::time::Duration;
 
-use clew::discord::commands::{called, register};
-use clew::discord::event::Called;
-use clew::discord::rest::Rest;
-use clew::discord::send::Callback;
-use clew::model::{
+use clew_context::model::{ApplicationId, ChannelMode, Fallback, GuildId, ReplyTarget, UserId};
+use clew_discord::commands::{called, register};
+use clew_discord::event::Called;
+use clew_discord::model::{
     Answer, AnswerEmbed, Button, ButtonStyle, CallerRights, Command, Completing, ContextCommand,
     MemoryCommand, Paged, PrivacyCommand, ServerMemoryCommand, SettingsCommand, WrongCall,
 };
-use clew_context::model::{ApplicationId, ChannelMode, Fallback, GuildId, ReplyTarget, UserId};
+use clew_discord::rest::Rest;
+use clew_discord::send::Callback;
 use clew_simulator::{Fault, FaultKind, Id, Permissions, Simulator};
 use clew_store::model::{FactId, SettingsChange};
 use futures_util::StreamExt as _;

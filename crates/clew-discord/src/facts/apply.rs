@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use super::Facts;
 use super::lean::{LeanChannel, LeanGuild, LeanMember, LeanRole, LeanThreadMember};
 use super::world::{World, kind};
-use crate::discord::event::Event;
+use crate::event::Event;
 use clew_context::model::{ChannelId, ChannelKind, GuildId, RoleId, UserId};
 
 impl Facts {

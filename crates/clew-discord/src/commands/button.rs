@@ -12,7 +12,7 @@ pub(super) const MAX_NOTED: usize = 5;
 const FACT_CHARS: usize = 16;
 
 /// The `custom_id` of a button, at most 100 ASCII characters.
-pub(in crate::discord) fn custom_id(button: &Button) -> String {
+pub(crate) fn custom_id(button: &Button) -> String {
     match button {
         Button::Page(list, page) => format!("page:{}:{page}", list_word(*list)),
         Button::SnapshotsOf(agent, page) => format!("snapshots-of:{agent}:{page}"),
