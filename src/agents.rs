@@ -1,7 +1,7 @@
 //! Agents: personas that the operator writes as folders, and which of them
 //! answers where. Changed files are read again while the bot runs.
 //!
-//! Invariant: `agents` imports `model` alone, never reads files on the thread
+//! Invariant: `agents` imports words alone, never reads files on the thread
 //! that asks, and an agent that cannot be used never replaces one that can.
 //!
 //! # Files

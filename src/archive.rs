@@ -1,9 +1,8 @@
 //! The door to recordings: exported channels and scenario files, as one world
 //! of channels and messages.
 //!
-//! Invariant: `archive` imports `model` alone, and holds of an export
-//! 24 bytes a message and its distinct authors, never the
-//! messages.
+//! Invariant: `archive` imports clew-context's `model` alone, and holds of an
+//! export 24 bytes a message and its distinct authors, never the messages.
 //!
 //! # Exports
 //! DiscordChatExporter's JSON, one file a channel or thread, or several

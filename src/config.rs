@@ -6,7 +6,7 @@
 //! end, so that one start names them all. The table of all variables is
 //! [`VARIABLES`]; `.env.example` is made from it.
 //!
-//! Invariant: `config` imports `model` only and is the only reader of the
+//! Invariant: `config` imports words only (clew-context's and clew-store's) and is the only reader of the
 //! environment; nobody else asks for a variable.
 
 mod access;

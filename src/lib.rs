@@ -7,7 +7,8 @@
 //! - `cli`, `demo`, `app`: command line, demo, the wiring and its loop.
 //! - `turn`, `commands`, `replay`: the use cases.
 //! - `memory`: what is remembered.
-//! - `discord`, `llm`, `archive`, `agents`, `telemetry`: doors.
+//! - `llm`, `archive`, `agents`, `telemetry`: doors; those to Discord and to the
+//!   stores are the crates `clew-discord` and `clew-store`.
 //! - `config`: settings; `engine`: pure decisions; `model`: words.
 
 #![cfg_attr(
@@ -16,8 +17,8 @@
 )]
 
 cfg_if::cfg_if! {
-    // Tests and benches reach everything. Otherwise the bot has nothing that is
-    // public, so that the compiler tells what it does not use.
+    // Tests and benches reach everything. Otherwise only the command line is
+    // public, so that the compiler tells what the bot does not use.
     if #[cfg(feature = "test-util")] {
         pub mod agents;
         pub mod app;

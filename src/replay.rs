@@ -12,7 +12,7 @@
 //! stay on disk.
 //!
 //! Invariant: `replay` asks nobody over a network and writes nothing but its
-//! report; how a block is made is decided in `collect` and `engine` alone.
+//! report; how a block is made is decided in clew-context alone.
 
 mod bot;
 mod names;

@@ -1,8 +1,8 @@
 //! What the bot tells its operators: one JSON line an event, typed, without a
 //! word of any message.
 //!
-//! Invariant: `telemetry` knows `model` and nothing else of ours; emitting
-//! never waits, and no line is lost without being counted.
+//! Invariant: `telemetry` knows clew-context's `model` and nothing else of ours;
+//! emitting never waits, and no line is lost without being counted.
 
 pub mod event;
 mod line;

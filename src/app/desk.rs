@@ -233,6 +233,7 @@ impl Desk {
         let facts = &self.services.facts;
         let may_be_of = |channel| facts.guild_of(channel).is_none_or(|of| of == guild);
         self.services.recall.permissions_changed(may_be_of);
+        self.services.memory.permissions_changed(may_be_of);
         let mut window = self.services.window();
         window.break_where(|channel, _| hidden.contains(&channel));
     }

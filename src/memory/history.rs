@@ -1,6 +1,5 @@
 //! History: what was said before in a conversation, and what a turn adds.
 
-use std::collections::BTreeSet;
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -63,7 +62,6 @@ impl Memory {
         match self.window(place).await {
             Ok(mut rows) => {
                 rows.retain(|row| row.turn != turn);
-                self.without_missing(&mut rows);
                 self.without_opted_out(&rows)
             }
             Err(error) => {
@@ -71,14 +69,6 @@ impl Memory {
                 Vec::new()
             }
         }
-    }
-
-    /// Without the turns of messages that a page lacked and nobody has asked
-    /// for yet.
-    fn without_missing(&self, rows: &mut Vec<StoredMessage>) {
-        let missing = rows.iter().filter(|row| self.is_missing(row));
-        let missing: BTreeSet<TurnId> = missing.map(|row| row.turn).collect();
-        rows.retain(|row| !missing.contains(&row.turn));
     }
 
     /// In a shared thread others may have opted out since.
@@ -188,7 +178,9 @@ impl Memory {
             since: self.since(place).await?,
             limit: self.limits().to_read(),
         };
-        self.stores.conversations.window(&query).await
+        let mut rows = self.stores.conversations.window(&query).await?;
+        self.leave_out_missing(&mut rows);
+        Ok(rows)
     }
 
     /// `max(last clear, now - rolling window)` (seed S2); the first clear is

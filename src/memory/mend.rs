@@ -13,7 +13,7 @@ use super::history::stored_words;
 use super::{Memory, Stores};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{PurgeCause, PurgedEvent, StoreOperation};
-use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
+use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
 use clew_store::model::{StoredMessage, Subject};
 use clew_store::{Backend, Kind, Purge, Purged};
 
@@ -27,12 +27,12 @@ pub enum Mend {
         /// Which.
         ids: Vec<MessageId>,
     },
-    /// Discord was asked for a message and does not know it (10008).
+    /// Discord was asked for these messages and knows none of them (10008).
     Unknown {
-        /// Where it stood.
+        /// Where they stood.
         channel: ChannelId,
         /// Which.
-        id: MessageId,
+        ids: Vec<MessageId>,
     },
     /// `MESSAGE_UPDATE`.
     Edited {
@@ -101,8 +101,7 @@ impl Memory {
     /// Notes what happened; never waits. [`upkeep`](Memory::upkeep) does it.
     pub fn mend(&self, mend: Mend) {
         match &mend {
-            Mend::Deleted { ids, .. } => self.mends.note_deleted(ids),
-            Mend::Unknown { id, .. } => self.mends.note_deleted(std::slice::from_ref(id)),
+            Mend::Deleted { ids, .. } | Mend::Unknown { ids, .. } => self.mends.note_deleted(ids),
             Mend::ChannelDeleted(channel) => {
                 self.mends.note_gone(Purge::Channel(*channel), self.now());
             }
@@ -151,9 +150,14 @@ impl Memory {
 
     async fn try_mend(&self, mend: Mend) -> Result<Purged, clew_store::Error> {
         match mend {
-            Mend::Deleted { channel, ids } => self.deleted(channel, ids).await,
-            Mend::Unknown { channel, id } => self.deleted(channel, vec![id]).await,
-            Mend::ChannelDeleted(channel) => self.purge(&Purge::Channel(channel)).await,
+            Mend::Deleted { channel, ids } | Mend::Unknown { channel, ids } => {
+                self.deleted(channel, ids).await
+            }
+            Mend::ChannelDeleted(channel) => {
+                let purged = self.purge(&Purge::Channel(channel)).await?;
+                self.mends.settle(channel, |_| true);
+                Ok(purged)
+            }
             Mend::MemberLeft { guild, user } => self.purge(&Purge::Member { guild, user }).await,
             Mend::Edited { channel, edit } => self.edited(channel, &edit).await,
             Mend::GuildLeft(guild) => self.depart(guild).await,
@@ -249,12 +253,13 @@ impl Memory {
         };
         let mut held = self.held(channel, *first, *last).await?;
         held.retain(|id| ids.contains(id));
-        if held.is_empty() {
-            return Ok(Purged::default());
-        }
-        let ids = held.iter().copied().collect();
-        let purged = self.purge(&Purge::Messages { channel, ids }).await?;
-        self.mends.settle(channel, &held);
+        let purged = if held.is_empty() {
+            Purged::default()
+        } else {
+            let ids = held.into_iter().collect();
+            self.purge(&Purge::Messages { channel, ids }).await?
+        };
+        self.mends.settle(channel, |id| ids.contains(&id));
         Ok(purged)
     }
 
@@ -340,7 +345,7 @@ impl Memory {
         for edit in edited.iter().filter(|edit| held.contains(&edit.message)) {
             self.edit(channel, edit).await?;
         }
-        self.mends.settle(channel, &present);
+        self.mends.settle(channel, |id| present.contains(&id));
         held.retain(|id| !present.contains(id));
         if !held.is_empty() {
             self.mends.note_missing(channel, &held);
@@ -348,10 +353,22 @@ impl Memory {
         Ok(Purged::default())
     }
 
-    /// Whether a row belongs to a message that may be deleted.
-    pub(super) fn is_missing(&self, row: &StoredMessage) -> bool {
-        let mut ids = row.message.iter().chain(&row.parts);
-        ids.any(|id| self.mends.is_missing(row.channel, *id))
+    /// Without the turns of messages that a page lacked and of which nothing
+    /// else is known yet.
+    pub(super) fn leave_out_missing(&self, rows: &mut Vec<StoredMessage>) {
+        let is_missing = |row: &&StoredMessage| {
+            let mut ids = row.message.iter().chain(&row.parts);
+            ids.any(|id| self.mends.is_missing(row.channel, *id))
+        };
+        let missing: BTreeSet<TurnId> =
+            rows.iter().filter(is_missing).map(|row| row.turn).collect();
+        rows.retain(|row| !missing.contains(&row.turn));
+    }
+
+    /// Permissions changed in these channels: what they refused to tell before
+    /// is asked for once more.
+    pub fn permissions_changed(&self, may_be_of: impl Fn(ChannelId) -> bool) {
+        self.mends.ask_again(|channel, _| may_be_of(channel));
     }
 
     /// Whether these rows would be part of what was purged since then.

@@ -138,9 +138,10 @@ impl Memory {
         since: UnixMillis,
     ) -> Result<Vec<StoredMessage>, SaveError> {
         let store = &self.stores.conversations;
-        let messages = store
+        let mut messages = store
             .own_messages(place.asker, &place.agent, place.guild, since)
             .await?;
+        self.leave_out_missing(&mut messages);
         if messages.is_empty() {
             return Err(SaveError::Nothing);
         }

@@ -1,6 +1,5 @@
 //! Upkeep: saving, mending, sweeping, beside everything else.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
@@ -26,6 +25,8 @@ const ROLL_CALL_PACE: Duration = Duration::from_secs(1);
 const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Between two messages that a page lacked.
 const MISSING_PACE: Duration = Duration::from_millis(250);
+/// As many unknown ones are purged at once, about.
+const MISSING_TOGETHER: usize = 100;
 /// What could not be asked for is asked for again after this long.
 const MISSING_AGAIN: Duration = Duration::from_mins(1);
 
@@ -91,7 +92,8 @@ impl Memory {
                 let again = self.ask_for(rest, due).await;
                 if !again.is_empty() {
                     tokio::time::sleep(MISSING_AGAIN).await;
-                    self.mends.ask_again(&again);
+                    self.mends
+                        .ask_again(|channel, id| again.contains(&(channel, id)));
                 }
             }
         };
@@ -101,36 +103,49 @@ impl Memory {
         }
     }
 
-    /// Gives back those of which nothing was learnt but may be later. A channel
-    /// that refuses us says nothing of its messages, and is not asked on:
-    /// refused requests count towards a ban. They stay out of prompts.
+    /// Asks for messages, those of a channel one after the other. Gives back
+    /// what is left when Discord stops answering. A channel that refuses us says
+    /// nothing of its messages, and is not asked on: refused requests count
+    /// towards a ban. They stay out of prompts until permissions change or a
+    /// page shows them.
     async fn ask_for(
         &self,
         rest: &Rest,
-        due: Vec<(ChannelId, MessageId)>,
+        mut due: Vec<(ChannelId, MessageId)>,
     ) -> Vec<(ChannelId, MessageId)> {
-        let mut again = Vec::new();
-        let mut refused = None;
-        for (channel, id) in due {
-            if refused == Some(channel) {
-                continue;
+        let (mut unknown, mut refused) = (Vec::new(), None);
+        let mut asked = 0;
+        for &(channel, id) in &due {
+            if refused != Some(channel) {
+                let deadline = Instant::now() + LOOK_TIMEOUT;
+                match rest.reader().message(channel, id, deadline).await {
+                    Ok(_) => self.mends.settle(channel, |one| one == id),
+                    Err(error) => match error.reason {
+                        Fallback::Deleted => unknown.push((channel, id)),
+                        Fallback::Forbidden | Fallback::NotFound => refused = Some(channel),
+                        Fallback::Timeout | Fallback::RateLimited | Fallback::Unavailable => break,
+                        _ => {}
+                    },
+                }
+                tokio::time::sleep(MISSING_PACE).await;
             }
-            let deadline = Instant::now() + LOOK_TIMEOUT;
-            match rest.reader().message(channel, id, deadline).await {
-                Ok(_) => self.mends.settle(channel, &BTreeSet::from([id])),
-                Err(error) => match error.reason {
-                    Fallback::Deleted => self.mend(Mend::Unknown { channel, id }),
-                    Fallback::Forbidden | Fallback::NotFound => refused = Some(channel),
-                    // It is there, though it cannot be read.
-                    Fallback::Malformed if error.status.is_none() => {
-                        self.mends.settle(channel, &BTreeSet::from([id]));
-                    }
-                    _ => again.push((channel, id)),
-                },
+            asked += 1;
+            if unknown.len() >= MISSING_TOGETHER {
+                self.mend_unknown(&mut unknown);
             }
-            tokio::time::sleep(MISSING_PACE).await;
         }
-        again
+        self.mend_unknown(&mut unknown);
+        due.split_off(asked)
+    }
+
+    /// Those of a channel go together: each purge may write a whole file.
+    fn mend_unknown(&self, unknown: &mut Vec<(ChannelId, MessageId)>) {
+        for of_channel in unknown.chunk_by(|(one, _), (next, _)| one == next) {
+            let channel = of_channel[0].0;
+            let ids = of_channel.iter().map(|(_, id)| *id).collect();
+            self.mend(Mend::Unknown { channel, ids });
+        }
+        unknown.clear();
     }
 
     /// Finishes what is being written and closes the stores.

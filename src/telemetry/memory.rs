@@ -1,4 +1,4 @@
-//! Telemetry that stays in memory, for replay, demo and tests.
+//! Telemetry that stays in memory, for tests.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,4 @@
-//! The one integration test binary: a real twilight shard and REST client
+//! The bot's integration tests: a real twilight shard and REST client
 //! against fake servers over real sockets, real files, port 0.
 
 #![expect(

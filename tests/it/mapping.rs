@@ -12,11 +12,13 @@ use std::path::{Path, PathBuf};
 
 const HEADING: &str = "## Seeds and tests";
 /// Where the modules of a path lie: each package's tests and sources.
-const FOLDERS: [&str; 6] = [
+const FOLDERS: [&str; 8] = [
     "tests/it",
     "src",
     "crates/clew-context/tests/it",
     "crates/clew-context/src",
+    "crates/clew-discord/tests/it",
+    "crates/clew-discord/src",
     "crates/clew-store/tests/it",
     "crates/clew-store/src",
 ];

@@ -19,9 +19,9 @@ async fn main() -> anyhow::Result<()> {
     let (reader, recall, limits) = (Reader::of(client)?, Recall::default(), Limits::default());
     let mut window = Window::new(WindowLimits::default());
     let intents = Intents::GUILD_MESSAGES | Intents::DIRECT_MESSAGES | Intents::MESSAGE_CONTENT;
-    let mut shard = Shard::new(ShardId::ONE, token, intents);
+    let mut shard = Shard::new(ShardId::ONE, token.clone(), intents);
     while let Some(event) = shard.next_event(EventTypeFlags::MESSAGE_CREATE).await {
-        if let Event::MessageCreate(message) = event? {
+        if let Ok(Event::MessageCreate(message)) = event {
             let trigger = window.created(convert::from_twilight(&message)?);
             let verdict = route(&trigger, &us, &Rules::default(), RouteFacts::default());
             if let Verdict::Turn(cause) = verdict {
@@ -30,7 +30,7 @@ async fn main() -> anyhow::Result<()> {
                 let occasion = Occasion::new(&request, &us, &view, &limits);
                 let collected = collect(&Live::new(&reader), &recall, &occasion).await;
                 collected.learnt.teach(&mut window, &view);
-                let around = Surroundings::new(&us, "Be kind.", b"secret", "scope", &limits);
+                let around = Surroundings::new(&us, "Be kind.", token.as_bytes(), "scope", &limits);
                 println!("{:#?}", prepare(&collected, &around).prompt.messages);
             }
         }

@@ -1,4 +1,4 @@
-//! What a test or the demo makes happen while the bot is connected: every
+//! What a test makes happen while the bot under test is connected: every
 //! action changes the world and is told to the gateway.
 
 mod called;

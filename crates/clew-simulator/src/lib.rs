@@ -1,5 +1,5 @@
 //! A faithful, stateful fake of Discord: REST v10 and Gateway v10 over real
-//! sockets on loopback, for tests and the demo.
+//! sockets on loopback, for tests of bots.
 //!
 //! Invariant: it shares no code with the bot and names no library for Discord,
 //! so that the two cannot be wrong in the same way. Its sources are Discord's
@@ -24,8 +24,8 @@
 //! ```
 //!
 //! What it covers: the routes of guilds, channels, messages, threads,
-//! reactions, commands, interactions and direct messages that a bot like this
-//! one uses; permissions and overwrites that bind the bot's own calls; pages,
+//! reactions, commands, interactions and direct messages that a bot which answers
+//! people uses; permissions and overwrites that bind the bot's own calls; pages,
 //! nonces, rate-limit headers and 429; the gateway with sessions, resume,
 //! compression, intents and content that is blank without the intent; and
 //! faults of both.

@@ -1,6 +1,7 @@
 //! What waits to be mended, and what was lately, for turns that are being
 //! stored meanwhile.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
@@ -23,8 +24,8 @@ const RECENTLY_GONE: usize = 1_024;
 /// Mends that wait for a store that is gone; the oldest go first.
 const MOST_WAITING: usize = 100_000;
 
-/// Messages that a page lacked and that are to be asked for, one at a time.
-/// What goes beyond is shown again and found by the next page.
+/// Messages that a page lacked. Beyond, those that could not be asked for give
+/// way, then newer ones are not noted and stay in prompts.
 const MOST_MISSING: usize = 4_096;
 
 /// What waits to be mended: ids and edited texts, at most [`MOST_WAITING`]
@@ -92,19 +93,30 @@ impl Queue {
     /// has been asked for each.
     pub(super) fn note_missing(&self, channel: ChannelId, ids: &BTreeSet<MessageId>) {
         let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = MOST_MISSING.saturating_sub(missing.len());
-        if ids.len() > room {
-            tracing::warn!(%channel, lacking = ids.len(), room,
-                "a page lacks more stored messages than are asked for at once");
+        if missing.len() + ids.len() > MOST_MISSING {
+            missing.retain(|_, due| *due);
         }
-        missing.extend(ids.iter().take(room).map(|id| ((channel, *id), true)));
+        for id in ids {
+            let is_full = missing.len() >= MOST_MISSING;
+            match missing.entry((channel, *id)) {
+                Entry::Vacant(_) if is_full => {
+                    tracing::warn!(%channel, "pages lack more stored messages than can be noted");
+                    break;
+                }
+                entry => *entry.or_default() = true,
+            }
+        }
         self.missing_due.notify_one();
     }
 
-    /// It is there after all, or it is gone and purged.
-    pub(in crate::memory) fn settle(&self, channel: ChannelId, ids: &BTreeSet<MessageId>) {
+    /// These are there after all, or they are gone and purged.
+    pub(in crate::memory) fn settle(
+        &self,
+        channel: ChannelId,
+        is_settled: impl Fn(MessageId) -> bool,
+    ) {
         let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
-        missing.retain(|(of, id), _| *of != channel || !ids.contains(id));
+        missing.retain(|(of, id), _| *of != channel || !is_settled(*id));
     }
 
     /// Waits until messages have to be asked for, and names them, those of a
@@ -120,13 +132,11 @@ impl Queue {
         .collect()
     }
 
-    /// These could not be asked for now.
-    pub(in crate::memory) fn ask_again(&self, messages: &[(ChannelId, MessageId)]) {
+    /// Those that could not be asked for are asked for once more.
+    pub(in crate::memory) fn ask_again(&self, which: impl Fn(ChannelId, MessageId) -> bool) {
         let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
-        for message in messages {
-            if let Some(due) = missing.get_mut(message) {
-                *due = true;
-            }
+        for ((channel, id), due) in missing.iter_mut() {
+            *due |= which(*channel, *id);
         }
         self.missing_due.notify_one();
     }

@@ -1,4 +1,4 @@
-//! The source that is Discord: one REST call each.
+//! The source that is Discord: one REST call each, sent again only after a 429.
 
 use std::fmt;
 

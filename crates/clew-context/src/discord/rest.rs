@@ -1,8 +1,8 @@
 //! Discord's REST API, for reading. What a bot posts can take the same way
 //! through [`Reader::call`], under the same limits and with the same errors.
 //!
-//! Each read is one request under the caller's deadline, without a retry;
-//! equal reads in flight are one request.
+//! Each read is one request under the caller's deadline, sent again only after a
+//! 429; equal reads in flight are one request.
 
 mod address;
 mod files;
@@ -230,7 +230,7 @@ fn install_tls() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// "Unknown Member": the user is not in the thread.
+/// "Unknown Member": the user is not in the thread or server.
 const UNKNOWN_MEMBER: u64 = 10_007;
 /// Unknown User.
 const UNKNOWN_USER: u64 = 10_013;

@@ -1,5 +1,5 @@
 //! Why a collector or a delivery fell back: a closed set, the same words in
-//! telemetry, replay and `ARCHITECTURE.md`.
+//! telemetry and replay.
 
 use serde::Serialize;
 
