@@ -17,8 +17,8 @@
 )]
 
 cfg_if::cfg_if! {
-    // Tests and benches reach everything. Otherwise only the command line is
-    // public, so that the compiler tells what the bot does not use.
+    // Tests and benches reach everything. Otherwise only `main` is public,
+    // so that the compiler tells what the bot does not use.
     if #[cfg(feature = "test-util")] {
         pub mod agents;
         pub mod app;
@@ -38,7 +38,7 @@ cfg_if::cfg_if! {
         mod agents;
         mod app;
         mod archive;
-        pub mod cli;
+        mod cli;
         mod commands;
         mod config;
         mod demo;
@@ -51,3 +51,5 @@ cfg_if::cfg_if! {
         mod turn;
     }
 }
+
+pub use cli::main;

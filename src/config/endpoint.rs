@@ -12,6 +12,7 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// `host` or `host:port`, IPv6 addresses in brackets.
+    #[cfg(feature = "test-util")]
     pub fn authority(&self) -> &str {
         &self.authority
     }
@@ -22,6 +23,7 @@ impl Endpoint {
     }
 
     /// `https` or `wss`.
+    #[cfg(feature = "test-util")]
     pub fn is_encrypted(&self) -> bool {
         matches!(self.scheme, "https" | "wss")
     }

@@ -86,6 +86,7 @@ pub(super) fn show(variable: &Variable, value: &str) -> Option<String> {
     match variable.shown {
         Shown::Plainly => Some(cut(value)),
         Shown::Never => None,
+        Shown::WithoutLogin => (!value.contains(['@', '?', '#'])).then(|| cut(value)),
         Shown::WithoutPassword => match value.parse::<StoreAddress>() {
             Ok(address) => Some(cut(&address.to_string())),
             // Whatever looks like part of a login stays unsaid.

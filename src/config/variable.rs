@@ -26,6 +26,8 @@ pub enum Shown {
     Never,
     /// A store's address without its password.
     WithoutPassword,
+    /// A server's address, unless it may carry a login or a key.
+    WithoutLogin,
 }
 
 /// A part of the settings.
@@ -77,6 +79,9 @@ macro_rules! shown {
     (address) => {
         Shown::WithoutPassword
     };
+    (server) => {
+        Shown::WithoutLogin
+    };
     () => {
         Shown::Plainly
     };
@@ -105,9 +110,9 @@ variables! {
     /// The bot's token from Discord's developer portal.
     DISCORD_TOKEN = "", "text", Discord, secret;
     /// Another base for REST calls, for instance a proxy; Discord itself if empty.
-    DISCORD_API_URL = "", "http://host:port", Discord;
+    DISCORD_API_URL = "", "http://host:port", Discord, server;
     /// Another gateway; if empty, what the REST base says.
-    DISCORD_GATEWAY_URL = "", "ws://host:port", Discord;
+    DISCORD_GATEWAY_URL = "", "ws://host:port", Discord, server;
     /// Whether the message content intent is requested; with off only mentions, replies with ping and direct messages have text.
     DISCORD_MESSAGE_CONTENT = "required", "required|off", Discord;
     /// Requests the members intent, which keeps names and roles of members fresher.
@@ -146,7 +151,7 @@ variables! {
     THREAD_REPLY_TARGET = "newest", "newest|trigger", Triggers;
 
     /// An OpenAI-compatible API; a bare host gets /v1 appended.
-    LLM_BASE_URL = "", "http(s)://host/v1", Model;
+    LLM_BASE_URL = "", "http(s)://host/v1", Model, server;
     /// The API's key, if it asks for one.
     LLM_API_KEY = "", "text", Model, secret;
     /// The model's name, required with `LLM_BASE_URL`.

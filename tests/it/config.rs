@@ -264,8 +264,15 @@ fn secrets_are_never_shown() {
     assert_eq!(effective(&config)["DISCORD_API_URL"], "[not set]");
     let refused = try_load(&[("LLM_API_KEY", "hush hush")]).unwrap_err();
     assert!(!format!("{refused} {refused:?}").contains("hush"));
-    let refused = try_load(&[("LLM_BASE_URL", "https://u:p@example.org/v1?key=x")]);
-    assert!(refused.is_err(), "a URL with a password is logged");
+    for name in ["DISCORD_API_URL", "DISCORD_GATEWAY_URL", "LLM_BASE_URL"] {
+        for value in [
+            "https://u:hush@example.org/v1",
+            "wss://example.org?key=hush",
+        ] {
+            let refused = try_load(&[(name, value)]).unwrap_err();
+            assert!(!format!("{refused} {refused:?}").contains("hush"), "{name}");
+        }
+    }
 }
 
 #[test]

@@ -4,8 +4,9 @@
 //! `prefer` goes on without encryption where the server has none, so whoever
 //! sits in between could have that; a certificate that nobody vouches for, such
 //! as the one Debian's PostgreSQL makes for itself, is better than that. libpq
-//! does the same. The password is not shown to the server in either case
-//! (SCRAM).
+//! does the same. It holds off listeners, not somebody who answers in the
+//! server's place: that one may ask for the password in clear text instead of
+//! SCRAM, and gets it. So `prefer` to another machine is warned about.
 
 use std::sync::Arc;
 

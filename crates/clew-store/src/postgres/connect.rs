@@ -2,6 +2,7 @@
 //! password.
 
 use std::fmt::Write as _;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use deadpool_postgres::{
@@ -61,6 +62,11 @@ pub(super) fn pool(url: &Secret) -> Result<Connected, Error> {
     }
     if config.get_application_name().is_none() {
         config.application_name("clew");
+    }
+    if may_be_overheard(&config) {
+        tracing::warn!(%place,
+            "sslmode=prefer does not look at the server's certificate: who answers in its place gets \
+             the password; add ?sslmode=require to the URL");
     }
     let manager = manager(config, &place)?;
     let pool = Pool::builder(manager)
@@ -171,6 +177,18 @@ fn manager(config: Config, place: &str) -> Result<Manager, Error> {
     Ok(Manager::from_config(config, tls, how))
 }
 
+/// Another machine whose certificate is not looked at.
+fn may_be_overheard(config: &Config) -> bool {
+    let is_far = |host: &Host| match host {
+        Host::Tcp(name) => {
+            let address = name.trim_matches(['[', ']']).parse::<IpAddr>();
+            name != "localhost" && !address.is_ok_and(|address| address.is_loopback())
+        }
+        Host::Unix(_) => false,
+    };
+    config.get_ssl_mode() == SslMode::Prefer && config.get_hosts().iter().any(is_far)
+}
+
 /// `host:port/database`, several hosts separated by commas.
 fn place(config: &Config) -> String {
     let mut place = String::new();
@@ -190,6 +208,23 @@ fn place(config: &Config) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_other_machines_are_warned_about() {
+        for (url, expected) in [
+            ("postgres://u@localhost/d", false),
+            ("postgres://u@127.0.0.1/d", false),
+            ("postgres://u@[::1]/d", false),
+            ("postgres://u@%2Frun%2Fpostgresql/d", false),
+            ("postgres://u@db.example/d", true),
+            ("postgres://u@localhost,10.0.0.2/d", true),
+            ("postgres://u@db.example/d?sslmode=require", false),
+            ("postgres://u@db.example/d?sslmode=disable", false),
+        ] {
+            let config: Config = url.parse().unwrap();
+            assert_eq!(may_be_overheard(&config), expected, "{url}");
+        }
+    }
 
     #[track_caller]
     fn check(url: &str, expected: &str) {

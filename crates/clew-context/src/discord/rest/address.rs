@@ -19,7 +19,13 @@ impl Address {
     /// Reads `http://host:port`; a path of `/api` or `/api/v10` is dropped,
     /// since it is added to every request.
     pub(super) fn parse(text: &str) -> Result<Self, ConnectError> {
-        let wrong = || ConnectError::ApiUrl(text.to_owned());
+        // What may be a login is not repeated.
+        let shown = if text.contains(['@', '?', '#']) {
+            "[an address with a login or a key]"
+        } else {
+            text
+        };
+        let wrong = || ConnectError::ApiUrl(shown.to_owned());
         let url = Url::parse(text).map_err(|_| wrong())?;
         let plain = match url.scheme() {
             "http" => true,
@@ -45,6 +51,20 @@ impl Address {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_login_is_not_repeated() {
+        for text in [
+            "http://me:hush@host",
+            "http://host/?key=hush",
+            "me:hush@host",
+        ] {
+            let error = Address::parse(text).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("hush"), "{text}");
+        }
+        let error = Address::parse("ws://host").unwrap_err().to_string();
+        assert!(error.contains("ws://host"), "{error}");
+    }
 
     #[test]
     fn an_address_is_host_and_port() {
