@@ -5,14 +5,14 @@ mod start;
 
 use tokio::time::Instant;
 use twilight_http::client::InteractionClient;
-use twilight_http::request::{Request, RequestBuilder};
+use twilight_http::request::Request;
 use twilight_model::id::Id;
 
 use clew_context::discord::error::{ConnectError, RestError};
 use clew_context::discord::rest::Reader;
-use clew_context::model::{ApplicationId, Fallback};
+use clew_context::model::ApplicationId;
 
-pub(super) use clew_context::discord::rest::Lane;
+pub(super) use clew_context::discord::rest::{Lane, build, malformed, text};
 pub use start::{GatewayInfo, SessionStartLimit};
 
 /// A client for Discord's REST API; clones share connections and limits.
@@ -61,19 +61,4 @@ impl Rest {
         let id = Id::new_checked(application.get())?;
         Some(self.reader.client(Lane::Main).interaction(id))
     }
-}
-
-/// The answer is not what Discord documents.
-pub(super) const fn malformed() -> RestError {
-    RestError::lasting(Fallback::Malformed)
-}
-
-pub(super) fn text(body: &[u8]) -> Result<&str, RestError> {
-    std::str::from_utf8(body).map_err(|_| malformed())
-}
-
-pub(super) fn build(request: RequestBuilder) -> Result<Request, RestError> {
-    request
-        .build()
-        .map_err(|error| RestError::of_twilight(&error))
 }

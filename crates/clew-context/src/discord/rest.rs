@@ -236,15 +236,23 @@ const UNKNOWN_MEMBER: u64 = 10_007;
 const UNKNOWN_USER: u64 = 10_013;
 
 /// The answer is not what Discord documents.
-const fn malformed() -> RestError {
+pub const fn malformed() -> RestError {
     RestError::lasting(Fallback::Malformed)
 }
 
-fn text(body: &[u8]) -> Result<&str, RestError> {
+/// An answer's body as text.
+///
+/// # Errors
+/// [`malformed`] if it is not UTF-8.
+pub fn text(body: &[u8]) -> Result<&str, RestError> {
     std::str::from_utf8(body).map_err(|_| malformed())
 }
 
-fn build(request: RequestBuilder) -> Result<Request, RestError> {
+/// A request for [`Reader::call`].
+///
+/// # Errors
+/// What twilight says of it, as the reason of every other failure.
+pub fn build(request: RequestBuilder) -> Result<Request, RestError> {
     request
         .build()
         .map_err(|error| RestError::of_twilight(&error))
