@@ -8,8 +8,10 @@ mod clock;
 mod desk;
 mod lanes;
 mod rate;
+mod restarts;
 mod secret;
 mod session;
+mod shares;
 mod wake;
 mod wiring;
 
@@ -21,13 +23,13 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::Config;
+use crate::config::{Config, TelemetryIds};
 use crate::telemetry::event::{Fatal, Stopping};
-use crate::telemetry::{Guard, Ids, Telemetry};
+use crate::telemetry::{Guard, IdStyle, Ids, Telemetry};
 use crate::turn::Services;
 use crate::{llm, telemetry};
 use clew_context::discord::error::ConnectError;
-use clew_context::model::Clock;
+use clew_context::model::{ApplicationId, Clock};
 use clew_discord::event::FatalReason;
 use clew_discord::gateway::{self, Gateway};
 use clew_discord::session::{Claims, LockError, Progress, SessionLock};
@@ -97,11 +99,19 @@ pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> R
     let token = config.discord.token.clone().ok_or(Error::NoToken)?;
     let session_path = config.state_dir.join(SESSION_FILE);
     let _lock = claim(&config)?;
-    let secret = secret::load(&config.state_dir).map_err(|source| Error::State {
-        path: config.state_dir.clone(),
-        source,
-    })?;
-    let (telemetry, guard) = Telemetry::start(&wiring::telemetry(&config), Arc::clone(&clock))?;
+    let key = |file| {
+        secret::load(&config.state_dir, file).map_err(|source| Error::State {
+            path: config.state_dir.clone(),
+            source,
+        })
+    };
+    let secret = key(secret::FRAMES)?;
+    let ids = match config.telemetry.ids {
+        TelemetryIds::Plain => IdStyle::Plain,
+        TelemetryIds::Keyed => IdStyle::keyed(key(secret::PSEUDONYMS)?),
+    };
+    let settings = wiring::telemetry(&config, ids);
+    let (telemetry, guard) = Telemetry::start(&settings, Arc::clone(&clock))?;
     telemetry.emit(&Ids::default(), wiring::started(&config));
     let services = wiring::services(
         &config,
@@ -110,7 +120,12 @@ pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> R
         secret,
         Arc::clone(&clock),
     );
-    let services = Arc::new(services.await?);
+    // A store that is not ready is waited for, until the process is to end.
+    let Some(services) = shutdown.run_until_cancelled(services).await else {
+        close(guard).await;
+        return Ok(());
+    };
+    let services = Arc::new(services?);
     let kept = Kept {
         path: &session_path,
         token: token.expose(),
@@ -153,7 +168,8 @@ async fn remembering(
                 facts,
                 ..
             } = &*services;
-            Box::pin(memory.upkeep(rest, facts, ends)).await;
+            let edit_of = |message: &_| services.edit_of(message);
+            Box::pin(memory.upkeep(rest, facts, &edit_of, ends)).await;
         }
     };
     let upkeep = tokio::spawn(upkeep);
@@ -205,7 +221,7 @@ async fn connected(
         tracker,
         wakes,
     );
-    let ended = serve(&mut desk, &mut ears).await;
+    let ended = serve(services, &mut desk, &mut ears).await;
     closing.cancel();
     if ended.is_ok() {
         let _ = tokio::time::timeout(CLOSE, &mut ears.connection).await;
@@ -219,22 +235,46 @@ async fn connected(
         drop(progress);
         // Never connected: those of the process before are as good still.
         let sessions = if reached.is_empty() { before } else { reached };
-        kept.leave(sessions, desk.answered(), &services.facts);
+        let opted_out = services.opt_outs.current();
+        kept.leave(sessions, desk.answered(), &services.facts, &opted_out);
     }
-    ended.map_err(Error::from)
+    ended
 }
 
 /// The loop.
-async fn serve(desk: &mut Desk, ears: &mut Ears) -> Result<(), FatalReason> {
+async fn serve(services: &Services, desk: &mut Desk, ears: &mut Ears) -> Result<(), Error> {
+    let mut is_claimed = false;
     loop {
         match ears.next().await {
             Wake::Stop => return Ok(()),
-            Wake::Disconnected(ended) => return ended,
-            Wake::Discord(delivery) => desk.deliver(delivery),
+            Wake::Disconnected(ended) => return ended.map_err(Error::from),
+            Wake::Discord(delivery) => {
+                // Who we are is what Discord says first, or the session file.
+                // The loop waits this once: in another bot's store nothing may
+                // be read or written.
+                if !is_claimed && let Some(us) = services.facts.us() {
+                    is_claimed = true;
+                    claim_store(services, us.application).await?;
+                }
+                desk.deliver(delivery);
+            }
             Wake::Ask(request) => desk.ask(*request),
             Wake::Placed(request, mark) => desk.placed(*request, mark),
             Wake::Done(done) => desk.done(done),
         }
+    }
+}
+
+/// A store that fails costs its part, as anywhere; it is asked again before
+/// anything is taken for left.
+async fn claim_store(services: &Services, application: ApplicationId) -> Result<(), Error> {
+    match services.memory.claim(application).await {
+        Err(error @ clew_store::Error::Owned { .. }) => Err(error.into()),
+        Err(error) => {
+            tracing::warn!(%error, "the store does not say whose it is");
+            Ok(())
+        }
+        Ok(()) => Ok(()),
     }
 }
 

@@ -25,6 +25,7 @@ use tokio::time::Instant;
 use crate::agents::Agents;
 use crate::llm;
 use crate::memory::Memory;
+use crate::telemetry::Telemetry;
 use clew_context::engine::admission::{Admission, admit};
 use clew_context::model::{
     AccessRules, Channel, ChannelMode, InteractionKind, ReplyTarget, TurnRequest,
@@ -78,6 +79,8 @@ pub struct Context<'a> {
     pub rest: &'a Rest,
     /// `THREAD_REPLY_TARGET`.
     pub reply_target: ReplyTarget,
+    /// What it keeps of callers is told to them.
+    pub telemetry: &'a Telemetry,
 }
 
 /// Decides on a call. The lists do not keep anybody from what concerns their
@@ -100,7 +103,7 @@ pub fn plan(
         channel: called.interaction.channel,
         parent: channel.as_ref().and_then(|channel| channel.parent),
         user: called.interaction.user,
-        roles: &called.roles,
+        roles: Some(&called.roles),
     };
     if !is_for_everybody(&called.command) {
         admit(rules, asked).map_err(|_| Refused::NotAllowed)?;

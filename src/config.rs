@@ -42,7 +42,7 @@ pub use llm::LlmConfig;
 pub use log::LogConfig;
 pub use memory::MemoryConfig;
 pub use problem::ConfigErrors;
-pub use telemetry::TelemetryConfig;
+pub use telemetry::{TelemetryConfig, TelemetryIds};
 pub use turns::{AnswerConfig, TurnConfig};
 pub use values::Origin;
 pub use variable::{VARIABLES, Variable};

@@ -63,6 +63,8 @@ pub struct Settings {
     pub timeout: Duration,
     /// The most tokens an answer may have.
     pub max_output_tokens: u32,
+    /// The most bytes of text that an answer may have; what follows is not read.
+    pub max_answer_bytes: usize,
     /// Left to the server if absent.
     pub temperature: Option<f32>,
 }
@@ -89,6 +91,9 @@ pub enum FinishReason {
     Length,
     /// The provider's filter cut it off.
     ContentFilter,
+    /// We did not read on: it was longer than [`Settings::max_answer_bytes`],
+    /// or its stream had no end.
+    CutOff,
     /// Anything else that a server may say.
     Other,
 }
@@ -143,7 +148,7 @@ impl Client {
         prompt: &[ChatMessage],
         mut on_delta: impl FnMut(&str) + Send,
     ) -> Result<Completion, Error> {
-        let mut answer = Answer::default();
+        let mut answer = Answer::of_at_most(self.settings.max_answer_bytes);
         let overall = self.settings.timeout.saturating_mul(OVERALL_TIMEOUTS);
         let streamed = timeout(overall, self.stream(prompt, &mut answer, &mut on_delta)).await;
         let scrub = Scrub::new(self.settings.api_key.as_ref(), prompt);

@@ -4,35 +4,42 @@
 //! A turn asks with [`Memory::history`], [`Memory::read_facts`] and
 //! [`Memory::profiles`] and tells with [`Memory::record`] and
 //! [`Memory::learn`]; a store that fails costs its part of the prompt, never
-//! the answer. Commands get the error.
+//! the answer, and gets the turn when it is back. Commands get the error.
 //!
 //! Invariant: nothing of a user who opted out is ever given to a store; what
 //! is purged is purged from every store and from memory.
 
+mod circuit;
+mod confirm;
 mod facts;
 mod history;
 mod learn;
 mod mend;
 mod privacy;
+mod recovery;
+mod saving;
 mod snapshots;
+mod unsaved;
 mod upkeep;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::AtomicI64;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::model::Agent;
 use crate::telemetry::event::{StoreFailed, StoreOperation};
 use crate::telemetry::{Ids, Telemetry, with_sources};
-use clew_context::model::{ChannelId, Clock, GuildId, OptOuts, UnixMillis, UserId};
+use clew_context::model::{ApplicationId, ChannelId, Clock, GuildId, OptOuts, UnixMillis, UserId};
 use clew_store::model::{AgentName, GuildSettings, Scope, ScopeKind, SettingsChange};
 use clew_store::{Backend, Store, Transcripts};
 
+pub use confirm::EditOf;
 pub use facts::{Readable, Remembered};
 pub use history::{Exchange, Overview};
 pub use learn::Lesson;
-pub use mend::{Edit, Fetched, Mend};
+pub use mend::{Edit, Fetched, Mend, Missed};
 pub use privacy::Exported;
 pub use snapshots::{RestoreError, Restored, SaveError};
 
@@ -45,6 +52,8 @@ pub struct Settings {
     pub rolling_window: Duration,
     /// `MAX_CONTEXT_MESSAGES`.
     pub max_messages: usize,
+    /// `MAX_CONTEXT_CHARS`.
+    pub max_chars: usize,
     /// `LOAD_PAST_CONVERSATIONS`.
     pub load_past: usize,
     /// `IN_MEMORY_CONTEXT_ONLY`: no conversation reaches a disk.
@@ -61,6 +70,8 @@ pub struct Settings {
     pub retention: Option<Duration>,
     /// `GUILD_RETENTION_DAYS`.
     pub guild_retention: Duration,
+    /// `MEM_FETCH_TIMEOUT_S`: what a store that hangs costs a turn.
+    pub patience: Duration,
 }
 
 /// Where things are kept.
@@ -99,7 +110,17 @@ pub struct Memory {
     created: Mutex<HashMap<AgentName, UnixMillis>>,
     facts: facts::Cache,
     mends: mend::Queue,
+    doubts: mend::Doubts,
     lessons: learn::Lessons,
+    unsaved: unsaved::Unsaved,
+    /// Of the lasting store, and of one for conversations.
+    circuits: [circuit::Circuit; 2],
+    /// A store failed, or a turn could not be stored.
+    recovery: tokio::sync::Notify,
+    /// The longest window that was read by, in milliseconds.
+    longest_window: AtomicI64,
+    /// Who we are, once Discord said so.
+    application: OnceLock<ApplicationId>,
 }
 
 /// Where a conversation takes place, and with whom.
@@ -153,8 +174,25 @@ impl Memory {
             created: Mutex::default(),
             facts: facts::Cache::default(),
             mends: mend::Queue::default(),
+            doubts: mend::Doubts::default(),
             lessons: learn::Lessons::default(),
+            unsaved: unsaved::Unsaved::default(),
+            circuits: <[circuit::Circuit; 2]>::default(),
+            recovery: tokio::sync::Notify::new(),
+            application: OnceLock::new(),
+            longest_window: AtomicI64::new(0),
         })
+    }
+
+    /// Says whose the lasting store is: what is in it is of the servers of one
+    /// bot only.
+    ///
+    /// # Errors
+    /// [`clew_store::Error::Owned`] if it is another bot's; what else the store
+    /// says.
+    pub async fn claim(&self, application: ApplicationId) -> Result<(), clew_store::Error> {
+        let _same = self.application.set(application);
+        self.stores.lasting.claim(application).await
     }
 
     /// The place of a conversation: a server's own setting of the window goes
@@ -231,14 +269,15 @@ impl Memory {
     fn failed(&self, ids: &Ids, operation: StoreOperation, error: &clew_store::Error) {
         tracing::warn!(error = %with_sources(error), operation = operation.as_str(),
             "the store failed");
-        let transient = matches!(error, clew_store::Error::Unavailable { .. });
-        self.telemetry.emit(
-            ids,
-            StoreFailed {
-                operation,
-                transient,
-            },
-        );
+        self.tell_failed(ids, operation, error.is_passing());
+    }
+
+    fn tell_failed(&self, ids: &Ids, operation: StoreOperation, transient: bool) {
+        let failed = StoreFailed {
+            operation,
+            transient,
+        };
+        self.telemetry.emit(ids, failed);
     }
 }
 

@@ -20,7 +20,7 @@ use clew_context::model::Clock;
 use clew_context::model::{UnixMillis, fixed_clock};
 
 pub use event::Event;
-pub use line::{Ids, Ms};
+pub use line::{IdStyle, Ids, Ms};
 #[cfg(feature = "test-util")]
 pub use log::log_filter;
 pub use log::{init_log, with_sources};
@@ -35,12 +35,14 @@ pub use writer::{Guard, QUEUE_LINES};
 #[derive(Clone)]
 pub struct Telemetry {
     sink: Sink,
+    ids: IdStyle,
+    keep_days: usize,
     log_subsys: Arc<str>,
     clock: Clock,
 }
 
 /// How telemetry is written (`TELEMETRY_DIR`, `TELEMETRY_KEEP_DAYS`,
-/// `MEM_LOG_SUBSYS`).
+/// `TELEMETRY_IDS`, `MEM_LOG_SUBSYS`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The folder of the files; it is created if absent.
@@ -49,6 +51,8 @@ pub struct Settings {
     pub keep_days: usize,
     /// The subsystem's name on `collect_*` and `merge_ok` lines.
     pub log_subsys: String,
+    /// How ids are written.
+    pub ids: IdStyle,
 }
 
 /// Telemetry could not be started.
@@ -97,12 +101,13 @@ impl Telemetry {
     /// The folder cannot be created or written.
     pub fn start(settings: &Settings, clock: Clock) -> Result<(Self, Guard), Error> {
         let files = writer::daily_files(settings)?;
-        Ok(Self::start_with(
-            files,
-            QUEUE_LINES,
-            &settings.log_subsys,
-            clock,
-        ))
+        let (plain, guard) = Self::start_with(files, QUEUE_LINES, &settings.log_subsys, clock);
+        let telemetry = Self {
+            ids: settings.ids.clone(),
+            keep_days: settings.keep_days,
+            ..plain
+        };
+        Ok((telemetry, guard))
     }
 
     /// Writes whole lines to a writer of the caller's, on a thread of its
@@ -138,12 +143,13 @@ impl Telemetry {
     /// (`process`/`dropped`).
     pub fn emit(&self, ids: &Ids, event: impl Into<Event>) {
         let event = event.into();
+        let ids = &self.ids.style(ids);
         match &self.sink {
             #[cfg(feature = "test-util")]
             Sink::Off => {}
             Sink::Files(queue) => {
                 let line = line::render((self.clock)(), &self.log_subsys, ids, &event);
-                queue.push(line.as_deref());
+                queue.push(line);
             }
             #[cfg(feature = "test-util")]
             Sink::Memory(lines) => {
@@ -153,9 +159,21 @@ impl Telemetry {
         }
     }
 
+    /// Days that files are kept beside today's; 0 for ever.
+    pub fn keep_days(&self) -> usize {
+        self.keep_days
+    }
+
+    /// Whether people stand in it under pseudonyms.
+    pub fn is_keyed(&self) -> bool {
+        self.ids != IdStyle::Plain
+    }
+
     fn new(sink: Sink, log_subsys: &str, clock: Clock) -> Self {
         Self {
             sink,
+            ids: IdStyle::Plain,
+            keep_days: 0,
             log_subsys: log_subsys.into(),
             clock,
         }

@@ -13,6 +13,7 @@ mod gather;
 mod inspector;
 mod learn;
 mod line;
+mod names;
 mod outlet;
 mod record;
 mod remember;
@@ -108,10 +109,13 @@ pub async fn run(services: &Services, job: Job) -> Ended {
         };
         match turn.with_typing(&mut control).await {
             Ok(done) => break done,
-            Err(Order::Restart(trigger)) => {
-                request.trigger = trigger;
-                attempt += 1;
-            }
+            Err(Order::Restart { trigger, at }) => match control.edited(trigger, at).await {
+                Ok(trigger) => {
+                    request.trigger = trigger;
+                    attempt += 1;
+                }
+                Err(_) => break Outcome::Cancelled.into(),
+            },
             Err(_) => break Outcome::Cancelled.into(),
         }
     };
@@ -171,8 +175,10 @@ impl Turn<'_> {
         if self.request.cause.interaction().is_some() {
             return self.take(control).await;
         }
-        if let Some(access) = self.our_access().filter(|access| !access.send) {
-            self.cannot_write(access.react, Fallback::Forbidden).await;
+        let ours = self.our_access();
+        if ours.forbids(|rights| rights.send) {
+            let may_react = !ours.forbids(|rights| rights.react);
+            self.cannot_write(may_react, Fallback::Forbidden).await;
             return Ok(Outcome::Failed.into());
         }
         tokio::select! {

@@ -1,8 +1,10 @@
 //! The desk: what the loop does with each event. Windows and lanes are fed
 //! here, in gateway order; turns start and end here.
 
+mod bot_turns;
 mod calls;
 mod carry_out;
+mod edits;
 mod turns;
 mod unplaced;
 
@@ -20,20 +22,21 @@ use super::rate::Rate;
 use super::wake::Wake;
 use super::wiring;
 use crate::config::Config;
-use crate::memory::Mend;
+use crate::memory::{Mend, Missed};
 use crate::telemetry::event::{
     Connected, Disconnected, ReadFailure, Refusal, SessionLost, Unreadable, UnreadableWhat,
 };
 use crate::telemetry::{self, Ids};
 use crate::turn::Services;
 use clew_context::discord::convert::Incoming;
-use clew_context::engine::route::{RouteFacts, Rules, Verdict, route};
+use clew_context::engine::route::{RouteFacts, Rules, Verdict, ends_bot_turns, route};
 use clew_context::model::{
     ChannelId, ChannelKind, ChannelMode, GuildId, Message, MessageId, TurnRequest, UserId,
 };
 use clew_discord::event::{Delivery, Disconnect, Event, Ready};
 use clew_discord::session::{Claims, Mark, Progress};
 
+use bot_turns::BotTurns;
 use turns::{Active, Waiting};
 
 /// Channels whose bot turns are counted, or that were told about mentions.
@@ -52,10 +55,12 @@ pub(super) struct Desk {
     active: HashMap<MessageId, Active>,
     turn_rate: Option<Rate>,
     refusals: Rate,
-    bot_turns: HashMap<ChannelId, usize>,
+    bot_turns: BotTurns,
     told: HashSet<ChannelId>,
     /// Direct conversations that only a look at the channel told.
     direct: HashSet<ChannelId>,
+    /// Triggers whose channel is being looked at, but those deleted meanwhile.
+    looked_at: HashSet<MessageId>,
     tracker: TaskTracker,
     wakes: mpsc::UnboundedSender<Wake>,
     closed: bool,
@@ -83,9 +88,10 @@ impl Desk {
             active: HashMap::new(),
             turn_rate: per_minute.map(Rate::new),
             refusals: Rate::new(REFUSALS_A_MINUTE),
-            bot_turns: HashMap::new(),
+            bot_turns: BotTurns::default(),
             told: HashSet::new(),
             direct: HashSet::new(),
+            looked_at: HashSet::new(),
             tracker,
             wakes,
             closed: false,
@@ -139,7 +145,12 @@ impl Desk {
                 self.services.window().deleted(channel, &ids);
                 self.starters_deleted(&ids);
                 self.cancel(&ids);
-                self.services.memory.mend(Mend::Deleted { channel, ids });
+                let guild = self.services.facts.guild_of(channel);
+                self.services.memory.mend(Mend::Deleted {
+                    guild,
+                    channel,
+                    ids,
+                });
             }
             Event::MessageUnreadable { channel } => self.unreadable(channel),
             Event::ChannelDeleted { channel, threads } => {
@@ -212,14 +223,18 @@ impl Desk {
     fn guild_lost(&self, guild: GuildId) {
         let mut window = self.services.window();
         window.break_where(|_, of| of == Some(guild));
+        self.services.memory.missed(Missed::Guild(guild));
     }
 
     /// A message that nobody could read may have been anything: the window
     /// has a hole.
     fn unreadable(&mut self, channel: Option<ChannelId>) {
-        match channel {
-            Some(channel) => self.services.window().break_channel(channel),
-            None => self.services.window().break_where(|_, _| true),
+        if let Some(channel) = channel {
+            self.services.window().break_channel(channel);
+            self.services.memory.missed(Missed::Channel(channel));
+        } else {
+            self.services.window().break_where(|_, _| true);
+            self.services.memory.missed(Missed::Everything);
         }
         let what = UnreadableWhat::Event;
         self.emit(Unreadable {
@@ -236,6 +251,9 @@ impl Desk {
         self.services.memory.permissions_changed(may_be_of);
         let mut window = self.services.window();
         window.break_where(|channel, _| hidden.contains(&channel));
+        for channel in hidden {
+            self.services.memory.missed(Missed::Channel(*channel));
+        }
     }
 
     /// A new message. Says whether a turn began, or waits, for it.
@@ -269,12 +287,14 @@ impl Desk {
             let facts = RouteFacts {
                 kind: kind.or_else(|| unplaced.then_some(ChannelKind::Dm)),
                 parent: parent.flatten(),
-                roles: &roles,
+                roles: roles.as_deref(),
                 replied_author: self.replied_author(&message),
-                bot_turns: self.bot_turns.get(&message.channel).copied().unwrap_or(0),
+                bot_turns: self.bot_turns.in_a_row(message.channel, message.guild),
                 mode: self.mode(message.guild, message.channel, parent.flatten()),
             };
-            self.count_bots(&message);
+            if ends_bot_turns(&message, &self.rules, &facts) {
+                self.bot_turns.end(message.channel, message.guild);
+            }
             route(&message, &us, &self.rules, facts)
         } else {
             Verdict::Ignore
@@ -341,15 +361,6 @@ impl Desk {
         })
     }
 
-    /// A person's message ends a row of bots' turns.
-    fn count_bots(&mut self, message: &Message) {
-        if message.is_human() {
-            self.bot_turns.remove(&message.channel);
-        } else if self.bot_turns.len() >= CHANNELS_REMEMBERED {
-            self.bot_turns.clear();
-        }
-    }
-
     /// Once a channel: without the message content intent we see mentions
     /// only.
     fn tell_once(&mut self, message: &Message) {
@@ -375,7 +386,7 @@ impl Desk {
     pub(super) fn close(&mut self) {
         self.closed = true;
         for waiting in self.lanes.remove_waiting(|_| true) {
-            self.stopping(waiting.request());
+            self.stopping(&waiting.request);
         }
     }
 

@@ -1,9 +1,21 @@
 //! Lanes: turns of one thread, direct conversation or member of a channel run
-//! one after the other, a few wait, all together stay under a limit. Pure.
+//! one after the other, a few wait, all together stay under a limit. Who of
+//! those that wait runs next, and who is sent away when too many wait, is
+//! [`Shares`]' to say. Pure.
 
 use std::collections::{HashMap, VecDeque};
 
 use clew_context::model::{ChannelId, UserId};
+
+use super::shares::{Asker, Shares};
+
+/// More than this never wait, however high the limits are set: finding the
+/// next one looks at all of them.
+const MOST_WAITING: usize = 10_000;
+/// Of all that may wait, a server has room for one in so many...
+const SERVERS_PART: usize = 2;
+/// ...and a person in one server, or in direct messages, for one in so many.
+const PERSONS_PART: usize = 8;
 
 /// What runs one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,125 +33,196 @@ pub(super) enum Submitted<T> {
     Starts(T),
     /// It waits.
     Waits,
-    /// `TURN_QUEUE_PER_CHANNEL` wait in its lane already.
-    LaneFull(T),
-    /// `MAX_CONCURRENT_TURNS` run, and as many lanes wait for a place.
-    Busy(T),
+    /// There is no room for it.
+    Refused(T, Full),
+    /// It waits, and this one, of somebody who takes up more, does so no
+    /// longer.
+    Displaces(T, Full),
+}
+
+/// What is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Full {
+    /// `TURN_QUEUE_PER_CHANNEL` wait in the lane already.
+    Lane,
+    /// As many as may wait do: of the person, of the server or of all.
+    Room,
 }
 
 /// All lanes. A lane exists while something runs or waits in it.
 #[derive(Debug)]
 pub(super) struct Lanes<T> {
-    max_running: usize,
-    max_waiting: usize,
+    limits: Limits,
     running: usize,
+    waiting: usize,
+    /// Submitted so far.
+    tickets: u64,
     by_lane: HashMap<Lane, State<T>>,
-    /// Lanes that could run but for the limit, the longest waiting first.
-    ready: VecDeque<Lane>,
+    shares: Shares,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    running: usize,
+    /// Behind what runs, or is to run next, in one lane.
+    lane: usize,
+    person: usize,
+    party: usize,
+    waiting: usize,
 }
 
 #[derive(Debug)]
 struct State<T> {
-    runs: bool,
-    waiting: VecDeque<T>,
+    runs: Option<Asker>,
+    waiting: VecDeque<Waiting<T>>,
+}
+
+#[derive(Debug)]
+struct Waiting<T> {
+    asker: Asker,
+    ticket: u64,
+    work: T,
+}
+
+impl<T> State<T> {
+    /// What runs as soon as there is a place.
+    fn ready(&self) -> Option<&Waiting<T>> {
+        self.waiting.front().filter(|_| self.runs.is_none())
+    }
 }
 
 impl<T> Lanes<T> {
-    pub(super) fn new(max_running: usize, max_waiting: usize) -> Self {
+    /// At most `max_running` run, and in one lane at most `max_behind` wait
+    /// behind another.
+    pub(super) fn new(max_running: usize, max_behind: usize) -> Self {
+        let waiting = MOST_WAITING.min(max_running * (max_behind + 1));
+        let part = |of: usize| (waiting / of).max(max_behind).max(1);
         Self {
-            max_running,
-            max_waiting,
+            limits: Limits {
+                running: max_running,
+                lane: max_behind,
+                person: part(PERSONS_PART),
+                party: part(SERVERS_PART),
+                waiting,
+            },
             running: 0,
+            waiting: 0,
+            tickets: 0,
             by_lane: HashMap::new(),
-            ready: VecDeque::new(),
+            shares: Shares::default(),
         }
     }
 
-    pub(super) fn submit(&mut self, lane: Lane, work: T) -> Submitted<T> {
-        if let Some(state) = self.by_lane.get_mut(&lane) {
-            if state.waiting.len() >= self.max_waiting {
-                return Submitted::LaneFull(work);
-            }
-            state.waiting.push_back(work);
-            return Submitted::Waits;
-        }
-        if self.running < self.max_running {
-            self.running += 1;
-            self.by_lane.insert(
-                lane,
-                State {
-                    runs: true,
-                    waiting: VecDeque::new(),
-                },
-            );
+    pub(super) fn submit(&mut self, lane: Lane, asker: Asker, work: T) -> Submitted<T> {
+        self.tickets += 1;
+        let ticket = self.tickets;
+        let state = self.by_lane.entry(lane).or_insert(State {
+            runs: None,
+            waiting: VecDeque::new(),
+        });
+        state.waiting.push_back(Waiting {
+            asker,
+            ticket,
+            work,
+        });
+        self.waiting += 1;
+        self.shares.waits(asker);
+        // As long as there are places nothing else waits for one.
+        if let Some((_, work)) = self.next() {
             return Submitted::Starts(work);
         }
-        if self.ready.len() >= self.max_running {
-            return Submitted::Busy(work);
+        let Some((full, gives_way)) = self.overflow(lane, asker) else {
+            return Submitted::Waits;
+        };
+        match self.take(|one| one.ticket == gives_way).pop() {
+            Some(one) if gives_way == ticket => Submitted::Refused(one, full),
+            Some(other) => Submitted::Displaces(other, full),
+            None => Submitted::Waits,
         }
-        self.by_lane.insert(
-            lane,
-            State {
-                runs: false,
-                waiting: VecDeque::from([work]),
-            },
-        );
-        self.ready.push_back(lane);
-        Submitted::Waits
     }
 
-    /// What ran in a lane is done. Gives what runs next, of whatever lane:
-    /// lanes take turns.
+    /// What is too full by the newest one of `asker` in `lane`, the narrowest
+    /// first, and which one in it gives way: the newest of who takes up most.
+    fn overflow(&self, lane: Lane, asker: Asker) -> Option<(Full, u64)> {
+        let limits = self.limits;
+        let state = self.by_lane.get(&lane)?;
+        let behind = state.waiting.len() - usize::from(state.runs.is_none());
+        let (of_party, of_person) = self.shares.waiting(asker);
+        let all = || self.by_lane.values().flat_map(|state| &state.waiting);
+        let heaviest = |one: &&Waiting<T>| (self.shares.load(one.asker), one.ticket);
+        let (full, gives_way) = if behind > limits.lane {
+            (Full::Lane, state.waiting.iter().max_by_key(heaviest))
+        } else if of_person > limits.person {
+            let of_person = all().filter(|one| one.asker == asker);
+            (Full::Room, of_person.max_by_key(heaviest))
+        } else if of_party > limits.party {
+            let of_party = all().filter(|one| one.asker.party == asker.party);
+            (Full::Room, of_party.max_by_key(heaviest))
+        } else if self.waiting > limits.waiting {
+            (Full::Room, all().max_by_key(heaviest))
+        } else {
+            return None;
+        };
+        gives_way.map(|one| (full, one.ticket))
+    }
+
+    /// What ran in a lane is done. Gives what runs next, of whatever lane.
     pub(super) fn finished(&mut self, lane: Lane) -> Option<(Lane, T)> {
-        self.running -= 1;
-        if let Some(state) = self.by_lane.get_mut(&lane) {
-            state.runs = false;
-            if state.waiting.is_empty() {
-                self.by_lane.remove(&lane);
-            } else {
-                self.ready.push_back(lane);
-            }
+        let state = self.by_lane.get_mut(&lane)?;
+        let asker = state.runs.take()?;
+        if state.waiting.is_empty() {
+            self.by_lane.remove(&lane);
         }
+        self.running -= 1;
+        self.shares.ends(asker);
         self.next()
     }
 
     fn next(&mut self) -> Option<(Lane, T)> {
-        while let Some(lane) = self.ready.pop_front() {
-            let Some(state) = self.by_lane.get_mut(&lane) else {
-                continue;
-            };
-            match state.waiting.pop_front() {
-                Some(work) => {
-                    state.runs = true;
-                    self.running += 1;
-                    return Some((lane, work));
-                }
-                None => {
-                    self.by_lane.remove(&lane);
-                }
-            }
+        if self.running >= self.limits.running {
+            return None;
         }
-        None
+        let ready = self.by_lane.iter();
+        let ready = ready.filter_map(|(lane, state)| Some((*lane, state.ready()?)));
+        let (lane, _) = ready.min_by_key(|(_, one)| (self.shares.rank(one.asker), one.ticket))?;
+        let state = self.by_lane.get_mut(&lane)?;
+        let Waiting { asker, work, .. } = state.waiting.pop_front()?;
+        state.runs = Some(asker);
+        self.running += 1;
+        self.waiting -= 1;
+        self.shares.starts(asker);
+        Some((lane, work))
     }
 
     /// Everything that waits.
     pub(super) fn waiting_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.by_lane
             .values_mut()
-            .flat_map(|state| state.waiting.iter_mut())
+            .flat_map(|state| state.waiting.iter_mut().map(|one| &mut one.work))
     }
 
     /// Takes out what waits and is not wanted any more.
     pub(super) fn remove_waiting(&mut self, unwanted: impl Fn(&T) -> bool) -> Vec<T> {
-        let mut removed = Vec::new();
-        for state in self.by_lane.values_mut() {
-            let (gone, kept) = std::mem::take(&mut state.waiting)
-                .into_iter()
-                .partition(|work| unwanted(work));
-            state.waiting = kept;
-            removed.extend::<VecDeque<T>>(gone);
-        }
-        removed
+        self.take(|one| unwanted(&one.work))
+    }
+
+    fn take(&mut self, unwanted: impl Fn(&Waiting<T>) -> bool) -> Vec<T> {
+        let mut taken = Vec::new();
+        self.by_lane.retain(|_, state| {
+            if state.waiting.iter().any(&unwanted) {
+                let (gone, kept): (VecDeque<_>, _) = std::mem::take(&mut state.waiting)
+                    .into_iter()
+                    .partition(|one| unwanted(one));
+                state.waiting = kept;
+                for one in gone {
+                    self.waiting -= 1;
+                    self.shares.leaves(one.asker);
+                    taken.push(one.work);
+                }
+            }
+            state.runs.is_some() || !state.waiting.is_empty()
+        });
+        taken
     }
 
     pub(super) fn running(&self) -> usize {
@@ -148,48 +231,4 @@ impl<T> Lanes<T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const fn thread(id: u64) -> Lane {
-        Lane::Conversation(ChannelId::new(id))
-    }
-
-    #[test]
-    fn a_lane_runs_one_after_the_other_and_refuses_what_is_too_much() {
-        let mut lanes = Lanes::new(8, 2);
-        assert_eq!(lanes.submit(thread(1), 'a'), Submitted::Starts('a'));
-        assert_eq!(lanes.submit(thread(1), 'b'), Submitted::Waits);
-        assert_eq!(lanes.submit(thread(1), 'c'), Submitted::Waits);
-        assert_eq!(lanes.submit(thread(1), 'd'), Submitted::LaneFull('d'));
-        assert_eq!(lanes.submit(thread(2), 'e'), Submitted::Starts('e'));
-        assert_eq!(lanes.finished(thread(1)), Some((thread(1), 'b')));
-        assert_eq!(lanes.finished(thread(1)), Some((thread(1), 'c')));
-        assert_eq!(lanes.finished(thread(1)), None);
-        assert_eq!(lanes.submit(thread(1), 'f'), Submitted::Starts('f'));
-    }
-
-    #[test]
-    fn all_together_stay_under_the_limit_and_lanes_take_turns() {
-        let mut lanes = Lanes::new(1, 2);
-        assert_eq!(lanes.submit(thread(1), 'a'), Submitted::Starts('a'));
-        assert_eq!(lanes.submit(thread(1), 'b'), Submitted::Waits);
-        assert_eq!(lanes.submit(thread(2), 'c'), Submitted::Waits);
-        assert_eq!(lanes.submit(thread(3), 'd'), Submitted::Busy('d'));
-        assert_eq!(lanes.finished(thread(1)), Some((thread(2), 'c')));
-        assert_eq!(lanes.finished(thread(2)), Some((thread(1), 'b')));
-        assert_eq!(lanes.finished(thread(1)), None);
-        assert_eq!(lanes.running(), 0);
-    }
-
-    #[test]
-    fn what_waits_can_be_taken_out() {
-        let mut lanes = Lanes::new(1, 2);
-        lanes.submit(thread(1), 'a');
-        lanes.submit(thread(1), 'b');
-        lanes.submit(thread(2), 'c');
-        assert_eq!(lanes.remove_waiting(|work| *work == 'c'), ['c']);
-        assert_eq!(lanes.finished(thread(1)), Some((thread(1), 'b')));
-        assert_eq!(lanes.finished(thread(1)), None);
-    }
-}
+mod tests;

@@ -1,23 +1,26 @@
-//! The key behind frame nonces: kept over restarts, so that prompts of one
-//! conversation go on sharing their prefix.
+//! Keys of ours in the state folder, kept over restarts: one behind frame nonces,
+//! so that prompts of one conversation go on sharing their prefix, and one behind
+//! pseudonyms in the telemetry.
 
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Within the state folder.
-const FILE: &str = "frame.key";
+/// Behind the nonces of frames; within the state folder, as the next.
+pub(super) const FRAMES: &str = "frame.key";
+/// Behind pseudonyms.
+pub(super) const PSEUDONYMS: &str = "telemetry.key";
 /// Bytes of the key.
 const BYTES: usize = 32;
 
-/// Reads the key, or makes one.
-pub(super) fn load(state_dir: &Path) -> io::Result<Vec<u8>> {
-    let path = state_dir.join(FILE);
+/// Reads a key, or makes one that nobody else may read.
+pub(super) fn load(state_dir: &Path, file: &str) -> io::Result<Vec<u8>> {
+    let path = state_dir.join(file);
     match fs::read(&path) {
         Ok(key) if key.len() == BYTES => return Ok(key),
         Ok(_) => {
-            tracing::warn!(path = %path.display(), "the frame key is damaged: a new one is made");
+            tracing::warn!(path = %path.display(), "a key is damaged: a new one is made");
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use clew_context::model::{Clock, MessageId};
+use clew_context::model::{Clock, MessageId, OptedOut};
 use clew_discord::facts::Facts;
 use clew_discord::session::{self, SessionFile, ShardSession};
 
@@ -45,8 +45,10 @@ impl Kept<'_> {
         sessions: Vec<ShardSession>,
         answered: Vec<MessageId>,
         facts: &Facts,
+        opted_out: &OptedOut,
     ) {
-        let file = SessionFile::new((self.clock)(), self.token, sessions, answered, facts);
+        let now = (self.clock)();
+        let file = SessionFile::new(now, self.token, sessions, answered, facts, opted_out);
         let Some(file) = file else {
             return;
         };

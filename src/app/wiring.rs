@@ -1,14 +1,17 @@
 //! From settings to the parts that they set.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::agents::Agents;
 use crate::config::{Config, MemoryConfig, MessageContent};
+use crate::engine::deliver::MAX_ATTACHMENT_BYTES;
 use crate::memory::{self, Memory, Stores};
 use crate::telemetry::event::{self, Answers, Capped, Started};
-use crate::telemetry::{self, Telemetry};
+use crate::telemetry::{self, IdStyle, Telemetry, with_sources};
 use crate::turn::{Services, Settings};
 use crate::{app, llm};
 use clew_context::collect::Recall;
@@ -21,6 +24,11 @@ use clew_discord::gateway::GatewaySettings;
 use clew_discord::rest::Rest;
 use clew_discord::session::ShardSession;
 use clew_store::{Folders, Store, Transcripts};
+
+/// Pauses between two tries to open a store grow from here...
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// ...to here.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 pub(super) async fn services(
     config: &Config,
@@ -35,15 +43,7 @@ pub(super) async fn services(
         max_bytes: config.window.max_bytes,
     };
     let opt_outs = Arc::new(OptOuts::default());
-    let stores = stores(&config.memory, &clock).await?;
-    let memory = Memory::open(
-        stores,
-        memory(&config.memory),
-        Arc::clone(&opt_outs),
-        clock,
-        telemetry.clone(),
-    );
-    let memory = memory.await?;
+    let memory = when_ready(config, &opt_outs, &clock, &telemetry).await?;
     let builtin = config.memory.default_agent.then(|| config.prompt.clone());
     let agents_dir = Some(config.memory.agents_dir.clone());
     Ok(Services {
@@ -63,6 +63,39 @@ pub(super) async fn services(
             secret,
         },
     })
+}
+
+/// Opens what may be locked, starting, full or not to be reached yet: a bot
+/// that starts with its database waits for it. What a person has to cure is
+/// not waited for.
+async fn when_ready(
+    config: &Config,
+    opt_outs: &Arc<OptOuts>,
+    clock: &Clock,
+    telemetry: &Telemetry,
+) -> Result<Memory, clew_store::Error> {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let error = match remembered(config, opt_outs, clock, telemetry).await {
+            Err(error) if error.is_passing() => error,
+            done => return done,
+        };
+        tracing::warn!(error = %with_sources(&error), seconds = pause.as_secs(),
+            "the store is not ready: trying again");
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+async fn remembered(
+    config: &Config,
+    opt_outs: &Arc<OptOuts>,
+    clock: &Clock,
+    telemetry: &Telemetry,
+) -> Result<Memory, clew_store::Error> {
+    let stores = stores(&config.memory, clock).await?;
+    let (opt_outs, clock) = (Arc::clone(opt_outs), Arc::clone(clock));
+    Memory::open(stores, memory(config), opt_outs, clock, telemetry.clone()).await
 }
 
 /// Opens what `CONTEXT_STORE` names. Conversations that may not reach a disk
@@ -97,11 +130,15 @@ pub fn folders(config: &MemoryConfig) -> Folders {
     }
 }
 
-fn memory(config: &MemoryConfig) -> memory::Settings {
+fn memory(config: &Config) -> memory::Settings {
+    let patience = config.limits.fetch_timeout;
+    let config = &config.memory;
     memory::Settings {
+        patience,
         scope: config.scope,
         rolling_window: config.rolling_window,
         max_messages: config.max_context_messages,
+        max_chars: config.max_context_chars,
         load_past: config.load_past,
         in_memory_only: config.in_memory_only,
         max_user_facts: config.max_user_facts,
@@ -126,6 +163,7 @@ fn model(config: &Config) -> Option<llm::Settings> {
         model: model.model.clone(),
         timeout: model.timeout,
         max_output_tokens: model.max_output_tokens,
+        max_answer_bytes: MAX_ATTACHMENT_BYTES,
         temperature,
     })
 }
@@ -137,6 +175,7 @@ pub(super) fn gateway(config: &Config, token: &str, resume: Vec<ShardSession>) -
         message_content: sees_content(config),
         members: config.discord.members_intent,
         resume,
+        seed: RandomState::new().hash_one(0),
     }
 }
 
@@ -152,11 +191,12 @@ fn sees_content(config: &Config) -> bool {
     config.discord.message_content == MessageContent::Required
 }
 
-pub(super) fn telemetry(config: &Config) -> telemetry::Settings {
+pub(super) fn telemetry(config: &Config, ids: IdStyle) -> telemetry::Settings {
     telemetry::Settings {
         dir: config.telemetry.dir.clone(),
         keep_days: config.telemetry.keep_days.map_or(0, |days| days as usize),
         log_subsys: config.telemetry.context_subsys.clone(),
+        ids,
     }
 }
 

@@ -29,7 +29,7 @@ impl World {
             progress,
         })?;
         match found {
-            Found::Export(export) => self.add_export(export),
+            Found::Export(export) => self.add_export(*export),
             Found::Scenario => {
                 let scenario = scenario::read(path, lenient, &mut self.report)?;
                 self.add_scenario(scenario);

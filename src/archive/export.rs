@@ -33,7 +33,7 @@ pub(super) struct Pass<'a> {
 
 /// What a file turned out to be.
 pub(super) enum Found {
-    Export(Export),
+    Export(Box<Export>),
     /// To be read by `scenario`.
     Scenario,
 }
@@ -127,8 +127,8 @@ impl Reader<'_> {
         let usable = self.pass.lenient && self.channel.is_some();
         match ended {
             Ok(Ended::Scenario) => Ok(Found::Scenario),
-            Ok(Ended::Whole) => self.finish().map(Found::Export),
-            Err(Stop::Damage(ScanError::End)) => self.cut_off().map(Found::Export),
+            Ok(Ended::Whole) => self.finish().map(Box::new).map(Found::Export),
+            Err(Stop::Damage(ScanError::End)) => self.cut_off().map(Box::new).map(Found::Export),
             Err(Stop::Damage(ScanError::Syntax(at, what))) if usable => {
                 let ended = self.rescue(at, what);
                 self.conclude(ended)

@@ -41,6 +41,7 @@ impl WireChannel {
                 _ => self.name.unwrap_or_default(),
             },
             parent,
+            overwrites: None,
             parent_kind: None,
             parent_name: parent.and(self.category),
             tags: Vec::new(),

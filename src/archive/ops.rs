@@ -246,7 +246,6 @@ impl WireMessage {
             poll: self.poll.take().map(WirePoll::into_poll),
             snapshots: snapshots.collect(),
             component_text,
-            mention_channels: Vec::new(),
             unread: Vec::new(),
         }
     }

@@ -198,6 +198,7 @@ impl WireForward {
         };
         let written = self.timestamp.as_deref().and_then(UnixMillis::parse);
         Snapshot {
+            withheld: false,
             content: self.content,
             timestamp: written.or(self.ms.map(UnixMillis)),
             extras: (!extras.is_empty()).then(|| Box::new(extras)),

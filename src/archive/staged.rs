@@ -139,6 +139,7 @@ impl Stage {
                 wire.name
             },
             parent: wire.parent_id,
+            overwrites: None,
             parent_kind: None,
             parent_name: None,
             tags: Vec::new(),
@@ -158,6 +159,7 @@ impl Stage {
             kind: ChannelKind::from_number(wire.kind),
             name: wire.name,
             parent: Some(wire.parent_id),
+            overwrites: None,
             parent_kind: None,
             parent_name: None,
             tags: tags.filter_map(|id| self.tags.get(id).cloned()).collect(),

@@ -166,7 +166,6 @@ impl<'a> WireMessage<'a> {
                 .map(WireForward::into_snapshot)
                 .collect(),
             component_text,
-            mention_channels: Vec::new(),
             unread,
         }
     }

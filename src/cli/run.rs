@@ -27,7 +27,8 @@ pub(super) async fn run(config: Config) -> ExitCode {
         Ok(signals) => signals,
         Err(error) => return fail(&error),
     };
-    let ended = app::run(config, system_clock(), shutdown).await;
+    // Boxed: it is large, and there is one.
+    let ended = Box::pin(app::run(config, system_clock(), shutdown)).await;
     signals.abort();
     match ended {
         Ok(()) => ExitCode::SUCCESS,

@@ -23,7 +23,7 @@ use clew_store::model::StoreAddress;
 use clew_store::{Backend, CopyError, Kind, Store, Transcripts};
 
 /// Work on the store that `CONTEXT_STORE` names, and on the logs of direct
-/// messages in `DM_LOGS_DIR`. Stop the bot before you change anything.
+/// messages in `DM_LOGS_DIR`. What changes it is refused while the bot runs.
 #[derive(Debug, Subcommand)]
 pub(super) enum StoreCommand {
     /// Show how much there is of each kind
@@ -126,7 +126,11 @@ impl Error {
             | Self::TwoFiles
             | Self::Running(_)
             | Self::File { .. }
-            | Self::Store(clew_store::Error::Open { .. } | clew_store::Error::Newer { .. })
+            | Self::Store(
+                clew_store::Error::Open { .. }
+                | clew_store::Error::Held { .. }
+                | clew_store::Error::Newer { .. },
+            )
             | Self::Copy(CopyError::NotEmpty { .. }) => CANNOT,
             Self::Store(_) | Self::Copy(_) | Self::Halfway(_) | Self::Output(_) => FAILED,
         }
@@ -142,9 +146,23 @@ struct Opened {
 }
 
 impl Opened {
+    /// To change it; refused while the bot runs.
     async fn of(config: &Config) -> Result<Self, Error> {
+        let store = there(&config.memory.store, config).await?;
+        Self::with(config, store).await
+    }
+
+    /// To read it, also while the bot runs (but for files).
+    async fn look(config: &Config) -> Result<Self, Error> {
+        let address = &config.memory.store;
+        check_there(address).await?;
+        let folders = app::folders(&config.memory);
+        let store = Store::look(address, &folders, system_clock()).await?;
+        Self::with(config, store).await
+    }
+
+    async fn with(config: &Config, store: Store) -> Result<Self, Error> {
         let memory = &config.memory;
-        let store = there(&memory.store, config).await?;
         let transcripts = match &memory.dm_logs_dir {
             Some(dir) if dir.exists() => {
                 Some(Transcripts::open(dir.clone(), memory.max_log_bytes).await?)
@@ -160,11 +178,17 @@ impl Opened {
     }
 }
 
-/// Opens a store that is there: a look never makes one.
-async fn there(address: &StoreAddress, config: &Config) -> Result<Store, Error> {
-    if Store::version(address).await?.is_none() {
-        return Err(Error::Absent(address.to_string()));
+/// A look never makes a store.
+async fn check_there(address: &StoreAddress) -> Result<(), Error> {
+    match Store::version(address).await? {
+        Some(_) => Ok(()),
+        None => Err(Error::Absent(address.to_string())),
     }
+}
+
+/// Opens a store that is there.
+async fn there(address: &StoreAddress, config: &Config) -> Result<Store, Error> {
+    check_there(address).await?;
     let folders = app::folders(&config.memory);
     Ok(Store::open(address, &folders, system_clock()).await?)
 }

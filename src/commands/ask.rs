@@ -29,7 +29,8 @@ pub(super) fn request(called: Called) -> Result<TurnRequest, Refused> {
         }
         Command::AskAbout { message: id } => {
             let about = message.map(|about| about.message);
-            let about = about.filter(|about| about.id == id);
+            let here = interaction.channel;
+            let about = about.filter(|about| about.id == id && about.channel == here);
             let about = about.ok_or(Refused::NoMessage)?;
             let trigger = pointing_at(&interaction, asker, about.clone());
             let cause = Cause::AskAbout(Box::new(interaction), Arc::new(about));
@@ -40,7 +41,7 @@ pub(super) fn request(called: Called) -> Result<TurnRequest, Refused> {
     Ok(TurnRequest {
         trigger: Arc::new(trigger),
         channel_kind,
-        asker_roles: roles,
+        asker_roles: Some(roles),
         cause,
     })
 }

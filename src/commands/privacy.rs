@@ -7,6 +7,7 @@ use super::call::Call;
 use super::done::{Done, Effect, Stop};
 use super::{Context, words};
 use crate::memory::Settings;
+use crate::telemetry::Telemetry;
 use clew_discord::model::{Answer, AnswerEmbed, Button, ButtonStyle, PrivacyCommand};
 use clew_store::{Kind, Purged};
 
@@ -32,6 +33,7 @@ async fn show(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
     let fields = vec![
         field("Kept of you", &listed(&kept)),
         field("For how long", &retention(settings)),
+        field("In my operator's records", &recorded(context.telemetry)),
         field(
             "Learning from conversations",
             if settings.learn { "on" } else { "off" },
@@ -70,6 +72,26 @@ fn listed(kept: &Purged) -> String {
     } else {
         lines.join("\n")
     }
+}
+
+/// Which ids the telemetry holds, and for how long.
+fn recorded(telemetry: &Telemetry) -> String {
+    let (you, direct) = if telemetry.is_keyed() {
+        (
+            "a pseudonym for you",
+            ", our direct messages under a pseudonym as well",
+        )
+    } else {
+        ("your id", "")
+    };
+    let kept = match telemetry.keep_days() {
+        0 => "They are kept until somebody deletes them.".to_owned(),
+        days => format!("They go after {}.", words::many(days, "day")),
+    };
+    format!(
+        "When you ask me something: {you}, the ids of server, channel and messages{direct}, times \
+         and sizes; never words. {kept} Erasing does not change them."
+    )
 }
 
 fn retention(settings: &Settings) -> String {
@@ -148,5 +170,7 @@ pub(super) async fn erase(context: &Context<'_>, call: &Call) -> Result<Done, St
     if context.memory.opted_out(call.caller()) {
         text.push_str("\nThat you opted out is all I still know.");
     }
+    text.push_str("\nIn my operator's records stay, without a word of yours: ");
+    text.push_str(&recorded(context.telemetry));
     Ok(Done::say(text))
 }

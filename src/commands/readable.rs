@@ -7,9 +7,7 @@ use tokio::time::Instant;
 
 use super::Context;
 use super::call::Call;
-use clew_context::engine::access::may_read;
-use clew_context::model::{Access, ChannelId, ChannelKind};
-use clew_discord::facts::Verdict;
+use clew_context::model::{Access, ChannelId, ChannelKind, Missing, Rights};
 
 /// For all looks together.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -52,24 +50,23 @@ struct Looks<'a> {
 impl Looks<'_> {
     /// None where nobody can tell.
     async fn may_read(&mut self, channel: ChannelId) -> Option<bool> {
-        match self.verdict(channel) {
-            Some(Verdict::Known(access)) => Some(may_read(&access)),
-            Some(Verdict::AskMembership { member }) => self.as_member(channel, &member).await,
-            None => self.archived(channel).await,
+        match self.access(channel) {
+            Access::Unknown(Missing::Membership(rights)) => self.as_member(channel, rights).await,
+            Access::Unknown(Missing::Facts) => self.archived(channel).await,
+            known => Some(known.may_read()),
         }
     }
 
-    fn verdict(&self, channel: ChannelId) -> Option<Verdict> {
+    fn access(&self, channel: ChannelId) -> Access {
         let Call { roles, .. } = self.call;
-        self.context
-            .facts
-            .access(self.call.caller(), roles, channel)
+        let facts = self.context.facts;
+        facts.access(self.call.caller(), Some(roles), channel)
     }
 
     /// A private thread is for its members; who calls in it is one.
-    async fn as_member(&mut self, thread: ChannelId, member: &Access) -> Option<bool> {
-        if thread == self.call.channel_id() || !may_read(member) {
-            return Some(may_read(member));
+    async fn as_member(&mut self, thread: ChannelId, member: Rights) -> Option<bool> {
+        if thread == self.call.channel_id() || !member.read_history {
+            return Some(member.read_history);
         }
         self.look()?;
         let (rest, caller) = (self.context.rest, self.call.caller());
@@ -93,12 +90,12 @@ impl Looks<'_> {
         if !found.kind.is_thread() || found.guild != self.call.guild() {
             return None;
         }
-        let Verdict::Known(access) = self.verdict(found.parent?)? else {
+        let Access::Allowed(rights) = self.access(found.parent?) else {
             return None;
         };
         match found.kind {
-            ChannelKind::PrivateThread => self.as_member(thread, &access).await,
-            _ => Some(may_read(&access)),
+            ChannelKind::PrivateThread => self.as_member(thread, rights).await,
+            _ => Some(rights.read_history),
         }
     }
 

@@ -28,6 +28,8 @@ pub struct MemoryConfig {
     pub rolling_window: Duration,
     /// `MAX_CONTEXT_MESSAGES`: stored messages that go into a prompt.
     pub max_context_messages: usize,
+    /// `MAX_CONTEXT_CHARS`: Unicode scalars of them all.
+    pub max_context_chars: usize,
     /// `LOAD_PAST_CONVERSATIONS`, at most 100.
     pub load_past: usize,
     /// `IN_MEMORY_CONTEXT_ONLY`: conversations never reach a disk.
@@ -62,6 +64,7 @@ pub struct MemoryConfig {
 #[derive(Default, Deserialize)]
 struct Raw {
     max_context_messages: Option<String>,
+    max_context_chars: Option<String>,
     load_past_conversations: Option<String>,
     in_memory_context_only: Option<String>,
     agents_dir: Option<String>,
@@ -89,6 +92,11 @@ pub(super) fn read(check: &mut Checker) -> MemoryConfig {
             &var::MAX_CONTEXT_MESSAGES,
             raw.max_context_messages,
             0..=1_000,
+        ),
+        max_context_chars: check.number(
+            &var::MAX_CONTEXT_CHARS,
+            raw.max_context_chars,
+            100..=1_000_000,
         ),
         load_past: check.number(
             &var::LOAD_PAST_CONVERSATIONS,

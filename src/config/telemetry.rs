@@ -17,14 +17,26 @@ pub struct TelemetryConfig {
     pub dir: PathBuf,
     /// `TELEMETRY_KEEP_DAYS`; for ever when none.
     pub keep_days: Option<u32>,
+    /// `TELEMETRY_IDS`.
+    pub ids: TelemetryIds,
     /// `MEM_LOG_SUBSYS`: what the context subsystem is called.
     pub context_subsys: String,
+}
+
+/// How users and direct conversations are named in the events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TelemetryIds {
+    /// By their ids.
+    Plain,
+    /// By pseudonyms that only this bot can make.
+    Keyed,
 }
 
 #[derive(Default, Deserialize)]
 struct Raw {
     telemetry_dir: Option<String>,
     telemetry_keep_days: Option<String>,
+    telemetry_ids: Option<String>,
     mem_log_subsys: Option<String>,
     state_dir: Option<String>,
 }
@@ -39,6 +51,14 @@ pub(super) fn read(check: &mut Checker) -> TelemetryConfig {
     TelemetryConfig {
         dir: check.path(&var::TELEMETRY_DIR, raw.telemetry_dir),
         keep_days: (keep_days > 0).then_some(keep_days),
+        ids: check.one_of(
+            &var::TELEMETRY_IDS,
+            raw.telemetry_ids,
+            &[
+                ("plain", TelemetryIds::Plain),
+                ("keyed", TelemetryIds::Keyed),
+            ],
+        ),
         context_subsys: check
             .optional(
                 &var::MEM_LOG_SUBSYS,

@@ -145,7 +145,7 @@ variables! {
     AUTO_REPLY_CHANNELS = "", "channel ids, comma separated", Triggers;
     /// Whether another bot's inline mention is answered.
     REPLY_TO_BOTS = "false", "true|false", Triggers;
-    /// Bot turns in a row in one channel before a person has to speak.
+    /// Bot turns in a row, in one channel and in one server, before a person who may use the bot has to speak.
     MAX_BOT_TURNS = "3", "turns", Triggers;
     /// In a thread the answer replies to the newest human message or to the trigger.
     THREAD_REPLY_TARGET = "newest", "newest|trigger", Triggers;
@@ -195,9 +195,9 @@ variables! {
 
     /// Triggers that wait behind a running turn of the same conversation.
     TURN_QUEUE_PER_CHANNEL = "3", "turns", Turns;
-    /// Turns at the same time.
+    /// Turns at the same time; while more wait, servers have equal shares, and the people within one.
     MAX_CONCURRENT_TURNS = "32", "turns", Turns;
-    /// Turns of one user in a minute; 0 for no limit.
+    /// Turns of one user in a minute, those asked again after an edit too; 0 for no limit.
     USER_TURNS_PER_MIN = "10", "turns", Turns;
     /// Messages of one answer; the rest comes as an attached file.
     ANSWER_MAX_MESSAGES = "4", "messages", Turns;
@@ -208,6 +208,8 @@ variables! {
     TELEMETRY_DIR = "var/telemetry", "path", Operation;
     /// How long those files are kept; 0 for ever.
     TELEMETRY_KEEP_DAYS = "30", "days", Operation;
+    /// With keyed users and direct conversations stand there under pseudonyms whose key is in `STATE_DIR`.
+    TELEMETRY_IDS = "plain", "plain or keyed", Operation;
     /// Where the bot keeps what it needs after a restart.
     STATE_DIR = "var/state", "path", Operation;
     /// What the readable log shows: off, error, warn, info, debug or trace.
@@ -223,6 +225,8 @@ variables! {
     CONTEXT_ROLLING_WINDOW_S = "86400", "seconds", Memory;
     /// Most stored messages that go into a prompt, the newest; 0 for none.
     MAX_CONTEXT_MESSAGES = "30", "messages", Memory;
+    /// Longest stored conversation in a prompt; one message is shortened to a quarter of it.
+    MAX_CONTEXT_CHARS = "16000", "characters", Memory;
     /// Of the messages stored before the start, at most so many go into a prompt, up to 100; 0 for none.
     LOAD_PAST_CONVERSATIONS = "30", "messages", Memory;
     /// Writes no conversation, snapshot or log of direct messages to a disk; facts and opt-outs still are.

@@ -10,6 +10,11 @@ use self::fence::{Fence, after_text};
 /// code points, so by these it always fits.
 pub const MAX_MESSAGE_UNITS: usize = 2_000;
 
+/// The most that one attached file holds: Discord's limit where nobody pays for
+/// more, 10 MiB. The file has the whole answer and messages only repeat its
+/// beginning, so nothing longer can be posted.
+pub const MAX_ATTACHMENT_BYTES: usize = 10 * 1024 * 1024;
+
 /// The name of the file that takes an answer which needs too many messages.
 pub const ATTACHMENT_NAME: &str = "answer.md";
 
@@ -52,7 +57,7 @@ pub fn split(text: &str, max_messages: usize) -> Delivery {
             delivery.overflow = Some(text.to_owned());
             break;
         }
-        if units(left.text) <= room {
+        if first_units(left.text, room) == left.text {
             delivery.messages.push(left.into_message());
             break;
         }

@@ -149,6 +149,24 @@ mod tests {
     }
 
     #[test]
+    fn of_facts_as_long_unused_the_one_learnt_least_often_goes() {
+        let seen = |id, seen| Fact {
+            seen,
+            ..fact(id, &id.to_string(), false, 1)
+        };
+        let facts = vec![seen(1, 3), seen(2, 1), seen(3, 2)];
+        let room = add(facts, fact(100, "new", true, 100), 3).unwrap();
+        assert_eq!(room.dropped[0].id, FactId(2));
+        // And of those learnt as often the oldest.
+        let at = |id, at| Fact {
+            at: UnixMillis(at),
+            ..seen(id, 1)
+        };
+        let room = add(vec![at(1, 9), at(2, 5)], fact(100, "new", true, 100), 2).unwrap();
+        assert_eq!(room.dropped[0].id, FactId(2));
+    }
+
+    #[test]
     fn what_nobody_asked_for_takes_no_place_of_what_somebody_did() {
         let asked_for = || vec![fact(1, "1", true, 1), fact(2, "2", true, 2)];
         assert_eq!(add(asked_for(), fact(100, "new", false, 100), 2), None);

@@ -1,23 +1,27 @@
 //! History: which stored rows go into a prompt.
 //!
 //! Whole turns go in and out together, so that no tool result stands without
-//! its call. When there are more rows than fit, the window's start moves by
-//! several turns at once: between two moves the prompts of a conversation
-//! begin alike, and the caches of model servers hold.
+//! its call. When there is more than fits, by rows or by characters, the
+//! window's start moves by several turns at once: between two moves the prompts
+//! of a conversation begin alike, and the caches of model servers hold.
 
+use clew_context::engine::{frame, shorten};
 use clew_context::model::{HistoryMessage, UnixMillis};
 use clew_store::model::{StoredMessage, StoredRole};
 
 /// The window's start moves by this part of it.
 const MOVES_A_WINDOW: usize = 8;
-/// Rows of a turn without tools.
-const ROWS_A_TURN: usize = 2;
+/// One row has at most this part of the characters.
+const LONGEST_ROWS: usize = 4;
 
 /// How much history a prompt carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryLimits {
     /// `MAX_CONTEXT_MESSAGES`: rows.
     pub max_messages: usize,
+    /// `MAX_CONTEXT_CHARS`: Unicode scalars of the rows as the prompt shows
+    /// them, headers included.
+    pub max_chars: usize,
     /// `LOAD_PAST_CONVERSATIONS`: rows older than `started`.
     pub load_past: usize,
     /// When the process started.
@@ -30,45 +34,87 @@ impl HistoryLimits {
     pub const fn to_read(self) -> usize {
         self.max_messages + 1
     }
+
+    /// Unicode scalars that a row's text may have in a prompt.
+    const fn longest_row(self) -> usize {
+        self.max_chars / LONGEST_ROWS
+    }
 }
 
 /// Chooses among the newest rows of a conversation, given oldest first.
 pub fn window<'a>(rows: &'a [StoredMessage], limits: &HistoryLimits) -> &'a [StoredMessage] {
-    let recent = &rows[cut(rows, limits.max_messages)..];
+    let chars: Vec<usize> = rows.iter().map(|row| chars(row, limits)).collect();
+    let by_rows = cut(rows, &vec![1; rows.len()], limits.max_messages);
+    let by_chars = cut(rows, &chars, limits.max_chars);
+    let recent = &rows[by_rows.max(by_chars)..];
     // A turn that was stored again keeps its place: times need not grow.
     let is_past = |row: &StoredMessage| row.timestamp < limits.started;
     let past = recent.iter().enumerate().rev();
     let too_old = past.filter(|(_, row)| is_past(row)).nth(limits.load_past);
     let first = too_old.map_or(0, |(at, _)| at + 1);
     // A part of a turn may stay, but never from the middle of its tool calls.
-    let whole = recent[first..]
-        .iter()
-        .position(|row| matches!(row.role, StoredRole::User | StoredRole::Assistant));
+    let whole = recent[first..].iter().position(|row| is_spoken(row.role));
     whole.map_or(&[], |skipped| &recent[first + skipped..])
 }
 
-/// The first row that stays.
-fn cut(rows: &[StoredMessage], max: usize) -> usize {
-    if rows.len() <= max {
-        return 0;
-    }
-    let starts = (0..rows.len()).filter(|at| is_start(rows, *at) && rows.len() - at <= max);
-    let stride = (max / ROWS_A_TURN / MOVES_A_WINDOW).max(1) as u64;
-    let aligned = |at: &usize| rows[*at].ordinal.is_multiple_of(stride);
-    let mut fitting = starts.clone();
-    starts
-        .clone()
-        .find(aligned)
-        .or_else(|| fitting.next())
-        .unwrap_or_else(|| tail_of_turn(rows, max))
+const fn is_spoken(role: StoredRole) -> bool {
+    matches!(role, StoredRole::User | StoredRole::Assistant)
 }
 
-/// The last turn alone is too long: what follows its last tool row fits best.
-fn tail_of_turn(rows: &[StoredMessage], max: usize) -> usize {
-    let is_tool =
-        |row: &StoredMessage| matches!(row.role, StoredRole::ToolUse | StoredRole::ToolResult);
-    let after_tools = rows.iter().rposition(is_tool).map_or(0, |at| at + 1);
-    after_tools.max(rows.len() - max)
+/// Of a row in the prompt. Tool rows are for the tool loop alone.
+fn chars(row: &StoredMessage, limits: &HistoryLimits) -> usize {
+    if !is_spoken(row.role) {
+        return 0;
+    }
+    let header = header(row).map_or(0, |header| frame::line_chars(&header));
+    header + row.content.chars().count().min(limits.longest_row())
+}
+
+fn header(row: &StoredMessage) -> Option<String> {
+    let name = row.author_name.as_deref().unwrap_or_default();
+    let is_restored = row.restored_from.is_some();
+    (row.role == StoredRole::User).then(|| frame::stored_header(name, row.timestamp, is_restored))
+}
+
+/// The first row that stays, of rows of these sizes. Of the turns that fill the
+/// first eighth of what fits, the window begins with the roundest ordinal (the
+/// one that most powers of two divide): ordinals never change, so it stays the
+/// beginning until it no longer fits.
+fn cut(rows: &[StoredMessage], sizes: &[usize], max: usize) -> usize {
+    let mut room = max;
+    let too_much = sizes
+        .iter()
+        .rposition(|size| match room.checked_sub(*size) {
+            Some(left) => {
+                room = left;
+                false
+            }
+            None => true,
+        });
+    let Some(fits) = too_much.map(|at| at + 1) else {
+        return 0;
+    };
+    let starts = (fits..rows.len()).filter(|at| is_start(rows, *at));
+    let Some(first) = starts.clone().next() else {
+        return tail_of_turn(rows, fits);
+    };
+    let end = |at: usize| {
+        let next = starts.clone().find(|next| *next > at);
+        next.unwrap_or(rows.len())
+    };
+    let eighth = max / MOVES_A_WINDOW;
+    let near = starts
+        .clone()
+        .take_while(|at| *at == first || sizes[first..end(*at)].iter().sum::<usize>() <= eighth);
+    near.max_by_key(|at| rows[*at].ordinal.trailing_zeros())
+        .unwrap_or(first)
+}
+
+/// The last turn alone is too long: what follows its last tool row stays, as
+/// far as it fits.
+fn tail_of_turn(rows: &[StoredMessage], fits: usize) -> usize {
+    let after_tools = rows.iter().rposition(|row| !is_spoken(row.role));
+    after_tools.map_or(fits, |at| fits.max(at + 1))
 }
 
 fn is_start(rows: &[StoredMessage], at: usize) -> bool {
@@ -77,22 +123,19 @@ fn is_start(rows: &[StoredMessage], at: usize) -> bool {
 }
 
 /// As the prompt shows it. Tool rows are for the tool loop alone.
-pub fn messages(rows: &[StoredMessage]) -> Vec<HistoryMessage> {
-    let spoken = rows.iter().filter_map(|row| {
-        let ours = match row.role {
-            StoredRole::User => false,
-            StoredRole::Assistant => true,
-            StoredRole::ToolUse | StoredRole::ToolResult => return None,
-        };
+pub fn messages(rows: &[StoredMessage], limits: &HistoryLimits) -> Vec<HistoryMessage> {
+    let spoken = rows.iter().filter(|row| is_spoken(row.role)).map(|row| {
+        let ours = row.role == StoredRole::Assistant;
         let name = row.author_name.clone().unwrap_or_default();
-        Some(HistoryMessage {
+        HistoryMessage {
             ours,
             author: (!ours).then_some((row.owner, name)),
             message: row.message,
             timestamp: row.timestamp,
             restored: row.restored_from.is_some(),
-            text: row.content.clone(),
-        })
+            text: shorten::head_and_tail(&row.content, limits.longest_row())
+                .unwrap_or_else(|| row.content.clone()),
+        }
     });
     spoken.collect()
 }
@@ -138,6 +181,7 @@ mod tests {
             .collect();
         let limits = HistoryLimits {
             max_messages: max,
+            max_chars: usize::MAX,
             load_past,
             started: UnixMillis(started),
         };
@@ -151,7 +195,7 @@ mod tests {
     #[test]
     fn the_start_stands_still_for_some_turns() {
         let starts: Vec<u64> = (15..=30).map(|turns| kept(turns, 48, 0, 0).0[0]).collect();
-        assert_eq!(starts, [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 3, 3, 6, 6, 6, 9]);
+        assert_eq!(starts, [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4, 4, 4, 6, 8, 8]);
         for turns in 1..200 {
             assert!(kept(turns, 30, 0, 0).1 <= 30);
             assert!(kept(turns, 30, 0, 0).1 >= 28.min(2 * usize::try_from(turns).unwrap()));
@@ -185,6 +229,7 @@ mod tests {
                 for read in 0..rows.len() {
                     let limits = HistoryLimits {
                         max_messages: max,
+                        max_chars: usize::MAX,
                         load_past,
                         started: UnixMillis(3),
                     };
@@ -200,6 +245,73 @@ mod tests {
                     assert!(kept.len() <= max);
                 }
             }
+        }
+    }
+
+    /// So many turns whose questions and answers have texts of these lengths.
+    fn turns(lengths: &[usize]) -> Vec<StoredMessage> {
+        let texts = lengths.iter().map(|length| "é".repeat(*length));
+        let turns = (1..).zip(texts).flat_map(|(turn, content)| {
+            [StoredRole::User, StoredRole::Assistant].map(|role| StoredMessage {
+                content: content.clone(),
+                author_name: Some("Ada".to_owned()),
+                ..row(turn, role)
+            })
+        });
+        turns.collect()
+    }
+
+    const CHARS: HistoryLimits = HistoryLimits {
+        max_messages: 1_000,
+        max_chars: 16_000,
+        load_past: 1_000,
+        started: UnixMillis(0),
+    };
+
+    #[test]
+    fn characters_are_capped_whole_turns_together_and_the_start_moves_by_several() {
+        let mut starts = Vec::new();
+        // 440 a turn with the header above the question: 36 fit, an eighth are 4.
+        for count in 30..=100 {
+            let rows = turns(&vec![200; count]);
+            let kept = window(&rows, &CHARS);
+            let total: usize = kept.iter().map(|row| chars(row, &CHARS)).sum();
+            assert!(total <= CHARS.max_chars, "{total}");
+            assert!(
+                count < 36 || total > CHARS.max_chars * 7 / 8 - 440,
+                "{total}"
+            );
+            assert_eq!(kept[0].role, StoredRole::User);
+            starts.push(kept[0].ordinal);
+        }
+        assert!(starts.is_sorted());
+        starts.dedup();
+        assert_eq!(starts[..4], [1, 4, 8, 12]);
+        assert!(starts.len() <= 71 / 4 + 1, "{starts:?}");
+    }
+
+    #[test]
+    fn a_row_has_at_most_a_quarter_of_the_characters() {
+        let rows = turns(&[9_000, 9_000, 10]);
+        let shown = messages(window(&rows, &CHARS), &CHARS);
+        let lengths: Vec<usize> = shown.iter().map(|one| one.text.chars().count()).collect();
+        // The first turn does not fit beside headers.
+        assert_eq!(lengths, [4_000, 4_000, 10, 10]);
+        assert!(shown[0].text.contains(" [... 5,0"));
+        assert!(shown[0].text.ends_with('é'));
+    }
+
+    #[test]
+    fn whatever_the_sizes_the_start_only_moves_on() {
+        let lengths: Vec<usize> = (0..300_usize).map(|at| at * 7_919 % 1_500).collect();
+        let mut before = 0;
+        for count in 1..=lengths.len() {
+            let rows = turns(&lengths[..count]);
+            let kept = window(&rows, &CHARS);
+            let total: usize = kept.iter().map(|row| chars(row, &CHARS)).sum();
+            assert!(total <= CHARS.max_chars);
+            assert!(kept[0].ordinal >= before, "{count}");
+            before = kept[0].ordinal;
         }
     }
 }

@@ -35,6 +35,8 @@ pub const MAX_FACTS: usize = 3;
 const MIN_LETTERS: usize = 3;
 /// Letters of a part of a name by which alone somebody is recognised.
 const MIN_NAME_PART: usize = 4;
+/// What parts the sentences of a fact; a line break is a space by then.
+const SENTENCE_ENDS: [char; 8] = ['.', '!', '?', ';', ':', '。', '！', '？'];
 /// Digits in a row, as Discord's ids have them.
 const ID_DIGITS: usize = 15;
 /// Digits with spaces and signs between them: telephone, card and account
@@ -174,7 +176,10 @@ fn refusal(raw: &str, line: &str, others: &[String]) -> Option<Refusal> {
     if is_mention(line) {
         return Some(Refusal::Mention);
     }
-    if others.iter().any(|name| is_named(name, &words, &padded)) {
+    if others
+        .iter()
+        .any(|name| is_named(name, line, &words, &padded))
+    {
         return Some(Refusal::Other);
     }
     if has(&ADDRESSES) || is_order(&lower) {
@@ -203,28 +208,45 @@ fn is_mention(line: &str) -> bool {
     line.contains(['@', '<', '>']) || digits.map(str::len).any(|count| count >= ID_DIGITS)
 }
 
-/// The whole name in whatever case, or a longer part of it with a capital.
+/// The fact is about somebody else: he is the subject of one of its sentences,
+/// or named in it. A word that is also a name is no name yet: of one word it
+/// takes a capital.
 /// Scripts without spaces between words have no whole words to look for.
-fn is_named(name: &str, words_of_fact: &[&str], padded: &str) -> bool {
+fn is_named(name: &str, line: &str, words_of_fact: &[&str], padded: &str) -> bool {
     let parts = words(name);
     let whole = parts.join(" ").to_lowercase();
     if whole.chars().nth(1).is_none() {
         return false;
     }
-    if !whole.is_ascii() && padded.contains(&whole) {
+    if is_subject(&parts, line) || !whole.is_ascii() && padded.contains(&whole) {
         return true;
     }
-    if padded.contains(&format!(" {whole} ")) {
+    if parts.len() > 1 && padded.contains(&format!(" {whole} ")) {
         return true;
     }
-    let mut long = parts
-        .iter()
-        .filter(|part| part.chars().nth(MIN_NAME_PART - 1).is_some());
-    long.any(|part| {
+    let is_said = |part: &str| {
         let part = part.to_lowercase();
         words_of_fact
             .iter()
             .any(|word| word.starts_with(char::is_uppercase) && word.to_lowercase() == part)
+    };
+    let is_long = |part: &str| part.chars().nth(MIN_NAME_PART - 1).is_some();
+    parts
+        .iter()
+        .any(|part| (parts.len() == 1 || is_long(part)) && is_said(part))
+}
+
+/// A sentence begins with the name, or with a part of it, whatever its case:
+/// facts begin with a verb, and a name where that should stand is whom the
+/// sentence is about.
+fn is_subject(parts_of_name: &[&str], line: &str) -> bool {
+    let mut subjects = line.split(SENTENCE_ENDS).filter_map(|sentence| {
+        let first = words(sentence).into_iter().next()?;
+        Some(first.to_lowercase())
+    });
+    subjects.any(|subject| {
+        let mut parts = parts_of_name.iter();
+        parts.any(|part| subject.chars().nth(1).is_some() && part.to_lowercase() == subject)
     })
 }
 
@@ -265,7 +287,16 @@ fn longest_number(line: &str) -> usize {
 mod tests {
     use super::*;
 
-    const OTHERS: [&str; 4] = ["Boris Karlov", "mia", "田中", "!"];
+    const OTHERS: [&str; 8] = [
+        "Boris Karlov",
+        "mia",
+        "田中",
+        "!",
+        "★ Bob | he/him",
+        "Max Power",
+        "Art",
+        "wood",
+    ];
 
     #[track_caller]
     fn check(text: &str, expected: Option<Refusal>) {
@@ -290,6 +321,8 @@ mod tests {
             "Writes at https://ada.example/blog about boris bikes.",
             "お茶が好きです。",
             "Arbeitet nachts.",
+            "Makes art of rust and wood.",
+            "Likes power tools, to the max.",
         ] {
             check(text, None);
         }
@@ -304,6 +337,13 @@ mod tests {
             "Thinks that Mia is late.",
             "is a friend of MIA",
             "田中さんと働いています。",
+            // As the subject of a sentence, whatever part of the name it is.
+            "bob lives in Oslo.",
+            "Bob's flat is in Oslo",
+            "max collects stamps",
+            "Works at night. mia works by day.",
+            "art is a painter",
+            "Karlov plays chess; Likes it.",
         ] {
             check(text, Some(Refusal::Other));
         }

@@ -13,9 +13,9 @@ use super::thinking::Thinking;
 use super::wire::{self, NoPiece, Piece};
 use super::{Completion, Error, FinishReason, Usage, fault};
 
-/// Bytes of a whole answer. A long one with all its reasoning has a few
+/// Bytes of a whole body. A long answer with all its reasoning has a few
 /// million; beyond this a server is broken.
-const MAX_ANSWER_BYTES: usize = 32 * 1024 * 1024;
+const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
 
 /// Bytes of one line of a stream; a line is scanned anew with each packet.
 const MAX_LINE_BYTES: usize = 1024 * 1024;
@@ -29,10 +29,17 @@ const DRAIN_WAIT: Duration = Duration::from_millis(300);
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+/// What a body of more than [`MAX_BODY_BYTES`] is.
+const WITHOUT_END: &str = "an answer without end";
+
 /// An answer that is arriving.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Answer {
     text: String,
+    /// [`super::Settings::max_answer_bytes`].
+    max_bytes: usize,
+    /// There was more than that.
+    is_cut_off: bool,
     refused: bool,
     finish_reason: Option<FinishReason>,
     usage: Option<Usage>,
@@ -40,12 +47,29 @@ pub(super) struct Answer {
 }
 
 impl Answer {
+    /// Nothing yet, and never more than so many bytes of text.
+    pub(super) fn of_at_most(max_bytes: usize) -> Self {
+        Self {
+            text: String::new(),
+            max_bytes,
+            is_cut_off: false,
+            refused: false,
+            finish_reason: None,
+            usage: None,
+            thinking: Thinking::default(),
+        }
+    }
+
     /// The whole answer.
     ///
     /// # Errors
     /// [`Error::Empty`] if it has no text.
     pub(super) fn complete(self) -> Result<Completion, Error> {
-        let finish_reason = self.finish_reason.unwrap_or(FinishReason::Stop);
+        let finish_reason = if self.is_cut_off {
+            FinishReason::CutOff
+        } else {
+            self.finish_reason.unwrap_or(FinishReason::Stop)
+        };
         if self.text.is_empty() {
             return Err(Error::Empty { finish_reason });
         }
@@ -83,14 +107,18 @@ impl Answer {
         } else {
             text
         };
-        if !text.is_empty() {
-            self.text.push_str(text);
-            on_delta(text);
+        let room = self.max_bytes - self.text.len();
+        let fitting = &text[..text.floor_char_boundary(room)];
+        self.is_cut_off |= fitting.len() < text.len();
+        if !fitting.is_empty() {
+            self.text.push_str(fitting);
+            on_delta(fitting);
         }
     }
 }
 
-/// Reads the body of an accepted request into `answer`. `stall` is the
+/// Reads the body of an accepted request into `answer`, until it is complete
+/// or cut off; what is left of the body is not waited for then. `stall` is the
 /// longest silence between two packets.
 pub(super) async fn read(
     response: Response,
@@ -106,7 +134,13 @@ pub(super) async fn read(
         _ => read_events(body, head, answer, on_delta).await,
     };
     answer.end(on_delta);
-    outcome
+    match outcome {
+        Err(Error::Malformed { what: WITHOUT_END }) if !answer.text.is_empty() => {
+            answer.is_cut_off = true;
+            Ok(())
+        }
+        outcome => outcome,
+    }
 }
 
 async fn read_json(
@@ -133,7 +167,7 @@ async fn read_events(
 ) -> Result<(), Error> {
     let mut events = Box::pin(lines(body, head).eventsource());
     let mut done = false;
-    loop {
+    while !answer.is_cut_off {
         let wait = match answer.finish_reason {
             _ if done => DRAIN_WAIT,
             Some(_) => USAGE_WAIT,
@@ -146,9 +180,10 @@ async fn read_events(
             Ok(Some(Ok(_))) => {}
             Ok(Some(Err(error))) if !complete => return Err(broken(error)),
             Ok(None) if !complete => return Err(Error::broken_off(None)),
-            Ok(Some(Err(_)) | None) | Err(_) => return Ok(()),
+            Ok(Some(Err(_)) | None) | Err(_) => break,
         }
     }
+    Ok(())
 }
 
 fn piece(event: &Event) -> Result<Piece, Error> {
@@ -247,8 +282,8 @@ impl Body {
             .map_err(|_| Error::timeout())?
             .map_err(|error| Error::broken_off(Some(error)))?;
         self.bytes += chunk.as_ref().map_or(0, Bytes::len);
-        if self.bytes > MAX_ANSWER_BYTES {
-            return Err(malformed("an answer without end"));
+        if self.bytes > MAX_BODY_BYTES {
+            return Err(malformed(WITHOUT_END));
         }
         Ok(chunk)
     }

@@ -1,9 +1,14 @@
 //! Facts about users and servers: held in memory, written behind every
 //! `MEMORY_SAVE_INTERVAL`, and at once when a person asked for it.
 
-use std::collections::{HashMap, HashSet};
+mod held;
+
+use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use held::Held;
+
+use super::mend::trace_of_fact;
 use super::{Memory, Place};
 use crate::engine::facts::{self, Room};
 use crate::telemetry::event::{Flushed, StoreOperation};
@@ -12,9 +17,6 @@ use clew_context::model::{ChannelId, GuildId, MessageId, Profiles, UnixMillis, U
 use clew_store::model::{Fact, FactId, Origin, Subject};
 use clew_store::{Backend, Purge};
 
-/// Users and servers whose facts are held in memory; beyond, those without
-/// unsaved changes are let go.
-const MAX_SUBJECTS: usize = 10_000;
 /// Facts of a server that are ranked for one prompt.
 const MAX_RANKED: usize = 50;
 
@@ -45,73 +47,6 @@ pub(super) struct Cache {
     writing: tokio::sync::Mutex<()>,
 }
 
-#[derive(Debug, Default)]
-struct Held {
-    subjects: HashMap<Subject, Vec<Fact>>,
-    changed: HashSet<FactId>,
-    removed: HashSet<FactId>,
-    /// Counts purges: what was read from a store before one is out of date.
-    purges: u64,
-}
-
-impl Held {
-    /// Puts a subject's facts in place of those held, and notes what changed.
-    fn put(&mut self, subject: Subject, facts: Vec<Fact>) {
-        let before = self.subjects.insert(subject, facts).unwrap_or_default();
-        let after = &self.subjects[&subject];
-        let gone = before
-            .iter()
-            .filter(|fact| after.iter().all(|one| one.id != fact.id));
-        for id in gone.map(|fact| fact.id) {
-            self.changed.remove(&id);
-            self.removed.insert(id);
-        }
-        let changed = after.iter().filter(|fact| !before.contains(fact));
-        self.changed.extend(changed.map(|fact| fact.id));
-    }
-
-    fn unsaved(&self) -> Vec<Fact> {
-        let facts = self.subjects.values().flatten();
-        facts
-            .filter(|fact| self.changed.contains(&fact.id))
-            .cloned()
-            .collect()
-    }
-
-    /// Whether a purge may remove facts that are held.
-    fn is_touched_by(&self, purge: &Purge) -> bool {
-        let mut links = self
-            .subjects
-            .values()
-            .flatten()
-            .filter_map(|fact| fact.link);
-        match purge {
-            Purge::Messages { channel, ids } => {
-                links.any(|(place, message)| place == *channel && ids.contains(&message))
-            }
-            Purge::Channel(channel) => links.any(|(place, _)| place == *channel),
-            Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) | Purge::Before(_) => true,
-        }
-    }
-
-    /// Forgets everything: the store knows better now. Nothing may be unsaved.
-    fn let_go(&mut self) {
-        *self = Self {
-            purges: self.purges,
-            ..Self::default()
-        };
-    }
-
-    /// Lets go of what is saved when there is too much.
-    fn shrink(&mut self) {
-        if self.subjects.len() > MAX_SUBJECTS {
-            let changed = &self.changed;
-            self.subjects
-                .retain(|_, facts| facts.iter().any(|fact| changed.contains(&fact.id)));
-        }
-    }
-}
-
 impl Cache {
     fn lock(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
@@ -119,16 +54,7 @@ impl Cache {
 
     /// Messages of a channel that facts were learnt from.
     pub(super) fn links(&self, channel: ChannelId) -> impl Iterator<Item = MessageId> {
-        let held = self.lock();
-        let links = held
-            .subjects
-            .values()
-            .flatten()
-            .filter_map(|fact| fact.link);
-        let here: Vec<MessageId> = links
-            .filter(|(of, _)| *of == channel)
-            .map(|(_, message)| message)
-            .collect();
+        let here: Vec<MessageId> = self.lock().links(channel).collect();
         here.into_iter()
     }
 }
@@ -152,9 +78,13 @@ impl Memory {
     }
 
     async fn reads(&self, ids: &Ids, subject: Subject) -> bool {
-        let read = self.facts_of(subject).await;
-        read.map_err(|error| self.failed(ids, StoreOperation::Read, &error))
-            .is_ok()
+        let is_held = self.facts.lock().get(subject).is_some();
+        let lasting = &self.stores.lasting;
+        is_held
+            || self
+                .ask(ids, lasting, self.facts_of(subject))
+                .await
+                .is_some()
     }
 
     /// The facts for one prompt: the asker's as far as their origin allows,
@@ -173,7 +103,7 @@ impl Memory {
             let facts = self.facts_or_none(ids, subject).await;
             let serving = facts
                 .into_iter()
-                .filter(|fact| fact.origin.serves(place.guild) && !self.is_of_missing(fact));
+                .filter(|fact| fact.origin.serves(place.guild) && !self.is_doubtful(fact));
             let serving: Vec<Fact> = serving.collect();
             if place.guild.is_none() {
                 self.note_used_elsewhere(place.asker, &serving);
@@ -189,10 +119,11 @@ impl Memory {
         profiles
     }
 
-    /// The message that it was learnt from may be deleted.
-    fn is_of_missing(&self, fact: &Fact) -> bool {
-        let link = fact.link;
-        link.is_some_and(|(channel, id)| self.mends.is_missing(channel, id))
+    /// The message that it was learnt from may be deleted, or is.
+    fn is_doubtful(&self, fact: &Fact) -> bool {
+        let link = fact.link.map(|(_, id)| id);
+        trace_of_fact(fact).is_some_and(|trace| self.doubts.hides(&trace))
+            || !self.mends.deleted_of(link).is_empty()
     }
 
     /// Who left a server unseen is found out when something from there is used.
@@ -209,22 +140,16 @@ impl Memory {
         let opted_out = self.opt_outs.current();
         let mut facts: Vec<Fact> = facts
             .into_iter()
-            .filter(|fact| !opted_out.contains(fact.by) && !self.is_of_missing(fact))
+            .filter(|fact| !opted_out.contains(fact.by) && !self.is_doubtful(fact))
             .collect();
         if facts::all_fit(&facts) {
             return facts;
         }
-        match self
-            .stores
-            .lasting
-            .matching_facts(guild, words, MAX_RANKED)
-            .await
-        {
-            Ok(best) => {
-                let rank = |fact: &Fact| best.iter().position(|id| *id == fact.id);
-                facts.sort_by_key(|fact| rank(fact).unwrap_or(usize::MAX));
-            }
-            Err(error) => self.failed(ids, StoreOperation::Read, &error),
+        let lasting = &self.stores.lasting;
+        let ranking = lasting.matching_facts(guild, words, MAX_RANKED);
+        if let Some(best) = self.ask(ids, lasting, ranking).await {
+            let rank = |fact: &Fact| best.iter().position(|id| *id == fact.id);
+            facts.sort_by_key(|fact| rank(fact).unwrap_or(usize::MAX));
         }
         facts
     }
@@ -234,26 +159,20 @@ impl Memory {
         let now = self.now();
         let mut held = self.facts.lock();
         let used: HashSet<FactId> = facts.iter().map(|fact| fact.id).collect();
-        if let Some(all) = held.subjects.get_mut(&subject) {
-            let mut changed = Vec::new();
-            for fact in all.iter_mut().filter(|fact| used.contains(&fact.id)) {
-                fact.last_used = now;
-                changed.push(fact.id);
-            }
-            held.changed.extend(changed);
-        }
+        held.used(subject, &used, now);
+        drop(held);
         facts.into_iter().map(|fact| fact.text).collect()
     }
 
     /// A subject's facts; none when the store fails.
     async fn facts_or_none(&self, ids: &Ids, subject: Subject) -> Vec<Fact> {
-        match self.facts_of(subject).await {
-            Ok(facts) => facts,
-            Err(error) => {
-                self.failed(ids, StoreOperation::Read, &error);
-                Vec::new()
-            }
+        let held = self.facts.lock().get(subject).cloned();
+        if let Some(facts) = held {
+            return facts;
         }
+        let lasting = &self.stores.lasting;
+        let facts = self.ask(ids, lasting, self.facts_of(subject)).await;
+        facts.unwrap_or_default()
     }
 
     /// All facts about a user or a server, oldest first.
@@ -264,17 +183,16 @@ impl Memory {
         loop {
             let purges = {
                 let held = self.facts.lock();
-                if let Some(facts) = held.subjects.get(&subject) {
+                if let Some(facts) = held.get(subject) {
                     return Ok(facts.clone());
                 }
-                held.purges
+                held.purges()
             };
             let facts = self.stores.lasting.facts(subject).await?;
             let mut held = self.facts.lock();
             // What was purged meanwhile must not come back from here.
-            if held.purges == purges {
-                held.shrink();
-                return Ok(held.subjects.entry(subject).or_insert(facts).clone());
+            if held.purges() == purges {
+                return Ok(held.read(subject, facts).to_vec());
             }
         }
     }
@@ -365,8 +283,7 @@ impl Memory {
         }
         // What made room for another one in the same breath is not news.
         let held = self.facts.lock();
-        let held: HashSet<FactId> = held.changed.iter().copied().collect();
-        new.retain(|fact| held.contains(&fact.id));
+        new.retain(|fact| held.is_changed(fact.id));
         Ok(new)
     }
 
@@ -401,11 +318,7 @@ impl Memory {
     }
 
     async fn write_facts(&self) -> Result<(), clew_store::Error> {
-        let (facts, removed) = {
-            let held = self.facts.lock();
-            let removed: Vec<FactId> = held.removed.iter().copied().collect();
-            (held.unsaved(), removed)
-        };
+        let (facts, removed) = self.facts.lock().unsaved();
         if facts.is_empty() && removed.is_empty() {
             return Ok(());
         }
@@ -413,18 +326,7 @@ impl Memory {
         let store = &self.stores.lasting;
         store.put_facts(&facts).await?;
         store.remove_facts(&removed).await?;
-        let mut held = self.facts.lock();
-        for fact in &facts {
-            // Unless it was used again meanwhile.
-            let now = held.subjects.get(&fact.subject);
-            if now.is_none_or(|all| all.contains(fact)) {
-                held.changed.remove(&fact.id);
-            }
-        }
-        for id in &removed {
-            held.removed.remove(id);
-        }
-        drop(held);
+        self.facts.lock().saved(&facts, &removed);
         let flushed = Flushed {
             facts: facts.len(),
             ms: Ms::from(self.elapsed(began)),
@@ -444,14 +346,12 @@ impl Memory {
         let _writing = self.facts.writing.lock().await;
         if self.facts.lock().is_touched_by(purge) {
             self.write_facts().await?;
+            // Who asks from here on gets what the store has by then.
+            self.facts.lock().purged(purge);
         }
         let done = work.await;
-        let mut held = self.facts.lock();
-        // Read and held meanwhile, perhaps.
-        if held.is_touched_by(purge) {
-            held.let_go();
-        }
-        held.purges += 1;
+        // Some may have been read and held meanwhile.
+        self.facts.lock().purged(purge);
         done
     }
 

@@ -1,12 +1,12 @@
 //! History: what was said before in a conversation, and what a turn adds.
 
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{Memory, Place};
 use crate::engine::history::{self, HistoryLimits};
-use crate::telemetry::event::{Recorded, StoreOperation};
-use crate::telemetry::{Ids, Ms};
+use crate::telemetry::Ids;
 use clew_context::model::{HistoryMessage, MessageId, TurnId, UnixMillis};
 use clew_store::model::{AgentName, ClearKey, StoredMessage, StoredRole};
 use clew_store::{Backend, ConversationStats, WindowQuery};
@@ -52,67 +52,37 @@ pub struct Overview {
 }
 
 impl Memory {
-    /// What was said before the turn that asks, oldest first, as it goes into a
-    /// prompt. Empty when the store fails, and for who opted out. What the turn
-    /// itself left, before its trigger was edited, was not said before.
-    pub async fn history(&self, ids: &Ids, place: &Place, turn: TurnId) -> Vec<HistoryMessage> {
+    /// The rows of what was said before the turn that asks, oldest first, that go
+    /// into a prompt, unless [`Memory::confirm`] finds them gone. What is not
+    /// stored yet when the store fails, nothing for who opted out. What the turn itself left, before its trigger was edited, was not said before.
+    pub async fn history(&self, ids: &Ids, place: &Place, turn: TurnId) -> Vec<StoredMessage> {
         if self.settings.max_messages == 0 || self.opted_out(place.asker) {
             return Vec::new();
         }
-        match self.window(place).await {
-            Ok(mut rows) => {
-                rows.retain(|row| row.turn != turn);
-                self.without_opted_out(&rows)
-            }
-            Err(error) => {
-                self.failed(ids, StoreOperation::Read, &error);
-                Vec::new()
-            }
-        }
+        let store = &self.stores.conversations;
+        let mut rows = match self.ask(ids, store, self.window(place)).await {
+            Some(rows) => rows,
+            // What was said since it failed is known all the same.
+            None => self.with_unsaved(place, self.oldest(place), Vec::new()),
+        };
+        rows.retain(|row| row.turn != turn);
+        self.without_opted_out(&rows)
     }
 
     /// In a shared thread others may have opted out since.
-    fn without_opted_out(&self, rows: &[StoredMessage]) -> Vec<HistoryMessage> {
+    fn without_opted_out(&self, rows: &[StoredMessage]) -> Vec<StoredMessage> {
         let opted_out = self.opt_outs.current();
         let kept: Vec<StoredMessage> = rows
             .iter()
             .filter(|row| !opted_out.contains(row.owner))
             .cloned()
             .collect();
-        history::messages(history::window(&kept, &self.limits()))
+        history::window(&kept, &self.limits()).to_vec()
     }
 
-    /// Keeps a turn. For who opted out nothing happens, nor if what it is part
-    /// of was purged since it was asked.
-    pub async fn record(&self, ids: &Ids, place: &Place, exchange: &Exchange) {
-        if self.opted_out(place.asker) {
-            return;
-        }
-        let began = self.now();
-        let rows = rows(place, exchange, began);
-        if self.is_purged(&rows, exchange.asked) {
-            return;
-        }
-        if let Err(error) = self.stores.conversations.append(&rows).await {
-            self.failed(ids, StoreOperation::Append, &error);
-            return;
-        }
-        if let (None, Some(transcripts)) = (place.guild, &self.stores.transcripts)
-            && let Err(error) = transcripts.append(&rows).await
-        {
-            self.failed(ids, StoreOperation::Transcript, &error);
-        }
-        // An opt-out, a deletion or an erasure may have come between.
-        if self.opted_out(place.asker) {
-            self.purge_opted_out(place.asker).await;
-        }
-        self.purge_late(&rows, exchange.asked).await;
-        let took = self.elapsed(began);
-        let recorded = Recorded {
-            rows: rows.len(),
-            ms: Ms::from(took),
-        };
-        self.telemetry.emit(ids, recorded);
+    /// Rows as the prompt shows them.
+    pub fn messages(&self, rows: &[StoredMessage]) -> Vec<HistoryMessage> {
+        history::messages(rows, &self.limits())
     }
 
     /// `/context clear`: from now on, for the asker or for everybody in the
@@ -131,7 +101,10 @@ impl Memory {
             guild: place.guild,
             user: (!everyone).then_some(place.asker),
         };
+        // A turn that is stored after the marker counts as later.
+        self.save_first(|turn| turn.is_cleared_by(&key)).await?;
         self.stores.conversations.clear(&key, now).await?;
+        self.unsaved.forget(|turn| turn.is_cleared_by(&key));
         Ok(now)
     }
 
@@ -141,10 +114,12 @@ impl Memory {
     /// # Errors
     /// What the store says.
     pub async fn delete_conversation(&self, place: &Place) -> Result<u64, clew_store::Error> {
-        self.stores
-            .conversations
-            .delete_conversation(place.scope)
-            .await
+        let scope = place.scope;
+        self.save_first(|turn| turn.is_of(scope)).await?;
+        let store = &self.stores.conversations;
+        let gone = store.delete_conversation(scope).await?;
+        self.unsaved.forget(|turn| turn.is_of(scope));
+        Ok(gone)
     }
 
     /// `/context show`.
@@ -152,6 +127,7 @@ impl Memory {
     /// # Errors
     /// What the store says.
     pub async fn overview(&self, place: &Place) -> Result<Overview, clew_store::Error> {
+        self.save_first(|turn| turn.is_of(place.scope)).await?;
         let stored = self
             .stores
             .conversations
@@ -160,7 +136,7 @@ impl Memory {
         let rows = self.window(place).await?;
         Ok(Overview {
             stored,
-            in_prompt: self.without_opted_out(&rows).len(),
+            in_prompt: self.messages(&self.without_opted_out(&rows)).len(),
             since: self.since(place).await?,
             rolling_window: place.rolling_window,
             in_memory_only: self.settings.in_memory_only,
@@ -172,22 +148,43 @@ impl Memory {
         &self,
         place: &Place,
     ) -> Result<Vec<StoredMessage>, clew_store::Error> {
+        let since = self.since(place).await?;
         let query = WindowQuery {
             scope: place.scope,
             agent: place.agent.clone(),
-            since: self.since(place).await?,
+            since,
             limit: self.limits().to_read(),
         };
-        let mut rows = self.stores.conversations.window(&query).await?;
-        self.leave_out_missing(&mut rows);
-        Ok(rows)
+        let rows = self.stores.conversations.window(&query).await?;
+        Ok(self.with_unsaved(place, since, rows))
+    }
+
+    /// With what is not stored yet, without what may be deleted.
+    fn with_unsaved(
+        &self,
+        place: &Place,
+        since: UnixMillis,
+        mut rows: Vec<StoredMessage>,
+    ) -> Vec<StoredMessage> {
+        let unsaved = &self.unsaved;
+        unsaved.add_to(&mut rows, place.scope, &place.agent, since);
+        let too_many = rows.len().saturating_sub(self.limits().to_read());
+        rows.drain(..too_many);
+        self.leave_out_doubtful(&mut rows);
+        rows
+    }
+
+    /// Where the rolling window begins.
+    fn oldest(&self, place: &Place) -> UnixMillis {
+        let window = i64::try_from(place.rolling_window.as_millis()).unwrap_or(i64::MAX);
+        self.longest_window.fetch_max(window, Ordering::Relaxed);
+        UnixMillis(self.now().0.saturating_sub(window))
     }
 
     /// `max(last clear, now - rolling window)` (seed S2); the first clear is
     /// the agent's creation.
     pub(super) async fn since(&self, place: &Place) -> Result<UnixMillis, clew_store::Error> {
-        let window = i64::try_from(place.rolling_window.as_millis()).unwrap_or(i64::MAX);
-        let oldest = UnixMillis(self.now().0.saturating_sub(window));
+        let oldest = self.oldest(place);
         let store = &self.stores.conversations;
         // Noted as the beginning of its first window: the question that an
         // agent is first asked, and what another program left, came before
@@ -223,6 +220,7 @@ impl Memory {
     pub(super) const fn limits(&self) -> HistoryLimits {
         HistoryLimits {
             max_messages: self.settings.max_messages,
+            max_chars: self.settings.max_chars,
             load_past: self.settings.load_past,
             started: self.started,
         }
@@ -235,7 +233,7 @@ pub(super) fn stored_words(words: &str) -> &str {
     if words.is_empty() { MENTION } else { words }
 }
 
-fn rows(place: &Place, exchange: &Exchange, now: UnixMillis) -> Vec<StoredMessage> {
+pub(super) fn rows(place: &Place, exchange: &Exchange, now: UnixMillis) -> Vec<StoredMessage> {
     let words = stored_words(&exchange.words);
     let row = |role: StoredRole, content: &str, timestamp: UnixMillis| StoredMessage {
         scope: place.scope,

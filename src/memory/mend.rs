@@ -3,17 +3,22 @@
 //! what happened while we were away, never a proof: it is left out of prompts
 //! and asked for, and only Discord's "Unknown Message" (10008) purges it.
 
+mod doubt;
 mod queue;
 
 use std::collections::BTreeSet;
 
+pub use doubt::Missed;
+pub(super) use doubt::{Asking, Doubts, Key, trace_of_fact, traces};
 pub(super) use queue::Queue;
+
+use queue::Overflow;
 
 use super::history::stored_words;
 use super::{Memory, Stores};
 use crate::telemetry::Ids;
-use crate::telemetry::event::{PurgeCause, PurgedEvent, StoreOperation};
-use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
+use crate::telemetry::event::{MendsDropped, PurgeCause, PurgedEvent, StoreOperation};
+use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use clew_store::model::{StoredMessage, Subject};
 use clew_store::{Backend, Kind, Purge, Purged};
 
@@ -22,6 +27,8 @@ use clew_store::{Backend, Kind, Purge, Purged};
 pub enum Mend {
     /// `MESSAGE_DELETE`, `MESSAGE_DELETE_BULK`.
     Deleted {
+        /// The server; none in direct messages.
+        guild: Option<GuildId>,
         /// Where they stood.
         channel: ChannelId,
         /// Which.
@@ -36,6 +43,8 @@ pub enum Mend {
     },
     /// `MESSAGE_UPDATE`.
     Edited {
+        /// The server; none in direct messages.
+        guild: Option<GuildId>,
         /// Where it stands.
         channel: ChannelId,
         /// What it says now.
@@ -66,6 +75,14 @@ pub enum Mend {
     },
     /// A page was fetched.
     Fetched(Fetched),
+    /// Of a channel's messages from here on it is in doubt whether they are
+    /// still there.
+    Recheck {
+        /// The channel.
+        channel: ChannelId,
+        /// From here on.
+        from: MessageId,
+    },
 }
 
 /// A message that was edited.
@@ -85,6 +102,10 @@ pub struct Edit {
 /// lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
+    /// When, by our clock.
+    pub at: UnixMillis,
+    /// The server; none in direct messages.
+    pub guild: Option<GuildId>,
     /// The channel.
     pub channel: ChannelId,
     /// The page reaches from here...
@@ -95,6 +116,22 @@ pub struct Fetched {
     pub present: BTreeSet<MessageId>,
     /// What was edited.
     pub edited: Vec<Edit>,
+}
+
+impl Fetched {
+    /// Of one message, which is there.
+    pub(super) fn one(at: UnixMillis, channel: ChannelId, edit: Edit) -> Self {
+        let id = edit.message;
+        Self {
+            at,
+            guild: None,
+            channel,
+            from: id,
+            to: id,
+            present: BTreeSet::from([id]),
+            edited: vec![edit],
+        }
+    }
 }
 
 impl Memory {
@@ -110,13 +147,72 @@ impl Memory {
                 let member = Purge::Member { guild, user };
                 self.mends.note_gone(member, self.now());
             }
+            // Nobody told what happened before.
+            Mend::Connected { shard, shards, .. } => {
+                let (shard, shards) = (*shard, *shards);
+                self.missed(Missed::Shard { shard, shards });
+            }
             Mend::Edited { .. }
             | Mend::GuildLeft(_)
             | Mend::GuildJoined(_)
-            | Mend::Connected { .. }
-            | Mend::Fetched(_) => {}
+            | Mend::Fetched(_)
+            | Mend::Recheck { .. } => {}
         }
-        self.mends.push(mend);
+        self.mend_unsaved(&mend);
+        let overflow = self.mends.push(mend);
+        self.make_up_for(overflow);
+    }
+
+    /// Events went unheard there: what was stored before is confirmed when it
+    /// is next used.
+    pub fn missed(&self, missed: Missed) {
+        self.doubts.missed(missed, self.now());
+    }
+
+    /// What is kept of messages whose deletions and edits found no room is not
+    /// shown until Discord has been asked for each.
+    fn make_up_for(&self, overflow: Overflow) {
+        let Overflow { mends, channels } = overflow;
+        if mends == 0 {
+            return;
+        }
+        let event = MendsDropped {
+            mends,
+            channels: channels.len(),
+        };
+        self.telemetry.emit(&Ids::default(), event);
+        let from = MessageId::new(0);
+        for channel in channels {
+            self.doubts.lost(Missed::Channel(channel), self.now());
+            self.mends.push(Mend::Recheck { channel, from });
+        }
+    }
+
+    /// What is not stored yet does not wait for the store.
+    fn mend_unsaved(&self, mend: &Mend) {
+        let purge = match mend {
+            Mend::Deleted { channel, ids, .. } | Mend::Unknown { channel, ids } => {
+                Purge::Messages {
+                    channel: *channel,
+                    ids: ids.clone(),
+                }
+            }
+            Mend::ChannelDeleted(channel) => Purge::Channel(*channel),
+            Mend::MemberLeft { guild, user } => Purge::Member {
+                guild: *guild,
+                user: *user,
+            },
+            Mend::Edited { channel, edit, .. } => {
+                let words = stored_words(&edit.words);
+                return self.unsaved.edit(*channel, edit.message, words);
+            }
+            Mend::GuildLeft(_)
+            | Mend::GuildJoined(_)
+            | Mend::Connected { .. }
+            | Mend::Fetched(_)
+            | Mend::Recheck { .. } => return,
+        };
+        self.unsaved.purge(&purge);
     }
 
     /// Does all that waits. Once begun it has to be waited for: what is taken
@@ -127,7 +223,8 @@ impl Memory {
         let mut mends = together(self.mends.take()).into_iter();
         while let Some(mend) = mends.next() {
             if !self.do_mend(&mend).await {
-                self.mends.put_back(std::iter::once(mend).chain(mends));
+                let overflow = self.mends.put_back(std::iter::once(mend).chain(mends));
+                self.make_up_for(overflow);
                 return;
             }
         }
@@ -150,16 +247,16 @@ impl Memory {
 
     async fn try_mend(&self, mend: Mend) -> Result<Purged, clew_store::Error> {
         match mend {
-            Mend::Deleted { channel, ids } | Mend::Unknown { channel, ids } => {
+            Mend::Deleted { channel, ids, .. } | Mend::Unknown { channel, ids } => {
                 self.deleted(channel, ids).await
             }
             Mend::ChannelDeleted(channel) => {
                 let purged = self.purge(&Purge::Channel(channel)).await?;
-                self.mends.settle(channel, |_| true);
+                self.doubts.forget(channel);
                 Ok(purged)
             }
             Mend::MemberLeft { guild, user } => self.purge(&Purge::Member { guild, user }).await,
-            Mend::Edited { channel, edit } => self.edited(channel, &edit).await,
+            Mend::Edited { channel, edit, .. } => self.edited(channel, &edit).await,
             Mend::GuildLeft(guild) => self.depart(guild).await,
             Mend::GuildJoined(guild) => self.rejoin(guild).await,
             Mend::Connected {
@@ -168,6 +265,7 @@ impl Memory {
                 guilds,
             } => self.left_unseen(shard, shards, &guilds).await,
             Mend::Fetched(page) => self.compare(page).await,
+            Mend::Recheck { channel, from } => self.recheck(channel, from).await,
         }
     }
 
@@ -198,6 +296,7 @@ impl Memory {
         if matches!(purge, Purge::User(_)) {
             self.mends.note_gone(purge.clone(), self.now());
         }
+        self.unsaved.purge(purge);
         // Boxed: it is large, and rare.
         Box::pin(self.beneath_facts(purge, purge_all(&self.stores, purge))).await
     }
@@ -215,6 +314,7 @@ impl Memory {
     async fn edit(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, clew_store::Error> {
         let Edit { message, words, .. } = edit;
         let words = stored_words(words);
+        self.unsaved.edit(channel, *message, words);
         for (_, store) in self.stores.all() {
             store.edit_message(channel, *message, words).await?;
         }
@@ -256,10 +356,10 @@ impl Memory {
         let purged = if held.is_empty() {
             Purged::default()
         } else {
-            let ids = held.into_iter().collect();
-            self.purge(&Purge::Messages { channel, ids }).await?
+            let held = held.into_iter().collect();
+            self.purge(&Purge::Messages { channel, ids: held }).await?
         };
-        self.mends.settle(channel, |id| ids.contains(&id));
+        self.doubts.settle(channel, ids, self.now());
         Ok(purged)
     }
 
@@ -272,6 +372,7 @@ impl Memory {
         to: MessageId,
     ) -> Result<BTreeSet<MessageId>, clew_store::Error> {
         let mut held: BTreeSet<MessageId> = self.facts.links(channel).collect();
+        held.extend(self.unsaved.messages(channel));
         held.retain(|id| (from..=to).contains(id));
         for (_, store) in self.stores.all() {
             held.extend(store.held_messages(channel, from, to).await?);
@@ -294,6 +395,10 @@ impl Memory {
         if guilds.is_empty() {
             // Some Discord-compatible servers do not name them.
             return Ok(Purged::default());
+        }
+        // Another bot's servers are not those that we left.
+        if let Some(application) = self.application.get() {
+            self.stores.lasting.claim(*application).await?;
         }
         let departed = self.stores.lasting.departures().await?;
         let mut kept = BTreeSet::new();
@@ -334,41 +439,37 @@ impl Memory {
 
     /// An absence purges nothing: a page may be short for many reasons.
     async fn compare(&self, page: Fetched) -> Result<Purged, clew_store::Error> {
-        let Fetched {
-            channel,
-            from,
-            to,
-            present,
-            edited,
-        } = page;
-        let mut held = self.held(channel, from, to).await?;
-        for edit in edited.iter().filter(|edit| held.contains(&edit.message)) {
+        let channel = page.channel;
+        let held = self.held(channel, page.from, page.to).await?;
+        for edit in page
+            .edited
+            .iter()
+            .filter(|edit| held.contains(&edit.message))
+        {
             self.edit(channel, edit).await?;
         }
-        self.mends.settle(channel, |id| present.contains(&id));
-        held.retain(|id| !present.contains(id));
-        if !held.is_empty() {
-            self.mends.note_missing(channel, &held);
-        }
+        let (shown, lacking): (Vec<_>, Vec<_>) =
+            held.into_iter().partition(|id| page.present.contains(id));
+        self.doubts.settle(channel, shown, page.at);
+        self.doubts.lacking(channel, lacking, page.at);
         Ok(Purged::default())
     }
 
-    /// Without the turns of messages that a page lacked and of which nothing
-    /// else is known yet.
-    pub(super) fn leave_out_missing(&self, rows: &mut Vec<StoredMessage>) {
-        let is_missing = |row: &&StoredMessage| {
-            let mut ids = row.message.iter().chain(&row.parts);
-            ids.any(|id| self.mends.is_missing(row.channel, *id))
-        };
-        let missing: BTreeSet<TurnId> =
-            rows.iter().filter(is_missing).map(|row| row.turn).collect();
-        rows.retain(|row| !missing.contains(&row.turn));
+    /// All that is kept of a channel from there on is asked for.
+    async fn recheck(
+        &self,
+        channel: ChannelId,
+        from: MessageId,
+    ) -> Result<Purged, clew_store::Error> {
+        let held = self.held(channel, from, MessageId::new(u64::MAX)).await?;
+        self.doubts.lacking(channel, held, self.now());
+        Ok(Purged::default())
     }
 
     /// Permissions changed in these channels: what they refused to tell before
     /// is asked for once more.
     pub fn permissions_changed(&self, may_be_of: impl Fn(ChannelId) -> bool) {
-        self.mends.ask_again(|channel, _| may_be_of(channel));
+        self.doubts.ask_refused(may_be_of);
     }
 
     /// Whether these rows would be part of what was purged since then.
@@ -376,9 +477,9 @@ impl Memory {
         !self.mends.gone_of(rows, since).is_empty()
     }
 
-    /// What was deleted or purged while these rows were on their way to a
-    /// store goes once more.
-    pub(super) async fn purge_late(&self, rows: &[StoredMessage], since: UnixMillis) {
+    /// What was deleted or purged since then of which one of these rows would
+    /// be a part.
+    pub(super) fn late_purges(&self, rows: &[StoredMessage], since: UnixMillis) -> Vec<Purge> {
         let mut late = self.mends.gone_of(rows, since);
         for of_channel in rows.chunk_by(|one, next| one.channel == next.channel) {
             let held = of_channel
@@ -390,7 +491,13 @@ impl Memory {
                 late.push(Purge::Messages { channel, ids });
             }
         }
-        for purge in late {
+        late
+    }
+
+    /// What was deleted or purged while these rows were on their way to a
+    /// store goes once more.
+    pub(super) async fn purge_late(&self, rows: &[StoredMessage], since: UnixMillis) {
+        for purge in self.late_purges(rows, since) {
             if let Err(error) = self.purge(&purge).await {
                 self.failed(&Ids::default(), StoreOperation::Purge, &error);
             }
@@ -429,16 +536,31 @@ pub(super) fn total(by_store: &[(&'static str, Purged)]) -> Purged {
     all
 }
 
-/// Deletions of one channel in a row become one.
+/// Deletions of one channel in a row become one, and of the edits of a message
+/// the last one by a person is done.
 fn together(mends: Vec<Mend>) -> Vec<Mend> {
-    let mut all: Vec<Mend> = Vec::with_capacity(mends.len());
-    for mend in mends {
+    let mut edited = BTreeSet::new();
+    let mut is_latest: Vec<bool> = mends
+        .iter()
+        .rev()
+        .map(|mend| match mend {
+            Mend::Edited { edit, .. } if edited.contains(&edit.message) => false,
+            Mend::Edited { edit, .. } if edit.at.is_some() => edited.insert(edit.message),
+            _ => true,
+        })
+        .collect();
+    is_latest.reverse();
+    let latest = mends.into_iter().zip(is_latest);
+    let latest = latest.filter_map(|(mend, is_latest)| is_latest.then_some(mend));
+    let mut all: Vec<Mend> = Vec::new();
+    for mend in latest {
         match (all.last_mut(), mend) {
             (
-                Some(Mend::Deleted { channel, ids }),
+                Some(Mend::Deleted { channel, ids, .. }),
                 Mend::Deleted {
                     channel: same,
                     ids: more,
+                    ..
                 },
             ) if *channel == same => ids.extend(more),
             (_, mend) => all.push(mend),
@@ -453,6 +575,9 @@ const fn cause(mend: &Mend) -> PurgeCause {
         Mend::ChannelDeleted(_) => PurgeCause::Channel,
         Mend::GuildLeft(_) | Mend::GuildJoined(_) | Mend::Connected { .. } => PurgeCause::Guild,
         Mend::MemberLeft { .. } => PurgeCause::Member,
-        Mend::Unknown { .. } | Mend::Fetched(_) => PurgeCause::Evidence,
+        Mend::Unknown { .. } | Mend::Fetched(_) | Mend::Recheck { .. } => PurgeCause::Evidence,
     }
 }
+
+#[cfg(test)]
+mod tests;

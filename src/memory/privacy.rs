@@ -2,8 +2,7 @@
 
 use super::Memory;
 use super::mend::total;
-use crate::telemetry::Ids;
-use crate::telemetry::event::{PurgeCause, StoreOperation};
+use crate::telemetry::event::PurgeCause;
 use clew_context::model::{OptedOut, UnixMillis, UserId};
 use clew_store::{Backend, Cursor, Kind, Purge, Purged, Record};
 
@@ -27,6 +26,7 @@ impl Memory {
     /// What the store says. The opt-out may be noted already; asking again
     /// finishes it.
     pub async fn opt_out(&self, user: UserId) -> Result<Purged, clew_store::Error> {
+        self.unsaved.purge(&Purge::User(user));
         let lasting = &self.stores.lasting;
         lasting.set_opt_out(user, Some(self.now())).await?;
         self.read_opt_outs().await?;
@@ -101,6 +101,7 @@ impl Memory {
     }
 
     async fn records_of(&self, user: UserId) -> Result<Vec<Record>, clew_store::Error> {
+        self.save_first(|turn| turn.is_by(user)).await?;
         let mut records = Vec::new();
         for (_, store) in self.stores.all() {
             for kind in Kind::ALL {
@@ -118,12 +119,5 @@ impl Memory {
             }
         }
         Ok(records)
-    }
-
-    /// A turn of theirs was stored while they opted out.
-    pub(super) async fn purge_opted_out(&self, user: UserId) {
-        if let Err(error) = self.purge(&Purge::User(user)).await {
-            self.failed(&Ids::default(), StoreOperation::Purge, &error);
-        }
     }
 }

@@ -137,11 +137,12 @@ impl Memory {
         place: &Place,
         since: UnixMillis,
     ) -> Result<Vec<StoredMessage>, SaveError> {
+        self.save_first(|turn| turn.is_by(place.asker)).await?;
         let store = &self.stores.conversations;
         let mut messages = store
             .own_messages(place.asker, &place.agent, place.guild, since)
             .await?;
-        self.leave_out_missing(&mut messages);
+        self.leave_out_doubtful(&mut messages);
         if messages.is_empty() {
             return Err(SaveError::Nothing);
         }

@@ -1,45 +1,55 @@
 //! Upkeep: saving, mending, sweeping, beside everything else.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
-use super::{Memory, Mend};
+use super::{EditOf, Memory, Mend, Stores};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{PurgeCause, StoreOperation};
-use clew_context::model::{ChannelId, Fallback, GuildId, MessageId, UnixMillis, UserId};
+use clew_context::model::{Fallback, GuildId, UnixMillis, UserId};
 use clew_discord::facts::Facts;
 use clew_discord::rest::Rest;
 use clew_store::{Backend, Purge, Purged};
 
 /// What expires is looked for this often.
 const SWEEP_EVERY: Duration = Duration::from_hours(1);
+/// What deletions left behind is cleared away this often, if a store has to.
+const TIDY_EVERY: Duration = Duration::from_mins(1);
 /// Who left unseen is looked for this often, the first time an hour after the
 /// start, when the servers are known.
 const ROLL_CALL_EVERY: Duration = Duration::from_hours(24);
 const FIRST_ROLL_CALL: Duration = Duration::from_hours(1);
 /// Between two members of a roll call, so that it never is in the way.
 const ROLL_CALL_PACE: Duration = Duration::from_secs(1);
-/// One look at a member or a message.
+/// One look at a member.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
-/// Between two messages that a page lacked.
-const MISSING_PACE: Duration = Duration::from_millis(250);
-/// As many unknown ones are purged at once, about.
-const MISSING_TOGETHER: usize = 100;
-/// What could not be asked for is asked for again after this long.
-const MISSING_AGAIN: Duration = Duration::from_mins(1);
 
 impl Memory {
-    /// Runs beside the bot until `shutdown`, then does what waits and saves.
-    pub async fn upkeep(&self, rest: &Rest, facts: &Facts, shutdown: CancellationToken) {
-        tokio::join!(
-            self.tend(&shutdown),
-            self.call_rolls(rest, facts, &shutdown),
-            self.ask_for_missing(rest, &shutdown)
-        );
-        self.mend_all().await;
-        self.flush().await;
+    /// Runs beside the bot until `shutdown`; [`Memory::close`] does what waits.
+    pub async fn upkeep(
+        &self,
+        rest: &Rest,
+        facts: &Facts,
+        edit_of: EditOf<'_>,
+        shutdown: CancellationToken,
+    ) {
+        let work = async {
+            tokio::join!(
+                self.tend(&shutdown),
+                self.recover(&shutdown),
+                self.tidy(&shutdown),
+                self.call_rolls(rest, facts, &shutdown),
+                self.settle_doubts(rest, edit_of, &shutdown)
+            );
+        };
+        tokio::select! {
+            () = work => {}
+            () = self.gives_up(&shutdown) => {}
+        }
     }
 
     /// Mends, saves, sweeps. What has begun is finished: a mend that is dropped
@@ -63,6 +73,25 @@ impl Memory {
         }
     }
 
+    /// Clears away what deletions left behind, beside all that: it may take
+    /// long, and be broken off.
+    async fn tidy(&self, shutdown: &CancellationToken) {
+        let mut tidying = every(TIDY_EVERY, TIDY_EVERY);
+        let tidy = async {
+            loop {
+                tidying.tick().await;
+                for (_, store) in self.stores.all() {
+                    if self.is_well()
+                        && let Err(error) = store.tidy().await
+                    {
+                        self.failed(&Ids::default(), StoreOperation::Sweep, &error);
+                    }
+                }
+            }
+        };
+        let _ = shutdown.run_until_cancelled(tidy).await;
+    }
+
     /// Beside all that: a roll call takes a second a member.
     async fn call_rolls(&self, rest: &Rest, facts: &Facts, shutdown: &CancellationToken) {
         let mut calling = every(FIRST_ROLL_CALL, ROLL_CALL_EVERY);
@@ -84,81 +113,6 @@ impl Memory {
         }
     }
 
-    /// What pages lacked is asked for, each by its own id.
-    async fn ask_for_missing(&self, rest: &Rest, shutdown: &CancellationToken) {
-        let asking = async {
-            loop {
-                let due = self.mends.due_missing().await;
-                let again = self.ask_for(rest, due).await;
-                if !again.is_empty() {
-                    tokio::time::sleep(MISSING_AGAIN).await;
-                    self.mends
-                        .ask_again(|channel, id| again.contains(&(channel, id)));
-                }
-            }
-        };
-        tokio::select! {
-            () = shutdown.cancelled() => {}
-            () = asking => {}
-        }
-    }
-
-    /// Asks for messages, those of a channel one after the other. Gives back
-    /// what is left when Discord stops answering. A channel that refuses us says
-    /// nothing of its messages, and is not asked on: refused requests count
-    /// towards a ban. They stay out of prompts until permissions change or a
-    /// page shows them.
-    async fn ask_for(
-        &self,
-        rest: &Rest,
-        mut due: Vec<(ChannelId, MessageId)>,
-    ) -> Vec<(ChannelId, MessageId)> {
-        let (mut unknown, mut refused) = (Vec::new(), None);
-        let mut asked = 0;
-        for &(channel, id) in &due {
-            if refused != Some(channel) {
-                let deadline = Instant::now() + LOOK_TIMEOUT;
-                match rest.reader().message(channel, id, deadline).await {
-                    Ok(_) => self.mends.settle(channel, |one| one == id),
-                    Err(error) => match error.reason {
-                        Fallback::Deleted => unknown.push((channel, id)),
-                        Fallback::Forbidden | Fallback::NotFound => refused = Some(channel),
-                        Fallback::Timeout | Fallback::RateLimited | Fallback::Unavailable => break,
-                        _ => {}
-                    },
-                }
-                tokio::time::sleep(MISSING_PACE).await;
-            }
-            asked += 1;
-            if unknown.len() >= MISSING_TOGETHER {
-                self.mend_unknown(&mut unknown);
-            }
-        }
-        self.mend_unknown(&mut unknown);
-        due.split_off(asked)
-    }
-
-    /// Those of a channel go together: each purge may write a whole file.
-    fn mend_unknown(&self, unknown: &mut Vec<(ChannelId, MessageId)>) {
-        for of_channel in unknown.chunk_by(|(one, _), (next, _)| one == next) {
-            let channel = of_channel[0].0;
-            let ids = of_channel.iter().map(|(_, id)| *id).collect();
-            self.mend(Mend::Unknown { channel, ids });
-        }
-        unknown.clear();
-    }
-
-    /// Finishes what is being written and closes the stores.
-    pub async fn close(&self) {
-        self.mend_all().await;
-        self.flush().await;
-        for (_, store) in self.stores.all() {
-            if let Err(error) = store.close().await {
-                self.failed(&Ids::default(), StoreOperation::Close, &error);
-            }
-        }
-    }
-
     /// What expires, what is too old, and servers that we left long ago.
     pub async fn sweep(&self) {
         let now = self.now();
@@ -167,6 +121,7 @@ impl Memory {
                 self.failed(&Ids::default(), StoreOperation::Sweep, &error);
             }
         }
+        self.forget_beyond_windows(now).await;
         let old = match self.settings.retention {
             Some(retention) => self.purge(&Purge::Before(before(now, retention))).await,
             None => Ok(Purged::default()),
@@ -174,6 +129,24 @@ impl Memory {
         self.swept(PurgeCause::Retention, old);
         let left = self.purge_departed(now).await;
         self.swept(PurgeCause::Guild, left);
+    }
+
+    /// Conversations in memory go when no prompt would carry them any more: they
+    /// are older than the operator's window and the longest of a server or an
+    /// agent that anybody asked in.
+    async fn forget_beyond_windows(&self, now: UnixMillis) {
+        let Stores {
+            lasting,
+            conversations,
+            ..
+        } = &self.stores;
+        if Arc::ptr_eq(lasting, conversations) {
+            return;
+        }
+        let longest = self.longest_window.load(Ordering::Relaxed);
+        let longest = Duration::from_millis(longest.max(0).cast_unsigned());
+        let old = Purge::Before(before(now, longest.max(self.settings.rolling_window)));
+        self.swept(PurgeCause::Retention, conversations.purge(&old).await);
     }
 
     fn swept(&self, cause: PurgeCause, done: Result<Purged, clew_store::Error>) {

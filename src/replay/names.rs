@@ -1,16 +1,20 @@
-//! The names a recording knows.
+//! The names a recording knows of the trigger's server.
 
 use crate::archive::World;
 use clew_context::engine::render::Directory;
-use clew_context::model::{ChannelId, RoleId, UserId};
+use clew_context::model::{ChannelId, GuildId, RoleId, UserId};
 
-/// Names of who wrote or was mentioned, and of recorded channels. Recordings
-/// name no roles.
-pub(super) struct Names<'a>(pub(super) &'a World);
+/// Names of who wrote or was mentioned, and of channels of one server that are
+/// recorded and not hidden. Recordings name no roles.
+pub(super) struct Names<'a> {
+    pub(super) world: &'a World,
+    /// None in direct messages.
+    pub(super) guild: Option<GuildId>,
+}
 
 impl Directory for Names<'_> {
     fn user(&self, id: UserId) -> Option<String> {
-        let known = self.0.participant(id)?;
+        let known = self.world.participant(id)?;
         Some(known.name.to_string())
     }
 
@@ -19,7 +23,9 @@ impl Directory for Names<'_> {
     }
 
     fn channel(&self, id: ChannelId) -> Option<String> {
-        let known = self.0.channel(id)?;
-        Some(known.name.clone())
+        let guild = self.guild?;
+        let known = self.world.channel(id)?;
+        let is_told = known.guild == Some(guild) && !self.world.hidden(id);
+        is_told.then(|| known.name.clone())
     }
 }

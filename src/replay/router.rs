@@ -70,7 +70,7 @@ impl<'a> Router<'a> {
         let facts = RouteFacts {
             kind: Some(channel.kind),
             parent: channel.parent,
-            roles: &[],
+            roles: Some(&[]),
             replied_author: self.replied_author(message),
             bot_turns,
             mode: ChannelMode::Mentions,

@@ -81,7 +81,7 @@ impl Turns<'_> {
         };
         let request = TurnRequest {
             channel_kind: channel.map(|channel| channel.kind),
-            asker_roles: Vec::new(),
+            asker_roles: None,
             trigger: Arc::new(trigger),
             cause,
         };
@@ -89,8 +89,8 @@ impl Turns<'_> {
             request: &request,
             channel,
             us: self.us,
-            our_access: Some(Access::FULL),
-            asker_access: Some(Access::FULL),
+            our_access: Access::FULL,
+            asker_access: Access::FULL,
             view,
             starter: starter.as_ref(),
             other_triggers: &BTreeSet::new(),
@@ -113,7 +113,10 @@ impl Turns<'_> {
         limits: &Limits,
         began: Instant,
     ) -> Outcome {
-        let names = Names(self.world);
+        let names = Names {
+            world: self.world,
+            guild: channel.and_then(|channel| channel.guild),
+        };
         let prepared = prepare(
             &collected,
             &Surroundings {

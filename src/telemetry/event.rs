@@ -7,17 +7,18 @@ mod words;
 use serde::Serialize;
 
 pub use detail::{
-    Capped, CollectFallback, CollectOk, CollectTruncated, CommandAnswered, Connected, Disconnected,
-    Dropped, Fatal, Flushed, Learnt, MergeOk, OmitCounts, PurgedEvent, Recorded, Refused,
-    RequestFailed, RequestOk, SendFallback, Sent, SessionLost, Started, Stopping, StoreFailed,
-    TailFallback, TailOk, Trigger, TurnDone, Unreadable,
+    Capped, CircuitChanged, CollectFallback, CollectOk, CollectTruncated, CommandAnswered,
+    Confirmed, Connected, Disconnected, Dropped, Fatal, Flushed, Learnt, MendsDropped, MergeOk,
+    OmitCounts, PurgedEvent, Recorded, Refused, RequestFailed, RequestOk, SendFallback, Sent,
+    SessionLost, Started, Stopping, StoreFailed, TailFallback, TailOk, Trigger, TurnDone,
+    TurnsDropped, Unreadable,
 };
 #[cfg(feature = "test-util")]
 pub use words::Cap;
 pub use words::{
-    Answers, CauseWord, CommandOutcome, CommandWord, FatalReason, Finish, LlmFailure, LostBy,
-    Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord, StoreOperation, Subsys,
-    UnreadableWhat,
+    Answers, CauseWord, CircuitState, CommandOutcome, CommandWord, DropReason, FatalReason, Finish,
+    LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord,
+    StoreOperation, Subsys, UnreadableWhat,
 };
 
 macro_rules! events {
@@ -98,14 +99,22 @@ events! {
     Discord "fatal" Fatal;
     /// A store did not do what it was asked.
     Store "store_failed" StoreFailed;
+    /// A store began to fail, or is back.
+    Store "circuit" CircuitChanged;
     /// A turn was stored.
     Memory "recorded" Recorded;
+    /// Answered turns that were never stored.
+    Memory "turns_dropped" TurnsDropped;
     /// Facts were saved.
     Memory "flushed" Flushed;
     /// Facts were learnt from a turn.
     Memory "learnt" Learnt;
     /// Stored entries went.
     Memory "purged" PurgedEvent;
+    /// Discord was asked whether what a prompt takes is still there.
+    Memory "confirmed" Confirmed;
+    /// Deletions and edits that waited for a store found no room.
+    Memory "mends_dropped" MendsDropped;
     /// A command was answered.
     Command "answered" CommandAnswered;
     /// The process is up.
@@ -133,7 +142,10 @@ impl Event {
             | Self::Unreadable(_)
             | Self::SendFallback(_)
             | Self::StoreFailed(_)
+            | Self::TurnsDropped(_)
+            | Self::MendsDropped(_)
             | Self::Dropped(_) => "warn",
+            Self::CircuitChanged(changed) if !changed.is_back() => "warn",
             _ => "info",
         }
     }

@@ -1,6 +1,11 @@
 //! One line: its keys in their fixed order, the ids, and durations.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
+
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
 
 use serde::{Serialize, Serializer};
 
@@ -20,6 +25,63 @@ pub struct Ids {
     pub message: Option<MessageId>,
     /// The turn.
     pub turn: Option<TurnId>,
+}
+
+/// How users and direct conversations are named (`TELEMETRY_IDS`). All other ids
+/// are written as they are.
+#[derive(Clone, PartialEq, Eq)]
+pub enum IdStyle {
+    /// By their ids.
+    Plain,
+    /// By pseudonyms, made with this key.
+    Keyed(Arc<[u8]>),
+}
+
+impl IdStyle {
+    /// With a key of at least 16 bytes.
+    pub fn keyed(key: Vec<u8>) -> Self {
+        Self::Keyed(key.into())
+    }
+
+    /// A channel outside of every server is a direct conversation.
+    pub(super) fn style(&self, ids: &Ids) -> Ids {
+        let Self::Keyed(key) = self else {
+            return *ids;
+        };
+        let user = |id: UserId| UserId::new(pseudonym(key, b"user", id.get()));
+        let direct = |id: ChannelId| ChannelId::new(pseudonym(key, b"channel", id.get()));
+        Ids {
+            user: ids.user.map(user),
+            channel: match ids.guild {
+                Some(_) => ids.channel,
+                None => ids.channel.map(direct),
+            },
+            ..*ids
+        }
+    }
+}
+
+/// The key stays out of every log.
+impl fmt::Debug for IdStyle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Plain => "Plain",
+            Self::Keyed(_) => "Keyed",
+        })
+    }
+}
+
+/// A number with the form of an id, so that whatever reads ids reads it.
+fn pseudonym(key: &[u8], kind: &[u8], id: u64) -> u64 {
+    #[expect(clippy::expect_used, reason = "HMAC takes keys of any length")]
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes any key");
+    mac.update(kind);
+    mac.update(&id.to_be_bytes());
+    let digest = mac.finalize().into_bytes();
+    let first = digest.iter().take(8);
+    first
+        .fold(0, |number, byte| number << 8 | u64::from(*byte))
+        .max(1)
 }
 
 /// A duration, written in milliseconds with one decimal.

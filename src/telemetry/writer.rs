@@ -1,18 +1,13 @@
-//! From emitted lines to files, through tracing and tracing-appender: a
-//! dispatcher of our own hands each line to a bounded queue, a thread writes
-//! it and accounts for those that found the queue full or the disk failing.
+//! From emitted lines to files: a bounded queue, and a thread that writes what
+//! waits in it and accounts for what found it full or the disk failing.
 
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
-use tracing::field::{Field, Visit};
-use tracing::level_filters::LevelFilter;
-use tracing::subscriber::Interest;
-use tracing::{Dispatch, Metadata, dispatcher};
-use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_appender::rolling::{RollingFileAppender, Rotation};
-use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 use super::event::{Dropped, Event};
 use super::line::{self, Ids};
@@ -22,24 +17,39 @@ use clew_context::model::Clock;
 /// Lines that wait for the disk: about 3 MB of text at most, and seconds of a
 /// busy bot's events.
 pub const QUEUE_LINES: usize = 8_192;
-/// Tells our events from everything else that tracing carries.
-const TARGET: &str = "clew::telemetry::line";
-/// The field that holds the line.
-const FIELD: &str = "line";
+/// From a line to its writing: a turn tells several within moments, and waking
+/// the thread costs more than writing a line.
+const GATHERING: Duration = Duration::from_millis(10);
+/// At the end a disk that does not answer is not waited for any longer.
+const CLOSING: Duration = Duration::from_secs(1);
 
 /// The entrance of the queue.
 #[derive(Clone)]
-pub(super) struct Queue {
-    dispatch: Dispatch,
-    unwritable: Arc<AtomicUsize>,
+pub(super) struct Queue(Arc<Shared>);
+
+struct Shared {
+    waiting: Mutex<Waiting>,
+    woken: Condvar,
+    queue_lines: usize,
+}
+
+/// What the thread has to do.
+#[derive(Default)]
+struct Waiting {
+    lines: Vec<String>,
+    /// Lines that could not be made or found the queue full.
+    lost: usize,
+    /// The thread sleeps until there is something.
+    is_idle: bool,
+    is_closed: bool,
 }
 
 /// Keeps the writing thread alive. Dropping it writes what is queued and the
 /// count of what was dropped, within a second; later events are lost.
-#[derive(Debug)]
 #[must_use = "telemetry ends when its guard is dropped"]
 pub struct Guard {
-    _worker: WorkerGuard,
+    shared: Arc<Shared>,
+    ended: Receiver<()>,
 }
 
 impl Guard {
@@ -49,16 +59,57 @@ impl Guard {
     }
 }
 
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.shared.lock().is_closed = true;
+        self.shared.woken.notify_one();
+        // Nothing is sent: the thread's end lets go of the other end.
+        let _ = self.ended.recv_timeout(CLOSING);
+    }
+}
+
+impl std::fmt::Debug for Guard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Guard").finish_non_exhaustive()
+    }
+}
+
 impl Queue {
     /// Queues a line; `None` (a line that could not be made) is counted.
-    pub(super) fn push(&self, line: Option<&str>) {
-        let Some(line) = line else {
-            self.unwritable.fetch_add(1, Ordering::Relaxed);
-            return;
-        };
-        dispatcher::with_default(&self.dispatch, || {
-            tracing::event!(target: TARGET, tracing::Level::INFO, line);
-        });
+    pub(super) fn push(&self, line: Option<String>) {
+        let mut waiting = self.0.lock();
+        match line {
+            Some(line) if waiting.lines.len() < self.0.queue_lines => waiting.lines.push(line),
+            _ => waiting.lost += 1,
+        }
+        if std::mem::take(&mut waiting.is_idle) {
+            self.0.woken.notify_one();
+        }
+    }
+}
+
+impl Shared {
+    /// A holder that panicked left whole lines: there is nothing to mend.
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for something to do and takes it.
+    fn take(&self) -> Waiting {
+        let mut waiting = self.lock();
+        while waiting.lines.is_empty() && waiting.lost == 0 && !waiting.is_closed {
+            waiting.is_idle = true;
+            let woken = self.woken.wait(waiting);
+            waiting = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        let is_open = |waiting: &mut Waiting| !waiting.is_closed;
+        let gathered = self.woken.wait_timeout_while(waiting, GATHERING, is_open);
+        let (mut waiting, _) = gathered.unwrap_or_else(PoisonError::into_inner);
+        let is_closed = waiting.is_closed;
+        Waiting {
+            is_closed,
+            ..std::mem::take(&mut *waiting)
+        }
     }
 }
 
@@ -90,83 +141,42 @@ pub(super) fn start(
     log_subsys: &str,
     clock: &Clock,
 ) -> (Queue, Guard) {
-    let full = Arc::new(OnceLock::new());
-    let unwritable = Arc::new(AtomicUsize::new(0));
+    let shared = Arc::new(Shared {
+        waiting: Mutex::default(),
+        woken: Condvar::new(),
+        queue_lines,
+    });
     let accounted = Accounted {
         writer,
-        full: Arc::clone(&full),
-        unwritable: Arc::clone(&unwritable),
-        reported: 0,
+        lost: 0,
         torn: false,
         log_subsys: log_subsys.to_owned(),
         clock: Arc::clone(clock),
     };
-    let (lines, worker) = NonBlockingBuilder::default()
-        .lossy(true)
-        .buffered_lines_limit(queue_lines)
-        .thread_name("clew-telemetry")
-        .finish(accounted);
-    // The counter comes with the queue, after the writer went into it.
-    full.get_or_init(|| lines.error_counter());
-    let dispatch = Dispatch::new(tracing_subscriber::registry().with(LineLayer { lines }));
-    let queue = Queue {
-        dispatch,
-        unwritable,
-    };
-    (queue, Guard { _worker: worker })
+    let (ending, ended) = channel();
+    let queue = Queue(Arc::clone(&shared));
+    let read = Arc::clone(&shared);
+    let started = thread::Builder::new()
+        .name("clew-telemetry".to_owned())
+        .spawn(move || {
+            accounted.write_until_closed(&read);
+            drop(ending);
+        });
+    #[expect(
+        clippy::expect_used,
+        reason = "a process that cannot start a thread at its beginning cannot run"
+    )]
+    started.expect("the system gives us a thread");
+    (queue, Guard { shared, ended })
 }
 
-/// Passes our lines on as they are and takes no interest in anything else.
-struct LineLayer {
-    lines: NonBlocking,
-}
-
-impl<S: tracing::Subscriber> Layer<S> for LineLayer {
-    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        if metadata.target() == TARGET {
-            Interest::always()
-        } else {
-            Interest::never()
-        }
-    }
-
-    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
-        metadata.target() == TARGET
-    }
-
-    /// Without it every library's trace events would be made for nothing.
-    fn max_level_hint(&self) -> Option<LevelFilter> {
-        Some(LevelFilter::INFO)
-    }
-
-    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
-        event.record(&mut LineVisitor(self.lines.clone()));
-    }
-}
-
-struct LineVisitor(NonBlocking);
-
-impl Visit for LineVisitor {
-    fn record_str(&mut self, field: &Field, value: &str) {
-        if field.name() == FIELD {
-            // A full queue is not an error here: it is counted.
-            let _ = self.0.write_all(value.as_bytes());
-        }
-    }
-
-    fn record_debug(&mut self, _: &Field, _: &dyn std::fmt::Debug) {}
-}
-
-/// The writer on the thread. Whenever it has something to write, and at the
-/// end, it first says how many lines were lost since it last said so: there
-/// is always room on this side of the queue.
+/// The writer on the thread. Before each line, and at the end, it says how many
+/// lines were lost since it last said so: there is always room on this side of
+/// the queue.
 struct Accounted<W> {
     writer: W,
-    /// Lines that found the queue full.
-    full: Arc<OnceLock<ErrorCounter>>,
-    /// Lines that could not be made or written.
-    unwritable: Arc<AtomicUsize>,
-    reported: usize,
+    /// Lines that were not written, and not told of either.
+    lost: usize,
     /// A failed write may have left half a line.
     torn: bool,
     log_subsys: String,
@@ -174,42 +184,42 @@ struct Accounted<W> {
 }
 
 impl<W: Write> Accounted<W> {
-    fn report(&mut self) {
-        let full = self.full.get().map_or(0, ErrorCounter::dropped_lines);
-        let lost = full.saturating_add(self.unwritable.load(Ordering::Relaxed));
-        if lost <= self.reported {
-            return;
-        }
-        let event = Event::from(Dropped {
-            count: lost - self.reported,
-        });
-        let line = line::render((self.clock)(), &self.log_subsys, &Ids::default(), &event);
-        if line.is_some_and(|line| self.put(line.as_bytes()).is_ok()) {
-            self.reported = lost;
+    fn write_until_closed(mut self, shared: &Shared) {
+        loop {
+            let taken = shared.take();
+            self.lost += taken.lost;
+            for line in &taken.lines {
+                self.report();
+                if self.put(line).is_err() {
+                    self.lost += 1;
+                }
+            }
+            self.report();
+            // What a file did not take in time is told by the next write.
+            let _ = self.writer.flush();
+            if taken.is_closed {
+                return;
+            }
         }
     }
 
-    fn put(&mut self, line: &[u8]) -> io::Result<()> {
+    fn report(&mut self) {
+        if self.lost == 0 {
+            return;
+        }
+        let event = Event::from(Dropped { count: self.lost });
+        let line = line::render((self.clock)(), &self.log_subsys, &Ids::default(), &event);
+        if line.is_some_and(|line| self.put(&line).is_ok()) {
+            self.lost = 0;
+        }
+    }
+
+    fn put(&mut self, line: &str) -> io::Result<()> {
         let separate: &[u8] = if self.torn { b"\n" } else { b"" };
         self.torn = true;
         self.writer.write_all(separate)?;
-        self.writer.write_all(line)?;
+        self.writer.write_all(line.as_bytes())?;
         self.torn = false;
         Ok(())
-    }
-}
-
-impl<W: Write> Write for Accounted<W> {
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.report();
-        if self.put(line).is_err() {
-            self.unwritable.fetch_add(1, Ordering::Relaxed);
-        }
-        Ok(line.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.report();
-        self.writer.flush()
     }
 }

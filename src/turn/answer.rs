@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::engine::deliver::{self, Delivery};
+use crate::engine::deliver::{self, Delivery, MAX_MESSAGE_UNITS};
 use crate::llm::{self, Completion};
 use clew_context::discord::error::RestError;
 use clew_context::model::{ChatMessage, Fallback};
@@ -24,6 +24,9 @@ const PACE: Duration = Duration::from_millis(1_500);
 const LATER: Duration = Duration::from_secs(3);
 /// Tries to show a whole answer, each with the few quick ones of a call.
 const SHOWS: u32 = 3;
+
+/// UTF-8 needs no more for one UTF-16 code unit.
+const MAX_BYTES_A_UNIT: usize = 3;
 
 /// How an answer ended.
 #[derive(Debug)]
@@ -51,10 +54,9 @@ pub(super) async fn stream(
     control: &mut Control,
     max_messages: usize,
 ) -> (Ended, Times) {
-    let words = Words::default();
+    let words = Words::of_at_most(max_messages);
     let asked = Instant::now();
-    let model = client.answer(prompt, |delta| words.add(delta));
-    tokio::pin!(model);
+    let mut model = Box::pin(client.answer(prompt, |delta| words.add(delta)));
     let mut next_show: Option<Instant> = None;
     let ended = loop {
         tokio::select! {
@@ -66,7 +68,18 @@ pub(super) async fn stream(
             }
             () = due(next_show) => {
                 let delivery = deliver::split(&words.so_far(), max_messages);
-                match posted.show(&delivery, false).await {
+                let mut showing = Box::pin(posted.show(&delivery, false));
+                let shown = match control.unless_ordered(&mut showing).await {
+                    Ok(shown) => shown,
+                    Err(order) => {
+                        // The model is let go at once; a message on its way to
+                        // Discord has to arrive, so that it can be taken back.
+                        drop(model);
+                        let _ = showing.await;
+                        break Ended::Ordered(order);
+                    }
+                };
+                match shown {
                     Err(error) if is_final(error.reason) => break Ended::Refused(error),
                     // The next edit shows it, or the whole answer does.
                     Err(error) => tracing::info!(%error, "part of an answer was not shown"),
@@ -120,17 +133,30 @@ fn is_final(reason: Fallback) -> bool {
     }
 }
 
-/// What the model has said so far.
-#[derive(Debug, Default)]
+/// What the model has said so far, as far as messages show it.
+#[derive(Debug)]
 struct Words {
     text: Mutex<(String, Option<Instant>)>,
+    max_bytes: usize,
     came: tokio::sync::Notify,
 }
 
 impl Words {
+    /// What so many messages hold, and one more, which shows that a file will
+    /// follow. Beyond that the words are only in the whole answer.
+    fn of_at_most(messages: usize) -> Self {
+        Self {
+            text: Mutex::default(),
+            max_bytes: (messages + 1) * MAX_MESSAGE_UNITS * MAX_BYTES_A_UNIT,
+            came: tokio::sync::Notify::new(),
+        }
+    }
+
     fn add(&self, delta: &str) {
         let mut text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
-        text.0.push_str(delta);
+        if text.0.len() < self.max_bytes {
+            text.0.push_str(delta);
+        }
         if text.1.is_none() {
             text.1 = Some(Instant::now());
             self.came.notify_one();

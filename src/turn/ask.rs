@@ -42,7 +42,9 @@ impl Turn<'_> {
                 attempt: 1,
                 times,
             };
-            let outcome = self.conclude(ended, &asked, material, posted).await?;
+            let outcome = self
+                .conclude(ended, &asked, material, posted, control)
+                .await?;
             return Ok(self.asked(outcome, first_asked, material));
         }
         self.failed(LlmFailure::ContextTooLong, 1, true);
@@ -61,7 +63,9 @@ impl Turn<'_> {
             attempt: 2,
             times,
         };
-        let outcome = self.conclude(ended, &asked, material, posted).await?;
+        let outcome = self
+            .conclude(ended, &asked, material, posted, control)
+            .await?;
         Ok(self.asked(outcome, first_asked, material))
     }
 
@@ -84,6 +88,7 @@ impl Turn<'_> {
         asked: &Asked<'_>,
         material: &Material,
         posted: &mut Posted<'_>,
+        control: &mut Control,
     ) -> Result<Outcome, Order> {
         match ended {
             Ended::Ordered(order) => Err(order),
@@ -92,11 +97,25 @@ impl Turn<'_> {
                 self.succeeded(&completion, asked);
                 let outcome = self.finish(posted, &completion.text).await;
                 if outcome == Outcome::Answered {
+                    if completion.finish_reason == llm::FinishReason::CutOff {
+                        self.tell_cut_off(posted).await;
+                    }
+                    if let Some(order) = control.revoked() {
+                        return Err(order);
+                    }
+                    control.answered();
                     self.record(material, posted, &completion.text).await;
                 }
                 Ok(outcome)
             }
             Ended::Model(Err(error)) => Ok(self.excuse(&error, asked.attempt, posted).await),
+        }
+    }
+
+    /// The answer is posted; without this line too it is a good one.
+    async fn tell_cut_off(&self, posted: &mut Posted<'_>) {
+        if let Err(error) = posted.say(line::CUT_OFF).await {
+            tracing::info!(%error, "the asker was not told that the answer was cut off");
         }
     }
 
@@ -161,6 +180,7 @@ fn finish(reason: llm::FinishReason) -> Finish {
         llm::FinishReason::Stop => Finish::Stop,
         llm::FinishReason::Length => Finish::Length,
         llm::FinishReason::ContentFilter => Finish::ContentFilter,
+        llm::FinishReason::CutOff => Finish::CutOff,
         llm::FinishReason::Other => Finish::Other,
     }
 }

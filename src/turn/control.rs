@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
 use clew_context::model::Message;
 
@@ -13,8 +14,13 @@ pub enum Order {
     /// Go on.
     #[default]
     Go,
-    /// The trigger was edited: begin anew with this.
-    Restart(Arc<Message>),
+    /// The trigger was edited: begin anew, unless another order comes first.
+    Restart {
+        /// As it reads now.
+        trigger: Arc<Message>,
+        /// When to ask it.
+        at: Instant,
+    },
     /// The trigger was deleted: take back what is posted.
     Cancel,
     /// The process ends: take back what is posted, the next process answers.
@@ -25,20 +31,28 @@ pub enum Order {
 pub type Orders = watch::Sender<Order>;
 
 /// The end that a turn listens on.
-#[derive(Debug, Clone)]
-pub struct Control(watch::Receiver<Order>);
+#[derive(Debug)]
+pub struct Control {
+    orders: watch::Receiver<Order>,
+    /// The answer is complete: an edit comes too late, a deletion does not.
+    answered: bool,
+}
 
 impl Control {
     /// Both ends.
     pub fn new() -> (Orders, Self) {
         let (orders, receiver) = watch::channel(Order::Go);
-        (orders, Self(receiver))
+        let control = Self {
+            orders: receiver,
+            answered: false,
+        };
+        (orders, control)
     }
 
     /// Waits for an order to stop or to begin anew.
     pub(super) async fn ordered(&mut self) -> Order {
-        match self.0.changed().await {
-            Ok(()) => self.0.borrow_and_update().clone(),
+        match self.orders.changed().await {
+            Ok(()) => self.orders.borrow_and_update().clone(),
             Err(_) => std::future::pending().await,
         }
     }
@@ -46,11 +60,39 @@ impl Control {
     /// An edit or a deletion that came while nobody listened. The end of the
     /// process is none: what is done by then stays.
     pub(super) fn revoked(&mut self) -> Option<Order> {
-        if !self.0.has_changed().unwrap_or(false) {
+        if !self.orders.has_changed().unwrap_or(false) {
             return None;
         }
-        let order = self.0.borrow_and_update().clone();
-        matches!(order, Order::Restart(_) | Order::Cancel).then_some(order)
+        let order = self.orders.borrow_and_update().clone();
+        match order {
+            Order::Cancel => Some(order),
+            Order::Restart { .. } => (!self.answered).then_some(order),
+            Order::Go | Order::Abandon => None,
+        }
+    }
+
+    /// The answer is shown and about to be kept.
+    pub(super) fn answered(&mut self) {
+        self.answered = true;
+    }
+
+    /// After an edit: waits until the question is to be asked again, and gives
+    /// it as it reads by then.
+    pub(super) async fn edited(
+        &mut self,
+        mut trigger: Arc<Message>,
+        mut at: Instant,
+    ) -> Result<Arc<Message>, Order> {
+        loop {
+            match self.unless_ordered(sleep_until(at)).await {
+                Ok(()) => return Ok(trigger),
+                Err(Order::Restart {
+                    trigger: newer,
+                    at: later,
+                }) => (trigger, at) = (newer, later),
+                Err(order) => return Err(order),
+            }
+        }
     }
 
     /// Runs `work`, which may be dropped at any point, until an order comes.

@@ -108,7 +108,7 @@ impl Turn<'_> {
     }
 
     async fn undelivered(&self, error: RestError) {
-        let may_react = self.our_access().is_none_or(|access| access.react);
+        let may_react = !self.our_access().forbids(|rights| rights.react);
         match error.reason {
             Fallback::Forbidden | Fallback::Locked | Fallback::Archived => {
                 self.cannot_write(may_react, error.reason).await;

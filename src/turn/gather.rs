@@ -7,14 +7,12 @@ use tokio::time::Instant;
 use super::Turn;
 use super::record::TurnRecord;
 use super::remember::Background;
-use super::services::Names;
 use clew_context::collect::prepare::{Prepared, Surroundings, prepare};
-use clew_context::collect::{Collected, Learnt, Occasion, collect};
+use clew_context::collect::{Collected, Occasion, collect};
 use clew_context::discord::Live;
 use clew_context::engine::eligible::Us;
 use clew_context::engine::window::View;
 use clew_context::model::{Access, ChannelId, Limits, Message, Profiles, ReplyTarget};
-use clew_discord::facts::Verdict;
 
 /// What was collected and made of it.
 pub(super) struct Material {
@@ -41,7 +39,7 @@ impl Turn<'_> {
             channel: channel.as_ref(),
             us: &us,
             our_access: self.our_access(),
-            asker_access: self.asker_access().await,
+            asker_access: self.asker_access(),
             view: &view,
             starter: starter.as_ref(),
             other_triggers: self.other_triggers,
@@ -60,11 +58,18 @@ impl Turn<'_> {
         };
         let ((collected, collected_in), mut background) =
             tokio::join!(collecting, self.background(kind, parent));
-        self.learn(&view, &collected.learnt);
+        self.hear();
+        if let Some(background) = &mut background
+            && !collected.asker.may_read()
+        {
+            background.leave_out_shared();
+        }
+        let learnt = &collected.learnt;
+        learnt.teach(&mut services.window(), &view);
+        let deadline = began + limits.fetch_timeout;
+        self.confirm(background.as_mut(), learnt, &view, deadline)
+            .await;
         if let Some(background) = &mut background {
-            if let Some(pages) = &collected.learnt.pages {
-                background.leave_out_missing(pages);
-            }
             self.add_profiles(background, &collected).await;
         }
         let prepared = self.prepare(&us, &collected, background.as_ref(), limits);
@@ -104,12 +109,10 @@ impl Turn<'_> {
         background: Option<&Background>,
         limits: &Limits,
     ) -> Prepared {
-        let directory = Names {
-            facts: &self.services.facts,
-            guild: self.ids.guild,
-        };
+        let directory = self.names(collected.channel.as_ref());
         let scope = background.map(|background| background.place.scope.to_string());
         let agent = background.map(|background| &background.agent);
+        let history = background.map(|one| self.services.memory.messages(&one.rows));
         prepare(
             collected,
             &Surroundings {
@@ -122,7 +125,7 @@ impl Turn<'_> {
                 scope: scope.as_deref().unwrap_or_default(),
                 limits,
                 profiles: background.map_or(&Profiles::default(), |one| &one.profiles),
-                history: background.map_or(&[], |one| one.history.as_slice()),
+                history: &history.unwrap_or_default(),
             },
         )
     }
@@ -140,47 +143,37 @@ impl Turn<'_> {
         (view, starter)
     }
 
-    fn learn(&self, view: &View, learnt: &Learnt) {
-        let mut window = self.services.window();
-        if let Some(pages) = &learnt.pages {
-            self.note_fetched(pages);
-        }
-        learnt.teach(&mut window, view);
+    /// Whom the trigger mentions can be named later, where its stored words do.
+    fn hear(&self) {
+        let Some(guild) = self.ids.guild else {
+            return;
+        };
+        let trigger = &self.request.trigger;
+        let author = (trigger.author.id, &*trigger.author.name);
+        let mentions = trigger.mentions.iter();
+        let mentioned = mentions.map(|mention| (mention.id, &*mention.name));
+        self.services.facts.hear(guild, mentioned.chain([author]));
     }
 
-    pub(super) fn our_access(&self) -> Option<Access> {
+    pub(super) fn our_access(&self) -> Access {
         self.services.facts.our_access(self.request.trigger.channel)
     }
 
-    /// Roles come from the asker's own message. A private thread is asked for
-    /// the asker's membership; who writes in it is a member.
-    async fn asker_access(&self) -> Option<Access> {
-        let trigger = &self.request.trigger;
-        let facts = &self.services.facts;
-        match facts.access(
-            trigger.author.id,
-            &self.request.asker_roles,
-            trigger.channel,
-        )? {
-            Verdict::Known(access) => Some(access),
-            Verdict::AskMembership { member } if self.request.cause.interaction().is_none() => {
-                Some(member)
-            }
-            Verdict::AskMembership { member } => {
-                let deadline = Instant::now() + self.services.settings.limits.fetch_timeout;
-                let author = trigger.author.id;
-                let asked = self
-                    .services
-                    .rest
-                    .reader()
-                    .thread_member(trigger.channel, author, deadline)
-                    .await;
-                Some(if asked.unwrap_or(false) {
-                    member
-                } else {
-                    Access::NONE
-                })
-            }
+    /// As far as it is known; collecting asks for the rest. Who writes in a
+    /// private thread is a member of it.
+    fn asker_access(&self) -> Access {
+        let access = self.access_to(self.request.trigger.channel);
+        if self.request.cause.interaction().is_none() {
+            access.as_member()
+        } else {
+            access
         }
+    }
+
+    /// What the asker may do in a channel, with the roles of the trigger.
+    pub(super) fn access_to(&self, channel: ChannelId) -> Access {
+        let roles = self.request.asker_roles.as_deref();
+        let facts = &self.services.facts;
+        facts.access(self.request.asker(), roles, channel)
     }
 }

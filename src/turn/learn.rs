@@ -12,7 +12,7 @@ use crate::memory;
 use crate::telemetry::with_sources;
 use clew_context::model::{ChannelId, Interaction, Message, MessageId, UserId};
 use clew_discord::model::{Answer, Button, ButtonStyle};
-use clew_store::model::FactId;
+use clew_store::model::{FactId, StoredRole};
 
 /// What a turn leaves to learn from; give it to [`learn`].
 #[derive(Debug)]
@@ -58,7 +58,7 @@ async fn say(services: &Services, outlet: &Outlet, facts: Vec<FactId>) {
     let said = match outlet {
         Outlet::Channel(channel, trigger) => {
             let access = services.facts.our_access(*channel);
-            if access.is_some_and(|access| !access.send) {
+            if access.forbids(|rights| rights.send) {
                 return;
             }
             let nonce = format!("{:x}.n", trigger.get());
@@ -118,7 +118,8 @@ impl Turn<'_> {
     }
 }
 
-/// Who is mentioned or speaks in what was collected, us and the asker left out.
+/// Who is mentioned or speaks in what was collected or said before, under each
+/// of the names that they are known by there; us and the asker left out.
 fn others(material: &Material) -> Vec<String> {
     let trigger = &material.collected.trigger;
     let collected = material.collected.gathered.messages();
@@ -133,6 +134,11 @@ fn others(material: &Material) -> Vec<String> {
         let mentions = message.mentions.iter();
         others.extend(mentions.map(|mention| (mention.id, &*mention.name)));
     }
+    let shown = material.prepared.block.items();
+    others.extend(shown.map(|item| (item.message.author.id, item.name.as_str())));
+    let rows = material.background.iter().flat_map(|one| &one.rows);
+    let authors = rows.filter(|row| row.role == StoredRole::User);
+    others.extend(authors.filter_map(|row| Some((row.owner, row.author_name.as_deref()?))));
     let apart = [trigger.author.id, material.us.user];
     others
         .into_iter()

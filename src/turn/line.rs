@@ -79,5 +79,7 @@ pub(super) const fn model_failed(reason: LlmFailure) -> &'static str {
     }
 }
 
+/// Below an answer that was cut off, since it was longer than can be posted.
+pub(super) const CUT_OFF: &str = "-# My answer was too long, so I cut it off there.";
 /// Below an answer that broke off.
 pub(super) const BROKE_OFF: &str = "\n-# The answer broke off here. Please ask again for the rest.";

@@ -3,17 +3,23 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use super::gather::Material;
 use super::outlet::Posted;
 use super::{Services, Turn};
-use crate::memory::{Edit, Exchange, Fetched, Mend, Place, Readable};
+use crate::memory::{Exchange, Fetched, Mend, Place, Readable};
 use crate::model::Agent;
-use clew_context::collect::{Adopted, Collected};
-use clew_context::engine::access::may_read;
+use clew_context::collect::{Adopted, Collected, Learnt};
+use clew_context::engine::render::Directory;
 use clew_context::engine::status::{RunningTurn, status};
-use clew_context::model::{ChannelId, ChannelKind, HistoryMessage, Message, Profiles};
-use clew_discord::facts::Verdict;
-use clew_store::model::Scope;
+use clew_context::engine::window::View;
+use clew_context::model::{ChannelId, ChannelKind, MessageId, Profiles};
+use clew_store::model::{Scope, StoredMessage};
+
+/// Of a question and the newest messages around it: what facts are matched
+/// with. Matching looks at a few hundred words at most.
+const MATCHED_BYTES: usize = 8_000;
 
 /// Under whose name a turn answers, and with what in mind.
 #[derive(Debug, Clone)]
@@ -24,45 +30,25 @@ pub(super) struct Background {
     facts: Readable,
     /// Of the asker and of the server.
     pub(super) profiles: Profiles,
-    /// Oldest first.
-    pub(super) history: Vec<HistoryMessage>,
+    /// What was said before, oldest first.
+    pub(super) rows: Vec<StoredMessage>,
     /// What the agent does elsewhere.
     pub(super) status: String,
 }
 
 impl Background {
-    /// What these pages lack may be deleted. It is asked for behind this turn
-    /// ([`Mend::Fetched`]); the turn itself goes without it, the answer to a
-    /// question that is left out too.
-    pub(super) fn leave_out_missing(&mut self, pages: &Adopted) {
-        let Some(last) = pages.messages.last() else {
-            return;
-        };
-        // Rows of one person everywhere are of other channels as well.
-        if matches!(self.place.scope, Scope::User(_)) {
-            return;
+    /// What was said in a thread that all share is read like the thread itself.
+    pub(super) fn leave_out_shared(&mut self) {
+        if matches!(self.place.scope, Scope::Thread { .. }) {
+            self.rows.clear();
         }
-        let range = pages.from..=last.id;
-        let present = |id| {
-            let found = pages.messages.binary_search_by_key(&id, |one| one.id);
-            found.is_ok()
-        };
-        let mut question_is_missing = false;
-        self.history.retain(|row| {
-            let id = row.message.filter(|id| range.contains(id));
-            let is_missing = id.is_some_and(|id| !present(id));
-            if !row.ours {
-                question_is_missing = is_missing;
-            }
-            !is_missing && !question_is_missing
-        });
     }
 
     /// With the newer half of the history, for a model that said the prompt
     /// was too long.
     pub(super) fn halved(&self) -> Self {
         let mut smaller = self.clone();
-        smaller.history.drain(..self.history.len().div_ceil(2));
+        smaller.rows.drain(..self.rows.len().div_ceil(2));
         smaller
     }
 }
@@ -96,24 +82,28 @@ impl Turn<'_> {
                 memory.read_facts(&self.ids, &place)
             )
         });
-        let (history, facts) = recalled.await;
+        let (rows, facts) = recalled.await;
         Some(Background {
             status: self.status_elsewhere(&agent),
             facts,
             profiles: Profiles::default(),
             agent,
             place,
-            history,
+            rows,
         })
     }
 
     /// The facts that fit what was asked and what was collected.
     pub(super) async fn add_profiles(&self, background: &mut Background, collected: &Collected) {
         let mut words = self.request.trigger.content.to_string();
-        for message in collected.gathered.messages() {
+        for message in collected.gathered.messages().into_iter().rev() {
+            if words.len() >= MATCHED_BYTES {
+                break;
+            }
             words.push('\n');
             words.push_str(&message.content);
         }
+        words.truncate(words.floor_char_boundary(MATCHED_BYTES));
         let memory = &self.services.memory;
         let Background { place, facts, .. } = background;
         background.profiles = memory.profiles(&self.ids, place, *facts, &words).await;
@@ -131,20 +121,13 @@ impl Turn<'_> {
                 .pick(channel, parent)
                 .is_some_and(|other| other.name == agent.name)
         };
-        let may_know = |channel: ChannelId| {
-            let roles = &self.request.asker_roles;
-            let access = facts.access(self.request.asker(), roles, channel);
-            matches!(access, Some(Verdict::Known(access)) if may_read(&access))
-        };
-        let turns = self.elsewhere.iter().filter(|other| {
-            let guild = facts.guild_of(other.channel);
-            guild.is_some() && guild == self.ids.guild && is_ours(other.channel)
-        });
+        let names = self.names(None);
+        let turns = self.elsewhere.iter().filter(|other| is_ours(other.channel));
         let turns: Vec<RunningTurn> = turns
-            .filter(|other| may_know(other.channel))
+            .filter(|other| self.access_to(other.channel).may_read())
             .filter_map(|other| {
                 Some(RunningTurn {
-                    channel: facts.channel_name(other.channel)?,
+                    channel: names.channel(other.channel)?,
                     asker: None,
                     seconds: (self.started - other.since).as_secs(),
                 })
@@ -153,32 +136,54 @@ impl Turn<'_> {
         status(&turns)
     }
 
-    /// A page tells what was edited while we were away, and what may have been
-    /// deleted.
-    pub(super) fn note_fetched(&self, pages: &Adopted) {
-        let Some(last) = pages.messages.last() else {
+    /// What the collectors saw says which rows of the prompt are still there; of
+    /// those that lie before a gap, Discord is asked until `deadline`.
+    pub(super) async fn confirm(
+        &self,
+        mut background: Option<&mut Background>,
+        learnt: &Learnt,
+        view: &View,
+        deadline: Instant,
+    ) {
+        let Services { memory, rest, .. } = self.services;
+        if let Some(pages) = &learnt.pages {
+            let page = self.fetched(pages);
+            if let Some(background) = &mut background {
+                memory.look_through(&page, &mut background.rows);
+            }
+            memory.mend(Mend::Fetched(page));
+        }
+        let Some(Background { rows, .. }) = background else {
             return;
         };
-        let edited = pages.messages.iter().filter(|one| may_be_stored(one));
-        let fetched = Fetched {
+        let here = self.request.trigger.channel;
+        let is_there = |channel: ChannelId, id: MessageId| {
+            let mut single = learnt.single.iter();
+            channel == here && view.get(id).is_some()
+                || single.any(|(of, message)| (*of, message.id) == (channel, id))
+        };
+        memory.confirmed(rows, is_there);
+        let edit_of = |message: &_| self.services.edit_of(message);
+        // Boxed: every turn would be as large.
+        Box::pin(memory.confirm(&self.ids, rows, rest, &edit_of, deadline)).await;
+    }
+
+    /// A page tells what was edited while we were away, and what may have been
+    /// deleted.
+    fn fetched(&self, pages: &Adopted) -> Fetched {
+        let edited = pages.messages.iter().filter(|one| one.edited.is_some());
+        let ids = pages.messages.iter().map(|one| one.id);
+        Fetched {
+            at: self.asked,
+            guild: self.ids.guild,
             channel: pages.channel,
             from: pages.from,
-            to: last.id,
-            present: pages
-                .messages
-                .iter()
-                .map(|one| one.id)
-                .collect::<BTreeSet<_>>(),
+            to: pages.to,
+            present: ids.collect::<BTreeSet<_>>(),
             edited: edited
-                .map(|one| Edit {
-                    message: one.id,
-                    author: one.author.id,
-                    words: self.services.own_words(self.ids.guild, one),
-                    at: one.edited,
-                })
+                .filter_map(|one| self.services.edit_of(one))
                 .collect(),
-        };
-        self.services.memory.mend(Mend::Fetched(fetched));
+        }
     }
 
     /// Keeps the turn: the asker's own words and the answer, after success.
@@ -202,9 +207,4 @@ impl Turn<'_> {
         let memory = &self.services.memory;
         memory.record(&self.ids, &background.place, &exchange).await;
     }
-}
-
-/// An edited message that somebody's turn may be made of.
-fn may_be_stored(message: &Message) -> bool {
-    message.edited.is_some() && message.is_human() && !message.withheld
 }

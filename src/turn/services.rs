@@ -4,15 +4,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::agents::Agents;
 use crate::llm;
-use crate::memory::Memory;
+use crate::memory::{Edit, Memory};
 use crate::telemetry::{Ids, Telemetry};
 use clew_context::collect::Recall;
 use clew_context::engine::eligible::Us;
-use clew_context::engine::render::{Directory, Renderer};
 use clew_context::engine::window::Window;
-use clew_context::model::{
-    ChannelId, GuildId, Limits, Message, OptOuts, ReplyTarget, RoleId, TurnRequest, UserId,
-};
+use clew_context::model::{GuildId, Limits, Message, OptOuts, ReplyTarget, TurnRequest, UserId};
 use clew_discord::facts::Facts;
 use clew_discord::rest::Rest;
 
@@ -92,12 +89,24 @@ impl Services {
 
     /// A message's own words as a turn stores them.
     pub fn own_words(&self, guild: Option<GuildId>, message: &Message) -> String {
-        let us = self.us(guild);
-        let names = Names {
-            facts: &self.facts,
-            guild,
-        };
-        Renderer::new(&us, &names).own_words(message)
+        self.us(guild).own_words(message)
+    }
+
+    /// What an edited message says now, as a turn would store it; none if none
+    /// may be made of it.
+    pub fn edit_of(&self, message: &Message) -> Option<Edit> {
+        let is_nobodys = message.withheld || self.memory.opted_out(message.author.id);
+        if is_nobodys || !message.is_human() {
+            return None;
+        }
+        let guild = message.guild;
+        let guild = guild.or_else(|| self.facts.guild_of(message.channel));
+        Some(Edit {
+            message: message.id,
+            author: message.author.id,
+            words: self.own_words(guild, message),
+            at: message.edited,
+        })
     }
 
     /// The ids under which events of a turn are written.
@@ -109,25 +118,5 @@ impl Services {
                 .or_else(|| self.facts.guild_of(request.trigger.channel)),
             ..ids
         }
-    }
-}
-
-/// Names from what the gateway told.
-pub(super) struct Names<'a> {
-    pub(super) facts: &'a Facts,
-    pub(super) guild: Option<GuildId>,
-}
-
-impl Directory for Names<'_> {
-    fn user(&self, id: UserId) -> Option<String> {
-        self.facts.user_name(self.guild?, id)
-    }
-
-    fn role(&self, id: RoleId) -> Option<String> {
-        self.facts.role_name(self.guild?, id)
-    }
-
-    fn channel(&self, id: ChannelId) -> Option<String> {
-        self.facts.channel_name(id)
     }
 }

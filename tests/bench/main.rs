@@ -1,8 +1,9 @@
 //! The benches: figures of the running bot (`clew run`, a process of its own,
 //! against the simulator), then divan's timings of the hot functions.
 //!
-//! `cargo bench` runs all, in about two minutes. Words choose:
-//! `cargo bench -- latency`, `cargo bench -- export`, `cargo bench -- convert`.
+//! `cargo bench` runs all, in some minutes. Words choose:
+//! `cargo bench -- latency`, `cargo bench -- export`, `cargo bench -- convert`;
+//! `cargo bench -- worst` prints the most CPU that others can make a part cost.
 //! CPU time is read from `/proc`, so the figures need Linux.
 
 #![expect(
@@ -23,6 +24,7 @@ mod model;
 mod process;
 mod store;
 mod windowed;
+mod worst;
 
 /// Counts what divan's benches allocate.
 #[global_allocator]
@@ -30,12 +32,13 @@ static ALLOCATOR: divan::AllocProfiler = divan::AllocProfiler::system();
 
 /// The figures, by the word that chooses each. `windowed` comes first: it reads
 /// the growth of this process, which must not have memory to use again.
-const FIGURES: [(&str, fn()); 5] = [
+const FIGURES: [(&str, fn()); 6] = [
     ("windowed", windowed::print),
     ("latency", latency::print),
     ("load", load::print),
     ("export", export::print),
     ("store", store::print),
+    ("worst", worst::print),
 ];
 
 fn main() {

@@ -42,6 +42,14 @@ impl Process {
         Some(kilobytes * 1_024)
     }
 
+    /// Bytes that it has given to the system to write, into files or anything
+    /// else.
+    pub(crate) fn written(self) -> u64 {
+        let text = fs::read_to_string(self.path("io")).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("wchar:"));
+        line.unwrap().trim().parse().unwrap()
+    }
+
     fn path(self, file: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/{file}", self.0))
     }

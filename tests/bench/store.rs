@@ -1,5 +1,6 @@
-//! The SQLite store: appending a turn and reading a window, with 10,000 and
-//! with 1,000,000 rows in the file; the memory of 10,000 active scopes.
+//! The SQLite store: appending a turn, reading a window, deleting and editing a
+//! message, with 10,000 and with 1,000,000 rows in the file; what a deletion and
+//! an edit write; the memory of 10,000 active scopes.
 
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,8 @@ const CALLS: u64 = 2_000;
 const FIRST_MEASURED: u64 = 1 << 40;
 /// Turns that are written at once while the file is filled.
 const TOGETHER: u64 = 512;
+/// Messages that are deleted, and as many that are edited.
+const REMOVED: u64 = 60;
 /// Rows of a prompt's window (`MAX_CONTEXT_MESSAGES`, and one more).
 const WINDOW: usize = 31;
 const START: i64 = 1_767_323_045_000;
@@ -38,7 +41,7 @@ pub(crate) fn print() {
             fill(&store, scopes, all).await;
             scopes = all;
             measure(&store, rows, scopes).await;
-            delete(&store, scopes - 1).await;
+            remove(&store, scopes).await;
         }
         let grown = Process::own().resident().saturating_sub(before);
         let bytes = std::fs::metadata(&path).unwrap().len();
@@ -94,19 +97,62 @@ async fn measure(store: &Sqlite, rows: u64, scopes: u64) {
     );
 }
 
-/// A deleted message: its turn goes, and the file is written again.
-async fn delete(store: &Sqlite, scope: u64) {
-    let [question, _] = turn(scope, scope * TURNS_A_SCOPE);
-    let purge = Purge::Messages {
-        channel: question.channel,
-        ids: question.message.into_iter().collect(),
+/// Messages deleted, whose turns go, and edited; then the sweep that may be due
+/// after them.
+async fn remove(store: &Sqlite, scopes: u64) {
+    let at = |call: u64| {
+        let scope = call * 7_919 % scopes;
+        let round = (call + call / TURNS_A_SCOPE) % TURNS_A_SCOPE;
+        let [question, answer] = turn(scope, scope * TURNS_A_SCOPE + round);
+        (question, answer)
     };
-    let began = Instant::now();
-    let purged = store.purge(&purge).await.unwrap();
+    let id = |row: &StoredMessage| row.message.unwrap();
+    told("deleted", store, async |store, call| {
+        let (question, _) = at(call);
+        let purge = Purge::Messages {
+            channel: question.channel,
+            ids: vec![id(&question)],
+        };
+        store.purge(&purge).await.unwrap().total()
+    })
+    .await;
+    told("edited", store, async |store, call| {
+        let (_, answer) = at(REMOVED + call);
+        let (channel, text) = (answer.channel, format!("{} Or so.", answer.content));
+        store
+            .edit_message(channel, id(&answer), &text)
+            .await
+            .unwrap()
+    })
+    .await;
+    let (began, before) = (Instant::now(), Process::own().written());
+    store.sweep(UnixMillis(START)).await.unwrap();
+    let written = Process::own().written() - before;
     let took = milliseconds(began.elapsed());
     println!(
-        "             a deleted message, {} rows: {took:.0} ms",
-        purged.total()
+        "             swept: {took:.0} ms, {:.1} KiB written",
+        written as f64 / 1_024.0
+    );
+}
+
+/// One call after the other: how long, and how much each writes.
+async fn told(what: &str, store: &Sqlite, call: impl AsyncFn(&Sqlite, u64) -> u64) {
+    // What waits in the log is not of these calls.
+    call(store, 0).await;
+    let (mut times, mut written) = (Vec::new(), Vec::new());
+    for number in 1..REMOVED {
+        let (began, before) = (Instant::now(), Process::own().written());
+        assert!(call(store, number).await > 0, "there is such a message");
+        times.push(began.elapsed());
+        written.push(Process::own().written() - before);
+    }
+    written.sort_unstable();
+    let kibibytes = |bytes: u64| bytes as f64 / 1_024.0;
+    println!(
+        "             {what}: {}, {:.1} KiB written, {:.1} at most",
+        quantiles(times),
+        kibibytes(written[written.len() / 2]),
+        kibibytes(written[written.len() - 1])
     );
 }
 

@@ -177,6 +177,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("SHUTDOWN_TIMEOUT_S", "601", "from 0 to 600"),
     ("TELEMETRY_DIR", "a\0b", "a path"),
     ("TELEMETRY_KEEP_DAYS", "1.5", "days"),
+    ("TELEMETRY_IDS", "hashed", "plain, keyed"),
     ("STATE_DIR", "a\0b", "a path"),
     ("LOG_LEVEL", "verbose", "info, off, error, warn"),
     ("DEBUG", "clew", "true, false"),
@@ -189,6 +190,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("DEFAULT_AGENT", "ada", "on, off"),
     ("MEMORY_LEARN", "on", "off, model"),
     ("MAX_CONTEXT_MESSAGES", "many", "from 0 to 1000"),
+    ("MAX_CONTEXT_CHARS", "99", "from 100 to 1000000"),
     ("IN_MEMORY_CONTEXT_ONLY", "ja", "true, false"),
     ("MAX_USER_MEMORY", "-1", "facts"),
     ("MAX_SERVER_MEMORY", "1e3", "facts"),
@@ -492,7 +494,7 @@ fn check_access(pairs: &[(&str, &str)], direct: bool, expected: Result<(), Denie
         channel: ChannelId::new(21),
         parent: (!direct).then_some(ChannelId::new(20)),
         user: UserId::new(30),
-        roles: if direct { &[] } else { &roles },
+        roles: Some(if direct { &[] } else { &roles }),
     };
     assert_eq!(admit(&load(pairs).access, admission), expected, "{pairs:?}");
 }

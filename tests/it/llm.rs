@@ -27,6 +27,7 @@ fn settings(base_url: String, timeout: Duration) -> Settings {
         model: "small".to_owned(),
         timeout,
         max_output_tokens: 64,
+        max_answer_bytes: 1 << 20,
         temperature: Some(0.5),
     }
 }
@@ -395,6 +396,46 @@ async fn answers_that_break_off_keep_their_text() {
     check_error(raw(&format!("{fault}\n\n")), "unavailable", "", 1).await;
     let event = "event: error\ndata: the context length is exceeded\n\n";
     check_error(raw(event), "context_too_long", "", 1).await;
+}
+
+#[tokio::test]
+async fn what_is_longer_than_it_may_be_is_not_read_on() {
+    let server = FakeModel::start().await;
+    let client = Client::new(Settings {
+        max_answer_bytes: 5,
+        ..settings(server.url(), PATIENT)
+    });
+    let client = client.unwrap();
+    // The server has more to say, and waits for the gate.
+    let (endless, gate) = Behaviour::gated(&["äß", "öü", "never"]);
+    gate.step(2);
+    server.script(endless);
+    let cut_off = ask(&client).await.0.unwrap();
+    assert_eq!(
+        (cut_off.text.as_str(), cut_off.finish_reason),
+        ("äß", FinishReason::CutOff)
+    );
+    server.wait_ended(1).await;
+    server.script(Behaviour::Json("123456".to_owned()));
+    let cut_off = ask(&client).await.0.unwrap();
+    assert_eq!(
+        (cut_off.text.as_str(), cut_off.finish_reason),
+        ("12345", FinishReason::CutOff)
+    );
+    server.script(Behaviour::text(&["123", "45"]));
+    let whole = ask(&client).await.0.unwrap();
+    assert_eq!(
+        (whole.text.as_str(), whole.finish_reason),
+        ("12345", FinishReason::Stop)
+    );
+}
+
+#[tokio::test]
+async fn a_stream_without_end_is_cut_off_where_its_words_end() {
+    let silence = format!(":{}\n", "still there ".repeat(10_000)).repeat(300);
+    let (outcome, _) = outcome(raw(&format!("{}{silence}", text_event("a"))), PATIENT).await;
+    assert_eq!(outcome.unwrap().finish_reason, FinishReason::CutOff);
+    check_error(raw(&silence), "malformed", "", 1).await;
 }
 
 #[tokio::test]

@@ -2,11 +2,13 @@
 
 mod agents;
 mod assembly;
+mod bounded;
 mod deletions;
 mod departed;
 mod erased;
 mod facts;
 mod files;
+mod gaps;
 #[cfg(feature = "postgres")]
 mod gone;
 mod history;
@@ -15,8 +17,12 @@ mod lesson;
 mod loading;
 mod members;
 mod mishaps;
+#[cfg(feature = "postgres")]
+mod outage;
 mod owner;
 mod place;
+mod races;
 mod recalled;
 mod scopes;
 mod unseen;
+mod whose;

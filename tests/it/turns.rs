@@ -1,10 +1,12 @@
 //! Whole turns over sockets: what a person sees, what the model gets, what
 //! the telemetry says.
 
+mod access;
 mod answers;
 mod called;
 mod collected;
 mod edits;
+mod names;
 mod opt_out;
 mod queue;
 mod refused;

@@ -9,6 +9,7 @@
 //! Invariant: `collect` knows [`Source`] and the core, never Discord's wire
 //! or a file's format; the only clock it reads is the deadline's.
 
+mod access;
 mod fetch;
 mod files;
 mod history;
@@ -22,6 +23,8 @@ mod view;
 
 use std::sync::Arc;
 
+use futures_util::future::join;
+
 use crate::engine::chain::Link;
 use crate::engine::eligible::is_blank;
 use crate::engine::route;
@@ -29,7 +32,7 @@ use crate::engine::select::{Gathered, wants_more};
 use crate::engine::target::Target;
 use crate::engine::window::{View, Window};
 use crate::model::{
-    Channel, ChannelId, Fallback, Message, OptedOut, Referenced, Scene, Stage, TurnRequest,
+    Access, Channel, ChannelId, ChannelKind, Fallback, Message, OptedOut, Scene, Stage, TurnRequest,
 };
 
 pub use history::Adopted;
@@ -44,7 +47,10 @@ use fetch::Fetcher;
 pub struct Collected {
     /// What the trigger is.
     pub scene: Scene,
-    /// Its channel, fetched if need be.
+    /// What the asker may do there: known by now.
+    pub asker: Access,
+    /// The trigger's channel, fetched if need be; absent as well if the asker may
+    /// not view it.
     pub channel: Option<Channel>,
     /// The messages.
     pub gathered: Gathered,
@@ -89,7 +95,7 @@ impl Learnt {
 pub async fn collect<S: Source>(source: &S, recall: &Recall, occasion: &Occasion<'_>) -> Collected {
     let opted_out = &occasion.view.opted_out;
     let asker_opted_out = opted_out.contains(occasion.request.asker());
-    let withheld = without_carried(occasion.request, opted_out);
+    let withheld = without_others(occasion.request, opted_out);
     let occasion = &Occasion {
         request: withheld.as_ref().unwrap_or(occasion.request),
         ..*occasion
@@ -104,23 +110,31 @@ pub async fn collect<S: Source>(source: &S, recall: &Recall, occasion: &Occasion
         Some(_) => None,
         None => fetcher.channel(occasion.channel_id()).await,
     };
+    let channel = occasion.channel.or(fetched.as_ref());
+    let kind = kind.or(channel.map(|channel| channel.kind));
     let occasion = &Occasion {
-        channel: occasion.channel.or(fetched.as_ref()),
+        channel,
+        asker_access: if kind.is_some_and(ChannelKind::is_direct) {
+            Access::FULL
+        } else {
+            occasion.asker_access
+        },
         ..*occasion
     };
-    let kind = kind.or(occasion.channel.map(|channel| channel.kind));
     let scene = route::scene(occasion.trigger(), kind);
-    let mut collected = if occasion.asker_may_not_read() {
+    let mut collected = judged(occasion, &fetcher, scene).await;
+    if !collected.asker.may_read() {
         fetcher.fail(Stage::Asker, Fallback::Forbidden);
-        only_carried(occasion, scene)
-    } else {
-        gather(occasion, &fetcher, scene).await
-    };
+    }
     if let Some(stage) = without_content(&collected.gathered) {
         fetcher.fail(stage, Fallback::NoContent);
     }
     files::inline_all(&fetcher, occasion.limits, &mut collected).await;
     collected.asker_opted_out = asker_opted_out;
+    if !collected.asker.may_view() {
+        collected.channel = None;
+    }
+    withhold_again(&mut collected, opted_out);
     untitle(&mut collected, opted_out);
     collected.fetches = fetcher.used();
     collected.fallbacks = fetcher.failures();
@@ -139,24 +153,64 @@ fn untitle(collected: &mut Collected, opted_out: &OptedOut) {
 }
 
 /// The trigger's own words are its author's question and stay, whoever asks;
-/// the message it carries may be of somebody who opted out. `None`: it is not.
-fn without_carried(request: &TurnRequest, opted_out: &OptedOut) -> Option<TurnRequest> {
-    let Referenced::Known(carried) = &request.trigger.referenced else {
-        return None;
-    };
-    if !opted_out.concerns(carried) {
+/// what it carries or forwards may be of somebody who opted out. `None`: it is
+/// not.
+fn without_others(request: &TurnRequest, opted_out: &OptedOut) -> Option<TurnRequest> {
+    if !opted_out.concerns_others(&request.trigger) {
         return None;
     }
-    let mut husk = carried.clone();
-    opted_out.withhold(&mut husk);
-    let trigger = Message {
-        referenced: Referenced::Known(husk),
-        ..Message::clone(&request.trigger)
-    };
+    let mut trigger = Message::clone(&request.trigger);
+    opted_out.withhold_others(&mut trigger);
     Some(TurnRequest {
         trigger: Arc::new(trigger),
         ..request.clone()
     })
+}
+
+/// A forward may have been held, or fetched, before the message was that it is
+/// of. Everything was withheld once when it came; what became known since is
+/// withheld now.
+fn withhold_again(collected: &mut Collected, opted_out: &OptedOut) {
+    let Collected {
+        gathered,
+        target,
+        trigger,
+        learnt,
+        ..
+    } = collected;
+    let shown = gathered.messages_mut().into_iter();
+    let targets = [&mut target.reply_to, &mut target.adopted];
+    let targets = targets.into_iter().flatten();
+    let pages = learnt.pages.iter_mut().flat_map(|one| &mut one.messages);
+    let single = learnt.single.iter_mut().map(|(_, message)| message);
+    let learnt = pages.chain(single);
+    for message in shown.chain(targets).chain(learnt).chain([trigger]) {
+        if opted_out.concerns_others(message) {
+            opted_out.withhold_others(Arc::make_mut(message));
+        }
+    }
+}
+
+/// What the asker may read of what stands there. What is not known is asked
+/// for at the same time.
+async fn judged<S: Source>(
+    occasion: &Occasion<'_>,
+    fetcher: &Fetcher<'_, S>,
+    scene: Scene,
+) -> Collected {
+    if occasion.asker_access.forbids(|rights| rights.read_history) {
+        return only_carried(occasion, scene);
+    }
+    let access = access::of_asker(occasion, fetcher);
+    let (asker, gathered) = join(access, gather(occasion, fetcher, scene)).await;
+    if asker.may_read() {
+        return Collected { asker, ..gathered };
+    }
+    Collected {
+        asker,
+        learnt: gathered.learnt,
+        ..only_carried(occasion, scene)
+    }
 }
 
 async fn gather<S: Source>(
@@ -177,7 +231,7 @@ async fn gather<S: Source>(
 async fn gather_thread<S: Source>(occasion: &Occasion<'_>, fetcher: &Fetcher<'_, S>) -> Collected {
     let thread = thread::collect(occasion, fetcher).await;
     let mut learnt = Learnt {
-        pages: thread.history.adopted(occasion.channel_id()),
+        pages: thread.history.adopted(occasion),
         ..Learnt::default()
     };
     for found in [&thread.gathered.starter, &thread.gathered.pointed_at] {
@@ -209,7 +263,7 @@ async fn gather_tail<S: Source>(occasion: &Occasion<'_>, fetcher: &Fetcher<'_, S
         history::collect(occasion, fetcher, more).await
     };
     let learnt = Learnt {
-        pages: history.adopted(occasion.channel_id()),
+        pages: history.adopted(occasion),
         ..Learnt::default()
     };
     Collected {
@@ -283,6 +337,7 @@ fn base(occasion: &Occasion<'_>, scene: Scene, gathered: Gathered) -> Collected 
     };
     Collected {
         scene,
+        asker: occasion.asker_access,
         channel: occasion.channel.cloned(),
         target: occasion.target(pointed_at, None),
         gathered,

@@ -9,7 +9,7 @@
 //! use clew_context::discord::{Live, convert, rest::Reader};
 //! use clew_context::engine::eligible::Us;
 //! use clew_context::engine::window::{Window, WindowLimits};
-//! use clew_context::model::{Cause, Limits, TurnRequest, UserId};
+//! use clew_context::model::{Access, Cause, Limits, TurnRequest, UserId};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -25,7 +25,9 @@
 //! let trigger = window.created(convert::message(&second)?);
 //! let view = window.view(trigger.channel);
 //! let request = TurnRequest::new(trigger, Cause::Mention);
-//! let occasion = Occasion::new(&request, &us, &view, &limits);
+//! let mut occasion = Occasion::new(&request, &us, &view, &limits);
+//! // What you know of the asker's rights; of what you do not, Discord is asked.
+//! occasion.asker_access = Access::FULL;
 //! let collected = collect(&Live::new(&reader), &recall, &occasion).await;
 //! let around = Surroundings::new(&us, "You are helpful.", b"kept over restarts", "scope", &limits);
 //! let prompt = prepare(&collected, &around).prompt;

@@ -20,7 +20,9 @@ mod time;
 mod turn;
 
 pub use block::{Block, Entry, Item, Marker, OmitReason, Omitted, Place};
-pub use channel::{Access, Channel, ChannelKind, ThreadState};
+pub use channel::{
+    Access, Channel, ChannelKind, Guild, Missing, Overwrite, Rights, Target, ThreadState,
+};
 pub use chat::{AgentDoc, ChatMessage, Role};
 pub use config::Limits;
 pub use id::{

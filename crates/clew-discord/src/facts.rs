@@ -18,9 +18,9 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use lean::{LeanChannel, LeanGuild, LeanMember, LeanOverwrite, LeanRole};
 pub(super) use lean::{each, lenient};
 
-use clew_context::engine::access::{AccessFacts, access};
 use clew_context::model::{
-    Access, ApplicationId, Channel, ChannelId, ChannelKind, GuildId, RoleId, ThreadState, UserId,
+    Access, ApplicationId, Channel, ChannelId, ChannelKind, GuildId, Missing, RoleId, ThreadState,
+    UserId,
 };
 use world::{World, kind};
 
@@ -39,19 +39,6 @@ pub struct Us {
     pub name: String,
     /// Our application.
     pub application: ApplicationId,
-}
-
-/// What somebody may do, as far as the facts tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// This.
-    Known(Access),
-    /// A private thread, and the person has no Manage Threads: Get Thread
-    /// Member tells (404: no member).
-    AskMembership {
-        /// For a member of the thread; nobody else may do anything.
-        member: Access,
-    },
 }
 
 impl Facts {
@@ -101,33 +88,25 @@ impl Facts {
         Some((kind(channel.value()), channel.parent_id))
     }
 
-    /// What we may do there; absent while our roles or the channel are unknown.
-    pub fn our_access(&self, channel: ChannelId) -> Option<Access> {
+    /// What we may do there; unknown while our roles or the channel are.
+    pub fn our_access(&self, channel: ChannelId) -> Access {
         let world = self.read();
-        let us = world.us.as_ref()?.user;
-        let spot = world.spot(channel)?;
-        let roles = world.our_roles(spot.guild)?;
-        let permissions = world.permissions(us, &roles, &spot)?;
-        let place = spot.place(spot.joined);
-        Some(access(&AccessFacts { permissions, place }))
+        let known = || {
+            let us = world.us.as_ref()?.user;
+            let spot = world.spot(channel)?;
+            let roles = world.our_roles(spot.guild)?;
+            Some(world.access(us, &roles, &spot, Some(spot.joined)))
+        };
+        known().unwrap_or(Access::Unknown(Missing::Facts))
     }
 
-    /// What a person may do there with the roles that the person's own
-    /// message or interaction carried; absent while the channel is unknown.
-    pub fn access(&self, user: UserId, roles: &[RoleId], channel: ChannelId) -> Option<Verdict> {
+    /// What a person may do there with the roles that the person's own message
+    /// or interaction carried, if it carried them. Direct messages are never
+    /// known here.
+    pub fn access(&self, user: UserId, roles: Option<&[RoleId]>, channel: ChannelId) -> Access {
         let world = self.read();
-        let spot = world.spot(channel)?;
-        let permissions = world.permissions(user, roles, &spot)?;
-        let judge = |member| {
-            let place = spot.place(member);
-            access(&AccessFacts { permissions, place })
-        };
-        let (member, other) = (judge(true), judge(false));
-        Some(if member == other {
-            Verdict::Known(member)
-        } else {
-            Verdict::AskMembership { member }
-        })
+        let known = || Some(world.access(user, roles?, &world.spot(channel)?, None));
+        known().unwrap_or(Access::Unknown(Missing::Facts))
     }
 
     /// Our managed role in a server: people mention it by mistake, and it
@@ -160,6 +139,25 @@ impl Facts {
         self.read().name(guild, user).map(ToOwned::to_owned)
     }
 
+    /// People were heard of in a server, under these names.
+    pub fn hear<'a>(&self, guild: GuildId, people: impl IntoIterator<Item = (UserId, &'a str)>) {
+        let world = self.read();
+        let is_new = |(user, name): &(UserId, &str)| world.heard(guild, *user) != Some(*name);
+        let new: Vec<(UserId, &str)> = people.into_iter().filter(is_new).collect();
+        drop(world);
+        if !new.is_empty() {
+            let mut world = self.write();
+            for (user, name) in new {
+                world.hear(guild, user, name);
+            }
+        }
+    }
+
+    /// The name that somebody was last heard under in a server.
+    pub fn heard_name(&self, guild: GuildId, user: UserId) -> Option<String> {
+        self.read().heard(guild, user).map(ToOwned::to_owned)
+    }
+
     /// Name of a server.
     pub fn guild_name(&self, guild: GuildId) -> Option<String> {
         Some(self.read().guild(guild)?.name)
@@ -186,12 +184,9 @@ impl Facts {
         self.read().channels(guild)
     }
 
-    /// The channels of a server that we may not view.
+    /// The channels of a server that we may not view for all that is known.
     pub(super) fn hidden_of(&self, guild: GuildId) -> Vec<ChannelId> {
-        let is_hidden = |channel: &ChannelId| {
-            let access = self.our_access(*channel);
-            access.is_some_and(|access| !access.view)
-        };
+        let is_hidden = |channel: &ChannelId| !self.our_access(*channel).may_view();
         self.channels_of(guild)
             .into_iter()
             .filter(is_hidden)
@@ -249,6 +244,7 @@ fn to_channel(channel: LeanChannel, parent: Option<&LeanChannel>) -> Channel {
         locked: channel.thread_metadata.locked,
         message_count: channel.message_count,
     });
+    let overwrites = channel.overwrites();
     let tags = channel.applied_tags.into_iter();
     Channel {
         id: channel.id,
@@ -259,6 +255,7 @@ fn to_channel(channel: LeanChannel, parent: Option<&LeanChannel>) -> Channel {
         parent_kind: parent.map(self::kind),
         parent_name: parent.map(|parent| parent.name.clone()),
         tags: tags.filter_map(tag_name).collect(),
+        overwrites,
         thread,
     }
 }

@@ -83,6 +83,9 @@ pub struct GatewaySettings {
     pub members: bool,
     /// Sessions of the process before.
     pub resume: Vec<ShardSession>,
+    /// What waits are drawn from: another one for each process, so that those
+    /// that were cut off together do not come back together.
+    pub seed: u64,
 }
 
 impl GatewaySettings {

@@ -13,7 +13,9 @@ use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Scope,
     SnapshotId, StoreAddress, StoredMessage, Subject,
 };
-use clew_context::model::{ChannelId, Clock, GuildId, MessageId, UnixMillis, UserId};
+use clew_context::model::{
+    ApplicationId, ChannelId, Clock, GuildId, MessageId, UnixMillis, UserId,
+};
 
 /// Folders that stores keep beside what `CONTEXT_STORE` names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,19 +51,34 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens the store at an address; what is missing is made, and brought to
-    /// the schema of this version.
+    /// Opens the store at an address for this process alone; what is missing is
+    /// made, and brought to the schema of this version.
     ///
     /// # Errors
-    /// [`Error::Open`], [`Error::Newer`] or [`Error::Corrupt`], each with the
-    /// place.
+    /// [`Error::Open`], [`Error::Held`], [`Error::Newer`] or
+    /// [`Error::Corrupt`], each with the place.
     pub async fn open(
         address: &StoreAddress,
         folders: &Folders,
         clock: Clock,
     ) -> Result<Self, Error> {
         let snapshots = SnapshotFiles::new(folders.agents.clone());
-        Self::open_with(address, snapshots, folders, clock).await
+        Self::open_with(address, Use::Alone, snapshots, folders, clock).await
+    }
+
+    /// As [`Store::open`], only to read: also while another process uses it, of
+    /// which nothing is touched then. Files are for one process in any case.
+    ///
+    /// # Errors
+    /// As [`Store::open`]; [`Error::Open`] if another process uses it and it is
+    /// not of this version.
+    pub async fn look(
+        address: &StoreAddress,
+        folders: &Folders,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        let snapshots = SnapshotFiles::new(folders.agents.clone());
+        Self::open_with(address, Use::Look, snapshots, folders, clock).await
     }
 
     /// As [`Store::open`], beside another store that has the same folders:
@@ -75,11 +92,12 @@ impl Store {
         clock: Clock,
     ) -> Result<Self, Error> {
         let snapshots = SnapshotFiles::shared(folders.agents.clone());
-        Self::open_with(address, snapshots, folders, clock).await
+        Self::open_with(address, Use::Alone, snapshots, folders, clock).await
     }
 
     async fn open_with(
         address: &StoreAddress,
+        used: Use,
         snapshots: SnapshotFiles,
         folders: &Folders,
         clock: Clock,
@@ -87,11 +105,19 @@ impl Store {
         match address {
             StoreAddress::Sqlite(path) => {
                 let path = path.clone();
-                let open = move || Sqlite::open(&path, snapshots, &SqliteSettings::default());
+                let settings = SqliteSettings::default();
+                let open = move || match used {
+                    Use::Alone => Sqlite::open(&path, snapshots, &settings),
+                    Use::Look => Sqlite::look(&path, snapshots, &settings),
+                };
                 blocking(open).await.map(Self::Sqlite)
             }
             #[cfg(feature = "postgres")]
-            StoreAddress::Postgres(url) => Postgres::open(url, snapshots).await.map(Self::Postgres),
+            StoreAddress::Postgres(url) => match used {
+                Use::Alone => Postgres::open(url, snapshots).await,
+                Use::Look => Postgres::look(url, snapshots).await,
+            }
+            .map(Self::Postgres),
             #[cfg(not(feature = "postgres"))]
             StoreAddress::Postgres(_) => Err(without_postgres(address)),
             StoreAddress::Files(dir) => {
@@ -131,6 +157,15 @@ impl Store {
     }
 }
 
+/// What a store is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// Everything, by one process at a time.
+    Alone,
+    /// Reading, whoever else uses it.
+    Look,
+}
+
 /// Opening and migrating a file may take its time.
 async fn blocking<T: Send + 'static>(
     open: impl FnOnce() -> Result<T, Error> + Send + 'static,
@@ -166,6 +201,10 @@ macro_rules! each {
 }
 
 impl Backend for Store {
+    async fn claim(&self, application: ApplicationId) -> Result<(), Error> {
+        each!(self, claim(application))
+    }
+
     async fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error> {
         each!(self, append(turn))
     }
@@ -343,6 +382,10 @@ impl Backend for Store {
 
     async fn stats(&self) -> Result<Vec<KindStats>, Error> {
         each!(self, stats())
+    }
+
+    async fn tidy(&self) -> Result<(), Error> {
+        each!(self, tidy())
     }
 
     async fn vacuum(&self) -> Result<(), Error> {

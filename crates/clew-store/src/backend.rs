@@ -8,7 +8,7 @@ use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Scope,
     SnapshotId, StoredMessage, Subject,
 };
-use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
+use clew_context::model::{ApplicationId, ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
 /// Which rows of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +43,12 @@ impl<T, F: Future<Output = Result<T, Error>> + Send> Answer<T> for F {}
 ///
 /// Every error is one of [`Error`]; a call that fails has changed nothing.
 pub trait Backend: Send + Sync {
+    /// Says whose store it is; the first to say so is.
+    ///
+    /// # Errors
+    /// [`Error::Owned`] if it is another application's.
+    fn claim(&self, application: ApplicationId) -> impl Answer<()>;
+
     /// Appends one turn to its conversation, all rows or none, and gives its
     /// ordinal. All rows have one scope, agent, turn. A turn that is there
     /// already in that scope is replaced and keeps its ordinal.
@@ -178,6 +184,12 @@ pub trait Backend: Send + Sync {
 
     /// How much there is of each kind.
     fn stats(&self) -> impl Answer<Vec<KindStats>>;
+
+    /// Clears away what deletions and edits left behind, if it is time for
+    /// that; others work meanwhile. Called every minute.
+    fn tidy(&self) -> impl Answer<()> {
+        std::future::ready(Ok(()))
+    }
 
     /// Gives room back to the file system.
     fn vacuum(&self) -> impl Answer<()>;

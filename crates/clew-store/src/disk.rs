@@ -2,8 +2,9 @@
 //!
 //! Every call blocks: callers are on a thread that may, see [`blocking`].
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Read, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::Error;
@@ -88,6 +89,38 @@ pub(super) fn remove(path: &Path) -> Result<bool, Error> {
             source,
         }),
     }
+}
+
+/// A file that says who uses what lies beside it, as long as it is held: the
+/// system lets go of it when the process ends, however it ends.
+#[derive(Debug)]
+pub(super) struct Hold {
+    _file: File,
+}
+
+/// Takes a file to be held; who has it already if somebody has.
+pub(super) fn hold(path: &Path) -> Result<Result<Hold, String>, Error> {
+    let failed = |source| Error::Io {
+        operation: "lock",
+        path: path.to_owned(),
+        source,
+    };
+    let mut options = OpenOptions::new();
+    let options = options.read(true).write(true).create(true).truncate(false);
+    let mut file = options.mode(0o600).open(path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::Error(source)) => return Err(failed(source)),
+        Err(TryLockError::WouldBlock) => {
+            let pid = fs::read_to_string(path).unwrap_or_default();
+            let pid = pid.trim();
+            let known = !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit());
+            return Ok(Err(format!("pid {}", if known { pid } else { "unknown" })));
+        }
+    }
+    file.set_len(0).map_err(failed)?;
+    writeln!(file, "{}", std::process::id()).map_err(failed)?;
+    Ok(Ok(Hold { _file: file }))
 }
 
 /// Renames a file that cannot be read to `NAME.corrupt-<n>`, the first `n`

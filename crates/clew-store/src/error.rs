@@ -2,8 +2,17 @@
 
 use std::path::PathBuf;
 
+use clew_context::model::ApplicationId;
+
 /// What a database or file system said.
 type Source = Box<dyn std::error::Error + Send + Sync>;
+
+impl Error {
+    /// Asking again may help.
+    pub const fn is_passing(&self) -> bool {
+        matches!(self, Self::Unavailable { .. } | Self::NotReady { .. })
+    }
+}
 
 /// Why a store did not do what it was asked. `Display` names the place and,
 /// where a person can do something, the remedy; no text of messages, no
@@ -20,6 +29,41 @@ pub enum Error {
         /// What the system said.
         #[source]
         source: Option<Source>,
+    },
+    /// It cannot be opened yet: its server starts, stops, is full or cannot be
+    /// reached. Opening it again may help.
+    #[error("the store {place} is not ready")]
+    NotReady {
+        /// Address, without a password.
+        place: String,
+        /// What the system said.
+        #[source]
+        source: Source,
+    },
+    /// Another process uses it.
+    #[error(
+        "the store {place} is in use by another process ({holder}): stop that one first, or give \
+         each a CONTEXT_STORE of its own"
+    )]
+    Held {
+        /// Path or address, without a password.
+        place: String,
+        /// Which process, as far as it is known.
+        holder: String,
+    },
+    /// What it holds is another bot's.
+    #[error(
+        "the store {place} is of another bot, application {owner}, and this one is application \
+         {asked}: give this one a CONTEXT_STORE of its own; if it takes the other's place, \
+         `clew store copy` makes a store of the same content for it"
+    )]
+    Owned {
+        /// Path or address, without a password.
+        place: String,
+        /// Whose it is.
+        owner: ApplicationId,
+        /// Who asked for it.
+        asked: ApplicationId,
     },
     /// Its schema is of a newer version of the program.
     #[error(

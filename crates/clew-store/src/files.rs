@@ -34,7 +34,9 @@ use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Scope,
     SnapshotId, StoredMessage, Subject,
 };
-use clew_context::model::{ChannelId, Clock, GuildId, MessageId, UnixMillis, UserId};
+use clew_context::model::{
+    ApplicationId, ChannelId, Clock, GuildId, MessageId, UnixMillis, UserId,
+};
 
 /// The version of all files.
 const VERSION: u32 = 1;
@@ -125,6 +127,12 @@ fn check_version(fields: &Fields) -> Result<(), Unread> {
 }
 
 impl Backend for Files {
+    fn claim(&self, application: ApplicationId) -> impl Answer<()> {
+        self.run("see whose store it is", move |folder| {
+            folder.claim(application)
+        })
+    }
+
     fn append(&self, turn: &[StoredMessage]) -> impl Answer<u64> {
         let turn = turn.to_vec();
         self.run("append a turn", move |folder| folder.append(&turn))

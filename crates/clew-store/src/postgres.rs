@@ -14,13 +14,16 @@
 mod certificate;
 mod connect;
 mod facts;
+mod hold;
 mod marks;
 mod messages;
+mod places;
 mod purge;
 mod records;
 mod schema;
 mod session;
 mod snapshots;
+mod tidying;
 mod values;
 
 use std::sync::Arc;
@@ -28,9 +31,13 @@ use std::time::Duration;
 
 use deadpool_postgres::Pool;
 use tokio::sync::RwLock;
+use tokio::time::Instant;
 
+use self::connect::Use;
 use self::marks::Dated;
+use self::places::Places;
 use self::session::{LONG_PATIENCE, Lease, Outcome, PATIENCE};
+use self::tidying::Tidying;
 use super::{
     Backend, ConversationStats, Cursor, Error, Kind, KindStats, Purge, Purged, Record, Records,
     SnapshotFiles, WindowQuery,
@@ -39,7 +46,9 @@ use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Scope,
     SnapshotId, StoredMessage, Subject,
 };
-use clew_context::model::{ChannelId, GuildId, MessageId, Secret, UnixMillis, UserId};
+use clew_context::model::{
+    ApplicationId, ChannelId, GuildId, MessageId, Secret, UnixMillis, UserId,
+};
 
 /// A plain vacuum makes dead rows unreadable and lets others work meanwhile.
 const VACUUM_AFTER_PURGE: &str = "VACUUM clew.messages, clew.facts, clew.message_ids, \
@@ -52,6 +61,10 @@ const VACUUM_FULL: &str = "VACUUM (FULL, ANALYZE) clew.messages, clew.facts, cle
 /// A store in PostgreSQL.
 pub struct Postgres {
     pool: Pool,
+    places: Places,
+    tidying: Tidying,
+    /// Host and database, for errors.
+    place: String,
     files: SnapshotFiles,
     /// Shared by calls under way, taken alone at the end.
     open: Arc<RwLock<()>>,
@@ -75,8 +88,8 @@ macro_rules! within {
 }
 
 impl Postgres {
-    /// Connects, brings the tables up to date, and warns in the log if
-    /// row-level security does not hold for the role. `url` is
+    /// Connects, takes the database for this process alone, brings the tables up
+    /// to date, and warns in the log if row-level security does not hold for the role. `url` is
     /// `postgres://user:password@host/database?sslmode=MODE`: `disable`;
     /// `prefer` (default), encrypted if the server can, whatever its
     /// certificate; `require`, encrypted, and the system has to trust the
@@ -85,9 +98,9 @@ impl Postgres {
     /// # Errors
     ///
     /// [`Error::Open`] naming host and database but not the password,
-    /// [`Error::Newer`].
+    /// [`Error::Held`] if another process has it, [`Error::Newer`].
     pub async fn open(url: &Secret, files: SnapshotFiles) -> Result<Self, Error> {
-        let connected = connect::pool(url)?;
+        let connected = connect::pool(url, Use::Alone)?;
         let mut client = connect::first(&connected).await?;
         let place = &connected.place;
         let started = async {
@@ -99,6 +112,9 @@ impl Postgres {
         drop(client);
         let store = Self {
             pool: connected.pool,
+            places: Places::default(),
+            tidying: Tidying::default(),
+            place: connected.place,
             files,
             open: Arc::default(),
         };
@@ -115,6 +131,38 @@ impl Postgres {
         Ok(store)
     }
 
+    /// As [`Self::open`], only to read: also while another process has it, of
+    /// which nothing is touched then.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`]; [`Error::Open`] if another process has it and it is of
+    /// an older version.
+    pub async fn look(url: &Secret, files: SnapshotFiles) -> Result<Self, Error> {
+        match Self::open(url, files.clone()).await {
+            Err(Error::Held { .. }) => {}
+            opened => return opened,
+        }
+        let connected = connect::pool(url, Use::Look)?;
+        let mut client = connect::first(&connected).await?;
+        let found = schema::found(&mut client, &connected.place).await;
+        let found = found.map_err(|failure| connect::at_start(failure, &connected.place))?;
+        if found != Some(schema::KNOWN) {
+            let remedy = "it is of an older version and in use by another process: stop that one, \
+                          then `clew store migrate`";
+            return Err(connect::open_error(&connected.place, remedy, None));
+        }
+        drop(client);
+        Ok(Self {
+            pool: connected.pool,
+            places: Places::default(),
+            tidying: Tidying::default(),
+            place: connected.place,
+            files,
+            open: Arc::default(),
+        })
+    }
+
     /// The version of what a database holds, without changing it; none when
     /// there is nothing of ours in it.
     ///
@@ -122,7 +170,7 @@ impl Postgres {
     ///
     /// As [`Self::open`].
     pub async fn version(url: &Secret) -> Result<Option<u32>, Error> {
-        let connected = connect::pool(url)?;
+        let connected = connect::pool(url, Use::Look)?;
         let mut client = connect::first(&connected).await?;
         let found = schema::found(&mut client, &connected.place).await;
         found.map_err(|failure| connect::at_start(failure, &connected.place))
@@ -130,10 +178,11 @@ impl Postgres {
 
     async fn lease(&self) -> Outcome<Lease> {
         let open = Arc::clone(&self.open).read_owned().await;
-        let client = Some(self.pool.get().await?);
+        let (client, place) = self.places.connection(&self.pool).await?;
         Ok(Lease {
-            client,
+            client: Some(client),
             _open: open,
+            _place: place,
         })
     }
 
@@ -203,6 +252,11 @@ impl Postgres {
 }
 
 impl Backend for Postgres {
+    async fn claim(&self, application: ApplicationId) -> Result<(), Error> {
+        within!(self, PATIENCE, "see whose store it is", transaction =>
+            hold::claim(&transaction, &self.place, application))
+    }
+
     async fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error> {
         within!(self, PATIENCE, "store a turn", transaction =>
             messages::append(&transaction, turn))
@@ -401,6 +455,22 @@ impl Backend for Postgres {
         within!(self, LONG_PATIENCE, "count entries", transaction => records::stats(&transaction))
     }
 
+    async fn tidy(&self) -> Result<(), Error> {
+        if !self.tidying.is_due() {
+            return Ok(());
+        }
+        let dirty = within!(self, PATIENCE, "look for dead rows", transaction =>
+            tidying::dirty(&transaction))?;
+        let began = Instant::now();
+        for table in dirty {
+            let vacuum = tidying::vacuum(table);
+            self.bounded(LONG_PATIENCE, "vacuum", self.alone(&vacuum))
+                .await?;
+        }
+        self.tidying.took(began.elapsed());
+        Ok(())
+    }
+
     /// Writes the tables anew: they are locked while it lasts.
     async fn vacuum(&self) -> Result<(), Error> {
         self.bounded(LONG_PATIENCE, "vacuum", self.alone(VACUUM_FULL))
@@ -410,6 +480,7 @@ impl Backend for Postgres {
     async fn close(&self) -> Result<(), Error> {
         self.bounded(PATIENCE, "close the store", async {
             let _alone = self.open.write().await;
+            hold::release(&self.pool).await;
             self.pool.close();
             Ok(())
         })

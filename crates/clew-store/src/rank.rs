@@ -1,8 +1,10 @@
 //! Which facts match words best, by SQLite's full-text index (FTS5, BM25).
 
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeSet;
+use std::hash::{BuildHasher as _, RandomState};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 
 use super::Error;
 use crate::model::FactId;
@@ -14,7 +16,7 @@ const MOST_WORDS: usize = 64;
 /// Words of any text as an FTS5 query that matches any of them: the first
 /// `most` different ones. Each is quoted, so that nothing in a text is FTS5's
 /// syntax. None without words.
-pub(super) fn any_word(text: &str, most: usize) -> Option<String> {
+fn any_word(text: &str, most: usize) -> Option<String> {
     let words = text.split(|letter: char| !letter.is_alphanumeric());
     let mut seen = BTreeSet::new();
     let different = words.filter(|word| !word.is_empty() && seen.insert(word.to_lowercase()));
@@ -25,35 +27,75 @@ pub(super) fn any_word(text: &str, most: usize) -> Option<String> {
     (!quoted.is_empty()).then(|| quoted.join(" OR "))
 }
 
-/// The facts that match a text, best first, at most `limit`; as the index of
-/// an SQLite store would have it, from a table in memory.
-pub(super) fn best(
-    facts: &[(FactId, &str)],
-    text: &str,
-    limit: usize,
-) -> Result<Vec<FactId>, Error> {
-    let Some(query) = any_word(text, MOST_WORDS) else {
-        return Ok(Vec::new());
-    };
-    ranked(facts, &query, limit).map_err(|error| Error::Database {
-        operation: "rank facts",
-        source: error.into(),
-    })
+/// An index of some facts in memory: nothing of it is ever on a disk. Kept for
+/// the next search, which often is among the same facts.
+#[derive(Debug, Default)]
+pub(super) struct Ranker {
+    memory: OnceCell<Connection>,
+    hasher: RandomState,
+    /// What is in the index.
+    indexed: Cell<Option<u64>>,
 }
 
-fn ranked(facts: &[(FactId, &str)], query: &str, limit: usize) -> rusqlite::Result<Vec<FactId>> {
-    let memory = Connection::open_in_memory()?;
-    memory.execute_batch("CREATE VIRTUAL TABLE fact USING fts5(text)")?;
-    let mut insert = memory.prepare("INSERT INTO fact (rowid, text) VALUES (?1, ?2)")?;
-    for (id, text) in facts {
-        insert.execute((id.0.cast_signed(), text))?;
+impl Ranker {
+    /// The facts that match a text, best first by BM25, at most `limit`.
+    pub(super) fn best(
+        &self,
+        facts: &[(FactId, &str)],
+        text: &str,
+        limit: usize,
+    ) -> Result<Vec<FactId>, Error> {
+        let Some(query) = any_word(text, MOST_WORDS) else {
+            return Ok(Vec::new());
+        };
+        self.ranked(facts, &query, limit)
+            .map_err(|error| Error::Database {
+                operation: "rank facts",
+                source: error.into(),
+            })
     }
-    let mut select = memory.prepare(
-        "SELECT rowid FROM fact WHERE fact MATCH ?1 ORDER BY bm25(fact), rowid LIMIT ?2",
-    )?;
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = select.query_map((query, limit), |row| row.get::<_, i64>(0))?;
-    rows.map(|id| Ok(FactId(id?.cast_unsigned()))).collect()
+
+    fn ranked(
+        &self,
+        facts: &[(FactId, &str)],
+        query: &str,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<FactId>> {
+        if self.memory.get().is_none() {
+            let memory = Connection::open_in_memory()?;
+            memory.execute_batch(
+                "CREATE VIRTUAL TABLE fact
+                     USING fts5(text, tokenize = 'unicode61 remove_diacritics 2')",
+            )?;
+            // Nobody else can have set it.
+            let _ = self.memory.set(memory);
+        }
+        let memory = self.memory.get().ok_or(rusqlite::Error::InvalidQuery)?;
+        let wanted = self.hasher.hash_one(facts);
+        if self.indexed.get() != Some(wanted) {
+            self.indexed.set(None);
+            index(memory, facts)?;
+            self.indexed.set(Some(wanted));
+        }
+        let mut select = memory.prepare_cached(
+            "SELECT rowid FROM fact WHERE fact MATCH ?1 ORDER BY bm25(fact), rowid LIMIT ?2",
+        )?;
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows = select.query_map((query, limit), |row| row.get::<_, i64>(0))?;
+        rows.map(|id| Ok(FactId(id?.cast_unsigned()))).collect()
+    }
+}
+
+fn index(memory: &Connection, facts: &[(FactId, &str)]) -> rusqlite::Result<()> {
+    let transaction = memory.unchecked_transaction()?;
+    transaction.execute("DELETE FROM fact", [])?;
+    let sql = "INSERT INTO fact (rowid, text) VALUES (?1, ?2)";
+    let mut insert = transaction.prepare_cached(sql)?;
+    for (id, text) in facts {
+        insert.execute(params![id.0.cast_signed(), text])?;
+    }
+    drop(insert);
+    transaction.commit()
 }
 
 #[cfg(test)]
@@ -67,7 +109,9 @@ mod tests {
             (FactId(2), "Release day is Friday"),
             (FactId(3), "The pump, the pump and the valve"),
         ];
-        let found = best(&facts, text, 2).unwrap();
+        let ranker = Ranker::default();
+        ranker.best(&facts[..1], "pump", 2).unwrap();
+        let found = ranker.best(&facts, text, 2).unwrap();
         let found: Vec<u64> = found.into_iter().map(|id| id.0).collect();
         assert_eq!(found, expected, "{text:?}");
     }
@@ -93,7 +137,9 @@ mod tests {
             "a\0b",
             "' OR 1",
         ] {
-            best(&[(FactId(1), "x")], text, 9).unwrap();
+            Ranker::default()
+                .best(&[(FactId(1), "x")], text, 9)
+                .unwrap();
         }
         check("text NOT friday", &[2]);
     }

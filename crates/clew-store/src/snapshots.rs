@@ -216,7 +216,7 @@ pub fn with_edit(
     message: MessageId,
     text: &str,
 ) -> Option<ContextSnapshot> {
-    let is_edited = |row: &StoredMessage| is_text_of(row, channel, message);
+    let is_edited = |row: &StoredMessage| row.is_text_of(channel, message);
     if !snapshot.messages.iter().any(is_edited) {
         return None;
     }
@@ -228,13 +228,6 @@ pub fn with_edit(
         SUMMARY_REMOVED.clone_into(&mut edited.info.summary);
     }
     Some(edited)
-}
-
-/// The row's text is what the message says. Of a long answer no single message
-/// says it, so an edit of one changes nothing.
-pub(super) fn is_text_of(row: &StoredMessage, channel: ChannelId, message: MessageId) -> bool {
-    let is_whole = row.parts.is_empty() || row.role == StoredRole::User;
-    row.channel == channel && row.message == Some(message) && is_whole
 }
 
 /// `20260212T143000Z`; a time outside of the years that RFC 3339 knows is

@@ -11,16 +11,19 @@ mod lists;
 mod messages;
 mod purge;
 mod records;
+mod room;
 mod row;
 mod saved;
 mod schema;
 mod session;
+mod texts;
 mod worker;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub use self::session::{Durability, SqliteSettings};
 
@@ -36,42 +39,82 @@ use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Scope,
     SnapshotId, StoredMessage, Subject,
 };
-use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
+use clew_context::model::{ApplicationId, ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
 /// Connections that read.
 const READERS: usize = 2;
+/// Conversations in memory: some tens of thousands of turns.
+const BYTES_IN_MEMORY: u32 = 64 << 20;
+/// Rows that are swept before others have their turn: some milliseconds.
+const ROWS_A_STEP: usize = 64;
 
 /// A store in a file, or in memory.
 pub struct Sqlite {
     writer: Queue,
     /// None in memory: a database there has one connection.
     readers: Option<Queue>,
+    /// See [`Backend::sweep`].
+    has_swept: AtomicBool,
+    /// As long as it is open, if it is this process's alone.
+    hold: Mutex<Option<disk::Hold>>,
 }
 
 impl Sqlite {
-    /// Opens a database file, made with its folder if it is not there, and
-    /// brings it to the newest version. Blocks.
+    /// Opens a database file for this process alone, made with its folder if it
+    /// is not there, and brings it to the newest version. Blocks.
     ///
     /// # Errors
     ///
     /// [`Error::Open`] if it is a folder, another program's, damaged, locked
-    /// or out of reach; [`Error::Newer`] if a newer version wrote it.
+    /// or out of reach; [`Error::Held`] if another process has it;
+    /// [`Error::Newer`] if a newer version wrote it.
     pub fn open(
         path: &Path,
         snapshots: SnapshotFiles,
         settings: &SqliteSettings,
     ) -> Result<Self, Error> {
         make_file(path)?;
+        let hold = disk::hold(&beside(path))?.map_err(|holder| Error::Held {
+            place: path.display().to_string(),
+            holder,
+        })?;
         snapshots.sweep()?;
         let snapshots = Arc::new(SnapshotPlace::Files(snapshots));
         let writer = Session::writer(path, snapshots, settings)?;
         let pending = saved::remove_pending(&writer);
         pending.map_err(|fault| fault.named("open the store", &writer.place))?;
+        Self::start(path, writer, Some(hold))
+    }
+
+    /// As [`Self::open`], only to read: also while another process has it, of
+    /// which nothing is touched then. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`]; [`Error::Open`] if another process has it and it is
+    /// of an older version.
+    pub fn look(
+        path: &Path,
+        snapshots: SnapshotFiles,
+        settings: &SqliteSettings,
+    ) -> Result<Self, Error> {
+        match Self::open(path, snapshots.clone(), settings) {
+            Err(Error::Held { .. }) => {}
+            opened => return opened,
+        }
+        let snapshots = Arc::new(SnapshotPlace::Files(snapshots));
+        let writer = Session::beside(path, snapshots, settings)?;
+        Self::start(path, writer, None)
+    }
+
+    fn start(path: &Path, writer: Session, hold: Option<disk::Hold>) -> Result<Self, Error> {
         let readers = (0..READERS).map(|_| Session::reader(&writer, path));
         let readers = readers.collect::<Result<_, _>>()?;
         Ok(Self {
             readers: Some(Queue::to_readers(readers)?),
             writer: Queue::to_writer(writer)?,
+            has_swept: AtomicBool::new(false),
+            hold: Mutex::new(hold),
         })
     }
 
@@ -89,18 +132,32 @@ impl Sqlite {
         Ok(u32::try_from(found).ok().filter(|found| *found > 0))
     }
 
-    /// A store that nothing of is on disk, snapshots included.
+    /// A store that nothing of is on disk, snapshots included, of 64 MiB at
+    /// most. When that is full the oldest conversations go, of those who take
+    /// more than their share.
     ///
     /// # Errors
     ///
     /// No memory or no thread.
     pub fn in_memory() -> Result<Self, Error> {
+        Self::in_memory_of(BYTES_IN_MEMORY)
+    }
+
+    /// The same of so many bytes at most.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::in_memory`].
+    pub fn in_memory_of(bytes: u32) -> Result<Self, Error> {
         let snapshots = Arc::new(SnapshotPlace::Memory(Mutex::new(BTreeMap::new())));
         let settings = SqliteSettings::default();
-        let writer = Session::writer(Path::new(":memory:"), snapshots, &settings)?;
+        let mut writer = Session::writer(Path::new(":memory:"), snapshots, &settings)?;
+        writer.room = Some(bytes.into());
         Ok(Self {
             readers: None,
             writer: Queue::to_writer(writer)?,
+            has_swept: AtomicBool::new(false),
+            hold: Mutex::new(None),
         })
     }
 
@@ -122,6 +179,14 @@ impl Sqlite {
         self.writer.ask(operation, true, work)
     }
 
+    /// Sweeps rows that are gone in steps, between which others have their
+    /// turn.
+    async fn sweep_rows(&self) -> Result<(), Error> {
+        let step = || self.alone("sweep", |session| texts::sweep_rows(session, ROWS_A_STEP));
+        while step().await? {}
+        Ok(())
+    }
+
     fn read<T, W>(&self, operation: &'static str, work: W) -> impl Answer<T> + use<T, W>
     where
         T: Send + 'static,
@@ -133,6 +198,12 @@ impl Sqlite {
 }
 
 impl Backend for Sqlite {
+    fn claim(&self, application: ApplicationId) -> impl Answer<()> {
+        self.alone("see whose store it is", move |session| {
+            session.transact(|_| lists::claim(session, application))
+        })
+    }
+
     fn append(&self, turn: &[StoredMessage]) -> impl Answer<u64> {
         let turn = turn.to_vec();
         self.grouped("append a turn", move |session| {
@@ -209,7 +280,7 @@ impl Backend for Sqlite {
     fn save_snapshot(&self, snapshot: &ContextSnapshot) -> impl Answer<()> {
         let snapshot = snapshot.clone();
         self.alone("save a snapshot", move |session| {
-            saved::save(session, &[&snapshot], |_| Ok(()))
+            saved::save(session, &[&snapshot], || Ok(()))
         })
     }
 
@@ -239,9 +310,7 @@ impl Backend for Sqlite {
 
     fn put_facts(&self, facts: &[Fact]) -> impl Answer<()> {
         let facts = facts.to_vec();
-        self.grouped("write facts", move |session| {
-            facts::put(&session.connection, &facts)
-        })
+        self.grouped("write facts", move |session| facts::put(session, &facts))
     }
 
     fn remove_facts(&self, facts: &[FactId]) -> impl Answer<u64> {
@@ -294,11 +363,20 @@ impl Backend for Sqlite {
         })
     }
 
-    fn purge(&self, purge: &Purge) -> impl Answer<Purged> {
+    async fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
+        let is_single = matches!(purge, Purge::Messages { .. });
         let purge = purge.clone();
-        self.alone("remove what has to go", move |session| {
+        let purged = self.alone("remove what has to go", move |session| {
             purge::purge(session, &purge)
-        })
+        });
+        let purged = purged.await?;
+        // Of a user, a server or a channel not even the ids are to stay. The
+        // texts are gone already: a failure costs nothing that is not made up
+        // for by a later sweep.
+        if !is_single && let Err(error) = self.sweep_rows().await {
+            tracing::warn!(%error, "rows that were removed are not swept yet");
+        }
+        Ok(purged)
     }
 
     fn edit_message(&self, channel: ChannelId, message: MessageId, text: &str) -> impl Answer<u64> {
@@ -329,8 +407,20 @@ impl Backend for Sqlite {
         })
     }
 
-    /// Nothing expires by itself here.
+    /// Nothing expires by itself here. What was removed one by one is swept
+    /// when it is enough to be worth it, and at the first call, which makes up
+    /// for a kill.
     async fn sweep(&self, _now: UnixMillis) -> Result<u64, Error> {
+        let is_first = !self.has_swept.swap(true, Ordering::Relaxed);
+        let is_due = self.read("look what is to be swept", texts::is_sweep_due);
+        if is_due.await? || is_first {
+            self.sweep_rows().await?;
+        }
+        let is_due = self.read("look what is to be swept", texts::is_rewrite_due);
+        if is_due.await? {
+            self.alone("write the store again", Session::compact)
+                .await?;
+        }
         Ok(0)
     }
 
@@ -359,11 +449,11 @@ impl Backend for Sqlite {
     }
 
     fn vacuum(&self) -> impl Answer<()> {
-        self.alone("give room back", |session| {
-            session.rewrite()?;
-            session.empty_log();
-            Ok(())
-        })
+        let swept = self.sweep_rows();
+        async {
+            swept.await?;
+            self.alone("give room back", Session::compact).await
+        }
     }
 
     /// Readers first: the last to close is to empty the log.
@@ -372,8 +462,21 @@ impl Backend for Sqlite {
             readers.close().await;
         }
         self.writer.close().await;
+        drop(
+            self.hold
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
         Ok(())
     }
+}
+
+/// The file that is held while a database is in use.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    name.into()
 }
 
 /// Makes the file and its folder: the database holds what people said, so

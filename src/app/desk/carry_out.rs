@@ -33,6 +33,7 @@ pub(super) async fn carry_out(services: &Services, call: Call) {
         facts: &services.facts,
         rest: &services.rest,
         reply_target: services.settings.reply_target,
+        telemetry: &services.telemetry,
     };
     // Boxed: what commands hold together is large.
     let work = Box::pin(commands::run(&context, &call));

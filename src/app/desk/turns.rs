@@ -7,16 +7,15 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::super::lanes::{Lane, Submitted};
+use super::super::lanes::{Full, Lane, Submitted};
+use super::super::restarts::Restarts;
+use super::super::shares::{Asker, Party};
 use super::super::wake::{Done, Wake};
 use super::Desk;
-use crate::memory::{Edit, Mend};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{Outcome, Refusal, Refused};
 use crate::turn::{self, Control, Elsewhere, Job, Lesson, Order, Orders, Services};
-use clew_context::discord::convert::Incoming;
-use clew_context::engine::eligible::is_blank;
-use clew_context::model::{ChannelId, ChannelKind, Message, MessageId, TurnRequest, UnixMillis};
+use clew_context::model::{ChannelId, ChannelKind, Message, MessageId, TurnRequest};
 use clew_discord::send::Outgoing;
 use clew_discord::session::Mark;
 
@@ -26,25 +25,20 @@ const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
 /// A trigger that waits.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    request: TurnRequest,
+    pub(super) request: TurnRequest,
     came: Instant,
-    mark: Option<Mark>,
-}
-
-impl Waiting {
-    pub(super) fn request(&self) -> &TurnRequest {
-        &self.request
-    }
+    pub(super) mark: Option<Mark>,
 }
 
 /// A turn that runs.
 #[derive(Debug)]
 pub(super) struct Active {
     lane: Lane,
-    channel: ChannelId,
     since: Instant,
-    orders: Orders,
-    edited: Option<UnixMillis>,
+    pub(super) orders: Orders,
+    /// As it is asked, or will be.
+    pub(super) trigger: Arc<Message>,
+    pub(super) restarts: Restarts,
     mark: Option<Mark>,
 }
 
@@ -70,11 +64,12 @@ impl Desk {
             return false;
         }
         if !trigger.is_human() && request.cause.interaction().is_none() {
-            *self.bot_turns.entry(trigger.channel).or_default() += 1;
+            self.bot_turns.count(trigger.channel, trigger.guild);
         }
-        let lane = lane(&request);
+        let (lane, asker) = (lane(&request), self.asker(&request));
         match self.lanes.submit(
             lane,
+            asker,
             Waiting {
                 request,
                 came: now,
@@ -83,16 +78,27 @@ impl Desk {
         ) {
             Submitted::Starts(waiting) => self.start(lane, waiting),
             Submitted::Waits => {}
-            Submitted::LaneFull(waiting) => {
-                self.refuse_request(&waiting.request, Refusal::QueueFull);
+            Submitted::Refused(waiting, full) => {
+                self.refuse_request(&waiting.request, refusal(full));
                 return false;
             }
-            Submitted::Busy(waiting) => {
-                self.refuse_request(&waiting.request, Refusal::Busy);
-                return false;
+            Submitted::Displaces(other, full) => {
+                self.refuse_request(&other.request, refusal(full));
+                if let Some(mark) = other.mark {
+                    self.finished(mark);
+                }
             }
         }
         true
+    }
+
+    /// Whose share of the places a turn takes.
+    fn asker(&self, request: &TurnRequest) -> Asker {
+        let (channel, user) = (request.trigger.channel, request.asker());
+        let guild = Ids::of(request).guild;
+        let guild = guild.or_else(|| self.services.facts.guild_of(channel));
+        let party = guild.map_or(Party::Person(user), Party::Guild);
+        Asker { party, user }
     }
 
     fn start(&mut self, lane: Lane, waiting: Waiting) {
@@ -104,19 +110,19 @@ impl Desk {
         let trigger = Arc::clone(&request.trigger);
         let (orders, control) = Control::new();
         let channel = trigger.channel;
-        let edited = trigger.edited;
+        let id = trigger.id;
         self.active.insert(
-            trigger.id,
+            id,
             Active {
                 lane,
-                channel,
                 since: Instant::now(),
                 orders,
-                edited,
+                trigger,
+                restarts: Restarts::default(),
                 mark,
             },
         );
-        let other_triggers = self.other_triggers(channel, trigger.id);
+        let other_triggers = self.other_triggers(channel, id);
         let job = Job {
             request,
             came,
@@ -127,7 +133,7 @@ impl Desk {
         };
         let services = Arc::clone(&self.services);
         let report = Report {
-            trigger: trigger.id,
+            trigger: id,
             wakes: self.wakes.clone(),
             outcome: None,
         };
@@ -143,10 +149,11 @@ impl Desk {
 
     /// Turns that run in other channels.
     fn elsewhere(&self, here: ChannelId) -> Vec<Elsewhere> {
-        let others = self.active.values().filter(|one| one.channel != here);
+        let others = self.active.values();
         others
+            .filter(|active| active.trigger.channel != here)
             .map(|active| Elsewhere {
-                channel: active.channel,
+                channel: active.trigger.channel,
                 since: active.since,
             })
             .collect()
@@ -157,7 +164,7 @@ impl Desk {
         let running = self
             .active
             .iter()
-            .filter(|(_, active)| active.channel == channel);
+            .filter(|(_, active)| active.trigger.channel == channel);
         let mut others: BTreeSet<MessageId> = running.map(|(id, _)| *id).collect();
         let waiting = self
             .lanes
@@ -190,72 +197,6 @@ impl Desk {
         let next = self.lanes.finished(active.lane);
         if let Some((lane, waiting)) = next.filter(|_| !self.closed) {
             self.start(lane, waiting);
-        }
-    }
-
-    /// An edit: of the text in the window, and of a trigger that is not
-    /// answered yet.
-    pub(super) fn edited(&mut self, incoming: Incoming) {
-        let Incoming {
-            message,
-            complete,
-            has_content,
-            ..
-        } = incoming;
-        if !complete {
-            if has_content {
-                // A text without its message: what is held is out of date.
-                self.services.window().break_channel(message.channel);
-            }
-            return;
-        }
-        self.services.window().edited(message.clone());
-        self.mend_edited(&message);
-        if !self.rules.message_content && is_blank(&message) {
-            // The edit took our mention out, and with it our sight of the text.
-            return;
-        }
-        if let Some(active) = self.active.get_mut(&message.id) {
-            if message.edited > active.edited {
-                active.edited = message.edited;
-                active
-                    .orders
-                    .send_replace(Order::Restart(Arc::new(message)));
-            }
-            return;
-        }
-        let mut waiting = self.lanes.waiting_mut();
-        if let Some(waiting) = waiting.find(|one| one.request.trigger.id == message.id) {
-            waiting.request.trigger = Arc::new(message);
-        }
-    }
-
-    /// An edited message may be part of a stored turn.
-    fn mend_edited(&self, message: &Message) {
-        let services = &self.services;
-        if message.is_human() && !services.memory.opted_out(message.author.id) {
-            services.memory.mend(Mend::Edited {
-                channel: message.channel,
-                edit: Edit {
-                    message: message.id,
-                    author: message.author.id,
-                    words: services.own_words(message.guild, message),
-                    at: message.edited,
-                },
-            });
-        }
-    }
-
-    /// Deleted triggers get no answer.
-    pub(super) fn cancel(&mut self, ids: &[MessageId]) {
-        for active in ids.iter().filter_map(|id| self.active.get(id)) {
-            active.orders.send_replace(Order::Cancel);
-        }
-        let gone = self
-            .lanes
-            .remove_waiting(|one| ids.contains(&one.request.trigger.id));
-        for mark in gone.into_iter().filter_map(|waiting| waiting.mark) {
-            self.finished(mark);
         }
     }
 
@@ -294,7 +235,7 @@ impl Desk {
             return;
         };
         let access = self.services.facts.our_access(message.channel);
-        if access.is_some_and(|access| !access.send)
+        if access.forbids(|rights| rights.send)
             || !self.refusals.take(message.author.id, Instant::now())
         {
             return;
@@ -336,6 +277,13 @@ async fn reported(services: &Services, job: Job, mut report: Report) -> Option<B
     let ended = turn::run(services, job).await;
     report.outcome = Some(ended.outcome);
     ended.lesson
+}
+
+const fn refusal(full: Full) -> Refusal {
+    match full {
+        Full::Lane => Refusal::QueueFull,
+        Full::Room => Refusal::Busy,
+    }
 }
 
 /// Serial per thread, direct conversation and member of a channel.

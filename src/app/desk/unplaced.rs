@@ -17,7 +17,8 @@ const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Desk {
     /// Looks where a message stands that is for us if it is a direct one.
-    pub(super) fn look_up(&self, mut request: TurnRequest, mark: Mark) {
+    pub(super) fn look_up(&mut self, mut request: TurnRequest, mark: Mark) {
+        self.looked_at.insert(request.trigger.id);
         let (services, wakes) = (Arc::clone(&self.services), self.wakes.clone());
         self.tracker.spawn(async move {
             let deadline = Instant::now() + LOOK_TIMEOUT;
@@ -40,7 +41,8 @@ impl Desk {
             }
             self.direct.insert(request.trigger.channel);
         }
-        if !(direct && self.submit(request, Some(mark))) {
+        let wanted = self.looked_at.remove(&request.trigger.id);
+        if !(direct && wanted && self.submit(request, Some(mark))) {
             self.finished(mark);
         }
     }

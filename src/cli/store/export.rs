@@ -27,7 +27,7 @@ pub(in crate::cli) struct ExportArgs {
 }
 
 pub(super) async fn run(config: &Config, args: &ExportArgs) -> Result<Done, Error> {
-    let opened = Opened::of(config).await?;
+    let opened = Opened::look(config).await?;
     let Some(path) = &args.out else {
         let mut out = BufWriter::new(io::stdout());
         export(&opened, args.user, &mut out).await?;

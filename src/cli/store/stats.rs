@@ -9,7 +9,7 @@ use crate::config::Config;
 use clew_store::{Backend, Kind, KindStats};
 
 pub(super) async fn run(config: &Config, json: bool) -> Result<Done, Error> {
-    let opened = Opened::of(config).await?;
+    let opened = Opened::look(config).await?;
     let mut found = opened.store.stats().await?;
     if let Some(transcripts) = &opened.transcripts {
         found.retain(|stats| stats.kind != Kind::Transcripts);

@@ -54,7 +54,7 @@ fn user(mention: &str) -> Option<(u64, usize)> {
     Some((id, "<@>".len() + inner.len()))
 }
 
-/// The author's own of a message's words, rendered and sanitised: no quoted
+/// The author's own of a message's words, as they were typed: no quoted
 /// line, no code block, no passage between quotation marks. None if too little
 /// is left to learn from.
 pub fn own(words: &str) -> Option<String> {

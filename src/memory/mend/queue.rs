@@ -1,13 +1,12 @@
 //! What waits to be mended, and what was lately, for turns that are being
 //! stored meanwhile.
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::Mend;
+use super::{Edit, Mend};
 use crate::memory::Place;
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use clew_store::Purge;
@@ -21,32 +20,145 @@ const MEMBERS_REMEMBERED: usize = 10_000;
 const A_DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Channels, members and users that went, remembered for turns that were running.
 const RECENTLY_GONE: usize = 1_024;
-/// Mends that wait for a store that is gone; the oldest go first.
-const MOST_WAITING: usize = 100_000;
+/// Bytes of mends that wait for a store that is gone or slow, over all servers.
+const MOST_BYTES: usize = 4 << 20;
 
-/// Messages that a page lacked. Beyond, those that could not be asked for give
-/// way, then newer ones are not noted and stay in prompts.
-const MOST_MISSING: usize = 4_096;
-
-/// What waits to be mended: ids and edited texts, at most [`MOST_WAITING`]
-/// while a store is gone.
+/// What waits to be mended: at most [`MOST_BYTES`]. Beyond, the messages of
+/// those who have most there are no longer known one by one, until half is free.
 #[derive(Debug, Default)]
 pub(in crate::memory) struct Queue {
-    waiting: Mutex<Vec<Mend>>,
+    waiting: Mutex<Waiting>,
     came: Notify,
     /// Held while mends are done: who waits for all to be done waits for those
     /// that somebody else has begun, too.
     pub(super) doing: tokio::sync::Mutex<()>,
-    deleted: Mutex<VecDeque<MessageId>>,
+    deleted: Mutex<Deleted>,
     /// Members to be looked up, and when others were.
     members: Mutex<Members>,
     member_due: Notify,
-    /// Messages of which something is kept and that a page lacked; true while
-    /// they have still to be asked for.
-    missing: Mutex<BTreeMap<(ChannelId, MessageId), bool>>,
-    missing_due: Notify,
     /// Channels, members and users, and when they went.
     gone: Mutex<VecDeque<(UnixMillis, Purge)>>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    mends: Vec<Mend>,
+    bytes: usize,
+}
+
+/// Whose a mend is, where room is shared out: a server's, or a direct
+/// conversation's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Party {
+    Guild(GuildId),
+    Channel(ChannelId),
+}
+
+impl Party {
+    fn of(guild: Option<GuildId>, channel: ChannelId) -> Self {
+        guild.map_or(Self::Channel(channel), Self::Guild)
+    }
+}
+
+impl Mend {
+    /// Memory that it takes, about.
+    fn bytes(&self) -> usize {
+        let texts = |edits: &[Edit]| -> usize {
+            let one = |edit: &Edit| size_of::<Edit>() + edit.words.len();
+            edits.iter().map(one).sum()
+        };
+        // One a channel at most.
+        if let Self::Recheck { .. } = self {
+            return 0;
+        }
+        size_of::<Self>()
+            + match self {
+                Self::Deleted { ids, .. } | Self::Unknown { ids, .. } => size_of_val(&**ids),
+                Self::Edited { edit, .. } => edit.words.len(),
+                Self::Connected { guilds, .. } => size_of_val(&**guilds),
+                Self::Fetched(page) => {
+                    // A set takes about twice what is in it.
+                    2 * page.present.len() * size_of::<MessageId>() + texts(&page.edited)
+                }
+                Self::ChannelDeleted(_)
+                | Self::GuildLeft(_)
+                | Self::GuildJoined(_)
+                | Self::MemberLeft { .. }
+                | Self::Recheck { .. } => 0,
+            }
+    }
+
+    /// Whose it is and which channel's, if it can be made up for: by asking for
+    /// what is kept of that channel, or by the roll call of members.
+    fn droppable(&self) -> Option<(Party, Option<ChannelId>)> {
+        match self {
+            Self::Deleted { guild, channel, .. } | Self::Edited { guild, channel, .. } => {
+                Some((Party::of(*guild, *channel), Some(*channel)))
+            }
+            Self::Fetched(page) => Some((Party::of(page.guild, page.channel), Some(page.channel))),
+            Self::Unknown { channel, .. } => Some((Party::Channel(*channel), Some(*channel))),
+            Self::MemberLeft { guild, .. } => Some((Party::Guild(*guild), None)),
+            Self::ChannelDeleted(_)
+            | Self::GuildLeft(_)
+            | Self::GuildJoined(_)
+            | Self::Connected { .. }
+            | Self::Recheck { .. } => None,
+        }
+    }
+}
+
+/// What there was no room for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Overflow {
+    /// Mends that were dropped.
+    pub(super) mends: usize,
+    /// Of messages in these channels.
+    pub(super) channels: BTreeSet<ChannelId>,
+}
+
+impl Waiting {
+    /// Gives up what is known of single messages, of those with most first,
+    /// until half of the room is free.
+    fn make_room(&mut self) -> Overflow {
+        let mut overflow = Overflow::default();
+        if self.bytes <= MOST_BYTES {
+            return overflow;
+        }
+        let mut parties: HashMap<Party, usize> = HashMap::new();
+        for mend in &self.mends {
+            if let Some((party, _)) = mend.droppable() {
+                *parties.entry(party).or_default() += mend.bytes();
+            }
+        }
+        let mut parties: Vec<(usize, Party)> = parties
+            .into_iter()
+            .map(|(party, bytes)| (bytes, party))
+            .collect();
+        parties.sort_unstable();
+        let mut too_much = self.bytes.saturating_sub(MOST_BYTES / 2);
+        let mut dropped = HashSet::new();
+        while let Some((bytes, party)) = parties.pop().filter(|_| too_much > 0) {
+            too_much = too_much.saturating_sub(bytes);
+            dropped.insert(party);
+        }
+        self.mends.retain(|mend| match mend.droppable() {
+            Some((party, place)) if dropped.contains(&party) => {
+                overflow.mends += 1;
+                overflow.channels.extend(place);
+                false
+            }
+            _ => true,
+        });
+        self.bytes = self.mends.iter().map(Mend::bytes).sum();
+        overflow
+    }
+}
+
+/// The latest deletions, in the order they came.
+#[derive(Debug, Default)]
+struct Deleted {
+    order: VecDeque<MessageId>,
+    ids: HashSet<MessageId>,
 }
 
 #[derive(Debug, Default)]
@@ -56,31 +168,32 @@ struct Members {
 }
 
 impl Queue {
-    pub(super) fn push(&self, mend: Mend) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.push(mend);
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn push(&self, mend: Mend) -> Overflow {
+        let mut waiting = self.waiting();
         self.came.notify_one();
+        if matches!(mend, Mend::Recheck { .. }) && waiting.mends.contains(&mend) {
+            return Overflow::default();
+        }
+        waiting.bytes += mend.bytes();
+        waiting.mends.push(mend);
+        waiting.make_room()
     }
 
     /// Puts back what could not be done, before what came meanwhile; nobody is
     /// woken for it.
-    pub(super) fn put_back(&self, mends: impl IntoIterator<Item = Mend>) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.splice(0..0, mends);
-        let too_many = waiting.len().saturating_sub(MOST_WAITING);
-        if too_many > 0 {
-            tracing::error!(
-                mends = too_many,
-                "a store is gone for too long: deletions and edits \
-                are lost, and found again only by pages that are fetched"
-            );
-            waiting.drain(..too_many);
-        }
+    pub(super) fn put_back(&self, mends: impl IntoIterator<Item = Mend>) -> Overflow {
+        let mut waiting = self.waiting();
+        waiting.mends.splice(0..0, mends);
+        waiting.bytes = waiting.mends.iter().map(Mend::bytes).sum();
+        waiting.make_room()
     }
 
     pub(super) fn take(&self) -> Vec<Mend> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *waiting)
+        std::mem::take(&mut *self.waiting()).mends
     }
 
     /// Waits until there is something to do. Holds nothing meanwhile, and may
@@ -89,70 +202,17 @@ impl Queue {
         self.came.notified().await;
     }
 
-    /// A page lacked these: nothing of them goes into a prompt until Discord
-    /// has been asked for each.
-    pub(super) fn note_missing(&self, channel: ChannelId, ids: &BTreeSet<MessageId>) {
-        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
-        if missing.len() + ids.len() > MOST_MISSING {
-            missing.retain(|_, due| *due);
-        }
-        for id in ids {
-            let is_full = missing.len() >= MOST_MISSING;
-            match missing.entry((channel, *id)) {
-                Entry::Vacant(_) if is_full => {
-                    tracing::warn!(%channel, "pages lack more stored messages than can be noted");
-                    break;
-                }
-                entry => *entry.or_default() = true,
-            }
-        }
-        self.missing_due.notify_one();
-    }
-
-    /// These are there after all, or they are gone and purged.
-    pub(in crate::memory) fn settle(
-        &self,
-        channel: ChannelId,
-        is_settled: impl Fn(MessageId) -> bool,
-    ) {
-        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
-        missing.retain(|(of, id), _| *of != channel || !is_settled(*id));
-    }
-
-    /// Waits until messages have to be asked for, and names them, those of a
-    /// channel together.
-    pub(in crate::memory) async fn due_missing(&self) -> Vec<(ChannelId, MessageId)> {
-        self.missing_due.notified().await;
-        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = missing.iter_mut().filter(|(_, due)| **due);
-        due.map(|(key, due)| {
-            *due = false;
-            *key
-        })
-        .collect()
-    }
-
-    /// Those that could not be asked for are asked for once more.
-    pub(in crate::memory) fn ask_again(&self, which: impl Fn(ChannelId, MessageId) -> bool) {
-        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
-        for ((channel, id), due) in missing.iter_mut() {
-            *due |= which(*channel, *id);
-        }
-        self.missing_due.notify_one();
-    }
-
-    /// Whether a page lacked one of a channel's messages, and nothing is known
-    /// of it yet.
-    pub(in crate::memory) fn is_missing(&self, channel: ChannelId, id: MessageId) -> bool {
-        let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
-        missing.contains_key(&(channel, id))
-    }
-
     pub(super) fn note_deleted(&self, ids: &[MessageId]) {
         let mut deleted = self.deleted.lock().unwrap_or_else(PoisonError::into_inner);
-        deleted.extend(ids);
-        while deleted.len() > RECENT_DELETIONS {
-            deleted.pop_front();
+        for id in ids {
+            if deleted.ids.insert(*id) {
+                deleted.order.push_back(*id);
+            }
+        }
+        while deleted.order.len() > RECENT_DELETIONS {
+            if let Some(oldest) = deleted.order.pop_front() {
+                deleted.ids.remove(&oldest);
+            }
         }
     }
 
@@ -220,6 +280,8 @@ impl Queue {
         ids: impl IntoIterator<Item = MessageId>,
     ) -> Vec<MessageId> {
         let deleted = self.deleted.lock().unwrap_or_else(PoisonError::into_inner);
-        ids.into_iter().filter(|id| deleted.contains(id)).collect()
+        ids.into_iter()
+            .filter(|id| deleted.ids.contains(id))
+            .collect()
     }
 }

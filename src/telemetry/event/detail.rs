@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::words::{
-    Answers, Cap, CauseWord, CommandOutcome, CommandWord, FatalReason, Finish, LlmFailure, LostBy,
-    Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord, StoreOperation,
-    UnreadableWhat,
+    Answers, Cap, CauseWord, CircuitState, CommandOutcome, CommandWord, DropReason, FatalReason,
+    Finish, LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord,
+    StoreOperation, UnreadableWhat,
 };
 use crate::telemetry::Ms;
 use clew_context::model::{Block, Fallback, Limits, MessageId, OmitReason, Scene, Stage};
@@ -332,6 +332,36 @@ pub struct StoreFailed {
     pub transient: bool,
 }
 
+/// `store`/`circuit`: one line a change, none a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CircuitChanged {
+    /// Reading what prompts carry.
+    pub read: CircuitState,
+    /// Storing turns.
+    pub write: CircuitState,
+    /// Answered turns that wait in memory.
+    pub unsaved: usize,
+}
+
+impl CircuitChanged {
+    /// The store does all that it is asked again.
+    pub const fn is_back(&self) -> bool {
+        matches!(
+            (self.read, self.write),
+            (CircuitState::Closed, CircuitState::Closed)
+        )
+    }
+}
+
+/// `memory`/`turns_dropped`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TurnsDropped {
+    /// How many.
+    pub turns: usize,
+    /// Why.
+    pub reason: DropReason,
+}
+
 /// `memory`/`recorded`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Recorded {
@@ -366,6 +396,29 @@ pub struct PurgedEvent {
     pub cause: PurgeCause,
     /// Entries of all kinds that went.
     pub entries: u64,
+}
+
+/// `memory`/`confirmed`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Confirmed {
+    /// Messages that Discord was asked for.
+    pub asked: usize,
+    /// Of them, gone.
+    pub gone: usize,
+    /// Without an answer in time; they are asked for behind the turn.
+    pub unanswered: usize,
+    /// What it added to the turn.
+    pub ms: Ms,
+}
+
+/// `memory`/`mends_dropped`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MendsDropped {
+    /// Deletions and edits.
+    pub mends: usize,
+    /// Channels of which nothing stored is shown until Discord has been asked
+    /// for it.
+    pub channels: usize,
 }
 
 /// `command`/`answered`.

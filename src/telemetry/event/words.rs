@@ -80,6 +80,24 @@ words! {
         Close = "close",
     }
 
+    /// How it is with a store.
+    CircuitState {
+        /// It does what it is asked.
+        Closed = "closed",
+        /// It fails at once: turns ask on.
+        Failing = "failing",
+        /// It does not answer: turns do not ask it.
+        Open = "open",
+    }
+
+    /// Why an answered turn was not stored.
+    DropReason {
+        /// Too many waited for a store that failed.
+        Room = "room",
+        /// The process ended before the store was back.
+        Stopping = "stopping",
+    }
+
     /// A command that was called.
     CommandWord {
         /// `/context clear`
@@ -200,7 +218,7 @@ words! {
         QueueFull = "queue_full",
         /// The asker is over `USER_TURNS_PER_MIN`.
         UserRate = "user_rate",
-        /// `MAX_CONCURRENT_TURNS` run already.
+        /// `MAX_CONCURRENT_TURNS` run, and too many of theirs wait.
         Busy = "busy",
         /// An allow or deny list says no.
         NotAllowed = "not_allowed",
@@ -234,6 +252,8 @@ words! {
         Length = "length",
         /// The provider's filter cut it off.
         ContentFilter = "content_filter",
+        /// It was longer than can be posted, and not read on.
+        CutOff = "cut_off",
         /// Anything else a server may say.
         Other = "other",
     }

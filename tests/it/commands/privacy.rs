@@ -211,3 +211,56 @@ async fn the_lists_keep_nobody_from_privacy_and_help() {
     assert_eq!(refused.len(), 1);
     assert!(!p.on_disk(MARK));
 }
+
+/// The telemetry outlives an erasure: what it holds is said where people ask,
+/// and under pseudonyms it is if the operator wants it so.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_operator_keeps_is_said() {
+    for (ids, you) in [("plain", "your id"), ("keyed", "a pseudonym for you")] {
+        let settings = [("TELEMETRY_IDS", ids), ("TELEMETRY_KEEP_DAYS", "12")];
+        let (p, bot) = place(&settings).await;
+        leave_traces(&p).await;
+        let shown = p.plain(p.ada, "privacy show").await;
+        let said = field(&shown, "In my operator's records");
+        assert!(said.contains(you), "{said}");
+        assert!(said.contains("They go after 12 days."), "{said}");
+        let asked = p.plain(p.ada, "privacy erase").await;
+        let gone = p.press(p.ada, &asked, "Erase everything").await;
+        assert_says(
+            &gone,
+            &format!("In my operator's records stay, without a word of yours: {said}"),
+        );
+        let direct = p.direct(p.ada);
+        let lines = bot.stop().await;
+        let names = |key: &str, id: clew_simulator::Id| {
+            let id = id.0.to_string();
+            lines.iter().filter(|line| line[key] == id.as_str()).count()
+        };
+        let is_plain = ids == "plain";
+        assert_eq!(names("user_id", p.ada) > 0, is_plain);
+        assert_eq!(names("channel_id", direct) > 0, is_plain);
+        assert!(
+            names("channel_id", p.channel) > 0,
+            "a server's channel is nobody's"
+        );
+        let people = |lines: &[Value]| -> std::collections::BTreeSet<String> {
+            let ids = lines.iter().filter_map(|line| line["user_id"].as_str());
+            ids.map(str::to_owned).collect()
+        };
+        assert_eq!(people(&lines).len(), 1, "Ada, whoever that is");
+        let key = p.stage.state().join("telemetry.key");
+        assert_eq!(key.exists(), !is_plain);
+        if !is_plain {
+            use std::os::unix::fs::PermissionsExt;
+            let kept = std::fs::metadata(&key).unwrap();
+            assert_eq!((kept.len(), kept.permissions().mode() & 0o777), (32, 0o600));
+            let bot = p.stage.start().await;
+            p.talk(p.ada, p.channel, "again").await;
+            assert_eq!(
+                people(&bot.stop().await).len(),
+                1,
+                "the same after a restart"
+            );
+        }
+    }
+}

@@ -93,6 +93,63 @@ impl Drop for Process {
     }
 }
 
+/// A store that is not ready when the bot starts.
+#[cfg(feature = "postgres")]
+mod starting {
+    use super::*;
+    use crate::support::postgres::Postgres;
+
+    /// Waits until the log has so many lines with this word.
+    async fn said(process: &Process, word: &str, times: usize) {
+        let deadline = Instant::now() + PATIENCE;
+        while process.log().matches(word).count() < times {
+            assert!(Instant::now() < deadline, "{word}: {}", process.log());
+            sleep(LOOK).await;
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_database_that_starts_later_is_waited_for() {
+        let mut server = Postgres::own();
+        let database = server.fresh_database().await;
+        server.stop();
+        let place = Place::new(&[]).await;
+        let process = Process::start(&place.stage, &[("CONTEXT_STORE", &database.url)]);
+        said(&process, "not ready", 2).await;
+        server.start();
+        connected(&place).await;
+        place.ask(place.help, "are you there?");
+        place.says(place.help, "ok").await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_signal_ends_the_wait_in_order() {
+        let place = Place::new(&[]).await;
+        let nowhere = "postgres://ada:hunter2@nowhere.invalid/clew";
+        let mut process = Process::start(&place.stage, &[("CONTEXT_STORE", nowhere)]);
+        said(&process, "not ready", 1).await;
+        process.signal("TERM");
+        assert_eq!(process.ended().await.code(), Some(0), "{}", process.log());
+        assert!(!process.log().contains("hunter2"));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_a_person_has_to_cure_is_not_waited_for() {
+        let server = Postgres::shared();
+        let database = server.fresh_database().await;
+        let (start, _) = database.url.split_once('@').unwrap();
+        let (_, password) = start.rsplit_once(':').unwrap();
+        let place = Place::new(&[]).await;
+        let wrong = database.url.replace(password, "hunter2");
+        let mut process = Process::start(&place.stage, &[("CONTEXT_STORE", &wrong)]);
+        process.refuses(&["check user and password"]).await;
+        let (server, _) = database.url.rsplit_once('/').unwrap();
+        let nowhere = format!("{server}/nowhere");
+        let mut process = Process::start(&place.stage, &[("CONTEXT_STORE", &nowhere)]);
+        process.refuses(&["create the database first"]).await;
+    }
+}
+
 async fn connected(place: &Place) {
     place.stage.discord.wait_ready().await.unwrap();
     place.stage.discord.settled().await.unwrap();
@@ -283,12 +340,6 @@ async fn a_store_that_cannot_be_opened_is_named_with_what_to_do() {
         &["newer.db", "99", "update the program"],
     )
     .await;
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
-    let url = format!("postgres://clew:swordfish@127.0.0.1:{port}/memory");
-    let place = format!("127.0.0.1:{port}/memory");
-    check(&stage, &url, &[&place, "check that the server runs"]).await;
     assert_eq!(stage.discord.sessions_begun(), 0);
 }
 

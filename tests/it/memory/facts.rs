@@ -186,7 +186,7 @@ async fn a_fact_whose_room_is_not_made_at_once_is_remembered() {
     };
     remember("I like saffron").await;
     let file = rusqlite::Connection::open(p.path("clew.db")).unwrap();
-    let trigger = "CREATE TRIGGER kept BEFORE DELETE ON facts \
+    let trigger = "CREATE TRIGGER kept BEFORE DELETE ON fact_rows \
                    BEGIN SELECT RAISE(ABORT, 'not now'); END";
     file.execute_batch(trigger).unwrap();
     let said = remember("I like turmeric").await;

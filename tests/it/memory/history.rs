@@ -3,18 +3,25 @@
 use clew_simulator::{Draft, File};
 use serde_json::Value;
 
-use super::place::{DAY, HOUR, Kind, Place, on_each_store, says, says_nothing_of};
+use super::place::{
+    DAY, HOUR, Kind, Place, on_each_database, on_each_store, says, says_nothing_of,
+};
 use crate::support::model::Behaviour;
 
 on_each_store! {
     zero_leakage
     oldest_first_with_more_rows_than_the_limit
+    one_long_message_leaves_room_for_others
     rolling_window_excludes_old_messages
     rolling_window_default_is_one_day
     only_turns_that_succeed_are_stored
     adopted_text_embeds_and_files_are_not_stored
     what_the_block_shows_is_not_told_twice
     words_clear_nothing
+}
+
+on_each_database! {
+    stored_characters_are_capped_and_the_start_stands_still_between_two_moves
 }
 
 /// Seed S0's table of four, and a restart.
@@ -65,6 +72,54 @@ async fn oldest_first_with_more_rows_than_the_limit(kind: Kind) {
         ],
     );
     says_nothing_of(&prompt, &["anise", "basil"]);
+    bot.stop().await;
+}
+
+async fn stored_characters_are_capped_and_the_start_stands_still_between_two_moves(kind: Kind) {
+    let settings = [
+        ("MAX_CONTEXT_MESSAGES", "1000"),
+        ("MAX_CONTEXT_CHARS", "4000"),
+    ];
+    let p = Place::new(kind, &settings).await;
+    let bot = p.start().await;
+    let mut firsts = Vec::new();
+    for count in 0..48 {
+        let words = format!("question {count:02} {}", "about it ".repeat(6));
+        let asked = p.ask_for(p.help, p.ada, &words, "yes").await;
+        // The rules, what was said before, and this question.
+        let (_, history) = asked.prompt.split_once("\n----\n").unwrap();
+        let chars = history.replace("\n----\n", "").chars().count();
+        assert!(chars <= 4_000 + words.len() + 60, "{chars}");
+        let (_, first) = history.split_once("question ").unwrap();
+        firsts.push(first[..2].parse::<usize>().unwrap());
+    }
+    assert!(firsts.is_sorted(), "{firsts:?}");
+    assert!(firsts[47] > 0, "{firsts:?}");
+    let moved = firsts[47];
+    firsts.dedup();
+    assert!(firsts.len() - 1 <= moved.div_ceil(2), "{firsts:?}");
+    bot.stop().await;
+}
+
+async fn one_long_message_leaves_room_for_others(kind: Kind) {
+    let p = Place::new(kind, &[("MAX_CONTEXT_CHARS", "1000")]).await;
+    let bot = p.start().await;
+    let long = format!("saffron {} turmeric", "é".repeat(1_500));
+    p.ask_for(p.help, p.ada, "anise", &long).await;
+    p.ask(p.help, p.ada, "basil").await;
+    let prompt = p.prompt(p.help, p.ada).await;
+    says(
+        &prompt,
+        &[
+            "anise",
+            "saffron é",
+            "characters cut",
+            "é turmeric",
+            "basil",
+            "so: basil",
+        ],
+    );
+    assert!(prompt.matches('é').count() < 250);
     bot.stop().await;
 }
 

@@ -89,21 +89,28 @@ impl Place {
 
     /// The store of the bot, by a door of its own.
     async fn store(&self) -> Store {
+        let (address, folders) = self.address();
+        Store::open(&address, &folders, system_clock())
+            .await
+            .unwrap()
+    }
+
+    fn address(&self) -> (StoreAddress, Folders) {
         let folder = self.stage.folder.path();
         let folders = Folders {
             agents: folder.join("agents"),
             users: folder.join("users"),
             servers: folder.join("servers"),
         };
-        let address = StoreAddress::Sqlite(folder.join("clew.db"));
-        Store::open(&address, &folders, system_clock())
-            .await
-            .unwrap()
+        (StoreAddress::Sqlite(folder.join("clew.db")), folders)
     }
 
-    /// What is known of somebody once the bot has stopped.
+    /// What is known of somebody, also while the bot runs.
     async fn known(&self, who: Id) -> Vec<Fact> {
-        let store = self.store().await;
+        let (address, folders) = self.address();
+        let store = Store::look(&address, &folders, system_clock())
+            .await
+            .unwrap();
         let facts = store.facts(Subject::User(user(who))).await.unwrap();
         store.close().await.unwrap();
         facts

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clew::llm;
-use clew::memory::{self, Edit, Exchange, Lesson, Memory, Mend, Place, Stores};
+use clew::memory::{self, Edit, Exchange, Fetched, Lesson, Memory, Mend, Place, Stores};
 use clew::telemetry::{Ids, Telemetry};
 use clew_context::model::{
     ChannelId, GuildId, MessageId, OptOuts, TurnId, UnixMillis, UserId, fixed_clock,
@@ -36,6 +36,7 @@ async fn scene() -> Scene {
         model: "fake".to_owned(),
         timeout: Duration::from_secs(20),
         max_output_tokens: 500,
+        max_answer_bytes: 1 << 20,
         temperature: None,
     });
     let (telemetry, _) = Telemetry::to_memory("mem.ctx", fixed_clock(START));
@@ -49,10 +50,12 @@ async fn scene() -> Scene {
         scope: ScopeKind::Member,
         rolling_window: Duration::from_hours(24),
         max_messages: 30,
+        max_chars: 16_000,
         load_past: 30,
         in_memory_only: true,
         max_user_facts: 5,
         max_server_facts: 100,
+        patience: Duration::from_secs(5),
         save_interval: Duration::from_hours(24),
         learn: true,
         retention: None,
@@ -173,6 +176,7 @@ async fn a_turn_is_no_history_of_its_own() {
 async fn an_edit_takes_back_what_was_learnt() {
     let scene = scene().await;
     let edited = |at| Mend::Edited {
+        guild: None,
         channel: ChannelId::new(2),
         edit: Edit {
             message: MessageId::new(3),
@@ -239,4 +243,31 @@ async fn one_at_a_time_and_few_wait() {
     let (learnt, ()) = tokio::join!(lessons, open);
     assert_eq!(learnt.concat().len(), 1);
     assert_eq!(scene.model.requests().len(), 1 + 8, "the rest is dropped");
+}
+
+/// In the very turn whose page lacks a message, nothing is said that was learnt
+/// from it.
+#[tokio::test]
+async fn what_a_page_lacks_is_not_said() {
+    let scene = scene().await;
+    scene.learn_during(async {}).await;
+    let (ids, place) = (Ids::default(), lesson(Some(GUILD)).place);
+    let readable = scene.memory.read_facts(&ids, &place).await;
+    let said = || async {
+        let profiles = scene.memory.profiles(&ids, &place, readable, "").await;
+        profiles.user.len()
+    };
+    let page = |present: &[u64]| Fetched {
+        at: START,
+        guild: Some(GUILD),
+        channel: ChannelId::new(2),
+        from: MessageId::new(0),
+        to: MessageId::new(9),
+        present: present.iter().map(|id| MessageId::new(*id)).collect(),
+        edited: Vec::new(),
+    };
+    scene.memory.look_through(&page(&[3]), &mut []);
+    assert_eq!(said().await, 1);
+    scene.memory.look_through(&page(&[4]), &mut []);
+    assert_eq!(said().await, 0);
 }

@@ -1,7 +1,7 @@
 //! History across restarts (seed S4): how much of it is loaded, and its four
 //! verification scenarios, by name.
 
-use clew_context::model::{ChannelId, MessageId, TurnId, UnixMillis, UserId};
+use clew_context::model::{ChannelId, TurnId, UnixMillis, UserId};
 use clew_store::Backend;
 use clew_store::model::{AgentName, Scope, StoredMessage, StoredRole};
 
@@ -195,7 +195,8 @@ async fn past(p: &Place, turns: u64) {
             tool_calls: None,
             tool_call_id: None,
             timestamp: UnixMillis(NOON - HOUR / 2),
-            message: Some(MessageId::new(turn)),
+            // Discord knows none of them.
+            message: None,
             parts: Vec::new(),
             target: None,
             restored_from: None,

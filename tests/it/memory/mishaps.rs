@@ -2,27 +2,35 @@
 
 use std::fs;
 
+use clew_store::{Backend, Record};
+use serde_json::Value;
+
 use super::place::{Kind, Place, on_each_store, says, says_nothing_of};
 use crate::support::bot::prompt;
 
 on_each_store! {
     a_store_that_fails_costs_its_part_not_the_answer
+    turns_answered_meanwhile_are_stored_in_order_when_it_is_back
+    what_is_deleted_or_edited_meanwhile_is_so_when_it_is_back
 }
 
 /// Hides what is stored of Ada in `help` from the running bot, or shows it.
 async fn hide(p: &Place, hidden: bool) {
-    let rename = |schema: &str| {
+    let rename = |schema: &str, table: &str| {
         let (from, to) = if hidden {
-            ("messages", "hidden")
+            (table, "hidden")
         } else {
-            ("hidden", "messages")
+            ("hidden", table)
         };
         format!("ALTER TABLE {schema}{from} RENAME TO {to}")
     };
     match p.kind {
         Kind::Sqlite => {
             let file = rusqlite::Connection::open(p.path("clew.db")).unwrap();
-            file.execute_batch(&rename("")).unwrap();
+            // Or the view on it would go along.
+            file.pragma_update(None, "legacy_alter_table", true)
+                .unwrap();
+            file.execute_batch(&rename("", "message_rows")).unwrap();
         }
         Kind::Files => {
             let channel = p
@@ -40,13 +48,13 @@ async fn hide(p: &Place, hidden: bool) {
         #[cfg(feature = "postgres")]
         Kind::Postgres => {
             let url = &p.database.as_ref().unwrap().admin_url;
-            crate::support::postgres::query(url, &rename("clew.")).await;
+            crate::support::postgres::query(url, &rename("clew.", "messages")).await;
         }
     }
 }
 
-/// It is answered from the question alone, that is told, and when the store is
-/// back everything is.
+/// It is answered from the question alone and what was said since, that is
+/// told, and when the store is back everything is.
 async fn a_store_that_fails_costs_its_part_not_the_answer(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
@@ -62,8 +70,7 @@ async fn a_store_that_fails_costs_its_part_not_the_answer(kind: Kind) {
     says_nothing_of(&asked, &["so: saffron"]);
     hide(&p, false).await;
     let asked = p.prompt(p.help, p.ada).await;
-    says(&asked, &["saffron", "so: saffron", "go on"]);
-    says_nothing_of(&asked, &["ginger"]);
+    says(&asked, &["saffron", "so: saffron", "ginger", "go on"]);
     bot.stop().await;
     let operations: Vec<_> = p
         .details("store_failed")
@@ -71,4 +78,83 @@ async fn a_store_that_fails_costs_its_part_not_the_answer(kind: Kind) {
         .map(|one| one["operation"].clone())
         .collect();
     assert_eq!(operations, ["read", "append"]);
+}
+
+/// The texts of Ada's conversation in `help`, as it is stored.
+async fn stored(p: &Place) -> Vec<String> {
+    let store = p.open().await;
+    let rows = store.records(clew_store::Kind::Messages, None, None, 100);
+    let rows = rows.await.unwrap().records;
+    store.close().await.unwrap();
+    let texts = rows.into_iter().map(|record| match record {
+        Record::Message(row) => row.content,
+        other => panic!("{other:?}"),
+    });
+    texts.collect()
+}
+
+/// People expect to be remembered, whatever the store does.
+async fn turns_answered_meanwhile_are_stored_in_order_when_it_is_back(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "one").await;
+    hide(&p, true).await;
+    p.ask_only(p.help, p.ada, "two").await;
+    let asked = p.ask_only(p.help, p.ada, "three").await;
+    says(&asked.prompt, &["two", "so: two", "three"]);
+    says_nothing_of(&asked.prompt, &["one"]);
+    hide(&p, false).await;
+    p.until("stored", || p.told("recorded") == 3).await;
+    let asked = p.prompt(p.help, p.ada).await;
+    says(
+        &asked,
+        &["one", "so: one", "two", "so: two", "three", "so: three"],
+    );
+    bot.stop().await;
+    assert_eq!(p.details("turns_dropped"), [Value::Null; 0]);
+    let texts = [
+        "one",
+        "so: one",
+        "two",
+        "so: two",
+        "three",
+        "so: three",
+        "go on",
+        "ok",
+    ];
+    assert_eq!(stored(&p).await, texts);
+}
+
+/// Nothing that is deleted meanwhile is stored later, and what is edited
+/// meanwhile is stored so.
+async fn what_is_deleted_or_edited_meanwhile_is_so_when_it_is_back(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "one").await;
+    hide(&p, true).await;
+    let deleted = p.ask_only(p.help, p.ada, "turmeric").await;
+    let edited = p.ask_only(p.help, p.ada, "nutmeg").await;
+    let answer = p.ask_only(p.help, p.ada, "cinnamon").await;
+    let (discord, us) = (&p.stage.discord, p.stage.discord.bot());
+    discord.delete(p.help, deleted.trigger);
+    discord.edit(p.help, edited.trigger, &format!("<@{us}> mace"));
+    discord.delete(p.help, answer.answer);
+    discord.settled().await.unwrap();
+    let asked = p.ask_only(p.help, p.ada, "what").await;
+    says(&asked.prompt, &["mace", "so: nutmeg", "cinnamon", "what"]);
+    says_nothing_of(&asked.prompt, &["turmeric", "so: cinnamon"]);
+    hide(&p, false).await;
+    p.until("stored", || p.told("recorded") == 4).await;
+    bot.stop().await;
+    let texts = [
+        "one",
+        "so: one",
+        "mace",
+        "so: nutmeg",
+        "cinnamon",
+        "what",
+        "so: what",
+    ];
+    assert_eq!(stored(&p).await, texts);
+    assert_eq!(p.traces("turmeric"), [""; 0]);
 }

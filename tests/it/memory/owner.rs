@@ -5,17 +5,18 @@ use super::place::{Kind, Place, says, says_nothing_of};
 use crate::support::log::Log;
 
 /// Changes rows behind the bot's back.
-async fn change(p: &Place, sql: impl Fn(&str) -> String) {
+/// `sql` is told the table to change and what to read of it.
+async fn change(p: &Place, sql: impl Fn(&str, &str) -> String) {
     match p.kind {
         Kind::Sqlite => {
             let file = rusqlite::Connection::open(p.path("clew.db")).unwrap();
-            assert!(file.execute(&sql("messages"), []).unwrap() > 0);
+            assert!(file.execute(&sql("message_rows", "messages"), []).unwrap() > 0);
         }
         Kind::Files => panic!("a file is found by its path"),
         #[cfg(feature = "postgres")]
         Kind::Postgres => {
             let url = &p.database.as_ref().unwrap().admin_url;
-            crate::support::postgres::query(url, &sql("clew.messages")).await;
+            crate::support::postgres::query(url, &sql("clew.messages", "clew.messages")).await;
         }
     }
 }
@@ -43,8 +44,11 @@ async fn nothing_of_another_owner_is_loaded(kind: Kind) {
     assert_eq!(mismatches(&log), 0);
     // One row of Ada's conversation says that it is Boris's.
     let owned = |by: u8| {
-        move |table: &str| {
-            format!("UPDATE {table} SET owner_id = {by}{by}{by} WHERE content LIKE '%saffron'")
+        move |table: &str, read: &str| {
+            format!(
+                "UPDATE {table} SET owner_id = {by}{by}{by}
+                 WHERE id IN (SELECT id FROM {read} WHERE content LIKE '%saffron')"
+            )
         }
     };
     change(&p, owned(2)).await;
@@ -59,7 +63,7 @@ async fn nothing_of_another_owner_is_loaded(kind: Kind) {
     change(&p, owned(1)).await;
     says(&p.prompt(p.help, p.ada).await, &["saffron", "cinnamon"]);
     // All that is Ada's in Boris's conversation.
-    change(&p, |table| {
+    change(&p, |table, _| {
         format!("UPDATE {table} SET scope = 'discord_conv:222' WHERE owner_id = 111")
     })
     .await;

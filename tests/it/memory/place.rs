@@ -234,13 +234,25 @@ impl Place {
         words: &str,
         answer: &str,
     ) -> Asked {
+        let draft = self.draft(channel, words);
+        self.post_for(channel, author, draft, answer).await
+    }
+
+    /// Asks, is answered `so: ` and the words, and waits for nothing else.
+    pub(super) async fn ask_only(&self, channel: Id, author: Id, words: &str) -> Asked {
+        let draft = self.draft(channel, words);
+        let answer = format!("so: {words}");
+        self.answered(channel, author, draft, &answer).await
+    }
+
+    /// Words for us; in direct messages nobody is mentioned.
+    fn draft(&self, channel: Id, words: &str) -> Draft {
         let us = self.stage.discord.bot();
-        let draft = if channel == self.direct {
+        if channel == self.direct {
             Draft::new(words)
         } else {
             Draft::new(format!("<@{us}> {words}"))
-        };
-        self.post_for(channel, author, draft, answer).await
+        }
     }
 
     /// Posts a draft that addresses us and is answered so.
@@ -251,8 +263,22 @@ impl Place {
         draft: Draft,
         answer: &str,
     ) -> Asked {
-        let requests = self.stage.model.requests().len();
         let stored = self.told("recorded");
+        let asked = self.answered(channel, author, draft, answer).await;
+        self.until("a stored turn", || self.told("recorded") > stored)
+            .await;
+        asked
+    }
+
+    /// The same, whether it is stored or not.
+    pub(super) async fn answered(
+        &self,
+        channel: Id,
+        author: Id,
+        draft: Draft,
+        answer: &str,
+    ) -> Asked {
+        let requests = self.stage.model.requests().len();
         self.stage.model.script(Behaviour::text(&[answer]));
         let trigger = self.stage.discord.post(channel, author, draft);
         let request = self.stage.model.wait_requests(requests + 1).await;
@@ -265,8 +291,6 @@ impl Place {
             })
             .await
             .unwrap();
-        self.until("a stored turn", || self.told("recorded") > stored)
-            .await;
         Asked {
             prompt: prompt(&request[requests]),
             trigger,

@@ -1,10 +1,14 @@
 //! `CONTEXT_SCOPE=thread`: a thread's people share what was said in it.
 
+use clew_simulator::{OverwriteOf, Permissions};
+
 use super::loading::keys;
 use super::place::{Kind, Place, on_each_database, says, says_nothing_of};
+use crate::support::model::Behaviour;
 
 on_each_database! {
     a_thread_is_shared_by_its_people
+    what_is_shared_is_for_who_may_read_the_thread
 }
 
 async fn a_thread_is_shared_by_its_people(kind: Kind) {
@@ -42,4 +46,35 @@ async fn a_thread_is_shared_by_its_people(kind: Kind) {
         format!("thread/{}/{}", p.guild, p.thread),
     ];
     assert_eq!(keys(&p).await, expected);
+}
+
+/// By the rights that the asker has when the turn starts, not when it came.
+async fn what_is_shared_is_for_who_may_read_the_thread(kind: Kind) {
+    let p = Place::new(kind, &[("CONTEXT_SCOPE", "thread")]).await;
+    let bot = p.start().await;
+    p.ask(p.thread, p.ada, "saffron").await;
+    says(&p.prompt(p.thread, p.boris).await, &["so: saffron"]);
+    let (slow, gate) = Behaviour::gated(&["so: ginger"]);
+    p.stage.model.script(slow);
+    let before = p.stage.model.requests().len();
+    p.say(p.thread, p.ada, "ginger");
+    p.stage.model.wait_requests(before + 1).await;
+    p.stage.model.script(Behaviour::text(&["ok"]));
+    // Boris waits for Ada's turn, and may not read by the time his begins.
+    p.say(p.thread, p.boris, "and now?");
+    let (nothing, history) = (Permissions::NONE, Permissions::READ_MESSAGE_HISTORY);
+    let boris = OverwriteOf::Member(p.boris);
+    p.stage.discord.overwrite(p.help, boris, nothing, history);
+    p.stage.discord.settled().await.unwrap();
+    gate.open();
+    let requests = p.stage.model.wait_requests(before + 2).await;
+    let prompt = crate::support::bot::prompt(&requests[before + 1]);
+    says(&prompt, &["and now?"]);
+    says_nothing_of(&prompt, &["saffron", "ginger"]);
+    p.until("three stored turns", || p.told("recorded") == 4)
+        .await;
+    let prompt = p.prompt(p.thread, p.boris).await;
+    says_nothing_of(&prompt, &["saffron", "ginger", "and now?"]);
+    says(&p.prompt(p.thread, p.ada).await, &["saffron", "ginger"]);
+    bot.stop().await;
 }

@@ -227,6 +227,16 @@ fn progress_runs_to_the_end_over_all_files() {
 
 #[test]
 fn a_world_can_be_shared_between_tasks() {
-    fn shared<T: Send + Sync + 'static>(_: &T) {}
-    shared(&world(&["general.json"]));
+    let world = world(&["general.json", "thread.json"]);
+    let start = MessageId::new(1);
+    let read = || [GENERAL, THREAD].map(|channel| world.page_after(channel, start, 100).unwrap());
+    let alone = read();
+    assert!(alone.iter().all(|page| page.len() > 1));
+    let many = || (0..50).map(|_| read()).collect::<Vec<_>>();
+    std::thread::scope(|scope| {
+        let tasks: Vec<_> = (0..8).map(|_| scope.spawn(many)).collect();
+        for task in tasks {
+            assert!(task.join().unwrap().iter().all(|pages| *pages == alone));
+        }
+    });
 }

@@ -146,7 +146,7 @@ async fn a_copy_that_fails_leaves_the_files_of_the_other_store() {
     let (code, _, _) = home.run(&["copy", "configured", "sqlite:half.db"]);
     assert_eq!(code, 0);
     let half = rusqlite::Connection::open(home.path("half.db")).unwrap();
-    half.execute_batch("UPDATE snapshots SET ready = 0")
+    half.execute_batch("UPDATE snapshot_rows SET ready = 0")
         .unwrap();
     drop(half);
     let before = home.lines().await;

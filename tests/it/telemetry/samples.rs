@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clew::telemetry::event::{
-    Answers, Cap, Capped, CauseWord, CollectFallback, CollectOk, CollectTruncated, CommandAnswered,
-    CommandOutcome, CommandWord, Connected, Disconnected, Dropped, Fatal, FatalReason, Finish,
-    Flushed, Learnt, LlmFailure, LostBy, MergeOk, OmitCounts, Outcome, PurgeCause, PurgedEvent,
-    ReadFailure, Recorded, Refusal, Refused, RequestFailed, RequestOk, SendFallback, SendStage,
-    Sent, SessionLost, SourceWord, Started, Stopping, StoreFailed, StoreOperation, TailFallback,
-    TailOk, Trigger, TurnDone, Unreadable, UnreadableWhat,
+    Answers, Cap, Capped, CauseWord, CircuitChanged, CircuitState, CollectFallback, CollectOk,
+    CollectTruncated, CommandAnswered, CommandOutcome, CommandWord, Confirmed, Connected,
+    Disconnected, DropReason, Dropped, Fatal, FatalReason, Finish, Flushed, Learnt, LlmFailure,
+    LostBy, MendsDropped, MergeOk, OmitCounts, Outcome, PurgeCause, PurgedEvent, ReadFailure,
+    Recorded, Refusal, Refused, RequestFailed, RequestOk, SendFallback, SendStage, Sent,
+    SessionLost, SourceWord, Started, Stopping, StoreFailed, StoreOperation, TailFallback, TailOk,
+    Trigger, TurnDone, TurnsDropped, Unreadable, UnreadableWhat,
 };
 use clew::telemetry::{Event, Ids, Ms, Telemetry};
 use clew_context::model::{
@@ -158,9 +159,18 @@ fn of_memory() -> Vec<Event> {
             operation: StoreOperation::Append,
             transient: true,
         }),
+        Event::from(CircuitChanged {
+            read: CircuitState::Closed,
+            write: CircuitState::Failing,
+            unsaved: 3,
+        }),
         Event::from(Recorded {
             rows: 2,
             ms: millis(1),
+        }),
+        Event::from(TurnsDropped {
+            turns: 1,
+            reason: DropReason::Room,
         }),
         Event::from(Flushed {
             facts: 3,
@@ -173,6 +183,16 @@ fn of_memory() -> Vec<Event> {
         Event::from(PurgedEvent {
             cause: PurgeCause::Erase,
             entries: 12,
+        }),
+        Event::from(Confirmed {
+            asked: 8,
+            gone: 1,
+            unanswered: 0,
+            ms: millis(90),
+        }),
+        Event::from(MendsDropped {
+            mends: 3_000,
+            channels: 2,
         }),
         Event::from(CommandAnswered {
             command: CommandWord::ContextSave,

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use clew::telemetry::{Guard, Settings, Telemetry};
-use clew_context::model::{Scene, UnixMillis, fixed_clock};
+use clew::telemetry::{Guard, IdStyle, Ids, Settings, Telemetry};
+use clew_context::model::{ChannelId, Scene, UnixMillis, fixed_clock};
 use serde_json::Value;
 
 use super::samples::{one_of_each, trigger, turn_ids};
@@ -18,7 +18,49 @@ fn settings(dir: &Path) -> Settings {
         dir: dir.to_owned(),
         keep_days: 30,
         log_subsys: "mem.ctx".to_owned(),
+        ids: IdStyle::Plain,
     }
+}
+
+/// Pseudonyms have the form of ids, are the same after a restart and another's
+/// under another key; nothing else changes.
+#[test]
+fn people_stand_under_pseudonyms() {
+    let write = |key: &[u8], ids: &Ids| {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings {
+            ids: IdStyle::keyed(key.to_vec()),
+            ..settings(folder.path())
+        };
+        assert!(!format!("{settings:?}").contains("107"), "no key in a log");
+        let (telemetry, guard) = start(&settings);
+        telemetry.emit(ids, trigger(Scene::Lone));
+        guard.close();
+        validate_dir(folder.path()).remove(0)
+    };
+    let key = [107; 32];
+    let ids = turn_ids(1);
+    let line = write(&key, &ids);
+    assert_eq!(line["guild_id"], "11");
+    assert_eq!(line["channel_id"], "22");
+    assert_eq!(line["msg_id"], "1001");
+    assert_ne!(line["user_id"], "33");
+    assert_eq!(write(&key, &ids)["user_id"], line["user_id"]);
+    assert_ne!(write(&[7; 32], &ids)["user_id"], line["user_id"]);
+    let direct = write(&key, &Ids { guild: None, ..ids });
+    assert_ne!(direct["channel_id"], "22");
+    assert_eq!(direct["user_id"], line["user_id"]);
+    // A user and a channel of one id have nothing in common.
+    let channel = Some(ChannelId::new(33));
+    let same = write(
+        &key,
+        &Ids {
+            guild: None,
+            channel,
+            ..ids
+        },
+    );
+    assert_ne!(same["channel_id"], same["user_id"]);
 }
 
 fn start(settings: &Settings) -> (Telemetry, Guard) {

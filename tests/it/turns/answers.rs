@@ -108,6 +108,30 @@ async fn what_is_too_long_for_messages_is_attached() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_no_file_can_carry_is_cut_off_and_the_asker_told() {
+    const MIB: usize = 1 << 20;
+    let p = place(&[("ANSWER_MAX_MESSAGES", "2")]).await;
+    let bot = p.start().await;
+    let piece = "All work and no play. ".repeat(20_000);
+    let pieces = vec![piece.as_str(); 11 * MIB / piece.len()];
+    let (endless, gate) = Behaviour::gated(&[&pieces[..], &["never asked for"]].concat());
+    p.stage.model.script(endless);
+    p.post(p.channel, p.ada, p.to_us("all of it"));
+    gate.step(pieces.len());
+    let told = p.answer(p.channel, 3).await;
+    assert!(told.starts_with("-# My answer was too long"), "{told}");
+    p.stage.model.wait_ended(1).await;
+    let lines = bot.stop().await;
+    let answers = p.stage.discord.answers(p.channel);
+    let file = &answers[1].attachments[0].file;
+    assert_eq!(file.bytes.len(), 10 * MIB);
+    assert!(piece.as_bytes().starts_with(&file.bytes[..1_000]));
+    assert_eq!(only(&lines, "request_ok")["finish"], "cut_off");
+    assert_eq!(only(&lines, "turn_done")["outcome"], "answered");
+    assert_eq!(only(&lines, "recorded")["rows"], 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nobody_is_pinged_but_an_asker_who_is_answered() {
     let (p, thread) = place_with(&[], |world, seeds| {
         let thread = world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada);

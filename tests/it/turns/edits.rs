@@ -1,6 +1,8 @@
 //! The trigger is edited or deleted before its answer is complete.
 
-use clew_simulator::{ChannelKind, Draft};
+use std::time::Duration;
+
+use clew_simulator::{ChannelKind, Draft, Fault, FaultKind};
 use serde_json::json;
 
 use super::{only, place, place_with};
@@ -134,8 +136,8 @@ async fn a_deleted_trigger_gets_no_answer_and_a_partial_one_is_removed() {
 async fn a_deletion_during_the_last_step_counts() {
     let p = place(&[]).await;
     let bot = p.start().await;
-    let slow = clew_simulator::FaultKind::Latency(std::time::Duration::from_millis(300));
-    let posting = clew_simulator::Fault::new("POST", "/channels/*/messages", slow);
+    let slow = FaultKind::Latency(Duration::from_millis(300));
+    let posting = Fault::new("POST", "/channels/*/messages", slow);
     p.stage.discord.fault(posting);
     let trigger = p.post(p.channel, p.ada, p.to_us("why?"));
     let path = "/channels/*/messages";
@@ -167,4 +169,127 @@ async fn an_edit_after_the_answer_changes_nothing() {
     let lines = bot.stop().await;
     assert_eq!(details(&lines, "turn_done").len(), 2);
     assert_eq!(p.stage.model.requests().len(), 2);
+}
+
+/// Somebody who types on: one restart, by what the last edit says.
+#[tokio::test(flavor = "multi_thread")]
+async fn edits_in_a_row_are_one_restart_and_the_model_is_let_go_at_the_first() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let (behaviour, _gate) = Behaviour::gated(&["never shown"]);
+    p.stage.model.script(behaviour);
+    let trigger = p.post(p.channel, p.ada, p.to_us("one?"));
+    p.stage.model.wait_requests(1).await;
+    for text in ["two?", "three?", "four?"] {
+        p.stage.discord.edit(p.channel, trigger, &p.to_us(text));
+        p.stage.model.wait_ended(1).await;
+    }
+    assert_eq!(p.answer(p.channel, 1).await, "ok");
+    assert!(p.prompt(2).await.ends_with("four?"));
+    let lines = bot.stop().await;
+    assert_eq!(p.stage.model.requests().len(), 2);
+    assert_eq!(only(&lines, "turn_done")["outcome"], "answered");
+}
+
+/// A message that is on its way to Discord does not keep the model at work.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_lets_the_model_go_while_a_part_is_being_posted() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let slow = FaultKind::Latency(Duration::from_secs(3));
+    let path = "/channels/*/messages";
+    p.stage.discord.fault(Fault::new("POST", path, slow));
+    let (behaviour, gate) = Behaviour::gated(&["Paris is", " the capital."]);
+    p.stage.model.script(behaviour);
+    let trigger = p.post(p.channel, p.ada, p.to_us("capital of France?"));
+    gate.step(1);
+    p.stage.discord.wait_request("POST", path, 1).await.unwrap();
+    p.stage
+        .discord
+        .edit(p.channel, trigger, &p.to_us("capital of Italy?"));
+    p.stage.model.wait_ended(1).await;
+    let posting = p.stage.discord.requests_to("POST", path);
+    assert_eq!(posting[0].status, None, "still on its way");
+    let fits = |message: &clew_simulator::Message| message.content == "ok";
+    let answer = p.stage.discord.wait_for_message(p.channel, fits).await;
+    answer.unwrap();
+    bot.stop().await;
+    assert_eq!(p.stage.discord.answers(p.channel).len(), 1);
+}
+
+const TOO_MANY: &str = "-# Those were a lot of questions in one minute. Please wait a little.";
+
+/// Edits a running question until it is refused, each time once the model
+/// was asked. Gives how often it was.
+async fn edited_until_refused(settings: &[(&str, &str)]) -> usize {
+    let p = place(settings).await;
+    let bot = p.start().await;
+    let mut gates = Vec::new();
+    for _ in 0..10 {
+        let (behaviour, gate) = Behaviour::gated(&["Partly", " never"]);
+        p.stage.model.script(behaviour);
+        gate.step(1);
+        gates.push(gate);
+    }
+    let trigger = p.post(p.channel, p.ada, p.to_us("why?"));
+    let fits = |message: &clew_simulator::Message| message.content == TOO_MANY;
+    let mut asked = 0;
+    loop {
+        asked += 1;
+        tokio::select! {
+            refused = p.stage.discord.wait_for_message(p.channel, fits) => {
+                refused.unwrap();
+                break;
+            }
+            _ = p.stage.model.wait_requests(asked) => {
+                p.answer(p.channel, 1).await;
+                let again = p.to_us(&format!("why {asked}?"));
+                p.stage.discord.edit(p.channel, trigger, &again);
+            }
+        }
+    }
+    let lines = bot.stop().await;
+    let left = p.stage.discord.answers(p.channel);
+    assert_eq!(left.len(), 1, "nothing of an answer is left: {left:?}");
+    assert_eq!(only(&lines, "turn_done")["outcome"], "cancelled");
+    assert_eq!(only(&lines, "refused")["reason"], "user_rate");
+    p.stage.model.requests().len()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_restart_counts_as_a_question_of_the_asker() {
+    assert_eq!(
+        edited_until_refused(&[("USER_TURNS_PER_MIN", "3")]).await,
+        3
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_is_asked_again_five_times_and_then_refused() {
+    assert_eq!(
+        edited_until_refused(&[("USER_TURNS_PER_MIN", "0")]).await,
+        6
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_is_deleted_before_it_is_asked_again_ends() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let (behaviour, _gate) = Behaviour::gated(&["never shown"]);
+    p.stage.model.script(behaviour);
+    let trigger = p.post(p.channel, p.ada, p.to_us("why?"));
+    p.stage.model.wait_requests(1).await;
+    p.stage
+        .discord
+        .edit(p.channel, trigger, &p.to_us("why not?"));
+    p.stage.model.wait_ended(1).await;
+    p.stage.discord.delete(p.channel, trigger);
+    // The next question of the same person waits for the end of the first.
+    p.post(p.channel, p.ada, p.to_us("and?"));
+    assert_eq!(p.answer(p.channel, 1).await, "ok");
+    let lines = bot.stop().await;
+    assert_eq!(p.stage.model.requests().len(), 2);
+    let outcomes = details(&lines, "turn_done");
+    assert_eq!(outcomes[0]["outcome"], "cancelled");
 }

@@ -47,6 +47,7 @@ async fn services(p: &Place) -> (Services, Lines) {
         model: "fake".to_owned(),
         timeout: Duration::from_secs(20),
         max_output_tokens: 500,
+        max_answer_bytes: 1 << 20,
         temperature: None,
     };
     let window = WindowLimits {
@@ -87,10 +88,12 @@ async fn memory(opt_outs: Arc<OptOuts>, telemetry: Telemetry) -> Memory {
         scope: ScopeKind::Member,
         rolling_window: Duration::from_hours(24),
         max_messages: 30,
+        max_chars: 16_000,
         load_past: 30,
         in_memory_only: true,
         max_user_facts: 5,
         max_server_facts: 100,
+        patience: Duration::from_secs(5),
         save_interval: Duration::from_secs(30),
         learn: false,
         retention: None,
@@ -122,7 +125,7 @@ async fn ask(services: &Services, p: &Place, place: (Id, ChannelKind), id: Id) -
         request: TurnRequest {
             trigger: Arc::new(message),
             channel_kind: Some(place.1),
-            asker_roles: Vec::new(),
+            asker_roles: None,
             cause: Cause::Mention,
         },
         came: Instant::now(),

@@ -1,6 +1,6 @@
 //! Who waits for whom, and who is sent away.
 
-use clew_simulator::{ChannelKind, Fault, FaultKind, Id, Message, Use};
+use clew_simulator::{ChannelKind, Fault, FaultKind, Id, Message, Use, World};
 
 use super::{assert_in_order, place, place_with};
 use crate::support::bot::details;
@@ -107,9 +107,15 @@ async fn one_person_has_so_many_turns_a_minute() {
     bot.stop().await;
 }
 
+/// One runs, one waits; of two who ask for the place, the one that takes up
+/// more is sent away, though he came first.
 #[tokio::test(flavor = "multi_thread")]
 async fn all_turns_together_stay_under_a_limit() {
-    let (p, threads) = place_with(&[("MAX_CONCURRENT_TURNS", "1")], |world, seeds| {
+    let settings = [
+        ("MAX_CONCURRENT_TURNS", "1"),
+        ("TURN_QUEUE_PER_CHANNEL", "0"),
+    ];
+    let (p, threads) = place_with(&settings, |world, seeds| {
         ["a", "b", "c"]
             .map(|title| world.thread(seeds.channel, ChannelKind::PublicThread, title, seeds.ada))
     })
@@ -120,15 +126,67 @@ async fn all_turns_together_stay_under_a_limit() {
     p.stage.model.wait_requests(1).await;
     p.post(threads[1], p.ada, p.to_us("two"));
     p.post(threads[2], p.boris, p.to_us("three"));
-    let refusal = p.answer(threads[2], 1).await;
+    let refusal = p.answer(threads[1], 1).await;
     assert!(
         refusal.starts_with("-# I am busy in many places"),
         "{refusal}"
     );
     assert_eq!(p.stage.model.requests().len(), 1);
     gate.open();
-    assert_eq!(p.answer(threads[1], 1).await, "ok");
-    bot.stop().await;
+    assert_eq!(p.answer(threads[2], 1).await, "ok");
+    let lines = bot.stop().await;
+    assert_eq!(details(&lines, "refused").len(), 1);
+}
+
+/// Seven people of one server ask seventy questions at once: they use all
+/// places, and wait for each other. Those of another server, and in direct
+/// messages, get the next ones.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_asks_too_much_keeps_nobody_else_waiting() {
+    let settings = [("MAX_CONCURRENT_TURNS", "4"), ("USER_TURNS_PER_MIN", "0")];
+    let (p, (threads, people, elsewhere, carol)) = place_with(&settings, |world, seeds| {
+        let thread = |world: &mut World, title: u64| {
+            let kind = ChannelKind::PublicThread;
+            world.thread(seeds.channel, kind, &title.to_string(), seeds.ada)
+        };
+        let threads: Vec<Id> = (0..10).map(|title| thread(world, title)).collect();
+        let person = |world: &mut World, name: u64| world.member(seeds.guild, &format!("P{name}"));
+        let people: Vec<Id> = (0..7).map(|name| person(world, name)).collect();
+        let other = world.guild("Elsewhere");
+        let elsewhere = world.channel(other, ChannelKind::Text, "help");
+        (threads, people, elsewhere, world.member(other, "Carol"))
+    })
+    .await;
+    let bot = p.start().await;
+    let gates: Vec<Gate> = (0..4).map(|_| p.hold("at last")).collect();
+    for thread in &threads {
+        for person in &people {
+            p.post(*thread, *person, p.to_us("and?"));
+        }
+    }
+    p.stage.model.wait_requests(4).await;
+    let direct = p.stage.discord.world(|world| world.direct(p.boris));
+    p.post(elsewhere, carol, p.to_us("is anybody there?"));
+    p.seen().await;
+    p.post(direct, p.boris, "and for me?");
+    p.seen().await;
+    assert_eq!(
+        p.stage.model.requests().len(),
+        4,
+        "one server uses all places"
+    );
+    gates[0].open();
+    assert!(p.prompt(5).await.ends_with("is anybody there?"));
+    assert!(p.prompt(6).await.ends_with("and for me?"));
+    assert_eq!(p.answer(elsewhere, 1).await, "ok");
+    assert_eq!(p.answer(direct, 1).await, "ok");
+    gates.iter().for_each(Gate::open);
+    let lines = bot.stop().await;
+    let refused = lines.iter().filter(|line| line["event"] == "refused");
+    let refused: Vec<_> = refused.map(|line| &line["guild_id"]).collect();
+    assert!(!refused.is_empty());
+    let here = p.guild.to_string();
+    assert!(refused.iter().all(|guild| **guild == here), "{refused:?}");
 }
 
 /// The conversation of the issue: targets and blocks pass over the triggers of

@@ -147,6 +147,43 @@ async fn bots_are_answered_if_wanted_named_and_not_too_often() {
     }
 }
 
+/// A row of bots' turns is the server's as well, and who may not use the bot
+/// does not end it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bot_that_opens_threads_begins_no_new_row() {
+    let (mut p, (robot, threads)) = place_with(&[], |world, seeds| {
+        let robot = world.other_bot("Robot");
+        world.join(seeds.guild, robot);
+        let kind = ChannelKind::PublicThread;
+        let thread = |number| world.thread(seeds.channel, kind, &format!("row {number}"), robot);
+        (robot, (0..12).map(thread).collect::<Vec<Id>>())
+    })
+    .await;
+    p.stage.set("REPLY_TO_BOTS", "true");
+    p.stage.set("MAX_BOT_TURNS", "2");
+    p.stage.set("ALLOWED_USERS", &format!("{},{robot}", p.ada));
+    let bot = p.start().await;
+    for (at, thread) in threads.iter().enumerate() {
+        p.post(*thread, robot, p.to_us("and?"));
+        if at < 2 {
+            p.answer(*thread, 1).await;
+        }
+        p.post(*thread, p.boris, "chatter of somebody who may not");
+        p.post(p.channel, p.boris, "and elsewhere");
+    }
+    p.seen().await;
+    let answered = |p: &Place| {
+        let of = |thread: &Id| p.stage.discord.answers(*thread).len();
+        threads.iter().map(of).sum::<usize>()
+    };
+    assert_eq!(answered(&p), 2);
+    p.post(threads[11], p.ada, "chatter of somebody who may");
+    p.post(threads[11], robot, p.to_us("and?"));
+    p.answer(threads[11], 1).await;
+    bot.stop().await;
+    assert_eq!(answered(&p), 3);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_say_who_and_where() {
     let (p, (role, thread)) = place_with(&[], |world, seeds| {

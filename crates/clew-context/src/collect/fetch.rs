@@ -2,15 +2,18 @@
 //! can help. Every failure is noted once with the stage it happened at.
 //! Messages of who opted out lose their words here, before anybody sees them.
 
+use std::collections::HashMap;
 use std::future::Future;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep};
 
 use crate::model::{
-    Attachment, Channel, ChannelId, Fallback, Limits, Message, MessageId, OptedOut, Stage,
+    Attachment, Channel, ChannelId, Fallback, Guild, GuildId, Limits, Message, MessageId, OptedOut,
+    RoleId, Stage, UserId,
 };
 
 use super::recall::Recall;
@@ -29,6 +32,8 @@ pub(super) struct Fetcher<'a, S> {
     budget: usize,
     used: AtomicUsize,
     failures: Mutex<Vec<(Stage, Fallback)>>,
+    /// Each is asked for once, whoever wants it.
+    channels: Mutex<HashMap<ChannelId, Arc<OnceCell<Option<Channel>>>>>,
 }
 
 impl<'a, S: Source> Fetcher<'a, S> {
@@ -46,6 +51,7 @@ impl<'a, S: Source> Fetcher<'a, S> {
             budget: limits.max_fetches,
             used: AtomicUsize::new(0),
             failures: Mutex::new(Vec::new()),
+            channels: Mutex::default(),
         }
     }
 
@@ -69,6 +75,10 @@ impl<'a, S: Source> Fetcher<'a, S> {
     ) -> Option<Page> {
         let call = || self.source.page(channel, anchor, limit, self.deadline);
         let mut page = self.noted(stage, channel, call).await.ok()?;
+        let foreign = |message: &Message| message.channel != channel;
+        for message in page.messages.extract_if(.., |message| foreign(message)) {
+            page.unreadable.push(message.id);
+        }
         for message in &mut page.messages {
             self.opted_out.withhold(message);
         }
@@ -88,12 +98,25 @@ impl<'a, S: Source> Fetcher<'a, S> {
                 self.fail(stage, *reason);
             }
         })?;
+        if message.channel != channel {
+            self.fail(stage, Fallback::Malformed);
+            return Err(Fallback::Malformed);
+        }
         self.opted_out.withhold(&mut message);
         Ok(message)
     }
 
     /// A channel. Its messages may be refused and it be shown all the same.
     pub(super) async fn channel(&self, id: ChannelId) -> Option<Channel> {
+        let cell = {
+            let channels = self.channels.lock();
+            let mut channels = channels.unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(channels.entry(id).or_default())
+        };
+        cell.get_or_init(|| self.ask_for_channel(id)).await.clone()
+    }
+
+    async fn ask_for_channel(&self, id: ChannelId) -> Option<Channel> {
         let call = || self.source.channel(id, self.deadline);
         let channel = if self.recall.is_hidden(id, Instant::now()) {
             Err(Fallback::Forbidden)
@@ -107,6 +130,30 @@ impl<'a, S: Source> Fetcher<'a, S> {
                 }
                 self.fail(Stage::Channel, *reason);
             })
+            .ok()
+    }
+
+    /// A server's roles.
+    pub(super) async fn guild(&self, id: GuildId) -> Option<Guild> {
+        let call = || self.source.guild(id, self.deadline);
+        self.of_asker(self.counted(call).await)
+    }
+
+    /// A member's roles.
+    pub(super) async fn member_roles(&self, guild: GuildId, user: UserId) -> Option<Vec<RoleId>> {
+        let call = || self.source.member_roles(guild, user, self.deadline);
+        self.of_asker(self.counted(call).await)
+    }
+
+    /// Whether somebody is in a thread.
+    pub(super) async fn is_thread_member(&self, thread: ChannelId, user: UserId) -> Option<bool> {
+        let call = || self.source.is_thread_member(thread, user, self.deadline);
+        self.of_asker(self.counted(call).await)
+    }
+
+    fn of_asker<T>(&self, answer: Result<T, Fallback>) -> Option<T> {
+        answer
+            .map_err(|reason| self.fail(Stage::Asker, reason))
             .ok()
     }
 

@@ -52,24 +52,28 @@ pub(super) async fn collect<S: Source>(
     };
     history.messages = known.values().cloned().collect();
     while !history.reaches_start() && (history.from.is_none() || wants_more(&history.messages)) {
-        // The first page ends at the trigger, which shows whether we may read
-        // at all; unless a page's worth of messages is here anyway.
-        let goes_on = history.fetched || history.messages.len() >= PAGE_LIMIT;
-        let anchor = match history.from.filter(|_| goes_on) {
+        let anchor = match history.from.filter(|_| history.fetched) {
             Some(from) => Anchor::Before(from),
-            None => Anchor::Before(horizon.next()),
+            None => Anchor::Before(first_end(&history.messages, horizon).next()),
         };
         let channel = occasion.channel_id();
         let Some(page) = fetcher.page(Stage::History, channel, anchor).await else {
             break;
         };
-        if !goes_on && is_hidden(occasion, &page) {
+        if !history.fetched && is_hidden(occasion, &page) {
             fetcher.refused(Stage::History, channel);
             break;
         }
         take(occasion, fetcher, page, &mut known, &mut history);
     }
     history
+}
+
+/// The first page ends at a message that we know of, which shows whether we may
+/// read at all: the trigger, or the oldest one here if a page's worth is.
+fn first_end(messages: &[Arc<Message>], horizon: MessageId) -> MessageId {
+    let oldest = messages.first().filter(|_| messages.len() >= PAGE_LIMIT);
+    oldest.map_or(horizon, |oldest| oldest.id)
 }
 
 /// Without Read Message History the list is empty, and no error: a page that
@@ -130,21 +134,25 @@ fn held<'a>(
 pub struct Adopted {
     /// The channel.
     pub channel: ChannelId,
-    /// The messages are whole from here on.
+    /// The messages are whole from here...
     pub from: MessageId,
+    /// ...to here, both included: what stood between and is not among them was
+    /// not shown.
+    pub to: MessageId,
     /// Oldest first.
     pub messages: Vec<Arc<Message>>,
 }
 
 impl History {
-    pub(super) fn adopted(&self, channel: ChannelId) -> Option<Adopted> {
+    pub(super) fn adopted(&self, occasion: &Occasion<'_>) -> Option<Adopted> {
         let from = self.from.filter(|_| self.fetched)?;
         // The window never serves a hole, and one that could not be read is.
         let from = self.unread.map_or(from, |unread| from.max(unread.next()));
         let first = self.messages.partition_point(|message| message.id < from);
         Some(Adopted {
-            channel,
+            channel: occasion.channel_id(),
             from,
+            to: occasion.horizon(),
             messages: self.messages[first..].to_vec(),
         })
     }

@@ -1,7 +1,6 @@
 //! From what was collected to a prompt: select, render, assemble. Pure; done
 //! again with smaller caps when a model says that the prompt was too long.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::engine::assemble::{Material, Prompt, assemble};
@@ -18,7 +17,7 @@ use super::Collected;
 pub struct Surroundings<'a, D> {
     /// Who we are here.
     pub us: &'a Us,
-    /// Names of users, roles and channels.
+    /// Names that the asker may know.
     pub directory: &'a D,
     /// The operator's prompt, or the agent's.
     pub system: &'a str,
@@ -33,9 +32,9 @@ pub struct Surroundings<'a, D> {
     pub scope: &'a str,
     /// The caps.
     pub limits: &'a Limits,
-    /// Remembered facts.
+    /// Remembered facts, as they were typed.
     pub profiles: &'a Profiles,
-    /// Stored conversation.
+    /// Stored conversation, as it was typed.
     pub history: &'a [HistoryMessage],
 }
 
@@ -97,6 +96,8 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
         ..
     } = *around;
     let mut renderer = Renderer::new(us, directory);
+    let gathered = collected.gathered.messages();
+    renderer.meet(gathered.into_iter().map(AsRef::as_ref));
     let selection = select(us, &collected.trigger, &collected.gathered, limits);
     let tail = selection.tail;
     let asker = renderer.author(&collected.trigger);
@@ -109,17 +110,16 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
     };
     let adopted = collected.target.adopted.as_ref().filter(|_| bare);
     let adopted = adopted.map(|message| {
-        let text = renderer.message(message);
         let max_chars = limits.max_msg_chars;
-        renderer.item(Arc::clone(message), Place::PointedAt, text, max_chars)
+        renderer.item(Arc::clone(message), Place::PointedAt, max_chars)
     });
-    let profiles = profiles(collected, around.profiles);
+    let profiles = profiles(collected, around.profiles, &mut renderer);
     let history = if collected.asker_opted_out {
         &[]
     } else {
         around.history
     };
-    let history = named(history, &mut renderer);
+    let history = rendered(history, &mut renderer);
     let prompt = assemble(&Material {
         system: around.system,
         docs: around.docs,
@@ -149,27 +149,34 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
 
 /// Nothing is remembered of an asker who opted out, not even for the one turn
 /// in which a fact is still on its way out of a store.
-fn profiles<'a>(collected: &Collected, profiles: &'a Profiles) -> Cow<'a, Profiles> {
-    if !collected.asker_opted_out || profiles.user.is_empty() {
-        return Cow::Borrowed(profiles);
+fn profiles<D: Directory>(
+    collected: &Collected,
+    profiles: &Profiles,
+    renderer: &mut Renderer<'_, D>,
+) -> Profiles {
+    let mut rendered = |facts: &[String]| facts.iter().map(|fact| renderer.kept(fact)).collect();
+    Profiles {
+        user: if collected.asker_opted_out {
+            Vec::new()
+        } else {
+            rendered(&profiles.user)
+        },
+        server: rendered(&profiles.server),
     }
-    Cow::Owned(Profiles {
-        user: Vec::new(),
-        ..profiles.clone()
-    })
 }
 
-/// Authors of stored messages under the names that this prompt gives them.
-fn named<D: Directory>(
+/// Stored messages as this prompt shows them: their authors, and whom and what
+/// they mention, under the names that it gives them.
+fn rendered<D: Directory>(
     history: &[HistoryMessage],
     renderer: &mut Renderer<'_, D>,
 ) -> Vec<HistoryMessage> {
     let mut history = history.to_vec();
-    for (id, name) in history
-        .iter_mut()
-        .filter_map(|message| message.author.as_mut())
-    {
-        *name = renderer.named(*id, name);
+    for message in &mut history {
+        if let Some((id, name)) = &mut message.author {
+            *name = renderer.named(*id, name);
+        }
+        message.text = renderer.kept(&message.text);
     }
     history
 }

@@ -80,13 +80,14 @@ impl Pool<'_> {
 
     /// Takes what a message says of the one it replies to.
     fn carried(&mut self, message: &Message) {
-        match (message.replies_to(), &message.referenced) {
-            (Some(id), Referenced::Deleted) => self.put(id, Lookup::Deleted),
-            (Some(id), Referenced::Known(carried)) if carried.id == id => {
-                let carried = Lookup::Here(Arc::new(carried.as_ref().clone()));
-                self.fetched.entry(id).or_insert(carried);
-            }
-            _ => {}
+        let Some(id) = message.replies_to() else {
+            return;
+        };
+        if message.referenced == Referenced::Deleted {
+            self.put(id, Lookup::Deleted);
+        } else if let Some(carried) = message.carried() {
+            let carried = Lookup::Here(Arc::new(carried.clone()));
+            self.fetched.entry(id).or_insert(carried);
         }
     }
 

@@ -1,10 +1,12 @@
 //! Where messages come from: Discord itself, or a recording of it.
 
-use std::future::Future;
+use std::future::{Future, ready};
 
 use tokio::time::Instant;
 
-use crate::model::{Attachment, Channel, ChannelId, Fallback, Message, MessageId};
+use crate::model::{
+    Attachment, Channel, ChannelId, Fallback, Guild, GuildId, Message, MessageId, RoleId, UserId,
+};
 
 /// Most messages that Discord hands out at once (Get Channel Messages, `limit`).
 pub const PAGE_LIMIT: usize = 100;
@@ -36,7 +38,8 @@ pub trait Source: Send + Sync {
         deadline: Instant,
     ) -> impl Future<Output = Result<Message, FetchError>> + Send;
 
-    /// A channel or thread, its parent's kind and its tag names as far as known.
+    /// A channel or thread with its overwrites, its parent's kind and its tag
+    /// names as far as known.
     ///
     /// # Errors
     /// As `page`.
@@ -45,6 +48,46 @@ pub trait Source: Send + Sync {
         id: ChannelId,
         deadline: Instant,
     ) -> impl Future<Output = Result<Channel, FetchError>> + Send;
+
+    /// A server's owner and all of its roles: asked for, like the next two, where
+    /// it is not known what the asker may do. A source that has none says nothing,
+    /// and who is not known is denied.
+    ///
+    /// # Errors
+    /// As `page`.
+    fn guild(
+        &self,
+        _: GuildId,
+        _: Instant,
+    ) -> impl Future<Output = Result<Guild, FetchError>> + Send {
+        ready(Err(FetchError::lasting(Fallback::Unavailable)))
+    }
+
+    /// All roles of a member, everyone's left out.
+    ///
+    /// # Errors
+    /// [`Fallback::NotFound`] of who is no member, otherwise as `page`.
+    fn member_roles(
+        &self,
+        _: GuildId,
+        _: UserId,
+        _: Instant,
+    ) -> impl Future<Output = Result<Vec<RoleId>, FetchError>> + Send {
+        ready(Err(FetchError::lasting(Fallback::Unavailable)))
+    }
+
+    /// Whether a user is a member of a thread.
+    ///
+    /// # Errors
+    /// As `page`.
+    fn is_thread_member(
+        &self,
+        _: ChannelId,
+        _: UserId,
+        _: Instant,
+    ) -> impl Future<Output = Result<bool, FetchError>> + Send {
+        ready(Err(FetchError::lasting(Fallback::Unavailable)))
+    }
 
     /// The text of an attached file, cut at `max_bytes`.
     ///

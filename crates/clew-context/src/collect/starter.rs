@@ -31,7 +31,12 @@ pub(super) async fn look<S: Source>(
     if home == channel.id && occasion.view.deleted.contains(&id) {
         return Some(Found::Deleted(id));
     }
-    if let Some(carried) = occasion.view.recent.first().and_then(carried_by) {
+    if let Some(carried) = occasion
+        .view
+        .recent
+        .first()
+        .and_then(|first| carried_by(first, Some(channel)))
+    {
         return Some(carried);
     }
     match fetcher.recall().no_anchor(channel.id) {
@@ -118,7 +123,7 @@ fn judge<S: Source>(
             .learn_anchor(thread, NoAnchor::Unanchored(first.id));
         return Found::Known(Arc::clone(first));
     }
-    if let Some(carried) = carried_by(first) {
+    if let Some(carried) = carried_by(first, channel) {
         return carried;
     }
     // Not carried and, since the channel is unknown, not asked for either.
@@ -130,15 +135,18 @@ fn judge<S: Source>(
 }
 
 /// Carried by the type 21 message, if one is among the messages.
-pub(super) fn carried(history: &History) -> Option<Found> {
-    history.messages.first().and_then(carried_by)
+pub(super) fn carried(history: &History, channel: Option<&Channel>) -> Option<Found> {
+    let first = history.messages.first()?;
+    carried_by(first, channel)
 }
 
-fn carried_by(first: &Arc<Message>) -> Option<Found> {
-    match (&first.kind, &first.referenced) {
-        (MessageKind::ThreadStarter, Referenced::Known(starter)) => {
-            Some(Found::Known(Arc::new(starter.as_ref().clone())))
-        }
-        _ => None,
+/// Who may read the thread may read its parent, and no other channel for that.
+fn carried_by(first: &Arc<Message>, channel: Option<&Channel>) -> Option<Found> {
+    if first.kind != MessageKind::ThreadStarter {
+        return None;
     }
+    let parent = channel.and_then(|channel| channel.parent);
+    let starter = first.carried()?;
+    let stands_there = parent.is_none_or(|parent| parent == starter.channel);
+    stands_there.then(|| Found::Known(Arc::new(starter.clone())))
 }

@@ -38,7 +38,7 @@ pub(super) async fn collect<S: Source>(
         join(history::collect(occasion, fetcher, more), first_look).await;
     let starter = match starter {
         Some(Found::Unavailable(id)) => {
-            starter::carried(&history).unwrap_or(Found::Unavailable(id))
+            starter::carried(&history, channel.as_ref()).unwrap_or(Found::Unavailable(id))
         }
         Some(found) => found,
         None => starter::from_first_message(occasion, fetcher, channel.as_ref(), &history).await,

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::engine::access::may_read;
 use crate::engine::eligible::Us;
 use crate::engine::target::{self, Target, TargetFacts};
 use crate::engine::window::View;
 use crate::model::{
-    Access, Cause, Channel, ChannelId, Limits, Message, MessageId, ReplyTarget, TurnRequest,
+    Access, Cause, Channel, ChannelId, Limits, Message, MessageId, Missing, ReplyTarget,
+    TurnRequest,
 };
 
 /// One trigger at its turn's start.
@@ -20,10 +20,11 @@ pub struct Occasion<'a> {
     pub channel: Option<&'a Channel>,
     /// Who we are here.
     pub us: &'a Us,
-    /// What we may do here, if that is known.
-    pub our_access: Option<Access>,
-    /// What the asker may do here, if that is known.
-    pub asker_access: Option<Access>,
+    /// What we may do here. Where that is unknown Discord's answers tell.
+    pub our_access: Access,
+    /// What the asker may do here, everything in a direct message. What is
+    /// unknown is asked for, which costs some calls.
+    pub asker_access: Access,
     /// The channel's window.
     pub view: &'a View,
     /// The message with the thread's id in the parent's window.
@@ -53,8 +54,8 @@ impl<'a> Occasion<'a> {
             request,
             channel: None,
             us,
-            our_access: None,
-            asker_access: None,
+            our_access: Access::Unknown(Missing::Facts),
+            asker_access: Access::Unknown(Missing::Facts),
             view,
             starter: None,
             other_triggers: ALONE,
@@ -112,17 +113,12 @@ impl Occasion<'_> {
 
     /// We computed that we may read this channel.
     pub(super) fn may_surely_read(&self) -> bool {
-        self.our_access.is_some_and(|access| may_read(&access))
+        self.our_access.may_read()
     }
 
     /// We computed that we may not.
     pub(super) fn may_surely_not_read(&self) -> bool {
-        self.our_access.is_some_and(|access| !may_read(&access))
-    }
-
-    /// The asker may not read what stands here.
-    pub(super) fn asker_may_not_read(&self) -> bool {
-        self.asker_access.is_some_and(|access| !may_read(&access))
+        self.our_access.forbids(|rights| rights.read_history)
     }
 
     /// The starter, if a window holds it.

@@ -11,7 +11,7 @@ mod message;
 mod part;
 mod wire;
 
-pub use channel::channel;
+pub use channel::{channel, guild, member_roles};
 pub use message::{from_twilight, incoming, message, page, us};
 
 #[cfg(doc)]
@@ -26,8 +26,9 @@ pub struct Incoming {
     pub message: Message,
     /// `channel_type`, which newer events carry.
     pub channel_kind: Option<ChannelKind>,
-    /// The author's roles in the server, fresh with this event.
-    pub roles: Vec<RoleId>,
+    /// The author's roles in the server, fresh with this event; absent where it
+    /// does not tell all of them. A webhook has none.
+    pub roles: Option<Vec<RoleId>>,
     /// Author and content are there. A partial `MESSAGE_UPDATE` has neither
     /// or only one.
     pub complete: bool,
@@ -36,9 +37,9 @@ pub struct Incoming {
     pub has_content: bool,
 }
 
-/// A message or channel of which not even the least could be read.
+/// An object of which not even the least could be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("unreadable message or channel: {reason}")]
+#[error("unreadable: {reason}")]
 pub struct Unreadable {
     /// The message's id, as far as that could be read.
     pub id: Option<MessageId>,
@@ -66,6 +67,9 @@ pub enum WhyUnreadable {
     /// A channel without a usable `type`.
     #[error("no type")]
     Type,
+    /// A server or member of which not all roles could be read.
+    #[error("roles are missing")]
+    Roles,
 }
 
 /// A page that was no array of objects.

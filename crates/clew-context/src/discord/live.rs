@@ -7,7 +7,9 @@ use tokio::time::Instant;
 use super::error::RestError;
 use super::rest::Reader;
 use crate::collect::{Anchor, FetchError, Page, Source};
-use crate::model::{Attachment, Channel, ChannelId, Message, MessageId};
+use crate::model::{
+    Attachment, Channel, ChannelId, Guild, GuildId, Message, MessageId, RoleId, UserId,
+};
 
 /// Looks a channel up among what the gateway told.
 type Lookup<'a> = &'a (dyn Fn(ChannelId) -> Option<Channel> + Send + Sync);
@@ -79,6 +81,30 @@ impl Source for Live<'_> {
             channel.parent_name = Some(parent.name);
         }
         Ok(channel)
+    }
+
+    async fn guild(&self, id: GuildId, deadline: Instant) -> Result<Guild, FetchError> {
+        self.reader.guild(id, deadline).await.map_err(failed)
+    }
+
+    async fn member_roles(
+        &self,
+        guild: GuildId,
+        user: UserId,
+        deadline: Instant,
+    ) -> Result<Vec<RoleId>, FetchError> {
+        let roles = self.reader.member_roles(guild, user, deadline).await;
+        roles.map_err(failed)
+    }
+
+    async fn is_thread_member(
+        &self,
+        thread: ChannelId,
+        user: UserId,
+        deadline: Instant,
+    ) -> Result<bool, FetchError> {
+        let member = self.reader.thread_member(thread, user, deadline).await;
+        member.map_err(failed)
     }
 
     async fn file(

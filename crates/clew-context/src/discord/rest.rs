@@ -11,6 +11,7 @@ mod lane;
 
 use std::sync::Arc;
 
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use twilight_http::Client;
 use twilight_http::request::{Method, Request, RequestBuilder};
@@ -24,7 +25,13 @@ use self::lane::Lanes;
 use super::convert::{self, ReadPage};
 use super::error::{ConnectError, RestError};
 use crate::collect::{Anchor, PAGE_LIMIT, Page};
-use crate::model::{Channel, ChannelId, Fallback, GuildId, Message, MessageId, UserId};
+use crate::model::{
+    Channel, ChannelId, Fallback, Guild, GuildId, Message, MessageId, RoleId, UserId,
+};
+
+/// A hundred ordinary messages have 100 KB; this much is read in some
+/// milliseconds.
+const LARGE_PAGE_BYTES: usize = 500_000;
 
 /// A client for Discord's REST API; clones share connections and limits.
 #[derive(Clone, Debug)]
@@ -60,7 +67,7 @@ impl Reader {
 
     /// Reads through a client that the bot has already, within its limits. One
     /// client lets one request at a time through for a channel, so a page and a
-    /// single message wait for each other; [`Reader::new`] makes three.
+    /// single message wait for each other; [`Reader::new`] makes four.
     ///
     /// # Errors
     /// The client for attached files could not be set up.
@@ -93,7 +100,7 @@ impl Reader {
         let limit = limit.clamp(1, PAGE_LIMIT);
         let query = Query::Page(channel, anchor, limit);
         let body = self.read(query, Lane::Main, deadline).await?;
-        let page: ReadPage = convert::page(&body).map_err(|_| malformed())?;
+        let page = read_page(body).await?;
         Ok(Page {
             complete: page.elements < limit,
             messages: page.messages,
@@ -116,6 +123,22 @@ impl Reader {
         convert::message(text(&body)?).map_err(|_| malformed())
     }
 
+    /// The same, behind everything else and shared with nobody: whether a
+    /// message is still there, and what it says now.
+    ///
+    /// # Errors
+    /// As `message`.
+    pub async fn check(
+        &self,
+        channel: ChannelId,
+        id: MessageId,
+        deadline: Instant,
+    ) -> Result<Message, RestError> {
+        let path = format!("channels/{channel}/messages/{id}");
+        let body = self.get(path, Lane::Checks, deadline).await?;
+        convert::message(text(&body)?).map_err(|_| malformed())
+    }
+
     /// A channel or thread. Tags, the parent's kind and its name stay empty:
     /// they need the parent.
     ///
@@ -126,6 +149,33 @@ impl Reader {
             .read(Query::Channel(id), Lane::Singles, deadline)
             .await?;
         convert::channel(text(&body)?, None).map_err(|_| malformed())
+    }
+
+    /// What permissions in a server rest on: its owner and its roles.
+    ///
+    /// # Errors
+    /// As `page`.
+    pub async fn guild(&self, id: GuildId, deadline: Instant) -> Result<Guild, RestError> {
+        let body = self
+            .get(format!("guilds/{id}"), Lane::Singles, deadline)
+            .await?;
+        convert::guild(text(&body)?).map_err(|_| malformed())
+    }
+
+    /// The roles of a member (Get Guild Member, which needs no privileged intent
+    /// for one).
+    ///
+    /// # Errors
+    /// As `page`; [`Fallback::NotFound`] of who is no member.
+    pub async fn member_roles(
+        &self,
+        guild: GuildId,
+        user: UserId,
+        deadline: Instant,
+    ) -> Result<Vec<RoleId>, RestError> {
+        let path = format!("guilds/{guild}/members/{user}");
+        let body = self.get(path, Lane::Singles, deadline).await?;
+        convert::member_roles(text(&body)?).map_err(|_| malformed())
     }
 
     /// Whether a user is in a thread (Get Thread Member, which needs no
@@ -160,7 +210,7 @@ impl Reader {
         deadline: Instant,
     ) -> Result<bool, RestError> {
         let path = format!("guilds/{guild}/members/{user}");
-        match self.get(path, Lane::Aside, deadline).await {
+        match self.get(path, Lane::Checks, deadline).await {
             Ok(_) => Ok(true),
             Err(error) if matches!(error.code, Some(UNKNOWN_MEMBER | UNKNOWN_USER)) => Ok(false),
             Err(error) => Err(error),
@@ -223,6 +273,18 @@ impl Reader {
         let flight = self.flights.board(query, lane, &self.lanes)?;
         flight.land(&self.lanes, lane, deadline).await
     }
+}
+
+/// Reads a page, a very large one beside the runtime's own thread: a bot of one
+/// thread would answer nobody meanwhile.
+async fn read_page(body: Arc<[u8]>) -> Result<ReadPage, RestError> {
+    let read = if body.len() > LARGE_PAGE_BYTES {
+        let read = spawn_blocking(move || convert::page(&body)).await;
+        read.map_err(|_| malformed())?
+    } else {
+        convert::page(&body)
+    };
+    read.map_err(|_| malformed())
 }
 
 /// Only the first provider of a process takes; whoever was first is as good.

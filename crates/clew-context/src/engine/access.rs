@@ -1,7 +1,10 @@
 //! Who may do what in a channel: Discord's permission arithmetic, and what a
 //! turn asks of it.
 
-use crate::model::{Access, GuildId, RoleId, UserId};
+use crate::model::{
+    Access, Channel, ChannelKind, Guild, GuildId, Missing, Overwrite, Rights, RoleId, Target,
+    UserId,
+};
 
 /// Discord's permission bits, those that a rule of ours reads (Discord's
 /// reference, "Permissions").
@@ -33,31 +36,64 @@ pub mod bits {
 /// What somebody may do, from the facts.
 pub fn access(facts: &AccessFacts) -> Access {
     let has = |bit: u64| facts.permissions & (bit | bits::ADMINISTRATOR) != 0;
-    let entered = match facts.place {
-        Place::Channel | Place::OpenThread => true,
-        Place::Voice => has(bits::CONNECT),
-        Place::PrivateThread { member } => member || has(bits::MANAGE_THREADS),
-    };
-    let view = has(bits::VIEW_CHANNEL) && entered;
     let send = match facts.place {
         Place::Channel | Place::Voice => bits::SEND_MESSAGES,
         Place::OpenThread | Place::PrivateThread { .. } => bits::SEND_MESSAGES_IN_THREADS,
     };
-    Access {
-        view,
-        read_history: view && has(bits::READ_MESSAGE_HISTORY),
-        send: view && has(send),
-        react: view && has(bits::ADD_REACTIONS),
-        attach: view && has(send) && has(bits::ATTACH_FILES),
-        manage_guild: has(bits::MANAGE_GUILD),
+    let rights = Rights {
+        read_history: has(bits::READ_MESSAGE_HISTORY),
+        send: has(send),
+        react: has(bits::ADD_REACTIONS),
+        attach: has(send) && has(bits::ATTACH_FILES),
+    };
+    let member = match facts.place {
+        Place::Channel | Place::OpenThread => Some(true),
+        Place::Voice => Some(has(bits::CONNECT)),
+        Place::PrivateThread { .. } if has(bits::MANAGE_THREADS) => Some(true),
+        Place::PrivateThread { member } => member,
+    };
+    match (has(bits::VIEW_CHANNEL), member) {
+        (false, _) | (_, Some(false)) => Access::Denied,
+        (true, Some(true)) => Access::Allowed(rights),
+        (true, None) => Access::Unknown(Missing::Membership(rights)),
     }
 }
 
-/// Whether somebody may read what was written before: View Channel and Read
-/// Message History. The asker who may not gets the trigger and the message it
-/// carries, nothing else.
-pub const fn may_read(access: &Access) -> bool {
-    access.view && access.read_history
+/// What a person with these roles may do in a channel, as far as these tell:
+/// `judged` is the channel whose overwrites count, of a thread its parent. A role
+/// that the server does not list is not known, nor are overwrites that are
+/// absent.
+pub fn judge(
+    guild: &Guild,
+    user: UserId,
+    roles: &[RoleId],
+    channel: &Channel,
+    judged: &Channel,
+) -> Access {
+    let place = Place::of(channel.kind, None);
+    permissions_of(guild, user, roles, judged)
+        .map_or(Access::Unknown(Missing::Facts), |permissions| {
+            access(&AccessFacts { permissions, place })
+        })
+}
+
+fn permissions_of(guild: &Guild, user: UserId, roles: &[RoleId], judged: &Channel) -> Option<u64> {
+    let bits = |role: RoleId| {
+        let known = guild.roles.iter().find(|(id, _)| *id == role);
+        known.map(|(_, bits)| *bits)
+    };
+    let roles: Option<Vec<(RoleId, u64)>> = roles
+        .iter()
+        .map(|role| Some((*role, bits(*role)?)))
+        .collect();
+    let standing = Standing {
+        guild: guild.id,
+        user,
+        owner: guild.owner == Some(user),
+        everyone: bits(RoleId::new(guild.id.get()))?,
+        roles: &roles?,
+    };
+    permissions_in(&standing, judged.overwrites.as_deref())
 }
 
 /// What [`access`] judges.
@@ -80,20 +116,35 @@ pub enum Place {
     OpenThread,
     /// A private thread: for its members and for Manage Threads.
     PrivateThread {
-        /// The person was added to it.
-        member: bool,
+        /// The person was added to it; absent while nobody knows.
+        member: Option<bool>,
     },
+}
+
+impl Place {
+    /// The place that a channel of this kind is. `member` counts in private
+    /// threads alone.
+    pub const fn of(kind: ChannelKind, member: Option<bool>) -> Self {
+        match kind {
+            ChannelKind::PrivateThread => Self::PrivateThread { member },
+            ChannelKind::PublicThread | ChannelKind::AnnouncementThread => Self::OpenThread,
+            ChannelKind::Voice | ChannelKind::Stage => Self::Voice,
+            _ => Self::Channel,
+        }
+    }
 }
 
 /// Permissions in a channel: the owner and administrators have all; else the
 /// base of everyone and the roles, then the overwrite of everyone, then those
 /// of all roles together, then the person's own (Discord's reference,
-/// "Permission Overwrites").
-pub fn permissions_in(standing: &Standing<'_>, overwrites: &[Overwrite]) -> u64 {
+/// "Permission Overwrites"). Where the overwrites are not known, only those are
+/// whom none can bind.
+pub fn permissions_in(standing: &Standing<'_>, overwrites: Option<&[Overwrite]>) -> Option<u64> {
     let root = base(standing);
     if root & bits::ADMINISTRATOR != 0 {
-        return root;
+        return Some(root);
     }
+    let overwrites = overwrites?;
     let everyone = RoleId::new(standing.guild.get());
     let mut role_allow = 0;
     let mut role_deny = 0;
@@ -118,7 +169,7 @@ pub fn permissions_in(standing: &Standing<'_>, overwrites: &[Overwrite]) -> u64 
     permissions = permissions & !own.1 | own.0;
     // Not a channel's to give or take.
     let server_wide = bits::ADMINISTRATOR | bits::MANAGE_GUILD;
-    permissions & !server_wide | root & server_wide
+    Some(permissions & !server_wide | root & server_wide)
 }
 
 /// Permissions in the whole server; all bits for owner and administrators.
@@ -147,26 +198,6 @@ pub struct Standing<'a> {
     pub roles: &'a [(RoleId, u64)],
 }
 
-/// One permission overwrite of a channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Overwrite {
-    /// Whom it concerns.
-    pub target: Target,
-    /// Permissions given.
-    pub allow: u64,
-    /// Permissions taken.
-    pub deny: u64,
-}
-
-/// Whom an overwrite concerns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
-    /// Who has this role.
-    Role(RoleId),
-    /// One person.
-    Member(UserId),
-}
-
 #[cfg(test)]
 mod tests {
     use super::bits::{
@@ -174,6 +205,7 @@ mod tests {
         SEND_MESSAGES_IN_THREADS, VIEW_CHANNEL,
     };
     use super::*;
+    use crate::model::ChannelId;
 
     const GUILD: GuildId = GuildId::new(1);
     const EVERYONE: Target = Target::Role(RoleId::new(1));
@@ -200,7 +232,7 @@ mod tests {
             everyone,
             roles: &roles,
         };
-        permissions_in(&standing, overwrites)
+        permissions_in(&standing, Some(overwrites)).unwrap()
     }
 
     #[track_caller]
@@ -250,24 +282,26 @@ mod tests {
             everyone: 0,
             roles: &[],
         };
-        assert_eq!(
-            permissions_in(&standing, &[overwrite(EVERYONE, 0, READ)]),
-            u64::MAX
-        );
+        let hidden = [overwrite(EVERYONE, 0, READ)];
+        assert_eq!(permissions_in(&standing, Some(&hidden)), Some(u64::MAX));
+        assert_eq!(permissions_in(&standing, None), Some(u64::MAX));
     }
 
     #[track_caller]
     fn check_access(permissions: u64, place: Place, view: bool, read: bool, send: bool) {
         let found = access(&AccessFacts { permissions, place });
+        let may_send = !found.forbids(|rights| rights.send);
         assert_eq!(
-            (found.view, may_read(&found), found.send),
+            (found.may_view(), found.may_read(), may_send),
             (view, read, send)
         );
     }
 
     #[test]
     fn places_ask_for_different_permissions() {
-        let private = |member| Place::PrivateThread { member };
+        let private = |member| Place::PrivateThread {
+            member: Some(member),
+        };
         let both = SEND_MESSAGES | SEND_MESSAGES_IN_THREADS;
         check_access(READ | SEND_MESSAGES, Place::Channel, true, true, true);
         check_access(VIEW_CHANNEL, Place::Channel, true, false, false);
@@ -299,5 +333,60 @@ mod tests {
         check_access(READ | MANAGE_THREADS, private(false), true, true, false);
         check_access(MANAGE_THREADS, private(true), false, false, false);
         check_access(ADMINISTRATOR, private(false), true, true, true);
+    }
+
+    /// A channel of some kind with these overwrites.
+    fn channel(kind: ChannelKind, overwrites: Option<Vec<Overwrite>>) -> Channel {
+        Channel {
+            id: ChannelId::new(5),
+            guild: Some(GUILD),
+            kind,
+            name: String::new(),
+            parent: None,
+            parent_kind: None,
+            parent_name: None,
+            tags: Vec::new(),
+            overwrites,
+            thread: None,
+        }
+    }
+
+    fn judged(roles: &[u64], kind: ChannelKind, overwrites: Option<Vec<Overwrite>>) -> Access {
+        let guild = Guild {
+            id: GUILD,
+            owner: Some(UserId::new(8)),
+            roles: vec![(RoleId::new(1), READ), (RoleId::new(2), ADMINISTRATOR)],
+        };
+        let roles: Vec<RoleId> = roles.iter().copied().map(RoleId::new).collect();
+        let here = channel(kind, None);
+        judge(
+            &guild,
+            USER,
+            &roles,
+            &here,
+            &channel(ChannelKind::Text, overwrites),
+        )
+    }
+
+    #[test]
+    fn what_is_not_told_is_unknown() {
+        let unknown = Access::Unknown(Missing::Facts);
+        let (text, private) = (ChannelKind::Text, ChannelKind::PrivateThread);
+        assert!(judged(&[], text, Some(Vec::new())).may_read());
+        assert_eq!(judged(&[], text, None), unknown, "overwrites");
+        assert_eq!(judged(&[7], text, Some(Vec::new())), unknown, "a role");
+        assert!(judged(&[2], text, None).may_read(), "none binds them");
+        let thread = judged(&[], private, Some(Vec::new()));
+        assert!(!thread.may_view() && thread.as_member().may_read());
+        assert!(judged(&[2], private, Some(Vec::new())).may_read());
+        let hidden = vec![overwrite(EVERYONE, 0, VIEW_CHANNEL)];
+        assert_eq!(judged(&[], private, Some(hidden)), Access::Denied);
+        let nobody = Guild {
+            id: GUILD,
+            owner: None,
+            roles: Vec::new(),
+        };
+        let open = channel(text, Some(Vec::new()));
+        assert_eq!(judge(&nobody, USER, &[], &open, &open), unknown, "everyone");
     }
 }

@@ -15,8 +15,8 @@ pub struct Admission<'a> {
     pub parent: Option<ChannelId>,
     /// The asker.
     pub user: UserId,
-    /// The asker's roles as the event carried them.
-    pub roles: &'a [RoleId],
+    /// The asker's roles as the event carried them; absent where it did not.
+    pub roles: Option<&'a [RoleId]>,
 }
 
 /// Which list said no.
@@ -70,15 +70,20 @@ pub fn admit(rules: &AccessRules, asked: Admission<'_>) -> Result<(), Denied> {
     if holds_any(&rules.channels.denied, &places) {
         return Err(Denied::Channel);
     }
-    if admits_person(rules, asked.user, asked.roles) {
+    let roles = asked.roles.or(asked.guild.is_none().then_some(&[]));
+    if admits_person(rules, asked.user, roles) {
         Ok(())
     } else {
         Err(Denied::User)
     }
 }
 
-/// With both lists of users and roles given, one of them suffices.
-fn admits_person(rules: &AccessRules, user: UserId, roles: &[RoleId]) -> bool {
+/// With both lists of users and roles given, one of them suffices. Whose roles
+/// are unknown may have one that is denied.
+fn admits_person(rules: &AccessRules, user: UserId, roles: Option<&[RoleId]>) -> bool {
+    let Some(roles) = roles.or(rules.roles.denied.is_empty().then_some(&[])) else {
+        return false;
+    };
     if rules.users.denied.contains(&user) || holds_any(&rules.roles.denied, roles) {
         return false;
     }

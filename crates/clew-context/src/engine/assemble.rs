@@ -147,14 +147,10 @@ fn fresh_history<'a>(material: &Material<'a>) -> Vec<&'a HistoryMessage> {
 fn stored(message: &HistoryMessage, nonce: &str) -> (Role, String) {
     let text = sanitise::text(&message.text);
     match (&message.author, message.ours) {
-        (Some((_, name)), false) => (
-            Role::User,
-            format!(
-                "[{nonce}] {name} | {} UTC{}\n{text}",
-                message.timestamp.minute(),
-                if message.restored { " | restored" } else { "" }
-            ),
-        ),
+        (Some((_, name)), false) => {
+            let header = frame::stored_header(name, message.timestamp, message.restored);
+            (Role::User, format!("[{nonce}] {header}\n{text}"))
+        }
         (_, true) => (Role::Assistant, text),
         (None, false) => (Role::User, text),
     }

@@ -84,11 +84,10 @@ fn draft<D: Directory>(
     renderer: &mut Renderer<'_, D>,
     limits: &Limits,
 ) -> Result<Draft, MessageId> {
-    let text = renderer.message(&pick.message);
-    if text.is_empty() {
-        return Err(pick.message.id);
+    let item = renderer.item(pick.message, pick.place, limits.max_msg_chars);
+    if item.text.is_empty() {
+        return Err(item.message.id);
     }
-    let item = renderer.item(pick.message, pick.place, text, limits.max_msg_chars);
     Ok(Draft {
         kept: pick.kept,
         header: frame::line_chars(&frame::header(&item)) + 1,

@@ -2,7 +2,7 @@
 
 use crate::model::{Author, Extras, Message, MessageKind, OmitReason, RoleId, UserId};
 
-use super::meaning;
+use super::{meaning, sanitise};
 
 /// Who we are in one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +75,14 @@ impl Us {
         rest
     }
 
+    /// What may be kept of a message: its author's own text as it was typed,
+    /// without embeds, files, forwards and the mentions of us at either end.
+    /// Mentions keep their ids: names are for who reads it later.
+    pub fn own_words(&self, message: &Message) -> String {
+        let own = self.without_address(&message.content);
+        sanitise::text(own).trim().to_owned()
+    }
+
     /// Letters, digits or emoji of any script once mentions of us are
     /// stripped, or an attachment, sticker, poll, embed or forward.
     pub fn has_meaning(&self, message: &Message) -> bool {
@@ -143,7 +151,6 @@ fn has_parts(message: &Message) -> bool {
         snapshots,
         component_text,
         unread,
-        mention_channels: _,
     } = extras;
     !(embeds.is_empty()
         && attachments.is_empty()

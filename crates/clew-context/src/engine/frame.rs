@@ -2,7 +2,7 @@
 //! no message can forge, so that nothing inside can end the frame or start an
 //! entry of its own.
 
-use crate::model::{Block, Entry, Item, Marker, Place};
+use crate::model::{Block, Entry, Item, Marker, Place, UnixMillis};
 
 /// Scalars that the nonce adds to each header: brackets and a space.
 const NONCE_CHARS: usize = super::nonce::NONCE_CHARS + 3;
@@ -100,6 +100,12 @@ pub fn header(item: &Item) -> String {
         item.name,
         item.message.timestamp.minute()
     )
+}
+
+/// As [`header`], of somebody's stored message.
+pub fn stored_header(name: &str, timestamp: UnixMillis, is_restored: bool) -> String {
+    let why = if is_restored { " | restored" } else { "" };
+    format!("{name} | {} UTC{why}", timestamp.minute())
 }
 
 /// The line that stands where messages are missing.

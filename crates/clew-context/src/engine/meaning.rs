@@ -7,6 +7,10 @@ use super::sanitise::is_invisible;
 /// Discord's markdown). They never enter a prompt.
 pub const NOTE_PREFIX: &str = "-# ";
 
+/// Longest inside of a mention that is looked at: a sigil, and any number of
+/// 20 digits.
+const MAX_MENTION_BYTES: usize = 32;
+
 /// Whether `text` has a letter, digit or emoji of any script. A custom emoji
 /// (`<:name:id>`) has letters and counts. Mentions of the bot are for the
 /// caller to strip first, see [`strip_mentions`].
@@ -46,7 +50,10 @@ pub fn is_note(text: &str) -> bool {
 
 /// The bytes of the mention at the start of `text` if it is of one of these.
 fn mention_len(text: &str, user_ids: &[u64], role_ids: &[u64]) -> Option<usize> {
-    let (inner, _) = text.strip_prefix("<@")?.split_once('>')?;
+    let inner = text.strip_prefix("<@")?;
+    // A sigil and the digits of an id: what is longer is not looked through.
+    let mut bytes = inner.bytes().take(MAX_MENTION_BYTES);
+    let inner = &inner[..bytes.position(|byte| byte == b'>')?];
     let (ids, digits) = match inner.strip_prefix('&') {
         Some(digits) => (role_ids, digits),
         None => (user_ids, inner.strip_prefix('!').unwrap_or(inner)),
@@ -126,6 +133,13 @@ mod tests {
         check("<@+1> <@> <@", "<@+1> <@> <@");
         check("  untouched ", "  untouched ");
         check("<@99999999999999999999999>", "<@99999999999999999999999>");
+    }
+
+    /// With a look at the rest for each, this would take hours.
+    #[test]
+    fn a_million_open_mentions_are_read_once() {
+        let text = "<@".repeat(1_000_000);
+        check(&text, &text);
     }
 
     #[test]

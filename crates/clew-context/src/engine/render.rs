@@ -4,20 +4,32 @@
 mod markup;
 mod parts;
 
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use crate::model::{ChannelId, Item, Message, Place, RoleId, UserId};
+use crate::model::{ChannelId, Item, Mention, Message, Place, RoleId, UserId};
 
 use super::eligible::Us;
 use super::sanitise::{self, Names};
 use super::shorten;
 
-/// Names that the shell knows: of a guild's members, roles and channels, or of
-/// a recording's.
+/// Scalars of a message that are read at the least before its middle is left
+/// out: twice Discord's longest text. Beside it a message may carry embeds,
+/// alternative texts and a forwarded message, tens of thousands in all.
+const READ_CHARS: usize = 8_000;
+
+/// The names that the asker of one turn may know: of members, roles and channels
+/// of the trigger's server alone, and of its channels and threads those that the
+/// asker may view now. In a direct message there are none.
 pub trait Directory {
     /// The name people see of a user.
     fn user(&self, id: UserId) -> Option<String>;
+    /// The name that a user was last heard under, for a mention that no message
+    /// carries the name of.
+    fn heard(&self, _: UserId) -> Option<String> {
+        None
+    }
     /// A role's name.
     fn role(&self, id: RoleId) -> Option<String>;
     /// A channel's name or a thread's title.
@@ -46,6 +58,8 @@ pub struct Renderer<'a, D> {
     us: &'a Us,
     directory: &'a D,
     names: Names,
+    /// People who wrote what is shown, by the name their messages carry.
+    present: HashMap<UserId, &'a str>,
 }
 
 impl<'a, D: Directory> Renderer<'a, D> {
@@ -55,7 +69,17 @@ impl<'a, D: Directory> Renderer<'a, D> {
             us,
             directory,
             names: Names::new(&us.name),
+            present: HashMap::new(),
         }
+    }
+
+    /// Who wrote these may be named wherever the prompt mentions them.
+    pub fn meet(&mut self, messages: impl IntoIterator<Item = &'a Message>) {
+        let people = messages
+            .into_iter()
+            .filter(|message| !message.author.webhook && !message.author.name.is_empty());
+        self.present
+            .extend(people.map(|message| (message.author.id, &*message.author.name)));
     }
 
     /// The name shown for a message's author, unique within the prompt.
@@ -73,37 +97,49 @@ impl<'a, D: Directory> Renderer<'a, D> {
 
     /// Everything the message shows. Empty when there is nothing.
     pub fn message(&mut self, message: &Message) -> String {
-        let mut text = self.markup(&message.content, message);
-        if let Some(extras) = message.extras.as_deref() {
-            for part in parts::lines(extras) {
-                let part = self.part(part, message);
-                if !text.is_empty() {
-                    text.push('\n');
-                }
-                text.push_str(&part);
-            }
-        }
-        sanitise::text(&text).trim().to_owned()
+        self.text(parts::all(message), message)
     }
 
-    /// A message as a prompt shows it: under its author's name, of `text`,
-    /// which [`message`](Self::message) gave, at most `max_chars` scalars.
-    pub fn item(
-        &mut self,
-        message: Arc<Message>,
-        place: Place,
-        text: String,
-        max_chars: usize,
-    ) -> Item {
-        let shortened = shorten::head_and_tail(&text, max_chars);
+    /// A message as a prompt shows it: under its author's name, at most
+    /// `max_chars` scalars.
+    pub fn item(&mut self, message: Arc<Message>, place: Place, max_chars: usize) -> Item {
+        let (text, cut) = self.within(&message, max_chars);
         Item {
             place,
             ours: self.us.wrote(&message),
             name: self.author(&message),
-            cut: shortened.is_some(),
-            text: shortened.unwrap_or(text),
+            cut,
+            text,
             message,
         }
+    }
+
+    /// What the message shows, and whether the middle of it is cut out. What is
+    /// far from both ends is not even read.
+    fn within(&mut self, message: &Message, max_chars: usize) -> (String, bool) {
+        let read = READ_CHARS.max(max_chars.saturating_mul(2));
+        let parts::Ends { head, cut, tail } = parts::ends(parts::all(message), read);
+        let head = self.text(head, message);
+        if cut > 0 {
+            let tail = self.text(tail, message);
+            return (shorten::ends(&head, &tail, cut, max_chars), true);
+        }
+        match shorten::head_and_tail(&head, max_chars) {
+            Some(shortened) => (shortened, true),
+            None => (head, false),
+        }
+    }
+
+    fn text(&mut self, parts: Vec<parts::Part>, message: &Message) -> String {
+        let mut text = String::new();
+        for part in parts {
+            let part = self.part(part, &message.mentions);
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(&part);
+        }
+        sanitise::text(&text).trim().to_owned()
     }
 
     /// The trigger's own words: as `message`, without the mentions of us at
@@ -114,12 +150,10 @@ impl<'a, D: Directory> Renderer<'a, D> {
         self.message(&own)
     }
 
-    /// What is stored of a trigger: the asker's own text, without embeds, files,
-    /// forwards and the mentions of us at either end.
-    pub fn own_words(&mut self, message: &Message) -> String {
-        let own = self.us.without_address(&message.content);
-        let text = self.markup(own, message);
-        sanitise::text(&text).trim().to_owned()
+    /// Words that were kept as they were typed: what they mention gets the name
+    /// that the asker may know now.
+    pub fn kept(&mut self, words: &str) -> String {
+        self.markup(words, &[])
     }
 
     /// The name of somebody who wrote none of the messages shown, unique
@@ -133,53 +167,48 @@ impl<'a, D: Directory> Renderer<'a, D> {
         self.names.ours()
     }
 
-    fn part(&mut self, part: parts::Part, message: &Message) -> String {
+    fn part(&mut self, part: parts::Part, mentions: &[Mention]) -> String {
         match part {
             parts::Part::Plain(text) => text,
-            parts::Part::Markup(text) => self.markup(&text, message),
+            parts::Part::Markup(text) => self.markup(&text, mentions),
         }
     }
 
-    fn markup(&mut self, text: &str, message: &Message) -> String {
-        markup::replace(text, |id| self.resolve(id, message))
+    fn markup(&mut self, text: &str, mentions: &[Mention]) -> String {
+        markup::replace(text, |id| self.resolve(id, mentions))
     }
 
-    fn resolve(&mut self, id: markup::Id, message: &Message) -> String {
+    fn resolve(&mut self, id: markup::Id, mentions: &[Mention]) -> String {
         match id {
-            markup::Id::User(id) => format!("@{}", self.user(id, message)),
+            markup::Id::User(id) => format!("@{}", self.user(id, mentions)),
             markup::Id::Role(id) => match self.directory.role(id) {
                 Some(name) => format!("@{}", sanitise::name(&name)),
                 None => "@unknown role".to_owned(),
             },
-            markup::Id::Channel(id) => format!("#{}", self.channel(id, message)),
-            markup::Id::Link(id) => format!("(message in #{})", self.channel(id, message)),
+            markup::Id::Channel(id) => format!("#{}", self.channel(id)),
+            markup::Id::Link(id) => format!("(message in #{})", self.channel(id)),
         }
     }
 
-    fn user(&mut self, id: UserId, message: &Message) -> String {
+    fn user(&mut self, id: UserId, mentions: &[Mention]) -> String {
         if id == self.us.user {
             return self.names.ours().to_owned();
         }
         let carried = || {
-            let mention = message.mentions.iter().find(|mention| mention.id == id);
+            let mention = mentions.iter().find(|mention| mention.id == id);
             mention.map(|mention| mention.name.to_string())
         };
-        match self.directory.user(id).or_else(carried) {
+        let present = || self.present.get(&id).map(|name| (*name).to_owned());
+        let heard = || self.directory.heard(id);
+        let known = self.directory.user(id).or_else(carried);
+        match known.or_else(present).or_else(heard) {
             Some(raw) => self.names.assign(id.get(), &raw).to_owned(),
             None => "unknown user".to_owned(),
         }
     }
 
-    fn channel(&self, id: ChannelId, message: &Message) -> String {
-        let carried = || {
-            let channels = &message.extras.as_deref()?.mention_channels;
-            channels
-                .iter()
-                .find(|(channel, _)| *channel == id)
-                .map(|(_, name)| name.to_string())
-        };
-        let name = self.directory.channel(id).or_else(carried);
-        name.map_or_else(
+    fn channel(&self, id: ChannelId) -> String {
+        self.directory.channel(id).map_or_else(
             || "unknown channel".to_owned(),
             |name| sanitise::name(&name),
         )

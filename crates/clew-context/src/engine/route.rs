@@ -39,11 +39,12 @@ pub struct RouteFacts<'a> {
     pub kind: Option<ChannelKind>,
     /// A thread's channel.
     pub parent: Option<ChannelId>,
-    /// The author's roles, from the event.
-    pub roles: &'a [RoleId],
+    /// The author's roles, from the event; absent where it did not tell them.
+    pub roles: Option<&'a [RoleId]>,
     /// Who wrote the message replied to, if that is known.
     pub replied_author: Option<UserId>,
-    /// Turns that bots started here since a person last wrote.
+    /// Turns that bots started here, or in this server, since a person last
+    /// wrote: see [`ends_bot_turns`].
     pub bot_turns: usize,
     /// What the people of the server set for this channel or its parent.
     pub mode: ChannelMode,
@@ -78,6 +79,12 @@ pub fn route(message: &Message, us: &Us, rules: &Rules, facts: RouteFacts<'_>) -
         Some(_) if !rules.message_content && is_blank(message) => Verdict::NoContent,
         Some(cause) => Verdict::Turn(cause),
     }
+}
+
+/// Whether a message ends a row of bots' turns: a person who may use the bot
+/// has spoken. Chatter of those who may not would keep two bots talking.
+pub fn ends_bot_turns(message: &Message, rules: &Rules, facts: &RouteFacts<'_>) -> bool {
+    message.is_human() && message.kind.is_conversation() && admits(message, rules, facts)
 }
 
 fn admits(message: &Message, rules: &Rules, facts: &RouteFacts<'_>) -> bool {

@@ -72,6 +72,34 @@ impl Gathered {
     }
 }
 
+impl Gathered {
+    /// The same, to be changed.
+    pub(crate) fn messages_mut(&mut self) -> Vec<&mut Arc<Message>> {
+        match self {
+            Self::Thread(thread) => {
+                let found = [&mut thread.starter, &mut thread.pointed_at];
+                let found = found.into_iter().filter_map(|found| match found {
+                    Found::Known(message) => Some(message),
+                    Found::None | Found::Deleted(_) | Found::Unavailable(_) => None,
+                });
+                found
+                    .chain(&mut thread.messages)
+                    .chain(&mut thread.target)
+                    .collect()
+            }
+            Self::Chain { links, .. } => links
+                .iter_mut()
+                .filter_map(|link| match link {
+                    Link::Message(message) => Some(message),
+                    Link::Deleted(_) | Link::Unavailable(_) => None,
+                })
+                .collect(),
+            Self::Tail(messages) => messages.iter_mut().collect(),
+            Self::Nothing => Vec::new(),
+        }
+    }
+}
+
 /// What was gathered of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GatheredThread {

@@ -26,6 +26,23 @@ pub fn head_and_tail(text: &str, max_chars: usize) -> Option<String> {
     Some(format!("{head}{}{tail}", marker(cut)))
 }
 
+/// The same for a text of which only the two ends are left, and `cut` scalars
+/// between them are not.
+pub fn ends(head: &str, tail: &str, cut: usize, max_chars: usize) -> String {
+    let kept = head.chars().count() + tail.chars().count();
+    if kept + marker(cut).len() <= max_chars {
+        return format!("{head}{}{tail}", marker(cut));
+    }
+    let room = max_chars.saturating_sub(marker(kept + cut).len());
+    if room < MIN_KEPT_CHARS {
+        return cluster::head(head, max_chars).to_owned();
+    }
+    let tail = cluster::tail(tail, room / 3);
+    let head = cluster::head(head, room - room / 3);
+    let cut = cut + kept - head.chars().count() - tail.chars().count();
+    format!("{head}{}{tail}", marker(cut))
+}
+
 /// How much of each text may be kept when all together may have `budget`
 /// characters: the largest level such that every text up to it stays whole and
 /// the longer ones get that much.
@@ -115,6 +132,17 @@ mod tests {
             "t".repeat(23)
         );
         check(&text, 102, Some(&cut));
+    }
+
+    #[test]
+    fn two_ends_are_shown_as_the_whole_would_be() {
+        let text = format!("{}{}", "h".repeat(1000), "t".repeat(1000));
+        for max in [0, 5, 40, 60, 102, 500] {
+            let whole = head_and_tail(&text, max).unwrap();
+            assert_eq!(ends(&text[..600], &text[1500..], 900, max), whole, "{max}");
+        }
+        let short = ends("head", "tail", 9, 100);
+        assert_eq!(short, "head [... 9 characters cut ...] tail");
     }
 
     #[test]

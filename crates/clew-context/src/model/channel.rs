@@ -1,6 +1,6 @@
 //! A channel or thread, and who may do what in it.
 
-use super::{ChannelId, GuildId, UserId};
+use super::{ChannelId, GuildId, RoleId, UserId};
 
 /// A channel of any kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +21,42 @@ pub struct Channel {
     pub parent_name: Option<String>,
     /// Names of the tags applied to a forum or media post.
     pub tags: Vec<String>,
+    /// Its permission overwrites; absent where they are not told or cannot be
+    /// read. A thread has none: its parent's count.
+    pub overwrites: Option<Vec<Overwrite>>,
     /// What only threads have.
     pub thread: Option<ThreadState>,
+}
+
+/// One permission overwrite of a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overwrite {
+    /// Whom it concerns.
+    pub target: Target,
+    /// Permissions given, in Discord's bits.
+    pub allow: u64,
+    /// Permissions taken.
+    pub deny: u64,
+}
+
+/// Whom an overwrite concerns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// Who has this role.
+    Role(RoleId),
+    /// One person.
+    Member(UserId),
+}
+
+/// What permissions in a server rest on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guild {
+    /// Its id, which its everyone role bears as well.
+    pub id: GuildId,
+    /// Who owns it; nobody where that could not be read.
+    pub owner: Option<UserId>,
+    /// All of its roles, with their permissions in Discord's bits.
+    pub roles: Vec<(RoleId, u64)>,
 }
 
 /// What only threads have.
@@ -128,15 +162,35 @@ impl ChannelKind {
     }
 }
 
-/// What somebody may do in one channel, as far as a turn asks.
+/// What somebody may do in one channel, as far as that is known. Unknown is no:
+/// what is not certain has to be asked for, and until then is not allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// View it, and this.
+    Allowed(Rights),
+    /// Nothing, not even view it.
+    Denied,
+    /// Nobody knows yet.
+    Unknown(Missing),
+}
+
+/// What would tell what somebody may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// The channel, its overwrites, the server's roles or the person's.
+    Facts,
+    /// Whether the person is a member of the private thread. Who is may do this,
+    /// nobody else anything.
+    Membership(Rights),
+}
+
+/// What somebody may do in a channel that he may view, as far as a turn asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is one permission of Discord's"
 )]
-pub struct Access {
-    /// View Channel (and, for a private thread, membership or Manage Threads).
-    pub view: bool,
+pub struct Rights {
     /// Read Message History.
     pub read_history: bool,
     /// Send Messages, in threads Send Messages in Threads.
@@ -145,28 +199,45 @@ pub struct Access {
     pub react: bool,
     /// Attach Files.
     pub attach: bool,
-    /// Manage Server.
-    pub manage_guild: bool,
 }
 
 impl Access {
     /// Everything, as in a direct message.
-    pub const FULL: Self = Self {
-        view: true,
+    pub const FULL: Self = Self::Allowed(Rights {
         read_history: true,
         send: true,
         react: true,
         attach: true,
-        manage_guild: true,
-    };
+    });
 
-    /// Nothing.
-    pub const NONE: Self = Self {
-        view: false,
-        read_history: false,
-        send: false,
-        react: false,
-        attach: false,
-        manage_guild: false,
-    };
+    /// View Channel (and, for a private thread, membership or Manage Threads).
+    pub const fn may_view(self) -> bool {
+        matches!(self, Self::Allowed(_))
+    }
+
+    /// Read what was written before: View Channel and Read Message History. The
+    /// asker who may not gets the trigger and the message it carries, nothing
+    /// else.
+    pub const fn may_read(self) -> bool {
+        matches!(self, Self::Allowed(rights) if rights.read_history)
+    }
+
+    /// It is certain that this is not allowed. For what we do ourselves, which
+    /// Discord refuses if need be: what is unknown is tried.
+    pub fn forbids(self, right: impl Fn(Rights) -> bool) -> bool {
+        match self {
+            Self::Allowed(rights) => !right(rights),
+            Self::Denied => true,
+            Self::Unknown(_) => false,
+        }
+    }
+
+    /// Of somebody who is known to be a member of the thread, if it is one.
+    #[must_use]
+    pub const fn as_member(self) -> Self {
+        match self {
+            Self::Unknown(Missing::Membership(rights)) => Self::Allowed(rights),
+            known => known,
+        }
+    }
 }

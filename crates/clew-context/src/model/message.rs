@@ -182,8 +182,6 @@ pub struct Extras {
     /// Text of components (v2 text displays, section texts, button labels,
     /// select placeholders, media descriptions) in reading order, a line each.
     pub component_text: Vec<Box<str>>,
-    /// Channels the text names, with names as the source carried them.
-    pub mention_channels: Vec<(ChannelId, Box<str>)>,
     /// Parts that could not be read, by field name.
     pub unread: Vec<&'static str>,
 }
@@ -261,6 +259,8 @@ pub struct Snapshot {
     pub timestamp: Option<UnixMillis>,
     /// Its embeds, files, stickers and so on.
     pub extras: Option<Box<Extras>>,
+    /// Its author is known to have opted out: its words were taken out.
+    pub withheld: bool,
 }
 
 impl Message {
@@ -283,16 +283,25 @@ impl Message {
         if edge { reference.message } else { None }
     }
 
-    /// The message carried along, if it is the one the reference names.
+    /// The message carried along, if it belongs here: the one that a reply names,
+    /// in the same channel, or the one that the thread hangs on and bears the id
+    /// of. Others are of other channels, which not everybody who reads this one
+    /// may view.
     pub fn carried(&self) -> Option<&Message> {
-        match (&self.referenced, &self.reference) {
-            (Referenced::Known(message), Some(reference))
-                if reference.message == Some(message.id) =>
-            {
-                Some(message)
-            }
-            _ => None,
-        }
+        let Referenced::Known(message) = &self.referenced else {
+            return None;
+        };
+        let belongs = if self.kind == MessageKind::ThreadStarter {
+            message.id == self.channel.starter()
+        } else {
+            let reference = self.reference.as_ref()?;
+            let is_same = |channel| channel == self.channel;
+            reference.kind == ReferenceKind::Default
+                && reference.message == Some(message.id)
+                && reference.channel.is_none_or(is_same)
+                && is_same(message.channel)
+        };
+        belongs.then_some(message)
     }
 
     /// Takes the carried message out, so that each can be kept on its own.

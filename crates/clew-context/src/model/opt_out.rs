@@ -2,42 +2,73 @@
 //! message of theirs: a husk that keeps its place and says nothing.
 //!
 //! A forward carries the words of a message without its author (Discord sends
-//! no author in `message_snapshots`): what somebody else forwards of a person
-//! cannot be told from anybody's words, and is shown like the forwarder's own.
-//! The same holds for what others quote.
+//! no author in `message_snapshots`), but it names the message: it is withheld
+//! once that was seen as theirs, wherever it stands. What somebody forwards of a
+//! message that nobody here has seen cannot be told from anybody's words, and is
+//! shown like the forwarder's own; so is what others quote.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::{Message, Referenced, UserId};
+use super::{Message, MessageId, Referenced, Snapshot, UserId};
 
-/// Everybody who opted out, as of one moment. Cheap to clone.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OptedOut(Arc<HashSet<UserId>>);
+/// Messages remembered as theirs; when there are more, the oldest are
+/// forgotten.
+const MOST_KNOWN: usize = 10_000;
+
+/// Everybody who opted out, as of one moment, and which messages were seen as
+/// theirs. Cheap to clone; clones remember the same messages.
+#[derive(Debug, Clone, Default)]
+pub struct OptedOut {
+    users: Arc<HashSet<UserId>>,
+    /// Who wrote them, who may be back by now.
+    known: Arc<RwLock<BTreeMap<MessageId, UserId>>>,
+}
 
 impl OptedOut {
     /// Whether this person opted out.
     pub fn contains(&self, user: UserId) -> bool {
-        self.0.contains(&user)
+        self.users.contains(&user)
     }
 
     /// Whether both are one value, of which nothing changed in between.
     pub fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.users, &other.users)
     }
 
-    /// Takes the words out of a message of theirs, and out of one of theirs
-    /// that it carries.
+    /// These people, and the messages that `before` remembers.
+    #[must_use]
+    pub fn after(self, before: &Self) -> Self {
+        Self {
+            known: Arc::clone(&before.known),
+            ..self
+        }
+    }
+
+    /// Takes the words out of a message of theirs, out of one of theirs that it
+    /// carries, and out of what it forwards of theirs.
     pub fn withhold(&self, message: &mut Message) {
         if self.contains(message.author.id) {
+            self.remember(message);
             message.withhold();
         }
+        self.withhold_forwards(message);
         if let Referenced::Known(carried) = &mut message.referenced {
             self.withhold(carried);
         }
     }
 
-    /// The same for a shared message, which is copied only if words go.
+    /// Takes out of a message what it forwards of theirs, and out of one that it
+    /// carries all that is theirs: its own words are for its author to say.
+    pub fn withhold_others(&self, message: &mut Message) {
+        self.withhold_forwards(message);
+        if let Referenced::Known(carried) = &mut message.referenced {
+            self.withhold(carried);
+        }
+    }
+
+    /// As [`withhold`](Self::withhold) for a shared message, which is copied only
+    /// if words go.
     #[must_use]
     pub fn withheld(&self, message: Arc<Message>) -> Arc<Message> {
         if !self.concerns(&message) {
@@ -51,13 +82,79 @@ impl OptedOut {
     /// There are words to be taken out of it.
     pub fn concerns(&self, message: &Message) -> bool {
         let own = !message.withheld && self.contains(message.author.id);
-        own || matches!(&message.referenced, Referenced::Known(carried) if self.concerns(carried))
+        own || self.concerns_others(message)
+    }
+
+    /// The same, but for its author's own words.
+    pub fn concerns_others(&self, message: &Message) -> bool {
+        self.forwards_theirs(message)
+            || matches!(&message.referenced, Referenced::Known(carried) if self.concerns(carried))
+    }
+
+    /// Words were taken out of it that nobody keeps private any more.
+    pub fn gives_back(&self, message: &Message) -> bool {
+        let extras = message.extras.as_deref();
+        let snapshots = extras.map_or(&[][..], |all| &all.snapshots);
+        let forward = || snapshots.iter().any(|one| one.withheld) && !self.names_theirs(message);
+        message.withheld && !self.contains(message.author.id) || forward()
+    }
+
+    /// Notes a message of theirs: forwards of it are theirs too.
+    pub fn remember(&self, message: &Message) {
+        if !self.contains(message.author.id) {
+            return;
+        }
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.insert(message.id, message.author.id);
+        if known.len() > MOST_KNOWN {
+            known.pop_first();
+        }
+    }
+
+    fn withhold_forwards(&self, message: &mut Message) {
+        if !self.forwards_theirs(message) {
+            return;
+        }
+        for snapshot in message.extras.iter_mut().flat_map(|all| &mut all.snapshots) {
+            snapshot.withhold();
+        }
+    }
+
+    /// It shows a forward of a message that is known to be theirs.
+    fn forwards_theirs(&self, message: &Message) -> bool {
+        let extras = message.extras.as_deref();
+        let is_shown = extras.is_some_and(|all| all.snapshots.iter().any(|one| !one.withheld));
+        is_shown && self.names_theirs(message)
+    }
+
+    /// It refers to a message that is known to be theirs.
+    fn names_theirs(&self, message: &Message) -> bool {
+        let reference = message.reference.as_ref();
+        let Some(original) = reference.and_then(|reference| reference.message) else {
+            return false;
+        };
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known
+            .get(&original)
+            .is_some_and(|author| self.contains(*author))
     }
 }
 
+/// The same people.
+impl PartialEq for OptedOut {
+    fn eq(&self, other: &Self) -> bool {
+        self.users == other.users
+    }
+}
+
+impl Eq for OptedOut {}
+
 impl FromIterator<UserId> for OptedOut {
     fn from_iter<I: IntoIterator<Item = UserId>>(users: I) -> Self {
-        Self(Arc::new(users.into_iter().collect()))
+        Self {
+            users: Arc::new(users.into_iter().collect()),
+            known: Arc::default(),
+        }
     }
 }
 
@@ -82,6 +179,18 @@ impl OptOuts {
     /// From now on it is these.
     pub fn set(&self, opted_out: OptedOut) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = opted_out;
+    }
+}
+
+impl Snapshot {
+    /// Takes out all that it says.
+    fn withhold(&mut self) {
+        *self = Self {
+            withheld: true,
+            content: Box::default(),
+            timestamp: None,
+            extras: None,
+        };
     }
 }
 

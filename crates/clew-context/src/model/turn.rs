@@ -13,8 +13,8 @@ pub struct TurnRequest {
     pub trigger: Arc<Message>,
     /// Channel type, where the event said it.
     pub channel_kind: Option<ChannelKind>,
-    /// The asker's roles as the event carried them.
-    pub asker_roles: Vec<RoleId>,
+    /// The asker's roles as the event carried them; absent where it did not.
+    pub asker_roles: Option<Vec<RoleId>>,
     /// Why it is a turn.
     pub cause: Cause,
 }
@@ -76,7 +76,7 @@ impl TurnRequest {
         Self {
             trigger,
             channel_kind: None,
-            asker_roles: Vec::new(),
+            asker_roles: None,
             cause,
         }
     }

@@ -2,9 +2,11 @@
 //! "Target", "Collectors", "Always" and "Fetching least" that engine and
 //! collect decide.
 
+mod asker;
 mod bounds;
 mod chain;
 mod files;
+mod fruitless;
 mod husks;
 mod opt_out;
 mod routing;

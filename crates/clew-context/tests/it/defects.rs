@@ -147,7 +147,7 @@ async fn defect_07_a_reply_without_a_ping_gets_its_chain() {
     let facts = RouteFacts {
         kind: Some(ChannelKind::Text),
         parent: None,
-        roles: &[],
+        roles: Some(&[]),
         replied_author: Some(CLEW.user()),
         bot_turns: 0,
         mode: ChannelMode::Mentions,

@@ -7,8 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use clew_context::engine::access::{Overwrite, Target};
-use clew_context::model::{ChannelId, GuildId, RoleId, UserId};
+use clew_context::model::{ChannelId, GuildId, Overwrite, RoleId, Target, UserId};
 
 /// A server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,8 +82,8 @@ pub struct LeanChannel {
     /// Who opened the thread.
     #[serde(default, deserialize_with = "lenient")]
     pub owner_id: Option<UserId>,
-    /// Overwrites; absent when one of them could not be read: then only the
-    /// owner and administrators pass.
+    /// Overwrites; absent when one of them could not be read: then nothing is
+    /// known of what anybody but the owner and administrators may do.
     #[serde(default = "no_overwrites", deserialize_with = "overwrites")]
     pub permission_overwrites: Option<Vec<LeanOverwrite>>,
     /// A forum's tags.
@@ -234,6 +233,15 @@ fn overwrites<'de, D: Deserializer<'de>>(
 ) -> Result<Option<Vec<LeanOverwrite>>, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
     Ok(serde_json::from_str(raw.get()).ok())
+}
+
+impl LeanChannel {
+    /// The overwrites in the core's words; absent where they could not be read.
+    pub fn overwrites(&self) -> Option<Vec<Overwrite>> {
+        let lean = self.permission_overwrites.as_ref()?;
+        let known = lean.iter().copied();
+        Some(known.filter_map(LeanOverwrite::to_overwrite).collect())
+    }
 }
 
 impl LeanMember {

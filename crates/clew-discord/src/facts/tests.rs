@@ -82,20 +82,24 @@ fn names_and_our_managed_role_are_known() {
     assert_eq!(facts.owner(GUILD), Some(UserId::new(300)));
 }
 
+const fn word(access: Access) -> &'static str {
+    match access {
+        Access::Unknown(Missing::Facts) => "unknown",
+        Access::Unknown(Missing::Membership(_)) => "member?",
+        Access::Allowed(rights) if rights.send => "view send",
+        Access::Allowed(_) => "view",
+        Access::Denied => "nothing",
+    }
+}
+
 /// What Ann may do, as (view, send); `?` when membership decides.
 #[track_caller]
 fn check(user: UserId, roles: &[u64], channel: u64, expected: &str) {
     let roles: Vec<RoleId> = roles.iter().copied().map(RoleId::new).collect();
-    let found = match known().access(user, &roles, id(channel)) {
-        None => "unknown",
-        Some(Verdict::AskMembership { .. }) => "member?",
-        Some(Verdict::Known(access)) => match (access.view, access.send) {
-            (true, true) => "view send",
-            (true, false) => "view",
-            (false, _) => "nothing",
-        },
-    };
-    assert_eq!(found, expected);
+    assert_eq!(
+        word(known().access(user, Some(&roles), id(channel))),
+        expected
+    );
 }
 
 #[test]
@@ -112,26 +116,48 @@ fn the_asker_is_judged_by_the_roles_of_the_event() {
     check(ANN, &[5], 22, "view send");
     check(ANN, &[4], 22, "view send");
     check(ANN, &[], 99, "unknown");
-    check(ANN, &[999], 10, "view send");
+    check(ANN, &[999], 10, "unknown");
+    let untold = known().access(ANN, None, id(10));
+    assert_eq!(word(untold), "unknown");
+}
+
+/// What may decide is not there: nobody is let in for that.
+#[test]
+fn what_is_not_in_the_cache_is_unknown() {
+    let facts = known();
+    let thread = r#"{"id":"30","guild_id":"1","type":11,"parent_id":"99","name":"orphan"}"#;
+    facts.apply("THREAD_CREATE", thread);
+    let odd = r#"{"id":"31","guild_id":"1","type":0,"name":"odd",
+        "permission_overwrites":[{"id":"1","type":0,"allow":"0"}]}"#;
+    facts.apply("CHANNEL_CREATE", odd);
+    let bare = r#"{"id":"8","owner_id":"300","channels":[{"id":"80","type":0,"name":"open"}]}"#;
+    facts.apply("GUILD_CREATE", bare);
+    for channel in [30, 31, 80] {
+        let access = facts.access(ANN, Some(&[]), id(channel));
+        assert_eq!(word(access), "unknown", "{channel}");
+        assert!(!facts.our_access(id(channel)).may_view(), "{channel}");
+    }
+    let owner = facts.access(UserId::new(300), Some(&[]), id(31));
+    assert_eq!(word(owner), "view send", "no overwrite binds the owner");
 }
 
 #[test]
 fn our_own_membership_of_private_threads_is_followed() {
     let facts = known();
-    assert!(facts.our_access(id(22)).unwrap().view);
+    assert!(facts.our_access(id(22)).may_view());
     let left = r#"{"id":"22","guild_id":"1","member_count":1,"removed_member_ids":["100"]}"#;
     let Some(Event::PermissionsChanged { hidden, .. }) = facts.apply("THREAD_MEMBERS_UPDATE", left)
     else {
         panic!("leaving is a change");
     };
     assert!(hidden.contains(&id(22)), "{hidden:?}");
-    assert_eq!(facts.our_access(id(22)), Some(Access::NONE));
+    assert_eq!(facts.our_access(id(22)), Access::Denied);
     let back = r#"{"id":"22","guild_id":"1","user_id":"100"}"#;
     facts.apply("THREAD_MEMBER_UPDATE", back);
-    assert!(facts.our_access(id(22)).unwrap().view);
+    assert!(facts.our_access(id(22)).may_view());
     let update = r#"{"id":"22","guild_id":"1","type":12,"parent_id":"10","name":"renamed"}"#;
     facts.apply("THREAD_UPDATE", update);
-    assert!(facts.our_access(id(22)).unwrap().view);
+    assert!(facts.our_access(id(22)).may_view());
 }
 
 #[test]
@@ -149,7 +175,7 @@ fn changes_of_permissions_are_told_and_others_are_not() {
     let hidden = r#"{"id":"10","guild_id":"1","type":0,"name":"general",
         "permission_overwrites":[{"id":"1","type":0,"allow":"0","deny":"1024"}]}"#;
     assert!(told("CHANNEL_UPDATE", hidden));
-    assert!(!facts.our_access(id(10)).unwrap().view);
+    assert!(!facts.our_access(id(10)).may_view());
     let role = r#"{"guild_id":"1","role":{"id":"2","name":"helpers","permissions":"8"}}"#;
     assert!(told("GUILD_ROLE_UPDATE", role));
     assert!(!told("GUILD_ROLE_UPDATE", role));
@@ -162,7 +188,7 @@ fn changes_of_permissions_are_told_and_others_are_not() {
     assert!(!told("GUILD_MEMBER_UPDATE", ours));
     let other = r#"{"guild_id":"1","user":{"id":"200","username":"ann"},"roles":[]}"#;
     assert!(!told("GUILD_MEMBER_UPDATE", other));
-    assert!(facts.our_access(id(10)).unwrap().view, "administrator now");
+    assert!(facts.our_access(id(10)).may_view(), "administrator now");
 }
 
 #[test]
@@ -196,7 +222,7 @@ fn a_list_of_threads_replaces_those_of_its_channels() {
     facts.apply("THREAD_LIST_SYNC", list);
     assert!(facts.channel(id(22)).is_none());
     assert!(facts.channel(id(20)).is_some());
-    assert!(facts.our_access(id(24)).unwrap().view);
+    assert!(facts.our_access(id(24)).may_view());
 }
 
 #[test]
@@ -213,10 +239,10 @@ fn one_odd_part_costs_only_itself() {
     let event = facts.apply("GUILD_CREATE", text);
     assert!(matches!(event, Some(Event::GuildAvailable(GUILD))));
     assert_eq!(facts.channels_of(GUILD).len(), 3);
-    assert!(facts.our_access(id(10)).unwrap().view);
-    assert!(facts.our_access(id(11)).unwrap().view);
+    assert!(facts.our_access(id(10)).may_view());
+    assert!(facts.our_access(id(11)).may_view());
     // Overwrites that cannot be read may be the ones that hide a channel.
-    assert!(!facts.our_access(id(12)).unwrap().view);
+    assert!(!facts.our_access(id(12)).may_view());
     let bare = facts.apply("GUILD_CREATE", r#"{"id":"2","name":"Bare"}"#);
     assert!(matches!(bare, Some(Event::GuildIncomplete(_))));
     assert!(facts.apply("CHANNEL_UPDATE", "[]").is_none());
@@ -265,7 +291,7 @@ fn nothing_is_lost_on_the_way_through_the_cache() {
     second.set_us(us());
     second.restore(serde_json::from_str(&text).unwrap());
     assert_eq!(second.snapshot(), written);
-    assert!(second.our_access(id(22)).unwrap().view);
+    assert!(second.our_access(id(22)).may_view());
     assert_eq!(second.channel(id(20)), first.channel(id(20)));
     assert_eq!(second.our_role_ids(GUILD), first.our_role_ids(GUILD));
 }
@@ -281,7 +307,7 @@ fn a_server_that_comes_anew_replaces_the_old() {
     assert_eq!(facts.role_name(GUILD, HELPERS), None);
     assert_eq!(
         facts.our_access(id(10)),
-        None,
+        Access::Unknown(Missing::Facts),
         "our roles came with the old"
     );
 }
@@ -293,7 +319,7 @@ fn a_server_that_changes_keeps_what_is_in_it() {
     assert!(facts.apply("GUILD_UPDATE", renamed).is_none());
     assert_eq!(facts.guild_name(GUILD).as_deref(), Some("Renamed"));
     assert_eq!(facts.role_name(GUILD, HELPERS).as_deref(), Some("helpers"));
-    assert!(facts.our_access(id(22)).unwrap().view);
+    assert!(facts.our_access(id(22)).may_view());
     assert_eq!(facts.user_name(GUILD, US).as_deref(), Some("Clew"));
     let given = r#"{"id":"1","name":"Renamed","owner_id":"200","roles":[]}"#;
     let told = facts.apply("GUILD_UPDATE", given);

@@ -17,11 +17,12 @@ use twilight_model::id::marker::{ChannelMarker, RoleMarker};
 
 use super::build::{self, id};
 use super::kept::{self, Cache};
-use super::{LeanChannel, LeanGuild, LeanMember, LeanOverwrite, LeanRole, Us};
-use clew_context::engine::access::{Overwrite, Place, Standing, Target, permissions_in};
-use clew_context::model::{ChannelId, ChannelKind, GuildId, RoleId, UserId};
+use super::{LeanChannel, LeanGuild, LeanMember, LeanRole, Us};
+use clew_context::engine::access::{AccessFacts, Place, Standing, access, permissions_in};
+use clew_context::model::{Access, ChannelId, ChannelKind, GuildId, Missing, RoleId, UserId};
 
-/// Names of members kept for one server, beside those that messages carry.
+/// Names kept for one server of members, and of people heard of, beside those
+/// that messages carry.
 const NAMES_PER_GUILD: usize = 500;
 
 /// Threads whose messages are counted; when full, all counts begin anew, and
@@ -36,6 +37,8 @@ pub(super) struct World {
     cache: Cache,
     /// Names of the members that Discord told of; the cache has ours alone.
     names: HashMap<GuildId, HashMap<UserId, Box<str>>>,
+    /// Names of people that triggers carried, for stored words that mention them.
+    heard: HashMap<GuildId, HashMap<UserId, Box<str>>>,
     /// Messages posted in threads, less those deleted, since Discord last
     /// counted them: it tells the count with the thread alone.
     posted: HashMap<ChannelId, i64>,
@@ -59,6 +62,7 @@ impl Default for World {
             us: None,
             cache: kept::cache(),
             names: HashMap::new(),
+            heard: HashMap::new(),
             posted: HashMap::new(),
         }
     }
@@ -170,6 +174,7 @@ impl World {
     /// Forgets a server.
     pub(super) fn remove(&mut self, guild: GuildId) {
         self.names.remove(&guild);
+        self.heard.remove(&guild);
         self.clear(guild);
     }
 
@@ -214,10 +219,16 @@ impl World {
     /// Removes a channel, and the threads in it, which it names.
     pub(super) fn remove_channel(&mut self, channel: ChannelId) -> Vec<ChannelId> {
         self.posted.remove(&channel);
-        let guild = self.channel(channel).and_then(|known| known.guild_id);
-        let Some(guild) = guild else {
+        let known = self.channel(channel);
+        let known = known.and_then(|known| Some((known.guild_id?, kind(&known))));
+        let Some((guild, kind_of_it)) = known else {
             return Vec::new();
         };
+        if kind_of_it.is_thread() {
+            // Nothing stands in it: the server's channels need no search.
+            self.forget_one(guild, channel);
+            return Vec::new();
+        }
         let mut gone = self.forget(guild, |known| {
             let inside = known.parent_id == Some(channel) && kind(known).is_thread();
             known.id == channel || inside
@@ -245,16 +256,20 @@ impl World {
             let gone = self.channel(channel).is_some_and(|known| gone(&known));
             if gone {
                 forgotten.push(channel);
-                // The cache reads nothing but the id, of channels as well.
-                self.cache.update(&ThreadDelete {
-                    guild_id: id(guild.get()),
-                    id: id(channel.get()),
-                    kind: ChannelType::PublicThread,
-                    parent_id: id(channel.get()),
-                });
+                self.forget_one(guild, channel);
             }
         }
         forgotten
+    }
+
+    fn forget_one(&mut self, guild: GuildId, channel: ChannelId) {
+        // The cache reads nothing but the id, of channels as well.
+        self.cache.update(&ThreadDelete {
+            guild_id: id(guild.get()),
+            id: id(channel.get()),
+            kind: ChannelType::PublicThread,
+            parent_id: id(channel.get()),
+        });
     }
 
     /// Puts a role in the place of what was known of it, which it gives back;
@@ -280,6 +295,23 @@ impl World {
             role_id: id(role.get()),
         });
         Some(())
+    }
+
+    /// Remembers what somebody was called. When the room of the server is full,
+    /// all are forgotten, to be heard again.
+    pub(super) fn hear(&mut self, guild: GuildId, user: UserId, name: &str) {
+        let heard = self.heard.entry(guild).or_default();
+        if heard.len() >= NAMES_PER_GUILD && !heard.contains_key(&user) {
+            heard.clear();
+        }
+        if !name.is_empty() {
+            heard.insert(user, name.into());
+        }
+    }
+
+    /// What somebody was last called in a server.
+    pub(super) fn heard(&self, guild: GuildId, user: UserId) -> Option<&str> {
+        self.heard.get(&guild)?.get(&user).map(AsRef::as_ref)
     }
 
     /// Remembers a member's name, and of ourselves the roles.
@@ -317,62 +349,49 @@ impl World {
         })
     }
 
-    /// Permissions of somebody there; absent when a part of the sum is.
+    /// What somebody with these roles may do in a channel, in a private thread as
+    /// a member of it or not. Unknown when a part of the sum is.
     ///
     /// Summed by the core, not by the cache's calculator. That one takes the
     /// roles of cached members, where the asker's come with the event; knows
     /// no membership of private threads; takes Attach Files from who is denied
     /// Send Messages, which in threads means nothing; and gives neither Manage
     /// Server nor Send Messages in the text of voice and stage channels.
-    pub(super) fn permissions(&self, user: UserId, roles: &[RoleId], spot: &Spot) -> Option<u64> {
+    pub(super) fn access(
+        &self,
+        user: UserId,
+        roles: &[RoleId],
+        spot: &Spot,
+        member: Option<bool>,
+    ) -> Access {
+        let place = Place::of(spot.kind, member);
+        self.permissions(user, roles, spot)
+            .map_or(Access::Unknown(Missing::Facts), |permissions| {
+                access(&AccessFacts { permissions, place })
+            })
+    }
+
+    fn permissions(&self, user: UserId, roles: &[RoleId], spot: &Spot) -> Option<u64> {
         let guild = spot.guild;
         let bits = |role: RoleId| Some(self.role(guild, role)?.permissions.0);
         let everyone = bits(RoleId::new(guild.get()))?;
-        let roles: Vec<(RoleId, u64)> = roles
+        let roles: Option<Vec<(RoleId, u64)>> = roles
             .iter()
-            .filter_map(|role| Some((*role, bits(*role)?)))
+            .map(|role| Some((*role, bits(*role)?)))
             .collect();
         let standing = Standing {
             guild,
             user,
             owner: self.cache.guild(id(guild.get()))?.owner_id == Some(user),
             everyone,
-            roles: &roles,
+            roles: &roles?,
         };
         let judged = self.channel(spot.judged)?;
-        Some(permissions_in(&standing, &overwrites(guild, &judged)))
-    }
-}
-
-impl Spot {
-    /// What the place asks beside permissions.
-    pub(super) const fn place(&self, member: bool) -> Place {
-        match self.kind {
-            ChannelKind::PrivateThread => Place::PrivateThread { member },
-            ChannelKind::PublicThread | ChannelKind::AnnouncementThread => Place::OpenThread,
-            ChannelKind::Voice | ChannelKind::Stage => Place::Voice,
-            _ => Place::Channel,
-        }
+        permissions_in(&standing, judged.overwrites().as_deref())
     }
 }
 
 /// Kind of a channel.
 pub(super) const fn kind(channel: &LeanChannel) -> ChannelKind {
     ChannelKind::from_number(channel.kind)
-}
-
-/// The overwrites in the core's words. Where they could not be read, the
-/// channel is hidden from everybody but administrators and the owner.
-fn overwrites(guild: GuildId, channel: &LeanChannel) -> Vec<Overwrite> {
-    let Some(lean) = &channel.permission_overwrites else {
-        return vec![Overwrite {
-            target: Target::Role(RoleId::new(guild.get())),
-            allow: 0,
-            deny: u64::MAX,
-        }];
-    };
-    lean.iter()
-        .copied()
-        .filter_map(LeanOverwrite::to_overwrite)
-        .collect()
 }

@@ -76,7 +76,7 @@ async fn await_starts(limit: &mut SessionStartLimit, starts: u32) {
 }
 
 async fn gateway_info(gateway: &Gateway, rest: &Rest) -> Result<GatewayInfo, FatalReason> {
-    let mut backoff = Backoff::default();
+    let mut backoff = Backoff::new(gateway.settings.seed);
     loop {
         let error = match rest.gateway(Instant::now() + ANSWER_TIMEOUT).await {
             Ok(info) => return Ok(info),

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 use twilight_gateway::error::{ReceiveMessageError, ReceiveMessageErrorType};
 use twilight_gateway::{
@@ -35,6 +36,8 @@ const POLLS_TO_CONNECT: u32 = 50;
 /// After so many failures in a row the session itself may be what fails (it
 /// replays the same frame again and again), and is given up, once.
 const FAILURES_OF_A_SESSION: u32 = 5;
+/// Ordinary events have a few KB; this much is read in some milliseconds.
+const LARGE_EVENT_BYTES: usize = 500_000;
 
 /// A shard and what is known of its connection.
 pub(super) struct ShardTask {
@@ -75,11 +78,12 @@ impl ShardTask {
         number: u32,
         shards: u32,
     ) -> Self {
+        let seed = context.settings.seed;
         Self {
             context,
             config,
             id: ShardId::new(number, shards),
-            backoff: Backoff::default(),
+            backoff: Backoff::new(seed.wrapping_add(u64::from(number))),
             greeted: false,
             idle_polls: 0,
             since: None,
@@ -141,15 +145,16 @@ impl ShardTask {
                     if let Some(reason) = self.fatal(code) {
                         return Err(reason);
                     }
-                    self.lost(shard, code).await;
-                    self.wait(&format!("ended with close code {code:?}")).await;
+                    let told = self.lost(shard, code).await;
+                    let why = format!("ended with close code {code:?}");
+                    self.wait(&why, told).await;
                     self.give_up_session(shard);
                 }
                 Next::Failed(why) => {
-                    self.lost(shard, None).await;
+                    let told = self.lost(shard, None).await;
                     let resume_url = shard.resume_url().map(str::to_owned);
                     *shard = self.shard(shard.session().cloned(), resume_url);
-                    self.wait(&why).await;
+                    self.wait(&why, told).await;
                     self.give_up_session(shard);
                 }
                 Next::ForGood => return Err(FatalReason::Closed(last_close.unwrap_or_default())),
@@ -196,11 +201,12 @@ impl ShardTask {
         }
     }
 
-    /// Tells of the end of a connection, once it was one.
-    async fn lost(&mut self, shard: &mut Shard<Identifies>, code: Option<u16>) {
+    /// Tells of the end of a connection, once it was one. Gives what Discord
+    /// said before.
+    async fn lost(&mut self, shard: &mut Shard<Identifies>, code: Option<u16>) -> Option<LostBy> {
         let told = self.told.take();
         if !self.greeted {
-            return;
+            return told;
         }
         let latency = shard.latency();
         let unanswered = latency.sent().is_some() && latency.received().is_none();
@@ -214,6 +220,7 @@ impl ShardTask {
         let sequence = shard.session().map_or(0, Session::sequence);
         self.forward(sequence, Event::Disconnected(Disconnect { by, code }))
             .await;
+        told
     }
 
     fn give_up_session(&self, shard: &mut Shard<Identifies>) {
@@ -222,11 +229,16 @@ impl ShardTask {
         }
     }
 
-    /// Waits out the back-off between two connections.
-    async fn wait(&mut self, why: &str) {
+    /// Waits between two connections: as Discord wants it after an invalid
+    /// session, else by the back-off.
+    async fn wait(&mut self, why: &str, told: Option<LostBy>) {
         let lasted = self.since.take().map(|since| since.elapsed());
         self.greeted = false;
-        let wait = self.backoff.after(lasted);
+        let wait = if told == Some(LostBy::InvalidSession) {
+            self.backoff.after_invalid_session()
+        } else {
+            self.backoff.after(lasted)
+        };
         tracing::info!(
             shard = self.id.number(),
             why,
@@ -274,8 +286,8 @@ impl ShardTask {
     /// itself when the connection breaks off without a word.
     async fn hello(&mut self, shard: &mut Shard<Identifies>) {
         if self.greeted {
-            self.lost(shard, None).await;
-            self.wait("broken off").await;
+            let told = self.lost(shard, None).await;
+            self.wait("broken off", told).await;
         }
         self.greeted = true;
     }
@@ -285,14 +297,34 @@ impl ShardTask {
         match dispatch.event_type {
             "READY" => self.ready(shard, dispatch).await,
             "RESUMED" => {
-                self.since = Some(Instant::now());
+                self.connected();
                 self.forward(sequence, Event::Resumed).await;
             }
-            _ => match read::event(dispatch, &self.context.facts) {
+            _ => match self.event(dispatch).await {
                 Some(event) => self.forward(sequence, event).await,
                 None => self.context.progress().seen(self.id.number(), sequence),
             },
         }
+    }
+
+    /// Reads an event, a very large one (a server with thousands of channels)
+    /// beside the loop, which serves others meanwhile.
+    async fn event(&self, dispatch: &Dispatch<'_>) -> Option<Event> {
+        if dispatch.data.len() <= LARGE_EVENT_BYTES {
+            return read::event(dispatch, &self.context.facts);
+        }
+        let facts = Arc::clone(&self.context.facts);
+        let (kind, data) = (dispatch.event_type.to_owned(), dispatch.data.to_owned());
+        let sequence = dispatch.sequence;
+        let reading = spawn_blocking(move || {
+            let dispatch = Dispatch {
+                event_type: &kind,
+                sequence,
+                data: &data,
+            };
+            read::event(&dispatch, &facts)
+        });
+        reading.await.ok().flatten()
     }
 
     async fn ready(&mut self, shard: &mut Shard<Identifies>, dispatch: &Dispatch<'_>) {
@@ -300,7 +332,7 @@ impl ShardTask {
             tracing::error!(shard = self.id.number(), "READY could not be read");
             return;
         };
-        self.since = Some(Instant::now());
+        self.connected();
         let (number, shards) = (self.id.number(), self.id.total());
         if let Some(session) = shard.session() {
             self.context.progress().opened(ShardSession {
@@ -319,6 +351,11 @@ impl ShardTask {
         self.had_session = true;
         self.forward(dispatch.sequence, Event::Ready(Box::new(ready)))
             .await;
+    }
+
+    fn connected(&mut self) {
+        self.since = Some(Instant::now());
+        self.backoff.connected();
     }
 
     /// Hands an event on. It counts as begun before it enters the queue, so

@@ -237,6 +237,20 @@ mod tests {
         assert_eq!(count(&fitted.description), MAX_DESCRIPTION);
         assert_eq!(fitted.footer, "page 1 of 2");
         assert_eq!(fitted.fields.len(), 1);
+        let total = |embed: &AnswerEmbed| {
+            let fields = embed.fields.iter().flat_map(|(name, value)| [name, value]);
+            let texts = [&embed.title, &embed.description, &embed.footer];
+            texts.into_iter().chain(fields).map(count).sum::<usize>()
+        };
+        assert_eq!(total(&fitted), 256 + 4_096 + 11 + 256 + 1_024);
+        let long = AnswerEmbed {
+            footer: "f".repeat(9_000),
+            ..embed
+        };
+        let fitted = long.fitted();
+        assert_eq!(total(&fitted), MAX_EMBED, "the description gives way");
+        assert_eq!(count(&fitted.footer), MAX_FOOTER);
+        assert!(fitted.fields.is_empty());
         let small = AnswerEmbed {
             fields: vec![("  ".to_owned(), String::new()); 40],
             ..AnswerEmbed::default()

@@ -13,7 +13,7 @@ use sha2::Sha256;
 
 use super::ShardSession;
 use crate::facts::{Facts, LeanGuild, Us};
-use clew_context::model::{ApplicationId, MessageId, UnixMillis, UserId};
+use clew_context::model::{ApplicationId, MessageId, OptedOut, UnixMillis, UserId};
 
 /// Raised with every change of the format; a file of another version counts
 /// as absent.
@@ -69,15 +69,19 @@ pub enum Absent {
 }
 
 impl SessionFile {
-    /// Puts together what is to be kept; nothing before the first READY.
+    /// Puts together what is to be kept; nothing before the first READY. Titles of
+    /// threads whose owners opted out are left out.
     pub fn new(
         now: UnixMillis,
         token: &str,
         shards: Vec<ShardSession>,
         answered: Vec<MessageId>,
         facts: &Facts,
+        opted_out: &OptedOut,
     ) -> Option<Self> {
         let us = facts.us()?;
+        let mut guilds = facts.snapshot();
+        untitle(&mut guilds, opted_out);
         Some(Self {
             version: VERSION,
             written: now.0,
@@ -87,7 +91,7 @@ impl SessionFile {
             application: us.application,
             shards,
             answered,
-            guilds: facts.snapshot(),
+            guilds,
         })
     }
 
@@ -147,6 +151,14 @@ pub fn save(path: &Path, file: &SessionFile) -> io::Result<()> {
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
+/// A title is what a thread's owner wrote. Of other channels nobody is named as
+/// the owner.
+fn untitle(guilds: &mut [LeanGuild], opted_out: &OptedOut) {
+    let channels = guilds.iter_mut().flat_map(|guild| &mut guild.channels);
+    let theirs = channels.filter(|one| one.owner_id.is_some_and(|owner| opted_out.contains(owner)));
+    theirs.for_each(|thread| thread.name.clear());
+}
+
 /// A short hash of the token, which does not tell it.
 fn fingerprint(token: &str) -> String {
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(FINGERPRINT_KEY) else {
@@ -203,7 +215,7 @@ mod tests {
             sequence: 42,
         }];
         let answered = vec![MessageId::new(7)];
-        SessionFile::new(NOW, "token", shards, answered, &facts).unwrap()
+        SessionFile::new(NOW, "token", shards, answered, &facts, &OptedOut::default()).unwrap()
     }
 
     #[test]
@@ -272,5 +284,25 @@ mod tests {
         );
         let missing = load(Path::new("/nowhere/session.json"), "token", NOW);
         assert!(matches!(missing, Err(Absent::Missing)));
+    }
+
+    #[test]
+    fn titles_of_people_who_opted_out_are_not_written() {
+        let facts = Facts::default();
+        file().restore(&facts);
+        for (thread, owner) in [(8, 20), (9, 21)] {
+            let thread = format!(
+                r#"{{"id":"{thread}","guild_id":"3","type":11,"parent_id":"5","owner_id":"{owner}",
+                "name":"title of {owner}"}}"#
+            );
+            facts.apply("THREAD_CREATE", &thread);
+        }
+        let opted_out = [UserId::new(20)].into_iter().collect();
+        let file = SessionFile::new(NOW, "token", Vec::new(), Vec::new(), &facts, &opted_out);
+        let text = serde_json::to_string(&file.unwrap()).unwrap();
+        assert!(
+            !text.contains("title of 20") && text.contains("title of 21"),
+            "{text}"
+        );
     }
 }

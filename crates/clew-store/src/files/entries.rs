@@ -9,7 +9,10 @@ use super::super::{Error, FormError, Kind, Record, disk, rank};
 use super::folder::{Folder, Unread, ids_in, load};
 use super::{VERSION, check_agent};
 use crate::model::{AgentName, ClearKey, Fact, FactId, GuildSettings, Subject};
-use clew_context::model::{GuildId, UnixMillis, UserId};
+use clew_context::model::{ApplicationId, GuildId, UnixMillis, UserId};
+
+/// Bytes of the file that names an application.
+const LARGEST_OWNER: u64 = 64;
 
 impl Folder {
     /// Where an entry stands; none for those that have other places.
@@ -240,7 +243,32 @@ impl Folder {
             .iter()
             .map(|fact| (fact.id, fact.text.as_str()))
             .collect();
-        rank::best(&texts, words, limit)
+        rank::Ranker::default().best(&texts, words, limit)
+    }
+
+    /// See [`Backend::claim`](crate::Backend::claim).
+    pub(super) fn claim(&self, application: ApplicationId) -> Result<(), Error> {
+        let path = self.dir.join("owner.json");
+        self.alone(&path, || {
+            let Some(text) = disk::read(&path, LARGEST_OWNER)? else {
+                return disk::write(&path, format!("\"{application}\"\n").as_bytes());
+            };
+            let owner: Option<String> = serde_json::from_slice(&text).ok();
+            let owner: Option<ApplicationId> = owner.and_then(|owner| owner.parse().ok());
+            match owner {
+                Some(owner) if owner == application => Ok(()),
+                Some(owner) => Err(Error::Owned {
+                    place: self.dir.display().to_string(),
+                    owner,
+                    asked: application,
+                }),
+                None => Err(Error::Corrupt {
+                    operation: "see whose store it is",
+                    place: path.display().to_string(),
+                    source: None,
+                }),
+            }
+        })
     }
 
     pub(super) fn opt_outs(&self) -> Result<Vec<(UserId, UnixMillis)>, Error> {

@@ -1,7 +1,7 @@
 //! Where the files are, whose turn it is to write, and reading them.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -34,7 +34,7 @@ pub(super) struct Folder {
     /// file that is being written.
     tidying: RwLock<()>,
     index: Mutex<Index>,
-    locks: Mutex<Vec<File>>,
+    locks: Mutex<Vec<disk::Hold>>,
 }
 
 /// What spares reading all files for one message.
@@ -307,25 +307,13 @@ fn users_in(folder: &Path, user: Option<UserId>) -> Result<Vec<UserId>, Error> {
 }
 
 /// Takes a folder for this process.
-fn lock(folder: &Path) -> Result<File, Error> {
-    let path = folder.join(LOCK);
-    let failed = |source| Error::Io {
-        operation: "lock",
-        path: path.clone(),
-        source,
-    };
-    let mut options = File::options();
-    let options = options.create(true).truncate(false).write(true);
-    let file = options.open(&path).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::Error(source)) => Err(failed(source)),
-        Err(TryLockError::WouldBlock) => Err(Error::Open {
-            place: folder.display().to_string(),
-            remedy: "the folder is in use, by another process or as another folder of this store: \
-                     give each a folder of its own"
-                .to_owned(),
-            source: None,
-        }),
-    }
+fn lock(folder: &Path) -> Result<disk::Hold, Error> {
+    disk::hold(&folder.join(LOCK))?.map_err(|holder| Error::Open {
+        place: folder.display().to_string(),
+        remedy: format!(
+            "the folder is in use, by another process or as another folder of this store \
+             ({holder}): stop that one first, or give each a folder of its own"
+        ),
+        source: None,
+    })
 }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use super::super::snapshots::is_text_of;
 use super::super::{ConversationStats, Error, WindowQuery, disk};
 use super::check_agent;
 use super::conversation::{Conversation, check};
@@ -145,7 +144,7 @@ impl Folder {
         self.conversations(Place::Channel(channel), None, &mut |scope| {
             edited += self.revise(scope, |conversation| {
                 let is_it = |row: &&mut StoredMessage| {
-                    is_text_of(row, channel, message) && row.content != text
+                    row.is_text_of(channel, message) && row.content != text
                 };
                 let rows = conversation.rows.iter_mut().filter(is_it);
                 rows.map(|row| text.clone_into(&mut row.content)).count() as u64

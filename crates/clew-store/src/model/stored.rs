@@ -94,6 +94,15 @@ pub struct StoredMessage {
     pub restored_from: Option<SnapshotId>,
 }
 
+impl StoredMessage {
+    /// Its text is what the message says. Of a long answer no single message
+    /// says it, so an edit of one changes nothing.
+    pub fn is_text_of(&self, channel: ChannelId, message: MessageId) -> bool {
+        let is_whole = self.parts.is_empty() || self.role == StoredRole::User;
+        self.channel == channel && self.message == Some(message) && is_whole
+    }
+}
+
 /// Which part of a turn a row is (seed S2's `role`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StoredRole {

@@ -8,20 +8,22 @@ use std::time::Duration;
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime,
 };
+use tokio::time::{Instant, sleep};
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::super::Error;
-use super::certificate;
 use super::session::{
-    Failure, LOCK_TIMEOUT, LONG_PATIENCE, Outcome, STATEMENT_TIMEOUT, pool_said, rows,
+    Failure, LOCK_TIMEOUT, LONG_PATIENCE, Outcome, STATEMENT_TIMEOUT, is_passing_pool, pool_said,
+    rows,
 };
+use super::{certificate, hold};
 use clew_context::model::Secret;
 
 /// Connections. Turns are few and calls short; a server gives 100 to all.
-const CONNECTIONS: usize = 4;
+pub(super) const CONNECTIONS: usize = 4;
 /// A call waits so long until one of them is free.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A connection is made, encrypted and logged in within this time.
@@ -33,6 +35,11 @@ const RECYCLE_TIMEOUT: Duration = Duration::from_secs(2);
 /// A server that stopped to acknowledge is given up after this time, unless
 /// the URL says `tcp_user_timeout`.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(8);
+/// In which every text can be kept.
+const ENCODING: &str = "UTF8";
+/// How long a start waits for another process to end, and how often it looks.
+const HELD_PATIENCE: Duration = Duration::from_secs(10);
+const HELD_PAUSE: Duration = Duration::from_millis(50);
 /// PostgreSQL's own port.
 const PORT: u16 = 5432;
 /// Whom row-level security does not hold.
@@ -45,8 +52,17 @@ pub(super) struct Connected {
     pub(super) place: String,
 }
 
+/// What connections are made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// Everything, by one process at a time.
+    Alone,
+    /// Reading, whoever else uses the database.
+    Look,
+}
+
 /// Makes the pool; connects to nothing yet.
-pub(super) fn pool(url: &Secret) -> Result<Connected, Error> {
+pub(super) fn pool(url: &Secret, used: Use) -> Result<Connected, Error> {
     // What the parser says may quote the URL, and so the password.
     let mut config: Config = url.expose().parse().map_err(|_| {
         let remedy = "it is not of the form postgres://user:password@host/database?sslmode=MODE \
@@ -75,25 +91,73 @@ pub(super) fn pool(url: &Secret) -> Result<Connected, Error> {
         .create_timeout(Some(CREATE_TIMEOUT))
         .recycle_timeout(Some(RECYCLE_TIMEOUT))
         .runtime(Runtime::Tokio1)
-        .post_create(Hook::async_fn(|client, _| {
-            Box::pin(async move {
-                let limits = client.batch_execute(&limits()).await;
-                limits.map_err(HookError::Backend)
-            })
+        .post_create(Hook::async_fn({
+            let (place, number) = (place.clone(), hold::number());
+            move |client, _| {
+                let place = place.clone();
+                Box::pin(async move {
+                    let limits = client.batch_execute(&limits()).await;
+                    limits.map_err(HookError::Backend)?;
+                    match used {
+                        Use::Alone => hold::take(client, number, &place).await,
+                        Use::Look => Ok(()),
+                    }
+                })
+            }
         }))
         .build();
     let pool = pool.map_err(|error| open_error(&place, "the pool", Some(error.to_string())))?;
     Ok(Connected { pool, place })
 }
 
-/// The first connection; its error says what to do.
+/// The first connection; its error says what to do, or that it is to be tried
+/// again.
 pub(super) async fn first(connected: &Connected) -> Result<Object, Error> {
-    let error = match connected.pool.get().await {
-        Ok(client) => return Ok(client),
-        Err(error) => error,
+    let place = &connected.place;
+    let mut client = match reached(connected).await {
+        Ok(client) => client,
+        Err(error) if hold::refusal(&error).is_some() => {
+            return Err(Failure::Pool(error).during("open the store"));
+        }
+        Err(error) if is_passing_pool(&error) => return Err(not_ready(place, pool_said(&error))),
+        Err(error) => return Err(open_error(place, remedy(&error), Some(pool_said(&error)))),
     };
-    let said = Some(pool_said(&error));
-    Err(open_error(&connected.place, remedy(&error), said))
+    let encoding = encoding(&mut client).await;
+    let encoding = encoding.map_err(|failure| at_start(failure, place))?;
+    if encoding != ENCODING {
+        let remedy = format!(
+            "its server_encoding is {encoding}, which cannot hold every text: make a database with \
+             CREATE DATABASE name ENCODING '{ENCODING}' TEMPLATE template0 and name that one"
+        );
+        return Err(open_error(place, &remedy, None));
+    }
+    Ok(client)
+}
+
+/// A connection; a process that was killed has its own until the server is done
+/// with what it was asked last.
+async fn reached(connected: &Connected) -> Result<Object, PoolError> {
+    let until = Instant::now() + HELD_PATIENCE;
+    loop {
+        match connected.pool.get().await {
+            Err(error) if hold::refusal(&error).is_some() && Instant::now() < until => {
+                sleep(HELD_PAUSE).await;
+            }
+            reached => return reached,
+        }
+    }
+}
+
+async fn encoding(client: &mut Object) -> Outcome<String> {
+    let transaction = client.transaction().await?;
+    let found = rows(
+        &transaction,
+        "SELECT current_setting('server_encoding')",
+        &[],
+    )
+    .await?;
+    let encoding = found.first().map(|row| row.try_get(0)).transpose()?;
+    Ok(encoding.unwrap_or_default())
 }
 
 /// Says in the log when row-level security is not in force for us.
@@ -117,10 +181,24 @@ pub(super) fn open_error(place: &str, remedy: &str, said: Option<String>) -> Err
     }
 }
 
+fn not_ready(place: &str, said: String) -> Error {
+    Error::NotReady {
+        place: place.to_owned(),
+        source: said.into(),
+    }
+}
+
 /// A failure at the start, as the error of opening.
 pub(super) fn at_start(failure: Failure, place: &str) -> Error {
     match failure.during("bring the tables up to date") {
-        said @ (Error::Newer { .. } | Error::Corrupt { .. } | Error::Open { .. }) => said,
+        said @ (Error::Newer { .. }
+        | Error::Corrupt { .. }
+        | Error::Open { .. }
+        | Error::Held { .. }) => said,
+        Error::Unavailable { source, .. } => Error::NotReady {
+            place: place.to_owned(),
+            source,
+        },
         other => Error::Open {
             place: place.to_owned(),
             remedy: "the role needs a schema `clew` of its own, or the right to create it"
@@ -253,7 +331,7 @@ mod tests {
             "postgres://ada:s3cret@db/x?sslmode=verify-full",
             "postgres://ada:s3cret@db/x?unknown=1",
         ] {
-            let error = pool(&Secret::new(url)).map(|_| ()).unwrap_err();
+            let error = pool(&Secret::new(url), Use::Look).map(|_| ()).unwrap_err();
             assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}");
         }
     }

@@ -2,7 +2,7 @@
 
 use deadpool_postgres::Transaction;
 
-use super::session::{Outcome, Parameters, rows, touched};
+use super::session::{Outcome, Parameters, rows, see, see_all, touched};
 use super::values::{self, Moment, guild_key, limit, text};
 use crate::model::{Fact, FactId, Origin, Subject};
 use clew_context::model::GuildId;
@@ -54,6 +54,7 @@ pub(super) async fn of(transaction: &Transaction<'_>, subject: Subject) -> Outco
             guild.get(),
         ),
     };
+    see(transaction, subject).await?;
     let found = rows(transaction, sql, &[&id.cast_signed()]).await?;
     found.iter().map(values::fact).collect()
 }
@@ -61,6 +62,7 @@ pub(super) async fn of(transaction: &Transaction<'_>, subject: Subject) -> Outco
 /// See [`super::super::Backend::put_facts`].
 pub(super) async fn put(transaction: &Transaction<'_>, facts: &[Fact]) -> Outcome<()> {
     for fact in facts {
+        see(transaction, fact.subject).await?;
         put_one(transaction, fact).await?;
     }
     Ok(())
@@ -99,6 +101,7 @@ pub(super) async fn put_one(transaction: &Transaction<'_>, fact: &Fact) -> Outco
 
 /// See [`super::super::Backend::remove_facts`].
 pub(super) async fn remove(transaction: &Transaction<'_>, facts: &[FactId]) -> Outcome<u64> {
+    see_all(transaction).await?;
     let ids: Vec<i64> = facts.iter().map(|fact| fact.0.cast_signed()).collect();
     let sql = "DELETE FROM clew.facts WHERE id = ANY ($1)";
     touched(transaction, sql, &[&ids]).await
@@ -111,6 +114,7 @@ pub(super) async fn matching(
     words: &str,
     most: usize,
 ) -> Outcome<Vec<FactId>> {
+    see(transaction, Subject::Server(guild)).await?;
     let words = text(&words[..words.floor_char_boundary(MOST_WORDS)]);
     let (guild, most) = (guild_key(Some(guild)), limit(most));
     let parameters: Parameters<'_> = &[&guild, &words, &most, &MOST_LEXEMES];

@@ -406,6 +406,7 @@ pub(super) async fn held(
     from: MessageId,
     to: MessageId,
 ) -> Outcome<Vec<MessageId>> {
+    see_all(transaction).await?;
     // No id of Discord's has the highest bit: a bound beyond is no bound.
     let bound = |id: MessageId| i64::try_from(id.get()).unwrap_or(i64::MAX);
     let channel = channel.get().cast_signed();

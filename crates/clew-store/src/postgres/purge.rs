@@ -2,7 +2,7 @@
 //!
 //! Dead rows stay in PostgreSQL's files until they are vacuumed: after a purge
 //! of a user, a server or a time it is done at once, after deletions of single
-//! messages by autovacuum, which the tables with texts ask to come early.
+//! messages within minutes (see [`tidying`](super::tidying)).
 
 use deadpool_postgres::Transaction;
 use tokio_postgres::types::ToSql;

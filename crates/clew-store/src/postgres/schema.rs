@@ -3,9 +3,10 @@
 //! All are in the schema `clew`, so that a database can be shared. A role that
 //! may not create schemas finds one that it owns.
 //!
-//! Rows of conversations are under row-level security, for their owner too: a
-//! transaction sees and writes one conversation, named by `clew.scope`, or
-//! all, when it says `clew.all`. Backups: as superuser, or with
+//! What holds people's texts is under row-level security, for its owner too: a
+//! transaction sees and writes one conversation, named by `clew.scope`, the
+//! facts and snapshots of one user (`clew.user`) or the facts of one server
+//! (`clew.server`), or all, when it says `clew.all`. Backups: as superuser, or with
 //! `PGOPTIONS='-c clew.all=on' pg_dump --enable-row-security`.
 
 use deadpool_postgres::Object;
@@ -19,9 +20,13 @@ use super::session::{Failure, Outcome};
 const SCHEMA_LOCK: i64 = 0x7363_6865_6d61;
 
 /// The newest version that this program knows.
-const KNOWN: u32 = 1;
+pub(super) const KNOWN: u32 = 3;
 /// Step by step, each applied once and never changed after a release.
-const MIGRATIONS: [&str; KNOWN as usize] = [include_str!("schema_1.sql")];
+const MIGRATIONS: [&str; KNOWN as usize] = [
+    include_str!("schema_1.sql"),
+    include_str!("schema_2.sql"),
+    include_str!("schema_3.sql"),
+];
 
 /// Brings the database up to the newest version. `place` is for errors.
 pub(super) async fn migrate(client: &mut Object, place: &str) -> Outcome<()> {

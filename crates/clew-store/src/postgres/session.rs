@@ -5,15 +5,16 @@ use std::error::Error as StdError;
 use std::io;
 use std::time::Duration;
 
-use deadpool_postgres::{Object, PoolError, Transaction};
+use deadpool_postgres::{HookError, Object, PoolError, Transaction};
 use futures_util::future;
-use tokio::sync::OwnedRwLockReadGuard;
+use tokio::sync::{OwnedRwLockReadGuard, OwnedSemaphorePermit};
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 use super::super::Error;
-use crate::model::Scope;
+use super::hold;
+use crate::model::{Scope, Subject};
 
 /// Parameters of a statement.
 pub(super) type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -37,6 +38,10 @@ const SEE_SCOPE: &str = "SELECT set_config('clew.scope', $1, true)";
 /// ... and nobody goes through all conversations meanwhile.
 const WRITE_SCOPE: &str =
     "SELECT set_config('clew.scope', $1, true), pg_advisory_xact_lock_shared($2)";
+/// The facts about a user, and their snapshots, become visible...
+const SEE_USER: &str = "SELECT set_config('clew.user', $1, true)";
+/// ...or the facts about a server.
+const SEE_SERVER: &str = "SELECT set_config('clew.server', $1, true)";
 /// All rows become visible, and there is time to read them.
 const SEE_ALL: &str =
     "SELECT set_config('clew.all', 'on', true), set_config('statement_timeout', $1, true)";
@@ -91,10 +96,10 @@ impl Failure {
                 operation,
                 source: said(&error).into(),
             },
-            Self::Pool(error) => Error::Unavailable {
+            Self::Pool(error) => hold::refusal(&error).unwrap_or_else(|| Error::Unavailable {
                 operation,
                 source: pool_said(&error).into(),
-            },
+            }),
             Self::Slow => Error::Unavailable {
                 operation,
                 source: "no answer in time".into(),
@@ -116,13 +121,42 @@ impl Failure {
 /// Asking again may help.
 fn is_passing(error: &tokio_postgres::Error) -> bool {
     let Some(code) = error.code() else {
-        let source = error.source();
-        return error.is_closed() || source.is_some_and(<dyn StdError>::is::<io::Error>);
+        let io = error.source().and_then(<dyn StdError>::downcast_ref);
+        return error.is_closed() || io.is_some_and(is_passing_io);
     };
     // Connection, rollback, resources, operator intervention (PostgreSQL,
     // "Error Codes"), and locks.
     let class = code.code().get(..2).unwrap_or_default();
     matches!(class, "08" | "40" | "53" | "57") || *code == SqlState::LOCK_NOT_AVAILABLE
+}
+
+/// A certificate that is not trusted is data that is not valid; a socket that
+/// is somebody else's stays so.
+fn is_passing_io(error: &io::Error) -> bool {
+    let kind = error.kind();
+    !matches!(
+        kind,
+        io::ErrorKind::InvalidData | io::ErrorKind::PermissionDenied
+    )
+}
+
+/// A connection may be had later.
+pub(super) fn is_passing_pool(error: &PoolError) -> bool {
+    match error {
+        PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
+            is_passing(error)
+        }
+        PoolError::Timeout(_) => true,
+        _ => false,
+    }
+}
+
+/// The server has all the connections that it takes.
+pub(super) fn is_full(error: &PoolError) -> bool {
+    let PoolError::Backend(error) = error else {
+        return false;
+    };
+    error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS)
 }
 
 /// What the database said, without what it may quote from a row or a word.
@@ -157,6 +191,8 @@ pub(super) fn pool_said(error: &PoolError) -> String {
 pub(super) struct Lease {
     pub(super) client: Option<Object>,
     pub(super) _open: OwnedRwLockReadGuard<()>,
+    /// Let go of after the connection: who waits for it finds it.
+    pub(super) _place: OwnedSemaphorePermit,
 }
 
 impl Lease {
@@ -227,14 +263,25 @@ pub(super) async fn write_scope(transaction: &Transaction<'_>, scope: Scope) -> 
     Ok(())
 }
 
-/// From here on the transaction reads all conversations.
+/// From here on the transaction reads and writes the facts about a user or a
+/// server, and a user's snapshots, beside those that it did before.
+pub(super) async fn see(transaction: &Transaction<'_>, subject: Subject) -> Outcome<()> {
+    let (sql, id) = match subject {
+        Subject::User(user) => (SEE_USER, user.to_string()),
+        Subject::Server(guild) => (SEE_SERVER, guild.to_string()),
+    };
+    rows(transaction, sql, &[&id]).await?;
+    Ok(())
+}
+
+/// From here on the transaction reads everything.
 pub(super) async fn see_all(transaction: &Transaction<'_>) -> Outcome<()> {
     let timeout = LONG_PATIENCE.as_millis().to_string();
     rows(transaction, SEE_ALL, &[&timeout]).await?;
     Ok(())
 }
 
-/// From here on the transaction reads and writes all conversations, alone.
+/// From here on the transaction reads and writes everything, alone.
 pub(super) async fn write_all(transaction: &Transaction<'_>) -> Outcome<()> {
     see_all(transaction).await?;
     rows(transaction, WRITE_ALL, &[&WRITERS_LOCK]).await?;

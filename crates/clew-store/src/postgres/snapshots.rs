@@ -8,9 +8,11 @@
 use deadpool_postgres::Transaction;
 
 use super::super::{Error, SnapshotFiles, with_edit};
-use super::session::{Failure, Outcome, Parameters, rows, touched};
+use super::session::{Failure, Outcome, Parameters, rows, see, see_all, touched};
 use super::values::{self, Moment, limit, maybe_text, text};
-use crate::model::{AgentName, ContextSnapshot, ContextSnapshotInfo, SnapshotId, StoredMessage};
+use crate::model::{
+    AgentName, ContextSnapshot, ContextSnapshotInfo, SnapshotId, StoredMessage, Subject,
+};
 use clew_context::model::{ChannelId, GuildId, MessageId, UserId};
 
 const PUT: &str = "
@@ -51,6 +53,7 @@ pub(super) async fn announce(
     files: &SnapshotFiles,
     snapshots: &[&ContextSnapshot],
 ) -> Outcome<()> {
+    see_all(transaction).await?;
     for snapshot in snapshots {
         let sql = "SELECT * FROM clew.snapshots WHERE snapshot_id = $1 FOR UPDATE";
         for row in rows(transaction, sql, &[&snapshot.info.id.as_str()]).await? {
@@ -88,6 +91,7 @@ pub(super) async fn take_back(
     files: &SnapshotFiles,
     snapshots: Option<&[&ContextSnapshot]>,
 ) -> Outcome<()> {
+    see_all(transaction).await?;
     let sql = "SELECT * FROM clew.snapshots WHERE NOT ready FOR UPDATE";
     for row in rows(transaction, sql, &[]).await? {
         let info = values::snapshot(&row)?;
@@ -194,6 +198,7 @@ pub(super) async fn list(
     agent: Option<&AgentName>,
     most: usize,
 ) -> Outcome<Vec<ContextSnapshotInfo>> {
+    see(transaction, Subject::User(owner)).await?;
     let owner = owner.get().cast_signed();
     let guild = guild.map(|guild| guild.get().cast_signed());
     let agent = agent.map(AgentName::as_str);
@@ -209,6 +214,7 @@ pub(super) async fn one(
     owner: UserId,
     id: &SnapshotId,
 ) -> Outcome<Option<ContextSnapshot>> {
+    see(transaction, Subject::User(owner)).await?;
     // Held, so that the file does not go between row and file.
     let sql = "SELECT * FROM clew.snapshots WHERE snapshot_id = $1 AND owner_id = $2 AND ready \
                FOR SHARE";

@@ -1,17 +1,13 @@
 //! Facts about users and servers, and the search among a server's.
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{OptionalExtension, Params, Row, params};
 
 use super::fault::Fault;
 use super::row::{Columns, number, time_text};
 use super::session::Session;
+use super::texts;
 use crate::model::{Fact, FactId, Origin, Subject};
-use crate::rank;
 use clew_context::model::{ChannelId, GuildId, MessageId, UserId};
-
-/// Most words that one search looks for: the first different ones. Each is
-/// looked up by itself.
-const MOST_WORDS: usize = 200;
 
 /// What [`fact`] reads.
 pub(super) const FACT: &str = "id, subject, subject_id, text, origin, origin_guild, by_user, at, \
@@ -58,12 +54,13 @@ pub(super) fn fact(row: &Row<'_>) -> Result<Fact, Fault> {
 }
 
 /// Writes facts, replacing those with the same id.
-pub(super) fn put(connection: &Connection, facts: &[Fact]) -> Result<(), Fault> {
+pub(super) fn put(session: &Session, facts: &[Fact]) -> Result<(), Fault> {
+    let connection = &session.connection;
     let mut put = connection.prepare_cached(
-        "INSERT INTO facts (id, subject, subject_id, text, origin, origin_guild, by_user, at,
-             link_channel, link_message, pinned, seen, last_used)
+        "INSERT INTO fact_rows (id, subject, subject_id, text_id, origin, origin_guild, by_user,
+             at, link_channel, link_message, pinned, seen, last_used)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
-         ON CONFLICT DO UPDATE SET subject = ?2, subject_id = ?3, text = ?4, origin = ?5,
+         ON CONFLICT DO UPDATE SET subject = ?2, subject_id = ?3, text_id = ?4, origin = ?5,
              origin_guild = ?6, by_user = ?7, at = ?8, link_channel = ?9, link_message = ?10,
              pinned = ?11, seen = ?12, last_used = ?13",
     )?;
@@ -78,7 +75,7 @@ pub(super) fn put(connection: &Connection, facts: &[Fact]) -> Result<(), Fault> 
             number(fact.id.0),
             subject,
             about,
-            fact.text,
+            put_text(session, fact)?,
             origin,
             guild,
             number(fact.by.get()),
@@ -93,18 +90,44 @@ pub(super) fn put(connection: &Connection, facts: &[Fact]) -> Result<(), Fault> 
     Ok(())
 }
 
+/// Keeps the text that is there, or writes the one that takes its place.
+fn put_text(session: &Session, fact: &Fact) -> Result<i64, Fault> {
+    let connection = &session.connection;
+    let mut held = connection.prepare_cached(
+        "SELECT t.id, t.text = ?2 FROM fact_rows r JOIN fact_texts t ON t.id = r.text_id
+         WHERE r.id = ?1",
+    )?;
+    let held = held.query_row((number(fact.id.0), &fact.text), |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    });
+    match held.optional()? {
+        Some((text, true)) => return Ok(text),
+        Some((text, false)) => texts::FACTS.blank(session, text)?,
+        None => {}
+    }
+    texts::FACTS.add(connection, [&fact.text])
+}
+
 /// Removes facts. Says how many went.
 pub(super) fn remove(session: &Session, facts: &[FactId]) -> Result<u64, Fault> {
-    let sql = "DELETE FROM facts WHERE id = ?1";
-    let mut remove = session.connection.prepare_cached(sql)?;
     let mut gone = 0;
     for id in facts {
-        gone += remove.execute([number(id.0)])? as u64;
-    }
-    if gone > 0 {
-        session.deleted();
+        gone += remove_where(session, "id = ?1", [number(id.0)])?;
     }
     Ok(gone)
+}
+
+/// Removes facts by a condition on `fact_rows`. Says how many went.
+pub(super) fn remove_where(session: &Session, which: &str, key: impl Params) -> Result<u64, Fault> {
+    let sql = format!("DELETE FROM fact_rows WHERE {which} RETURNING text_id");
+    let mut remove = session.connection.prepare_cached(&sql)?;
+    let gone = remove.query_map(key, |row| row.get(0))?;
+    // To the end, or rows stay.
+    let gone: Vec<i64> = gone.collect::<Result<_, _>>()?;
+    for text in &gone {
+        texts::FACTS.blank(session, *text)?;
+    }
+    Ok(gone.len() as u64)
 }
 
 /// A server's facts that match any of the words, best first by BM25.
@@ -114,20 +137,12 @@ pub(super) fn matching(
     words: &str,
     limit: usize,
 ) -> Result<Vec<FactId>, Fault> {
-    let Some(terms) = rank::any_word(words, MOST_WORDS) else {
-        return Ok(Vec::new());
-    };
-    // The server's own word counts nothing, and narrows all else.
-    let mut select = session.connection.prepare_cached(
-        "SELECT facts.id FROM facts_fts JOIN facts ON facts.id = facts_fts.rowid
-         WHERE facts_fts MATCH ?1 AND facts.subject = 'server' AND facts.subject_id = ?2
-         ORDER BY bm25(facts_fts, 0.0, 1.0), facts.id LIMIT ?3",
-    )?;
-    let guild = number(guild.get());
-    let query = format!("(guild : \"{guild}\") AND (text : ({terms}))");
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let ids = select.query_map((query, guild, limit), |row| row.get::<_, i64>(0))?;
-    ids.map(|id| Ok(FactId(id?.cast_unsigned()))).collect()
+    let facts = about(session, Subject::Server(guild))?;
+    let facts: Vec<_> = facts
+        .iter()
+        .map(|fact| (fact.id, fact.text.as_str()))
+        .collect();
+    Ok(session.ranker.best(&facts, words, limit)?)
 }
 
 fn subject_key(subject: Subject) -> (&'static str, i64) {

@@ -6,12 +6,31 @@ use rusqlite::{Connection, OptionalExtension};
 use super::fault::Fault;
 use super::row::{Columns, number, time_text};
 use super::session::Session;
-use crate::json;
 use crate::model::{AgentName, ClearKey, GuildSettings};
-use clew_context::model::{GuildId, UnixMillis, UserId};
+use crate::{Error, json};
+use clew_context::model::{ApplicationId, GuildId, UnixMillis, UserId};
 
 /// For no server, and for everybody.
 pub(super) const NONE: i64 = 0;
+
+/// See [`super::super::Backend::claim`].
+pub(super) fn claim(session: &Session, application: ApplicationId) -> Result<(), Fault> {
+    let connection = &session.connection;
+    connection.execute(
+        "INSERT INTO owner (application_id) SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM owner)",
+        [number(application.get())],
+    )?;
+    let sql = "SELECT application_id FROM owner";
+    let owner: i64 = connection.query_row(sql, [], |row| row.get(0))?;
+    if owner == number(application.get()) {
+        return Ok(());
+    }
+    Err(Fault::Store(Error::Owned {
+        place: session.place.to_string(),
+        owner: ApplicationId::new(owner.cast_unsigned()),
+        asked: application,
+    }))
+}
 
 /// Moves a marker forward.
 pub(super) fn clear(connection: &Connection, key: &ClearKey, at: UnixMillis) -> Result<(), Fault> {
@@ -189,14 +208,14 @@ pub(super) fn set_departure(
 /// users: rows, markers, snapshots, facts.
 pub(super) fn members(session: &Session, guild: GuildId) -> Result<Vec<UserId>, Fault> {
     let mut select = session.connection.prepare_cached(
-        "SELECT owner_id FROM messages WHERE guild_id = ?1
+        "SELECT owner_id FROM message_rows WHERE guild_id = ?1 AND NOT gone
          UNION SELECT user_id FROM markers WHERE guild_id = ?1 AND user_id <> ?2
-         UNION SELECT owner_id FROM snapshots WHERE guild_id = ?1
-         UNION SELECT s.owner_id FROM snapshots s
+         UNION SELECT owner_id FROM snapshot_rows WHERE guild_id = ?1
+         UNION SELECT s.owner_id FROM snapshot_rows s
              JOIN snapshot_messages m ON m.snapshot = s.seq WHERE m.guild_id = ?1
-         UNION SELECT subject_id FROM facts WHERE subject = 'user' AND origin_guild = ?1
-         UNION SELECT by_user FROM facts WHERE origin_guild = ?1
-         UNION SELECT by_user FROM facts WHERE subject = 'server' AND subject_id = ?1",
+         UNION SELECT subject_id FROM fact_rows WHERE subject = 'user' AND origin_guild = ?1
+         UNION SELECT by_user FROM fact_rows WHERE origin_guild = ?1
+         UNION SELECT by_user FROM fact_rows WHERE subject = 'server' AND subject_id = ?1",
     )?;
     let users = select.query_map((number(guild.get()), NONE), |row| row.get::<_, i64>(0))?;
     users
@@ -204,14 +223,22 @@ pub(super) fn members(session: &Session, guild: GuildId) -> Result<Vec<UserId>, 
         .collect()
 }
 
-/// See [`super::super::Backend::guilds`].
+/// See [`super::super::Backend::guilds`]. From server to server along the index:
+/// a server's rows are read up to the first that is not gone.
 pub(super) fn guilds(session: &Session) -> Result<Vec<GuildId>, Fault> {
     let mut select = session.connection.prepare_cached(
-        "SELECT guild_id FROM messages WHERE guild_id IS NOT NULL
+        "WITH RECURSIVE each(id) AS (
+             SELECT min(guild_id) FROM message_rows
+             UNION ALL
+             SELECT (SELECT min(guild_id) FROM message_rows WHERE guild_id > each.id)
+                 FROM each WHERE each.id IS NOT NULL
+         )
+         SELECT id FROM each WHERE EXISTS
+             (SELECT 1 FROM message_rows WHERE guild_id = each.id AND NOT gone)
          UNION SELECT guild_id FROM markers WHERE guild_id <> ?1
-         UNION SELECT guild_id FROM snapshots WHERE guild_id IS NOT NULL
-         UNION SELECT origin_guild FROM facts WHERE origin_guild IS NOT NULL
-         UNION SELECT subject_id FROM facts WHERE subject = 'server'
+         UNION SELECT guild_id FROM snapshot_rows WHERE guild_id IS NOT NULL
+         UNION SELECT origin_guild FROM fact_rows WHERE origin_guild IS NOT NULL
+         UNION SELECT subject_id FROM fact_rows WHERE subject = 'server'
          UNION SELECT guild_id FROM guild_settings",
     )?;
     let guilds = select.query_map([NONE], |row| row.get::<_, i64>(0))?;

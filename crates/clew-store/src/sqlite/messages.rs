@@ -3,9 +3,10 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::fault::Fault;
-use super::lists;
 use super::row::{self, MESSAGE, guild_number, number, time_text};
 use super::session::Session;
+use super::texts;
+use super::{lists, room};
 use crate::model::{AgentName, Scope, StoredMessage};
 use crate::{ConversationStats, WindowQuery};
 use clew_context::model::{GuildId, UnixMillis, UserId};
@@ -25,7 +26,7 @@ pub(super) fn append(session: &Session, turn: &[StoredMessage]) -> Result<u64, F
     let state = State::of(connection, first.scope, &first.agent)?;
     let newest = state.newest(connection, first.scope, &first.agent)?;
     let cleared = lists::cleared_at(connection, &first.agent, first.guild, first.owner)?;
-    let replaced = remove_turn(connection, first)?;
+    let replaced = remove_turn(session, first)?;
     let ordinal = replaced.unwrap_or(state.last_ordinal + 1);
     State {
         last_ordinal: state.last_ordinal.max(ordinal),
@@ -44,6 +45,9 @@ pub(super) fn append(session: &Session, turn: &[StoredMessage]) -> Result<u64, F
             ..message.clone()
         };
         row::insert_message(connection, &message, position)?;
+    }
+    if let Some(bytes) = session.room {
+        room::make(connection, bytes)?;
     }
     Ok(ordinal)
 }
@@ -108,10 +112,11 @@ impl State {
         agent: &AgentName,
     ) -> Result<Option<(u64, UnixMillis)>, Fault> {
         let sql = if self.disordered {
-            "SELECT max(ordinal), max(timestamp) FROM messages
-             WHERE scope = ?1 AND agent_name = ?2"
+            "SELECT max(ordinal), max(timestamp) FROM message_rows
+             WHERE scope = ?1 AND agent_name = ?2 AND NOT gone"
         } else {
-            "SELECT ordinal, timestamp FROM messages WHERE scope = ?1 AND agent_name = ?2
+            "SELECT ordinal, timestamp FROM message_rows
+             WHERE scope = ?1 AND agent_name = ?2 AND NOT gone
              ORDER BY ordinal DESC, turn_id DESC, position DESC LIMIT 1"
         };
         let mut newest = connection.prepare_cached(sql)?;
@@ -133,24 +138,21 @@ impl State {
 }
 
 /// Removes the rows of a turn and gives its ordinal, if it is there.
-fn remove_turn(connection: &Connection, row: &StoredMessage) -> Result<Option<u64>, Fault> {
-    let mut remove = connection.prepare_cached(
-        "DELETE FROM messages INDEXED BY messages_turn WHERE turn_id = ?1 AND scope = ?2 AND agent_name = ?3
-         RETURNING ordinal",
-    )?;
-    let key = (
-        number(row.turn.0),
-        row.scope.to_string(),
-        row.agent.as_str(),
-    );
-    let mut rows = remove.query(key)?;
-    let mut ordinal = None;
-    // To the end, or rows stay.
-    while let Some(row) = rows.next()? {
-        ordinal = Some(row.get::<_, i64>(0)?.cast_unsigned());
+fn remove_turn(session: &Session, row: &StoredMessage) -> Result<Option<u64>, Fault> {
+    let sql = format!("SELECT ordinal FROM message_rows WHERE NOT gone AND {OF_TURN} LIMIT 1");
+    let mut select = session.connection.prepare_cached(&sql)?;
+    let scope = row.scope.to_string();
+    let key = (number(row.turn.0), scope.as_str(), row.agent.as_str());
+    let ordinal: Option<i64> = select.query_row(key, |row| row.get(0)).optional()?;
+    if ordinal.is_some() {
+        texts::remove_messages(session, OF_TURN, key)?;
     }
-    Ok(ordinal)
+    Ok(ordinal.map(i64::cast_unsigned))
 }
+
+/// The rows of a turn, by the index of turns: the conversation's, which
+/// `SQLite` would take, is long.
+pub(super) const OF_TURN: &str = "turn_id = ?1 AND +scope = ?2 AND +agent_name = ?3";
 
 /// The newest rows of a conversation, oldest first. Where times grow with the
 /// ordinals it stops at the first row that is too old, so that what lies
@@ -164,6 +166,7 @@ pub(super) fn window(session: &Session, query: &WindowQuery) -> Result<Vec<Store
          ORDER BY ordinal DESC, turn_id DESC, position DESC"
     ))?;
     let since = time_text(query.since);
+    let timestamp = select.column_index("timestamp")?;
     let mut rows = select.query(params![
         query.scope.to_string(),
         query.agent.as_str(),
@@ -173,7 +176,7 @@ pub(super) fn window(session: &Session, query: &WindowQuery) -> Result<Vec<Store
     let mut window = Vec::new();
     while window.len() < query.limit {
         let Some(row) = rows.next()? else { break };
-        if is_ordered && row.get::<_, String>("timestamp")? <= since {
+        if is_ordered && row.get::<_, String>(timestamp)? <= since {
             break;
         }
         match row::message(row) {
@@ -197,7 +200,7 @@ pub(super) fn window(session: &Session, query: &WindowQuery) -> Result<Vec<Store
 pub(super) fn stats(session: &Session, scope: Scope) -> Result<ConversationStats, Fault> {
     let mut count = session
         .connection
-        .prepare_cached("SELECT count(*) FROM messages WHERE scope = ?1")?;
+        .prepare_cached("SELECT count(*) FROM message_rows WHERE scope = ?1 AND NOT gone")?;
     let count: i64 = count.query_row([scope.to_string()], |row| row.get(0))?;
     Ok(ConversationStats {
         exists: count > 0,
@@ -210,15 +213,12 @@ pub(super) fn stats(session: &Session, scope: Scope) -> Result<ConversationStats
 /// given.
 pub(super) fn delete(session: &Session, scope: Scope) -> Result<u64, Fault> {
     let connection = &session.connection;
-    let gone = connection.execute("DELETE FROM messages WHERE scope = ?1", [scope.to_string()])?;
+    let gone = texts::remove_messages(session, "scope = ?1", [scope.to_string()])?;
     connection.execute(
         "UPDATE conversations SET disordered = 0 WHERE scope = ?1",
         [scope.to_string()],
     )?;
-    if gone > 0 {
-        session.deleted();
-    }
-    Ok(gone as u64)
+    Ok(gone)
 }
 
 /// A user's own rows in a server, later than `since`, oldest first.

@@ -6,9 +6,11 @@ use rusqlite::{Connection, Params, params};
 
 use super::fault::Fault;
 use super::lists::{NONE, maybe_text};
+use super::messages::OF_TURN;
 use super::row::{number, time_text};
 use super::saved::{self, Change};
 use super::session::Session;
+use super::{facts, texts};
 use crate::model::{ContextSnapshotInfo, Scope, StoredRole};
 use crate::{Kind, Purge, Purged, Reach, snapshots};
 use clew_context::model::{ChannelId, MessageId, UnixMillis};
@@ -18,30 +20,26 @@ use clew_context::model::{ChannelId, MessageId, UnixMillis};
 pub(super) fn purge(session: &Session, purge: &Purge) -> Result<Purged, Fault> {
     let changes = snapshots_changed(session, purge)?;
     saved::change_files(session, &changes)?;
-    let before = session.connection.total_changes();
-    let purged = session.transact(|connection| {
-        saved::change_rows(connection, &changes)?;
+    session.transact(|connection| {
+        saved::change_rows(session, &changes)?;
         let mut purged = Purged::default();
         purged.add(Kind::Snapshots, changes.len() as u64);
         for kind in Kind::ALL {
-            purged.add(kind, rows_gone(connection, kind, purge)?);
+            purged.add(kind, rows_gone(session, kind, purge)?);
         }
         counters_gone(connection, purge)?;
         Ok(purged)
-    })?;
-    if session.connection.total_changes() != before {
-        session.deleted();
-    }
-    Ok(purged)
+    })
 }
 
 /// Removes the rows of a kind and says how many went.
-fn rows_gone(connection: &Connection, kind: Kind, purge: &Purge) -> Result<u64, Fault> {
+fn rows_gone(session: &Session, kind: Kind, purge: &Purge) -> Result<u64, Fault> {
+    let connection = &session.connection;
     match kind {
-        Kind::Messages => messages_gone(connection, purge),
+        Kind::Messages => messages_gone(session, purge),
         Kind::Markers => markers_gone(connection, purge),
-        Kind::UserFacts => facts_gone(connection, "user", purge),
-        Kind::ServerFacts => facts_gone(connection, "server", purge),
+        Kind::UserFacts => facts_gone(session, "user", purge),
+        Kind::ServerFacts => facts_gone(session, "server", purge),
         Kind::Settings => of_guild(connection, "DELETE FROM guild_settings", purge),
         Kind::Departures => of_guild(connection, "DELETE FROM departures", purge),
         // Snapshots went with their files. An opt-out is the wish that nothing
@@ -69,42 +67,34 @@ fn of_guild(connection: &Connection, delete: &str, purge: &Purge) -> Result<u64,
     }
 }
 
-fn messages_gone(connection: &Connection, purge: &Purge) -> Result<u64, Fault> {
-    let delete = |which: &str, id: u64| {
-        let sql = format!("DELETE FROM messages WHERE {which} = ?1");
-        run(connection, &sql, [number(id)])
-    };
+fn messages_gone(session: &Session, purge: &Purge) -> Result<u64, Fault> {
+    let remove = |which: &str, id: u64| texts::remove_messages(session, which, [number(id)]);
     match purge {
         Purge::Messages { channel, ids } => {
             let mut gone = 0;
             for id in ids {
-                gone += message_gone(connection, *channel, *id)?;
+                gone += message_gone(session, *channel, *id)?;
             }
             Ok(gone)
         }
-        Purge::Channel(channel) => delete("thread_id", channel.get()),
-        Purge::Guild(guild) => delete("guild_id", guild.get()),
-        Purge::User(user) => delete("owner_id", user.get()),
-        Purge::Member { guild, user } => run(
-            connection,
-            "DELETE FROM messages WHERE guild_id = ?1 AND owner_id = ?2",
-            (number(guild.get()), number(user.get())),
-        ),
-        Purge::Before(time) => old_messages_gone(connection, *time),
+        Purge::Channel(channel) => remove("thread_id = ?1", channel.get()),
+        Purge::Guild(guild) => remove("guild_id = ?1", guild.get()),
+        Purge::User(user) => remove("owner_id = ?1", user.get()),
+        Purge::Member { guild, user } => {
+            let key = (number(guild.get()), number(user.get()));
+            texts::remove_messages(session, "guild_id = ?1 AND owner_id = ?2", key)
+        }
+        Purge::Before(time) => old_messages_gone(session, *time),
     }
 }
 
 /// With a trigger its turn, with an answer itself, with a call of a tool all
 /// of the turn's calls and their results.
-fn message_gone(
-    connection: &Connection,
-    channel: ChannelId,
-    message: MessageId,
-) -> Result<u64, Fault> {
-    let mut held = connection.prepare_cached(
+fn message_gone(session: &Session, channel: ChannelId, message: MessageId) -> Result<u64, Fault> {
+    let mut held = session.connection.prepare_cached(
         "SELECT m.id, m.role, m.turn_id, m.scope, m.agent_name
-         FROM message_ids h JOIN messages m ON m.id = h.row_id
-         WHERE h.channel_id = ?1 AND h.message_id = ?2",
+         FROM message_ids h JOIN message_rows m ON m.id = h.row_id
+         WHERE h.channel_id = ?1 AND h.message_id = ?2 AND NOT m.gone",
     )?;
     let rows = held.query_map((number(channel.get()), number(message.get())), |row| {
         let (id, role): (i64, String) = (row.get(0)?, row.get(1)?);
@@ -114,29 +104,29 @@ fn message_gone(
     let rows: Vec<_> = rows.collect::<Result<_, _>>()?;
     let mut gone = 0;
     for (id, role, (turn, scope, agent)) in rows {
-        let of_turn = "DELETE FROM messages INDEXED BY messages_turn WHERE turn_id = ?1 AND scope = ?2 AND agent_name = ?3";
         gone += match StoredRole::from_word(&role) {
-            Some(StoredRole::User) => run(connection, of_turn, (turn, scope, agent))?,
+            Some(StoredRole::User) => {
+                texts::remove_messages(session, OF_TURN, (turn, scope, agent))?
+            }
             Some(StoredRole::ToolUse | StoredRole::ToolResult) => {
-                let tools = format!("{of_turn} AND role IN ('tool_use', 'tool_result')");
-                run(connection, &tools, (turn, scope, agent))?
+                let tools = format!("{OF_TURN} AND role IN ('tool_use', 'tool_result')");
+                texts::remove_messages(session, &tools, (turn, scope, agent))?
             }
-            Some(StoredRole::Assistant) | None => {
-                run(connection, "DELETE FROM messages WHERE id = ?1", [id])?
-            }
+            Some(StoredRole::Assistant) | None => texts::remove_messages(session, "id = ?1", [id])?,
         };
     }
     Ok(gone)
 }
 
 /// Agent by agent, as the seed's index is built.
-fn old_messages_gone(connection: &Connection, time: UnixMillis) -> Result<u64, Fault> {
+fn old_messages_gone(session: &Session, time: UnixMillis) -> Result<u64, Fault> {
     let time = time_text(time);
-    let next = "SELECT agent_name FROM messages WHERE agent_name > ?1 ORDER BY agent_name LIMIT 1";
-    let delete = "DELETE FROM messages WHERE agent_name = ?1 AND timestamp < ?2";
+    let next =
+        "SELECT agent_name FROM message_rows WHERE agent_name > ?1 ORDER BY agent_name LIMIT 1";
+    let old = "agent_name = ?1 AND timestamp < ?2";
     let (mut gone, mut agent) = (0, String::new());
-    while let Some(found) = maybe_text(connection, next, [&agent])? {
-        gone += run(connection, delete, (&found, &time))?;
+    while let Some(found) = maybe_text(&session.connection, next, [&agent])? {
+        gone += texts::remove_messages(session, old, (&found, &time))?;
         agent = found;
     }
     Ok(gone)
@@ -161,13 +151,10 @@ fn markers_gone(connection: &Connection, purge: &Purge) -> Result<u64, Fault> {
     }
 }
 
-fn facts_gone(connection: &Connection, about: &str, purge: &Purge) -> Result<u64, Fault> {
+fn facts_gone(session: &Session, about: &str, purge: &Purge) -> Result<u64, Fault> {
     let delete = |which: &str, one: i64, other: i64| {
-        let sql = format!(
-            "DELETE FROM facts WHERE subject = ?1 AND ?2 IS NOT NULL AND ?3 IS NOT NULL
-             AND ({which})"
-        );
-        run(connection, &sql, params![about, one, other])
+        let which = format!("subject = ?1 AND ?2 IS NOT NULL AND ?3 IS NOT NULL AND ({which})");
+        facts::remove_where(session, &which, params![about, one, other])
     };
     match purge {
         Purge::Messages { channel, ids } => {
@@ -197,8 +184,8 @@ fn facts_gone(connection: &Connection, about: &str, purge: &Purge) -> Result<u64
             0,
         ),
         Purge::Before(time) => {
-            let sql = "DELETE FROM facts WHERE subject = ?1 AND at < ?2";
-            run(connection, sql, (about, time_text(*time)))
+            let old = "subject = ?1 AND at < ?2";
+            facts::remove_where(session, old, (about, time_text(*time)))
         }
     }
 }
@@ -327,24 +314,23 @@ pub(super) fn edit(
         }
     }
     saved::change_files(session, &changes)?;
-    let before = session.connection.total_changes();
-    let rows = session.transact(|connection| {
-        saved::change_rows(connection, &changes)?;
-        let is_it = "thread_id = ?1 AND discord_message_id = ?2
-             AND id IN (SELECT row_id FROM message_ids WHERE channel_id = ?1 AND message_id = ?2)
-             AND (parts IS NULL OR role = 'user')";
-        let update = format!("UPDATE messages SET content = ?3 WHERE {is_it} AND content <> ?3");
-        run(connection, &update, (key.0, key.1, text))?;
-        let count = format!("SELECT count(*) FROM messages WHERE {is_it}");
-        let mut count = connection.prepare_cached(&count)?;
-        Ok(count
-            .query_row(key, |row| row.get::<_, i64>(0))?
-            .cast_unsigned())
-    })?;
-    if session.connection.total_changes() != before {
-        session.deleted();
-    }
-    Ok(rows)
+    session.transact(|connection| {
+        saved::change_rows(session, &changes)?;
+        let mut select = connection.prepare_cached(
+            "SELECT r.id, t.content = ?3
+             FROM message_ids h
+                 CROSS JOIN message_rows r ON r.id = h.row_id
+                 CROSS JOIN message_texts t ON t.id = r.text_id
+             WHERE h.channel_id = ?1 AND h.message_id = ?2 AND NOT r.gone
+                 AND r.discord_message_id = ?2 AND (t.parts IS NULL OR r.role = 'user')",
+        )?;
+        let rows = select.query_map((key.0, key.1, text), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows: Vec<(i64, bool)> = rows.collect::<Result<_, _>>()?;
+        for (id, _) in rows.iter().filter(|(_, is_same)| !is_same) {
+            texts::edit_message(session, *id, text)?;
+        }
+        Ok(rows.len() as u64)
+    })
 }
 
 /// Which messages of a channel are held by rows, snapshots or facts, within a
@@ -356,10 +342,11 @@ pub(super) fn held(
     to: MessageId,
 ) -> Result<Vec<MessageId>, Fault> {
     let mut held = session.connection.prepare_cached(
-        "SELECT message_id FROM message_ids WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
+        "SELECT h.message_id FROM message_ids h CROSS JOIN message_rows r ON r.id = h.row_id
+             WHERE h.channel_id = ?1 AND h.message_id BETWEEN ?2 AND ?3 AND NOT r.gone
          UNION SELECT message_id FROM snapshot_messages
              WHERE channel_id = ?1 AND message_id BETWEEN max(?2, 1) AND ?3
-         UNION SELECT link_message FROM facts
+         UNION SELECT link_message FROM fact_rows
              WHERE link_channel = ?1 AND link_message BETWEEN ?2 AND ?3
          ORDER BY 1",
     )?;

@@ -6,10 +6,10 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::fault::Fault;
 use super::lists::{self, NONE};
-use super::messages::State;
+use super::messages::{OF_TURN, State};
 use super::row::{self, Columns, MESSAGE, number};
 use super::session::Session;
-use super::{facts, saved};
+use super::{facts, saved, texts};
 use crate::model::{AgentName, ClearKey, StoredMessage};
 use crate::{Cursor, Kind, KindStats, Record, Records, json};
 use clew_context::model::{GuildId, UserId};
@@ -212,26 +212,23 @@ pub(super) fn write(session: &Session, records: &[Record]) -> Result<(), Fault> 
         _ => None,
     });
     let snapshots: Vec<_> = snapshots.collect();
-    saved::save(session, &snapshots, |connection| {
+    saved::save(session, &snapshots, || {
         let mut written = HashSet::new();
         for record in records {
-            write_one(connection, record, &mut written)?;
+            write_one(session, record, &mut written)?;
         }
         Ok(())
     })
 }
 
-fn write_one(
-    connection: &Connection,
-    record: &Record,
-    written: &mut HashSet<i64>,
-) -> Result<(), Fault> {
+fn write_one(session: &Session, record: &Record, written: &mut HashSet<i64>) -> Result<(), Fault> {
+    let connection = &session.connection;
     match record {
-        Record::Message(message) => write_message(connection, message, written),
+        Record::Message(message) => write_message(session, message, written),
         Record::Marker(key, at) => lists::put_marker(connection, key, *at),
         // Its row is written beside its file.
         Record::Snapshot(_) => Ok(()),
-        Record::Fact(fact) => facts::put(connection, std::slice::from_ref(fact)),
+        Record::Fact(fact) => facts::put(session, std::slice::from_ref(fact)),
         Record::OptOut(user, since) => lists::set_opt_out(connection, *user, Some(*since)),
         Record::Settings(guild, settings) => lists::set_settings(connection, *guild, settings),
         Record::Agent(agent, at) => lists::put_agent(connection, agent, *at),
@@ -242,34 +239,33 @@ fn write_one(
 /// A row's key is its turn, role, call and message. Two rows of one turn that
 /// have the same, written together, stay two; `written` knows them.
 fn write_message(
-    connection: &Connection,
+    session: &Session,
     message: &StoredMessage,
     written: &mut HashSet<i64>,
 ) -> Result<(), Fault> {
+    let connection = &session.connection;
     let state = State::of(connection, message.scope, &message.agent)?;
     let newest = state.newest(connection, message.scope, &message.agent)?;
     let place = place_of(connection, message, written)?;
+    let scope = message.scope.to_string();
     let turn = (
         number(message.turn.0),
-        message.scope.to_string(),
+        scope.as_str(),
         message.agent.as_str(),
     );
     let position = match place {
         Some((id, position)) => {
-            connection
-                .prepare_cached("DELETE FROM messages WHERE id = ?1")?
-                .execute([id])?;
+            texts::remove_messages(session, "id = ?1", [id])?;
             position
         }
         None => connection
-            .prepare_cached(
-                "SELECT coalesce(max(position) + 1, 0) FROM messages INDEXED BY messages_turn
-                 WHERE turn_id = ?1 AND scope = ?2 AND agent_name = ?3",
-            )?
+            .prepare_cached(&format!(
+                "SELECT coalesce(max(position) + 1, 0) FROM message_rows
+                 WHERE NOT gone AND {OF_TURN}"
+            ))?
             .query_row(turn, |row| row.get(0))?,
     };
-    row::insert_message(connection, message, position)?;
-    written.insert(connection.last_insert_rowid());
+    written.insert(row::insert_message(connection, message, position)?);
     let is_next =
         newest.is_none_or(|(ordinal, time)| message.ordinal > ordinal && message.timestamp >= time);
     State {
@@ -283,7 +279,8 @@ fn write_message(
 /// the order of their times.
 fn is_last_turn(connection: &Connection, message: &StoredMessage) -> Result<bool, Fault> {
     let mut last = connection.prepare_cached(
-        "SELECT turn_id, timestamp FROM messages WHERE scope = ?1 AND agent_name = ?2
+        "SELECT turn_id, timestamp FROM message_rows
+         WHERE scope = ?1 AND agent_name = ?2 AND NOT gone
          ORDER BY ordinal DESC, turn_id DESC, position DESC LIMIT 2",
     )?;
     let key = (message.scope.to_string(), message.agent.as_str());
@@ -304,12 +301,12 @@ fn place_of(
     message: &StoredMessage,
     written: &HashSet<i64>,
 ) -> Result<Option<(i64, i64)>, Fault> {
-    let mut same = connection.prepare_cached(
-        "SELECT id, position FROM messages INDEXED BY messages_turn
-         WHERE turn_id = ?1 AND scope = ?2 AND agent_name = ?3 AND role = ?4
+    let mut same = connection.prepare_cached(&format!(
+        "SELECT id, position FROM messages
+         WHERE {OF_TURN} AND role = ?4
              AND tool_calls IS ?5 AND tool_call_id IS ?6 AND discord_message_id IS ?7
-         ORDER BY position",
-    )?;
+         ORDER BY position"
+    ))?;
     let rows = same.query_map(
         params![
             number(message.turn.0),

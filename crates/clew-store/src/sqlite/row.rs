@@ -1,9 +1,12 @@
 //! Values as columns and back.
 
+use std::cell::Cell;
+
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, Row};
 
 use super::fault::Fault;
+use super::texts;
 use crate::model::{Scope, SnapshotId, StoredMessage, StoredRole};
 use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
 
@@ -35,13 +38,20 @@ pub(super) struct Columns<'row> {
     table: &'static str,
     id: i64,
     row: &'row Row<'row>,
+    /// Behind the last column that was read.
+    next: Cell<usize>,
 }
 
 impl<'row> Columns<'row> {
     /// A row whose first column is its number.
     pub(super) fn of(table: &'static str, row: &'row Row<'row>) -> Result<Self, Fault> {
         let id = row.get(0)?;
-        Ok(Self { table, id, row })
+        Ok(Self {
+            table,
+            id,
+            row,
+            next: Cell::new(1),
+        })
     }
 
     /// The row's number.
@@ -51,7 +61,20 @@ impl<'row> Columns<'row> {
 
     /// A column as it is.
     pub(super) fn get<T: FromSql>(&self, column: &'static str) -> Result<T, Fault> {
-        self.row.get(column).map_err(|_| self.unread(column))
+        let index = self.index(column).ok_or_else(|| self.unread(column))?;
+        self.next.set(index + 1);
+        self.row.get(index).map_err(|_| self.unread(column))
+    }
+
+    /// Columns are nearly always read in their order: a search for each among
+    /// all of them would cost more than the reading.
+    fn index(&self, column: &str) -> Option<usize> {
+        let statement = self.row.as_ref();
+        let next = self.next.get();
+        if statement.column_name(next).is_ok_and(|name| name == column) {
+            return Some(next);
+        }
+        statement.column_index(column).ok()
     }
 
     /// A text that means something.
@@ -124,19 +147,22 @@ pub(super) fn message(row: &Row<'_>) -> Result<StoredMessage, Fault> {
     })
 }
 
-/// Writes a row with its ordinal and its place within the turn.
+/// Writes a row with its ordinal and its place within the turn, and gives its
+/// number.
 pub(super) fn insert_message(
     connection: &Connection,
     message: &StoredMessage,
     position: i64,
-) -> Result<(), Fault> {
+) -> Result<i64, Fault> {
+    let text = texts::add_message(connection, message)?;
     let mut insert = connection.prepare_cached(
-        "INSERT INTO messages (scope, agent_name, turn_id, ordinal, position, role, guild_id,
-             thread_id, owner_id, author_name, content, tool_calls, tool_call_id, timestamp,
-             discord_message_id, parts, target_id, restored_from)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+        "INSERT INTO message_rows (text_id, gone, scope, agent_name, turn_id, ordinal, position,
+             role, guild_id, thread_id, owner_id, timestamp, discord_message_id, target_id,
+             restored_from)
+         VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
     )?;
     let row = insert.insert(rusqlite::params![
+        text,
         message.scope.to_string(),
         message.agent.as_str(),
         number(message.turn.0),
@@ -146,13 +172,8 @@ pub(super) fn insert_message(
         guild_number(message.guild),
         number(message.channel.get()),
         number(message.owner.get()),
-        message.author_name,
-        message.content,
-        message.tool_calls,
-        message.tool_call_id,
         time_text(message.timestamp),
         message.message.map(|id| number(id.get())),
-        write_parts(&message.parts),
         message.target.map(|id| number(id.get())),
         message.restored_from.as_ref().map(SnapshotId::as_str),
     ])?;
@@ -162,11 +183,11 @@ pub(super) fn insert_message(
     for id in message.message.iter().chain(&message.parts) {
         held.execute((number(message.channel.get()), number(id.get()), row))?;
     }
-    Ok(())
+    Ok(row)
 }
 
 /// Ids with spaces between.
-fn write_parts(parts: &[MessageId]) -> Option<String> {
+pub(super) fn write_parts(parts: &[MessageId]) -> Option<String> {
     let ids: Vec<String> = parts.iter().map(ToString::to_string).collect();
     (!ids.is_empty()).then(|| ids.join(" "))
 }

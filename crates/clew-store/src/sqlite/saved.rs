@@ -8,11 +8,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::fault::Fault;
 use super::row::{Columns, guild_number, number, time_text};
 use super::session::Session;
+use super::texts;
 use crate::model::{AgentName, ContextSnapshot, ContextSnapshotInfo, SnapshotId, StoredMessage};
 use crate::{Error, SnapshotFiles};
 use clew_context::model::{GuildId, UserId};
@@ -99,7 +100,7 @@ pub(super) fn info(row: &Row<'_>) -> Result<(i64, ContextSnapshotInfo), Fault> {
 pub(super) fn save(
     session: &Session,
     snapshots: &[&ContextSnapshot],
-    finish: impl Fn(&Connection) -> Result<(), Fault>,
+    finish: impl Fn() -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     if !snapshots.is_empty() {
         forget(session, snapshots)?;
@@ -112,9 +113,9 @@ pub(super) fn save(
     let written = rest.try_for_each(|snapshot| session.snapshots.write(snapshot));
     let saved = written.map_err(Fault::from).and_then(|()| {
         session.transact(|connection| {
-            finish(connection)?;
+            finish()?;
             let mut ready =
-                connection.prepare_cached("UPDATE snapshots SET ready = 1 WHERE id = ?1")?;
+                connection.prepare_cached("UPDATE snapshot_rows SET ready = 1 WHERE id = ?1")?;
             for snapshot in snapshots {
                 ready.execute([snapshot.info.id.as_str()])?;
             }
@@ -135,7 +136,7 @@ fn forget(session: &Session, snapshots: &[&ContextSnapshot]) -> Result<(), Fault
         let old = select(session, "id = ?1", [snapshot.info.id.as_str()])?;
         for (seq, info) in old {
             session.snapshots.remove(&info)?;
-            session.transact(|connection| remove_row(connection, seq))?;
+            session.transact(|_| remove_row(session, seq))?;
         }
     }
     Ok(())
@@ -145,32 +146,33 @@ fn forget(session: &Session, snapshots: &[&ContextSnapshot]) -> Result<(), Fault
 pub(super) fn remove_pending(session: &Session) -> Result<(), Fault> {
     for (seq, info) in select(session, "ready = 0", [])? {
         session.snapshots.remove(&info)?;
-        session.transact(|connection| remove_row(connection, seq))?;
+        session.transact(|_| remove_row(session, seq))?;
     }
     Ok(())
 }
 
-fn remove_row(connection: &Connection, seq: i64) -> Result<(), Fault> {
-    let mut remove = connection.prepare_cached("DELETE FROM snapshots WHERE seq = ?1")?;
-    remove.execute([seq])?;
-    Ok(())
+fn remove_row(session: &Session, seq: i64) -> Result<(), Fault> {
+    let sql = "DELETE FROM snapshot_rows WHERE seq = ?1 RETURNING text_id";
+    let mut remove = session.connection.prepare_cached(sql)?;
+    let text: Option<i64> = remove.query_row([seq], |row| row.get(0)).optional()?;
+    text.map_or(Ok(()), |text| texts::SNAPSHOTS.blank(session, text))
 }
 
 fn insert_pending(connection: &Connection, snapshot: &ContextSnapshot) -> Result<(), Fault> {
     let info = &snapshot.info;
     let mut insert = connection.prepare_cached(
-        "INSERT INTO snapshots (id, agent_name, owner_id, guild_id, timestamp, description,
-             summary, message_count, window_start, window_end, oldest, ready)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0)",
+        "INSERT INTO snapshot_rows (text_id, id, agent_name, owner_id, guild_id, timestamp,
+             message_count, window_start, window_end, oldest, ready)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0)",
     )?;
+    let text = texts::SNAPSHOTS.add(connection, (&info.summary, &info.description))?;
     let seq = insert.insert(params![
+        text,
         info.id.as_str(),
         info.agent.as_str(),
         number(info.owner.get()),
         guild_number(info.guild),
         time_text(info.timestamp),
-        info.description,
-        info.summary,
         i64::try_from(info.message_count).unwrap_or(i64::MAX),
         time_text(info.window_start),
         time_text(info.window_end),
@@ -300,21 +302,22 @@ pub(super) fn change_files(session: &Session, changes: &[Change]) -> Result<(), 
 }
 
 /// The rows of what [`change_files`] changed.
-pub(super) fn change_rows(connection: &Connection, changes: &[Change]) -> Result<(), Fault> {
+pub(super) fn change_rows(session: &Session, changes: &[Change]) -> Result<(), Fault> {
+    let connection = &session.connection;
     for change in changes {
         match change {
-            Change::Removed(seq, _) => remove_row(connection, *seq)?,
+            Change::Removed(seq, _) => remove_row(session, *seq)?,
             Change::Rewritten(seq, snapshot) => {
                 let sql = "DELETE FROM snapshot_messages WHERE snapshot = ?1";
                 connection.prepare_cached(sql)?.execute([seq])?;
                 insert_contents(connection, *seq, &snapshot.messages)?;
                 let mut update = connection.prepare_cached(
-                    "UPDATE snapshots SET summary = ?2, message_count = ?3, oldest = ?4
+                    "UPDATE snapshot_rows SET text_id = ?2, message_count = ?3, oldest = ?4
                      WHERE seq = ?1",
                 )?;
                 update.execute(params![
                     seq,
-                    snapshot.info.summary,
+                    replace_text(session, *seq, &snapshot.info)?,
                     i64::try_from(snapshot.info.message_count).unwrap_or(i64::MAX),
                     oldest(&snapshot.messages)
                 ])?;
@@ -322,4 +325,13 @@ pub(super) fn change_rows(connection: &Connection, changes: &[Change]) -> Result
         }
     }
     Ok(())
+}
+
+/// Puts a summary and a description in place of a snapshot's.
+fn replace_text(session: &Session, seq: i64, info: &ContextSnapshotInfo) -> Result<i64, Fault> {
+    let connection = &session.connection;
+    let mut old = connection.prepare_cached("SELECT text_id FROM snapshot_rows WHERE seq = ?1")?;
+    let old: i64 = old.query_row([seq], |row| row.get(0))?;
+    texts::SNAPSHOTS.blank(session, old)?;
+    texts::SNAPSHOTS.add(connection, (&info.summary, &info.description))
 }

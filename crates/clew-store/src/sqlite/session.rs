@@ -3,19 +3,24 @@
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use super::fault::Fault;
 use super::saved::SnapshotPlace;
-use super::schema;
+use super::{schema, texts};
 use crate::Error;
+use crate::rank::Ranker;
 
 /// Statements that a connection keeps prepared: all that we have, about.
-const STATEMENTS: usize = 96;
-/// Pages that a connection keeps in memory, in KiB.
-const CACHE_KIB: i32 = 8 * 1024;
+const STATEMENTS: usize = 128;
+/// Pages that the connection that writes keeps in memory, in KiB.
+const WRITER_CACHE_KIB: i32 = 4 * 1024;
+/// The same of one that reads. Each write of another connection makes it forget
+/// all of them, so more would be memory without use.
+const READER_CACHE_KIB: i32 = 512;
 /// Pages (of 4 KiB) up to which a file is written again by way of memory; a
 /// larger one goes by way of a temporary file, which has no name.
 const PAGES_IN_MEMORY: i64 = 16 * 1024;
@@ -24,10 +29,13 @@ const JOURNAL_LIMIT: i32 = 4 << 20;
 /// Pages of 4 KiB that the log may have before an append waits for it to be
 /// written into the database.
 const LOG_PAGES: i32 = 16 * 1024;
-/// How often the log is tried to be emptied before that is put off.
-const SCRUB_TRIES: u32 = 10;
-/// How long each of them waits for those who read.
+/// How long it is tried to empty the log before that is put off, and how long
+/// each try waits for those who read.
+const SCRUB_PATIENCE: Duration = Duration::from_millis(2_500);
 const SCRUB_WAIT: Duration = Duration::from_millis(250);
+/// Between two tries, while another connection brings the log into the
+/// database.
+const SCRUB_PAUSE: Duration = Duration::from_millis(2);
 
 /// What survives what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,15 +84,15 @@ impl Default for SqliteSettings {
     }
 }
 
-/// Where something that was deleted may still stand.
+/// Whether the write-ahead log still has texts that went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scrub {
-    /// Nowhere.
-    Nothing,
-    /// In the write-ahead log.
-    Log,
-    /// In the file and in the log.
-    File,
+enum Log {
+    /// It has not.
+    Clean,
+    /// Nobody has tried yet to empty it.
+    Due,
+    /// It could not be emptied: another program reads.
+    PutOff,
 }
 
 /// A connection on the thread that has it.
@@ -97,8 +105,17 @@ pub(super) struct Session {
     pub(super) snapshots: Arc<SnapshotPlace>,
     /// How long to wait for another process that writes.
     busy_timeout: Duration,
-    /// Where something that was deleted may still stand.
-    scrub_due: Cell<Scrub>,
+    /// The search among facts.
+    pub(super) ranker: Ranker,
+    /// Bytes that conversations may take, in memory.
+    pub(super) room: Option<i64>,
+    /// A text was overwritten in the work under way.
+    overwrote: Cell<bool>,
+    /// What the log may still have.
+    log: Cell<Log>,
+    /// Texts moved, so that the file has to be written again before anything
+    /// that goes counts as gone. Stands in the table `upkeep`, too.
+    rewrite_owed: Cell<bool>,
     /// Of the one that writes: a connection that brings the log into the
     /// database meanwhile.
     checkpointer: Cell<Option<Connection>>,
@@ -111,6 +128,43 @@ impl Session {
         snapshots: Arc<SnapshotPlace>,
         settings: &SqliteSettings,
     ) -> Result<Self, Error> {
+        Self::first(path, snapshots, settings, |session| {
+            session.set_up_writer(settings)?;
+            session.pay_debts()?;
+            session.open_checkpointer(path)
+        })
+    }
+
+    /// The same for a look while another process has the file: whatever there
+    /// is to do to it is that one's.
+    pub(super) fn beside(
+        path: &Path,
+        snapshots: Arc<SnapshotPlace>,
+        settings: &SqliteSettings,
+    ) -> Result<Self, Error> {
+        Self::first(path, snapshots, settings, |session| {
+            session.set_up_any(settings.busy_timeout, WRITER_CACHE_KIB)?;
+            let found = schema::version(&session.connection, &session.place)?;
+            if found == schema::VERSION {
+                return Ok(());
+            }
+            Err(Fault::Store(Error::Open {
+                place: session.place.to_string(),
+                remedy: format!(
+                    "it is of version {found} and in use by another process: stop that one, then \
+                     `clew store migrate`"
+                ),
+                source: None,
+            }))
+        })
+    }
+
+    fn first(
+        path: &Path,
+        snapshots: Arc<SnapshotPlace>,
+        settings: &SqliteSettings,
+        set_up: impl FnOnce(&Self) -> Result<(), Fault>,
+    ) -> Result<Self, Error> {
         let place: Arc<str> = path.display().to_string().into();
         let connection = Connection::open(path).map_err(|error| unopened(&place, error))?;
         let session = Self {
@@ -118,14 +172,14 @@ impl Session {
             place: Arc::clone(&place),
             snapshots,
             busy_timeout: settings.busy_timeout,
-            scrub_due: Cell::new(Scrub::Nothing),
+            ranker: Ranker::default(),
+            room: None,
+            overwrote: Cell::new(false),
+            log: Cell::new(Log::Clean),
+            rewrite_owed: Cell::new(false),
             checkpointer: Cell::new(None),
         };
-        let set_up = || {
-            session.set_up_writer(settings)?;
-            session.open_checkpointer(path)
-        };
-        match set_up() {
+        match set_up(&session) {
             Ok(()) => Ok(session),
             Err(fault) => Err(unusable(fault, &place)),
         }
@@ -152,23 +206,27 @@ impl Session {
             place: Arc::clone(&place),
             snapshots: Arc::clone(&writer.snapshots),
             busy_timeout: writer.busy_timeout,
-            scrub_due: Cell::new(Scrub::Nothing),
+            ranker: Ranker::default(),
+            room: None,
+            overwrote: Cell::new(false),
+            log: Cell::new(Log::Clean),
+            rewrite_owed: Cell::new(false),
             checkpointer: Cell::new(None),
         };
         let set_up = || -> Result<(), Fault> {
-            session.set_up_any(session.busy_timeout)?;
+            session.set_up_any(session.busy_timeout, READER_CACHE_KIB)?;
             Ok(session.connection.pragma_update(None, "query_only", true)?)
         };
         set_up().map_err(|fault| fault.named(OPENING, &place))?;
         Ok(session)
     }
 
-    fn set_up_any(&self, wait: Duration) -> Result<(), Fault> {
+    fn set_up_any(&self, wait: Duration, cache_kib: i32) -> Result<(), Fault> {
         self.connection.busy_timeout(wait)?;
         self.connection
             .set_prepared_statement_cache_capacity(STATEMENTS);
         self.connection
-            .pragma_update(None, "cache_size", -CACHE_KIB)?;
+            .pragma_update(None, "cache_size", -cache_kib)?;
         Ok(self
             .connection
             .pragma_update(None, "temp_store", "MEMORY")?)
@@ -177,7 +235,7 @@ impl Session {
     /// Whose file it is comes first: the journal mode is written to it.
     fn set_up_writer(&self, settings: &SqliteSettings) -> Result<(), Fault> {
         let connection = &self.connection;
-        self.set_up_any(settings.busy_timeout)?;
+        self.set_up_any(settings.busy_timeout, WRITER_CACHE_KIB)?;
         schema::version(connection, &self.place)?;
         connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
         connection.pragma_update(None, "synchronous", settings.durability.synchronous())?;
@@ -231,34 +289,38 @@ impl Session {
         Ok(done)
     }
 
-    /// A job's confirmation has to wait for [`Self::scrub`].
-    pub(super) fn is_scrub_due(&self) -> bool {
-        self.scrub_due.get() == Scrub::File
+    /// Whether texts went since this was asked the last time: what was done
+    /// since is confirmed after [`Self::scrub`].
+    pub(super) fn takes_scrub(&self) -> bool {
+        let overwrote = self.overwrote.take();
+        if overwrote {
+            self.log.set(Log::Due);
+        }
+        overwrote
     }
 
-    /// Something with text was deleted.
-    pub(super) fn deleted(&self) {
-        self.scrub_due.set(Scrub::File);
+    /// A text was overwritten.
+    pub(super) fn overwrote(&self) {
+        self.overwrote.set(true);
     }
 
-    /// Leaves nothing in the files of what was deleted, if anything was since
-    /// the last time.
+    /// Leaves nothing in the files of texts that went since the last time.
     ///
-    /// `secure_delete` overwrites a row where it stands, but not the copies
-    /// that stay in the slack of pages when rows move between them: only
-    /// writing the whole file again does. Then the log is emptied into it.
-    /// Our readers hold that up for moments only; if another program reads
-    /// for longer, it is tried again after later jobs.
+    /// In the database they are overwritten already; the log may have older
+    /// pages and is emptied. Our readers hold that up for moments only; if
+    /// another program reads for longer, it is tried again after later jobs,
+    /// without waiting.
     pub(super) fn scrub(&self) {
         if self.is_in_memory() {
-            // In memory there are no files.
-            return self.scrub_due.set(Scrub::Nothing);
+            return self.log.set(Log::Clean);
         }
-        match self.scrub_due.get() {
-            Scrub::Nothing => {}
-            Scrub::Log => drop(self.empties_log(Duration::ZERO)),
-            Scrub::File => {
-                if let Err(error) = self.rewrite() {
+        match self.log.get() {
+            Log::Clean => {}
+            Log::PutOff => drop(self.empties_log(Duration::ZERO)),
+            Log::Due => {
+                if self.rewrite_owed.get()
+                    && let Err(error) = self.rewrite()
+                {
                     tracing::warn!(
                         store = %self.place, %error,
                         "the file could not be written again: copies of what was deleted may be \
@@ -270,8 +332,36 @@ impl Session {
         }
     }
 
-    /// Writes the whole file again, without room between.
-    pub(super) fn rewrite(&self) -> rusqlite::Result<()> {
+    /// What a kill left undone: pages with texts that went may stand in the
+    /// log, copies of texts that moved in the file.
+    fn pay_debts(&self) -> Result<(), Fault> {
+        if self.is_in_memory() {
+            return Ok(());
+        }
+        let is_owed = texts::is_rewrite_owed(&self.connection)?;
+        self.rewrite_owed.set(is_owed);
+        if is_owed {
+            self.rewrite()?;
+        }
+        self.empty_log();
+        Ok(())
+    }
+
+    /// Drops overwritten texts and writes the whole file again, without room
+    /// between.
+    pub(super) fn compact(&self) -> Result<(), Fault> {
+        texts::drop_blank(self)?;
+        if self.is_in_memory() {
+            return Ok(());
+        }
+        self.rewrite_owed.set(true);
+        self.rewrite()?;
+        self.empty_log();
+        Ok(())
+    }
+
+    /// Writes the whole file again.
+    fn rewrite(&self) -> rusqlite::Result<()> {
         let connection = &self.connection;
         let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
         let place = if pages > PAGES_IN_MEMORY {
@@ -282,19 +372,26 @@ impl Session {
         connection.pragma_update(None, "temp_store", place)?;
         let written = connection.execute_batch("VACUUM");
         connection.pragma_update(None, "temp_store", "MEMORY")?;
-        written
+        written?;
+        texts::rewritten(connection)?;
+        self.rewrite_owed.set(false);
+        Ok(())
     }
 
     /// Writes the log into the database and empties it.
-    pub(super) fn empty_log(&self) {
-        self.scrub_due.set(Scrub::Log);
-        let mut tries = 0..SCRUB_TRIES;
-        if !tries.any(|_| self.empties_log(SCRUB_WAIT)) {
-            tracing::warn!(
-                store = %self.place,
-                "what was deleted is still in the write-ahead log: another program reads the \
-                 database"
-            );
+    fn empty_log(&self) {
+        let until = Instant::now() + SCRUB_PATIENCE;
+        while !self.empties_log(SCRUB_WAIT) {
+            if Instant::now() > until {
+                self.log.set(Log::PutOff);
+                tracing::warn!(
+                    store = %self.place,
+                    "what was deleted is still in the write-ahead log: another program reads the \
+                     database"
+                );
+                return;
+            }
+            thread::sleep(SCRUB_PAUSE);
         }
     }
 
@@ -308,7 +405,7 @@ impl Session {
         };
         let is_empty = empty().is_ok_and(|busy| busy == 0);
         if is_empty {
-            self.scrub_due.set(Scrub::Nothing);
+            self.log.set(Log::Clean);
         }
         is_empty
     }

@@ -42,6 +42,8 @@ struct Task<T, W> {
     work: W,
     outcome: Option<Result<T, Fault>>,
     answer: oneshot::Sender<Result<T, Error>>,
+    /// Counts as work of its thread.
+    pending: Pending,
 }
 
 impl<T, W> Job for Task<T, W>
@@ -60,6 +62,8 @@ where
 
     fn answer(self: Box<Self>) {
         let this = *self;
+        // Before who hears of it asks for more.
+        drop(this.pending);
         if let Some(outcome) = this.outcome {
             let outcome = outcome.map_err(|fault| fault.named(this.operation, &this.place));
             // Nobody waits any more: the work is done nevertheless.
@@ -75,16 +79,24 @@ where
 /// The way to one or more threads.
 pub(super) struct Queue {
     place: Arc<str>,
-    jobs: Mutex<Option<mpsc::Sender<Box<dyn Job>>>>,
+    /// None once it is closed.
+    threads: Mutex<Vec<Thread>>,
     ended: watch::Receiver<()>,
+}
+
+/// One more reference for each job that a thread has not answered.
+type Pending = Arc<()>;
+
+/// The way to one thread.
+struct Thread {
+    jobs: mpsc::Sender<Box<dyn Job>>,
+    pending: Pending,
 }
 
 impl Queue {
     /// One thread that writes.
     pub(super) fn to_writer(session: Session) -> Result<Self, Error> {
-        Self::start(vec![session], |session, jobs| {
-            write_until_closed(session, jobs);
-        })
+        Self::start(vec![session], write_until_closed)
     }
 
     /// A thread for each connection, none of which writes.
@@ -94,21 +106,21 @@ impl Queue {
 
     fn start(
         sessions: Vec<Session>,
-        run: impl Fn(&Session, &Mutex<mpsc::Receiver<Box<dyn Job>>>) + Send + Copy + 'static,
+        run: impl Fn(&Session, mpsc::Receiver<Box<dyn Job>>) + Send + Copy + 'static,
     ) -> Result<Self, Error> {
-        let (jobs, received) = mpsc::channel(QUEUE);
-        let received = Arc::new(Mutex::new(received));
+        let mut threads = Vec::new();
         let (ending, ended) = watch::channel(());
         let ending = Arc::new(ending);
         let place = sessions
             .first()
             .map_or_else(|| "".into(), |session| Arc::clone(&session.place));
         for session in sessions {
-            let (received, ending) = (Arc::clone(&received), Arc::clone(&ending));
+            let (jobs, received) = mpsc::channel(QUEUE);
+            let ending = Arc::clone(&ending);
             let started = thread::Builder::new()
                 .name("sqlite".to_owned())
                 .spawn(move || {
-                    run(&session, &received);
+                    run(&session, received);
                     // The connection goes before the news of it.
                     drop(session);
                     drop(ending);
@@ -117,10 +129,14 @@ impl Queue {
                 operation: "start a thread for the store",
                 source: Box::new(source),
             })?;
+            threads.push(Thread {
+                jobs,
+                pending: Pending::default(),
+            });
         }
         Ok(Self {
             place,
-            jobs: Mutex::new(Some(jobs)),
+            threads: Mutex::new(threads),
             ended,
         })
     }
@@ -138,30 +154,42 @@ impl Queue {
         W: FnMut(&Session) -> Result<T, Fault> + Send + 'static,
     {
         let (answer, answered) = oneshot::channel();
-        let job = Box::new(Task {
-            operation,
-            alone,
-            place: Arc::clone(&self.place),
-            work,
-            outcome: None,
-            answer,
-        });
-        let jobs = lock(&self.jobs).clone();
+        let place = Arc::clone(&self.place);
+        let thread = self.least_busy();
         async move {
             let closed = || Error::Unavailable {
                 operation,
                 source: "the store is closed".into(),
             };
-            let jobs = jobs.ok_or_else(closed)?;
+            let (jobs, pending) = thread.ok_or_else(closed)?;
+            let job = Box::new(Task {
+                operation,
+                alone,
+                place,
+                work,
+                outcome: None,
+                answer,
+                pending,
+            });
             jobs.send(job).await.map_err(|_| closed())?;
             drop(jobs);
             answered.await.map_err(|_| closed())?
         }
     }
 
+    /// The first of the threads with the least to do: while one is enough the
+    /// others sleep, and their connections hold no pages.
+    fn least_busy(&self) -> Option<(mpsc::Sender<Box<dyn Job>>, Pending)> {
+        let threads = lock(&self.threads);
+        let thread = threads
+            .iter()
+            .min_by_key(|thread| Arc::strong_count(&thread.pending))?;
+        Some((thread.jobs.clone(), Arc::clone(&thread.pending)))
+    }
+
     /// Has all done that was asked for and lets go of the connections.
     pub(super) async fn close(&self) {
-        drop(lock(&self.jobs).take());
+        lock(&self.threads).clear();
         let mut ended = self.ended.clone();
         while ended.changed().await.is_ok() {}
     }
@@ -171,10 +199,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn read_until_closed(session: &Session, jobs: &Mutex<mpsc::Receiver<Box<dyn Job>>>) {
-    loop {
-        let job = lock(jobs).blocking_recv();
-        let Some(mut job) = job else { return };
+fn read_until_closed(session: &Session, mut jobs: mpsc::Receiver<Box<dyn Job>>) {
+    while let Some(mut job) = jobs.blocking_recv() {
         job.run(session);
         job.answer();
     }
@@ -182,7 +208,7 @@ fn read_until_closed(session: &Session, jobs: &Mutex<mpsc::Receiver<Box<dyn Job>
 
 /// Who had something deleted is answered when nothing of it is left in the
 /// files, which is seen to once for all who wait.
-fn write_until_closed(session: &Session, jobs: &Mutex<mpsc::Receiver<Box<dyn Job>>>) {
+fn write_until_closed(session: &Session, jobs: mpsc::Receiver<Box<dyn Job>>) {
     thread::scope(|scope| {
         // Ours goes with this closure, however it ends, and so does the other
         // thread.
@@ -207,23 +233,18 @@ fn checkpoint_when_asked(connection: &Connection, asked: &Receiver<()>) {
 
 fn write_all(
     session: &Session,
-    jobs: &Mutex<mpsc::Receiver<Box<dyn Job>>>,
+    mut jobs: mpsc::Receiver<Box<dyn Job>>,
     checkpoint: &SyncSender<()>,
 ) {
-    let mut jobs = lock(jobs);
     let mut done = 0;
     while let Some(first) = jobs.blocking_recv() {
         let (mut group, mut deleting) = (Vec::new(), Vec::new());
         let mut next = Some(first);
         while let Some(mut job) = next {
             if job.is_alone() {
-                commit(session, std::mem::take(&mut group));
+                deleting.extend(commit(session, std::mem::take(&mut group)));
                 job.run(session);
-                if session.is_scrub_due() {
-                    deleting.push(job);
-                } else {
-                    job.answer();
-                }
+                deleting.extend(answer(session, vec![job]));
             } else {
                 group.push(job);
             }
@@ -231,7 +252,7 @@ fn write_all(
             let is_room = group.len().max(deleting.len()) < GROUP;
             next = is_room.then(|| jobs.try_recv().ok()).flatten();
         }
-        commit(session, group);
+        deleting.extend(commit(session, group));
         session.scrub();
         for job in deleting {
             job.answer();
@@ -245,17 +266,26 @@ fn write_all(
 }
 
 /// Runs jobs in one transaction, or, where that fails, each in its own, and
-/// answers when it is committed.
-fn commit(session: &Session, mut group: Vec<Box<dyn Job>>) {
+/// answers when it is committed. Gives back those whose answers have to wait.
+fn commit(session: &Session, mut group: Vec<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
     let is_done = group.len() > 1 && commit_together(session, &mut group).is_ok();
     if !is_done {
         for job in &mut group {
             commit_one(session, job.as_mut());
         }
     }
-    for job in group {
+    answer(session, group)
+}
+
+/// Answers jobs that are done, unless texts went in them.
+fn answer(session: &Session, jobs: Vec<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
+    if session.takes_scrub() {
+        return jobs;
+    }
+    for job in jobs {
         job.answer();
     }
+    Vec::new()
 }
 
 fn commit_one(session: &Session, job: &mut dyn Job) {
@@ -303,4 +333,40 @@ fn commit_together(session: &Session, group: &mut [Box<dyn Job>]) -> Result<(), 
         say("RELEASE job")?;
     }
     Ok(transaction.commit()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::mpsc::channel;
+
+    use super::*;
+    use crate::sqlite::saved::SnapshotPlace;
+    use crate::sqlite::session::SqliteSettings;
+
+    /// The second would hold pages of its own, and be woken for nothing.
+    #[tokio::test]
+    async fn a_second_thread_reads_only_while_the_first_is_at_work() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("clew.db");
+        let snapshots = Arc::new(SnapshotPlace::Memory(Mutex::new(BTreeMap::new())));
+        let writer = Session::writer(&path, snapshots, &SqliteSettings::default()).unwrap();
+        let readers = [(); 2].map(|()| Session::reader(&writer, &path).unwrap());
+        let queue = Queue::to_readers(readers.into()).unwrap();
+        let whose = || queue.ask("look who reads", true, |_| Ok(thread::current().id()));
+        let first = whose().await.unwrap();
+        for _ in 0..10 {
+            assert_eq!(whose().await.unwrap(), first);
+        }
+        let (release, held) = channel::<()>();
+        let busy = queue.ask("wait", true, move |_| {
+            let _ = held.recv();
+            Ok(thread::current().id())
+        });
+        assert_ne!(whose().await.unwrap(), first);
+        drop(release);
+        assert_eq!(busy.await.unwrap(), first);
+        assert_eq!(whose().await.unwrap(), first);
+        queue.close().await;
+    }
 }

@@ -130,6 +130,7 @@ pub(super) fn snapshot(raw: WireSnapshot<'_>, unread: &mut Vec<&'static str>) ->
     };
     carried.into_extras(&mut extras);
     Some(Snapshot {
+        withheld: false,
         content: content.map(Into::into).unwrap_or_default(),
         timestamp: message
             .timestamp

@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 
 use super::extras::{self, Carried};
 use super::part::{Count, List, Part, Text, note};
-use super::wire::{WireChannelMention, WireMember, WireMessage, WireReference, WireUser};
+use super::wire::{WireMember, WireMessage, WireReference, WireUser};
 use super::{Incoming, NotAPage, ReadPage, Unreadable, WhyUnreadable};
 use crate::engine::eligible::Us;
 use crate::model::{
@@ -39,8 +39,10 @@ pub fn incoming(json: &str) -> Result<Incoming, Unreadable> {
         Part::Absent | Part::Null | Part::Unread => Part::Absent,
     };
     let mut unread = Vec::new();
+    let are_told = matches!(roles, Part::Read(_));
     let roles = roles.elements("member", &mut unread);
     let mut message = convert(wire, Nesting::Outer)?;
+    let are_told = message.author.webhook || are_told && unread.is_empty();
     if !unread.is_empty() {
         let extras = message.extras.get_or_insert_default();
         for name in unread {
@@ -50,7 +52,7 @@ pub fn incoming(json: &str) -> Result<Incoming, Unreadable> {
     Ok(Incoming {
         message,
         channel_kind: channel_kind.map(ChannelKind::from_number),
-        roles,
+        roles: are_told.then_some(roles),
         complete,
         has_content,
     })
@@ -178,7 +180,6 @@ fn convert(mut wire: WireMessage<'_>, nesting: Nesting) -> Result<Message, Unrea
         extras: None,
         withheld: false,
     };
-    extras.mention_channels = channels(wire.mention_channels, unread);
     extras.poll = wire
         .poll
         .noting("poll", unread)
@@ -325,15 +326,5 @@ fn mentions(part: Part<List<WireUser<'_>>>, unread: &mut Vec<&'static str>) -> B
                 name: name(user, member),
             })
         })
-        .collect()
-}
-
-fn channels(
-    part: Part<List<WireChannelMention<'_>>>,
-    unread: &mut Vec<&'static str>,
-) -> Vec<(ChannelId, Box<str>)> {
-    let raw = part.elements("mention_channels", unread);
-    raw.into_iter()
-        .filter_map(|channel| Some((channel.id.get()?, channel.name.get()?.into())))
         .collect()
 }

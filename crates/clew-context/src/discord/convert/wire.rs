@@ -30,7 +30,6 @@ pub(super) struct WireMessage<'a> {
     pub(super) referenced_message: Part<&'a RawValue>,
     pub(super) mentions: Part<List<WireUser<'a>>>,
     pub(super) mention_roles: Part<List<RoleId>>,
-    pub(super) mention_channels: Part<List<WireChannelMention<'a>>>,
     pub(super) embeds: Part<List<WireEmbed<'a>>>,
     pub(super) attachments: Part<List<WireAttachment<'a>>>,
     pub(super) sticker_items: Part<List<WireNamed<'a>>>,
@@ -65,13 +64,6 @@ pub(super) struct WireReference {
     pub(super) r#type: Part<u8>,
     pub(super) message_id: Part<MessageId>,
     pub(super) channel_id: Part<ChannelId>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-pub(super) struct WireChannelMention<'a> {
-    pub(super) id: Part<ChannelId>,
-    pub(super) name: Part<Text<'a>>,
 }
 
 /// Anything of which only the name counts.

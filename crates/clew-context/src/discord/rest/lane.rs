@@ -46,14 +46,18 @@ pub enum Lane {
     /// What nobody waits for: typing and reactions; and answers to
     /// interactions, which have three seconds.
     Aside,
+    /// Whether messages and members that something is kept of are still there:
+    /// behind all else, and never in its way.
+    Checks,
 }
 
 impl Lane {
     /// Requests a second; together Discord's global limit, 50.
     const fn per_second(self) -> u16 {
         match self {
-            Self::Main => 26,
-            Self::Singles | Self::Aside => 12,
+            Self::Main => 22,
+            Self::Singles | Self::Aside => 10,
+            Self::Checks => 8,
         }
     }
 }
@@ -65,6 +69,7 @@ pub(super) struct Lanes {
     main: Arc<Client>,
     singles: Arc<Client>,
     aside: Arc<Client>,
+    checks: Arc<Client>,
     refused: CancellationToken,
 }
 
@@ -75,16 +80,18 @@ impl Lanes {
             main: client(Lane::Main),
             singles: client(Lane::Singles),
             aside: client(Lane::Aside),
+            checks: client(Lane::Checks),
             refused: CancellationToken::new(),
         }
     }
 
-    /// One client is all three.
+    /// One client is all of them.
     pub(super) fn of(client: Arc<Client>) -> Self {
         Self {
             main: Arc::clone(&client),
             singles: Arc::clone(&client),
-            aside: client,
+            aside: Arc::clone(&client),
+            checks: client,
             refused: CancellationToken::new(),
         }
     }
@@ -94,6 +101,7 @@ impl Lanes {
             Lane::Main => &self.main,
             Lane::Singles => &self.singles,
             Lane::Aside => &self.aside,
+            Lane::Checks => &self.checks,
         }
     }
 

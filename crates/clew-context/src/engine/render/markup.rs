@@ -21,6 +21,10 @@ const LINK_HOSTS: [&str; 4] = [
     "https://canary.discord.com/channels/",
 ];
 
+/// Longest `<...>`, the angles included: a command of three words of 32
+/// characters, or an emoji's name.
+const MAX_TOKEN_BYTES: usize = 129;
+
 /// Replaces markup outside code by what `name` gives.
 pub(super) fn replace(text: &str, mut name: impl FnMut(Id) -> String) -> String {
     let mut out = String::with_capacity(text.len());
@@ -71,7 +75,8 @@ fn code_length(text: &str) -> usize {
 }
 
 fn angle(text: &str, name: &mut impl FnMut(Id) -> String) -> Option<(String, usize)> {
-    let end = text.find('>').filter(|end| *end <= 128)?;
+    let mut bytes = text.bytes().take(MAX_TOKEN_BYTES);
+    let end = bytes.position(|byte| byte == b'>')?;
     let inner = &text[1..end];
     let shown = if let Some(role) = inner.strip_prefix("@&") {
         name(Id::Role(role.parse().ok()?))
@@ -170,6 +175,15 @@ mod tests {
             "<@12",
         ] {
             check(text, text);
+        }
+    }
+
+    /// With a look at the rest for each, this would take hours.
+    #[test]
+    fn a_million_open_tokens_are_read_once() {
+        for open in ["<", "<:e:", "a` "] {
+            let text = open.repeat(1_000_000);
+            check(&text, &text);
         }
     }
 

@@ -1,8 +1,9 @@
 //! What a message shows beside its text, a line or paragraph each.
 
-use crate::model::{Attachment, Embed, Extras, Poll, Snapshot};
+use crate::model::{Attachment, Embed, Extras, Message, Poll, Snapshot};
 
 /// One line or paragraph.
+#[derive(Clone)]
 pub(super) enum Part {
     /// Labels of ours and names of files.
     Plain(String),
@@ -10,8 +11,74 @@ pub(super) enum Part {
     Markup(String),
 }
 
+impl Part {
+    fn text(&self) -> &str {
+        match self {
+            Self::Plain(text) | Self::Markup(text) => text,
+        }
+    }
+
+    /// From one scalar up to another, as far as it has them.
+    fn slice(&self, from: usize, to: usize) -> Self {
+        let text = self.text().chars().skip(from).take(to.saturating_sub(from));
+        let text = text.collect();
+        match self {
+            Self::Plain(_) => Self::Plain(text),
+            Self::Markup(_) => Self::Markup(text),
+        }
+    }
+}
+
+/// The beginning and the end of what a message shows.
+pub(super) struct Ends {
+    pub(super) head: Vec<Part>,
+    /// Scalars between them; without any, all is in the head.
+    pub(super) cut: usize,
+    pub(super) tail: Vec<Part>,
+}
+
+/// What `most` scalars hold: two thirds of them from the beginning, the rest
+/// from the end.
+pub(super) fn ends(parts: Vec<Part>, most: usize) -> Ends {
+    let length = |part: &Part| part.text().chars().count();
+    let total: usize = parts.iter().map(length).sum();
+    if total <= most {
+        return Ends {
+            head: parts,
+            cut: 0,
+            tail: Vec::new(),
+        };
+    }
+    let (head_ends, tail_starts) = (most - most / 3, total - most / 3);
+    let (mut head, mut tail) = (Vec::new(), Vec::new());
+    let mut at = 0;
+    for part in parts {
+        let length = length(&part);
+        if at < head_ends {
+            head.push(part.slice(0, head_ends - at));
+        }
+        if at + length > tail_starts {
+            tail.push(part.slice(tail_starts.saturating_sub(at), length));
+        }
+        at += length;
+    }
+    Ends {
+        head,
+        cut: tail_starts - head_ends,
+        tail,
+    }
+}
+
 /// Everything in reading order.
-pub(super) fn lines(extras: &Extras) -> Vec<Part> {
+pub(super) fn all(message: &Message) -> Vec<Part> {
+    let mut all = vec![Part::Markup(message.content.to_string())];
+    if let Some(extras) = message.extras.as_deref() {
+        all.extend(lines(extras));
+    }
+    all
+}
+
+fn lines(extras: &Extras) -> Vec<Part> {
     let mut lines = Vec::new();
     lines.extend(
         extras
@@ -50,6 +117,11 @@ pub(super) fn lines(extras: &Extras) -> Vec<Part> {
 }
 
 fn forwarded(snapshot: &Snapshot, out: &mut Vec<Part>) {
+    if snapshot.withheld {
+        let line = "[forwarded message, which its author keeps private]";
+        out.push(Part::Plain(line.to_owned()));
+        return;
+    }
     let when = snapshot
         .timestamp
         .map(|time| format!(" of {} UTC", time.minute()));
@@ -137,4 +209,31 @@ fn poll_text(poll: &Poll) -> String {
         text.push_str(&format!("\n- {answer}{votes}"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(parts: &[Part]) -> Vec<&str> {
+        parts.iter().map(Part::text).collect()
+    }
+
+    #[test]
+    fn the_middle_of_much_is_left_out() {
+        let parts = || {
+            let texts = ["abcd", "efgh", "ijäl", "mnop"];
+            texts.map(|text| Part::Markup(text.to_owned())).to_vec()
+        };
+        let whole = ends(parts(), 16);
+        assert_eq!((whole.head.len(), whole.cut, whole.tail.len()), (4, 0, 0));
+        let both = ends(parts(), 9);
+        assert_eq!(shown(&both.head), ["abcd", "ef"]);
+        assert_eq!(shown(&both.tail), ["nop"]);
+        assert_eq!(both.cut, 7);
+        let within_one = ends(parts()[2..3].to_vec(), 3);
+        assert_eq!(shown(&within_one.head), ["ij"]);
+        assert_eq!(shown(&within_one.tail), ["l"]);
+        assert_eq!(within_one.cut, 1);
+    }
 }

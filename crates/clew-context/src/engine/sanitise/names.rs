@@ -2,6 +2,7 @@
 //! one that nobody else has.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
 
 use super::skeleton::{skeleton, words};
 use super::text;
@@ -27,6 +28,10 @@ const ROLE_WORDS: [&str; 9] = [
     "model",
     "ai",
 ];
+
+/// The skeletons of [`ROLE_WORDS`].
+static ROLES: LazyLock<HashSet<String>> =
+    LazyLock::new(|| ROLE_WORDS.into_iter().map(skeleton).collect());
 
 /// From this length on our name is also found inside of a longer word. Shorter
 /// ones are part of too many names ("Al" in "Alice").
@@ -126,12 +131,8 @@ impl Names {
         infix
             || std::iter::once(whole)
                 .chain(words(plain))
-                .any(|word| word == *ours || is_role(&word))
+                .any(|word| word == *ours || ROLES.contains(&word))
     }
-}
-
-fn is_role(word: &str) -> bool {
-    ROLE_WORDS.iter().any(|role| word == skeleton(role))
 }
 
 /// Characters that could open, close or part a header, in any width, as ones

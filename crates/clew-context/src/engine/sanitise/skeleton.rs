@@ -5,6 +5,9 @@
 //! Latin letters go: case, marks, width, mathematical and circled forms, and
 //! the letters of other scripts that are drawn alike.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
 /// `name` without case, marks, spaces and punctuation, look-alikes made equal.
@@ -35,6 +38,10 @@ fn is_mark(character: char) -> bool {
 /// Whether `character` tells names apart.
 fn counts(character: char) -> bool {
     use GeneralCategoryGroup as Group;
+    // Most letters of most names, without a search in the tables.
+    if character.is_ascii_alphanumeric() {
+        return true;
+    }
     !matches!(
         character.general_category_group(),
         Group::Mark | Group::Separator | Group::Punctuation | Group::Other
@@ -81,11 +88,19 @@ fn look_alike(lower: char) -> char {
     if lower.is_ascii_lowercase() && lower != 'i' {
         return lower;
     }
-    LOOK_ALIKES
-        .iter()
-        .find(|(_, like)| like.contains(lower))
-        .map_or(lower, |(letter, _)| *letter)
+    LETTERS.get(&lower).copied().unwrap_or(lower)
 }
+
+/// [`LOOK_ALIKES`] the other way round.
+static LETTERS: LazyLock<HashMap<char, char>> = LazyLock::new(|| {
+    let mut letters = HashMap::new();
+    for (letter, like) in LOOK_ALIKES {
+        for character in like.chars() {
+            letters.entry(character).or_insert(letter);
+        }
+    }
+    letters
+});
 
 /// Latin with diacritics, Greek, Cyrillic, Armenian, Cherokee, small capitals,
 /// letter-like symbols.

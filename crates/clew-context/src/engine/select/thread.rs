@@ -130,21 +130,15 @@ fn candidates<'a>(
     selection: &mut Selection,
 ) -> Vec<&'a Arc<Message>> {
     let mut candidates = Vec::new();
+    let named: BTreeSet<MessageId> = selection.omitted.iter().map(|one| one.id).collect();
     for message in &thread.messages {
         if message.id == trigger.id || kept.contains_key(&message.id) {
             continue;
         }
         match us.rejects(message) {
             None => candidates.push(message),
-            Some(reason)
-                if selection
-                    .omitted
-                    .iter()
-                    .all(|omitted| omitted.id != message.id) =>
-            {
-                selection.omit(message.id, reason);
-            }
-            Some(_) => {}
+            Some(_) if named.contains(&message.id) => {}
+            Some(reason) => selection.omit(message.id, reason),
         }
     }
     candidates

@@ -16,12 +16,14 @@ impl Window {
         if self.opted_out.is_same(&opted_out) {
             return;
         }
-        self.opted_out = opted_out;
-        let is_back = |message: &Message| !self.opted_out.contains(message.author.id);
+        self.opted_out = opted_out.after(&self.opted_out);
+        for window in self.channels.values() {
+            window.remember_theirs(&self.opted_out);
+        }
         let mut returned: Vec<ChannelId> = Vec::new();
         for (channel, window) in &mut self.channels {
             let before = window.bytes;
-            if window.take_husks(is_back) {
+            if window.take_husks(&self.opted_out) {
                 returned.push(*channel);
             }
             window.withhold(&self.opted_out);
@@ -34,6 +36,15 @@ impl Window {
 }
 
 impl ChannelWindow {
+    /// What is held of them is known as theirs, whoever forwards it where.
+    fn remember_theirs(&self, opted_out: &OptedOut) {
+        let recent = self.recent.values().map(|held| &held.message);
+        let linked = self.linked.values().map(|linked| &linked.message);
+        for message in recent.chain(linked) {
+            opted_out.remember(message);
+        }
+    }
+
     /// Takes the words out of everything held.
     fn withhold(&mut self, opted_out: &OptedOut) {
         let recent = self.recent.values_mut().map(|held| &mut held.message);
@@ -49,10 +60,11 @@ impl ChannelWindow {
         self.bytes = bytes;
     }
 
-    /// Whether husks are held that `is_back` names. Edits among them are
-    /// forgotten: they would stand for what is fetched again.
-    fn take_husks(&mut self, is_back: impl Fn(&Message) -> bool) -> bool {
-        let returned = |message: &Arc<Message>| message.withheld && is_back(message);
+    /// Whether words were taken out of what is held that nobody keeps private any
+    /// more. Edits among it are forgotten: they would stand for what is fetched
+    /// again.
+    fn take_husks(&mut self, opted_out: &OptedOut) -> bool {
+        let returned = |message: &Arc<Message>| opted_out.gives_back(message);
         let mut found = self.recent.values().any(|held| returned(&held.message))
             || self.linked.values().any(|linked| returned(&linked.message));
         let mut forgotten = 0;

@@ -1,14 +1,20 @@
 //! What bounds a block: caps, deadline, budget, permissions; and why part of
 //! one is missing.
 
+use std::cell::Cell;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clew_context::collect::{FetchError, Recall};
-use clew_context::model::{Access, Cause, Fallback, Limits, Message};
+use clew_context::engine::render::{Directory, Renderer};
+use clew_context::model::{
+    Access, Cause, ChannelId, Fallback, Limits, Message, Missing, Place, Rights, RoleId, UserId,
+};
 use proptest::prelude::*;
 
 use crate::support::build::{
-    ADA, ALERT, BOB, CLEW, DICE, EVE, Shape, asked, id, post, said, text_channel, thread, thread_id,
+    ADA, ALERT, BOB, CLEW, DICE, EVE, Shape, asked, id, post, said, text_channel, thread,
+    thread_id, us,
 };
 use crate::support::world::{Start, World, failures, outline, target};
 
@@ -36,10 +42,12 @@ fn within(change: impl FnOnce(&mut Limits)) -> Start {
     start
 }
 
-const UNREADABLE: Access = Access {
+const UNREADABLE: Access = Access::Allowed(Rights {
     read_history: false,
-    ..Access::FULL
-};
+    send: true,
+    react: true,
+    attach: true,
+});
 
 #[tokio::test]
 async fn one_message_is_shortened_to_its_cap() {
@@ -195,7 +203,7 @@ async fn an_empty_page_is_a_refusal() {
     world.hidden.insert(thread_id(0));
     let recall = Recall::default();
     let start = Start {
-        our_access: None,
+        our_access: Access::Unknown(Missing::Facts),
         ..Start::within(thread(0))
     };
     let trigger = ask(3, "so?");
@@ -229,7 +237,7 @@ async fn an_empty_page_is_a_refusal() {
 async fn an_empty_page_before_a_command_is_not_believed() {
     let world = World::of([said(0, ADA, "start")]);
     let start = Start {
-        our_access: None,
+        our_access: Access::Unknown(Missing::Facts),
         cause: crate::collectors::target::ask_command(),
         ..Start::within(thread(0))
     };
@@ -244,7 +252,7 @@ async fn what_we_may_not_read_is_not_asked_for() {
     let world = small();
     for channel in [thread(0), post(0)] {
         let start = Start {
-            our_access: Some(UNREADABLE),
+            our_access: UNREADABLE,
             ..Start::within(channel)
         };
         let collected = start.collect(&world, &ask(3, "so?")).await;
@@ -255,7 +263,7 @@ async fn what_we_may_not_read_is_not_asked_for() {
         );
     }
     let lone = Start {
-        our_access: Some(UNREADABLE),
+        our_access: UNREADABLE,
         ..Start::within(text_channel())
     };
     let collected = lone.collect(&world, &asked(3, EVE, "how tall?")).await;
@@ -267,7 +275,7 @@ async fn what_we_may_not_read_is_not_asked_for() {
 async fn a_channel_is_known_though_its_messages_are_refused() {
     let world = small().with_channel(thread(0));
     let start = Start {
-        our_access: Some(UNREADABLE),
+        our_access: UNREADABLE,
         ..Start::default()
     };
     let collected = start.collect(&world, &ask(3, "so?")).await;
@@ -280,7 +288,7 @@ async fn a_channel_is_known_though_its_messages_are_refused() {
 async fn the_asker_is_judged_too() {
     let world = small();
     let start = Start {
-        asker_access: Some(UNREADABLE),
+        asker_access: UNREADABLE,
         ..Start::within(thread(0))
     };
     let trigger = ask(3, "so?").replying(1);
@@ -292,6 +300,46 @@ async fn the_asker_is_judged_too() {
     assert_eq!(outline(&start.prepare(&collected).block), "p1");
     assert_eq!(world.calls(), [""; 0]);
     assert_eq!(target(&collected), Some(3));
+}
+
+/// Counts who is looked up.
+struct Counting(Cell<usize>);
+
+impl Directory for Counting {
+    fn user(&self, id: UserId) -> Option<String> {
+        self.0.set(self.0.get() + 1);
+        Some(format!("p{id}"))
+    }
+    fn role(&self, _: RoleId) -> Option<String> {
+        None
+    }
+    fn channel(&self, _: ChannelId) -> Option<String> {
+        None
+    }
+}
+
+/// What is cut out of a message is not rendered before.
+#[test]
+fn of_a_huge_message_the_ends_alone_are_looked_at() {
+    let lookups = |mentions: u64| {
+        let all = (0..mentions).map(|user| format!("<@{}> ", 1_000_000 + user));
+        let text = all.collect::<Vec<_>>().concat();
+        let message = Arc::new(said(1, BOB, &text));
+        let (us, directory) = (us(), Counting(Cell::new(0)));
+        let item = Renderer::new(&us, &directory).item(message, Place::History, 2_000);
+        assert!(item.cut && item.text.chars().count() <= 2_000);
+        assert!(
+            item.text.starts_with("@p1000000 @p1000001 "),
+            "{}",
+            item.text
+        );
+        let last = format!(" @p{}", 1_000_000 + mentions - 1);
+        assert!(item.text.ends_with(&last), "{}", item.text);
+        directory.0.get()
+    };
+    let few = lookups(2_000);
+    assert_eq!(lookups(4_000), few);
+    assert_eq!(lookups(100_000), few);
 }
 
 #[derive(Debug, Clone)]

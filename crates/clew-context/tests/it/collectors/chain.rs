@@ -145,6 +145,7 @@ fn other_references_are_no_edges() {
 fn a_forward_shows_what_it_carries() {
     let forward = said(1, ADA, "").with_extras(|extras| {
         extras.snapshots.push(Snapshot {
+            withheld: false,
             content: "the original".into(),
             timestamp: None,
             extras: None,
@@ -238,6 +239,27 @@ async fn the_number_of_links_is_capped() {
     let shown = start.outline(&world, &trigger).await;
     assert_eq!(shown, "earlier 357 378 p399");
     assert_eq!(world.calls().len(), 1, "nothing is fetched to be dropped");
+}
+
+/// Only what is shown counts: links that are walked through take no room.
+#[tokio::test]
+async fn ineligible_links_use_up_no_room() {
+    let world = World::of([
+        said(0, ADA, "root"),
+        said(1, BOB, "why?").replying(0),
+        said(2, DICE, "rolled").replying(1),
+        said(3, CLEW, "-# note").replying(2),
+        said(4, ADA, "so?").replying(3),
+    ]);
+    let start = Start {
+        limits: Limits {
+            max_msgs: 2,
+            ..Limits::default()
+        },
+        ..start()
+    };
+    let shown = start.outline(&world, &ask(5, 4)).await;
+    assert_eq!(shown, "earlier 1 app app p4");
 }
 
 #[tokio::test]

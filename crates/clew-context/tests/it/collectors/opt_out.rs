@@ -37,6 +37,7 @@ pub(super) fn bobs(n: u64) -> Message {
         .with_file(&format!("{MARK}.txt"), Some("text/plain"), 20)
         .with_extras(|extras| {
             extras.snapshots.push(Snapshot {
+                withheld: false,
                 content: MARK.into(),
                 timestamp: None,
                 extras: None,
@@ -256,6 +257,7 @@ fn in_a_reply_chain() {
 fn what_they_forward_is_theirs() {
     let forward = said(1, BOB, "").with_extras(|extras| {
         extras.snapshots.push(Snapshot {
+            withheld: false,
             content: MARK.into(),
             timestamp: None,
             extras: None,
@@ -264,6 +266,95 @@ fn what_they_forward_is_theirs() {
     let trigger = asked(2, EVE, "what?").replying(1).carrying(forward.clone());
     let world = World::of([forward, trigger.clone()]);
     check(&within(text_channel()), &world, &trigger, "private");
+}
+
+/// Message `n` by Ada, which forwards message `original` of the channel.
+fn forwarding(n: u64, original: u64) -> Message {
+    let reference = Reference {
+        kind: ReferenceKind::Forward,
+        channel: Some(GENERAL),
+        message: Some(id(original)),
+    };
+    let snapshot = Snapshot {
+        withheld: false,
+        content: MARK.into(),
+        timestamp: Some(id(original).created()),
+        extras: None,
+    };
+    said(n, ADA, "")
+        .shaped(|message| message.reference = Some(reference))
+        .with_extras(|extras| extras.snapshots.push(snapshot))
+}
+
+const PRIVATE: &str = "[forwarded message, which its author keeps private]";
+
+#[track_caller]
+fn shows(start: &Start, collected: &Collected, text: &str, expected: bool) {
+    let prompt = format!("{:?}", start.prepare(collected).prompt.messages);
+    assert_eq!(prompt.contains(text), expected, "{prompt}");
+}
+
+/// It names the message that it is of, and that was seen as theirs.
+#[test]
+fn what_others_forward_of_them() {
+    // Both on one page.
+    let talk = [bobs(1), forwarding(2, 1), said(3, ADA, "talk")];
+    let bare = asked(9, EVE, "");
+    let mut world = World::of(talk.clone());
+    world.add([bare.clone()]);
+    let start = within(text_channel());
+    let collected = check(&start, &world, &bare, "private 2 3");
+    shows(&start, &collected, PRIVATE, true);
+    // Held by the window, from before and after.
+    let watching = within(text_channel()).watching(&talk, true);
+    let collected = check(&watching, &World::default(), &bare, "private 2 3");
+    shows(&watching, &collected, PRIVATE, true);
+    // The question itself, and what it replies to.
+    let trigger = asked(9, EVE, "and?").shaped(|message| {
+        message.extras.clone_from(&forwarding(9, 1).extras);
+        message.reference = forwarding(9, 1).reference;
+    });
+    let watching = within(text_channel()).watching(&talk, true);
+    let collected = check(&watching, &World::default(), &trigger, "");
+    shows(&watching, &collected, PRIVATE, true);
+    let reply = asked(9, EVE, "and?").replying(2).carrying(forwarding(2, 1));
+    let collected = check(&watching, &World::default(), &reply, "p2");
+    shows(&watching, &collected, PRIVATE, true);
+}
+
+/// The message is fetched after the forward of it.
+#[test]
+fn what_others_forwarded_before_it_was_seen() {
+    let forward = here(forwarding(180, 20)).shaped(|message| {
+        if let Some(reference) = &mut message.reference {
+            reference.channel = Some(thread_id(0));
+        }
+    });
+    let mut world = World::of([said(0, ADA, "start"), here(bobs(20)), forward]);
+    world.add((21..180).map(|n| here(bobs(n))));
+    world.add((1..20).map(|n| here(said(n, ADA, "talk"))));
+    world.add([here(asked(200, EVE, "so?"))]);
+    let start = within(thread(0));
+    let (collected, shown) = collect(&start, &world, &here(asked(200, EVE, "so?")));
+    assert!(shown.ends_with("180"), "{shown}");
+    shows(&start, &collected, PRIVATE, true);
+}
+
+/// Of a message that nobody has seen it is not known whose it is; one of
+/// somebody else is shown.
+#[tokio::test]
+async fn other_forwards_are_shown() {
+    for talk in [
+        vec![forwarding(2, 1)],
+        vec![said(1, EVE, "x"), forwarding(2, 1)],
+    ] {
+        let mut world = World::of(talk);
+        let bare = asked(9, EVE, "");
+        world.add([bare.clone()]);
+        let start = within(text_channel());
+        let collected = start.collect(&world, &bare).await;
+        shows(&start, &collected, MARK, true);
+    }
 }
 
 #[test]
@@ -339,7 +430,7 @@ fn no_answer_hangs_on_what_they_wrote() {
 #[test]
 fn what_the_trigger_alone_carries() {
     let start = Start {
-        asker_access: Some(Access::NONE),
+        asker_access: Access::Denied,
         ..within(thread(0))
     };
     let trigger = ask(3).replying(1).carrying(here(bobs(1)));

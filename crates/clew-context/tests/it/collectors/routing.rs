@@ -29,7 +29,7 @@ fn triggers(change: impl FnOnce(&mut TriggerRules)) -> Rules {
 const HERE: RouteFacts<'static> = RouteFacts {
     kind: Some(ChannelKind::Text),
     parent: None,
-    roles: &[],
+    roles: Some(&[]),
     replied_author: None,
     bot_turns: 0,
     mode: ChannelMode::Mentions,

@@ -1,6 +1,6 @@
 //! Threads: tail, history, pointed-at message, further pages.
 
-use clew_context::model::{Cause, Channel, Limits, Message, ReplyTarget, ThreadState};
+use clew_context::model::{Cause, Channel, Limits, Message, OmitReason, ReplyTarget, ThreadState};
 
 use crate::support::build::{
     ADA, ALERT, BOB, CLEW, DICE, EVE, GENERAL, Person, Shape, asked, id, post, private_thread,
@@ -173,13 +173,43 @@ async fn age_ends_the_history_and_not_the_tail() {
     let collected = start.collect(&world, &trigger).await;
     let block = start.prepare(&collected).block;
     assert_eq!(collected.fetches, 2);
-    assert!(outline(&block).starts_with("s0 .."), "{}", outline(&block));
-    assert!(
-        outline(&block).ends_with(" 298 299 300"),
-        "{}",
-        outline(&block)
+    // The page holds the trigger and 99 more.
+    assert_eq!(outline(&block), "s0 ..96.. 298 299 300");
+    let too_old = block
+        .omitted
+        .iter()
+        .filter(|one| one.reason == OmitReason::Age);
+    assert_eq!(too_old.count(), 96);
+}
+
+/// Where the newest page is all bots, the tail is looked for beyond the age.
+#[tokio::test]
+async fn an_old_tail_is_found_behind_a_page_of_bots() {
+    let old = 4 * 3600 + 100;
+    let mut world = talk(20);
+    world.add((21..=140).map(|n| here(n, DICE, "noise")));
+    let trigger = ask(140 + old, EVE, "anybody?");
+    world.add([trigger.clone()]);
+    let start = Start {
+        limits: limits(|limits| limits.tail = 3),
+        ..Start::within(thread(0))
+    };
+    assert_eq!(start.outline(&world, &trigger).await, "s0 ..17.. 18 19 20");
+    let untailed = Start {
+        limits: limits(|limits| limits.tail = 0),
+        ..Start::within(thread(0))
+    };
+    world.calls();
+    untailed.collect(&world, &trigger).await;
+    let pages = world
+        .calls()
+        .into_iter()
+        .filter(|call| call.starts_with("page"));
+    assert_eq!(
+        pages.count(),
+        1,
+        "what is too old is not fetched to be dropped"
     );
-    assert_eq!(block.items().count(), 4);
 }
 
 /// Discord's count tells how many nobody looked at.

@@ -229,6 +229,7 @@ pub(crate) fn text_channel() -> Channel {
         kind: ChannelKind::Text,
         name: "general".to_owned(),
         parent: None,
+        overwrites: None,
         parent_kind: None,
         parent_name: None,
         tags: Vec::new(),
@@ -249,6 +250,7 @@ pub(crate) fn thread(n: u64) -> Channel {
         kind: ChannelKind::PublicThread,
         name: "Release day".to_owned(),
         parent: Some(GENERAL),
+        overwrites: None,
         parent_kind: Some(ChannelKind::Text),
         parent_name: Some("general".to_owned()),
         thread: Some(ThreadState::default()),
@@ -269,6 +271,7 @@ pub(crate) fn post(n: u64) -> Channel {
     Channel {
         name: "App crashes on start".to_owned(),
         parent: Some(FORUM),
+        overwrites: None,
         parent_kind: Some(ChannelKind::Forum),
         parent_name: Some("help".to_owned()),
         tags: vec!["bug".to_owned(), "android".to_owned()],

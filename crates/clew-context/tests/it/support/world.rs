@@ -13,8 +13,8 @@ use clew_context::engine::render::Nobody;
 use clew_context::engine::window::{View, Window, WindowLimits};
 use clew_context::model::{
     Access, AgentDoc, Attachment, Block, Cause, Channel, ChannelId, ChannelKind, Entry, Fallback,
-    HistoryMessage, Limits, Marker, Message, MessageId, OptedOut, Place, Profiles, ReplyTarget,
-    TurnRequest,
+    Guild, GuildId, HistoryMessage, Limits, Marker, Message, MessageId, OptedOut, Place, Profiles,
+    ReplyTarget, RoleId, TurnRequest, UserId,
 };
 use tokio::time::{Duration, Instant, sleep};
 
@@ -36,6 +36,12 @@ pub(crate) struct World {
     pub(crate) hidden: BTreeSet<ChannelId>,
     /// Messages that come as unreadable ones in pages.
     pub(crate) unreadable: BTreeSet<MessageId>,
+    /// The server.
+    pub(crate) guild: Option<Guild>,
+    /// Its members' roles.
+    pub(crate) members: HashMap<UserId, Vec<RoleId>>,
+    /// Members of private threads.
+    pub(crate) thread_members: BTreeSet<UserId>,
     /// What the next call that starts with this word fails with, in order.
     faults: Mutex<Vec<(&'static str, FetchError)>>,
     /// How long each call takes.
@@ -63,6 +69,12 @@ impl World {
     pub(crate) fn with_channel(mut self, channel: Channel) -> Self {
         self.channels.insert(channel.id, channel);
         self
+    }
+
+    /// A message that comes in a channel's pages and is of another.
+    pub(crate) fn misplace(&mut self, channel: ChannelId, message: Message) {
+        let channel = self.messages.entry(channel).or_default();
+        channel.insert(message.id, message);
     }
 
     pub(crate) fn remove(&mut self, channel: ChannelId, id: MessageId) {
@@ -167,6 +179,33 @@ impl Source for World {
         found.ok_or(FetchError::lasting(Fallback::NotFound))
     }
 
+    async fn guild(&self, _: GuildId, deadline: Instant) -> Result<Guild, FetchError> {
+        self.call("guild".to_owned(), deadline).await?;
+        let found = self.guild.clone();
+        found.ok_or(FetchError::lasting(Fallback::NotFound))
+    }
+
+    async fn member_roles(
+        &self,
+        _: GuildId,
+        user: UserId,
+        deadline: Instant,
+    ) -> Result<Vec<RoleId>, FetchError> {
+        self.call("member".to_owned(), deadline).await?;
+        let found = self.members.get(&user).cloned();
+        found.ok_or(FetchError::lasting(Fallback::NotFound))
+    }
+
+    async fn is_thread_member(
+        &self,
+        _: ChannelId,
+        user: UserId,
+        deadline: Instant,
+    ) -> Result<bool, FetchError> {
+        self.call("thread member".to_owned(), deadline).await?;
+        Ok(self.thread_members.contains(&user))
+    }
+
     async fn file(
         &self,
         file: &Attachment,
@@ -187,8 +226,9 @@ pub(crate) struct Start {
     pub(crate) limits: Limits,
     pub(crate) channel: Option<Channel>,
     pub(crate) kind: Option<ChannelKind>,
-    pub(crate) our_access: Option<Access>,
-    pub(crate) asker_access: Option<Access>,
+    pub(crate) our_access: Access,
+    pub(crate) asker_access: Access,
+    pub(crate) asker_roles: Option<Vec<RoleId>>,
     pub(crate) view: Option<View>,
     pub(crate) starter: Option<Arc<Message>>,
     pub(crate) other_triggers: BTreeSet<MessageId>,
@@ -207,8 +247,9 @@ impl Default for Start {
             limits: Limits::default(),
             channel: None,
             kind: None,
-            our_access: Some(Access::FULL),
-            asker_access: Some(Access::FULL),
+            our_access: Access::FULL,
+            asker_access: Access::FULL,
+            asker_roles: None,
             view: None,
             starter: None,
             other_triggers: BTreeSet::new(),
@@ -266,7 +307,7 @@ impl Start {
         let request = TurnRequest {
             trigger: Arc::new(trigger.clone()),
             channel_kind: self.kind,
-            asker_roles: Vec::new(),
+            asker_roles: self.asker_roles.clone(),
             cause: self.cause.clone(),
         };
         let occasion = Occasion {

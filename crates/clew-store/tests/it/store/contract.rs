@@ -11,5 +11,6 @@ mod lists;
 mod mending;
 mod purging;
 mod snapshots;
+mod whose;
 
 pub(super) use copying::everything;

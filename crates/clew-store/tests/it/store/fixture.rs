@@ -21,7 +21,11 @@ pub(super) trait Fixture: Sized + Send + Sync + 'static {
     /// A place where nothing is.
     fn fresh() -> impl Future<Output = Self> + Send;
     /// Opens what is there.
-    fn open(&self) -> impl Future<Output = Self::Store> + Send;
+    fn open(&self) -> impl Future<Output = Self::Store> + Send {
+        async { self.try_open().await.unwrap() }
+    }
+    /// The same where it may be refused.
+    fn try_open(&self) -> impl Future<Output = Result<Self::Store, Error>> + Send;
     /// Its files and its clock.
     fn ground(&self) -> &Ground;
     /// Every byte that outlives the process, after the store was closed.
@@ -101,8 +105,8 @@ impl Fixture for Sqlite {
         Self(Ground::new(fast_folder()))
     }
 
-    async fn open(&self) -> Self::Store {
-        open_sqlite(self.0.folder(), SqliteSettings::default()).await
+    async fn try_open(&self) -> Result<Self::Store, Error> {
+        try_open_sqlite(self.0.folder(), SqliteSettings::default()).await
     }
 
     fn ground(&self) -> &Ground {
@@ -112,9 +116,16 @@ impl Fixture for Sqlite {
 
 /// Opens `clew.db` in a folder, its snapshots' files in `agents` beside it.
 pub(super) async fn open_sqlite(folder: &Path, settings: SqliteSettings) -> clew_store::Sqlite {
+    try_open_sqlite(folder, settings).await.unwrap()
+}
+
+async fn try_open_sqlite(
+    folder: &Path,
+    settings: SqliteSettings,
+) -> Result<clew_store::Sqlite, Error> {
     let (path, files) = (folder.join("clew.db"), folder.join("agents"));
     let open = move || clew_store::Sqlite::open(&path, SnapshotFiles::new(files), &settings);
-    tokio::task::spawn_blocking(open).await.unwrap().unwrap()
+    tokio::task::spawn_blocking(open).await.unwrap()
 }
 
 /// Files.
@@ -128,8 +139,8 @@ impl Fixture for Files {
         Self(Ground::new(fast_folder()))
     }
 
-    async fn open(&self) -> Self::Store {
-        open_files(self.0.folder(), self.0.clock()).await
+    async fn try_open(&self) -> Result<Self::Store, Error> {
+        try_open_files(self.0.folder(), self.0.clock()).await
     }
 
     fn ground(&self) -> &Ground {
@@ -139,9 +150,12 @@ impl Fixture for Files {
 
 /// Opens files in a folder, each kind in its own below it.
 pub(super) async fn open_files(folder: &Path, clock: Clock) -> clew_store::Files {
+    try_open_files(folder, clock).await.unwrap()
+}
+
+async fn try_open_files(folder: &Path, clock: Clock) -> Result<clew_store::Files, Error> {
     let (users, servers) = (folder.join("users"), folder.join("servers"));
-    let opened = clew_store::Files::open(folder.join("context"), users, servers, clock).await;
-    opened.unwrap()
+    clew_store::Files::open(folder.join("context"), users, servers, clock).await
 }
 
 /// PostgreSQL, a database of the server that the tests share.
@@ -164,8 +178,9 @@ impl Fixture for Postgres {
         }
     }
 
-    async fn open(&self) -> Self::Store {
-        open_postgres(&self.database.url, self.ground.folder()).await
+    async fn try_open(&self) -> Result<Self::Store, Error> {
+        let files = SnapshotFiles::new(self.ground.agents());
+        clew_store::Postgres::open(&Secret::new(&*self.database.url), files).await
     }
 
     fn ground(&self) -> &Ground {

@@ -3,6 +3,8 @@
 
 mod erased;
 mod opening;
+mod room;
+mod texts;
 mod together;
 
 use std::path::Path;

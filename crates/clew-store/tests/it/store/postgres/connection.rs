@@ -27,18 +27,59 @@ fn check_unavailable<T: std::fmt::Debug>(result: Result<T, Error>) {
 }
 
 #[tokio::test]
-async fn two_starts_at_once_make_one_schema() {
+async fn of_two_starts_at_once_one_is_refused() {
     let database = server::Postgres::shared().fresh_database().await;
     let folder = tempfile::tempdir().unwrap();
     let (one, other) = tokio::join!(open(&database.url, &folder), open(&database.url, &folder));
-    one.unwrap()
-        .append(&turn(direct(1), 1, "one"))
-        .await
-        .unwrap();
-    let appended = other.unwrap().append(&turn(direct(1), 2, "two")).await;
-    assert_eq!(appended.unwrap(), 2);
+    let (store, error) = match (one, other) {
+        (Ok(store), Err(error)) | (Err(error), Ok(store)) => (store, error),
+        (one, other) => panic!("{:?} {:?}", one.err(), other.err()),
+    };
+    assert!(matches!(error, Error::Held { .. }), "{error:?}");
+    assert!(error.to_string().contains("server process"), "{error}");
+    let appended = store.append(&turn(direct(1), 1, "one")).await;
+    assert_eq!(appended.unwrap(), 1);
     let found = server::query(&database.admin_url, "SELECT version FROM clew.clew_schema").await;
-    assert_eq!(found, [[Some("1".to_owned())]]);
+    assert_eq!(found, [[Some("3".to_owned())]]);
+}
+
+/// The connections of a process that has the database.
+const HOLDERS: &str = "SELECT pid FROM pg_locks
+     WHERE locktype = 'advisory' AND classid = 1668048247 AND objsubid = 2
+         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+
+#[tokio::test]
+async fn a_process_whose_connections_broke_has_the_database_again_unless_another_has() {
+    let fresh = Fresh::new().await;
+    let reopen = || open(&fresh.database.url, &fresh.folder);
+    let scope = direct(1);
+    // As a network that breaks.
+    let broken = async || {
+        let cut = HOLDERS.replace("SELECT pid", "SELECT pg_terminate_backend(pid)");
+        assert!(!fresh.admin(&cut).await.is_empty());
+        while !fresh.admin(HOLDERS).await.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        // The first call may find its connection cut.
+        let _ = fresh.store.window(&super::all_of(scope)).await;
+    };
+    broken().await;
+    fresh.store.append(&turn(scope, 1, "one")).await.unwrap();
+    let error = reopen().await.err().unwrap();
+    assert!(matches!(error, Error::Held { .. }), "{error:?}");
+    let cut = HOLDERS.replace("SELECT pid", "SELECT pg_terminate_backend(pid)");
+    fresh.admin(&cut).await;
+    let other = reopen().await.unwrap();
+    let _ = fresh.store.window(&super::all_of(scope)).await;
+    let second = fresh.store.append(&turn(scope, 2, "two")).await;
+    let error = second.unwrap_err();
+    assert!(matches!(error, Error::Held { .. }), "{error:?}");
+    other.append(&turn(scope, 3, "three")).await.unwrap();
+    other.close().await.unwrap();
+    let left = fresh.admin(HOLDERS).await;
+    assert_eq!(left, [[None; 0]; 0], "who closes lets go at once");
+    fresh.store.append(&turn(scope, 4, "four")).await.unwrap();
+    assert_eq!(fresh.texts(scope).await.len(), 6);
 }
 
 #[tokio::test]
@@ -47,6 +88,7 @@ async fn a_newer_schema_is_refused_and_left_alone() {
     fresh
         .admin("UPDATE clew.clew_schema SET version = 99")
         .await;
+    fresh.store.close().await.unwrap();
     let error = open(&fresh.database.url, &fresh.folder)
         .await
         .err()
@@ -55,7 +97,7 @@ async fn a_newer_schema_is_refused_and_left_alone() {
         error,
         Error::Newer {
             found: 99,
-            known: 1,
+            known: 3,
             ..
         }
     );
@@ -100,10 +142,6 @@ async fn an_error_of_opening_says_where_but_not_the_password() {
         (other_database, "/nowhere: "),
         (with_tls, "TLS"),
         (verified, "disable, prefer or require"),
-        (
-            "postgres://ada:hunter2@127.0.0.1:1/x".to_owned(),
-            "127.0.0.1:1/x",
-        ),
     ] {
         let error = open(&url, &folder).await.err().unwrap();
         let said = chain(&error);
@@ -231,4 +269,92 @@ async fn a_certificate_that_nobody_vouches_for_is_refused_where_it_is_looked_at(
         assert_eq!(count != "0", is_encrypted, "{url}");
         store.close().await.unwrap();
     }
+}
+
+/// What may pass is told apart from what a person has to cure.
+#[tokio::test]
+async fn a_server_that_is_not_ready_is_no_mistake_in_the_settings() {
+    let mut postgres = server::Postgres::own();
+    let database = postgres.fresh_database().await;
+    let folder = tempfile::tempdir().unwrap();
+    postgres.stop();
+    for url in [
+        database.url.as_str(),
+        "postgres://ada:hunter2@127.0.0.1:1/x",
+        "postgres://ada:hunter2@nowhere.invalid/x",
+        "postgres://ada:hunter2@%2Fnowhere%2Fat%2Fall/x",
+    ] {
+        let error = open(url, &folder).await.err().unwrap();
+        let said = chain(&error);
+        assert!(matches!(error, Error::NotReady { .. }), "{said}");
+        assert!(error.is_passing() && !said.contains("hunter2"), "{said}");
+    }
+    postgres.start();
+    open(&database.url, &folder).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_database_that_cannot_hold_every_text_is_refused_with_the_remedy() {
+    let postgres = server::Postgres::shared();
+    let database = postgres.fresh_database().await;
+    let name = &database.name;
+    let make = format!(
+        "CREATE DATABASE latin_{name} OWNER {name} ENCODING 'LATIN1' LOCALE 'C' \
+         TEMPLATE template0"
+    );
+    server::query(&postgres.admin_url("postgres"), &make).await;
+    let (server_url, _) = database.url.rsplit_once('/').unwrap();
+    let url = format!("{server_url}/latin_{name}");
+    let folder = tempfile::tempdir().unwrap();
+    let error = open(&url, &folder).await.err().unwrap();
+    let said = chain(&error);
+    assert!(matches!(error, Error::Open { .. }), "{said}");
+    assert!(
+        said.contains("LATIN1") && said.contains("ENCODING 'UTF8'"),
+        "{said}"
+    );
+    let schemas = "SELECT 1 FROM pg_namespace WHERE nspname = 'clew'";
+    let admin = postgres.admin_url(&format!("latin_{name}"));
+    assert!(
+        server::query(&admin, schemas).await.is_empty(),
+        "nothing is made there"
+    );
+}
+
+/// A server that gives one connection and no more: sixteen calls wait for it.
+#[tokio::test]
+async fn at_the_limit_calls_wait_for_a_connection_that_exists() {
+    let fresh = Fresh::new().await;
+    let limit = format!("ALTER ROLE {} CONNECTION LIMIT 1", fresh.database.name);
+    fresh.admin(&limit).await;
+    let (store, folder) = (&fresh.store, &fresh.folder);
+    let appended = (1..=16)
+        .map(|at| async move { store.append(&turn(direct(at), at, "text")).await.unwrap() });
+    let ordinals = futures_util::future::join_all(appended).await;
+    assert_eq!(ordinals, [1; 16]);
+    // Nobody else gets in meanwhile, and that may pass.
+    let error = open(&fresh.database.url, folder).await.err().unwrap();
+    assert!(error.is_passing(), "{error:?}");
+}
+
+/// Others take what there is and give it back.
+#[tokio::test]
+async fn without_any_connection_a_call_waits_until_there_is_one() {
+    let fresh = Fresh::new().await;
+    let admin = &fresh.database.admin_url;
+    let role = &fresh.database.name;
+    server::query(admin, &format!("ALTER ROLE {role} CONNECTION LIMIT 0")).await;
+    let cut =
+        format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{role}'");
+    server::query(admin, &cut).await;
+    let rows = turn(direct(1), 1, "text");
+    // The first call finds its connection cut.
+    let _ = fresh.store.append(&rows).await;
+    let free = async {
+        // Asked for in vain at least once.
+        tokio::time::sleep(std::time::Duration::from_millis(600)).await;
+        server::query(admin, &format!("ALTER ROLE {role} CONNECTION LIMIT 1")).await;
+    };
+    let (appended, ()) = tokio::join!(fresh.store.append(&rows), free);
+    assert_eq!(appended.unwrap(), 1);
 }

@@ -297,6 +297,7 @@ async fn a_snapshot_without_its_file_is_taken_back_at_the_start() {
     fresh.admin("UPDATE clew.snapshots SET ready = false").await;
     let listed = fresh.store.snapshots(USER, Some(GUILD), None, 9).await;
     assert_eq!(listed.unwrap(), []);
+    fresh.store.close().await.unwrap();
     super::open(&fresh.database.url, &fresh.folder)
         .await
         .unwrap();

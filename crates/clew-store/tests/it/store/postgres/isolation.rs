@@ -109,3 +109,78 @@ async fn another_conversation_is_not_read_and_records_go_through_all() {
     let rest = rest.await.unwrap();
     assert_eq!((rest.records.len(), rest.next), (1, None));
 }
+
+/// Facts and snapshots are as apart as conversations, with nobody named no row
+/// is seen.
+#[tokio::test]
+async fn facts_and_snapshots_of_others_are_not_seen_by_their_owner_either() {
+    let fresh = Fresh::new().await;
+    let texts = "
+INSERT INTO clew.facts (id, user_id, server_id, text, origin, by_user, at, pinned, seen, last_used)
+VALUES (1, 3, NULL, 'of a user', 'direct', 3, now(), true, 1, now()),
+    (2, 4, NULL, 'of another', 'direct', 4, now(), true, 1, now()),
+    (3, NULL, 4, 'of a server', 'everywhere', 3, now(), true, 1, now());
+INSERT INTO clew.snapshots (snapshot_id, ready, agent_name, owner_id, timestamp, summary,
+    message_count, window_start, window_end, text_bytes)
+VALUES ('a', true, 'default', 3, now(), 'of a user', 0, now(), now(), 0),
+    ('b', true, 'default', 4, now(), 'of another', 0, now(), now(), 0)";
+    fresh.admin(texts).await;
+    let client = owner(&fresh).await;
+    for (name, value, expected) in [
+        ("user", "", [""; 0].as_slice()),
+        ("user", "3", &["fact 1", "snapshot a"]),
+        ("user", "4", &["fact 2", "snapshot b"]),
+        ("user", "", &[]),
+        ("server", "4", &["fact 3"]),
+        ("server", "", &[]),
+        (
+            "all",
+            "on",
+            &["fact 1", "fact 2", "fact 3", "snapshot a", "snapshot b"],
+        ),
+    ] {
+        let set = format!("SELECT set_config('clew.{name}', '{value}', false)");
+        client.batch_execute(&set).await.unwrap();
+        let all = "SELECT 'fact ' || id FROM clew.facts \
+                   UNION SELECT 'snapshot ' || snapshot_id FROM clew.snapshots ORDER BY 1";
+        let rows = client.query(all, &[]).await.unwrap();
+        let seen: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+        assert_eq!(seen, expected, "{name}={value}");
+    }
+    client
+        .batch_execute("SELECT set_config('clew.all', '', false)")
+        .await
+        .unwrap();
+    client
+        .batch_execute("SELECT set_config('clew.user', '3', false)")
+        .await
+        .unwrap();
+    let stolen = "UPDATE clew.facts SET user_id = 4 WHERE id = 1";
+    let refused = client.batch_execute(stolen).await.unwrap_err();
+    assert_eq!(refused.code(), Some(&SqlState::INSUFFICIENT_PRIVILEGE));
+}
+
+/// Every table with a text column is under row-level security, but for those
+/// whose texts are no person's: settings of servers, names of agents, keys.
+#[tokio::test]
+async fn every_table_with_texts_of_people_is_under_row_level_security() {
+    let fresh = Fresh::new().await;
+    let open = "SELECT DISTINCT relname::text FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid \
+                JOIN pg_namespace ON relnamespace = pg_namespace.oid WHERE nspname = 'clew' \
+                AND relkind = 'r' AND attnum > 0 AND NOT attisdropped AND NOT relforcerowsecurity \
+                AND atttypid IN ('text'::regtype, 'varchar'::regtype, 'tsvector'::regtype, \
+                    'json'::regtype, 'jsonb'::regtype, 'bytea'::regtype) ORDER BY 1";
+    let found = fresh.admin(open).await;
+    let found: Vec<_> = found
+        .into_iter()
+        .map(|row| row[0].clone().unwrap())
+        .collect();
+    let expected = [
+        "agents",
+        "conversations",
+        "guild_settings",
+        "markers",
+        "snapshot_messages",
+    ];
+    assert_eq!(found, expected);
+}

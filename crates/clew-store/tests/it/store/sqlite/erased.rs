@@ -15,7 +15,7 @@ use super::{CHANNEL, GUILD, NOON, Place, found_in, row, turn, turns};
 
 const MARKER: &str = "planted-marker-7c1f";
 
-fn fact(id: u64, subject: Subject, by: u64, text: &str) -> Fact {
+pub(super) fn fact(id: u64, subject: Subject, by: u64, text: &str) -> Fact {
     Fact {
         id: FactId(id),
         subject,
@@ -30,7 +30,11 @@ fn fact(id: u64, subject: Subject, by: u64, text: &str) -> Fact {
     }
 }
 
-fn snapshot(user: u64, turns: std::ops::RangeInclusive<u64>, text: &str) -> ContextSnapshot {
+pub(super) fn snapshot(
+    user: u64,
+    turns: std::ops::RangeInclusive<u64>,
+    text: &str,
+) -> ContextSnapshot {
     let messages: Vec<_> = turns.flat_map(|at| turn(user, at, text)).collect();
     ContextSnapshot {
         info: ContextSnapshotInfo {
@@ -52,7 +56,7 @@ fn snapshot(user: u64, turns: std::ops::RangeInclusive<u64>, text: &str) -> Cont
 }
 
 /// Ids of facts are scattered, so that they are inserted between others.
-fn scattered(at: u64) -> u64 {
+pub(super) fn scattered(at: u64) -> u64 {
     at.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
@@ -175,7 +179,7 @@ async fn a_half_saved_snapshot_is_removed_at_the_next_start() {
     store.close().await.unwrap();
     place
         .beside()
-        .execute("UPDATE snapshots SET ready = 0", [])
+        .execute("UPDATE snapshot_rows SET ready = 0", [])
         .unwrap();
     let store = place.open();
     let found = store

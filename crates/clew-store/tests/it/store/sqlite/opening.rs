@@ -1,6 +1,6 @@
 //! Which files are taken, and that a reopened one has everything.
 
-use clew_store::{Backend, Error, Kind, Sqlite, SqliteSettings};
+use clew_store::{Backend, Error, Kind, SnapshotFiles, Sqlite, SqliteSettings};
 
 use super::{Place, query, turn, turns};
 
@@ -22,11 +22,45 @@ async fn a_closed_store_has_everything_when_it_is_opened_again() {
     store.close().await.unwrap();
     assert!(store.window(&query(1, 1)).await.is_err(), "it is closed");
     let files = std::fs::read_dir(place.file().parent().unwrap()).unwrap();
-    assert_eq!(files.count(), 1, "the log went with the last connection");
+    let mut names: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(
+        names,
+        ["clew.db", "clew.db.lock"],
+        "the log went with the last connection"
+    );
 
     let store = place.open();
     assert_eq!(turns(&store, 1).await, [1, 2, 3]);
     assert_eq!(store.append(&turn(1, 9, "more")).await.unwrap(), 4);
+}
+
+#[tokio::test]
+async fn a_look_beside_another_process_touches_nothing() {
+    let place = Place::new();
+    let store = place.open();
+    store.append(&turn(1, 1, "kept")).await.unwrap();
+    // As while the other one saves.
+    let half = place.folder.path().join("agents/default/sessions");
+    std::fs::create_dir_all(&half).unwrap();
+    std::fs::write(half.join(".x.clew-tmp"), "{").unwrap();
+    let look = || {
+        let snapshots = SnapshotFiles::new(place.folder.path().join("agents"));
+        Sqlite::look(&place.file(), snapshots, &SqliteSettings::default())
+    };
+    let looking = look().unwrap();
+    assert_eq!(turns(&looking, 1).await, [1]);
+    assert!(half.join(".x.clew-tmp").exists());
+    assert!(place.open_with(&SqliteSettings::default()).is_err());
+    looking.close().await.unwrap();
+    store.append(&turn(1, 2, "kept")).await.unwrap();
+    // What is of another version is the other one's to bring up to date.
+    place
+        .beside()
+        .pragma_update(None, "user_version", 1)
+        .unwrap();
+    let error = look().err().unwrap().to_string();
+    assert!(error.contains("clew store migrate"), "{error}");
 }
 
 #[tokio::test]
@@ -44,7 +78,7 @@ async fn a_new_file_is_ours_and_of_the_newest_version() {
         pragma("application_id"),
         i64::from(u32::from_be_bytes(*b"Clew"))
     );
-    assert_eq!(pragma("user_version"), 1);
+    assert_eq!(pragma("user_version"), 2);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -73,7 +107,7 @@ async fn a_newer_file_is_refused_as_it_is() {
             error,
             Error::Newer {
                 found: 99,
-                known: 1,
+                known: 2,
                 ..
             }
         ),
@@ -127,7 +161,7 @@ async fn a_row_that_cannot_be_read_costs_itself_only() {
     for at in 1..=3 {
         store.append(&turn(1, at, "text")).await.unwrap();
     }
-    let ruined = "UPDATE messages SET role = 'robot' WHERE turn_id = 2 RETURNING id";
+    let ruined = "UPDATE message_rows SET role = 'robot' WHERE turn_id = 2 RETURNING id";
     let id: i64 = place
         .beside()
         .query_row(ruined, [], |row| row.get(0))

@@ -1,0 +1,70 @@
+//! What the asker may do in the trigger's channel, where the shell does not
+//! know: asked for beside the collectors, within the same budget and deadline.
+
+use futures_util::future::join3;
+
+use crate::engine::access::judge;
+use crate::model::{Access, Channel, Missing};
+
+use super::fetch::Fetcher;
+use super::source::Source;
+use super::thread;
+use super::view::Occasion;
+
+/// Known afterwards: what cannot be found out is denied.
+pub(super) async fn of_asker<S: Source>(
+    occasion: &Occasion<'_>,
+    fetcher: &Fetcher<'_, S>,
+) -> Access {
+    let found = match occasion.asker_access {
+        Access::Unknown(Missing::Facts) => asked(occasion, fetcher).await,
+        known => Some(known),
+    };
+    match found {
+        Some(Access::Unknown(Missing::Membership(rights))) => {
+            let (thread, asker) = (occasion.channel_id(), occasion.request.asker());
+            match fetcher.is_thread_member(thread, asker).await {
+                Some(true) => Access::Allowed(rights),
+                Some(false) | None => Access::Denied,
+            }
+        }
+        Some(Access::Unknown(Missing::Facts)) | None => Access::Denied,
+        Some(known) => known,
+    }
+}
+
+/// From the channel, of a thread its parent, the server's roles and the
+/// asker's, those that the trigger did not bring.
+async fn asked<S: Source>(occasion: &Occasion<'_>, fetcher: &Fetcher<'_, S>) -> Option<Access> {
+    let asker = occasion.request.asker();
+    let here = thread::channel(occasion, fetcher).await?;
+    if here.kind.is_direct() {
+        return Some(Access::FULL);
+    }
+    let id = here.guild.or(occasion.trigger().guild)?;
+    let roles = async {
+        match &occasion.request.asker_roles {
+            Some(roles) => Some(roles.clone()),
+            None => fetcher.member_roles(id, asker).await,
+        }
+    };
+    let (guild, roles, judged) = join3(fetcher.guild(id), roles, judged(&here, fetcher)).await;
+    let access = judge(&guild?, asker, &roles?, &here, &judged?);
+    // Who writes in a private thread is in it.
+    Some(if occasion.trigger_is_message() {
+        access.as_member()
+    } else {
+        access
+    })
+}
+
+/// The channel whose overwrites count.
+async fn judged<S: Source>(here: &Channel, fetcher: &Fetcher<'_, S>) -> Option<Channel> {
+    if here.kind.is_thread() {
+        return fetcher.channel(here.parent?).await;
+    }
+    match here.overwrites {
+        Some(_) => Some(here.clone()),
+        None => fetcher.channel(here.id).await,
+    }
+}

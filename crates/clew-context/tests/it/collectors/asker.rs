@@ -1,0 +1,309 @@
+//! Who may read what, where the shell does not know: it is asked for beside
+//! everything else, and nothing is shown before the answer says so. And what is
+//! carried from other channels, which the asker of this one may not know.
+
+use std::time::Duration;
+
+use clew_context::collect::{Collected, FetchError};
+use clew_context::engine::access::bits;
+use clew_context::model::{
+    Access, Cause, Channel, ChannelId, ChannelKind, Fallback, Guild, Message, Missing, Overwrite,
+    ReferenceKind, RoleId, Target,
+};
+
+use crate::collectors::target::ask_command;
+use crate::support::build::{
+    ADA, BOB, EVE, GENERAL, GUILD, OTHER_ROLE, OUR_ROLE, Shape, asked, post, private_thread, said,
+    text_channel, thread, thread_id,
+};
+use crate::support::world::{Start, World, failures, outline};
+
+const READ: u64 = bits::VIEW_CHANNEL | bits::READ_MESSAGE_HISTORY;
+const UNKNOWN: Access = Access::Unknown(Missing::Facts);
+
+fn here(n: u64) -> Message {
+    said(n, BOB, "talk").into_channel(thread_id(0))
+}
+
+fn ask(n: u64) -> Message {
+    asked(n, EVE, "so?").into_channel(thread_id(0))
+}
+
+fn hidden_from(role: RoleId) -> Vec<Overwrite> {
+    vec![Overwrite {
+        target: Target::Role(role),
+        allow: 0,
+        deny: bits::VIEW_CHANNEL,
+    }]
+}
+
+/// A thread in a channel that everybody may read, and who Eve is.
+fn world(channel: Channel, overwrites: Option<Vec<Overwrite>>) -> World {
+    let mut world = World::of([said(0, ADA, "start"), here(1), here(2), ask(3)]);
+    world.guild = Some(Guild {
+        id: GUILD,
+        owner: Some(ADA.user()),
+        roles: vec![(RoleId::new(GUILD.get()), READ), (OTHER_ROLE, 0)],
+    });
+    world.members.insert(EVE.user(), vec![OTHER_ROLE]);
+    let parent = Channel {
+        overwrites,
+        ..text_channel()
+    };
+    world.with_channel(channel).with_channel(parent)
+}
+
+/// Nothing is known but what the event said.
+fn unknown() -> Start {
+    Start {
+        asker_access: UNKNOWN,
+        ..Start::default()
+    }
+}
+
+fn shown(start: &Start, collected: &Collected) -> String {
+    outline(&start.prepare(collected).block)
+}
+
+#[tokio::test]
+async fn what_is_unknown_is_asked_for_beside_everything_else() {
+    tokio::time::pause();
+    let mut world = world(thread(0), Some(Vec::new()));
+    world.latency = Duration::from_millis(100);
+    let start = Start {
+        kind: Some(ChannelKind::PublicThread),
+        ..unknown()
+    };
+    let began = tokio::time::Instant::now();
+    let collected = start.collect(&world, &ask(3)).await;
+    assert_eq!(shown(&start, &collected), "s0 1 2");
+    assert!(collected.asker.may_read());
+    let mut calls = world.calls();
+    calls.sort();
+    // The thread and its parent, each once.
+    let all = [
+        "channel",
+        "channel",
+        "guild",
+        "member",
+        "message 0",
+        "page to 3",
+    ];
+    assert_eq!(calls, all);
+    assert_eq!(collected.fetches, all.len());
+    assert!(began.elapsed() < Duration::from_millis(300), "one by one");
+}
+
+/// What the shell does know is not asked for.
+#[tokio::test]
+async fn only_what_is_missing_is_asked_for() {
+    let open = Channel {
+        overwrites: Some(Vec::new()),
+        ..text_channel()
+    };
+    let world = world(thread(0), Some(Vec::new()));
+    let start = Start {
+        channel: Some(open),
+        asker_roles: Some(vec![OTHER_ROLE]),
+        ..unknown()
+    };
+    let collected = start.collect(&world, &asked(3, EVE, "so?")).await;
+    assert!(collected.asker.may_read());
+    assert_eq!(world.calls(), ["guild"]);
+}
+
+#[track_caller]
+fn refused(collected: &Collected, start: &Start) {
+    assert!(!collected.asker.may_view());
+    assert_eq!(collected.channel, None, "not even its title");
+    assert_eq!(shown(start, collected), "");
+    let failures = failures(collected);
+    assert!(
+        failures.contains(&"asker:forbidden".to_owned()),
+        "{failures:?}"
+    );
+}
+
+#[tokio::test]
+async fn who_may_not_view_it_gets_nothing_of_it() {
+    for role in [RoleId::new(GUILD.get()), OTHER_ROLE] {
+        let world = world(thread(0), Some(hidden_from(role)));
+        let start = unknown();
+        refused(&start.collect(&world, &ask(3)).await, &start);
+    }
+    let world = world(thread(0), Some(hidden_from(OUR_ROLE)));
+    let collected = unknown().collect(&world, &ask(3)).await;
+    assert!(collected.asker.may_read(), "another's role");
+}
+
+/// Whatever call it is that gives nothing.
+#[tokio::test]
+async fn what_cannot_be_found_out_is_denied() {
+    for call in ["guild", "member", "channel"] {
+        let failed = FetchError::lasting(Fallback::Unavailable);
+        let world = world(thread(0), Some(Vec::new())).failing(call, failed);
+        let start = unknown();
+        refused(&start.collect(&world, &ask(3)).await, &start);
+    }
+    // Overwrites that cannot be read, a role that nobody lists, no server.
+    let start = unknown();
+    let odd = world(thread(0), None);
+    refused(&start.collect(&odd, &ask(3)).await, &start);
+    let mut odd = world(thread(0), Some(Vec::new()));
+    odd.members.insert(EVE.user(), vec![OUR_ROLE]);
+    refused(&start.collect(&odd, &ask(3)).await, &start);
+    let orphan = Channel {
+        parent: None,
+        ..thread(0)
+    };
+    let odd = world(orphan, Some(Vec::new()));
+    refused(&start.collect(&odd, &ask(3)).await, &start);
+}
+
+#[tokio::test]
+async fn it_is_asked_within_budget_and_deadline() {
+    tokio::time::pause();
+    let mut world = world(thread(0), Some(Vec::new()));
+    let mut start = unknown();
+    start.limits.max_fetches = 3;
+    let collected = start.collect(&world, &ask(3)).await;
+    refused(&collected, &start);
+    assert_eq!(collected.fetches, 3);
+    world.latency = Duration::from_secs(3);
+    start.limits.max_fetches = 8;
+    let began = tokio::time::Instant::now();
+    let collected = start.collect(&world, &ask(3)).await;
+    refused(&collected, &start);
+    assert!(began.elapsed() <= start.limits.fetch_timeout + Duration::from_millis(100));
+}
+
+/// Who writes in a private thread is in it; who calls a command from somewhere
+/// need not be.
+#[tokio::test]
+async fn a_private_thread_is_for_its_members() {
+    let mut world = world(private_thread(0), Some(Vec::new()));
+    let start = unknown();
+    let collected = start.collect(&world, &ask(3)).await;
+    assert!(collected.asker.may_read());
+    assert!(!world.calls().contains(&"thread member".to_owned()));
+    let command = Start {
+        cause: ask_command(),
+        ..unknown()
+    };
+    refused(&command.collect(&world, &ask(3)).await, &command);
+    assert!(world.calls().contains(&"thread member".to_owned()));
+    world.thread_members.insert(EVE.user());
+    assert!(command.collect(&world, &ask(3)).await.asker.may_read());
+    // The facts know all but that.
+    let Access::Allowed(rights) = Access::FULL else {
+        unreachable!("it is what is allowed");
+    };
+    let known = Start {
+        channel: Some(private_thread(0)),
+        asker_access: Access::Unknown(Missing::Membership(rights)),
+        ..command
+    };
+    world.calls();
+    assert!(known.collect(&world, &ask(3)).await.asker.may_read());
+    assert!(!world.calls().contains(&"guild".to_owned()));
+    world.thread_members.clear();
+    refused(&known.collect(&world, &ask(3)).await, &known);
+}
+
+#[tokio::test]
+async fn a_direct_message_is_its_authors_own() {
+    let direct = Channel {
+        guild: None,
+        kind: ChannelKind::Dm,
+        ..text_channel()
+    };
+    let trigger = said(3, EVE, "so?").replying(1);
+    let world = World::of([said(1, EVE, "mine"), trigger.clone()]).with_channel(direct);
+    for kind in [None, Some(ChannelKind::Dm)] {
+        let start = Start {
+            kind,
+            cause: Cause::Direct,
+            ..unknown()
+        };
+        let collected = start.collect(&world, &trigger).await;
+        assert_eq!(shown(&start, &collected), "p1");
+        let calls: &[&str] = if kind.is_some() {
+            &["page to 1"]
+        } else {
+            &["channel", "page to 1"]
+        };
+        assert_eq!(world.calls(), calls);
+    }
+}
+
+const ELSEWHERE: ChannelId = ChannelId::new(900);
+
+/// What a reply carries belongs to its channel, or it is not what it replies to.
+#[tokio::test]
+async fn nothing_carried_from_another_channel_is_shown() {
+    let foreign = || said(1, BOB, "of elsewhere").into_channel(ELSEWHERE);
+    let reply = || asked(3, EVE, "so?").replying(1);
+    let by_reference = reply().carrying(foreign()).shaped(|message| {
+        if let Some(reference) = &mut message.reference {
+            reference.channel = Some(ELSEWHERE);
+        }
+    });
+    let forward = by_reference.clone().shaped(|message| {
+        if let Some(reference) = &mut message.reference {
+            reference.kind = ReferenceKind::Forward;
+        }
+    });
+    let world = World::of([said(1, BOB, "of here"), reply()]);
+    for access in [Access::FULL, Access::Denied] {
+        for trigger in [
+            reply().carrying(foreign()),
+            by_reference.clone(),
+            forward.clone(),
+        ] {
+            let start = Start {
+                channel: Some(text_channel()),
+                asker_access: access,
+                ..Start::default()
+            };
+            let collected = start.collect(&world, &trigger).await;
+            let prompt = format!("{:?}", start.prepare(&collected).prompt.messages);
+            assert!(!prompt.contains("of elsewhere"), "{prompt}");
+            let kept = format!("{:?}", collected.learnt);
+            assert!(!kept.contains("of elsewhere"), "{kept}");
+        }
+    }
+    let start = Start::within(text_channel());
+    let collected = start.collect(&world, &reply().carrying(foreign())).await;
+    assert_eq!(shown(&start, &collected), "p1", "it is fetched from here");
+}
+
+/// A starter is the message with the thread's id, in its parent.
+#[tokio::test]
+async fn a_starter_from_another_channel_is_none() {
+    for (channel, starter) in [
+        (thread(0), said(0, ADA, "foreign").into_channel(ELSEWHERE)),
+        (thread(0), said(9, ADA, "foreign").into_channel(GENERAL)),
+        (post(0), said(0, ADA, "foreign").into_channel(ELSEWHERE)),
+    ] {
+        let first = said(1, ADA, "").into_channel(thread_id(0)).of_type(21);
+        let world = World::of([first.carrying(starter), here(2), ask(3)]);
+        let start = Start::within(channel);
+        let collected = start.collect(&world, &ask(3)).await;
+        let prompt = format!("{:?}", start.prepare(&collected).prompt.messages);
+        assert!(!prompt.contains("foreign"), "{prompt}");
+    }
+}
+
+/// A server that answers with something else is not believed.
+#[tokio::test]
+async fn a_page_holds_messages_of_its_channel_alone() {
+    let mut world = World::of([said(0, ADA, "start"), here(1), ask(3)]);
+    world.misplace(
+        thread_id(0),
+        said(2, BOB, "of elsewhere").into_channel(ELSEWHERE),
+    );
+    let start = Start::within(thread(0));
+    let collected = start.collect(&world, &ask(3)).await;
+    assert_eq!(shown(&start, &collected), "s0 1");
+    assert_eq!(failures(&collected), ["history:malformed"]);
+}

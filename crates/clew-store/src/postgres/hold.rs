@@ -1,0 +1,113 @@
+//! One process uses a database at a time. Each connection of its pool has a
+//! lock of the server's that says whose it is, and none is made while another
+//! process has one: no connection is spent on that, and the locks end with the
+//! process, however it does.
+
+use std::hash::{BuildHasher as _, RandomState};
+
+use deadpool_postgres::{ClientWrapper, HookError, Pool, PoolError, Transaction};
+
+use super::super::Error;
+use super::session::Outcome;
+use clew_context::model::ApplicationId;
+
+/// Of these locks, any number; this one spells "clew". The second key is the
+/// process's.
+const HOLDS: i32 = 0x636c_6577;
+/// One connection at a time looks and takes: any number; this one spells "hold".
+const ONE_BY_ONE: i64 = 0x686f_6c64;
+/// A process whose machine is gone is noticed within a minute.
+const KEEPALIVE: &str = "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; \
+     SET tcp_keepalives_count = 3";
+/// Another process: the server's for it, and where it is.
+const OTHER: &str = "SELECT l.pid, coalesce(host(a.client_addr), 'this machine') \
+     FROM pg_catalog.pg_locks l LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid \
+     WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2 \
+         AND l.classid = $1::int4::oid AND l.objid <> $2::int4::oid \
+         AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()) \
+     LIMIT 1";
+/// Between the parts of a refusal.
+const PART: char = '\n';
+
+/// A number for this use of a database.
+pub(super) fn number() -> i32 {
+    let number = RandomState::new().hash_one(std::process::id());
+    i32::try_from(number >> 33).unwrap_or(1)
+}
+
+/// Takes the lock for a new connection, or refuses it.
+pub(super) async fn take(
+    client: &ClientWrapper,
+    number: i32,
+    place: &str,
+) -> Result<(), HookError> {
+    match other(client, number).await.map_err(HookError::Backend)? {
+        None => Ok(()),
+        Some(holder) => Err(HookError::message(format!("{place}{PART}{holder}"))),
+    }
+}
+
+/// Takes it unless another process is there, which is named then.
+async fn other(
+    client: &ClientWrapper,
+    number: i32,
+) -> Result<Option<String>, tokio_postgres::Error> {
+    let began = format!("{KEEPALIVE}; BEGIN; SELECT pg_advisory_xact_lock({ONE_BY_ONE})");
+    client.batch_execute(&began).await?;
+    if let Some(other) = client.query_opt(OTHER, &[&HOLDS, &number]).await? {
+        let (process, from): (i32, String) = (other.try_get(0)?, other.try_get(1)?);
+        return Ok(Some(format!("from {from}, server process {process}")));
+    }
+    let taken = format!("SELECT pg_advisory_lock_shared({HOLDS}, {number}); COMMIT");
+    client.batch_execute(&taken).await?;
+    Ok(None)
+}
+
+/// Lets go of a database that nobody works with any more, and of the
+/// connections. Whoever comes next need not wait until the server notices
+/// their end.
+pub(super) async fn release(pool: &Pool) {
+    for client in pool.retain(|_, _| false).removed {
+        if let Err(error) = client
+            .batch_execute("SELECT pg_advisory_unlock_all()")
+            .await
+        {
+            tracing::debug!(%error, "the end of the connection lets go of the database");
+        }
+    }
+}
+
+/// What a refusal of [`take`] means.
+pub(super) fn refusal(error: &PoolError) -> Option<Error> {
+    let PoolError::PostCreateHook(HookError::Message(text)) = error else {
+        return None;
+    };
+    let (place, holder) = text.split_once(PART)?;
+    Some(Error::Held {
+        place: place.to_owned(),
+        holder: holder.to_owned(),
+    })
+}
+
+/// See [`Backend::claim`](crate::Backend::claim).
+pub(super) async fn claim(
+    transaction: &Transaction<'_>,
+    place: &str,
+    application: ApplicationId,
+) -> Outcome<()> {
+    let asked = application.get().cast_signed();
+    let sql = "INSERT INTO clew.owner (application_id) \
+         SELECT $1 WHERE NOT EXISTS (SELECT FROM clew.owner)";
+    transaction.execute(sql, &[&asked]).await?;
+    let sql = "SELECT application_id FROM clew.owner";
+    let owner: i64 = transaction.query_one(sql, &[]).await?.try_get(0)?;
+    if owner == asked {
+        return Ok(());
+    }
+    Err(Error::Owned {
+        place: place.to_owned(),
+        owner: ApplicationId::new(owner.cast_unsigned()),
+        asked: application,
+    }
+    .into())
+}

@@ -1,0 +1,134 @@
+//! Room in memory: when a database there is full, conversations go, the oldest
+//! first, of those who take more than their share.
+//!
+//! Servers share the room alike, and so do the people of a server; direct
+//! messages count as a server of one person. Who keeps to a share loses
+//! nothing, whatever others write.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::Connection;
+
+use super::fault::Fault;
+use super::texts;
+
+/// Of the room, so much is free afterwards: the work is done once for many
+/// turns.
+const FREED_PART: i64 = 8;
+/// Bytes of a row beside its texts, its entries in indexes included, about.
+const ROW_BYTES: i64 = 600;
+
+/// A server, or none and a person.
+type Server = (Option<i64>, i64);
+
+/// What one person said in a conversation with an agent.
+struct Talk {
+    server: Server,
+    person: i64,
+    scope: String,
+    agent: String,
+    bytes: i64,
+}
+
+/// Makes room when more than `most` bytes are in use, within the transaction
+/// under way.
+pub(super) fn make(connection: &Connection, most: i64) -> Result<(), Fault> {
+    if used(connection)? <= most {
+        return Ok(());
+    }
+    texts::clear(connection)?;
+    let surplus = used(connection)? - (most - most / FREED_PART);
+    if surplus <= 0 {
+        return Ok(());
+    }
+    let talks = talks(connection)?;
+    let all: i64 = talks.iter().map(|talk| talk.bytes).sum();
+    free(connection, talks, (all - surplus).max(0))?;
+    connection.execute(
+        "DELETE FROM conversations WHERE NOT EXISTS (SELECT 1 FROM message_rows r
+             WHERE r.scope = conversations.scope AND r.agent_name = conversations.agent_name)",
+        [],
+    )?;
+    Ok(())
+}
+
+/// Bytes in use.
+fn used(connection: &Connection) -> Result<i64, Fault> {
+    let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    Ok((pragma("page_count")? - pragma("freelist_count")?) * pragma("page_size")?)
+}
+
+/// All that is said, what was last added to at the end.
+fn talks(connection: &Connection) -> Result<Vec<Talk>, Fault> {
+    let mut select = connection.prepare_cached(&format!(
+        "SELECT guild_id, owner_id, scope, agent_name,
+             sum({ROW_BYTES} + octet_length(content) + coalesce(octet_length(tool_calls), 0))
+         FROM messages GROUP BY scope, agent_name, owner_id, guild_id ORDER BY max(id)"
+    ))?;
+    let talks = select.query_map([], |row| {
+        let (guild, person): (Option<i64>, i64) = (row.get(0)?, row.get(1)?);
+        Ok(Talk {
+            server: (guild, if guild.is_none() { person } else { 0 }),
+            person,
+            scope: row.get(2)?,
+            agent: row.get(3)?,
+            bytes: row.get(4)?,
+        })
+    })?;
+    Ok(talks.collect::<Result<_, _>>()?)
+}
+
+/// Leaves about so many bytes of all. While there are more, some server has
+/// more than its share, and somebody in it more than theirs; shares only get
+/// smaller, so one way through all is enough.
+fn free(connection: &Connection, talks: Vec<Talk>, wanted: i64) -> Result<(), Fault> {
+    let mut servers = BTreeMap::<Server, i64>::new();
+    let mut people = BTreeMap::<(Server, i64), i64>::new();
+    let mut members = BTreeMap::<Server, BTreeSet<i64>>::new();
+    for talk in &talks {
+        *servers.entry(talk.server).or_default() += talk.bytes;
+        *people.entry((talk.server, talk.person)).or_default() += talk.bytes;
+        members.entry(talk.server).or_default().insert(talk.person);
+    }
+    let part = |whole: i64, parts: usize| whole / i64::try_from(parts.max(1)).unwrap_or(i64::MAX);
+    let of_server = part(wanted, servers.len());
+    for talk in talks {
+        let of_person = part(of_server, members[&talk.server].len());
+        let key = (talk.server, talk.person);
+        let beyond = (servers[&talk.server] - of_server).min(people[&key] - of_person);
+        let freed = remove_oldest(connection, &talk, beyond)?;
+        *servers.entry(talk.server).or_default() -= freed;
+        *people.entry(key).or_default() -= freed;
+    }
+    Ok(())
+}
+
+/// Removes the oldest turns of a talk until so many bytes went, or all did.
+/// Says how many did.
+fn remove_oldest(connection: &Connection, talk: &Talk, bytes: i64) -> Result<i64, Fault> {
+    if bytes <= 0 {
+        return Ok(0);
+    }
+    let mut select = connection.prepare_cached(&format!(
+        "SELECT r.id, r.text_id, r.turn_id,
+             {ROW_BYTES} + octet_length(t.content) + coalesce(octet_length(t.tool_calls), 0)
+         FROM message_rows r CROSS JOIN message_texts t ON t.id = r.text_id
+         WHERE r.scope = ?1 AND r.agent_name = ?2 AND r.owner_id = ?3 AND NOT r.gone
+         ORDER BY r.ordinal, r.turn_id, r.position"
+    ))?;
+    let key = (&talk.scope, &talk.agent, talk.person);
+    let mut rows = select.query(key)?;
+    let (mut freed, mut last, mut gone) = (0, None, Vec::new());
+    while let Some(row) = rows.next()? {
+        let turn: i64 = row.get(2)?;
+        // Whole turns only.
+        if freed >= bytes && last != Some(turn) {
+            break;
+        }
+        last = Some(turn);
+        freed += row.get::<_, i64>(3)?;
+        gone.push((row.get(0)?, row.get(1)?));
+    }
+    texts::drop_rows(connection, &gone)?;
+    Ok(freed)
+}

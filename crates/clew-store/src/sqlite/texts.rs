@@ -1,0 +1,278 @@
+//! Texts of people: written behind all others of their table, never moved, and
+//! gone by being overwritten where they stand.
+//!
+//! `secure_delete` clears a row that is deleted, but not the copies that stay
+//! in pages when a b-tree moves rows between them. Rows that are only ever
+//! added behind the last one, or replaced by as many bytes, do not move
+//! (`texts_never_move` holds that to the bytes of the file). So nothing is
+//! left in the database; what the write-ahead log still has goes when it is
+//! emptied, see [`Session::scrub`].
+//!
+//! Overwritten texts take room until they are a large part of the file, see
+//! [`drop_blank`].
+
+use rusqlite::{Connection, Params, params};
+
+use super::fault::Fault;
+use super::row::write_parts;
+use super::session::Session;
+use crate::model::StoredMessage;
+
+/// A table of texts.
+pub(super) struct Texts {
+    table: &'static str,
+    /// All but `id`.
+    columns: &'static [&'static str],
+    /// What points to them, by `text_id`.
+    rows: &'static str,
+}
+
+/// Texts of turns.
+pub(super) const MESSAGES: Texts = Texts {
+    table: "message_texts",
+    columns: &[
+        "content",
+        "author_name",
+        "tool_calls",
+        "tool_call_id",
+        "parts",
+    ],
+    rows: "message_rows",
+};
+/// Texts of facts.
+pub(super) const FACTS: Texts = Texts {
+    table: "fact_texts",
+    columns: &["text"],
+    rows: "fact_rows",
+};
+/// Summaries and descriptions of snapshots.
+pub(super) const SNAPSHOTS: Texts = Texts {
+    table: "snapshot_texts",
+    columns: &["summary", "description"],
+    rows: "snapshot_rows",
+};
+const ALL: [Texts; 3] = [MESSAGES, FACTS, SNAPSHOTS];
+
+impl Texts {
+    /// Writes a text behind the last one and gives its number. As many values
+    /// as columns.
+    pub(super) fn add(&self, connection: &Connection, values: impl Params) -> Result<i64, Fault> {
+        let places: Vec<_> = (1..=self.columns.len())
+            .map(|at| format!("?{at}"))
+            .collect();
+        let sql = format!(
+            "INSERT INTO {} ({}) VALUES ({})",
+            self.table,
+            self.columns.join(", "),
+            places.join(", ")
+        );
+        Ok(connection.prepare_cached(&sql)?.insert(values)?)
+    }
+
+    /// Overwrites a text by as many spaces. Nothing may point to it any more
+    /// when the transaction ends.
+    pub(super) fn blank(&self, session: &Session, text: i64) -> Result<(), Fault> {
+        let connection = &session.connection;
+        self.overwrite(session, text)?;
+        let sql = format!(
+            "UPDATE upkeep SET blank_bytes = blank_bytes + (SELECT {} FROM {} WHERE id = ?1)",
+            self.bytes(),
+            self.table
+        );
+        connection.prepare_cached(&sql)?.execute([text])?;
+        Ok(())
+    }
+
+    fn overwrite(&self, session: &Session, text: i64) -> Result<(), Fault> {
+        let blanks = self.columns.iter().map(|column| {
+            format!(
+                "{column} = CASE WHEN {column} IS NOT NULL
+                     THEN printf('%*s', octet_length({column}), '') END"
+            )
+        });
+        let blanks: Vec<_> = blanks.collect();
+        let sql = format!(
+            "UPDATE {} SET {} WHERE id = ?1",
+            self.table,
+            blanks.join(", ")
+        );
+        session.connection.prepare_cached(&sql)?.execute([text])?;
+        session.overwrote();
+        Ok(())
+    }
+
+    /// Bytes of a text, as an expression.
+    fn bytes(&self) -> String {
+        let each = self.columns.iter();
+        let each = each.map(|column| format!("coalesce(octet_length({column}), 0)"));
+        each.collect::<Vec<_>>().join(" + ")
+    }
+
+    /// Removes texts that nothing points to.
+    fn drop_blank(&self, connection: &Connection) -> Result<(), Fault> {
+        let sql = format!(
+            "DELETE FROM {} WHERE id NOT IN (SELECT text_id FROM {})",
+            self.table, self.rows
+        );
+        connection.execute(&sql, [])?;
+        Ok(())
+    }
+}
+
+/// Writes the texts of a row of a turn.
+pub(super) fn add_message(connection: &Connection, message: &StoredMessage) -> Result<i64, Fault> {
+    MESSAGES.add(
+        connection,
+        params![
+            message.content,
+            message.author_name,
+            message.tool_calls,
+            message.tool_call_id,
+            write_parts(&message.parts),
+        ],
+    )
+}
+
+/// Overwrites the texts of rows of turns and takes the rows out of every
+/// answer. `which` is a condition on `message_rows`. Says how many there were.
+pub(super) fn remove_messages(
+    session: &Session,
+    which: &str,
+    key: impl Params,
+) -> Result<u64, Fault> {
+    let connection = &session.connection;
+    let sql = format!(
+        "SELECT id, text_id FROM message_rows WHERE NOT gone AND ({which}) ORDER BY text_id"
+    );
+    let mut select = connection.prepare_cached(&sql)?;
+    let rows = select.query_map(key, |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let rows: Vec<(i64, i64)> = rows.collect::<Result<_, _>>()?;
+    let mut remove = connection.prepare_cached("UPDATE message_rows SET gone = 1 WHERE id = ?1")?;
+    for (id, text) in &rows {
+        MESSAGES.overwrite(session, *text)?;
+        remove.execute([id])?;
+    }
+    Ok(rows.len() as u64)
+}
+
+/// Gives a row of a turn a new text.
+pub(super) fn edit_message(session: &Session, row: i64, text: &str) -> Result<(), Fault> {
+    let connection = &session.connection;
+    let mut old = connection.prepare_cached("SELECT text_id FROM message_rows WHERE id = ?1")?;
+    let old: i64 = old.query_row([row], |row| row.get(0))?;
+    let mut add = connection.prepare_cached(
+        "INSERT INTO message_texts (content, author_name, tool_calls, tool_call_id, parts)
+         SELECT ?2, author_name, tool_calls, tool_call_id, parts FROM message_texts WHERE id = ?1",
+    )?;
+    let new = add.insert((old, text))?;
+    let mut point =
+        connection.prepare_cached("UPDATE message_rows SET text_id = ?2 WHERE id = ?1")?;
+    point.execute((row, new))?;
+    MESSAGES.blank(session, old)
+}
+
+/// Sweeps rows of turns that are gone, at most so many: one short transaction.
+/// Says whether there are more.
+pub(super) fn sweep_rows(session: &Session, most: usize) -> Result<bool, Fault> {
+    session.transact(|connection| {
+        let mut select = connection.prepare_cached(
+            "SELECT id, text_id FROM message_rows INDEXED BY messages_gone WHERE gone
+             ORDER BY id LIMIT ?1",
+        )?;
+        let limit = i64::try_from(most).unwrap_or(i64::MAX);
+        let rows = select.query_map([limit], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows: Vec<(i64, i64)> = rows.collect::<Result<_, _>>()?;
+        let mut sweep = connection.prepare_cached("DELETE FROM message_rows WHERE id = ?1")?;
+        let sql = format!(
+            "SELECT {} FROM message_texts WHERE id = ?1",
+            MESSAGES.bytes()
+        );
+        let mut bytes = connection.prepare_cached(&sql)?;
+        let mut blank = 0;
+        for (id, text) in &rows {
+            blank += bytes.query_row([text], |row| row.get::<_, i64>(0))?;
+            sweep.execute([id])?;
+        }
+        let mut note =
+            connection.prepare_cached("UPDATE upkeep SET blank_bytes = blank_bytes + ?1")?;
+        note.execute([blank])?;
+        Ok(rows.len() == most)
+    })
+}
+
+/// Drops what is gone, rows and texts. Only in memory, where it does not matter
+/// that texts move.
+pub(super) fn clear(connection: &Connection) -> Result<(), Fault> {
+    connection.execute("DELETE FROM message_rows WHERE gone", [])?;
+    for texts in ALL {
+        texts.drop_blank(connection)?;
+    }
+    connection.execute("UPDATE upkeep SET blank_bytes = 0", [])?;
+    Ok(())
+}
+
+/// Drops rows of turns with their texts. Only in memory, as [`clear`].
+pub(super) fn drop_rows(connection: &Connection, rows: &[(i64, i64)]) -> Result<(), Fault> {
+    let mut row = connection.prepare_cached("DELETE FROM message_rows WHERE id = ?1")?;
+    let mut text = connection.prepare_cached("DELETE FROM message_texts WHERE id = ?1")?;
+    for (id, text_id) in rows {
+        row.execute([id])?;
+        text.execute([text_id])?;
+    }
+    Ok(())
+}
+
+/// Whether so many rows are gone that sweeping them costs little a row: one in
+/// [`SWEPT_SHARE`], so that they share the pages of the indexes.
+pub(super) fn is_sweep_due(session: &Session) -> Result<bool, Fault> {
+    let sql = "SELECT (SELECT count(*) FROM message_rows INDEXED BY messages_gone WHERE gone),
+             coalesce((SELECT max(id) FROM message_rows) - (SELECT min(id) FROM message_rows), 0)";
+    let (gone, all): (i64, i64) = session
+        .connection
+        .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(gone > 0 && gone >= all / SWEPT_SHARE)
+}
+
+/// See [`is_sweep_due`].
+const SWEPT_SHARE: i64 = 16;
+
+/// Whether more than half of the file is overwritten texts, and it is worth it:
+/// each byte that is written again was paid for by one that went.
+pub(super) fn is_rewrite_due(session: &Session) -> Result<bool, Fault> {
+    let pragma = |name| {
+        let value = session
+            .connection
+            .pragma_query_value(None, name, |row| row.get(0));
+        value.map(|value: i64| value)
+    };
+    let used = (pragma("page_count")? - pragma("freelist_count")?) * pragma("page_size")?;
+    let sql = "SELECT blank_bytes FROM upkeep";
+    let blank: i64 = session.connection.query_row(sql, [], |row| row.get(0))?;
+    Ok(blank >= LEAST_REWRITTEN && blank > used / 2)
+}
+
+/// Below this many bytes a file is not written again for its size.
+const LEAST_REWRITTEN: i64 = 1 << 20;
+
+/// Removes overwritten texts. Others move then, and leave copies: the file has
+/// to be written again, which is noted within the same transaction.
+pub(super) fn drop_blank(session: &Session) -> Result<(), Fault> {
+    session.transact(|connection| {
+        for texts in ALL {
+            texts.drop_blank(connection)?;
+        }
+        connection.execute("UPDATE upkeep SET blank_bytes = 0, rewrite_owed = 1", [])?;
+        Ok(())
+    })
+}
+
+/// Whether the file has to be written again before anything counts as gone.
+pub(super) fn is_rewrite_owed(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row("SELECT rewrite_owed FROM upkeep", [], |row| row.get(0))
+}
+
+/// It was.
+pub(super) fn rewritten(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute("UPDATE upkeep SET rewrite_owed = 0", [])?;
+    Ok(())
+}

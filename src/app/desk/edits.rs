@@ -1,0 +1,103 @@
+//! Edited and deleted triggers.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::Desk;
+use crate::memory::Mend;
+use crate::telemetry::event::Refusal;
+use crate::turn::Order;
+use clew_context::discord::convert::Incoming;
+use clew_context::engine::eligible::is_blank;
+use clew_context::model::{Message, MessageId};
+
+impl Desk {
+    /// An edit: of the text in the window, and of a trigger that is not
+    /// answered yet.
+    pub(super) fn edited(&mut self, incoming: Incoming) {
+        let Incoming {
+            message,
+            complete,
+            has_content,
+            ..
+        } = incoming;
+        if !complete {
+            if has_content {
+                // A text without its message: what is held is out of date.
+                self.services.window().break_channel(message.channel);
+            }
+            return;
+        }
+        self.services.window().edited(message.clone());
+        self.mend_edited(&message);
+        if !self.rules.message_content && is_blank(&message) {
+            // The edit took our mention out, and with it our sight of the text.
+            return;
+        }
+        if self.active.contains_key(&message.id) {
+            self.restart(message);
+            return;
+        }
+        let mut waiting = self.lanes.waiting_mut();
+        if let Some(waiting) = waiting.find(|one| one.request.trigger.id == message.id) {
+            waiting.request.trigger = Arc::new(message);
+        }
+    }
+
+    /// A running question was edited: it stops at once and is asked again when
+    /// the edits are over, which counts as a question. Past the asker's rate it
+    /// ends.
+    fn restart(&mut self, message: Message) {
+        let (now, asker) = (Instant::now(), message.author.id);
+        let Some(active) = self.active.get_mut(&message.id) else {
+            return;
+        };
+        let ends = matches!(*active.orders.borrow(), Order::Cancel | Order::Abandon);
+        // A link's preview is an update without an edit.
+        let before = &active.trigger;
+        let differs = message.edited > before.edited
+            || message.edited == before.edited && message.content != before.content;
+        if ends || !differs {
+            return;
+        }
+        let rate = self.turn_rate.as_mut();
+        let may_ask = || rate.is_none_or(|rate| rate.take(asker, now));
+        if let Some(at) = active.restarts.edited(now, may_ask) {
+            let trigger = Arc::new(message);
+            active.trigger = Arc::clone(&trigger);
+            active.orders.send_replace(Order::Restart { trigger, at });
+        } else {
+            active.orders.send_replace(Order::Cancel);
+            self.refuse(&message, Refusal::UserRate);
+        }
+    }
+
+    /// An edited message may be part of a stored turn.
+    fn mend_edited(&self, message: &Message) {
+        let services = &self.services;
+        if let Some(edit) = services.edit_of(message) {
+            let channel = message.channel;
+            let guild = message.guild.or_else(|| services.facts.guild_of(channel));
+            services.memory.mend(Mend::Edited {
+                guild,
+                channel,
+                edit,
+            });
+        }
+    }
+
+    /// Deleted triggers get no answer.
+    pub(super) fn cancel(&mut self, ids: &[MessageId]) {
+        for active in ids.iter().filter_map(|id| self.active.get(id)) {
+            active.orders.send_replace(Order::Cancel);
+        }
+        self.looked_at.retain(|id| !ids.contains(id));
+        let gone = self
+            .lanes
+            .remove_waiting(|one| ids.contains(&one.request.trigger.id));
+        for mark in gone.into_iter().filter_map(|waiting| waiting.mark) {
+            self.finished(mark);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! After a store failed: whether it is back, and what waits for it. Once it
+//! answers, what was deleted meanwhile goes first, then what was answered
+//! meanwhile is stored, and only then turns ask it again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::Memory;
+use super::circuit::{Side, Sides, Trouble};
+use crate::telemetry::Ids;
+use crate::telemetry::event::StoreOperation;
+use clew_context::model::{UnixMillis, UserId};
+use clew_store::model::{AgentName, Scope, Subject};
+use clew_store::{Backend, Store, WindowQuery};
+
+/// Pauses between two looks at a store that failed grow from here...
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// ...to here...
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// ...and to here while a store does what it is asked, but refuses some turns.
+const LONGEST_PAUSE_WELL: Duration = Duration::from_secs(10);
+/// At the end what waits has this long.
+const LAST_TRY: Duration = Duration::from_secs(10);
+/// A user that nobody is: their conversation is empty.
+const NOBODY: UserId = UserId::new(1);
+
+impl Memory {
+    /// Every store does what it is asked, as far as is known.
+    pub(super) fn is_well(&self) -> bool {
+        let mut circuits = self.circuits.iter();
+        circuits.all(|circuit| circuit.now() == Sides::default())
+    }
+
+    /// Looks after stores that failed until `shutdown`.
+    pub(super) async fn recover(&self, shutdown: &CancellationToken) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let due = async {
+                if self.is_well() && self.unsaved.is_empty() {
+                    self.recovery.notified().await;
+                    FIRST_PAUSE
+                } else {
+                    tokio::time::sleep(pause).await;
+                    let longest = if self.is_well() {
+                        LONGEST_PAUSE_WELL
+                    } else {
+                        LONGEST_PAUSE
+                    };
+                    (pause * 2).min(longest)
+                }
+            };
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                next = due => pause = next,
+            }
+            // What it has begun is finished: a mend that is dropped is lost.
+            self.look_after().await;
+        }
+    }
+
+    async fn look_after(&self) {
+        for (_, store) in self.stores.all() {
+            let mut sides = self.circuit(store).now();
+            if sides != Sides::default() {
+                if let Err(trouble @ (Trouble::Hung | Trouble::Gone(_))) = self.look(store).await {
+                    self.found(store, sides.after(Side::Read, &trouble));
+                    continue;
+                }
+                self.mend_all().await;
+                sides = Sides::default();
+            }
+            if Arc::ptr_eq(store, &self.stores.conversations)
+                && let Err(trouble) = self.save_turns(|_| true).await
+            {
+                sides = sides.after(Side::Write, &trouble);
+            }
+            self.found(store, sides);
+        }
+    }
+
+    /// Reads what turns read: there is nothing, but a lock or a server that
+    /// is gone shows.
+    async fn look(&self, store: &Arc<Store>) -> Result<(), Trouble> {
+        let agent = AgentName::default_agent();
+        let query = WindowQuery {
+            scope: Scope::Direct(NOBODY),
+            agent: agent.clone(),
+            since: UnixMillis(0),
+            limit: 1,
+        };
+        let reading = async {
+            store.window(&query).await?;
+            store.cleared_at(&agent, None, NOBODY).await?;
+            store.facts(Subject::User(NOBODY)).await.map(drop)
+        };
+        self.attempt(reading).await
+    }
+
+    /// Ends when the shutdown has waited long enough for a store that fails.
+    pub(super) async fn gives_up(&self, shutdown: &CancellationToken) {
+        shutdown.cancelled().await;
+        loop {
+            tokio::time::sleep(LAST_TRY).await;
+            if !self.is_well() {
+                return;
+            }
+        }
+    }
+
+    /// Finishes what is being written and closes the stores. What a store that
+    /// fails does not take now is lost, and counted.
+    pub async fn close(&self) {
+        let saved = tokio::time::timeout(LAST_TRY, self.save_turns(|_| true)).await;
+        if matches!(saved, Ok(Ok(()))) {
+            self.mend_all().await;
+            self.flush().await;
+        } else {
+            let _ = tokio::time::timeout(LAST_TRY, self.flush()).await;
+        }
+        self.drop_unsaved();
+        for (_, store) in self.stores.all() {
+            if let Err(error) = store.close().await {
+                self.failed(&Ids::default(), StoreOperation::Close, &error);
+            }
+        }
+    }
+}

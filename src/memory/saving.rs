@@ -1,0 +1,161 @@
+//! Saving turns: each on its own when it is answered, and those that wait for
+//! a store that failed together, when it is back.
+
+use std::collections::BTreeSet;
+
+use super::circuit::{Side, Trouble};
+use super::history::{Exchange, rows};
+use super::unsaved::{Moving, Next, UnsavedTurn};
+use super::{Memory, Place};
+use crate::telemetry::event::{DropReason, Recorded, StoreOperation, TurnsDropped};
+use crate::telemetry::{Ids, Ms};
+use clew_store::{Backend, Purge};
+
+impl Memory {
+    /// Keeps a turn. For who opted out nothing happens, nor with what was
+    /// purged since it was asked. A store that fails gets it later.
+    pub async fn record(&self, ids: &Ids, place: &Place, exchange: &Exchange) {
+        if self.opted_out(place.asker) {
+            return;
+        }
+        let rows = rows(place, exchange, self.now());
+        let late = self.late_purges(&rows, exchange.asked);
+        let Some(turn) = UnsavedTurn::new(*ids, self.now(), rows) else {
+            return;
+        };
+        for dropped in self.unsaved.keep(turn) {
+            self.tell_dropped(&dropped, 1, DropReason::Room);
+        }
+        // What came before it was kept; what comes from here on finds it there.
+        for purge in late {
+            self.unsaved.purge(&purge);
+        }
+        if self.opted_out(place.asker) {
+            self.unsaved.purge(&Purge::User(place.asker));
+        }
+        let circuit = self.circuit(&self.stores.conversations);
+        let is_ours = |turn: &UnsavedTurn| turn.is_of(place.scope);
+        let asked = self.save_turns(|turn| is_ours(turn) && !circuit.is_open(Side::Write));
+        if asked.await.is_err() || self.unsaved.waits(is_ours) {
+            self.recovery.notify_one();
+        }
+    }
+
+    /// Stores those turns that wait, in their order. A conversation of which the
+    /// store refuses a turn waits, and the others go on.
+    ///
+    /// # Errors
+    /// The store is gone.
+    pub(super) async fn save_turns(
+        &self,
+        is_meant: impl Fn(&UnsavedTurn) -> bool + Send + Sync,
+    ) -> Result<(), Trouble> {
+        let mut held_up = BTreeSet::new();
+        loop {
+            let ended = self.unsaved.ended();
+            let moving = match self.unsaved.next(&held_up, &is_meant) {
+                Next::Turn(moving) => moving,
+                Next::Wait => {
+                    ended.await;
+                    continue;
+                }
+                Next::Nothing => return Ok(()),
+            };
+            match self.attempt(self.store_turn(&moving.turn)).await {
+                Ok(()) => self.stored(moving).await,
+                Err(trouble) => {
+                    self.append_failed(&moving.turn, &trouble);
+                    if !matches!(trouble, Trouble::Refused(_)) {
+                        return Err(trouble);
+                    }
+                    held_up.extend(self.unsaved.held_up_by(&moving.turn));
+                }
+            }
+        }
+    }
+
+    /// What is refused once is refused again: that is told once a turn.
+    fn append_failed(&self, turn: &UnsavedTurn, trouble: &Trouble) {
+        if turn.tries == 1 || !matches!(trouble, Trouble::Refused(_)) {
+            let (store, append) = (&self.stores.conversations, StoreOperation::Append);
+            self.trouble(&turn.ids, append, store, Side::Write, trouble);
+        }
+    }
+
+    /// What a deleted message leaves of a turn replaces what a store may have
+    /// of it already.
+    async fn store_turn(&self, turn: &UnsavedTurn) -> Result<(), clew_store::Error> {
+        let store = &self.stores.conversations;
+        for purge in &turn.purges {
+            store.purge(purge).await?;
+            if let Some(transcripts) = &self.stores.transcripts {
+                transcripts.purge(purge).await?;
+            }
+        }
+        if !turn.rows.is_empty() {
+            store.append(&turn.rows).await?;
+        }
+        Ok(())
+    }
+
+    async fn stored(&self, moving: Moving<'_>) {
+        let turn = moving.turn.clone();
+        // Edited on its way, it is stored twice, and logged once.
+        let is_first = !turn.is_logged && !turn.rows.is_empty();
+        if is_first {
+            self.log_direct(&turn).await;
+        }
+        moving.stored();
+        if is_first {
+            let recorded = Recorded {
+                rows: turn.rows.len(),
+                ms: Ms::from(self.elapsed(turn.answered)),
+            };
+            self.telemetry.emit(&turn.ids, recorded);
+        }
+    }
+
+    /// `DM_LOGS_DIR`.
+    async fn log_direct(&self, turn: &UnsavedTurn) {
+        if let (None, Some(transcripts)) = (turn.ids.guild, &self.stores.transcripts)
+            && let Err(error) = transcripts.append(&turn.rows).await
+        {
+            self.failed(&turn.ids, StoreOperation::Transcript, &error);
+        }
+    }
+
+    /// Before a command looks at what is stored, or sets what counts from then
+    /// on: what was answered before is stored before.
+    ///
+    /// # Errors
+    /// The store is gone.
+    pub(super) async fn save_first(
+        &self,
+        is_meant: impl Fn(&UnsavedTurn) -> bool + Send + Sync,
+    ) -> Result<(), clew_store::Error> {
+        match self.save_turns(is_meant).await {
+            Ok(()) => Ok(()),
+            Err(Trouble::Gone(error) | Trouble::Refused(error)) => Err(error),
+            Err(Trouble::Hung) => Err(clew_store::Error::Unavailable {
+                operation: "store what was answered before",
+                source: "no answer in time".into(),
+            }),
+        }
+    }
+
+    /// The process ends: what waits has had its last try.
+    pub(super) fn drop_unsaved(&self) {
+        let turns = self.unsaved.len();
+        if turns > 0 {
+            tracing::error!(turns, "answered turns could not be stored before the end");
+            self.tell_dropped(&Ids::default(), turns, DropReason::Stopping);
+        }
+    }
+
+    fn tell_dropped(&self, ids: &Ids, turns: usize, reason: DropReason) {
+        if reason == DropReason::Room {
+            tracing::warn!("too many answered turns wait for the store: one is dropped");
+        }
+        self.telemetry.emit(ids, TurnsDropped { turns, reason });
+    }
+}

@@ -1,0 +1,227 @@
+//! Turns that wait: their order, their bounds, and what happens to them.
+
+use super::*;
+use clew_store::model::StoredRole;
+
+fn turn(guild: u64, user: u64, turn: u64, text: &str) -> UnsavedTurn {
+    let (guild, user) = (GuildId::new(guild), UserId::new(user));
+    let channel = ChannelId::new(7);
+    let row = |role, message, content: String| StoredMessage {
+        scope: Scope::Member {
+            guild,
+            channel,
+            user,
+        },
+        agent: AgentName::default_agent(),
+        turn: TurnId(turn),
+        ordinal: 0,
+        role,
+        guild: Some(guild),
+        channel,
+        owner: user,
+        author_name: None,
+        content,
+        tool_calls: None,
+        tool_call_id: None,
+        timestamp: UnixMillis(i64::try_from(turn).unwrap()),
+        message: Some(MessageId::new(message)),
+        parts: Vec::new(),
+        target: None,
+        restored_from: None,
+    };
+    let rows = vec![
+        row(StoredRole::User, turn * 10, text.to_owned()),
+        row(StoredRole::Assistant, turn * 10 + 1, format!("re: {text}")),
+    ];
+    let ids = Ids {
+        guild: Some(guild),
+        user: Some(user),
+        ..Ids::default()
+    };
+    UnsavedTurn::new(ids, UnixMillis(0), rows).unwrap()
+}
+
+fn texts(unsaved: &Unsaved) -> Vec<String> {
+    let turns = unsaved.lock();
+    let rows = turns.waiting.iter().flat_map(|one| one.turn.rows.iter());
+    rows.map(|row| row.content.clone()).collect()
+}
+
+fn next(unsaved: &Unsaved) -> Option<Moving<'_>> {
+    match unsaved.next(&BTreeSet::new(), |_| true) {
+        Next::Turn(moving) => Some(moving),
+        Next::Wait | Next::Nothing => None,
+    }
+}
+
+fn deleted(message: u64) -> Purge {
+    Purge::Messages {
+        channel: ChannelId::new(7),
+        ids: vec![MessageId::new(message)],
+    }
+}
+
+#[test]
+fn a_conversation_is_stored_in_its_order_and_others_do_not_wait_for_it() {
+    let unsaved = Unsaved::default();
+    for one in [turn(1, 1, 1, "a"), turn(1, 1, 2, "b"), turn(1, 2, 3, "c")] {
+        assert_eq!(unsaved.keep(one), []);
+    }
+    let first = next(&unsaved).unwrap();
+    let other = next(&unsaved).unwrap();
+    assert_eq!(first.turn.rows[0].content, "a");
+    assert_eq!(other.turn.rows[0].content, "c");
+    assert!(matches!(
+        unsaved.next(&BTreeSet::new(), |_| true),
+        Next::Wait
+    ));
+    other.stored();
+    drop(first);
+    assert_eq!(
+        texts(&unsaved),
+        ["a", "re: a", "b", "re: b"],
+        "it failed, and waits on"
+    );
+    next(&unsaved).unwrap().stored();
+    next(&unsaved).unwrap().stored();
+    assert!(matches!(
+        unsaved.next(&BTreeSet::new(), |_| true),
+        Next::Nothing
+    ));
+    assert!(unsaved.is_empty());
+}
+
+#[test]
+fn what_is_refused_is_passed_by_its_conversation_in_the_end() {
+    let unsaved = Unsaved::default();
+    unsaved.keep(turn(1, 1, 1, "refused"));
+    unsaved.keep(turn(1, 1, 2, "next"));
+    unsaved.keep(turn(1, 2, 3, "other"));
+    for tries in 1..=TRIES_IN_ORDER {
+        let refused = next(&unsaved).unwrap();
+        assert_eq!(refused.turn.rows[0].content, "refused");
+        let held_up = unsaved.held_up_by(&refused.turn);
+        let expected: &[u64] = if tries < TRIES_IN_ORDER {
+            &[0, 1]
+        } else {
+            &[0]
+        };
+        assert_eq!(held_up, expected, "{tries}");
+    }
+}
+
+#[test]
+fn who_takes_most_makes_room() {
+    let unsaved = Unsaved::default();
+    let large = "x".repeat(MOST_BYTES / 64);
+    // One user of one server takes all that there is, others little.
+    unsaved.keep(turn(1, 1, 1, "modest"));
+    unsaved.keep(turn(2, 2, 2, "neighbour"));
+    let mut gone = Vec::new();
+    for number in 10..100 {
+        gone.extend(unsaved.keep(turn(2, 3, number, &large)));
+    }
+    assert!(!gone.is_empty());
+    assert!(
+        gone.iter().all(|ids| ids.user == Some(UserId::new(3))),
+        "{gone:?}"
+    );
+    let kept = texts(&unsaved);
+    assert!(kept.contains(&"modest".to_owned()) && kept.contains(&"neighbour".to_owned()));
+    assert!(unsaved.lock().bytes <= MOST_BYTES);
+    let numbers: Vec<u64> = unsaved
+        .lock()
+        .waiting
+        .iter()
+        .map(|one| one.turn.key.turn.0)
+        .collect();
+    assert_eq!(numbers.last(), Some(&99), "the oldest go: {numbers:?}");
+}
+
+#[test]
+fn many_small_ones_are_bounded_by_their_number() {
+    let unsaved = Unsaved::default();
+    let mut gone = 0;
+    for number in 1..=MOST_TURNS as u64 + 10 {
+        gone += unsaved
+            .keep(turn(number % 50 + 1, number % 7 + 1, number, "x"))
+            .len();
+    }
+    assert_eq!((unsaved.len(), gone), (MOST_TURNS, 10));
+}
+
+#[test]
+fn what_is_deleted_goes_as_it_goes_from_a_store() {
+    let unsaved = Unsaved::default();
+    for one in [turn(1, 1, 1, "a"), turn(1, 1, 2, "b"), turn(1, 2, 3, "c")] {
+        unsaved.keep(one);
+    }
+    unsaved.purge(&deleted(10));
+    assert_eq!(
+        texts(&unsaved),
+        ["b", "re: b", "c", "re: c"],
+        "a question, its turn"
+    );
+    unsaved.purge(&deleted(21));
+    assert_eq!(texts(&unsaved), ["b", "c", "re: c"], "an answer, itself");
+    unsaved.purge(&Purge::User(UserId::new(2)));
+    unsaved.edit(ChannelId::new(7), MessageId::new(20), "edited");
+    assert_eq!(texts(&unsaved), ["edited"]);
+    unsaved.purge(&Purge::Guild(GuildId::new(1)));
+    assert!(unsaved.is_empty());
+    assert_eq!(unsaved.lock().bytes, 0);
+}
+
+#[test]
+fn what_changes_on_its_way_is_stored_again() {
+    let unsaved = Unsaved::default();
+    unsaved.keep(turn(1, 1, 1, "before"));
+    let moving = next(&unsaved).unwrap();
+    unsaved.edit(ChannelId::new(7), MessageId::new(10), "after");
+    moving.stored();
+    let again = next(&unsaved).unwrap();
+    assert_eq!(again.turn.rows[0].content, "after");
+    assert!(again.turn.is_logged);
+    // The store may have it by now, or get it late: it is told to let go.
+    unsaved.purge(&deleted(10));
+    again.stored();
+    let gone = next(&unsaved).unwrap();
+    assert!(gone.turn.rows.is_empty());
+    assert_eq!(gone.turn.purges, [deleted(10)]);
+    gone.stored();
+    assert!(unsaved.is_empty());
+}
+
+#[test]
+fn an_earlier_attempt_at_a_turn_is_replaced() {
+    let unsaved = Unsaved::default();
+    unsaved.keep(turn(1, 1, 1, "a"));
+    unsaved.keep(turn(1, 1, 2, "b"));
+    unsaved.keep(turn(1, 1, 1, "a, edited"));
+    assert_eq!(
+        texts(&unsaved),
+        ["a, edited", "re: a, edited", "b", "re: b"]
+    );
+}
+
+#[test]
+fn a_prompt_has_what_waits_behind_what_is_stored() {
+    let unsaved = Unsaved::default();
+    let stored = turn(1, 1, 1, "stored");
+    let mut rows: Vec<StoredMessage> = stored.rows.to_vec();
+    for row in &mut rows {
+        row.ordinal = 4;
+    }
+    // Its answer was lost on the way: it is in the store, and waits.
+    unsaved.keep(turn(1, 1, 1, "stored"));
+    unsaved.keep(turn(1, 1, 2, "waits"));
+    unsaved.keep(turn(1, 9, 3, "somebody else's"));
+    let (scope, agent) = (rows[0].scope, rows[0].agent.clone());
+    unsaved.add_to(&mut rows, scope, &agent, UnixMillis(0));
+    let seen: Vec<_> = rows.iter().map(|row| row.content.as_str()).collect();
+    assert_eq!(seen, ["stored", "re: stored", "waits", "re: waits"]);
+    assert!(rows[0].ordinal < rows[2].ordinal);
+    let mut rows = Vec::new();
+    unsaved.add_to(&mut rows, scope, &agent, UnixMillis(1));
+    assert_eq!(rows.len(), 2, "later than the window's beginning");
+}

@@ -1,0 +1,61 @@
+//! The names that the asker of a turn may know.
+
+use super::Turn;
+use clew_context::engine::render::Directory;
+use clew_context::model::{Channel, ChannelId, GuildId, OptedOut, RoleId, UserId};
+use clew_discord::facts::Facts;
+
+/// Names from what the gateway told, of the trigger's server alone: channels
+/// and threads as the asker may view them at this moment. What is not known, or
+/// not known to be the asker's to view, has no name. In a direct message
+/// nothing of a server has one.
+pub(super) struct Names<'a> {
+    turn: &'a Turn<'a>,
+    facts: &'a Facts,
+    /// Their threads have no titles.
+    opted_out: OptedOut,
+    guild: Option<GuildId>,
+    /// The trigger's channel, as the turn shows it.
+    here: Option<&'a Channel>,
+}
+
+impl Turn<'_> {
+    /// Names for this turn's asker; `here` is the trigger's channel, if the
+    /// asker may view it.
+    pub(super) fn names<'a>(&'a self, here: Option<&'a Channel>) -> Names<'a> {
+        Names {
+            turn: self,
+            facts: &self.services.facts,
+            opted_out: self.services.opt_outs.current(),
+            guild: self.ids.guild,
+            here,
+        }
+    }
+}
+
+impl Directory for Names<'_> {
+    fn user(&self, id: UserId) -> Option<String> {
+        self.facts.user_name(self.guild?, id)
+    }
+
+    fn heard(&self, id: UserId) -> Option<String> {
+        self.facts.heard_name(self.guild?, id)
+    }
+
+    fn role(&self, id: RoleId) -> Option<String> {
+        self.facts.role_name(self.guild?, id)
+    }
+
+    fn channel(&self, id: ChannelId) -> Option<String> {
+        let guild = self.guild?;
+        if let Some(here) = self.here.filter(|here| here.id == id) {
+            return Some(here.name.clone()).filter(|name| !name.is_empty());
+        }
+        let channel = self.facts.channel(id)?;
+        let owner = channel.thread.as_ref().and_then(|thread| thread.owner);
+        let is_private = owner.is_some_and(|owner| self.opted_out.contains(owner));
+        let is_told =
+            channel.guild == Some(guild) && !is_private && self.turn.access_to(id).may_view();
+        is_told.then_some(channel.name)
+    }
+}

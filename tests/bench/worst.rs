@@ -1,0 +1,66 @@
+//! What is the most that others can make one thing cost? Every part meets
+//! each hostile text alone, then mixtures by chance (seeded), as large as
+//! Discord lets them be; the worst is printed. CPU time of this thread.
+
+mod messages;
+mod parts;
+mod texts;
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use super::process::milliseconds;
+use texts::{FILLERS, Writer};
+
+/// Mixtures, after every filler alone.
+const MIXTURES: usize = 20;
+/// The kernel counts a running thread's time at its ticks: a call is repeated
+/// until this much is there.
+const ENOUGH: Duration = Duration::from_millis(20);
+/// A call that takes longer is not repeated.
+const LONG: Duration = Duration::from_millis(500);
+
+/// Prints the worst case of each part.
+pub(crate) fn print() {
+    println!("worst: the most CPU that others can make a part cost");
+    for part in parts::ALL {
+        let mut worst = (Duration::ZERO, String::new());
+        let cases = if part.texts {
+            FILLERS.len() + MIXTURES
+        } else {
+            1
+        };
+        for case in 0..cases {
+            let mut writer = Writer::numbered(case);
+            let mut work = (part.prepare)(&mut writer);
+            let took = cpu_of(&mut work);
+            if took >= worst.0 {
+                worst = (took, writer.name);
+            }
+        }
+        let (took, of) = worst;
+        let (took, most) = (milliseconds(took), part.most_ms);
+        let mark = if took > most { "  OVER" } else { "" };
+        println!("  {:<52} {took:>9.3} ms of {most} ({of}){mark}", part.name);
+    }
+}
+
+fn cpu_of(work: &mut dyn FnMut()) -> Duration {
+    let (began, before) = (Instant::now(), cpu());
+    let mut calls = 0;
+    loop {
+        work();
+        calls += 1;
+        let took = cpu().saturating_sub(before);
+        if took >= ENOUGH || began.elapsed() >= LONG {
+            return took / calls;
+        }
+    }
+}
+
+/// CPU time of this thread so far.
+fn cpu() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    let nanoseconds = text.split_whitespace().next().unwrap();
+    Duration::from_nanos(nanoseconds.parse().unwrap())
+}

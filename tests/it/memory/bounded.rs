@@ -1,0 +1,102 @@
+//! Conversations in memory go when no prompt would carry them any more.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use clew::memory::{self, Exchange, Memory, Place, Stores};
+use clew::telemetry::{Ids, Telemetry};
+use clew_context::model::{
+    ChannelId, Clock, GuildId, MessageId, OptOuts, TurnId, UnixMillis, UserId,
+};
+use clew_store::model::{AgentName, Scope, ScopeKind};
+use clew_store::{Backend, Store};
+
+use super::place::{HOUR, NOON};
+
+const HOURS: Duration = Duration::from_hours(1);
+
+fn place(channel: u64, window: Duration) -> Place {
+    let (guild, channel, asker) = (GuildId::new(1), ChannelId::new(channel), UserId::new(3));
+    Place {
+        scope: Scope::of(ScopeKind::Member, Some(guild), channel, false, asker),
+        agent: AgentName::default_agent(),
+        guild: Some(guild),
+        channel,
+        asker,
+        rolling_window: window,
+    }
+}
+
+fn exchange(turn: u64, asked: i64) -> Exchange {
+    Exchange {
+        turn: TurnId(turn),
+        trigger: Some(MessageId::new(turn)),
+        asker_name: "Ada".to_owned(),
+        words: "saffron".to_owned(),
+        target: None,
+        asked: UnixMillis(asked),
+        answer: "so: saffron".to_owned(),
+        messages: vec![MessageId::new(turn + 1)],
+    }
+}
+
+#[tokio::test]
+async fn what_no_window_reaches_goes_from_memory() {
+    let now = Arc::new(AtomicI64::new(NOON));
+    let clock: Clock = {
+        let now = Arc::clone(&now);
+        Arc::new(move || UnixMillis(now.load(Ordering::SeqCst)))
+    };
+    let (telemetry, _) = Telemetry::to_memory("mem.ctx", Arc::clone(&clock));
+    let conversations = Arc::new(Store::in_memory().await.unwrap());
+    let stores = Stores {
+        lasting: Arc::new(Store::in_memory().await.unwrap()),
+        conversations: Arc::clone(&conversations),
+        transcripts: None,
+    };
+    let settings = memory::Settings {
+        scope: ScopeKind::Member,
+        rolling_window: HOURS,
+        max_messages: 30,
+        max_chars: 16_000,
+        load_past: 30,
+        in_memory_only: true,
+        max_user_facts: 5,
+        max_server_facts: 100,
+        save_interval: HOURS,
+        learn: false,
+        retention: None,
+        guild_retention: HOURS,
+        patience: Duration::from_secs(5),
+    };
+    let opt_outs = Arc::new(OptOuts::default());
+    let memory = Memory::open(stores, settings, opt_outs, clock, telemetry).await;
+    let memory = memory.unwrap();
+    let ids = Ids::default();
+    let ask = async |channel: u64, window: Duration, turn: u64| {
+        let place = place(channel, window);
+        memory.history(&ids, &place, TurnId(turn)).await;
+        let asked = now.load(Ordering::SeqCst);
+        memory.record(&ids, &place, &exchange(turn, asked)).await;
+    };
+    let rows = async |channel: u64| {
+        let scope = place(channel, HOURS).scope;
+        let stats = conversations.conversation(scope, UnixMillis(0)).await;
+        stats.unwrap().message_count
+    };
+    ask(1, HOURS, 10).await;
+    now.fetch_add(HOUR / 2, Ordering::SeqCst);
+    ask(2, HOURS, 20).await;
+    now.fetch_add(HOUR * 3 / 4, Ordering::SeqCst);
+    memory.sweep().await;
+    assert_eq!((rows(1).await, rows(2).await), (0, 2));
+    // An agent that looks back for longer keeps what it may be asked for.
+    ask(3, 4 * HOURS, 30).await;
+    now.fetch_add(HOUR * 3, Ordering::SeqCst);
+    memory.sweep().await;
+    assert_eq!((rows(2).await, rows(3).await), (2, 2));
+    now.fetch_add(HOUR * 2, Ordering::SeqCst);
+    memory.sweep().await;
+    assert_eq!((rows(2).await, rows(3).await), (0, 0));
+}

@@ -1,0 +1,376 @@
+//! After a time in which events went unheard, what a prompt takes is confirmed:
+//! each stored message by its own id, once, behind the collectors.
+
+use std::time::Duration;
+
+use clew_simulator::{Fault, FaultKind, Id, Use};
+use serde_json::json;
+
+use super::place::{Kind, Place, on_each_database, on_each_store, says, says_nothing_of};
+use crate::support::bot::{Bot, prompt};
+use crate::support::model::Behaviour;
+
+on_each_store! {
+    what_was_deleted_while_we_were_away_is_not_said
+    what_could_not_be_confirmed_goes_later
+}
+
+on_each_database! {
+    in_every_channel_of_the_person
+}
+
+impl Place {
+    /// Stops the bot, loses its session, and starts the next one.
+    async fn begin_anew(&self, bot: Bot) -> Bot {
+        bot.stop().await;
+        self.stage.discord.forget_sessions();
+        self.time.pass(1_000);
+        self.start().await
+    }
+
+    /// How often a message was asked for by its own id.
+    fn asked_for(&self, channel: Id, message: Id) -> usize {
+        let path = format!("/channels/{channel}/messages/{message}");
+        let requests = self.stage.discord.requests_to("GET", &path);
+        requests.len()
+    }
+}
+
+async fn what_was_deleted_while_we_were_away_is_not_said(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    let us = p.stage.discord.bot();
+    let gone = p.ask(p.help, p.ada, "saffron").await;
+    let edited = p.ask_for(p.help, p.ada, "cinnamon", "fine").await;
+    let kept = p.ask(p.help, p.ada, "turmeric").await;
+    let bot = {
+        bot.stop().await;
+        p.stage.discord.forget_sessions();
+        p.stage.discord.world(|world| {
+            world.seed_delete(p.help, gone.trigger);
+            world.seed_edit(p.help, edited.trigger, &format!("<@{us}> ginger"));
+        });
+        p.time.pass(1_000);
+        p.start().await
+    };
+    let prompt = p.prompt(p.help, p.ada).await;
+    says(&prompt, &["ginger", "fine", "turmeric", "so: turmeric"]);
+    says_nothing_of(&prompt, &["saffron", "cinnamon"]);
+    p.until_gone("saffron").await;
+    p.until_gone("cinnamon").await;
+    says(&p.prompt(p.help, p.ada).await, &["ginger", "turmeric"]);
+    for id in [gone.trigger, edited.trigger, kept.trigger, kept.answer] {
+        assert_eq!(p.asked_for(p.help, id), 1);
+    }
+    bot.stop().await;
+    let told = p.details("confirmed");
+    assert_eq!(told.len(), 1, "a warm turn asks nothing");
+    assert_eq!(
+        (&told[0]["asked"], &told[0]["gone"]),
+        (&json!(6), &json!(1))
+    );
+    let collected = p.details("collect_ok");
+    assert!(
+        collected.iter().all(|one| one["fetches"] == 0),
+        "it is nobody's budget"
+    );
+}
+
+/// A refusal, an unknown channel, an error, silence: nothing goes, and what was
+/// kept is shown.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_confirmed_is_shown() {
+    let p = Place::new(Kind::Sqlite, &[("MEM_FETCH_TIMEOUT_S", "0.5")]).await;
+    let mut bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    let single = format!("/channels/{}/messages/*", p.help);
+    for fault in [
+        Fault::status("GET", &single, 403, 50_001, "no"),
+        Fault::status("GET", &single, 404, 10_003, "no"),
+        Fault::status("GET", &single, 404, 0, "no"),
+        Fault::status("GET", &single, 500, 0, "no"),
+        Fault::new("GET", &single, FaultKind::Hang(Duration::from_mins(1))),
+    ] {
+        bot = p.begin_anew(bot).await;
+        p.stage.discord.fault(fault);
+        says(&p.prompt(p.help, p.ada).await, &["saffron", "so: saffron"]);
+        p.stage.discord.end_faults();
+    }
+    bot.stop().await;
+    assert_eq!(p.told("purged"), 0);
+}
+
+/// Nobody answers in time, and the message is gone: it is shown, found out behind
+/// the turn and purged.
+async fn what_could_not_be_confirmed_goes_later(kind: Kind) {
+    let p = Place::new(kind, &[("MEM_FETCH_TIMEOUT_S", "2")]).await;
+    let bot = p.start().await;
+    let asked = p.ask(p.help, p.ada, "saffron").await;
+    bot.stop().await;
+    p.stage.discord.forget_sessions();
+    p.stage
+        .discord
+        .world(|world| world.seed_delete(p.help, asked.trigger));
+    p.time.pass(1_000);
+    let bot = p.start().await;
+    let single = format!("/channels/{}/messages/{}", p.help, asked.answer);
+    let newest = FaultKind::Hang(Duration::from_secs(6));
+    p.stage
+        .discord
+        .fault(Fault::new("GET", &single, newest).once());
+    says(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    p.until_gone("saffron").await;
+    says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    bot.stop().await;
+}
+
+/// Rows of one person everywhere: each is asked for where it stands; what one
+/// channel's page lacks says nothing of another.
+async fn in_every_channel_of_the_person(kind: Kind) {
+    let p = Place::new(kind, &[("CONTEXT_SCOPE", "user")]).await;
+    let bot = p.start().await;
+    let help = p.ask(p.help, p.ada, "saffron").await;
+    let thread = p.ask(p.thread, p.ada, "cinnamon").await;
+    let last = p.ask(p.thread, p.ada, "turmeric").await;
+    bot.stop().await;
+    let discord = &p.stage.discord;
+    discord.forget_sessions();
+    discord.world(|world| world.seed_delete(p.help, help.trigger));
+    p.time.pass(1_000);
+    // The page shows one message and no more, and nobody tells of the others.
+    let alone = discord.message_object(p.thread, last.answer);
+    let body = FaultKind::Body(format!("[{alone}]"));
+    discord.fault(Fault::new("GET", "/channels/*/messages", body).once());
+    let single = format!("/channels/{}/messages/*", p.thread);
+    discord.fault(Fault::status("GET", &single, 500, 0, "no"));
+    let bot = p.start().await;
+    let prompt = p.prompt(p.thread, p.ada).await;
+    says_nothing_of(&prompt, &["saffron", "cinnamon"]);
+    assert_eq!(p.asked_for(p.help, help.answer), 1);
+    let path = format!("/channels/{}/messages/{}", p.thread, thread.trigger);
+    discord.wait_request("GET", &path, 1).await.unwrap();
+    p.until_gone("saffron").await;
+    bot.stop().await;
+    assert!(!p.traces("cinnamon").is_empty());
+}
+
+/// Nothing went unheard.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resumed_session_confirms_nothing() {
+    let p = Place::new(Kind::Sqlite, &[]).await;
+    let bot = p.start().await;
+    let asked = p.ask(p.help, p.ada, "saffron").await;
+    let bot = p.restart(bot).await;
+    p.stage.discord.drop_gateway();
+    says(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    assert_eq!(p.asked_for(p.help, asked.trigger), 0);
+    bot.stop().await;
+    assert_eq!(p.told("confirmed"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_lost_while_we_run_is_a_gap() {
+    let p = Place::new(Kind::Sqlite, &[]).await;
+    let bot = p.start().await;
+    let asked = p.ask(p.help, p.ada, "saffron").await;
+    let before = p.ask(p.pumps, p.ada, "turmeric").await;
+    assert_eq!(p.asked_for(p.help, asked.trigger), 0);
+    let discord = &p.stage.discord;
+    let begun = discord.sessions_begun();
+    discord.invalidate_sessions(false);
+    discord.world(|world| world.seed_delete(p.help, asked.trigger));
+    discord.wait_sessions(begun + 1).await.unwrap();
+    discord.settled().await.unwrap();
+    says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    says(&p.prompt(p.pumps, p.ada).await, &["turmeric"]);
+    p.prompt(p.pumps, p.ada).await;
+    assert_eq!(p.asked_for(p.pumps, before.trigger), 1, "once a gap");
+    p.until_gone("saffron").await;
+    bot.stop().await;
+}
+
+/// The newest eight within the turn, the others behind it; each once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_asks_for_eight_at_most() {
+    let p = Place::new(Kind::Sqlite, &[]).await;
+    let bot = p.start().await;
+    let mut ids = Vec::new();
+    for n in 0..6 {
+        let asked = p.ask(p.help, p.ada, &format!("question {n}")).await;
+        ids.extend([asked.trigger, asked.answer]);
+    }
+    let bot = p.begin_anew(bot).await;
+    let gate = p.stage.model.requests().len() + 1;
+    p.stage.model.script(Behaviour::text(&["ok"]));
+    p.say(p.help, p.ada, "go on");
+    let requests = p.stage.model.wait_requests(gate).await;
+    says(&prompt(&requests[gate - 1]), &["question 0", "question 5"]);
+    p.until("told", || p.told("confirmed") > 0).await;
+    assert_eq!(p.details("confirmed")[0]["asked"], 8);
+    for id in &ids[4..] {
+        assert_eq!(p.asked_for(p.help, *id), 1);
+    }
+    p.until("all of them", || {
+        ids.iter().all(|id| p.asked_for(p.help, *id) == 1)
+    })
+    .await;
+    says(&p.prompt(p.help, p.ada).await, &["question 0"]);
+    assert!(ids.iter().all(|id| p.asked_for(p.help, *id) == 1));
+    bot.stop().await;
+    assert_eq!(p.told("confirmed"), 1);
+}
+
+/// In a thread the page shows them.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_page_shows_is_confirmed() {
+    let p = Place::new(Kind::Sqlite, &[]).await;
+    let bot = p.start().await;
+    let asked = p.ask(p.thread, p.ada, "saffron").await;
+    p.ask(p.thread, p.boris, "turmeric").await;
+    let bot = p.begin_anew(bot).await;
+    says(&p.prompt(p.thread, p.ada).await, &["saffron"]);
+    says(&p.prompt(p.thread, p.boris).await, &["turmeric"]);
+    assert_eq!(p.asked_for(p.thread, asked.trigger), 0);
+    bot.stop().await;
+    assert_eq!(p.told("confirmed"), 0);
+}
+
+/// A command's place in the channel is the newest: deleted messages after the
+/// last one that a page shows are missed, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_misses_the_newest() {
+    let p = Place::new(Kind::Sqlite, &[]).await;
+    let bot = p.start().await;
+    p.stage
+        .discord
+        .wait_request("PUT", "/commands", 1)
+        .await
+        .unwrap();
+    p.ask(p.thread, p.ada, "turmeric").await;
+    let gone = p.ask(p.thread, p.ada, "saffron").await;
+    bot.stop().await;
+    let discord = &p.stage.discord;
+    discord.forget_sessions();
+    discord.world(|world| {
+        world.seed_delete(p.thread, gone.trigger);
+        world.seed_delete(p.thread, gone.answer);
+    });
+    let single = format!("/channels/{}/messages/*", p.thread);
+    discord.fault(Fault::status("GET", &single, 500, 0, "no"));
+    p.time.pass(1_000);
+    let bot = p.start().await;
+    let requests = p.stage.model.requests().len();
+    p.stage.model.script(Behaviour::text(&["ok"]));
+    let call = Use::slash("ask", &[("question", "what was that?")]);
+    discord.interact(p.thread, p.ada, &call);
+    let asked = p.stage.model.wait_requests(requests + 1).await;
+    let asked = prompt(&asked[requests]);
+    says(&asked, &["so: turmeric"]);
+    says_nothing_of(&asked, &["saffron"]);
+    bot.stop().await;
+}
+
+/// An answer of several messages of which a page lacks one in the middle.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_that_is_missing_takes_its_answer_along() {
+    let p = Place::new(Kind::Sqlite, &[]).await;
+    let bot = p.start().await;
+    let long = format!("saffron {}", "words of an answer. ".repeat(250));
+    p.stage.model.script(Behaviour::text(&[&long]));
+    let trigger = p.say(p.thread, p.ada, "turmeric");
+    p.until("a stored turn", || p.told("recorded") == 1).await;
+    let us = p.stage.discord.bot();
+    let messages = p.stage.discord.messages(p.thread);
+    let parts: Vec<Id> = messages
+        .iter()
+        .filter(|message| message.author == us)
+        .map(|message| message.id)
+        .collect();
+    assert!(parts.len() >= 3, "{}", parts.len());
+    bot.stop().await;
+    let discord = &p.stage.discord;
+    discord.forget_sessions();
+    discord.world(|world| world.seed_delete(p.thread, parts[1]));
+    let single = format!("/channels/{}/messages/*", p.thread);
+    discord.fault(Fault::status("GET", &single, 500, 0, "no"));
+    p.time.pass(1_000);
+    let bot = p.start().await;
+    let asked = p.prompt(p.thread, p.ada).await;
+    let history = asked.split("go on").next().unwrap();
+    assert!(
+        trigger < parts[0] && history.contains("turmeric"),
+        "{history}"
+    );
+    let answers = history.matches("saffron").count();
+    assert!(
+        answers <= 1,
+        "the block shows what is there, history nothing: {history}"
+    );
+    bot.stop().await;
+}
+
+/// What is known to be deleted is not said while the store cannot be written to.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_counts_before_the_store_has_it() {
+    let p = Place::new(Kind::Sqlite, &[]).await;
+    let bot = p.start().await;
+    let gone = p.ask(p.help, p.ada, "saffron").await;
+    p.ask(p.help, p.ada, "turmeric").await;
+    let other = rusqlite::Connection::open(p.path("clew.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    p.stage.discord.delete(p.help, gone.trigger);
+    let requests = p.stage.model.requests().len();
+    p.stage.model.script(Behaviour::text(&["ok"]));
+    p.say(p.help, p.ada, "go on");
+    let asked = p.stage.model.wait_requests(requests + 1).await;
+    let asked = prompt(&asked[requests]);
+    says(&asked, &["turmeric"]);
+    says_nothing_of(&asked, &["saffron"]);
+    other.execute_batch("ROLLBACK").unwrap();
+    p.until_gone("saffron").await;
+    bot.stop().await;
+}
+
+/// More waits for a locked store than there is room for: one server's edits
+/// cost that server its certainty, and nobody a deletion.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_edits_loses_no_deletion() {
+    let p = Place::new(Kind::Sqlite, &[("MEMORY_SAVE_INTERVAL", "1")]).await;
+    let bot = p.start().await;
+    let us = p.stage.discord.bot();
+    let edited = p.ask_for(p.help, p.ada, "saffron", "fine").await;
+    let gone = p.ask(p.help, p.ada, "cinnamon").await;
+    let abroad = p.ask(p.abroad, p.ada, "turmeric").await;
+    let other = rusqlite::Connection::open(p.path("clew.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    p.stage.discord.delete(p.help, gone.trigger);
+    p.stage.discord.delete(p.abroad, abroad.trigger);
+    for n in 0..3_000 {
+        let words = format!("<@{us}> {n} {}", "ginger ".repeat(280));
+        p.stage.discord.edit(p.help, edited.trigger, &words);
+    }
+    p.until("an overflow", || p.told("mends_dropped") > 0).await;
+    other.execute_batch("ROLLBACK").unwrap();
+    drop(other);
+    p.until_gone("turmeric").await;
+    assert_eq!(
+        p.asked_for(p.abroad, abroad.trigger),
+        0,
+        "it was not dropped"
+    );
+    p.until_gone("cinnamon").await;
+    p.until_gone("saffron").await;
+    // Each is shown again once Discord has shown it; the last edit may still be on
+    // its way.
+    let mut prompt = p.prompt(p.help, p.ada).await;
+    while !(prompt.contains("2999 ginger") && prompt.contains("fine")) {
+        says_nothing_of(&prompt, &["saffron", "cinnamon"]);
+        assert!(p.told("recorded") < 1_000, "it is shown in the end");
+        prompt = p.prompt(p.help, p.ada).await;
+    }
+    says(&prompt, &["2999 ginger", "fine"]);
+    for id in [edited.trigger, edited.answer] {
+        assert!(p.asked_for(p.help, id) > 0);
+    }
+    bot.stop().await;
+}

@@ -1,0 +1,186 @@
+//! PostgreSQL killed, paused, locked and back: what was answered meanwhile is
+//! stored, what hangs costs one turn its patience, and telemetry says so once.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::place::{Kind, Place, says, says_nothing_of};
+use crate::support::postgres::{Database, Postgres, query};
+
+/// What a hanging store costs a turn where a test looks at it.
+const PATIENCE_MS: f64 = 5_000.0;
+
+/// A place with a server of its own and a short patience.
+async fn place(server: &Postgres, settings: &[(&str, &str)]) -> Place {
+    let database: Database = server.fresh_database().await;
+    let mut all = vec![
+        ("CONTEXT_STORE", database.url.as_str()),
+        ("MEM_FETCH_TIMEOUT_S", "2"),
+    ];
+    all.extend(settings);
+    let mut p = Place::new(Kind::Sqlite, &all).await;
+    p.kind = Kind::Postgres;
+    p.database = Some(database);
+    p
+}
+
+/// All processes of a server stop where they are (`STOP`), or go on (`CONT`).
+fn signal(server: &Postgres, signal: &str) {
+    let parent = server.process();
+    let all = fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| {
+            let process: u32 = entry.file_name().to_str()?.parse().ok()?;
+            // "pid (name) state parent ..."; one that ended meanwhile has no file.
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            let of = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?;
+            (process == parent || of.parse() == Ok(parent)).then(|| process.to_string())
+        });
+    let kill = format!("kill -{signal} {}", all.collect::<Vec<_>>().join(" "));
+    let done = Command::new("/bin/sh").args(["-c", &kill]).status();
+    assert!(done.unwrap().success(), "{kill}");
+}
+
+async fn contents(p: &Place) -> Vec<String> {
+    let url = &p.database.as_ref().unwrap().admin_url;
+    let rows = query(
+        url,
+        "SELECT content FROM clew.messages ORDER BY ordinal, position",
+    )
+    .await;
+    rows.into_iter()
+        .map(|row| row[0].clone().unwrap())
+        .collect()
+}
+
+/// How it was with the store, in the order of the changes.
+fn states(p: &Place) -> Vec<(String, String)> {
+    let word = |detail: &serde_json::Value, side: &str| detail[side].as_str().unwrap().to_owned();
+    let details = p.details("circuit").into_iter();
+    details
+        .map(|one| (word(&one, "read"), word(&one, "write")))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_answered_while_the_server_is_gone_is_stored() {
+    let mut server = Postgres::own();
+    let p = place(&server, &[]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "one").await;
+    server.stop();
+    for number in 2..=7 {
+        p.ask_only(p.help, p.ada, &number.to_string()).await;
+    }
+    server.start();
+    p.until("stored", || p.told("recorded") == 7).await;
+    p.until("closed", || states(&p).last() == Some(&both("closed")))
+        .await;
+    bot.stop().await;
+    let stored = contents(&p).await;
+    let expected = ["one", "2", "3", "4", "5", "6", "7"];
+    let expected: Vec<String> = expected
+        .iter()
+        .flat_map(|words| [(*words).to_owned(), format!("so: {words}")])
+        .collect();
+    assert_eq!(stored, expected);
+    // Each side began to fail once, and both came back.
+    assert!(states(&p).len() <= 4, "{:?}", states(&p));
+    assert!(p.details("store_failed").len() <= 2);
+}
+
+fn both(word: &str) -> (String, String) {
+    (word.to_owned(), word.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_hangs_costs_one_turn_its_patience() {
+    let server = Postgres::own();
+    let p = place(&server, &[("MEM_FETCH_TIMEOUT_S", "5")]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "one").await;
+    signal(&server, "STOP");
+    for number in 2..=5 {
+        let asked = p.ask_only(p.help, p.ada, &number.to_string()).await;
+        says_nothing_of(&asked.prompt, &["one"]);
+    }
+    p.until("done", || p.told("turn_done") == 5).await;
+    let took = p.details("turn_done").into_iter();
+    let took: Vec<f64> = took.map(|one| one["ms"].as_f64().unwrap()).collect();
+    assert!(took[1] >= PATIENCE_MS, "the first one finds out: {took:?}");
+    let waited = took.iter().filter(|took| **took >= PATIENCE_MS).count();
+    assert_eq!(waited, 1, "the others do not ask: {took:?}");
+    assert_eq!(states(&p), [both("open")]);
+    signal(&server, "CONT");
+    p.until("stored", || p.told("recorded") == 5).await;
+    p.until("closed", || states(&p).last() == Some(&both("closed")))
+        .await;
+    let asked = p.prompt(p.help, p.ada).await;
+    says(&asked, &["one", "so: one", "2", "so: 2", "so: 5"]);
+    bot.stop().await;
+    assert_eq!(states(&p), [both("open"), both("closed")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clear_that_comes_while_a_table_is_locked_is_refused_or_holds() {
+    let server = Postgres::own();
+    let p = place(&server, &[("MEM_FETCH_TIMEOUT_S", "1")]).await;
+    let bot = p.start().await;
+    let connected = tokio_postgres::connect(
+        &p.database.as_ref().unwrap().admin_url,
+        tokio_postgres::NoTls,
+    );
+    let (client, connection) = connected.await.unwrap();
+    tokio::spawn(connection);
+    p.ask(p.help, p.ada, "one").await;
+    let lock = "BEGIN; LOCK TABLE clew.messages IN ACCESS EXCLUSIVE MODE";
+    client.batch_execute(lock).await.unwrap();
+    p.ask_only(p.help, p.ada, "two").await;
+    p.until("kept", || p.told("turn_done") == 2).await;
+    let clear = async || {
+        let called = p
+            .stage
+            .discord
+            .call(p.ada, p.help, "context clear", json!({}));
+        called.await.unwrap().answer().await.unwrap().text()
+    };
+    let refused = clear().await;
+    let asked = p.ask_only(p.help, p.ada, "three").await;
+    says(&asked.prompt, &["two", "so: two"]);
+    client.batch_execute("ROLLBACK").await.unwrap();
+    p.until("stored", || p.told("recorded") == 3).await;
+    let cleared = clear().await;
+    assert_ne!(refused, cleared);
+    let asked = p.prompt(p.help, p.ada).await;
+    says_nothing_of(&asked, &["one", "two", "three"]);
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_store_takes_before_the_end_is_counted() {
+    let mut server = Postgres::own();
+    let p = place(&server, &[]).await;
+    let bot = p.start().await;
+    server.stop();
+    p.ask_only(p.help, p.ada, "one").await;
+    p.ask_only(p.help, p.ada, "two").await;
+    bot.stop().await;
+    let dropped = p.details("turns_dropped");
+    assert_eq!(dropped, [json!({"turns": 2, "reason": "stopping"})]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_is_back_at_the_end_gets_what_waits() {
+    let mut server = Postgres::own();
+    let p = place(&server, &[]).await;
+    let bot = p.start().await;
+    server.stop();
+    p.ask_only(p.help, p.ada, "one").await;
+    server.start();
+    bot.stop().await;
+    assert_eq!(contents(&p).await, ["one", "so: one"]);
+    assert_eq!(p.told("turns_dropped"), 0);
+}

@@ -1,0 +1,261 @@
+//! What is purged while something is on its way into or out of a store stays
+//! purged; and what bounds a conversation. Each future is stopped at its first
+//! wait for the store, so that what comes between comes at that very point.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clew::memory::{self, Exchange, Memory, Mend, Place, RestoreError, Stores};
+use clew::telemetry::{Ids, Telemetry};
+use clew_context::model::{
+    ChannelId, GuildId, MessageId, OptOuts, TurnId, UnixMillis, UserId, fixed_clock,
+};
+use clew_store::model::{
+    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Origin, Scope, ScopeKind,
+    StoreAddress, StoredMessage, Subject,
+};
+use clew_store::{Backend, Folders, Store, WindowQuery};
+use futures_util::poll;
+use tempfile::TempDir;
+
+use crate::support::START;
+
+const GUILD: GuildId = GuildId::new(1);
+const CHANNEL: ChannelId = ChannelId::new(2);
+const ADA: UserId = UserId::new(10);
+const BORIS: UserId = UserId::new(20);
+
+struct Scene {
+    memory: Memory,
+    store: Arc<Store>,
+    _folder: TempDir,
+}
+
+async fn scene() -> Scene {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let folders = Folders {
+        agents: path.join("agents"),
+        users: path.join("users"),
+        servers: path.join("servers"),
+    };
+    let address = StoreAddress::Sqlite(path.join("clew.db"));
+    let store = Store::open(&address, &folders, fixed_clock(START)).await;
+    let store = Arc::new(store.unwrap());
+    let (telemetry, _) = Telemetry::to_memory("mem.ctx", fixed_clock(START));
+    let stores = Stores {
+        lasting: Arc::clone(&store),
+        conversations: Arc::clone(&store),
+        transcripts: None,
+    };
+    let settings = memory::Settings {
+        scope: ScopeKind::Member,
+        rolling_window: Duration::from_hours(24),
+        max_messages: 30,
+        patience: Duration::from_secs(5),
+        max_chars: 16_000,
+        load_past: 30,
+        in_memory_only: false,
+        max_user_facts: 5,
+        max_server_facts: 100,
+        save_interval: Duration::from_hours(24),
+        learn: false,
+        retention: None,
+        guild_retention: Duration::from_hours(24),
+    };
+    let opt_outs = Arc::new(OptOuts::default());
+    let clock = fixed_clock(START);
+    let memory = Memory::open(stores, settings, opt_outs, clock, telemetry).await;
+    Scene {
+        memory: memory.unwrap(),
+        store,
+        _folder: folder,
+    }
+}
+
+fn place(asker: UserId) -> Place {
+    Place {
+        scope: Scope::of(ScopeKind::Member, Some(GUILD), CHANNEL, false, asker),
+        agent: AgentName::default_agent(),
+        guild: Some(GUILD),
+        channel: CHANNEL,
+        asker,
+        rolling_window: Duration::from_hours(24),
+    }
+}
+
+/// Messages 7 and 8.
+fn exchange(asked: UnixMillis) -> Exchange {
+    Exchange {
+        turn: TurnId(7),
+        trigger: Some(MessageId::new(7)),
+        asker_name: "Ada".to_owned(),
+        words: "hello".to_owned(),
+        target: None,
+        asked,
+        answer: "hi".to_owned(),
+        messages: vec![MessageId::new(8)],
+    }
+}
+
+impl Scene {
+    /// All that the store has of somebody's conversation.
+    async fn stored(&self, asker: UserId) -> Vec<StoredMessage> {
+        let query = WindowQuery {
+            scope: place(asker).scope,
+            agent: AgentName::default_agent(),
+            since: UnixMillis(0),
+            limit: 100,
+        };
+        self.store.window(&query).await.unwrap()
+    }
+
+    /// Ada's turn is stored; this happens while it is on its way.
+    async fn record_during(&self, event: impl AsyncFnOnce()) -> usize {
+        let (ids, place, exchange) = (Ids::default(), place(ADA), exchange(START));
+        let mut record = pin!(self.memory.record(&ids, &place, &exchange));
+        assert!(poll!(&mut record).is_pending());
+        event().await;
+        record.await;
+        self.stored(ADA).await.len()
+    }
+}
+
+#[tokio::test]
+async fn what_goes_while_a_turn_is_stored_does_not_stay() {
+    let s = scene().await;
+    assert_eq!(s.record_during(async || {}).await, 2);
+
+    let s = scene().await;
+    let left = async || {
+        let (guild, user) = (GUILD, ADA);
+        s.memory.mend(Mend::MemberLeft { guild, user });
+    };
+    assert_eq!(s.record_during(left).await, 0, "a member who left");
+
+    let s = scene().await;
+    let gone = async || s.memory.mend(Mend::ChannelDeleted(CHANNEL));
+    assert_eq!(s.record_during(gone).await, 0, "a deleted channel");
+}
+
+/// The question, or the answer, goes while the turn still runs: the store has
+/// nothing of it yet.
+#[tokio::test]
+async fn what_went_before_a_turn_is_stored_is_not_stored() {
+    for (id, kept) in [(7, 0), (8, 1), (9, 2)] {
+        let s = scene().await;
+        s.memory.mend(Mend::Deleted {
+            guild: Some(GUILD),
+            channel: CHANNEL,
+            ids: vec![MessageId::new(id)],
+        });
+        s.memory.mend_all().await;
+        let (ids, place) = (Ids::default(), place(ADA));
+        s.memory.record(&ids, &place, &exchange(START)).await;
+        assert_eq!(s.stored(ADA).await.len(), kept, "message {id}");
+    }
+    let s = scene().await;
+    s.memory.erase(ADA).await.unwrap();
+    let (ids, place) = (Ids::default(), place(ADA));
+    let before = UnixMillis(START.0 - 1);
+    s.memory.record(&ids, &place, &exchange(before)).await;
+    assert_eq!(s.stored(ADA).await.len(), 0, "asked before it was erased");
+}
+
+/// They were read before the purge and arrive after it.
+#[tokio::test]
+async fn facts_that_are_being_read_do_not_outlive_their_purge() {
+    let s = scene().await;
+    let subject = Subject::User(ADA);
+    let origin = Origin::Everywhere;
+    let remembered = s.memory.remember(subject, "likes figs", origin, ADA);
+    let fact = remembered.await.unwrap().unwrap().fact;
+    // Lets go of what is held, and puts it back beneath.
+    s.memory.erase(ADA).await.unwrap();
+    s.store
+        .put_facts(std::slice::from_ref(&fact))
+        .await
+        .unwrap();
+    let mut read = pin!(s.memory.facts_of(subject));
+    assert!(poll!(&mut read).is_pending());
+    s.memory.erase(ADA).await.unwrap();
+    assert_eq!(read.await.unwrap(), []);
+    assert_eq!(s.memory.facts_of(subject).await.unwrap(), []);
+}
+
+/// What the store says of an agent's beginning bounds what is read, whatever was
+/// cleared before it.
+#[tokio::test]
+async fn nothing_older_than_its_agent_is_read() {
+    let elsewhere = scene().await;
+    let (ids, her) = (Ids::default(), place(ADA));
+    elsewhere.memory.record(&ids, &her, &exchange(START)).await;
+    let mut rows = elsewhere.stored(ADA).await;
+    for cleared in [None, Some(UnixMillis(START.0 - 500))] {
+        for (began, count) in [(START.0 - 1_000, 2), (START.0 - 50, 0)] {
+            let s = scene().await;
+            let place = place(ADA);
+            let agent = &place.agent;
+            let noted = s.store.agent_created(agent, UnixMillis(began)).await;
+            assert_eq!(noted.unwrap(), UnixMillis(began));
+            if let Some(at) = cleared {
+                let key = ClearKey {
+                    agent: agent.clone(),
+                    guild: Some(GUILD),
+                    user: Some(ADA),
+                };
+                s.store.clear(&key, at).await.unwrap();
+            }
+            let asked = UnixMillis(START.0 - 100);
+            for row in &mut rows {
+                row.timestamp = asked;
+            }
+            s.store.append(&rows).await.unwrap();
+            let read = s.memory.history(&ids, &place, TurnId(9)).await;
+            assert_eq!(read.len(), count, "{cleared:?} {began}");
+        }
+    }
+}
+
+/// A snapshot of hers that holds a row of his, or one of hers in his
+/// conversation.
+#[tokio::test]
+async fn nobody_elses_rows_are_restored() {
+    let s = scene().await;
+    let mut exchange = exchange(START);
+    exchange.asker_name = "Boris".to_owned();
+    let his = place(BORIS);
+    s.memory.record(&Ids::default(), &his, &exchange).await;
+    let rows = s.stored(BORIS).await;
+    s.store.delete_conversation(his.scope).await.unwrap();
+    let mut smuggled = rows.clone();
+    for row in &mut smuggled {
+        row.owner = ADA;
+    }
+    let ids = [
+        "11111111-1111-4111-8111-111111111111",
+        "22222222-2222-4222-8222-222222222222",
+    ];
+    for (id, messages) in ids.into_iter().zip([rows, smuggled]) {
+        let info = ContextSnapshotInfo {
+            id: id.parse().unwrap(),
+            agent: AgentName::default_agent(),
+            owner: ADA,
+            guild: Some(GUILD),
+            timestamp: START,
+            description: None,
+            summary: "his".to_owned(),
+            message_count: messages.len(),
+            window_start: UnixMillis(0),
+            window_end: START,
+        };
+        let snapshot = ContextSnapshot { info, messages };
+        s.store.save_snapshot(&snapshot).await.unwrap();
+        let id = &snapshot.info.id;
+        let restored = s.memory.restore(&place(ADA), id, |_| true).await;
+        assert!(matches!(restored, Err(RestoreError::Forbidden)));
+        assert_eq!(s.stored(ADA).await, []);
+        assert_eq!(s.stored(BORIS).await, []);
+    }
+}

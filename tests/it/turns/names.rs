@@ -1,0 +1,252 @@
+//! Which names a prompt tells: those of the trigger's server that its asker may
+//! view, asked in each of the ways there are.
+
+use std::fs;
+
+use clew_simulator::{ChannelKind, Draft, Id, OverwriteOf, Permissions, Use};
+use serde_json::json;
+
+use super::{Place, Seeds, assert_in_order, place_with};
+
+/// Places with names that say much. Boris is of the staff, who may view `plans`.
+#[derive(Clone, Copy)]
+struct Named {
+    plans: Id,
+    layoffs: Id,
+    salaries: Id,
+    vault: Id,
+    staff: Id,
+    barons: Id,
+    direct: Id,
+}
+
+/// Whatever of it nobody outside may read.
+const HIDDEN: [&str; 5] = ["plans", "layoffs", "salaries", "vault", "barons"];
+
+fn named(world: &mut clew_simulator::World, seeds: Seeds) -> Named {
+    let plans = world.channel(seeds.guild, ChannelKind::Text, "plans");
+    let staff = world.role(seeds.guild, "staff", Permissions::NONE);
+    world.give_role(seeds.guild, seeds.boris, staff);
+    world.deny_everyone(plans, Permissions::VIEW_CHANNEL);
+    let view = Permissions::VIEW_CHANNEL;
+    world.overwrite(plans, OverwriteOf::Role(staff), view, Permissions::NONE);
+    world.overwrite(
+        plans,
+        OverwriteOf::Member(world.bot),
+        view,
+        Permissions::NONE,
+    );
+    let layoffs = world.thread(plans, ChannelKind::PublicThread, "layoffs", seeds.boris);
+    let kind = ChannelKind::PrivateThread;
+    let salaries = world.thread(seeds.channel, kind, "salaries", seeds.boris);
+    world.join_thread(salaries, world.bot);
+    let elsewhere = world.guild("Elsewhere");
+    world.join(elsewhere, seeds.ada);
+    Named {
+        plans,
+        layoffs,
+        salaries,
+        vault: world.channel(elsewhere, ChannelKind::Text, "vault"),
+        staff,
+        barons: world.role(elsewhere, "barons", Permissions::NONE),
+        direct: world.direct(seeds.ada),
+    }
+}
+
+impl Named {
+    /// A question after all of them, by mention and by link.
+    fn question(&self, p: &Place) -> String {
+        let Self {
+            plans,
+            layoffs,
+            salaries,
+            vault,
+            barons,
+            ..
+        } = self;
+        let link = |guild: Id, channel| format!("https://discord.com/channels/{guild}/{channel}/1");
+        format!(
+            "what of <#{plans}>, <#{layoffs}>, <#{salaries}>, <#{vault}>, <@&{barons}>, {}, {} \
+             and <#{}>?",
+            link(p.guild, *plans),
+            link(p.guild, *vault),
+            p.channel,
+        )
+    }
+}
+
+/// What stands there for an asker who may view none of it.
+const NOTHING: &str = "what of #unknown channel, #unknown channel, #unknown channel, \
+                       #unknown channel, @unknown role, (message in #unknown channel), \
+                       (message in #unknown channel) and #help?";
+
+#[track_caller]
+fn tells_nothing(text: &str) {
+    for name in HIDDEN {
+        assert!(!text.contains(name), "{name} is in:\n{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_are_those_of_the_server_that_the_asker_may_view() {
+    let (p, named) = place_with(&[], named).await;
+    let bot = p.start().await;
+    let question = named.question(&p);
+    p.post(p.channel, p.ada, p.to_us(&question));
+    p.answer(p.channel, 1).await;
+    let prompt = p.prompt(1).await;
+    assert_in_order(&prompt, &[NOTHING]);
+    tells_nothing(&prompt);
+    // Whether Boris is in the private thread is not asked for a name.
+    p.post(p.channel, p.boris, p.to_us(&question));
+    p.answer(p.channel, 2).await;
+    let known = "what of #plans, #layoffs, #unknown channel, #unknown channel, @unknown role, \
+                 (message in #plans), (message in #unknown channel) and #help?";
+    assert_in_order(&p.prompt(2).await, &[known]);
+    bot.stop().await;
+}
+
+/// What others say is read with the asker's rights, not with theirs.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_tells_its_asker_no_more_names_than_the_question() {
+    let (p, named) = place_with(&[], named).await;
+    let bot = p.start().await;
+    let thread = p
+        .stage
+        .discord
+        .thread(p.channel, ChannelKind::PublicThread, "pumps", p.ada);
+    p.post(thread, p.boris, named.question(&p));
+    p.post(thread, p.ada, p.to_us("well?"));
+    p.answer(thread, 1).await;
+    let prompt = p.prompt(1).await;
+    assert_in_order(&prompt, &[NOTHING, "well?"]);
+    tells_nothing(&prompt);
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_name_of_a_server_is_told_in_a_direct_message() {
+    let (p, named) = place_with(&[], named).await;
+    let bot = p.start().await;
+    let staff = format!("{} <@&{}>", named.question(&p), named.staff);
+    p.post(named.direct, p.ada, staff);
+    p.answer(named.direct, 1).await;
+    let prompt = p.prompt(1).await;
+    assert_in_order(&prompt, &["and #unknown channel? @unknown role"]);
+    tells_nothing(&prompt);
+    assert!(!prompt.contains("#help"), "{prompt}");
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_tells_no_more_names_than_a_mention() {
+    let (p, named) = place_with(&[], named).await;
+    let bot = p.start().await;
+    let question = named.question(&p);
+    let ask = Use::slash("ask", &[("question", &question)]);
+    p.stage.discord.interact(p.channel, p.ada, &ask);
+    let prompt = p.prompt(1).await;
+    assert_in_order(&prompt, &[NOTHING]);
+    tells_nothing(&prompt);
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_inspector_tells_no_more_names_than_a_prompt() {
+    let (p, named) = place_with(&[("LLM_BASE_URL", "")], named).await;
+    let bot = p.start().await;
+    let thread = p
+        .stage
+        .discord
+        .thread(p.channel, ChannelKind::PublicThread, "pumps", p.ada);
+    for place in [named.plans, named.layoffs, named.salaries, named.vault] {
+        p.post(thread, p.boris, format!("see <#{place}>"));
+    }
+    p.post(thread, p.ada, p.to_us("well?"));
+    let answer = p.answer(thread, 1).await;
+    assert_in_order(&answer, &["see #unknown channel", "see #unknown channel"]);
+    tells_nothing(&answer);
+    bot.stop().await;
+}
+
+/// With the rights of who asks then, not of who said it.
+#[tokio::test(flavor = "multi_thread")]
+async fn stored_words_keep_their_markup_and_are_rendered_when_read() {
+    let (p, named) = place_with(&[], named).await;
+    let bot = p.start().await;
+    let question = format!("what of <#{}>, <@{}>?", named.plans, p.boris);
+    p.post(p.channel, p.boris, p.to_us(&question));
+    p.answer(p.channel, 1).await;
+    p.post(p.channel, p.boris, p.to_us("and then?"));
+    p.answer(p.channel, 2).await;
+    let prompt = p.prompt(2).await;
+    assert_in_order(&prompt, &["what of #plans, @Boris?", "and then?"]);
+    p.stage
+        .discord
+        .set_role(p.guild, p.boris, named.staff, false);
+    p.post(p.channel, p.boris, p.to_us("and now?"));
+    p.answer(p.channel, 3).await;
+    let prompt = p.prompt(3).await;
+    assert_in_order(&prompt, &["what of #unknown channel, @Boris?", "and now?"]);
+    tells_nothing(&prompt);
+    bot.stop().await;
+    let files = fs::read_dir(p.stage.folder.path()).unwrap();
+    let stored: Vec<u8> = files
+        .map(|file| file.unwrap().path())
+        .filter(|path| path.is_file())
+        .flat_map(|path| fs::read(path).unwrap())
+        .collect();
+    let stored = String::from_utf8_lossy(&stored);
+    assert!(stored.contains(&question), "as it was typed");
+    assert!(!stored.contains("#plans"));
+}
+
+/// What is remembered is rendered when it is read as well.
+#[tokio::test(flavor = "multi_thread")]
+async fn facts_are_rendered_for_their_asker() {
+    let (p, named) = place_with(&[], named).await;
+    let bot = p.start().await;
+    let text = format!("I look after <#{}> and <#{}>", p.channel, named.plans);
+    let discord = &p.stage.discord;
+    let command = "memory remember";
+    let called = discord.call(p.ada, p.channel, command, json!({"text": text}));
+    called.await.unwrap().answer().await.unwrap();
+    p.post(p.channel, p.ada, p.to_us("what do I do?"));
+    p.answer(p.channel, 1).await;
+    let prompt = p.prompt(1).await;
+    assert_in_order(&prompt, &["- I look after #help and #unknown channel"]);
+    tells_nothing(&prompt);
+    bot.stop().await;
+}
+
+/// A title is its owner's words.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thread_of_somebody_who_opted_out_has_no_name() {
+    let (p, thread) = place_with(&[], |world, seeds| {
+        let kind = ChannelKind::PublicThread;
+        world.thread(seeds.channel, kind, "kumquats", seeds.boris)
+    })
+    .await;
+    let bot = p.start().await;
+    let question = format!("what of <#{thread}>?");
+    p.post(p.channel, p.ada, p.to_us(&question));
+    p.answer(p.channel, 1).await;
+    assert_in_order(&p.prompt(1).await, &["what of #kumquats?"]);
+    let discord = &p.stage.discord;
+    let called = discord.call(p.boris, p.channel, "privacy opt-out", json!({}));
+    let asked = called.await.unwrap().answer().await.unwrap();
+    let pressed = discord.press(p.boris, asked.message, "Opt out and erase");
+    pressed.answer().await.unwrap();
+    let (slow, gate) = crate::support::model::Behaviour::gated(&["ok"]);
+    p.stage.model.script(slow);
+    p.post(thread, p.boris, Draft::new(p.to_us("mine")));
+    p.stage.model.wait_requests(2).await;
+    p.post(p.channel, p.ada, p.to_us(&question));
+    p.answer(p.channel, 2).await;
+    let prompt = p.prompt(3).await;
+    assert_in_order(&prompt, &["what of #unknown channel?"]);
+    assert!(!prompt.contains("kumquats"), "{prompt}");
+    gate.open();
+    p.answer(thread, 1).await;
+    bot.stop().await;
+}
