@@ -9,7 +9,7 @@ use crate::engine::history::{self, HistoryLimits};
 use crate::telemetry::Ids;
 use clew_context::model::{HistoryMessage, MessageId, TurnId, UnixMillis};
 use clew_store::model::{AgentName, ClearKey, StoredMessage, StoredRole};
-use clew_store::{Backend, ConversationStats, WindowQuery};
+use clew_store::{Asker, Backend, ConversationStats, WindowQuery};
 
 /// What stands for a trigger without words of its own.
 const MENTION: &str = "(mention)";
@@ -148,11 +148,15 @@ impl Memory {
         &self,
         place: &Place,
     ) -> Result<Vec<StoredMessage>, clew_store::Error> {
-        let since = self.since(place).await?;
+        let since = self.begins(place).await?;
         let query = WindowQuery {
             scope: place.scope,
             agent: place.agent.clone(),
             since,
+            cleared: Some(Asker {
+                guild: place.guild,
+                user: place.asker,
+            }),
             limit: self.limits().to_read(),
         };
         let rows = self.stores.conversations.window(&query).await?;
@@ -184,16 +188,22 @@ impl Memory {
     /// `max(last clear, now - rolling window)` (seed S2); the first clear is
     /// the agent's creation.
     pub(super) async fn since(&self, place: &Place) -> Result<UnixMillis, clew_store::Error> {
-        let oldest = self.oldest(place);
+        let begins = self.begins(place).await?;
         let store = &self.stores.conversations;
+        let cleared = store
+            .cleared_at(&place.agent, place.guild, place.asker)
+            .await?;
+        Ok(cleared.map_or(begins, |at| at.max(begins)))
+    }
+
+    /// The same but for clear markers.
+    async fn begins(&self, place: &Place) -> Result<UnixMillis, clew_store::Error> {
+        let oldest = self.oldest(place);
         // Noted as the beginning of its first window: the question that an
         // agent is first asked, and what another program left, came before
         // anybody looked for it.
         let created = self.agent_created(&place.agent, oldest).await?;
-        let cleared = store
-            .cleared_at(&place.agent, place.guild, place.asker)
-            .await?;
-        Ok(cleared.unwrap_or(created).max(created).max(oldest))
+        Ok(created.max(oldest))
     }
 
     /// It never changes once it is written, and every turn asks for it.

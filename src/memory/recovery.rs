@@ -13,7 +13,7 @@ use crate::telemetry::Ids;
 use crate::telemetry::event::StoreOperation;
 use clew_context::model::{UnixMillis, UserId};
 use clew_store::model::{AgentName, Scope, Subject};
-use clew_store::{Backend, Store, WindowQuery};
+use clew_store::{Asker, Backend, Store, WindowQuery};
 
 /// Pauses between two looks at a store that failed grow from here...
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
@@ -83,16 +83,18 @@ impl Memory {
     /// Reads what turns read: there is nothing, but a lock or a server that
     /// is gone shows.
     async fn look(&self, store: &Arc<Store>) -> Result<(), Trouble> {
-        let agent = AgentName::default_agent();
         let query = WindowQuery {
             scope: Scope::Direct(NOBODY),
-            agent: agent.clone(),
+            agent: AgentName::default_agent(),
             since: UnixMillis(0),
+            cleared: Some(Asker {
+                guild: None,
+                user: NOBODY,
+            }),
             limit: 1,
         };
         let reading = async {
             store.window(&query).await?;
-            store.cleared_at(&agent, None, NOBODY).await?;
             store.facts(Subject::User(NOBODY)).await.map(drop)
         };
         self.attempt(reading).await

@@ -239,6 +239,7 @@ impl Memory {
             scope: row.scope,
             agent: row.agent.clone(),
             since,
+            cleared: None,
             limit: self.limits().to_read(),
         };
         let window = self.stores.conversations.window(&query).await?;

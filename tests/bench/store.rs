@@ -83,6 +83,7 @@ async fn measure(store: &Sqlite, rows: u64, scopes: u64) {
             scope: turn[0].scope,
             agent: AgentName::default_agent(),
             since: UnixMillis(0),
+            cleared: None,
             limit: WINDOW,
         };
         let began = Instant::now();

@@ -19,8 +19,19 @@ pub struct WindowQuery {
     pub agent: AgentName,
     /// Later than this.
     pub since: UnixMillis,
+    /// Later than the clear markers that apply to this asker, too.
+    pub cleared: Option<Asker>,
     /// At most so many, the newest.
     pub limit: usize,
+}
+
+/// Whose clear markers apply: those of a user and everybody's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asker {
+    /// In this server; none in direct messages.
+    pub guild: Option<GuildId>,
+    /// Who asks.
+    pub user: UserId,
 }
 
 /// What there is of one conversation (seed S0's stats).

@@ -106,6 +106,7 @@ impl Scene {
             scope: place(asker).scope,
             agent: AgentName::default_agent(),
             since: UnixMillis(0),
+            cleared: None,
             limit: 100,
         };
         self.store.window(&query).await.unwrap()

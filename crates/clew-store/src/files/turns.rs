@@ -77,7 +77,13 @@ impl Folder {
         };
         // A file that was moved here brings its marker along.
         let brought = conversation.cleared.filter(|at| Some(*at) > cleared);
-        let since = brought.map_or(query.since, |at| query.since.max(at));
+        let asked = match query.cleared {
+            Some(asker) => self.cleared_at(&query.agent, asker.guild, asker.user)?,
+            None => None,
+        };
+        let since = brought
+            .max(asked)
+            .map_or(query.since, |at| query.since.max(at));
         let mut rows = conversation.rows;
         rows.retain(|row| {
             row.agent == query.agent && row.timestamp > since && row.scope == query.scope

@@ -7,6 +7,7 @@ use deadpool_postgres::Transaction;
 use futures_util::future;
 
 use super::super::{ConversationStats, WindowQuery};
+use super::marks;
 use super::session::{
     Failure, Outcome, Parameters, rows, scoped_rows, see_all, touched, write_all, write_scope,
 };
@@ -314,11 +315,14 @@ pub(super) async fn window(
     query: &WindowQuery,
 ) -> Outcome<Vec<StoredMessage>> {
     let scope = query.scope.to_string();
-    let (agent, since, limit) = (
-        query.agent.as_str(),
-        Moment(query.since),
-        limit(query.limit),
-    );
+    let cleared = match query.cleared {
+        Some(asker) => {
+            marks::cleared_at(transaction, &query.agent, asker.guild, asker.user).await?
+        }
+        None => None,
+    };
+    let since = cleared.map_or(query.since, |at| at.max(query.since));
+    let (agent, since, limit) = (query.agent.as_str(), Moment(since), limit(query.limit));
     let parameters: Parameters<'_> = &[&scope, &agent, &since, &limit];
     let found = scoped_rows(transaction, query.scope, WINDOW, parameters).await?;
     let readable = found

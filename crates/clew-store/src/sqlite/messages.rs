@@ -159,13 +159,27 @@ pub(super) const OF_TURN: &str = "turn_id = ?1 AND +scope = ?2 AND +agent_name =
 /// before costs nothing. A row that cannot be read is left out.
 pub(super) fn window(session: &Session, query: &WindowQuery) -> Result<Vec<StoredMessage>, Fault> {
     let connection = &session.connection;
+    // All of one moment, and one lock for all statements.
+    let reading = connection.unchecked_transaction()?;
+    let window = window_of(session, query)?;
+    reading.commit()?;
+    Ok(window)
+}
+
+fn window_of(session: &Session, query: &WindowQuery) -> Result<Vec<StoredMessage>, Fault> {
+    let connection = &session.connection;
+    let cleared = match query.cleared {
+        Some(asker) => lists::cleared_at(connection, &query.agent, asker.guild, asker.user)?,
+        None => None,
+    };
     let is_ordered = !State::of(connection, query.scope, &query.agent)?.disordered;
     let mut select = connection.prepare_cached(&format!(
         "SELECT {MESSAGE} FROM messages WHERE scope = ?1 AND agent_name = ?2
              AND (?4 OR timestamp > ?3)
          ORDER BY ordinal DESC, turn_id DESC, position DESC"
     ))?;
-    let since = time_text(query.since);
+    let since = cleared.map_or(query.since, |at| at.max(query.since));
+    let since = time_text(since);
     let timestamp = select.column_index("timestamp")?;
     let mut rows = select.query(params![
         query.scope.to_string(),
@@ -176,7 +190,12 @@ pub(super) fn window(session: &Session, query: &WindowQuery) -> Result<Vec<Store
     let mut window = Vec::new();
     while window.len() < query.limit {
         let Some(row) = rows.next()? else { break };
-        if is_ordered && row.get::<_, String>(timestamp)? <= since {
+        if is_ordered
+            && row
+                .get_ref(timestamp)?
+                .as_str()
+                .is_ok_and(|time| *time <= *since)
+        {
             break;
         }
         match row::message(row) {

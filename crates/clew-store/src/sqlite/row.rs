@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use rusqlite::types::FromSql;
+use rusqlite::types::{FromSql, ValueRef};
 use rusqlite::{Connection, Row};
 
 use super::fault::Fault;
@@ -61,9 +61,13 @@ impl<'row> Columns<'row> {
 
     /// A column as it is.
     pub(super) fn get<T: FromSql>(&self, column: &'static str) -> Result<T, Fault> {
+        T::column_result(self.value(column)?).map_err(|_| self.unread(column))
+    }
+
+    fn value(&self, column: &'static str) -> Result<ValueRef<'row>, Fault> {
         let index = self.index(column).ok_or_else(|| self.unread(column))?;
         self.next.set(index + 1);
-        self.row.get(index).map_err(|_| self.unread(column))
+        self.row.get_ref(index).map_err(|_| self.unread(column))
     }
 
     /// Columns are nearly always read in their order: a search for each among
@@ -83,8 +87,8 @@ impl<'row> Columns<'row> {
         column: &'static str,
         read: impl FnOnce(&str) -> Option<T>,
     ) -> Result<T, Fault> {
-        let text: String = self.get(column)?;
-        read(&text).ok_or_else(|| self.unread(column))
+        let text = self.text(column)?.and_then(read);
+        text.ok_or_else(|| self.unread(column))
     }
 
     /// The same where there may be none.
@@ -93,9 +97,16 @@ impl<'row> Columns<'row> {
         column: &'static str,
         read: impl FnOnce(&str) -> Option<T>,
     ) -> Result<Option<T>, Fault> {
-        let text: Option<String> = self.get(column)?;
-        let Some(text) = text else { return Ok(None) };
-        read(&text).map(Some).ok_or_else(|| self.unread(column))
+        let Some(text) = self.text(column)? else {
+            return Ok(None);
+        };
+        read(text).map(Some).ok_or_else(|| self.unread(column))
+    }
+
+    /// A text where it stands.
+    fn text(&self, column: &'static str) -> Result<Option<&'row str>, Fault> {
+        let text = self.value(column)?.as_str_or_null();
+        text.map_err(|_| self.unread(column))
     }
 
     /// A time.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use super::fault::Fault;
@@ -223,6 +224,9 @@ impl Session {
 
     fn set_up_any(&self, wait: Duration, cache_kib: i32) -> Result<(), Fault> {
         self.connection.busy_timeout(wait)?;
+        // A statement would be planned anew for each value that it is asked with.
+        self.connection
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         self.connection
             .set_prepared_statement_cache_capacity(STATEMENTS);
         self.connection

@@ -153,6 +153,7 @@ pub(super) fn all_of(scope: Scope) -> WindowQuery {
         scope,
         agent: default_agent(),
         since: UnixMillis(0),
+        cleared: None,
         limit: 1_000,
     }
 }

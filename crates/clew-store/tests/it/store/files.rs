@@ -137,6 +137,7 @@ async fn texts(files: &Files, scope: Scope) -> Vec<String> {
         scope,
         agent: AgentName::default_agent(),
         since: UnixMillis(0),
+        cleared: None,
         limit: 100,
     };
     let rows = files.window(&query).await.unwrap();
@@ -542,6 +543,7 @@ async fn a_marker_holds_for_files_that_are_new() {
         scope: HERE,
         agent: agent.clone(),
         since: at(6000),
+        cleared: None,
         limit: 9,
     };
     assert_eq!(files.window(&query).await.unwrap().len(), 2);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use clew_context::model::{GuildId, TurnId, UnixMillis, UserId};
 use clew_store::model::{ClearKey, Scope, StoredMessage};
-use clew_store::{Backend, Durability, Kind, Purge, SqliteSettings, WindowQuery};
+use clew_store::{Asker, Backend, Durability, Kind, Purge, SqliteSettings, WindowQuery};
 
 use super::build::{all_of, at, channel, default_agent, direct, member, message, thread};
 use super::build::{turn, user};
@@ -167,21 +167,25 @@ impl<S: Backend> Actor<S> {
     async fn read_from(&mut self, scope: Scope) {
         let back = i64::try_from(self.random.below(2_000)).unwrap();
         // Between questions' times, so that turns are in or out as a whole.
-        let mut since = at((self.clock - back) / 10 * 10 + 5);
-        let (place, owner) = (guild_of(scope), scope.owner());
-        if let Some(owner) = owner {
-            let agent = default_agent();
-            let cleared = self.store.cleared_at(&agent, place, owner).await.unwrap();
-            since = since.max(cleared.unwrap_or_default());
-        }
+        let since = at((self.clock - back) / 10 * 10 + 5);
+        let guild = guild_of(scope);
+        let cleared = scope.owner().map(|user| Asker { guild, user });
         let limit = usize::try_from(self.random.below(12)).unwrap();
         let query = WindowQuery {
             since,
+            cleared,
             limit,
             ..all_of(scope)
         };
         let rows = self.store.window(&query).await.unwrap();
-        let all = self.expected(scope, since);
+        let marker = match cleared {
+            Some(Asker { guild, user }) => {
+                let agent = default_agent();
+                self.store.cleared_at(&agent, guild, user).await.unwrap()
+            }
+            None => None,
+        };
+        let all = self.expected(scope, marker.map_or(since, |at| at.max(since)));
         assert_eq!(rows.len(), all.len().min(limit), "{scope}");
         for row in &rows {
             assert_eq!(row.scope, scope);

@@ -59,6 +59,7 @@ fn all_of(scope: Scope) -> WindowQuery {
         scope,
         agent: AgentName::default_agent(),
         since: UnixMillis(0),
+        cleared: None,
         limit: 1_000,
     }
 }

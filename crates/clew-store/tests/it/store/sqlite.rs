@@ -94,6 +94,7 @@ fn query(user: u64, limit: usize) -> WindowQuery {
         scope: scope(UserId::new(user)),
         agent: AgentName::default_agent(),
         since: UnixMillis(0),
+        cleared: None,
         limit,
     }
 }

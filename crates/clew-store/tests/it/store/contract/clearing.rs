@@ -2,7 +2,7 @@
 
 use clew_context::model::{GuildId, UnixMillis, UserId};
 use clew_store::model::{ClearKey, Scope};
-use clew_store::{Backend, WindowQuery};
+use clew_store::{Asker, Backend, WindowQuery};
 
 use crate::store::build::{agent, all_of, at, default_agent, direct, guild, member, turn, user};
 use crate::store::fixture::{Fixture, on_each_store};
@@ -34,9 +34,11 @@ async fn cleared(store: &impl Backend, guild: Option<GuildId>, who: u64) -> Opti
 
 /// Messages since the marker that applies, as a prompt's window asks.
 async fn since_clear(store: &impl Backend, scope: Scope) -> Vec<u64> {
-    let since = cleared(store, Some(guild(1)), 3).await.unwrap_or_default();
     let query = WindowQuery {
-        since,
+        cleared: Some(Asker {
+            guild: Some(guild(1)),
+            user: user(3),
+        }),
         ..all_of(scope)
     };
     let rows = store.window(&query).await.unwrap();
@@ -148,6 +150,7 @@ async fn clear_time_survives_restart<F: Fixture>(place: &F) {
     store.append(&turn(direct(3), 20, at(10))).await.unwrap();
     let query = WindowQuery {
         since: at(50),
+        cleared: None,
         ..all_of(direct(3))
     };
     assert_eq!(store.window(&query).await.unwrap().len(), 2);

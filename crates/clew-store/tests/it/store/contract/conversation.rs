@@ -102,6 +102,7 @@ async fn messages_queryable_by_agent<F: Fixture>(place: &F) {
 async fn since(store: &impl Backend, since: UnixMillis) -> Vec<u64> {
     let query = WindowQuery {
         since,
+        cleared: None,
         ..all_of(HERE)
     };
     let rows = store.window(&query).await.unwrap();

@@ -44,6 +44,7 @@ async fn kept(store: &Sqlite, like: &[StoredMessage]) -> Vec<u64> {
         scope: like[0].scope,
         agent: AgentName::default_agent(),
         since: clew_context::model::UnixMillis(0),
+        cleared: None,
         limit: usize::MAX,
     };
     let rows = store.window(&query).await.unwrap();
