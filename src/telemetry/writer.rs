@@ -19,7 +19,7 @@ use clew_context::model::Clock;
 pub const QUEUE_LINES: usize = 8_192;
 /// From a line to its writing: a turn tells several within moments, and waking
 /// the thread costs more than writing a line.
-const GATHERING: Duration = Duration::from_millis(10);
+const GATHERING: Duration = Duration::from_millis(50);
 /// At the end a disk that does not answer is not waited for any longer.
 const CLOSING: Duration = Duration::from_secs(1);
 
@@ -188,12 +188,8 @@ impl<W: Write> Accounted<W> {
         loop {
             let taken = shared.take();
             self.lost += taken.lost;
-            for line in &taken.lines {
-                self.report();
-                if self.put(line).is_err() {
-                    self.lost += 1;
-                }
-            }
+            self.report();
+            self.put(&taken.lines);
             self.report();
             // What a file did not take in time is told by the next write.
             let _ = self.writer.flush();
@@ -209,17 +205,55 @@ impl<W: Write> Accounted<W> {
         }
         let event = Event::from(Dropped { count: self.lost });
         let line = line::render((self.clock)(), &self.log_subsys, &Ids::default(), &event);
-        if line.is_some_and(|line| self.put(&line).is_ok()) {
-            self.lost = 0;
+        let Some(line) = line else { return };
+        let lost = std::mem::take(&mut self.lost);
+        self.put(&[line]);
+        if self.lost > 0 {
+            self.lost = lost;
         }
     }
 
-    fn put(&mut self, line: &str) -> io::Result<()> {
-        let separate: &[u8] = if self.torn { b"\n" } else { b"" };
-        self.torn = true;
-        self.writer.write_all(separate)?;
-        self.writer.write_all(line.as_bytes())?;
-        self.torn = false;
-        Ok(())
+    /// In one write, if the file takes it. A line that it does not take is lost,
+    /// and the rest is tried.
+    fn put(&mut self, lines: &[String]) {
+        let bytes = lines.concat();
+        let bytes = bytes.as_bytes();
+        let mut begin = 0;
+        let mut ends = Vec::with_capacity(lines.len());
+        for line in lines {
+            begin += line.len();
+            ends.push(begin);
+        }
+        let mut done = 0;
+        while done < bytes.len() {
+            if self.torn && write_most(&mut self.writer, b"\n") == 1 {
+                self.torn = false;
+            }
+            let written = if self.torn {
+                done
+            } else {
+                done + write_most(&mut self.writer, &bytes[done..])
+            };
+            let broken = ends.partition_point(|end| *end <= written);
+            let Some(end) = ends.get(broken) else { return };
+            let begin = broken.checked_sub(1).map_or(0, |before| ends[before]);
+            self.torn |= written > begin;
+            self.lost += 1;
+            done = *end;
+        }
     }
+}
+
+/// Writes until something fails; says how much was taken.
+fn write_most(writer: &mut impl Write, bytes: &[u8]) -> usize {
+    let mut written = 0;
+    while written < bytes.len() {
+        match writer.write(&bytes[written..]) {
+            Ok(0) => break,
+            Ok(taken) => written += taken,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    written
 }

@@ -251,26 +251,29 @@ fn losses_after_the_last_line_are_counted_when_it_ends() {
     assert_eq!(names(&lines).last(), Some(&"dropped"));
 }
 
-/// Breaks off in the middle of the second line, once.
+/// Full in the middle of the second line; after one error it has room again.
 struct FailsOnce {
-    writes: usize,
+    /// Bytes until it is full; none afterwards.
+    room: Option<usize>,
     written: Written,
 }
 
 impl Write for FailsOnce {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writes += 1;
-        match self.writes {
-            2 => {
-                self.written.add(&bytes[..20]);
-                Ok(20)
+        let taken = match &mut self.room {
+            Some(0) => {
+                self.room = None;
+                return Err(io::ErrorKind::StorageFull.into());
             }
-            3 => Err(io::ErrorKind::StorageFull.into()),
-            _ => {
-                self.written.add(bytes);
-                Ok(bytes.len())
+            Some(room) => {
+                let taken = bytes.len().min(*room);
+                *room -= taken;
+                taken
             }
-        }
+            None => bytes.len(),
+        };
+        self.written.add(&bytes[..taken]);
+        Ok(taken)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -278,11 +281,14 @@ impl Write for FailsOnce {
     }
 }
 
+/// Bytes of an event in this test, about.
+const A_LINE: usize = 260;
+
 #[test]
 fn a_full_disk_costs_one_line_and_it_is_counted() {
     let written = Written::default();
     let fails = FailsOnce {
-        writes: 0,
+        room: Some(A_LINE + A_LINE / 2),
         written: written.clone(),
     };
     let clock = fixed_clock(UnixMillis(0));

@@ -448,3 +448,32 @@ fn unopened(place: &str, error: rusqlite::Error) -> Error {
         source: Some(Box::new(error)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+
+    use rusqlite::StatementStatus;
+
+    use super::*;
+
+    /// Planning costs more than most statements do.
+    #[test]
+    fn a_statement_is_planned_once_whatever_it_is_asked_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("clew.db");
+        let snapshots = Arc::new(SnapshotPlace::Memory(Mutex::new(BTreeMap::new())));
+        let writer = Session::writer(&path, snapshots, &SqliteSettings::default()).unwrap();
+        let reader = Session::reader(&writer, &path).unwrap();
+        for session in [&writer, &reader] {
+            let sql = "SELECT id FROM messages WHERE owner_id = ?1 AND timestamp > ?2";
+            let mut select = session.connection.prepare_cached(sql).unwrap();
+            for owner in 0..3 {
+                assert!(!select.exists((owner, "2026-11-22")).unwrap());
+                assert!(!select.exists((owner, "2026-11-23")).unwrap());
+            }
+            assert_eq!(select.get_status(StatementStatus::RePrepare), 0);
+        }
+    }
+}
