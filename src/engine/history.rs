@@ -36,7 +36,7 @@ impl HistoryLimits {
     }
 
     /// Unicode scalars that a row's text may have in a prompt.
-    const fn longest_row(self) -> usize {
+    pub const fn longest_row(self) -> usize {
         self.max_chars / LONGEST_ROWS
     }
 }

@@ -7,12 +7,16 @@ use std::time::Duration;
 use super::{Memory, Place};
 use crate::engine::history::{self, HistoryLimits};
 use crate::telemetry::Ids;
+use clew_context::engine::shorten;
 use clew_context::model::{HistoryMessage, MessageId, TurnId, UnixMillis};
 use clew_store::model::{AgentName, ClearKey, StoredMessage, StoredRole};
 use clew_store::{Asker, Backend, ConversationStats, WindowQuery};
 
 /// What stands for a trigger without words of its own.
 const MENTION: &str = "(mention)";
+/// Unicode scalars that are kept of an answer, if prompts do not show more of
+/// it: every turn that follows reads it again.
+const ANSWER_CHARS: usize = 32_000;
 
 /// A turn that succeeded, as it is kept.
 #[derive(Debug, Clone)]
@@ -243,7 +247,13 @@ pub(super) fn stored_words(words: &str) -> &str {
     if words.is_empty() { MENTION } else { words }
 }
 
-pub(super) fn rows(place: &Place, exchange: &Exchange, now: UnixMillis) -> Vec<StoredMessage> {
+/// A turn as rows. Of a very long answer its two ends are kept.
+pub(super) fn rows(
+    place: &Place,
+    exchange: &Exchange,
+    limits: HistoryLimits,
+    now: UnixMillis,
+) -> Vec<StoredMessage> {
     let words = stored_words(&exchange.words);
     let row = |role: StoredRole, content: &str, timestamp: UnixMillis| StoredMessage {
         scope: place.scope,
@@ -264,6 +274,9 @@ pub(super) fn rows(place: &Place, exchange: &Exchange, now: UnixMillis) -> Vec<S
         target: None,
         restored_from: None,
     };
+    let longest = limits.longest_row().max(ANSWER_CHARS);
+    let shortened = shorten::head_and_tail(&exchange.answer, longest);
+    let answer = shortened.as_deref().unwrap_or(&exchange.answer);
     let mut parts = exchange.messages.iter().copied();
     vec![
         StoredMessage {
@@ -275,7 +288,7 @@ pub(super) fn rows(place: &Place, exchange: &Exchange, now: UnixMillis) -> Vec<S
         StoredMessage {
             message: parts.next(),
             parts: parts.collect(),
-            ..row(StoredRole::Assistant, &exchange.answer, now)
+            ..row(StoredRole::Assistant, answer, now)
         },
     ]
 }

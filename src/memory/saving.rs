@@ -18,7 +18,7 @@ impl Memory {
         if self.opted_out(place.asker) {
             return;
         }
-        let rows = rows(place, exchange, self.now());
+        let rows = rows(place, exchange, self.limits(), self.now());
         let late = self.late_purges(&rows, exchange.asked);
         let Some(turn) = UnsavedTurn::new(*ids, self.now(), rows) else {
             return;

@@ -12,6 +12,7 @@ on_each_store! {
     zero_leakage
     oldest_first_with_more_rows_than_the_limit
     one_long_message_leaves_room_for_others
+    of_a_very_long_answer_the_two_ends_are_kept
     rolling_window_excludes_old_messages
     rolling_window_default_is_one_day
     only_turns_that_succeed_are_stored
@@ -120,6 +121,24 @@ async fn one_long_message_leaves_room_for_others(kind: Kind) {
         ],
     );
     assert!(prompt.matches('é').count() < 250);
+    bot.stop().await;
+}
+
+async fn of_a_very_long_answer_the_two_ends_are_kept(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    let (head, tail) = ("é".repeat(24_000), "é".repeat(12_000));
+    let long = format!("saffron {head} cumin {tail} turmeric");
+    p.stage.model.script(Behaviour::text(&[&long]));
+    p.say(p.help, p.ada, "anise");
+    p.until("a stored turn", || p.told("recorded") == 1).await;
+    let prompt = p.prompt(p.help, p.ada).await;
+    says(
+        &prompt,
+        &["anise", "saffron é", "characters cut", "é turmeric"],
+    );
+    assert!(!p.traces("saffron").is_empty());
+    assert_eq!(p.traces("cumin"), Vec::<String>::new());
     bot.stop().await;
 }
 
