@@ -228,6 +228,34 @@ async fn a_hang_is_a_timeout_and_holds_up_nothing_after_it() {
 }
 
 #[tokio::test]
+async fn a_check_that_hangs_holds_up_no_turn() {
+    let (simulator, small, ids) = filled(3).await;
+    let rest = rest(&simulator);
+    let channel = channel_id(small.channel);
+    let path = format!("/channels/{channel}/messages/{}", ids[0].0);
+    let hang = FaultKind::Hang(Duration::from_mins(1));
+    let fault = simulator.fault(Fault::new("GET", &path, hang));
+    let check = rest.check(channel, message_id(ids[0]), patient());
+    let turn = async {
+        while simulator.hits(fault) == 0 {
+            tokio::task::yield_now().await;
+        }
+        let before = Anchor::Before(message_id(ids[2]));
+        tokio::join!(
+            rest.message(channel, message_id(ids[1]), patient()),
+            rest.page(channel, before, 9, patient()),
+        )
+    };
+    tokio::select! {
+        (message, page) = turn => {
+            assert_eq!(message.unwrap().id, message_id(ids[1]));
+            assert_eq!(page.unwrap().messages.len(), 2);
+        }
+        _ = check => panic!("the check was answered"),
+    }
+}
+
+#[tokio::test]
 async fn a_limit_that_outlasts_the_deadline_is_rate_limited() {
     let (simulator, small, ids) = filled(2).await;
     let rest = rest(&simulator);
