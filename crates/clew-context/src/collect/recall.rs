@@ -124,3 +124,72 @@ fn refuse(refused: &mut HashMap<ChannelId, Instant>, channel: ChannelId, now: In
 fn refuses(refused: &HashMap<ChannelId, Instant>, channel: ChannelId, now: Instant) -> bool {
     refused.get(&channel).is_some_and(|until| now < *until)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: ChannelId = ChannelId::new(1);
+    const OTHER: ChannelId = ChannelId::new(2);
+
+    #[test]
+    fn a_refusal_holds_for_a_minute() {
+        let (recall, now) = (Recall::default(), Instant::now());
+        recall.forbid(ONE, now);
+        recall.hide(OTHER, now);
+        let almost = now + Duration::from_millis(59_999);
+        let after = now + Duration::from_mins(1);
+        assert!(recall.is_forbidden(ONE, almost) && !recall.is_forbidden(ONE, after));
+        assert!(recall.is_hidden(OTHER, almost) && !recall.is_hidden(OTHER, after));
+        assert!(recall.is_forbidden(OTHER, almost), "its messages as well");
+        assert!(!recall.is_hidden(ONE, almost), "it was shown");
+    }
+
+    #[test]
+    fn permissions_that_change_end_refusals_where_they_may_be_of() {
+        let (recall, now) = (Recall::default(), Instant::now());
+        recall.hide(ONE, now);
+        recall.hide(OTHER, now);
+        recall.permissions_changed(|channel| channel == ONE);
+        assert!(!recall.is_hidden(ONE, now) && !recall.is_forbidden(ONE, now));
+        assert!(recall.is_hidden(OTHER, now) && recall.is_forbidden(OTHER, now));
+    }
+
+    #[test]
+    fn one_complaint_a_day() {
+        let (recall, now) = (Recall::default(), Instant::now());
+        let hour = Duration::from_hours(1);
+        assert!(recall.first_today(ONE, now));
+        assert!(recall.first_today(OTHER, now), "each channel has its own");
+        assert!(!recall.first_today(ONE, now + 23 * hour));
+        assert!(recall.first_today(ONE, now + 24 * hour));
+        assert!(!recall.first_today(ONE, now + 25 * hour));
+    }
+
+    #[test]
+    fn starters_are_remembered_until_the_thread_is_gone() {
+        let recall = Recall::default();
+        recall.starter_deleted(ONE);
+        let first = NoAnchor::Unanchored(MessageId::new(7));
+        recall.learn_anchor(OTHER, first);
+        assert_eq!(recall.no_anchor(ONE), Some(NoAnchor::Deleted));
+        assert_eq!(recall.no_anchor(OTHER), Some(first));
+        recall.forget(ONE);
+        assert_eq!(recall.no_anchor(ONE), None);
+    }
+
+    /// What is learnt is bounded: at the most a fetch is lost.
+    #[test]
+    fn a_full_memory_begins_anew() {
+        let (recall, now) = (Recall::default(), Instant::now());
+        let last = ChannelId::new(MAX_ENTRIES as u64 + 1);
+        for channel in (1..=last.get()).map(ChannelId::new) {
+            recall.hide(channel, now);
+            recall.starter_deleted(channel);
+            recall.first_today(channel, now);
+        }
+        assert!(recall.is_hidden(last, now) && !recall.is_hidden(ONE, now));
+        assert!(recall.no_anchor(last).is_some() && recall.no_anchor(ONE).is_none());
+        assert!(!recall.first_today(last, now) && recall.first_today(ONE, now));
+    }
+}

@@ -201,8 +201,8 @@ pub struct Standing<'a> {
 #[cfg(test)]
 mod tests {
     use super::bits::{
-        ADMINISTRATOR, CONNECT, MANAGE_GUILD, MANAGE_THREADS, READ_MESSAGE_HISTORY, SEND_MESSAGES,
-        SEND_MESSAGES_IN_THREADS, VIEW_CHANNEL,
+        ADMINISTRATOR, ATTACH_FILES, CONNECT, MANAGE_GUILD, MANAGE_THREADS, READ_MESSAGE_HISTORY,
+        SEND_MESSAGES, SEND_MESSAGES_IN_THREADS, VIEW_CHANNEL,
     };
     use super::*;
     use crate::model::ChannelId;
@@ -271,6 +271,69 @@ mod tests {
             &[overwrite(EVERYONE, ADMINISTRATOR | MANAGE_GUILD, 0)],
             READ,
         );
+    }
+
+    /// Two that give the same do not take it back.
+    #[test]
+    fn what_is_granted_twice_is_granted() {
+        let everyone = overwrite(EVERYONE, READ, 0);
+        let helpers = overwrite(HELPER, READ, 0);
+        let mine = overwrite(Target::Member(USER), READ, 0);
+        check(READ, READ, &[], READ);
+        for given in [everyone, helpers, mine] {
+            check(READ, 0, &[given], READ);
+            check(0, 0, &[given], READ);
+        }
+        let roles = [(RoleId::new(2), READ), (RoleId::new(3), READ)];
+        let standing = Standing {
+            guild: GUILD,
+            user: USER,
+            owner: false,
+            everyone: 0,
+            roles: &roles,
+        };
+        assert_eq!(permissions_in(&standing, Some(&[])), Some(READ));
+    }
+
+    #[test]
+    fn files_need_both_permissions() {
+        for (permissions, expected) in [
+            (READ | SEND_MESSAGES | ATTACH_FILES, true),
+            (READ | SEND_MESSAGES, false),
+            (READ | ATTACH_FILES, false),
+        ] {
+            let place = Place::Channel;
+            let found = access(&AccessFacts { permissions, place });
+            assert_eq!(!found.forbids(|rights| rights.attach), expected);
+        }
+    }
+
+    #[test]
+    fn a_channels_kind_says_what_it_asks_for() {
+        let asks = |kind| {
+            let may = |permissions| {
+                let place = Place::of(kind, Some(false));
+                let found = access(&AccessFacts { permissions, place });
+                found.may_view() && !found.forbids(|rights| rights.send)
+            };
+            let in_threads = READ | SEND_MESSAGES_IN_THREADS;
+            [
+                may(READ | SEND_MESSAGES),
+                may(READ | SEND_MESSAGES | CONNECT),
+                may(in_threads),
+                may(in_threads | MANAGE_THREADS),
+            ]
+        };
+        for (kind, expected) in [
+            (ChannelKind::Text, [true, true, false, false]),
+            (ChannelKind::Voice, [false, true, false, false]),
+            (ChannelKind::Stage, [false, true, false, false]),
+            (ChannelKind::PublicThread, [false, false, true, true]),
+            (ChannelKind::AnnouncementThread, [false, false, true, true]),
+            (ChannelKind::PrivateThread, [false, false, false, true]),
+        ] {
+            assert_eq!(asks(kind), expected, "{kind:?}");
+        }
     }
 
     #[test]

@@ -101,11 +101,11 @@ impl Us {
         }
         let ours = self.wrote(message);
         match message.kind {
-            MessageKind::Default | MessageKind::Reply => {}
-            MessageKind::ChatInputCommand | MessageKind::ContextMenuCommand if ours => {}
-            MessageKind::ChatInputCommand | MessageKind::ContextMenuCommand => {
-                return Some(OmitReason::App);
-            }
+            // Answers to commands too: ours, or another app's.
+            MessageKind::Default
+            | MessageKind::Reply
+            | MessageKind::ChatInputCommand
+            | MessageKind::ContextMenuCommand => {}
             MessageKind::ThreadStarter | MessageKind::System(_) => return Some(OmitReason::System),
         }
         let app = !ours && (message.author.bot || message.author.webhook);

@@ -5,6 +5,8 @@
 //! up by id but never counts as "the messages of this channel".
 
 mod channel;
+#[cfg(test)]
+mod tests;
 mod view;
 mod withheld;
 

@@ -147,12 +147,32 @@ mod tests {
             "𝓒𝓵𝓮𝔀",
             "ⓒⓛⓔⓦ",
             "🅲🅻🅴🆆",
+            "ⒸⓁⒺⓌ",
+            "🄒🄛🄔🄦",
+            "🄲🄻🄴🅆",
+            "🅒🅛🅔🅦",
+            "🇨 🇱 🇪 🇼",
             "C.l-e_w",
             "çĺéŵ",
             "c1ew",
             "CIew",
         ] {
             assert_eq!(skeleton(name), "clew", "{name}");
+        }
+    }
+
+    /// The first and the last of each alphabet that Unicode has twice.
+    #[test]
+    fn letters_of_every_form_are_plain_ones() {
+        for (forms, plain) in [
+            ("ａｚＡＺ", "azaz"),
+            ("𝐀𝐙𝐚𝐳𝚊𝚣", "azazaz"),
+            ("ⒶⓏⓐⓩ", "azaz"),
+            ("🄐🄩🄰🅉🅐🅩🅰🆉", "azazazaz"),
+            ("🇦🇿", "az"),
+            ("𝟎𝟗𝟘𝟡𝟢𝟫𝟬𝟵𝟶𝟿", "0909090909"),
+        ] {
+            assert_eq!(skeleton(forms), skeleton(plain), "{forms}");
         }
     }
 

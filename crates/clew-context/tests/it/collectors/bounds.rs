@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clew_context::collect::prepare::halved;
 use clew_context::collect::{FetchError, Recall};
 use clew_context::engine::render::{Directory, Renderer};
 use clew_context::model::{
@@ -300,6 +301,26 @@ async fn the_asker_is_judged_too() {
     assert_eq!(outline(&start.prepare(&collected).block), "p1");
     assert_eq!(world.calls(), [""; 0]);
     assert_eq!(target(&collected), Some(3));
+}
+
+/// A model that said the prompt was too long gets half of it, and never nothing.
+#[test]
+fn half_the_room_is_half_of_each_cap() {
+    let limits = Limits {
+        max_chars: 6_000,
+        max_msgs: 41,
+        max_msg_chars: 1_000,
+        tail: 5,
+        ..Limits::default()
+    };
+    let half = halved(&limits);
+    let caps = (half.max_chars, half.max_msgs, half.max_msg_chars, half.tail);
+    assert_eq!(caps, (3_000, 20, 500, 5));
+    let least = Limits {
+        max_msgs: 1,
+        ..limits
+    };
+    assert_eq!(halved(&least).max_msgs, 1);
 }
 
 /// Counts who is looked up.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use clew_context::engine::route::{RouteFacts, Rules, Verdict, route, scene};
+use clew_context::engine::route::{RouteFacts, Rules, Verdict, ends_bot_turns, route, scene};
 use clew_context::model::{
     AccessRules, AllowList, Cause, ChannelId, ChannelKind, ChannelMode, IdList, Message,
     MessageFlags, RoleId, Scene, TriggerRules,
@@ -260,6 +260,34 @@ fn lists_are_held_against_everybody() {
     let mut guild = rules();
     guild.access.guilds.denied.insert(GUILD);
     check(&asked(1, EVE, "hi"), &guild, HERE, "ignore");
+}
+
+/// With users and roles both listed, one of them suffices; nobody else gets in.
+#[test]
+fn listed_users_and_listed_roles_get_in() {
+    let mut both = rules();
+    both.access.users.allowed = AllowList::Only(BTreeSet::from([EVE.user()]));
+    both.access.roles.allowed = AllowList::Only(BTreeSet::from([OTHER_ROLE]));
+    let with_role = RouteFacts {
+        roles: Some(&[OTHER_ROLE]),
+        ..HERE
+    };
+    check(&asked(1, EVE, "hi"), &both, HERE, "mention");
+    check(&asked(1, ADA, "hi"), &both, with_role, "mention");
+    check(&asked(1, ADA, "hi"), &both, HERE, "ignore");
+}
+
+/// Chatter of others would keep two bots talking.
+#[test]
+fn a_person_who_may_ask_ends_a_row_of_bots_turns() {
+    let mut closed = rules();
+    closed.access.users.denied.insert(ADA.user());
+    let ends = |message: &Message| ends_bot_turns(message, &closed, &HERE);
+    assert!(ends(&said(1, EVE, "hi")));
+    assert!(!ends(&said(1, ADA, "hi")), "who may not ask");
+    assert!(!ends(&said(1, DICE, "hi")), "a bot");
+    assert!(!ends(&said(1, EVE, "").of_type(7)), "somebody joined");
+    assert!(!ends(&said(1, DICE, "").of_type(7)), "a bot joined");
 }
 
 #[test]

@@ -1,0 +1,142 @@
+//! What the window counts of its own size, and what it lets go.
+
+use proptest::prelude::*;
+
+use super::channel::{Change, weight};
+use super::*;
+use crate::model::{
+    Author, MessageFlags, MessageKind, Reference, ReferenceKind, UnixMillis, UserId,
+};
+
+const CHANNELS: [ChannelId; 2] = [ChannelId::new(1), ChannelId::new(2)];
+
+/// Message `n` of somebody; a reply to the message before it if `n` is even.
+fn said(channel: ChannelId, n: u64, length: usize) -> Message {
+    let parent = n.is_multiple_of(2).then(|| MessageId::new(n - 1));
+    Message {
+        id: MessageId::new(n),
+        channel,
+        guild: None,
+        kind: parent.map_or(MessageKind::Default, |_| MessageKind::Reply),
+        author: Author {
+            id: UserId::new(n % 3),
+            name: "Ada".into(),
+            bot: false,
+            webhook: false,
+        },
+        timestamp: UnixMillis(0),
+        edited: None,
+        flags: MessageFlags(0),
+        content: "x".repeat(length).into(),
+        reference: parent.map(|message| Reference {
+            kind: ReferenceKind::Default,
+            channel: None,
+            message: Some(message),
+        }),
+        referenced: Referenced::Absent,
+        mentions: Box::default(),
+        mention_roles: Box::default(),
+        extras: None,
+        withheld: false,
+    }
+}
+
+impl ChannelWindow {
+    fn counted(&self) -> usize {
+        let recent = self.recent.values().map(|held| weight(&held.message));
+        let linked = self.linked.values().map(|linked| weight(&linked.message));
+        let changes = self.changes.iter().map(Change::weight);
+        CHANNEL_OVERHEAD + recent.chain(linked).chain(changes).sum::<usize>()
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Create,
+    Carry,
+    Late,
+    Post,
+    Edit,
+    Delete,
+    Fetch,
+    Keep,
+    Break,
+    Forget,
+    OptOut,
+    Return,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    use Step::{
+        Break, Carry, Create, Delete, Edit, Fetch, Forget, Keep, Late, OptOut, Post, Return,
+    };
+    let often = [Create, Carry, Late, Post, Edit, Delete, Fetch, Keep];
+    let seldom = [Break, Forget, OptOut, Return];
+    prop_oneof![6 => prop::sample::select(often.to_vec()), 1 => prop::sample::select(seldom.to_vec())]
+}
+
+fn apply(window: &mut Window, step: Step, channel: ChannelId, n: u64, length: usize) {
+    let message = said(channel, n, length);
+    let fetched = || vec![Arc::new(said(channel, n, length))];
+    match step {
+        Step::Create => drop(window.created(said(channel, n + 40, length))),
+        Step::Carry => {
+            let mut carrying = said(channel, 2 * n + 40, length);
+            carrying.referenced = Referenced::Known(Box::new(said(channel, 2 * n + 39, 2)));
+            window.created(carrying);
+        }
+        Step::Late => drop(window.created(message)),
+        Step::Post => window.posted(message),
+        Step::Edit => window.edited(said(channel, n + 40, length)),
+        Step::Delete => window.deleted(channel, &[message.id, MessageId::new(n + 41)]),
+        Step::Fetch => {
+            let view = window.view(channel);
+            window.adopt(channel, &view, message.id, &fetched());
+        }
+        Step::Keep => {
+            let view = window.view(channel);
+            window.keep(channel, &view, &fetched());
+        }
+        Step::Break => window.break_channel(channel),
+        Step::Forget => window.forget(channel),
+        Step::OptOut => window.withhold(OptedOut::from_iter([UserId::new(n % 3)])),
+        Step::Return => window.withhold(OptedOut::default()),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// The cap of `WINDOW_MAX_MB` holds only if nothing is counted twice or never.
+    #[test]
+    fn bytes_are_those_of_what_is_held(
+        steps in prop::collection::vec((step(), 0..2_usize, 1..40_u64, 0..900_usize), 1..150),
+        per_channel in 2..20_usize,
+        max_bytes in prop_oneof![Just(6_000_usize), Just(1_000_000)],
+    ) {
+        let mut window = Window::new(WindowLimits { per_channel, max_bytes });
+        for (step, channel, n, length) in steps {
+            apply(&mut window, step, CHANNELS[channel], n, length);
+            for one in window.channels.values() {
+                prop_assert_eq!(one.bytes, one.counted(), "{:?}", step);
+            }
+            let all: usize = window.channels.values().map(|one| one.bytes).sum();
+            prop_assert_eq!(window.bytes, all, "{:?}", step);
+            prop_assert!(all <= max_bytes || window.channels.len() == 1);
+        }
+    }
+}
+
+/// More changes than are remembered push the oldest out, and are not counted.
+#[test]
+fn what_is_remembered_of_changes_is_counted() {
+    let mut window = Window::new(WindowLimits::default());
+    let channel = CHANNELS[0];
+    for n in 1..=300 {
+        window.edited(said(channel, n, 10));
+        window.deleted(channel, &[MessageId::new(n)]);
+    }
+    let one = &window.channels[&channel];
+    assert_eq!(one.bytes, one.counted());
+    assert_eq!(one.changes.len(), 128);
+}

@@ -1,0 +1,242 @@
+//! What the window holds and hands out, one behaviour each; that it serves no
+//! hole is shown in `window`.
+
+use std::sync::Arc;
+
+use clew_context::engine::window::{Window, WindowLimits};
+use clew_context::model::{ChannelId, GuildId, Message, MessageFlags, MessageId};
+
+use crate::support::build::{
+    ADA, ALERT, BOB, CLEW, EVE, GENERAL, GUILD, Shape, id, number, said, thread_id,
+};
+use crate::support::world::window;
+
+fn small(per_channel: usize) -> Window {
+    Window::new(WindowLimits {
+        per_channel,
+        max_bytes: 1_000_000,
+    })
+}
+
+fn held(window: &Window) -> (Vec<u64>, Vec<u64>) {
+    let view = window.view(GENERAL);
+    let recent = view.recent.iter().map(|message| number(message.id));
+    let linked = view.linked.keys().map(|id| number(*id));
+    (recent.collect(), linked.collect())
+}
+
+fn fetched(messages: impl IntoIterator<Item = Message>) -> Vec<Arc<Message>> {
+    messages.into_iter().map(Arc::new).collect()
+}
+
+/// The next turn may start before the gateway tells of our own answer.
+#[test]
+fn our_answer_is_there_once_it_is_posted() {
+    let mut window = window();
+    window.created(said(1, ADA, "hi"));
+    window.posted(said(2, CLEW, "hello"));
+    assert_eq!(held(&window).0, [1, 2]);
+    assert_eq!(window.newest(GENERAL), Some(id(2)));
+    window.created(said(2, CLEW, "hello"));
+    assert_eq!(window.size().0, 2, "told twice, held once");
+    window.posted(said(3, CLEW, "a note").flagged(MessageFlags::EPHEMERAL));
+    window.deleted(GENERAL, &[id(4)]);
+    window.posted(said(4, CLEW, "gone already"));
+    assert_eq!(held(&window).0, [1, 2]);
+}
+
+/// The edit is heard before the message that it is of.
+#[test]
+fn what_was_posted_late_does_not_undo_an_edit() {
+    let mut window = window();
+    window.created(said(1, ADA, "hi"));
+    window.edited(said(2, CLEW, "").edited_at(3, "the answer"));
+    window.created(said(2, CLEW, "thinking"));
+    let message = window.message(GENERAL, id(2)).unwrap();
+    assert_eq!(&*message.content, "the answer");
+}
+
+#[test]
+fn both_kinds_of_messages_are_counted() {
+    let mut window = window();
+    window.created(said(9, ADA, "hi"));
+    let view = window.view(GENERAL);
+    window.keep(
+        GENERAL,
+        &view,
+        &fetched([said(1, BOB, "a"), said(2, BOB, "b")]),
+    );
+    window.keep(GENERAL, &view, &fetched([said(3, BOB, "c")]));
+    assert_eq!(held(&window), (vec![9], vec![1, 2, 3]));
+    assert_eq!(window.size().0, 4);
+}
+
+/// What a chain runs through outlives what nobody points at.
+#[test]
+fn what_is_replied_to_stays_longer() {
+    let mut window = small(6);
+    window.created(said(1, ADA, "the question"));
+    window.created(said(2, ADA, "chatter"));
+    window.created(said(3, BOB, "a reply").replying(1));
+    for n in 4..20 {
+        window.created(said(n, EVE, "chatter"));
+    }
+    let (recent, linked) = held(&window);
+    assert_eq!(linked, [1, 3]);
+    assert_eq!(recent, [16, 17, 18, 19]);
+}
+
+/// Half of the room is for what is pointed at, and there the longest unused
+/// goes first.
+#[test]
+fn what_turns_come_by_stays_longest() {
+    let mut window = small(6);
+    window.created(said(50, ADA, "now"));
+    let view = window.view(GENERAL);
+    for n in [1, 2, 3] {
+        window.keep(GENERAL, &view, &fetched([said(n, BOB, "old")]));
+    }
+    window.keep(GENERAL, &view, &fetched([said(1, BOB, "old")]));
+    window.keep(GENERAL, &view, &fetched([said(4, BOB, "old")]));
+    assert_eq!(held(&window).1, [1, 3, 4]);
+    // One that is held already, and is come by, becomes a link when it is old.
+    window.keep(GENERAL, &view, &fetched([said(50, ADA, "now")]));
+    for n in 51..60 {
+        window.created(said(n, EVE, "chatter"));
+    }
+    assert!(held(&window).1.contains(&50));
+}
+
+/// A page carries what it replies to; each stands where its edits find it.
+#[test]
+fn what_fetched_messages_carry_is_kept_by_itself() {
+    let mut window = window();
+    window.created(said(9, ADA, "hi"));
+    let view = window.view(GENERAL);
+    let reply = said(8, BOB, "reply")
+        .replying(3)
+        .carrying(said(3, ADA, "question"));
+    window.adopt(GENERAL, &view, id(8), &fetched([reply, said(9, ADA, "hi")]));
+    assert_eq!(held(&window), (vec![8, 9], vec![3]));
+    window.edited(said(3, ADA, "").edited_at(10, "edited"));
+    let message = window.message(GENERAL, id(3)).unwrap();
+    assert_eq!(&*message.content, "edited");
+    window.deleted(GENERAL, &[id(3)]);
+    assert!(window.message(GENERAL, id(3)).is_none());
+}
+
+/// A page is older than the edit that came while it was on its way, unless
+/// it has a later edit.
+#[test]
+fn the_later_of_two_edits_is_kept() {
+    for (in_page, expected) in [(20, "of the event"), (40, "of the page")] {
+        let mut window = window();
+        window.created(said(9, ADA, "hi"));
+        let view = window.view(GENERAL);
+        window.edited(said(1, BOB, "").edited_at(30, "of the event"));
+        let page = said(1, BOB, "").edited_at(in_page, "of the page");
+        window.keep(GENERAL, &view, &fetched([page]));
+        let message = window.message(GENERAL, id(1)).unwrap();
+        assert_eq!(&*message.content, expected);
+    }
+}
+
+/// Ephemeral ones are in no page, but if they were they would be somebody's alone.
+#[test]
+fn private_messages_are_not_adopted() {
+    let mut window = window();
+    window.created(said(9, ADA, "hi"));
+    let view = window.view(GENERAL);
+    let private = said(8, CLEW, "for you").flagged(MessageFlags::EPHEMERAL);
+    window.adopt(
+        GENERAL,
+        &view,
+        id(8),
+        &fetched([private, said(9, ADA, "hi")]),
+    );
+    assert_eq!(held(&window).0, [9]);
+}
+
+/// What was read before a break is not trusted after it, in the channels that
+/// were meant and in those of which nothing was held.
+#[test]
+fn what_was_fetched_before_a_break_is_not_kept() {
+    let other = ChannelId::new(501);
+    let mut window = window();
+    window.created(said(9, ADA, "hi"));
+    window.created(said(9, ADA, "hi").into_channel(other));
+    let breaks: [(&str, fn(&mut Window)); 2] = [
+        ("one", |window| window.break_channel(GENERAL)),
+        ("all of a server", |window| {
+            window.break_where(|_, guild| guild == Some(GUILD));
+        }),
+    ];
+    for (what, breaks) in breaks {
+        let view = window.view(GENERAL);
+        breaks(&mut window);
+        let after = held(&window);
+        assert_eq!(after, (vec![], vec![]), "{what}");
+        window.keep(GENERAL, &view, &fetched([said(1, BOB, "old")]));
+        window.keep(thread_id(7), &view, &fetched([said(1, BOB, "old")]));
+        assert_eq!(held(&window), after, "{what}");
+        assert!(window.message(thread_id(7), id(1)).is_none(), "{what}");
+        let again = window.view(GENERAL);
+        window.keep(GENERAL, &again, &fetched([said(1, BOB, "old")]));
+        assert_eq!(held(&window).1, [1], "{what}");
+    }
+    window.created(said(10, ADA, "hi").into_channel(other));
+    window.break_where(|_, guild| guild == Some(GuildId::new(1)));
+    assert!(window.message(other, id(10)).is_some(), "another server's");
+}
+
+/// Without the message content intent a message is blank until it comes with a
+/// command or a mention.
+#[test]
+fn a_blank_message_is_completed_by_what_was_carried() {
+    let mut window = window();
+    for n in 1..=3 {
+        window.created(said(n, ADA, if n == 2 { "words" } else { "" }));
+    }
+    let mut view = window.view(GENERAL);
+    view.complete(&said(1, ADA, "one"));
+    view.complete(&said(2, ADA, "two"));
+    view.complete(&said(9, ADA, "nine"));
+    let texts: Vec<&str> = view.recent.iter().map(|one| &*one.content).collect();
+    assert_eq!(texts, ["one", "words", ""]);
+}
+
+/// Whose words were taken out stays without.
+#[test]
+fn a_husk_is_not_completed() {
+    let mut window = window();
+    window.withhold([ADA.user()].into_iter().collect());
+    window.created(said(1, ADA, "private"));
+    let mut view = window.view(GENERAL);
+    view.complete(&said(1, ADA, "private"));
+    let husk = view.get(id(1)).unwrap();
+    assert!(husk.withheld && husk.content.is_empty());
+}
+
+/// Of a channel that nobody wrote in, the view still says since when it knows,
+/// and whose messages are withheld.
+#[test]
+fn the_view_of_an_unknown_channel_is_as_good() {
+    let mut window = window();
+    window.withhold([EVE.user()].into_iter().collect());
+    window.created(said(9, ADA, "hi"));
+    window.break_channel(GENERAL);
+    let view = window.view(thread_id(7));
+    assert!(view.opted_out.contains(EVE.user()));
+    let page = fetched([said(1, BOB, "old").into_channel(thread_id(7))]);
+    window.keep(thread_id(7), &view, &page);
+    assert!(window.message(thread_id(7), id(1)).is_some());
+    // Enough happened there since for some of it to be forgotten.
+    let view = window.view(thread_id(8));
+    for n in 0..200 {
+        window.deleted(thread_id(8), &[id(n)]);
+    }
+    let page = fetched([said(1, ALERT, "old").into_channel(thread_id(8))]);
+    window.keep(thread_id(8), &view, &page);
+    assert_eq!(window.message(thread_id(8), id(1)), None);
+    assert_eq!(window.newest(thread_id(8)), None::<MessageId>);
+}
