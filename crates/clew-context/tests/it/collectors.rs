@@ -12,6 +12,8 @@ mod husks;
 mod opt_out;
 mod ours;
 mod routing;
+mod shown;
+mod spared;
 mod starter;
 mod tail;
 mod target;

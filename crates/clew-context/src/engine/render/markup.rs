@@ -152,6 +152,7 @@ mod tests {
         check("<:pump:55> <a:spin:56>", ":pump: :spin:");
         check("at <t:1700000000:R>", "at 2023-11-14 22:13 UTC");
         check("run </context show:99>", "run /context show");
+        check("```<@1>```` <@12>", "```<@1>```` @u12");
         check(
             "see https://discord.com/channels/1/22/333 now",
             "see (link c22) now",
@@ -169,6 +170,8 @@ mod tests {
             "if a < b && c > d { Vec<String> }",
             "<https://example.org>",
             "``a ` <@12>``",
+            "``a ``` <@12>``",
+            "<:p!mp:55> <:pump:5x> <::55>",
             "<t:999999999999999999999>",
             "<@>",
             "< @12>",

@@ -99,12 +99,36 @@ fn what_turns_come_by_stays_longest() {
     window.keep(GENERAL, &view, &fetched([said(1, BOB, "old")]));
     window.keep(GENERAL, &view, &fetched([said(4, BOB, "old")]));
     assert_eq!(held(&window).1, [1, 3, 4]);
+    window.keep(GENERAL, &view, &fetched([said(5, BOB, "old")]));
+    assert_eq!(held(&window).1, [1, 4, 5]);
     // One that is held already, and is come by, becomes a link when it is old.
     window.keep(GENERAL, &view, &fetched([said(50, ADA, "now")]));
     for n in 51..60 {
         window.created(said(n, EVE, "chatter"));
     }
     assert!(held(&window).1.contains(&50));
+}
+
+/// Of what is delivered late the first to come is the first to go.
+#[test]
+fn late_messages_go_in_the_order_in_which_they_came() {
+    let mut window = small(6);
+    window.created(said(50, ADA, "now"));
+    for n in [3, 2, 1, 4] {
+        window.created(said(n, BOB, "late"));
+    }
+    assert_eq!(held(&window).1, [1, 2, 4]);
+}
+
+/// `WINDOW_MAX_MB` is for thousands of messages.
+#[test]
+fn a_short_message_takes_little_room() {
+    let mut window = window();
+    window.created(said(1, ADA, "hi"));
+    let (_, before) = window.size();
+    window.created(said(2, ADA, "ten letter"));
+    let (_, after) = window.size();
+    assert!((200..1_000).contains(&(after - before)));
 }
 
 /// A page carries what it replies to; each stands where its edits find it.
@@ -165,15 +189,13 @@ fn what_was_fetched_before_a_break_is_not_kept() {
     let mut window = window();
     window.created(said(9, ADA, "hi"));
     window.created(said(9, ADA, "hi").into_channel(other));
-    let breaks: [(&str, fn(&mut Window)); 2] = [
-        ("one", |window| window.break_channel(GENERAL)),
-        ("all of a server", |window| {
-            window.break_where(|_, guild| guild == Some(GUILD));
-        }),
-    ];
-    for (what, breaks) in breaks {
+    for what in ["one", "all of a server"] {
         let view = window.view(GENERAL);
-        breaks(&mut window);
+        if what == "one" {
+            window.break_channel(GENERAL);
+        } else {
+            window.break_where(|_, guild| guild == Some(GUILD));
+        }
         let after = held(&window);
         assert_eq!(after, (vec![], vec![]), "{what}");
         window.keep(GENERAL, &view, &fetched([said(1, BOB, "old")]));
@@ -187,6 +209,12 @@ fn what_was_fetched_before_a_break_is_not_kept() {
     window.created(said(10, ADA, "hi").into_channel(other));
     window.break_where(|_, guild| guild == Some(GuildId::new(1)));
     assert!(window.message(other, id(10)).is_some(), "another server's");
+
+    let mut unseen = small(4);
+    let view = unseen.view(GENERAL);
+    unseen.break_where(|_, _| true);
+    unseen.keep(GENERAL, &view, &fetched([said(1, BOB, "old")]));
+    assert_eq!(unseen.size().0, 0, "nothing was held of any");
 }
 
 /// Without the message content intent a message is blank until it comes with a

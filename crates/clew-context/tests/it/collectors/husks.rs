@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clew_context::engine::window::Window;
 use clew_context::model::{MessageId, OptOuts, OptedOut};
 
-use super::opt_out::{MARK, bobs, here, without_bob};
+use super::opt_out::{MARK, bobs, forwarding, here, without_bob};
 use crate::support::build::{ADA, BOB, EVE, GENERAL, Shape, id, said, thread_id};
 use crate::support::world::window;
 
@@ -105,6 +105,45 @@ fn who_is_back_is_read_again() {
         window.forget(channel);
     }
     assert_eq!(window.size(), (0, 0));
+}
+
+/// Their words may be gone from a link or from an edit alone.
+#[test]
+fn who_is_back_is_read_again_wherever_it_was() {
+    let view = |window: &Window| window.view(GENERAL);
+    let mut linked = window();
+    linked.withhold(without_bob());
+    linked.created(said(9, ADA, "talk"));
+    linked.keep(GENERAL, &view(&linked), &[Arc::new(bobs(1))]);
+    assert!(linked.message(GENERAL, id(1)).unwrap().withheld);
+    let mut edited = window();
+    edited.withhold(without_bob());
+    edited.created(said(9, ADA, "talk"));
+    edited.edited(bobs(1).edited_at(10, MARK));
+    for mut window in [linked, edited] {
+        window.withhold(OptedOut::default());
+        assert!(window.message(GENERAL, id(1)).is_none());
+        assert!(window.message(GENERAL, id(9)).is_none(), "read anew");
+        let now = view(&window);
+        let page = Arc::new(bobs(1).edited_at(10, MARK));
+        window.keep(GENERAL, &now, &[page]);
+        let back = window.message(GENERAL, id(1)).unwrap();
+        assert!(back.content.contains(MARK));
+    }
+}
+
+/// A forward that was held before says nothing either.
+#[test]
+fn what_others_forwarded_of_them_goes_at_once() {
+    let mut window = window();
+    window.created(said(9, ADA, "talk"));
+    let before = window.view(GENERAL);
+    window.keep(GENERAL, &before, &[Arc::new(bobs(1))]);
+    window.created(forwarding(10, 1));
+    window.withhold(without_bob());
+    let forward = window.message(GENERAL, id(10)).unwrap();
+    let extras = forward.extras.as_deref().unwrap();
+    assert!(extras.snapshots.iter().all(|one| one.withheld));
 }
 
 #[test]

@@ -269,7 +269,7 @@ fn what_they_forward_is_theirs() {
 }
 
 /// Message `n` by Ada, which forwards message `original` of the channel.
-fn forwarding(n: u64, original: u64) -> Message {
+pub(crate) fn forwarding(n: u64, original: u64) -> Message {
     let reference = Reference {
         kind: ReferenceKind::Forward,
         channel: Some(GENERAL),

@@ -1,0 +1,147 @@
+//! What a message shows, where nobody knows a name and where little is there.
+
+use std::sync::Arc;
+
+use clew_context::engine::render::{Directory, Nobody, Renderer};
+use clew_context::model::{ChannelId, Embed, HistoryMessage, Message, Profiles, RoleId, UserId};
+
+use crate::support::build::{
+    ADA, ALERT, BOB, EVE, Shape, asked, id, said, text_channel, thread, thread_id, us,
+};
+use crate::support::world::{Start, World};
+
+fn text(message: &Message) -> String {
+    Renderer::new(&us(), &Nobody).message(message)
+}
+
+#[test]
+fn what_nobody_knows_has_no_name() {
+    let message = said(
+        1,
+        ADA,
+        "<@1> <@&2> <#3> https://discord.com/channels/1/22/333",
+    );
+    assert_eq!(
+        text(&message),
+        "@unknown user @unknown role #unknown channel (message in #unknown channel)"
+    );
+}
+
+#[test]
+fn each_mention_has_the_name_of_its_own() {
+    assert_eq!(text(&said(1, EVE, "<@12> or <@11>?")), "@Bob or @Ada?");
+}
+
+/// People who wrote something shown are named wherever they are mentioned;
+/// a webhook's name is whatever it posts under, and a husk has none.
+#[test]
+fn who_is_present_is_named() {
+    let nameless = said(3, EVE, "").shaped(|message| message.author.name = "".into());
+    let present = [said(1, ADA, "a"), said(2, ALERT, "b"), nameless];
+    let us = us();
+    let mut renderer = Renderer::new(&us, &Nobody);
+    renderer.meet(&present);
+    let kept = renderer.kept("<@11> <@92> <@13>");
+    assert_eq!(kept, "@Ada @unknown user @unknown user");
+}
+
+/// Knows everybody by one name.
+struct Known;
+
+impl Directory for Known {
+    fn user(&self, _: UserId) -> Option<String> {
+        Some("Grace".to_owned())
+    }
+    fn role(&self, _: RoleId) -> Option<String> {
+        None
+    }
+    fn channel(&self, _: ChannelId) -> Option<String> {
+        None
+    }
+}
+
+#[test]
+fn a_webhook_keeps_the_name_it_posts_under() {
+    let us = us();
+    let mut renderer = Renderer::new(&us, &Known);
+    assert_eq!(renderer.author(&said(1, ALERT, "x")), "Alertmanager");
+    assert_eq!(renderer.author(&said(2, ADA, "x")), "Grace");
+}
+
+#[test]
+fn an_embed_is_shown_if_anything_is_in_it() {
+    let embed = |change: fn(&mut Embed)| {
+        let mut embed = Embed::default();
+        change(&mut embed);
+        text(&said(1, ADA, "").with_extras(|extras| extras.embeds.push(embed)))
+    };
+    assert_eq!(embed(|_| ()), "");
+    assert_eq!(embed(|one| one.media = true), "[embed: image or video]");
+    assert_eq!(embed(|one| one.title = Some("T".into())), "[embed: T]");
+    let described = embed(|one| one.description = Some("words".into()));
+    assert_eq!(described, "[embed]\nwords");
+    assert_eq!(embed(|one| one.footer = Some("end".into())), "[embed]\nend");
+}
+
+#[test]
+fn sizes_of_files_are_short() {
+    for (bytes, shown) in [
+        (999, "999 bytes"),
+        (1_000, "1.0 kB"),
+        (999_900, "999.9 kB"),
+        (1_500_000, "1.5 MB"),
+    ] {
+        let message = said(1, ADA, "").with_file("a.bin", None, bytes);
+        assert_eq!(
+            text(&message),
+            format!("[file: a.bin (unknown type, {shown})]")
+        );
+    }
+}
+
+/// What the block shows is not told again as history.
+#[tokio::test]
+async fn stored_messages_that_are_shown_are_left_out() {
+    let here = |n, text| said(n, BOB, text).into_channel(thread_id(0));
+    let trigger = asked(3, EVE, "so?").into_channel(thread_id(0));
+    let world = World::of([said(0, ADA, "start"), here(1, "a"), trigger.clone()]);
+    let stored = |n: u64| HistoryMessage {
+        message: Some(id(n)),
+        author: Some((BOB.user(), "Bob".to_owned())),
+        ours: false,
+        timestamp: id(n).created(),
+        restored: false,
+        text: "stored".to_owned(),
+    };
+    let start = Start::within(thread(0));
+    let collected = start.collect(&world, &trigger).await;
+    let history = [stored(1), stored(90), stored(91)];
+    let prompt = start
+        .prepare_with(&collected, &Profiles::default(), &history)
+        .prompt;
+    assert_eq!((prompt.history, prompt.dedup), (2, 1));
+}
+
+/// There is something to answer: words, a message pointed at, or a block.
+#[tokio::test]
+async fn a_question_is_words_or_what_stands_for_them() {
+    let asks = async |world: World, trigger: Message| {
+        let start = Start::within(text_channel());
+        let collected = start.collect(&world, &trigger).await;
+        start.prepare(&collected).has_question
+    };
+    assert!(asks(World::default(), asked(9, EVE, "how tall?")).await);
+    assert!(
+        asks(
+            World::of([said(1, ADA, "a"), asked(9, EVE, "")]),
+            asked(9, EVE, "")
+        )
+        .await
+    );
+    assert!(!asks(World::of([asked(9, EVE, "")]), asked(9, EVE, "")).await);
+    let kept = Arc::new(said(1, ADA, "a"));
+    let reply = asked(9, EVE, "")
+        .replying(1)
+        .carrying(Message::clone(&kept));
+    assert!(asks(World::of([]), reply).await);
+}
