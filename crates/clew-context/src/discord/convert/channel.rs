@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::part::{List, Part, Text};
+use super::part::{self, List, Part, Text};
 use super::wire::WireMember;
 use super::{Unreadable, WhyUnreadable};
 use crate::model::{
@@ -77,7 +77,7 @@ type TagId = ChannelId;
 /// [`Unreadable`] without an id or a type; a parent that cannot be read is as
 /// good as none.
 pub fn channel(json: &str, parent: Option<&str>) -> Result<Channel, Unreadable> {
-    let wire: WireChannel<'_> = serde_json::from_str(json).map_err(|_| Unreadable {
+    let wire: WireChannel<'_> = part::read(json).map_err(|_| Unreadable {
         id: None,
         channel: None,
         reason: WhyUnreadable::Json,
@@ -96,7 +96,7 @@ pub fn channel(json: &str, parent: Option<&str>) -> Result<Channel, Unreadable> 
             reason: WhyUnreadable::Type,
         });
     };
-    let parent: Option<WireChannel<'_>> = parent.and_then(|json| serde_json::from_str(json).ok());
+    let parent: Option<WireChannel<'_>> = parent.and_then(|json| part::read(json).ok());
     let mut parent = parent.unwrap_or_default();
     let available = std::mem::take(&mut parent.available_tags);
     let metadata = wire.thread_metadata.get();
@@ -133,8 +133,7 @@ pub fn guild(json: &str) -> Result<Guild, Unreadable> {
         channel: None,
         reason,
     };
-    let wire: WireGuild<'_> =
-        serde_json::from_str(json).map_err(|_| unreadable(WhyUnreadable::Json))?;
+    let wire: WireGuild<'_> = part::read(json).map_err(|_| unreadable(WhyUnreadable::Json))?;
     let id = wire.id.get().ok_or(unreadable(WhyUnreadable::Id))?;
     let roles = wire.roles.get().filter(|roles| !roles.skipped);
     let roles = roles.and_then(|roles| roles.items.into_iter().map(role).collect());
@@ -155,8 +154,7 @@ pub fn member_roles(json: &str) -> Result<Vec<RoleId>, Unreadable> {
         channel: None,
         reason,
     };
-    let wire: WireMember<'_> =
-        serde_json::from_str(json).map_err(|_| unreadable(WhyUnreadable::Json))?;
+    let wire: WireMember<'_> = part::read(json).map_err(|_| unreadable(WhyUnreadable::Json))?;
     let roles = wire.roles.get().filter(|roles| !roles.skipped);
     let roles = roles.ok_or(unreadable(WhyUnreadable::Roles))?;
     Ok(roles.items)

@@ -1,7 +1,7 @@
 //! The text of message components, the first and the second generation, in
 //! the order in which they are read.
 
-use super::part::{List, Part, Text, note};
+use super::part::{self, List, Part, Text, note};
 use super::wire::WireComponent;
 
 /// Deeper than this nothing is read. Discord nests four levels (container,
@@ -50,10 +50,10 @@ fn walk(
 /// A list of components or a single one, and whether all of it was readable.
 fn read(json: &str) -> (Vec<WireComponent<'_>>, bool) {
     if json.starts_with('[') {
-        let list: List<_> = serde_json::from_str(json).unwrap_or_default();
+        let list: List<_> = part::read(json).unwrap_or_default();
         return (list.items, !list.skipped);
     }
-    match serde_json::from_str(json) {
+    match part::read(json) {
         Ok(component) => (vec![component], true),
         Err(_) => (Vec::new(), false),
     }

@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::extras::{self, Carried};
-use super::part::{Count, List, Part, Text, note};
+use super::part::{self, Count, List, Part, Text, note};
 use super::wire::{WireMember, WireMessage, WireReference, WireUser};
 use super::{Incoming, NotAPage, ReadPage, Unreadable, WhyUnreadable};
 use crate::engine::eligible::Us;
@@ -124,7 +124,7 @@ fn parse(json: &str) -> Result<WireMessage<'_>, Unreadable> {
     if !json.trim_ascii_start().starts_with('{') {
         return Err(unreadable);
     }
-    serde_json::from_str(json).map_err(|_| unreadable)
+    part::read(json).map_err(|_| unreadable)
 }
 
 impl WireMessage<'_> {

@@ -1,17 +1,40 @@
 //! Reading part by part: what does not parse costs itself and nothing else.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// One member of an object, read apart from its neighbours.
+thread_local! {
+    /// The second try of [`read`] is under way.
+    static APART: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Reads an object of [`Part`]s. Nearly always all is as expected, and then one
+/// pass is enough; otherwise each part is found as a slice of the text first.
 ///
-/// It is found as a slice of the text first, so a wrong type in it cannot
-/// make the object unreadable. The slice is scanned twice, which costs less
-/// than a generic value would.
+/// # Errors
+/// It is no such object even so.
+pub(super) fn read<'a, T: Deserialize<'a>>(json: &'a str) -> serde_json::Result<T> {
+    /// Back to one pass, however the second try ends.
+    struct Done;
+    impl Drop for Done {
+        fn drop(&mut self) {
+            APART.set(false);
+        }
+    }
+    serde_json::from_str(json).or_else(|_| {
+        let _done = Done;
+        APART.set(true);
+        serde_json::from_str(json)
+    })
+}
+
+/// One member of an object: a wrong type in it does not make the object
+/// unreadable, see [`read`].
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(super) enum Part<T> {
     /// Not in the object.
@@ -25,10 +48,13 @@ pub(super) enum Part<T> {
     Unread,
 }
 
-impl<'de: 'a, 'a, T: Deserialize<'a>> Deserialize<'de> for Part<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Part<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = <&'de RawValue>::deserialize(deserializer)?;
-        Ok(Self::of(raw))
+        if APART.get() {
+            return <&'de RawValue>::deserialize(deserializer).map(Self::of);
+        }
+        let value = Option::<T>::deserialize(deserializer)?;
+        Ok(value.map_or(Self::Null, Self::Read))
     }
 }
 
@@ -101,7 +127,7 @@ impl<T> Default for List<T> {
     }
 }
 
-impl<'de: 'a, 'a, T: Deserialize<'a>> Deserialize<'de> for List<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_seq(ListVisitor(PhantomData))
     }
@@ -109,7 +135,7 @@ impl<'de: 'a, 'a, T: Deserialize<'a>> Deserialize<'de> for List<T> {
 
 struct ListVisitor<T>(PhantomData<T>);
 
-impl<'de: 'a, 'a, T: Deserialize<'a>> Visitor<'de> for ListVisitor<T> {
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
     type Value = List<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
