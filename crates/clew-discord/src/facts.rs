@@ -206,7 +206,7 @@ impl Facts {
     pub fn restore(&self, guilds: Vec<LeanGuild>) {
         let mut world = self.write();
         for guild in guilds {
-            world.put(guild);
+            world.put(guild.into());
         }
     }
 

@@ -70,7 +70,8 @@ impl Facts {
 
     fn guild_created(&self, guild: LeanGuild) -> Event {
         let (id, whole) = (guild.id, guild.is_whole());
-        self.write().put(guild);
+        let built = guild.into();
+        self.write().put(built);
         if whole {
             Event::GuildAvailable(id)
         } else {
@@ -80,18 +81,12 @@ impl Facts {
 
     fn guild_updated(&self, update: LeanGuild) -> Option<Event> {
         let mut world = self.write();
-        let mut known = world.whole(update.id)?;
-        let mut roles = update.roles;
-        roles.sort_unstable_by_key(|role| role.id);
-        let changed =
-            known.owner_id != update.owner_id || (!roles.is_empty() && known.roles != roles);
-        known.name = update.name;
-        known.owner_id = update.owner_id.or(known.owner_id);
-        if !roles.is_empty() {
-            known.roles = roles;
-        }
-        world.put(known);
-        changed.then_some(permissions_changed(update.id))
+        let known = world.guild(update.id)?;
+        let owner = update.owner_id.or(known.owner_id);
+        world.rename(update.id, update.name, owner);
+        let has_roles = !update.roles.is_empty();
+        let changed = has_roles && world.put_roles(update.id, update.roles);
+        (changed || known.owner_id != owner).then_some(permissions_changed(update.id))
     }
 
     fn guild_deleted(&self, deleted: &Deleted) -> Event {

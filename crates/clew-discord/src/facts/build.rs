@@ -8,10 +8,11 @@ use twilight_model::channel::Channel;
 use twilight_model::channel::forum::ForumTag;
 use twilight_model::channel::permission_overwrite::PermissionOverwrite;
 use twilight_model::channel::thread::{AutoArchiveDuration, ThreadMember, ThreadMetadata};
+use twilight_model::gateway::payload::incoming::GuildUpdate;
 use twilight_model::guild::{
     AfkTimeout, DefaultMessageNotificationLevel, ExplicitContentFilter, Guild, Member, MemberFlags,
-    MfaLevel, NSFWLevel, Permissions, PremiumTier, Role, RoleColors, RoleFlags, RoleTags,
-    SystemChannelFlags, VerificationLevel,
+    MfaLevel, NSFWLevel, PartialGuild, Permissions, PremiumTier, Role, RoleColors, RoleFlags,
+    RoleTags, SystemChannelFlags, VerificationLevel,
 };
 use twilight_model::id::Id;
 use twilight_model::user::User;
@@ -244,4 +245,45 @@ pub(super) fn guild(guild: GuildId, name: String, owner: Option<UserId>) -> Guil
         widget_channel_id: None,
         widget_enabled: None,
     }
+}
+
+/// What of a server changes with it, but for its roles.
+pub(super) fn guild_update(guild: GuildId, name: String, owner: Option<UserId>) -> GuildUpdate {
+    GuildUpdate(PartialGuild {
+        id: id(guild.get()),
+        name,
+        owner_id: id(owner.map_or(guild.get(), UserId::get)),
+        afk_channel_id: None,
+        afk_timeout: AfkTimeout::ONE_MINUTE,
+        application_id: None,
+        banner: None,
+        default_message_notifications: DefaultMessageNotificationLevel::All,
+        description: None,
+        discovery_splash: None,
+        emojis: Vec::new(),
+        explicit_content_filter: ExplicitContentFilter::None,
+        features: Vec::new(),
+        icon: None,
+        max_members: None,
+        max_presences: None,
+        member_count: None,
+        mfa_level: MfaLevel::None,
+        nsfw_level: NSFWLevel::Default,
+        owner: None,
+        permissions: None,
+        preferred_locale: String::new(),
+        premium_progress_bar_enabled: false,
+        premium_subscription_count: None,
+        premium_tier: PremiumTier::None,
+        public_updates_channel_id: None,
+        roles: Vec::new(),
+        rules_channel_id: None,
+        splash: None,
+        system_channel_flags: SystemChannelFlags::empty(),
+        system_channel_id: None,
+        vanity_url_code: None,
+        verification_level: VerificationLevel::None,
+        widget_channel_id: None,
+        widget_enabled: None,
+    })
 }

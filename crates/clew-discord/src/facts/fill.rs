@@ -35,7 +35,8 @@ impl Facts {
             let member = get(format!("/members/{}", us.user)).await?;
             filled.members = vec![read::<LeanMember>(&member)?];
         }
-        self.write().put(filled);
+        let built = filled.into();
+        self.write().put(built);
         Ok(())
     }
 }

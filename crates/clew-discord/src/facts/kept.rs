@@ -14,7 +14,7 @@ use twilight_model::gateway::payload::incoming::GuildUpdate;
 use twilight_model::guild::scheduled_event::GuildScheduledEvent;
 use twilight_model::guild::{Guild, GuildIntegration, Role};
 use twilight_model::id::Id;
-use twilight_model::id::marker::{ChannelMarker, GuildMarker, RoleMarker};
+use twilight_model::id::marker::{ChannelMarker, GuildMarker, RoleMarker, UserMarker};
 use twilight_model::user::{CurrentUser, User};
 use twilight_model::util::Timestamp;
 
@@ -156,14 +156,18 @@ impl CacheableRole for LeanRole {
     }
 }
 
+/// One that is not known is given as the server's own id.
+fn owner(guild: Id<GuildMarker>, owner: Id<UserMarker>) -> Option<UserId> {
+    (owner.get() != guild.get()).then(|| UserId::new(owner.get()))
+}
+
 /// The server itself; the cache keeps what is in it beside it.
 impl From<Guild> for LeanGuild {
     fn from(guild: Guild) -> Self {
-        let owner = guild.owner_id.get();
         Self {
             id: GuildId::new(guild.id.get()),
+            owner_id: owner(guild.id, guild.owner_id),
             name: guild.name,
-            owner_id: (owner != guild.id.get()).then(|| UserId::new(owner)),
             roles: Vec::new(),
             channels: Vec::new(),
             threads: Vec::new(),
@@ -188,7 +192,7 @@ impl CacheableGuild for LeanGuild {
 
     fn update_with_guild_update(&mut self, update: &GuildUpdate) {
         self.name.clone_from(&update.name);
-        self.owner_id = Some(UserId::new(update.owner_id.get()));
+        self.owner_id = owner(update.id, update.owner_id);
     }
 
     fn increase_member_count(&mut self, _: u64) {}

@@ -331,6 +331,21 @@ fn a_server_that_changes_keeps_what_is_in_it() {
 }
 
 #[test]
+fn roles_that_come_with_a_server_take_the_place_of_all() {
+    let facts = known();
+    let update = r#"{"id":"1","name":"One","owner_id":"300",
+        "roles":[{"id":"1","name":"@everyone","permissions":"1024"}]}"#;
+    let told = facts.apply("GUILD_UPDATE", update);
+    assert!(matches!(told, Some(Event::PermissionsChanged { .. })));
+    assert_eq!(facts.role_name(GUILD, HELPERS), None);
+    assert_eq!(
+        facts.role_name(GUILD, RoleId::new(1)).as_deref(),
+        Some("@everyone")
+    );
+    assert!(facts.apply("GUILD_UPDATE", update).is_none());
+}
+
+#[test]
 fn a_thread_counts_what_is_posted_and_deleted() {
     let (facts, post) = (known(), id(20));
     let count = || {

@@ -5,7 +5,7 @@
 //! and no reader waits in the cache for a writer. A guard of the cache is
 //! still never held while the cache is asked again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use twilight_cache_inmemory::{GuildResource, Reference};
 use twilight_model::channel::ChannelType;
@@ -54,6 +54,33 @@ pub(super) struct Spot {
     kind: ChannelKind,
     /// We are a member of the thread.
     pub(super) joined: bool,
+}
+
+/// A server as the cache takes it: what can be made of it before the lock is
+/// taken. In parts, since the cache would clone a `GUILD_CREATE` whole.
+pub(super) struct Built {
+    id: GuildId,
+    bare: GuildCreate,
+    roles: Vec<RoleUpdate>,
+    channels: Vec<ChannelUpdate>,
+    members: Vec<LeanMember>,
+}
+
+impl From<LeanGuild> for Built {
+    fn from(guild: LeanGuild) -> Self {
+        let guild_id = id(guild.id.get());
+        let bare = build::guild(guild.id, guild.name, guild.owner_id);
+        let roles = guild.roles.into_iter().map(build::role);
+        let channels = guild.channels.into_iter().chain(guild.threads);
+        let channels = channels.map(|channel| ChannelUpdate(build::channel(guild.id, channel)));
+        Self {
+            id: guild.id,
+            bare: GuildCreate::Available(bare),
+            roles: roles.map(|role| RoleUpdate { guild_id, role }).collect(),
+            channels: channels.collect(),
+            members: guild.members,
+        }
+    }
 }
 
 impl Default for World {
@@ -152,23 +179,24 @@ impl World {
     }
 
     /// Puts a server in the place of what was known of it.
-    pub(super) fn put(&mut self, guild: LeanGuild) {
-        let guild_id = id(guild.id.get());
-        self.clear(guild.id);
-        // One by one: a GUILD_CREATE is cloned whole, and twilight's channels
-        // are large.
-        let bare = build::guild(guild.id, guild.name, guild.owner_id);
-        self.cache.update(&GuildCreate::Available(bare));
-        for role in guild.roles {
-            let role = build::role(role);
-            self.cache.update(&RoleUpdate { guild_id, role });
+    pub(super) fn put(&mut self, built: Built) {
+        self.clear(built.id);
+        self.cache.update(&built.bare);
+        for role in &built.roles {
+            self.cache.update(role);
         }
-        for channel in guild.channels.into_iter().chain(guild.threads) {
-            self.put_channel(guild.id, channel);
+        for channel in &built.channels {
+            self.posted.remove(&ChannelId::new(channel.id.get()));
+            self.cache.update(channel);
         }
-        for member in guild.members {
-            self.meet(guild.id, member);
+        for member in built.members {
+            self.meet(built.id, member);
         }
+    }
+
+    /// Gives a server another name and owner.
+    pub(super) fn rename(&mut self, guild: GuildId, name: String, owner: Option<UserId>) {
+        self.cache.update(&build::guild_update(guild, name, owner));
     }
 
     /// Forgets a server.
@@ -284,6 +312,25 @@ impl World {
             role: build::role(role),
         });
         before
+    }
+
+    /// Puts these in the place of a server's roles. Says whether any changed.
+    pub(super) fn put_roles(&mut self, guild: GuildId, roles: Vec<LeanRole>) -> bool {
+        let given: HashSet<RoleId> = roles.iter().map(|role| role.id).collect();
+        let mut changed = false;
+        for role in self.roles(guild) {
+            if !given.contains(&role) {
+                changed |= self.remove_role(guild, role).is_some();
+            }
+        }
+        for role in roles {
+            let known = self.role(guild, role.id);
+            if known.is_none_or(|known| *known.resource() != role) {
+                changed = true;
+                self.put_role(guild, role);
+            }
+        }
+        changed
     }
 
     /// Removes a role; nothing when it was not known.
