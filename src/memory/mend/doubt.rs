@@ -466,3 +466,6 @@ impl Drop for Asking<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,8 @@
+use std::time::Duration;
+
 use super::*;
+use crate::memory::Place;
+use clew_store::model::{AgentName, Scope};
 
 const HERE: ChannelId = ChannelId::new(7);
 const ELSEWHERE: ChannelId = ChannelId::new(8);
@@ -57,4 +61,43 @@ fn of_the_edits_of_a_message_the_last_one_by_a_person_is_done() {
         edited(4, "last, with a preview", None),
     ];
     assert_eq!(together(mends.clone()), mends[1..]);
+}
+
+/// A turn that began before is not stored; who erases and asks in one moment
+/// asks afterwards.
+#[test]
+fn what_is_gone_is_gone_for_turns_that_began_before() {
+    const GUILD: GuildId = GuildId::new(1);
+    const USER: UserId = UserId::new(5);
+    let place = |guild: u64, channel, asker| Place {
+        scope: Scope::Thread {
+            guild: GuildId::new(guild),
+            channel,
+        },
+        agent: AgentName::default_agent(),
+        guild: Some(GuildId::new(guild)),
+        channel,
+        asker,
+        rolling_window: Duration::ZERO,
+    };
+    let other = UserId::new(6);
+    let (guild, user) = (GUILD, USER);
+    // Each with the turns that it reaches: of the channel, the member, the user.
+    let (in_channel, of_member) = (place(2, HERE, other), place(1, ELSEWHERE, USER));
+    let (of_user, nobodys) = (place(2, ELSEWHERE, USER), place(1, ELSEWHERE, other));
+    for (purge, at_once, reached) in [
+        (Purge::Channel(HERE), true, [true, false, false]),
+        (Purge::Member { guild, user }, true, [false, true, false]),
+        (Purge::User(USER), false, [false, true, true]),
+    ] {
+        let queue = Queue::default();
+        queue.note_gone(purge.clone(), UnixMillis(9));
+        for (place, reached) in [&in_channel, &of_member, &of_user].into_iter().zip(reached) {
+            let gone = |since| queue.is_gone(place, UnixMillis(since));
+            assert_eq!(gone(8), reached, "{purge:?} {place:?}");
+            assert_eq!(gone(9), reached && at_once, "{purge:?} {place:?}");
+            assert!(!gone(10), "{purge:?} {place:?}");
+        }
+        assert!(!queue.is_gone(&nobodys, UnixMillis(8)), "{purge:?}");
+    }
 }

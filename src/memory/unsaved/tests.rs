@@ -225,3 +225,16 @@ fn a_prompt_has_what_waits_behind_what_is_stored() {
     unsaved.add_to(&mut rows, scope, &agent, UnixMillis(1));
     assert_eq!(rows.len(), 2, "later than the window's beginning");
 }
+
+/// One that is being stored is its mover's to let go of.
+#[test]
+fn turns_of_one_user_are_let_go_of() {
+    let unsaved = Unsaved::default();
+    for one in [turn(1, 1, 1, "a"), turn(1, 2, 2, "b"), turn(1, 1, 3, "c")] {
+        unsaved.keep(one);
+    }
+    let moving = next(&unsaved).unwrap();
+    assert!(moving.turn.is_by(UserId::new(1)) && !moving.turn.is_by(UserId::new(2)));
+    unsaved.forget(|one| one.is_by(UserId::new(1)));
+    assert_eq!(texts(&unsaved), ["a", "re: a", "b", "re: b"]);
+}

@@ -62,9 +62,7 @@ impl Us {
 
     /// The text without mentions of us at its ends, trimmed.
     pub fn without_address<'a>(&self, text: &'a str) -> &'a str {
-        let is_us = |word: &&str| {
-            word.starts_with("<@") && word.ends_with('>') && self.without_mentions(word).is_empty()
-        };
+        let is_us = |word: &&str| self.without_mentions(word).is_empty();
         let mut rest = text.trim();
         while let Some(word) = first_mention(rest).filter(is_us) {
             rest = rest[word.len()..].trim_start();

@@ -283,7 +283,7 @@ mod tests {
         check("😀\u{FE0F}\u{FE0F}\u{FE0E}", "😀\u{FE0F}");
         check("😀\u{200D}", "😀");
         check("😀\u{200C}😀 م\u{200C}a a\u{200C}日", "😀😀 مa a日");
-        check("日\u{200C}本 م\u{200C}،", "日本 م،");
+        check("日\u{200C}本 م\u{200C}، a\u{200C}م", "日本 م، aم");
         check("😀\u{200D}\u{200D}😀", "😀\u{200D}😀");
         check("\u{E000}\u{F8FF}\u{FDD0}\u{FFFE}\u{1FFFF}\u{10FFFD}x", "x");
     }

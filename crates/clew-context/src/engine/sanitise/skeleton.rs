@@ -60,8 +60,8 @@ fn narrow(character: char) -> char {
     let code = u32::from(character);
     match code {
         0xFF01..=0xFF5E => offset(0x21, code - 0xFF01),
-        // Mathematical letters: 52 to an alphabet; the digits come later.
-        0x1D400..=0x1D6A3 => mathematical((code - 0x1D400) % 52),
+        // Mathematical letters, capitals and small ones; the digits come later.
+        0x1D400..=0x1D6A3 => offset(0x61, (code - 0x1D400) % 26),
         0x1D7CE..=0x1D7FF => offset(0x30, (code - 0x1D7CE) % 10),
         0x24B6..=0x24CF => offset(0x61, code - 0x24B6),
         0x24D0..=0x24E9 => offset(0x61, code - 0x24D0),
@@ -72,10 +72,6 @@ fn narrow(character: char) -> char {
         0x1F1E6..=0x1F1FF => offset(0x61, code - 0x1F1E6),
         _ => character,
     }
-}
-
-fn mathematical(place: u32) -> char {
-    offset(0x61, place % 26)
 }
 
 fn offset(base: u32, place: u32) -> char {

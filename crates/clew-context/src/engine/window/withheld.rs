@@ -62,21 +62,17 @@ impl ChannelWindow {
 
     /// Whether words were taken out of what is held that nobody keeps private any
     /// more. Edits among it are forgotten: they would stand for what is fetched
-    /// again.
+    /// again. A channel of which this is so is to be broken, which counts its bytes
+    /// anew.
     fn take_husks(&mut self, opted_out: &OptedOut) -> bool {
         let returned = |message: &Arc<Message>| opted_out.gives_back(message);
         let mut found = self.recent.values().any(|held| returned(&held.message))
             || self.linked.values().any(|linked| returned(&linked.message));
-        let mut forgotten = 0;
         self.changes.retain(|change| {
             let stays = !change.message.as_ref().is_some_and(returned);
-            if !stays {
-                forgotten += change.weight();
-            }
+            found |= !stays;
             stays
         });
-        found |= forgotten > 0;
-        self.bytes -= forgotten;
         found
     }
 }

@@ -116,6 +116,7 @@ async fn only_what_is_missing_is_asked_for() {
 fn refused(collected: &Collected, start: &Start) {
     assert!(!collected.asker.may_view());
     assert_eq!(collected.channel, None, "not even its title");
+    assert_eq!(collected.asker, Access::Denied, "known by now");
     assert_eq!(shown(start, collected), "");
     let failures = failures(collected);
     assert!(
@@ -129,7 +130,9 @@ async fn who_may_not_view_it_gets_nothing_of_it() {
     for role in [RoleId::new(GUILD.get()), OTHER_ROLE] {
         let world = world(thread(0), Some(hidden_from(role)));
         let start = unknown();
-        refused(&start.collect(&world, &ask(3)).await, &start);
+        let collected = start.collect(&world, &ask(3)).await;
+        refused(&collected, &start);
+        assert!(collected.learnt.pages.is_some(), "others may be shown it");
     }
     let world = world(thread(0), Some(hidden_from(OUR_ROLE)));
     let collected = unknown().collect(&world, &ask(3)).await;

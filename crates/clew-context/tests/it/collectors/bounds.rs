@@ -97,6 +97,57 @@ async fn a_cap_too_small_for_anything_shows_nothing() {
     }
 }
 
+/// Headers that do not fit together: the newest stays, if it fits, to the letter.
+#[tokio::test]
+async fn under_the_smallest_cap_the_newest_stays() {
+    let trigger = ask(3, "so?").replying(2);
+    let shown = async |cap| {
+        let start = within(|limits| limits.max_chars = cap);
+        let collected = start.collect(&small(), &trigger).await;
+        start.prepare(&collected).block
+    };
+    let mut one = None;
+    for cap in 0..200 {
+        let block = shown(cap).await;
+        one = one.or((outline(&block) == "p2").then_some(block));
+    }
+    let one = one.unwrap();
+    assert_eq!(outline(&shown(one.chars).await), "p2");
+    assert_ne!(outline(&shown(one.chars - 1).await), "p2");
+}
+
+/// To the second: in a chain, in a thread, and what is withheld of it.
+#[tokio::test]
+async fn what_is_just_as_old_as_allowed_is_shown() {
+    let age = |start: &mut Start| start.limits.max_age = Some(Duration::from_secs(90));
+    let chain = asked(100, EVE, "so?").replying(50);
+    let linked = said(50, BOB, "b").replying(10);
+    let root = said(10, ADA, "a").replying(9);
+    let world = World::of([said(9, ADA, "old"), root, linked, chain.clone()]);
+    let mut start = Start::within(text_channel());
+    age(&mut start);
+    assert_eq!(start.outline(&world, &chain).await, "earlier 10 p50");
+
+    let ada = |n| said(n, ADA, "private").into_channel(thread_id(0));
+    let trigger = ask(100, "so?");
+    for (messages, expected) in [
+        (
+            [here(9, "old"), here(10, "a"), here(50, "b")],
+            "s0 ..1.. 10 50",
+        ),
+        ([ada(9), ada(10), here(50, "b")], "s0 private 50"),
+    ] {
+        let mut world = World::of([said(0, EVE, "start")]);
+        world.add(messages);
+        world.add([trigger.clone()]);
+        let mut start = Start::within(thread(0));
+        start.opted_out = [ADA.user()].into_iter().collect();
+        start.limits.tail = 0;
+        age(&mut start);
+        assert_eq!(start.outline(&world, &trigger).await, expected);
+    }
+}
+
 #[tokio::test]
 async fn one_deadline_holds_for_all_and_what_arrived_is_used() {
     tokio::time::pause();

@@ -99,6 +99,19 @@ fn sizes_of_files_are_short() {
     }
 }
 
+/// The asker's mention carries no name, the message that is shown does.
+#[tokio::test]
+async fn who_wrote_what_is_shown_is_named_in_the_question() {
+    let trigger = asked(9, EVE, "is <@12> right?").replying(1);
+    let trigger = trigger.shaped(|message| message.mentions = Box::default());
+    let world = World::of([said(1, BOB, "a"), trigger.clone()]);
+    let start = Start::within(text_channel());
+    let collected = start.collect(&world, &trigger).await;
+    let prompt = start.prepare(&collected).prompt;
+    let question = &prompt.messages.last().unwrap().content;
+    assert!(question.contains("is @Bob right?"), "{question}");
+}
+
 /// What the block shows is not told again as history.
 #[tokio::test]
 async fn stored_messages_that_are_shown_are_left_out() {

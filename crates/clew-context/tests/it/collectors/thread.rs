@@ -237,6 +237,43 @@ async fn the_gap_counts_what_was_not_fetched() {
     }
 }
 
+/// What is shown by itself is not among what is omitted.
+#[tokio::test]
+async fn the_gap_does_not_count_the_message_pointed_at() {
+    let counted = Channel {
+        thread: Some(ThreadState {
+            message_count: Some(301),
+            ..ThreadState::default()
+        }),
+        ..thread(0)
+    };
+    let start = Start::within(counted);
+    for (to, expected) in [
+        (7, "s0 p7 ..261.. 263 "),
+        (202, "s0 ..201.. p202 ..60.. 263 "),
+    ] {
+        let trigger = ask(301, EVE, "and this?").replying(to);
+        let mut world = talk(300);
+        world.add([trigger.clone()]);
+        let shown = start.outline(&world, &trigger).await;
+        assert!(shown.starts_with(expected), "{shown}");
+    }
+}
+
+/// It is one of the tail if it stands there.
+#[tokio::test]
+async fn the_message_pointed_at_takes_its_place_in_the_tail() {
+    let trigger = ask(21, EVE, "and this?").replying(18);
+    let mut world = talk(20);
+    world.add([here(2, CLEW, "ours, long ago"), trigger.clone()]);
+    let start = Start {
+        cause: Cause::AutoReply,
+        ..Start::within(thread(0))
+    };
+    let shown = start.outline(&world, &trigger).await;
+    assert_eq!(shown, "s0 ..0.. 16 17 p18 19 20");
+}
+
 /// Far above the page, yet shown and fetched by itself.
 #[tokio::test]
 async fn the_message_pointed_at_is_fetched_wherever_it_stands() {
