@@ -32,18 +32,6 @@ pub enum Denied {
     User,
 }
 
-impl Denied {
-    /// The word used in telemetry.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::DirectMessages => "direct_messages",
-            Self::Guild => "guild",
-            Self::Channel => "channel",
-            Self::User => "user",
-        }
-    }
-}
-
 /// Holds the lists against one asker.
 ///
 /// The allow lists of servers and channels do not concern direct messages:

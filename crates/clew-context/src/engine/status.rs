@@ -163,6 +163,15 @@ mod tests {
     }
 
     #[test]
+    fn three_of_many_askers_are_named() {
+        let asked = |asker| turn("general", Some(asker), 1);
+        check(
+            &["Ada", "Bob", "Ada", "Eve", "Dan"].map(asked),
+            "\"#general\" (5 questions, among them of \"Ada\", \"Bob\", \"Eve\", since 1 s)",
+        );
+    }
+
+    #[test]
     fn it_is_short_however_many_run() {
         let many: Vec<RunningTurn> = (0..300)
             .map(|n| turn(&format!("c{}", n % 100), Some(&format!("u{n}")), n))

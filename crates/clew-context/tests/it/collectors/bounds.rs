@@ -130,14 +130,14 @@ async fn what_is_just_as_old_as_allowed_is_shown() {
 
     let ada = |n| said(n, ADA, "private").into_channel(thread_id(0));
     let trigger = ask(100, "so?");
+    let old = [8, 9].map(|n| here(n, "old"));
     for (messages, expected) in [
-        (
-            [here(9, "old"), here(10, "a"), here(50, "b")],
-            "s0 ..1.. 10 50",
-        ),
-        ([ada(9), ada(10), here(50, "b")], "s0 private 50"),
+        ([here(10, "a"), here(50, "b")], "s0 ..2.. 10 50"),
+        ([ada(10), here(50, "b")], "s0 private ..2.. 50"),
+        ([ada(7), ada(10)], "s0 private ..2.."),
     ] {
         let mut world = World::of([said(0, EVE, "start")]);
+        world.add(old.clone());
         world.add(messages);
         world.add([trigger.clone()]);
         let mut start = Start::within(thread(0));

@@ -272,6 +272,22 @@ async fn the_message_pointed_at_takes_its_place_in_the_tail() {
     };
     let shown = start.outline(&world, &trigger).await;
     assert_eq!(shown, "s0 ..0.. 16 17 p18 19 20");
+    // Without words of its own the message is the target: the tail ends before it.
+    let bare = ask(21, EVE, "").replying(18);
+    world.add([bare.clone()]);
+    let shown = start.outline(&world, &bare).await;
+    assert_eq!(shown, "s0 ..0.. 13 14 15 16 17 p18");
+}
+
+/// The starter stands in another channel and is none of the tail.
+#[tokio::test]
+async fn the_tail_counts_messages_of_the_thread_alone() {
+    let trigger = ask(3, EVE, "so?");
+    let mut world = talk(2);
+    world.add([trigger.clone()]);
+    let start = Start::within(thread(0));
+    let collected = start.collect(&world, &trigger).await;
+    assert_eq!(start.prepare(&collected).tail, 2);
 }
 
 /// Far above the page, yet shown and fetched by itself.
