@@ -1,3 +1,5 @@
+//! Mends that wait: what becomes one, and what is gone for whom.
+
 use std::time::Duration;
 
 use super::*;
