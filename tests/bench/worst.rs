@@ -7,6 +7,7 @@ mod parts;
 mod texts;
 
 use std::fs;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::process::milliseconds;
@@ -14,8 +15,7 @@ use texts::{FILLERS, Writer};
 
 /// Mixtures, after every filler alone.
 const MIXTURES: usize = 20;
-/// The kernel counts a running thread's time at its ticks: a call is repeated
-/// until this much is there.
+/// A call is repeated until it took this much in all.
 const ENOUGH: Duration = Duration::from_millis(20);
 /// A call that takes longer is not repeated.
 const LONG: Duration = Duration::from_millis(500);
@@ -46,6 +46,8 @@ pub(crate) fn print() {
 }
 
 fn cpu_of(work: &mut dyn FnMut()) -> Duration {
+    // The first call also tidies up what its preparation freed.
+    work();
     let (began, before) = (Instant::now(), cpu());
     let mut calls = 0;
     loop {
@@ -58,8 +60,10 @@ fn cpu_of(work: &mut dyn FnMut()) -> Duration {
     }
 }
 
-/// CPU time of this thread so far.
+/// CPU time of this thread so far. The kernel counts it at its ticks and when
+/// the thread stops running, so it stops.
 fn cpu() -> Duration {
+    thread::sleep(Duration::from_micros(1));
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     let nanoseconds = text.split_whitespace().next().unwrap();
     Duration::from_nanos(nanoseconds.parse().unwrap())

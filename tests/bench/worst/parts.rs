@@ -60,10 +60,14 @@ const fn world(name: &'static str, prepare: fn(&mut Writer) -> Box<dyn FnMut()>)
 }
 
 pub(super) const ALL: [Part; 15] = [
-    world(
-        "event: GUILD_CREATE, 500 channels, 1,000 threads",
-        guild_create,
-    ),
+    Part {
+        // Over 500 KB, so it is read beside the loop.
+        most_ms: TURN,
+        ..world(
+            "beside the loop: GUILD_CREATE, 500 channels, 1,000 threads",
+            guild_create,
+        )
+    },
     world("event: GUILD_UPDATE there", guild_update),
     world("event: CHANNEL_UPDATE there", channel_update),
     world("event: GUILD_ROLE_UPDATE there", role_update),

@@ -54,6 +54,24 @@ fn examples(heading: &str) -> Vec<Value> {
         .collect()
 }
 
+/// Reading each part by itself takes twice as long.
+#[test]
+fn what_discord_documents_is_read_in_one_pass() {
+    let documented = examples("Example Message")
+        .into_iter()
+        .chain(examples("Example Crossposted Message"));
+    let full = json!({
+        "member": {"nick": null, "roles": ["3"]}, "mentions": [], "mention_roles": [],
+        "embeds": [], "attachments": [], "components": [], "edited_timestamp": null,
+        "flags": 0, "tts": false, "pinned": false, "nonce": 7, "guild_id": "1",
+    });
+    let full = serde_json::from_str(&with(full)).unwrap();
+    for message in documented.chain([full]) {
+        let json = message.to_string();
+        serde_json::from_str::<wire::WireMessage<'_>>(&json).unwrap();
+    }
+}
+
 #[test]
 fn a_message_needs_little() {
     let message = message(r#"{"id":1000,"channel_id":"7","author":{"id":"5"}}"#).unwrap();
