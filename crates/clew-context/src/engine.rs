@@ -13,6 +13,7 @@ pub mod admission;
 pub mod assemble;
 pub mod block;
 pub mod chain;
+mod charset;
 pub mod cluster;
 pub mod eligible;
 pub mod frame;

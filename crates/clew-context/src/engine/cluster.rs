@@ -7,6 +7,8 @@
 
 use unicode_properties::{GeneralCategoryGroup, UnicodeEmoji, UnicodeGeneralCategory};
 
+use super::charset::CharSet;
+
 /// The most scalars of one cluster. The longest emoji in use has 10; a longer
 /// run is an attack and may be cut anywhere.
 pub const MAX_CLUSTER_CHARS: usize = 32;
@@ -59,7 +61,9 @@ pub fn is_emoji(character: char) -> bool {
 
 /// Whether `character` is a combining mark of any kind.
 pub fn is_mark(character: char) -> bool {
-    !character.is_ascii() && character.general_category_group() == GeneralCategoryGroup::Mark
+    static MARKS: CharSet =
+        CharSet::new(|character| character.general_category_group() == GeneralCategoryGroup::Mark);
+    !character.is_ascii() && MARKS.contains(character)
 }
 
 fn first_cluster_len(text: &str) -> usize {

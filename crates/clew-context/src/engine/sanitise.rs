@@ -12,6 +12,7 @@ pub use names::{MAX_NAME_CHARS, Names, UNNAMED, name};
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
+use super::charset::CharSet;
 use super::cluster::is_emoji;
 
 /// The longest run of line breaks that is kept. Nobody needs more to be
@@ -53,6 +54,11 @@ pub fn text(raw: &str) -> String {
 /// reader sees, a blank that passes for a letter, or no character at all.
 /// Joiners and variation selectors count as invisible.
 pub fn is_invisible(character: char) -> bool {
+    static INVISIBLE: CharSet = CharSet::new(shows_nothing);
+    !matches!(character, '\n' | '\t' | ' '..='~') && INVISIBLE.contains(character)
+}
+
+fn shows_nothing(character: char) -> bool {
     match character {
         '\n' | '\t' | ' '..='~' => false,
         // Blanks that count as letters or marks; variation selectors, those of
@@ -178,11 +184,13 @@ fn visible(raw: &str) -> String {
 
 /// Whether `character` is drawn over or under the one before it.
 fn stacks(character: char) -> bool {
-    !character.is_ascii()
-        && matches!(
+    static STACKING: CharSet = CharSet::new(|character| {
+        matches!(
             character.general_category(),
             GeneralCategory::NonspacingMark | GeneralCategory::EnclosingMark
         )
+    });
+    !character.is_ascii() && STACKING.contains(character)
 }
 
 fn is_letter(character: char) -> bool {
@@ -231,6 +239,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn every_character_is_as_unicode_says() {
+        for character in '\0'..=char::MAX {
+            assert_eq!(is_invisible(character), shows_nothing(character));
+        }
+    }
 
     #[track_caller]
     fn check(raw: &str, expected: &str) {

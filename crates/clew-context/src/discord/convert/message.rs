@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::extras::{self, Carried};
-use super::part::{self, Count, List, Part, Text, note};
+use super::part::{self, Count, List, Object, Part, Text, note};
 use super::wire::{WireMember, WireMessage, WireReference, WireUser};
 use super::{Incoming, NotAPage, ReadPage, Unreadable, WhyUnreadable};
 use crate::engine::eligible::Us;
@@ -17,7 +17,10 @@ use crate::model::{
 /// # Errors
 /// [`Unreadable`] without id, channel or author.
 pub fn message(json: &str) -> Result<Message, Unreadable> {
-    let wire = parse(json)?;
+    authored(parse(json)?)
+}
+
+fn authored(wire: WireMessage<'_>) -> Result<Message, Unreadable> {
     if wire.author_id().is_none() {
         return Err(wire.unreadable(WhyUnreadable::Author));
     }
@@ -65,13 +68,22 @@ pub fn incoming(json: &str) -> Result<Incoming, Unreadable> {
 /// [`NotAPage`] if it is no JSON array. A message that cannot be read is no
 /// error: its id, where there is one, is kept apart.
 pub fn page(json: &[u8]) -> Result<ReadPage, NotAPage> {
-    let elements: Vec<&RawValue> = serde_json::from_slice(json).map_err(NotAPage)?;
+    // Nearly always all of it is as expected, and then one pass is enough.
+    let read: Vec<Result<Message, Unreadable>> =
+        if let Ok(objects) = serde_json::from_slice::<Vec<Object<WireMessage<'_>>>>(json) {
+            let wires = objects.into_iter().map(|object| object.0);
+            wires.map(authored).collect()
+        } else {
+            let elements: Vec<&RawValue> = serde_json::from_slice(json).map_err(NotAPage)?;
+            let elements = elements.into_iter().map(RawValue::get);
+            elements.map(message).collect()
+        };
     let mut page = ReadPage {
-        elements: elements.len(),
+        elements: read.len(),
         ..ReadPage::default()
     };
-    for element in elements {
-        match message(element.get()) {
+    for element in read {
+        match element {
             Ok(message) => page.messages.push(message),
             Err(error) => page.unreadable.extend(error.id),
         }

@@ -10,6 +10,9 @@ use std::sync::LazyLock;
 
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
+use crate::engine::charset::CharSet;
+use crate::engine::cluster::is_mark;
+
 /// `name` without case, marks, spaces and punctuation, look-alikes made equal.
 /// Never empty for a name with a visible character.
 pub(super) fn skeleton(name: &str) -> String {
@@ -31,21 +34,16 @@ pub(super) fn words(name: &str) -> impl Iterator<Item = String> {
         .map(skeleton)
 }
 
-fn is_mark(character: char) -> bool {
-    character.general_category_group() == GeneralCategoryGroup::Mark
-}
-
 /// Whether `character` tells names apart.
 fn counts(character: char) -> bool {
     use GeneralCategoryGroup as Group;
-    // Most letters of most names, without a search in the tables.
-    if character.is_ascii_alphanumeric() {
-        return true;
-    }
-    !matches!(
-        character.general_category_group(),
-        Group::Mark | Group::Separator | Group::Punctuation | Group::Other
-    )
+    static COUNTING: CharSet = CharSet::new(|character| {
+        !matches!(
+            character.general_category_group(),
+            Group::Mark | Group::Separator | Group::Punctuation | Group::Other
+        )
+    });
+    COUNTING.contains(character)
 }
 
 fn folded(character: char) -> impl Iterator<Item = char> {
