@@ -33,7 +33,7 @@ use deadpool_postgres::Pool;
 use tokio::sync::RwLock;
 use tokio::time::Instant;
 
-use self::connect::Use;
+use self::connect::{Connected, Use};
 use self::marks::Dated;
 use self::places::Places;
 use self::session::{LONG_PATIENCE, Lease, Outcome, PATIENCE};
@@ -110,14 +110,7 @@ impl Postgres {
         let started: Outcome<()> = started.await;
         started.map_err(|failure| connect::at_start(failure, place))?;
         drop(client);
-        let store = Self {
-            pool: connected.pool,
-            places: Places::default(),
-            tidying: Tidying::default(),
-            place: connected.place,
-            files,
-            open: Arc::default(),
-        };
+        let store = Self::over(connected, files);
         let tidy = "tidy the snapshots";
         store
             .bounded(
@@ -153,14 +146,18 @@ impl Postgres {
             return Err(connect::open_error(&connected.place, remedy, None));
         }
         drop(client);
-        Ok(Self {
+        Ok(Self::over(connected, files))
+    }
+
+    fn over(connected: Connected, files: SnapshotFiles) -> Self {
+        Self {
             pool: connected.pool,
             places: Places::default(),
             tidying: Tidying::default(),
             place: connected.place,
             files,
             open: Arc::default(),
-        })
+        }
     }
 
     /// The version of what a database holds, without changing it; none when

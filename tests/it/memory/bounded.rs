@@ -12,7 +12,7 @@ use clew_context::model::{
 use clew_store::model::{AgentName, Scope, ScopeKind};
 use clew_store::{Backend, Store};
 
-use super::place::{HOUR, NOON};
+use super::place::{HOUR, NOON, settings};
 
 const HOURS: Duration = Duration::from_hours(1);
 
@@ -56,19 +56,11 @@ async fn what_no_window_reaches_goes_from_memory() {
         transcripts: None,
     };
     let settings = memory::Settings {
-        scope: ScopeKind::Member,
         rolling_window: HOURS,
-        max_messages: 30,
-        max_chars: 16_000,
-        load_past: 30,
         in_memory_only: true,
-        max_user_facts: 5,
-        max_server_facts: 100,
         save_interval: HOURS,
-        learn: false,
-        retention: None,
         guild_retention: HOURS,
-        patience: Duration::from_secs(5),
+        ..settings()
     };
     let opt_outs = Arc::new(OptOuts::default());
     let memory = Memory::open(stores, settings, opt_outs, clock, telemetry).await;

@@ -13,6 +13,7 @@ use clew_context::model::{
 use clew_store::model::{Fact, Origin, Scope, ScopeKind, SettingsChange, Subject};
 use clew_store::{Backend, Store};
 
+use super::place::settings;
 use crate::support::START;
 use crate::support::bot::prompt;
 use crate::support::model::{Behaviour, FakeModel, Gate};
@@ -47,19 +48,9 @@ async fn scene() -> Scene {
         transcripts: None,
     };
     let settings = memory::Settings {
-        scope: ScopeKind::Member,
-        rolling_window: Duration::from_hours(24),
-        max_messages: 30,
-        max_chars: 16_000,
-        load_past: 30,
         in_memory_only: true,
-        max_user_facts: 5,
-        max_server_facts: 100,
-        patience: Duration::from_secs(5),
-        save_interval: Duration::from_hours(24),
         learn: true,
-        retention: None,
-        guild_retention: Duration::from_hours(24),
+        ..settings()
     };
     let opt_outs = Arc::new(OptOuts::default());
     let clock = fixed_clock(START);

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use clew::memory;
 use clew_context::model::{Clock, UnixMillis};
 use clew_simulator::{ChannelKind, Draft, Id, User, World};
+use clew_store::model::ScopeKind;
 use clew_store::{Folders, Store};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
@@ -26,6 +28,26 @@ pub(super) const DAY: i64 = 24 * HOUR;
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Between two looks at what nobody announces.
 const LOOK: Duration = Duration::from_millis(10);
+
+/// Settings of a memory without a bot.
+pub(super) fn settings() -> memory::Settings {
+    let day = Duration::from_hours(24);
+    memory::Settings {
+        scope: ScopeKind::Member,
+        rolling_window: day,
+        max_messages: 30,
+        max_chars: 16_000,
+        load_past: 30,
+        in_memory_only: false,
+        max_user_facts: 5,
+        max_server_facts: 100,
+        save_interval: day,
+        learn: false,
+        retention: None,
+        guild_retention: day,
+        patience: Duration::from_secs(5),
+    }
+}
 
 /// A back end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clew::memory::{self, Exchange, Memory, Mend, Place, RestoreError, Stores};
+use clew::memory::{Exchange, Memory, Mend, Place, RestoreError, Stores};
 use clew::telemetry::{Ids, Telemetry};
 use clew_context::model::{
     ChannelId, GuildId, MessageId, OptOuts, TurnId, UnixMillis, UserId, fixed_clock,
@@ -19,6 +19,7 @@ use clew_store::{Backend, Folders, Store, WindowQuery};
 use futures_util::poll;
 use tempfile::TempDir;
 
+use super::place::settings;
 use crate::support::START;
 
 const GUILD: GuildId = GuildId::new(1);
@@ -49,21 +50,7 @@ async fn scene() -> Scene {
         conversations: Arc::clone(&store),
         transcripts: None,
     };
-    let settings = memory::Settings {
-        scope: ScopeKind::Member,
-        rolling_window: Duration::from_hours(24),
-        max_messages: 30,
-        patience: Duration::from_secs(5),
-        max_chars: 16_000,
-        load_past: 30,
-        in_memory_only: false,
-        max_user_facts: 5,
-        max_server_facts: 100,
-        save_interval: Duration::from_hours(24),
-        learn: false,
-        retention: None,
-        guild_retention: Duration::from_hours(24),
-    };
+    let settings = settings();
     let opt_outs = Arc::new(OptOuts::default());
     let clock = fixed_clock(START);
     let memory = Memory::open(stores, settings, opt_outs, clock, telemetry).await;

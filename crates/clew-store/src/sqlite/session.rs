@@ -168,18 +168,7 @@ impl Session {
     ) -> Result<Self, Error> {
         let place: Arc<str> = path.display().to_string().into();
         let connection = Connection::open(path).map_err(|error| unopened(&place, error))?;
-        let session = Self {
-            connection,
-            place: Arc::clone(&place),
-            snapshots,
-            busy_timeout: settings.busy_timeout,
-            ranker: Ranker::default(),
-            room: None,
-            overwrote: Cell::new(false),
-            log: Cell::new(Log::Clean),
-            rewrite_owed: Cell::new(false),
-            checkpointer: Cell::new(None),
-        };
+        let session = Self::on(connection, &place, snapshots, settings.busy_timeout);
         match set_up(&session) {
             Ok(()) => Ok(session),
             Err(fault) => Err(unusable(fault, &place)),
@@ -202,24 +191,35 @@ impl Session {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection =
             Connection::open_with_flags(path, flags).map_err(|error| unopened(&place, error))?;
-        let session = Self {
-            connection,
-            place: Arc::clone(&place),
-            snapshots: Arc::clone(&writer.snapshots),
-            busy_timeout: writer.busy_timeout,
-            ranker: Ranker::default(),
-            room: None,
-            overwrote: Cell::new(false),
-            log: Cell::new(Log::Clean),
-            rewrite_owed: Cell::new(false),
-            checkpointer: Cell::new(None),
-        };
+        let snapshots = Arc::clone(&writer.snapshots);
+        let session = Self::on(connection, &place, snapshots, writer.busy_timeout);
         let set_up = || -> Result<(), Fault> {
             session.set_up_any(session.busy_timeout, READER_CACHE_KIB)?;
             Ok(session.connection.pragma_update(None, "query_only", true)?)
         };
         set_up().map_err(|fault| fault.named(OPENING, &place))?;
         Ok(session)
+    }
+
+    /// As it is before it is set up.
+    fn on(
+        connection: Connection,
+        place: &Arc<str>,
+        snapshots: Arc<SnapshotPlace>,
+        busy_timeout: Duration,
+    ) -> Self {
+        Self {
+            connection,
+            place: Arc::clone(place),
+            snapshots,
+            busy_timeout,
+            ranker: Ranker::default(),
+            room: None,
+            overwrote: Cell::new(false),
+            log: Cell::new(Log::Clean),
+            rewrite_owed: Cell::new(false),
+            checkpointer: Cell::new(None),
+        }
     }
 
     fn set_up_any(&self, wait: Duration, cache_kib: i32) -> Result<(), Fault> {
