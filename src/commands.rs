@@ -26,7 +26,7 @@ use crate::agents::Agents;
 use crate::llm;
 use crate::memory::Memory;
 use crate::telemetry::Telemetry;
-use clew_context::engine::admission::{Admission, admit};
+use clew_context::engine::admission::{Admission, Denied, admit};
 use clew_context::model::{
     AccessRules, Channel, ChannelMode, InteractionKind, ReplyTarget, TurnRequest,
 };
@@ -55,7 +55,7 @@ pub enum Refused {
     /// Not in a server we are in and not in our direct messages.
     Elsewhere,
     /// An allow or deny list says no.
-    NotAllowed,
+    NotAllowed(Denied),
     /// The people of the server switched the bot off in that channel.
     SwitchedOff,
     /// A command of another version.
@@ -106,7 +106,7 @@ pub fn plan(
         roles: Some(&called.roles),
     };
     if !is_for_everybody(&called.command) {
-        admit(rules, asked).map_err(|_| Refused::NotAllowed)?;
+        admit(rules, asked).map_err(Refused::NotAllowed)?;
     }
     match called.command {
         Command::Ask { .. } | Command::AskAbout { .. } if mode == ChannelMode::Off => {

@@ -137,8 +137,13 @@ impl Client {
         }
     }
 
+    /// The model's name, as the server knows it.
+    pub fn model(&self) -> &str {
+        &self.settings.model
+    }
+
     /// Asks the model and calls `on_delta` with each new piece of the answer,
-    /// in order, never empty. To cancel, drop the future: the connection is
+    /// in order, never empty, and `on_retry` with why it is asked again. To cancel, drop the future: the connection is
     /// closed, and servers stop generating.
     ///
     /// # Errors
@@ -147,10 +152,15 @@ impl Client {
         &self,
         prompt: &[ChatMessage],
         mut on_delta: impl FnMut(&str) + Send,
+        mut on_retry: impl FnMut(&Error) + Send,
     ) -> Result<Completion, Error> {
         let mut answer = Answer::of_at_most(self.settings.max_answer_bytes);
         let overall = self.settings.timeout.saturating_mul(OVERALL_TIMEOUTS);
-        let streamed = timeout(overall, self.stream(prompt, &mut answer, &mut on_delta)).await;
+        let stream = async {
+            let response = self.accepted(prompt, &mut on_retry).await?;
+            stream::read(response, self.settings.timeout, &mut answer, &mut on_delta).await
+        };
+        let streamed = timeout(overall, stream).await;
         let scrub = Scrub::new(self.settings.api_key.as_ref(), prompt);
         match streamed.unwrap_or_else(|_| Err(Error::timeout())) {
             Ok(()) => answer.complete(),
@@ -158,19 +168,13 @@ impl Client {
         }
     }
 
-    async fn stream(
-        &self,
-        prompt: &[ChatMessage],
-        answer: &mut Answer,
-        on_delta: &mut (impl FnMut(&str) + Send),
-    ) -> Result<(), Error> {
-        let response = self.accepted(prompt).await?;
-        stream::read(response, self.settings.timeout, answer, on_delta).await
-    }
-
     /// Posts until the server accepts: again in the words that it asked for,
     /// and once again after a fault that may pass.
-    async fn accepted(&self, prompt: &[ChatMessage]) -> Result<Response, Error> {
+    async fn accepted(
+        &self,
+        prompt: &[ChatMessage],
+        on_retry: &mut (impl FnMut(&Error) + Send),
+    ) -> Result<Response, Error> {
         let mut retried = false;
         loop {
             let dialect = self.dialect.current();
@@ -179,14 +183,15 @@ impl Client {
                 Err(error) => error,
             };
             if let Some(better) = dialect.corrected_by(&error) {
+                on_retry(&error);
                 self.dialect.learn(better);
                 continue;
             }
-            match self.retry_delay(&error) {
-                Some(delay) if !retried => sleep(delay).await,
-                _ => return Err(error),
-            }
-            tracing::debug!(reason = error.reason(), "asking the model once more");
+            let Some(delay) = self.retry_delay(&error).filter(|_| !retried) else {
+                return Err(error);
+            };
+            on_retry(&error);
+            sleep(delay).await;
             retried = true;
         }
     }

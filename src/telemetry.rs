@@ -159,6 +159,12 @@ impl Telemetry {
         }
     }
 
+    /// The ids as they may stand in the log: under pseudonyms where the events
+    /// have them.
+    pub fn styled(&self, ids: &Ids) -> Ids {
+        self.ids.style(ids)
+    }
+
     /// Days that files are kept beside today's; 0 for ever.
     pub fn keep_days(&self) -> usize {
         self.keep_days

@@ -21,6 +21,7 @@ mod services;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -94,6 +95,8 @@ pub async fn run(services: &Services, job: Job) -> Ended {
     let started = Instant::now();
     let asked_at = services.memory.now();
     let mut attempt = 0;
+    let mut about = About::default();
+    let mut asked = None;
     let done = loop {
         let turn = Turn {
             services,
@@ -106,8 +109,13 @@ pub async fn run(services: &Services, job: Job) -> Ended {
             started,
             asked: asked_at,
             attempt,
+            about: OnceLock::new(),
+            model_asked: OnceLock::new(),
         };
-        match turn.with_typing(&mut control).await {
+        let ended = turn.with_typing(&mut control).await;
+        about = turn.about.into_inner().unwrap_or(about);
+        asked = asked.or(turn.model_asked.into_inner());
+        match ended {
             Ok(done) => break done,
             Err(Order::Restart { trigger, at }) => match control.edited(trigger, at).await {
                 Ok(trigger) => {
@@ -119,18 +127,36 @@ pub async fn run(services: &Services, job: Job) -> Ended {
             Err(_) => break Outcome::Cancelled.into(),
         }
     };
-    let Done {
-        outcome,
-        asked,
-        lesson,
-    } = done;
+    let Done { outcome, lesson } = done;
     let done = TurnDone {
         outcome,
         ms: Ms::from(came.elapsed()),
-        ms_to_model: asked.map(|asked| Ms::from(asked - came)),
+        ms_to_model: asked.map(|asked: Instant| Ms::from(asked - came)),
+        case: about.case,
+        agent: about.agent,
+        model: about.model,
     };
-    services.telemetry.emit(&services.ids(&request), done);
+    let ids = services.ids(&request);
+    tell(&services.telemetry.styled(&ids), &done);
+    services.telemetry.emit(&ids, done);
     Ended { outcome, lesson }
+}
+
+/// One line for people, a turn.
+fn tell(ids: &Ids, done: &TurnDone) {
+    tracing::info!(
+        guild = ids.guild.map(display),
+        channel = ids.channel.map(display),
+        user = ids.user.map(display),
+        trigger = ids.message.map(display),
+        case = done.case.map(Scene::as_str),
+        outcome = done.outcome.as_str(),
+        agent = done.agent,
+        model = done.model,
+        ms = done.ms.whole(),
+        ms_to_model = done.ms_to_model.map(Ms::whole),
+        "a turn is over"
+    );
 }
 
 /// One attempt at a turn.
@@ -146,23 +172,49 @@ struct Turn<'a> {
     /// By the clock that stored turns go by.
     asked: UnixMillis,
     attempt: u32,
+    /// Known once it has gathered.
+    about: OnceLock<About>,
+    /// When the model was first asked.
+    model_asked: OnceLock<Instant>,
+}
+
+/// What a turn is about, for those who read of it.
+#[derive(Debug, Default)]
+struct About {
+    case: Option<Scene>,
+    /// Under whose name it is answered.
+    agent: Option<String>,
+    /// Who is asked; none if the inspector answers.
+    model: Option<String>,
+}
+
+impl About {
+    fn of(services: &Services, material: &Material) -> Self {
+        let agent = material.background.as_ref().map(|one| &one.agent);
+        let model = services.model.as_ref().zip(agent).map(|(model, agent)| {
+            let own = agent.model.as_deref();
+            own.unwrap_or(model.model()).to_owned()
+        });
+        Self {
+            case: Some(material.record.scene),
+            agent: agent.map(|agent| agent.name.to_string()),
+            model,
+        }
+    }
 }
 
 /// How an attempt ended.
 #[derive(Debug)]
 struct Done {
     outcome: Outcome,
-    /// When the model was asked.
-    asked: Option<Instant>,
     lesson: Option<Box<Lesson>>,
 }
 
-/// The model was not asked.
+/// There is nothing to learn from it.
 impl From<Outcome> for Done {
     fn from(outcome: Outcome) -> Self {
         Self {
             outcome,
-            asked: None,
             lesson: None,
         }
     }
@@ -208,7 +260,11 @@ impl Turn<'_> {
                 return Err(order);
             }
         };
-        for event in material.record.events() {
+        let about = About::of(self.services, &material);
+        let events = material.record.events(about.agent.as_deref());
+        // Nothing was gathered before.
+        let _ = self.about.set(about);
+        for event in events {
             self.emit(event);
         }
         let outlet = self.outlet(&material.collected);
@@ -223,6 +279,15 @@ impl Turn<'_> {
             },
             Err(order) => order,
         };
+        if posted.messages() > 0 {
+            let ids = self.services.telemetry.styled(&self.ids);
+            tracing::info!(
+                channel = ids.channel.map(display),
+                trigger = ids.message.map(display),
+                because = ordered.why(),
+                "1 answer was taken back"
+            );
+        }
         posted.remove().await;
         Err(ordered)
     }
@@ -260,6 +325,20 @@ impl Turn<'_> {
         }
         let text = inspector::answer(record);
         Ok(self.finish(posted, &text).await.into())
+    }
+
+    fn model_name(&self) -> String {
+        let about = self.about.get();
+        about
+            .and_then(|about| about.model.clone())
+            .unwrap_or_default()
+    }
+
+    fn agent_name(&self) -> String {
+        let about = self.about.get();
+        about
+            .and_then(|about| about.agent.clone())
+            .unwrap_or_default()
     }
 
     fn emit(&self, event: impl Into<Event>) {

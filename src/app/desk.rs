@@ -24,7 +24,7 @@ use super::wiring;
 use crate::config::Config;
 use crate::memory::{Mend, Missed};
 use crate::telemetry::event::{
-    Connected, Disconnected, ReadFailure, Refusal, SessionLost, Unreadable, UnreadableWhat,
+    Connected, Disconnected, ReadFailure, Refusal, SessionLost, Unreadable,
 };
 use crate::telemetry::{self, Ids};
 use crate::turn::Services;
@@ -33,7 +33,7 @@ use clew_context::engine::route::{RouteFacts, Rules, Verdict, ends_bot_turns, ro
 use clew_context::model::{
     ChannelId, ChannelKind, ChannelMode, GuildId, Message, MessageId, TurnRequest, UserId,
 };
-use clew_discord::event::{Delivery, Disconnect, Event, Ready};
+use clew_discord::event::{self, Delivery, Disconnect, Event, Ready};
 use clew_discord::session::{Claims, Mark, Progress};
 
 use bot_turns::BotTurns;
@@ -152,7 +152,11 @@ impl Desk {
                     ids,
                 });
             }
-            Event::MessageUnreadable { channel } => self.unreadable(channel),
+            Event::MessageUnreadable(lost) => {
+                self.missed(lost.channel);
+                self.unreadable(lost);
+            }
+            Event::FactsUnreadable(lost) => self.unreadable(lost),
             Event::ChannelDeleted { channel, threads } => {
                 self.channel_gone(channel);
                 for thread in threads {
@@ -180,11 +184,12 @@ impl Desk {
             Event::GuildAvailable(guild) => {
                 self.services.memory.mend(Mend::GuildJoined(guild));
             }
-            Event::GuildIncomplete(guild) => {
-                self.emit(Unreadable {
-                    what: UnreadableWhat::GuildCreate,
-                    reason: ReadFailure::Rejected,
-                });
+            Event::GuildIncomplete { guild, parts } => {
+                let ids = Ids {
+                    guild: Some(guild),
+                    ..Ids::default()
+                };
+                self.rejected(&ids, "guild_create", parts);
                 self.fill(guild);
             }
             Event::PermissionsChanged { guild, hidden } => self.permissions_changed(guild, &hidden),
@@ -228,7 +233,7 @@ impl Desk {
 
     /// A message that nobody could read may have been anything: the window
     /// has a hole.
-    fn unreadable(&mut self, channel: Option<ChannelId>) {
+    fn missed(&self, channel: Option<ChannelId>) {
         if let Some(channel) = channel {
             self.services.window().break_channel(channel);
             self.services.memory.missed(Missed::Channel(channel));
@@ -236,11 +241,40 @@ impl Desk {
             self.services.window().break_where(|_, _| true);
             self.services.memory.missed(Missed::Everything);
         }
-        let what = UnreadableWhat::Event;
-        self.emit(Unreadable {
-            what,
+    }
+
+    fn unreadable(&self, lost: event::Unreadable) {
+        let of_channel = |channel| self.services.facts.guild_of(channel);
+        let ids = Ids {
+            guild: lost.guild.or_else(|| lost.channel.and_then(of_channel)),
+            channel: lost.channel,
+            message: lost.message,
+            ..Ids::default()
+        };
+        let unreadable = Unreadable {
+            what: lost.event,
             reason: ReadFailure::Malformed,
-        });
+            parts: lost.parts,
+        };
+        self.services.telemetry.emit(&ids, unreadable);
+    }
+
+    /// The rest of it was taken.
+    fn rejected(&self, ids: &Ids, what: &str, parts: Vec<&'static str>) {
+        let unreadable = Unreadable {
+            what: what.to_owned(),
+            reason: ReadFailure::Rejected,
+            parts,
+        };
+        self.services.telemetry.emit(ids, unreadable);
+    }
+
+    /// Parts of a message that could not be read.
+    fn tell_unread(&self, message: &Message, what: &str) {
+        let extras = message.extras.as_ref();
+        if let Some(extras) = extras.filter(|extras| !extras.unread.is_empty()) {
+            self.rejected(&self.ids(message), what, extras.unread.clone());
+        }
     }
 
     /// Channels that we no longer see have holes from now on.
@@ -265,13 +299,7 @@ impl Desk {
             complete,
             ..
         } = incoming;
-        let extras = message.extras.as_ref();
-        if extras.is_some_and(|extras| !extras.unread.is_empty()) {
-            self.emit(Unreadable {
-                what: UnreadableWhat::MessageCreate,
-                reason: ReadFailure::Rejected,
-            });
-        }
+        self.tell_unread(&message, "message_create");
         let (known_kind, parent) = self.services.facts.kind_and_parent(message.channel).unzip();
         let kind = channel_kind.or(known_kind);
         let kind = kind.or_else(|| {
@@ -304,6 +332,10 @@ impl Desk {
         let kept = self.services.window().created(message);
         match verdict {
             Verdict::Ignore => false,
+            Verdict::Denied(denied) => {
+                self.emit_refused(&self.ids(&kept), Refusal::NotAllowed, Some(denied));
+                false
+            }
             Verdict::NoContent => {
                 self.tell_once(&kept);
                 false
@@ -369,6 +401,20 @@ impl Desk {
         }
         if self.told.insert(message.channel) {
             self.refuse(message, Refusal::NoContent);
+        }
+    }
+
+    /// Of an event about a message that has no turn.
+    fn ids(&self, message: &Message) -> Ids {
+        let of_channel = || self.services.facts.guild_of(message.channel);
+        let author = message.author.id;
+        Ids {
+            guild: message.guild.or_else(of_channel),
+            channel: Some(message.channel),
+            // A part of an edit may lack it.
+            user: (author.get() != 0).then_some(author),
+            message: Some(message.id),
+            turn: None,
         }
     }
 

@@ -15,6 +15,7 @@ use crate::telemetry::{self, IdStyle, Telemetry, with_sources};
 use crate::turn::{Services, Settings};
 use crate::{app, llm};
 use clew_context::collect::Recall;
+use clew_context::engine::admission::Denied;
 use clew_context::engine::route::Rules;
 use clew_context::engine::window::{Window, WindowLimits};
 use clew_context::model::{Clock, OptOuts};
@@ -208,7 +209,17 @@ pub(super) fn started(config: &Config) -> Started {
         } else {
             Answers::Inspector
         },
+        model: config.llm.as_ref().map(|llm| llm.model.clone()),
         caps: Capped::from(&config.limits),
+    }
+}
+
+pub(super) fn list(denied: Denied) -> event::List {
+    match denied {
+        Denied::DirectMessages => event::List::DirectMessages,
+        Denied::Guild => event::List::Guilds,
+        Denied::Channel => event::List::Channels,
+        Denied::User => event::List::People,
     }
 }
 

@@ -189,7 +189,7 @@ async fn ask(model: &llm::Client, lesson: &Lesson, known: &[String]) -> Option<J
         ChatMessage::new(Role::System, learn::PROMPT),
         ChatMessage::new(Role::User, data),
     ];
-    let answer = match model.answer(&prompt, |_| {}).await {
+    let answer = match model.answer(&prompt, |_| {}, |_| {}).await {
         Ok(answer) => answer,
         Err(error) => {
             tracing::info!(error = %with_sources(&error), "nothing was learnt from a turn");

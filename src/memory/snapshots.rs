@@ -288,7 +288,7 @@ async fn summary(model: Option<&llm::Client>, messages: &[StoredMessage]) -> Str
         ChatMessage::new(Role::System, SUMMARY_PROMPT.to_owned()),
         ChatMessage::new(Role::User, conversation(messages)),
     ];
-    match model.answer(&prompt, |_| {}).await {
+    match model.answer(&prompt, |_| {}, |_| {}).await {
         Ok(answer) => answer.text.trim().chars().take(SUMMARY_CHARS).collect(),
         Err(error) => {
             tracing::warn!(error = %with_sources(&error), "a summary could not be made");

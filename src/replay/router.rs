@@ -78,7 +78,7 @@ impl<'a> Router<'a> {
         let verdict = route(message, self.us, &self.rules, facts);
         let cause = match verdict {
             Verdict::Turn(cause) => Some(cause),
-            Verdict::Ignore | Verdict::NoContent => None,
+            Verdict::Ignore | Verdict::Denied(_) | Verdict::NoContent => None,
         };
         if message.is_human() {
             self.bot_turns.remove(&message.channel);

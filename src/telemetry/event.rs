@@ -17,8 +17,8 @@ pub use detail::{
 pub use words::Cap;
 pub use words::{
     Answers, CauseWord, CircuitState, CommandOutcome, CommandWord, DropReason, FatalReason, Finish,
-    LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord,
-    StoreOperation, Subsys, UnreadableWhat,
+    List, LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord,
+    StoreOperation, Subsys,
 };
 
 macro_rules! events {
@@ -126,8 +126,8 @@ events! {
 }
 
 impl Event {
-    /// How bad it is: `info`, `warn` or `error`. Refusals and truncation are
-    /// the rules at work, not trouble.
+    /// How bad it is: `info`, `warn` or `error`. Refusals, truncation and
+    /// requests that we hung up on are the rules at work, not trouble.
     pub const fn level(&self) -> &'static str {
         match self {
             Self::Fatal(_)
@@ -135,6 +135,10 @@ impl Event {
                 outcome: Outcome::Failed,
                 ..
             }) => "error",
+            Self::RequestFailed(RequestFailed {
+                reason: LlmFailure::Cancelled,
+                ..
+            }) => "info",
             Self::CollectFallback(_)
             | Self::TailFallback(_)
             | Self::RequestFailed(_)

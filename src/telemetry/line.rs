@@ -144,6 +144,13 @@ impl Ids {
     }
 }
 
+impl Ms {
+    /// Without a fraction.
+    pub fn whole(self) -> u64 {
+        u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
 impl From<Duration> for Ms {
     fn from(duration: Duration) -> Self {
         Self(duration)

@@ -53,10 +53,11 @@ pub(super) async fn stream(
     posted: &mut Posted<'_>,
     control: &mut Control,
     max_messages: usize,
+    on_retry: impl FnMut(&llm::Error) + Send,
 ) -> (Ended, Times) {
     let words = Words::of_at_most(max_messages);
     let asked = Instant::now();
-    let mut model = Box::pin(client.answer(prompt, |delta| words.add(delta)));
+    let mut model = Box::pin(client.answer(prompt, |delta| words.add(delta), on_retry));
     let mut next_show: Option<Instant> = None;
     let ended = loop {
         tokio::select! {

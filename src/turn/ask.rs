@@ -32,22 +32,15 @@ impl Turn<'_> {
         posted: &mut Posted<'_>,
         control: &mut Control,
     ) -> Result<Done, Order> {
-        let max_messages = self.services.settings.max_messages;
         let prompt = &material.prepared.prompt.messages;
-        let (ended, times) = answer::stream(model, prompt, posted, control, max_messages).await;
-        let first_asked = Some(times.asked);
+        let (ended, asked) = self.request(model, prompt, 1, posted, control).await;
         if !is_too_long(&ended) {
-            let asked = Asked {
-                prompt,
-                attempt: 1,
-                times,
-            };
             let outcome = self
                 .conclude(ended, &asked, material, posted, control)
                 .await?;
-            return Ok(self.asked(outcome, first_asked, material));
+            return Ok(self.asked(outcome, material));
         }
-        self.failed(LlmFailure::ContextTooLong, 1, true);
+        self.failed(LlmFailure::ContextTooLong, asked.attempt, true);
         let limits = halved(&self.services.settings.limits);
         let background = material.background.as_ref().map(Background::halved);
         let smaller = self.prepare(
@@ -57,24 +50,46 @@ impl Turn<'_> {
             &limits,
         );
         let prompt = &smaller.prompt.messages;
-        let (ended, times) = answer::stream(model, prompt, posted, control, max_messages).await;
-        let asked = Asked {
-            prompt,
-            attempt: 2,
-            times,
-        };
+        let (ended, asked) = self
+            .request(model, prompt, asked.attempt + 1, posted, control)
+            .await;
         let outcome = self
             .conclude(ended, &asked, material, posted, control)
             .await?;
-        Ok(self.asked(outcome, first_asked, material))
+        Ok(self.asked(outcome, material))
+    }
+
+    /// One prompt, asked once more if the client does that.
+    async fn request<'p>(
+        &self,
+        model: &llm::Client,
+        prompt: &'p [ChatMessage],
+        mut attempt: u32,
+        posted: &mut Posted<'_>,
+        control: &mut Control,
+    ) -> (Ended, Asked<'p>) {
+        let max_messages = self.services.settings.max_messages;
+        // An earlier one counts.
+        let _ = self.model_asked.set(Instant::now());
+        let on_retry = |error: &llm::Error| {
+            self.failed(failure(error), attempt, true);
+            attempt += 1;
+        };
+        let (ended, times) =
+            answer::stream(model, prompt, posted, control, max_messages, on_retry).await;
+        let asked = Asked {
+            prompt,
+            attempt,
+            times,
+        };
+        (ended, asked)
     }
 
     /// Only what was answered, and thus recorded, is learnt from.
-    fn asked(&self, outcome: Outcome, asked: Option<Instant>, material: &Material) -> Done {
+    fn asked(&self, outcome: Outcome, material: &Material) -> Done {
         let answered = outcome == Outcome::Answered;
         Done {
             outcome,
-            asked,
             lesson: answered
                 .then(|| self.lesson(material))
                 .flatten()
@@ -91,8 +106,14 @@ impl Turn<'_> {
         control: &mut Control,
     ) -> Result<Outcome, Order> {
         match ended {
-            Ended::Ordered(order) => Err(order),
-            Ended::Refused(error) => Ok(self.outcome(Err(error), Outcome::Failed).await),
+            Ended::Ordered(order) => {
+                self.failed(LlmFailure::Cancelled, asked.attempt, false);
+                Err(order)
+            }
+            Ended::Refused(error) => {
+                self.failed(LlmFailure::Cancelled, asked.attempt, false);
+                Ok(self.outcome(Err(error), Outcome::Failed).await)
+            }
             Ended::Model(Ok(completion)) => {
                 self.succeeded(&completion, asked);
                 let outcome = self.finish(posted, &completion.text).await;
@@ -138,6 +159,8 @@ impl Turn<'_> {
             reason,
             attempt,
             will_retry,
+            model: self.model_name(),
+            agent: self.agent_name(),
         });
     }
 
@@ -153,6 +176,8 @@ impl Turn<'_> {
             completion_tokens: completion.usage.map(|usage| usage.completion_tokens),
             finish: finish(completion.finish_reason),
             attempt: asked.attempt,
+            model: self.model_name(),
+            agent: self.agent_name(),
         });
     }
 }

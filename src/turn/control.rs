@@ -27,6 +27,18 @@ pub enum Order {
     Abandon,
 }
 
+impl Order {
+    /// Why what is posted is taken back, for the log.
+    pub(super) const fn why(&self) -> &'static str {
+        match self {
+            Self::Go => "",
+            Self::Restart { .. } => "the question was edited",
+            Self::Cancel => "the question was deleted",
+            Self::Abandon => "the process ends",
+        }
+    }
+}
+
 /// The end that gives orders.
 pub type Orders = watch::Sender<Order>;
 

@@ -73,7 +73,10 @@ pub(super) const fn model_failed(reason: LlmFailure) -> &'static str {
         }
         LlmFailure::Timeout => "-# My model took too long to answer. Please ask again.",
         LlmFailure::Empty => "-# My model had no answer. Try asking in other words.",
-        LlmFailure::Unavailable | LlmFailure::Malformed | LlmFailure::Truncated => {
+        LlmFailure::Unavailable
+        | LlmFailure::Malformed
+        | LlmFailure::Truncated
+        | LlmFailure::Cancelled => {
             "-# My model is not available right now. Please ask again in a moment."
         }
     }

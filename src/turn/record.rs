@@ -15,7 +15,9 @@ use clew_context::collect::prepare::Prepared;
 use clew_context::engine::chain::Link;
 use clew_context::engine::select::{Found, Gathered};
 use clew_context::engine::window::View;
-use clew_context::model::{Block, Fallback, Limits, Message, MessageId, Scene, Stage, TurnRequest};
+use clew_context::model::{
+    Block, ChannelId, Fallback, Limits, Message, MessageId, Scene, Stage, TurnRequest,
+};
 
 /// What one turn looked at, chose and asked.
 #[derive(Debug, Clone)]
@@ -26,6 +28,8 @@ pub(super) struct TurnRecord {
     pub queued: Duration,
     /// What the trigger is.
     pub scene: Scene,
+    /// The channel that the thread is in.
+    pub parent: Option<ChannelId>,
     /// The message the answer replies to.
     pub target: Option<MessageId>,
     /// The message whose text stands in for the trigger's.
@@ -66,6 +70,11 @@ impl TurnRecord {
             request: request.clone(),
             queued,
             scene: collected.scene,
+            parent: collected
+                .channel
+                .as_ref()
+                .filter(|channel| channel.kind.is_thread())
+                .and_then(|channel| channel.parent),
             target: collected.target.reply_to.as_ref().map(id),
             adopted: collected.target.adopted.as_ref().map(id),
             block: prepared.block.clone(),
@@ -81,8 +90,8 @@ impl TurnRecord {
     }
 
     /// What telemetry says of the turn before the model is asked.
-    pub(super) fn events(&self) -> Vec<Event> {
-        let mut events: Vec<Event> = vec![self.trigger().into()];
+    pub(super) fn events(&self, agent: Option<&str>) -> Vec<Event> {
+        let mut events: Vec<Event> = vec![self.trigger(agent).into()];
         events.extend(self.fallbacks.iter().map(|(stage, reason)| {
             let (case, reason, stage) = (self.scene, *reason, *stage);
             Event::from(CollectFallback {
@@ -102,13 +111,15 @@ impl TurnRecord {
         events
     }
 
-    fn trigger(&self) -> Trigger {
+    fn trigger(&self, agent: Option<&str>) -> Trigger {
         Trigger {
             scene: self.scene,
             cause: CauseWord::from(&self.request.cause),
             target: self.target,
             adopted: self.adopted.is_some(),
             queued_ms: Ms::from(self.queued),
+            parent_channel_id: self.parent,
+            agent: agent.map(str::to_owned),
         }
     }
 

@@ -2,6 +2,7 @@
 //! a line comes, the telemetry says why, and the next mention works.
 
 mod gateway;
+mod log;
 mod model;
 mod post;
 mod process;

@@ -44,7 +44,7 @@ fn prompt() -> Vec<ChatMessage> {
 async fn ask(client: &Client) -> (Result<Completion, Error>, Vec<String>) {
     let mut deltas = Vec::new();
     let outcome = client
-        .answer(&prompt(), |delta| deltas.push(delta.to_owned()))
+        .answer(&prompt(), |delta| deltas.push(delta.to_owned()), |_| {})
         .await;
     let text = match &outcome {
         Ok(completion) => &completion.text,
@@ -158,7 +158,7 @@ async fn gives_text_away_while_it_arrives() {
     let (sender, mut deltas) = mpsc::unbounded_channel();
     let answering = tokio::spawn(async move {
         let send = |delta: &str| sender.send(delta.to_owned()).unwrap();
-        client.answer(&prompt(), send).await
+        client.answer(&prompt(), send, |_| {}).await
     });
     server.wait_requests(1).await;
     assert!(deltas.try_recv().is_err());
@@ -185,7 +185,7 @@ async fn dropping_the_answer_ends_the_stream() {
                 seen.lock().unwrap().push_str(delta);
                 first.send(()).unwrap();
             };
-            client.answer(&prompt(), see).await
+            client.answer(&prompt(), see, |_| {}).await
         }
     });
     gate.step(1);

@@ -27,9 +27,8 @@ pub enum Event {
     Ready(Box<Ready>),
     /// A shard's session goes on; what was missed has been replayed.
     Resumed,
-    /// What happened since the last event of this shard is unknown: a fresh
-    /// session, or a resumed one in a new process. Comes before anything of
-    /// the new session.
+    /// What happened since the last event of this shard is unknown: its session
+    /// could not be resumed. Comes before anything of the new one.
     SessionLost,
     /// A shard's connection ended; the next is made without being asked.
     Disconnected(Disconnect),
@@ -44,12 +43,9 @@ pub enum Event {
         /// Which.
         ids: Vec<MessageId>,
     },
-    /// A message event that could not be read: the channel's window has a
+    /// An event of messages that could not be read: the channel's window has a
     /// hole, every window if even the channel is unknown.
-    MessageUnreadable {
-        /// Where, if that could be read.
-        channel: Option<ChannelId>,
-    },
+    MessageUnreadable(Unreadable),
     /// A channel is gone, and its threads with it: Discord names none of them.
     ChannelDeleted {
         /// Which.
@@ -81,7 +77,14 @@ pub enum Event {
     GuildAvailable(GuildId),
     /// `GUILD_CREATE` came, but parts of it could not be read at all: fill
     /// them over REST (`Facts::fill`).
-    GuildIncomplete(GuildId),
+    GuildIncomplete {
+        /// The server.
+        guild: GuildId,
+        /// What is missing, as Discord names it.
+        parts: Vec<&'static str>,
+    },
+    /// Another event that could not be read; the facts are as they were.
+    FactsUnreadable(Unreadable),
     /// Roles, overwrites, owner, our own roles or our membership of private
     /// threads changed: who may read what has to be asked anew.
     PermissionsChanged {
@@ -94,6 +97,22 @@ pub enum Event {
     },
     /// One of our commands was called.
     Called(Box<Called>),
+}
+
+/// An event that could not be read, and what could be read of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Unreadable {
+    /// Its type in lower case, such as `message_create`; `frame` if even that
+    /// is unknown.
+    pub event: String,
+    /// The server.
+    pub guild: Option<GuildId>,
+    /// The channel.
+    pub channel: Option<ChannelId>,
+    /// The message.
+    pub message: Option<MessageId>,
+    /// What is missing, as Discord names it; none where that is unknown.
+    pub parts: Vec<&'static str>,
 }
 
 /// How a connection ended.

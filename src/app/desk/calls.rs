@@ -9,9 +9,10 @@ use super::super::wake::Wake;
 use super::Desk;
 use super::carry_out::carry_out;
 use crate::commands::{self, Planned, Refused};
-use crate::telemetry::event::{self, Refusal};
+use crate::telemetry::event::Refusal;
 use crate::telemetry::{Ids, with_sources};
 use crate::turn;
+use clew_context::engine::admission::Denied;
 use clew_context::model::{ApplicationId, GuildId, Interaction, TurnRequest, UserId};
 use clew_discord::commands::register;
 use clew_discord::event::Called;
@@ -42,7 +43,7 @@ impl Desk {
             Ok(Planned::Run(call)) if call.asks_model() && !self.may_ask(interaction.user) => {
                 let reason = Refusal::UserRate;
                 let line = turn::refusal(reason).unwrap_or_default();
-                self.refuse_call(interaction, reason, line);
+                self.refuse_call(interaction, reason, None, line);
             }
             Ok(Planned::Run(call)) => {
                 let services = Arc::clone(&self.services);
@@ -51,7 +52,11 @@ impl Desk {
             }
             Err(refused) => {
                 let (reason, line) = line(refused);
-                self.refuse_call(interaction, reason, line);
+                let denied = match refused {
+                    Refused::NotAllowed(denied) => Some(denied),
+                    _ => None,
+                };
+                self.refuse_call(interaction, reason, denied, line);
             }
         }
     }
@@ -62,16 +67,20 @@ impl Desk {
         rate.is_none_or(|rate| rate.take(user, Instant::now()))
     }
 
-    fn refuse_call(&self, interaction: Interaction, reason: Refusal, line: &'static str) {
+    fn refuse_call(
+        &self,
+        interaction: Interaction,
+        reason: Refusal,
+        denied: Option<Denied>,
+        line: &'static str,
+    ) {
         let ids = Ids {
             guild: interaction.guild,
             channel: Some(interaction.channel),
             user: Some(interaction.user),
             ..Ids::default()
         };
-        self.services
-            .telemetry
-            .emit(&ids, event::Refused { reason });
+        self.emit_refused(&ids, reason, denied);
         self.answer_at_once(interaction, line);
     }
 
@@ -167,7 +176,7 @@ impl Desk {
 fn line(refused: Refused) -> (Refusal, &'static str) {
     match refused {
         Refused::Elsewhere => (Refusal::Context, turn::ELSEWHERE),
-        Refused::NotAllowed => (Refusal::NotAllowed, turn::NOT_ALLOWED),
+        Refused::NotAllowed(_) => (Refusal::NotAllowed, turn::NOT_ALLOWED),
         Refused::SwitchedOff => (Refusal::NotAllowed, turn::SWITCHED_OFF),
         Refused::Unknown => (Refusal::UnknownCommand, turn::UNKNOWN_COMMAND),
         Refused::NoMessage => (Refusal::NoContent, turn::NO_MESSAGE),

@@ -22,6 +22,7 @@ impl Desk {
             has_content,
             ..
         } = incoming;
+        self.tell_unread(&message, "message_update");
         if !complete {
             if has_content {
                 // A text without its message: what is held is out of date.

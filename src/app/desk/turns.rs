@@ -11,10 +11,12 @@ use super::super::lanes::{Full, Lane, Submitted};
 use super::super::restarts::Restarts;
 use super::super::shares::{Asker, Party};
 use super::super::wake::{Done, Wake};
+use super::super::wiring;
 use super::Desk;
 use crate::telemetry::Ids;
 use crate::telemetry::event::{Outcome, Refusal, Refused};
 use crate::turn::{self, Control, Elsewhere, Job, Lesson, Order, Orders, Services};
+use clew_context::engine::admission::Denied;
 use clew_context::model::{ChannelId, ChannelKind, Message, MessageId, TurnRequest};
 use clew_discord::send::Outgoing;
 use clew_discord::session::Mark;
@@ -210,7 +212,7 @@ impl Desk {
     /// A command that is not answered before the end is told so.
     pub(super) fn stopping(&self, request: &TurnRequest) {
         if let Some(interaction) = request.cause.interaction() {
-            self.emit_refused(&request.trigger, Refusal::Stopping);
+            self.emit_refused(&self.ids(&request.trigger), Refusal::Stopping, None);
             self.answer_call(interaction.clone(), turn::INTERRUPTED);
         }
     }
@@ -221,7 +223,7 @@ impl Desk {
         match request.cause.interaction() {
             Some(interaction) => {
                 let line = turn::refusal(reason).unwrap_or(turn::NOT_ALLOWED);
-                self.emit_refused(&request.trigger, reason);
+                self.emit_refused(&self.ids(&request.trigger), reason, None);
                 self.answer_call(interaction.clone(), line);
             }
             None => self.refuse(&request.trigger, reason),
@@ -230,7 +232,7 @@ impl Desk {
 
     /// One line, at most once a user a minute.
     pub(super) fn refuse(&mut self, message: &Message, reason: Refusal) {
-        self.emit_refused(message, reason);
+        self.emit_refused(&self.ids(message), reason, None);
         let Some(line) = turn::refusal(reason) else {
             return;
         };
@@ -259,15 +261,18 @@ impl Desk {
         });
     }
 
-    fn emit_refused(&self, message: &Message, reason: Refusal) {
-        let ids = Ids {
-            guild: message.guild,
-            channel: Some(message.channel),
-            user: Some(message.author.id),
-            message: Some(message.id),
-            turn: None,
+    /// Whom a list keeps out is told nothing: the event is all there is.
+    pub(super) fn emit_refused(&self, ids: &Ids, reason: Refusal, denied: Option<Denied>) {
+        let known = |channel| self.services.facts.kind_and_parent(channel);
+        let thread = ids.channel.and_then(known);
+        let refused = Refused {
+            reason,
+            list: denied.map(wiring::list),
+            parent_channel_id: thread
+                .filter(|(kind, _)| kind.is_thread())
+                .and_then(|(_, parent)| parent),
         };
-        self.services.telemetry.emit(&ids, Refused { reason });
+        self.services.telemetry.emit(ids, refused);
     }
 }
 

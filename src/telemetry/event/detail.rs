@@ -1,6 +1,7 @@
 //! What each event says beside the ids. Every field is always on the line, in
 //! the order given here; what is unknown is `null`. No field can hold a
-//! message's text: there are numbers, ids and words of closed sets only.
+//! message's text: there are numbers, ids, words of closed sets, and names of
+//! the operator's (models, agents) and of Discord's (events and their parts).
 
 use std::collections::BTreeMap;
 
@@ -8,11 +9,13 @@ use serde::Serialize;
 
 use super::words::{
     Answers, Cap, CauseWord, CircuitState, CommandOutcome, CommandWord, DropReason, FatalReason,
-    Finish, LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord,
-    StoreOperation, UnreadableWhat,
+    Finish, List, LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, SendStage,
+    SourceWord, StoreOperation,
 };
 use crate::telemetry::Ms;
-use clew_context::model::{Block, Fallback, Limits, MessageId, OmitReason, Scene, Stage};
+use clew_context::model::{
+    Block, ChannelId, Fallback, Limits, MessageId, OmitReason, Scene, Stage,
+};
 
 /// `mem.ctx`/`collect_ok` (seed S3).
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -109,6 +112,10 @@ pub struct Trigger {
     pub adopted: bool,
     /// How long it waited behind other turns.
     pub queued_ms: Ms,
+    /// The channel that a thread is in.
+    pub parent_channel_id: Option<ChannelId>,
+    /// Under whose name it is answered; none if no agent answers there.
+    pub agent: Option<String>,
 }
 
 /// `route`/`refused`.
@@ -116,6 +123,10 @@ pub struct Trigger {
 pub struct Refused {
     /// Why.
     pub reason: Refusal,
+    /// The list that says no, if one does.
+    pub list: Option<List>,
+    /// The channel that a thread is in, as far as that is known.
+    pub parent_channel_id: Option<ChannelId>,
 }
 
 /// `route`/`turn_done`.
@@ -127,6 +138,12 @@ pub struct TurnDone {
     pub ms: Ms,
     /// From the event to the first request to the model, if there was one.
     pub ms_to_model: Option<Ms>,
+    /// The scene; none if it ended before that was known.
+    pub case: Option<Scene>,
+    /// Under whose name it was answered.
+    pub agent: Option<String>,
+    /// The model that was asked.
+    pub model: Option<String>,
 }
 
 /// `llm`/`request_ok`.
@@ -144,8 +161,12 @@ pub struct RequestOk {
     pub completion_tokens: Option<u64>,
     /// Why the model stopped.
     pub finish: Finish,
-    /// 1 for a turn's first request.
+    /// 1 for the first request of a turn, or after an edit of its question.
     pub attempt: u32,
+    /// The model.
+    pub model: String,
+    /// Under whose name it was asked.
+    pub agent: String,
 }
 
 /// `llm`/`request_failed`.
@@ -153,10 +174,14 @@ pub struct RequestOk {
 pub struct RequestFailed {
     /// Why.
     pub reason: LlmFailure,
-    /// 1 for a turn's first request.
+    /// 1 for the first request of a turn, or after an edit of its question.
     pub attempt: u32,
     /// Another attempt follows.
     pub will_retry: bool,
+    /// The model.
+    pub model: String,
+    /// Under whose name it was asked.
+    pub agent: String,
 }
 
 /// `discord`/`connected`.
@@ -189,10 +214,14 @@ pub struct SessionLost {
 /// `discord`/`unreadable`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unreadable {
-    /// What.
-    pub what: UnreadableWhat,
+    /// The event's type in lower case, such as `message_create`; `frame` if
+    /// even that is unknown.
+    pub what: String,
     /// How far it could be read all the same.
     pub reason: ReadFailure,
+    /// The parts that could not be read, as Discord names them; none if all of
+    /// it could not.
+    pub parts: Vec<&'static str>,
 }
 
 /// `discord`/`sent`.
@@ -235,6 +264,8 @@ pub struct Started {
     pub version: String,
     /// Who answers.
     pub answers: Answers,
+    /// `LLM_MODEL`.
+    pub model: Option<String>,
     /// The caps in force.
     pub caps: Capped,
 }

@@ -232,6 +232,18 @@ words! {
         Stopping = "stopping",
     }
 
+    /// Which of the operator's lists said no.
+    List {
+        /// `DIRECT_MESSAGES`.
+        DirectMessages = "direct_messages",
+        /// `ALLOWED_GUILDS`, `DENIED_GUILDS`.
+        Guilds = "guilds",
+        /// `ALLOWED_CHANNELS`, `DENIED_CHANNELS`.
+        Channels = "channels",
+        /// `ALLOWED_USERS`, `ALLOWED_ROLES`, `DENIED_USERS`, `DENIED_ROLES`.
+        People = "people",
+    }
+
     /// How a turn ended.
     Outcome {
         /// With an answer.
@@ -278,6 +290,9 @@ words! {
         Empty = "empty",
         /// The answer broke off.
         Truncated = "truncated",
+        /// We hung up: the question was edited or deleted, the process ended, or
+        /// Discord takes no answer there.
+        Cancelled = "cancelled",
     }
 
     /// How a shard lost its connection.
@@ -292,16 +307,6 @@ words! {
         InvalidSession = "invalid_session",
         /// Discord closed it, with a code.
         Closed = "closed",
-    }
-
-    /// What could not be read.
-    UnreadableWhat {
-        /// A new message.
-        MessageCreate = "message_create",
-        /// A server at the connection's start.
-        GuildCreate = "guild_create",
-        /// Another event.
-        Event = "event",
     }
 
     /// How unreadable it was.

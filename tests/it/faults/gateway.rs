@@ -1,7 +1,7 @@
 //! Faults of the connection and of what comes over it.
 
 use clew_simulator::{Fault, GatewayEvent, Simulator};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Place, has, has_no};
 use crate::support::bot::prompt;
@@ -119,9 +119,53 @@ async fn a_mention_that_twilight_rejects_is_answered() {
     has(
         &lines,
         "unreadable",
-        &json!({"what": "message_create", "reason": "rejected"}),
+        &json!({"what": "message_create", "reason": "rejected", "parts": ["embeds", "attachments"]}),
     );
-    has(&lines, "unreadable", &json!({"reason": "malformed"}));
+    let told = lines.iter().filter(|line| line["event"] == "unreadable");
+    let told: Vec<_> = told.collect();
+    let [guild, thread, ada] = [place.guild, place.thread, place.ada].map(|id| id.to_string());
+    let ids = ["guild_id", "channel_id", "user_id", "msg_id"].map(|id| &told[0][id]);
+    assert_eq!(ids, [&*guild, &*thread, &*ada, &*asked.to_string()]);
+    for (line, part) in [(told[1], "id"), (told[2], "json")] {
+        let malformed = json!({"what": "message_create", "reason": "malformed", "parts": [part]});
+        assert_eq!(line["detail"], malformed);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_read_is_told_with_its_place() {
+    let place = Place::new(&[]).await;
+    let bot = place.stage.start().await;
+    let discord = &place.stage.discord;
+    let [guild, thread] = [place.guild, place.thread].map(|id| id.to_string());
+    let edit = json!({"id": "5", "channel_id": thread, "author": 7, "content": "?"});
+    discord.dispatch_raw("MESSAGE_UPDATE", &edit.to_string());
+    let delete = json!({"id": [], "channel_id": thread});
+    discord.dispatch_raw("MESSAGE_DELETE", &delete.to_string());
+    let role = json!({"guild_id": guild, "role": 7});
+    discord.dispatch_raw("GUILD_ROLE_UPDATE", &role.to_string());
+    let lines = place.works_on(bot).await;
+    let told = lines.iter().filter(|line| line["event"] == "unreadable");
+    let told: Vec<_> = told
+        .map(|line| {
+            json!([
+                line["guild_id"],
+                line["channel_id"],
+                line["msg_id"],
+                line["detail"]
+            ])
+        })
+        .collect();
+    let detail = |what: &str, reason: &str, parts: Value| json!({"what": what, "reason": reason, "parts": parts});
+    let edited = detail("message_update", "rejected", json!(["author"]));
+    let deleted = detail("message_delete", "malformed", json!(["id"]));
+    let role = detail("guild_role_update", "malformed", json!([]));
+    let expected = [
+        json!([guild, thread, "5", edited]),
+        json!([guild, thread, null, deleted]),
+        json!([guild, null, null, role]),
+    ];
+    assert_eq!(told, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -143,6 +187,6 @@ async fn a_server_that_twilight_rejects_is_filled_in() {
     has(
         &lines,
         "unreadable",
-        &json!({"what": "guild_create", "reason": "rejected"}),
+        &json!({"what": "guild_create", "parts": ["owner_id", "channels", "roles"]}),
     );
 }

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{Place, has, has_no};
-use crate::support::bot::prompt;
+use super::{Place, has};
+use crate::support::bot::{details, prompt};
 use crate::support::model::Behaviour;
 
 /// What a person reads and the telemetry says after these answers of the
@@ -56,7 +56,7 @@ async fn a_model_that_fails_is_told_in_one_line() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fault_of_the_model_that_passes_is_not_seen() {
+async fn a_fault_of_the_model_that_passes_is_seen_by_operators_alone() {
     for once in [
         Behaviour::status(500, "broken"),
         Behaviour::rate_limited("0"),
@@ -67,7 +67,17 @@ async fn a_fault_of_the_model_that_passes_is_not_seen() {
         place.ask(place.thread, "what is it about?");
         assert_eq!(place.answers(place.thread, 1).await[0].content, "ok");
         let lines = place.works_on(bot).await;
-        has_no(&lines, "request_failed");
+        let failed = details(&lines, "request_failed");
+        assert_eq!(failed.len(), 1, "{failed:?}");
+        assert_eq!(
+            (&failed[0]["attempt"], &failed[0]["will_retry"]),
+            (&json!(1), &json!(true))
+        );
+        has(
+            &lines,
+            "request_ok",
+            &json!({"attempt": 2, "model": "fake", "agent": "default"}),
+        );
     }
 }
 

@@ -19,13 +19,13 @@ const PATIENCE: Duration = Duration::from_secs(40);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A running `clew run`; killed when dropped.
-struct Process {
+pub(super) struct Process {
     child: Child,
     log: PathBuf,
 }
 
 impl Process {
-    fn start(stage: &Stage, extra: &[(&str, &str)]) -> Self {
+    pub(super) fn start(stage: &Stage, extra: &[(&str, &str)]) -> Self {
         let settings = stage
             .settings()
             .iter()
@@ -34,7 +34,10 @@ impl Process {
         Self::with(stage.folder.path(), settings)
     }
 
-    fn with<'a>(folder: &Path, settings: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+    pub(super) fn with<'a>(
+        folder: &Path,
+        settings: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
         let fresh = (0..).map(|number| folder.join(format!("stderr{number}")));
         let log = fresh.into_iter().find(|path| !path.exists()).unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_clew"))
@@ -50,13 +53,13 @@ impl Process {
         Self { child, log }
     }
 
-    fn signal(&self, name: &str) {
+    pub(super) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args(["-s", name, &pid]).status();
         assert!(sent.unwrap().success());
     }
 
-    async fn ended(&mut self) -> ExitStatus {
+    pub(super) async fn ended(&mut self) -> ExitStatus {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -68,7 +71,7 @@ impl Process {
     }
 
     /// It ends with 2 and says this in its last line, before what is behind it.
-    async fn refuses(&mut self, says: &[&str]) {
+    pub(super) async fn refuses(&mut self, says: &[&str]) {
         let status = self.ended().await;
         let log = self.log();
         assert_eq!(status.code(), Some(2), "{log}");
@@ -81,8 +84,17 @@ impl Process {
         }
     }
 
-    fn log(&self) -> String {
+    pub(super) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// Waits until the log has this so many times.
+    pub(super) async fn says(&self, word: &str, times: usize) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.log().matches(word).count() < times {
+            assert!(Instant::now() < deadline, "{word}: {}", self.log());
+            sleep(LOOK).await;
+        }
     }
 }
 
@@ -99,15 +111,6 @@ mod starting {
     use super::*;
     use crate::support::postgres::Postgres;
 
-    /// Waits until the log has so many lines with this word.
-    async fn said(process: &Process, word: &str, times: usize) {
-        let deadline = Instant::now() + PATIENCE;
-        while process.log().matches(word).count() < times {
-            assert!(Instant::now() < deadline, "{word}: {}", process.log());
-            sleep(LOOK).await;
-        }
-    }
-
     #[tokio::test(flavor = "multi_thread")]
     async fn a_database_that_starts_later_is_waited_for() {
         let mut server = Postgres::own();
@@ -115,7 +118,7 @@ mod starting {
         server.stop();
         let place = Place::new(&[]).await;
         let process = Process::start(&place.stage, &[("CONTEXT_STORE", &database.url)]);
-        said(&process, "not ready", 2).await;
+        process.says("not ready", 2).await;
         server.start();
         connected(&place).await;
         place.ask(place.help, "are you there?");
@@ -127,7 +130,7 @@ mod starting {
         let place = Place::new(&[]).await;
         let nowhere = "postgres://ada:hunter2@nowhere.invalid/clew";
         let mut process = Process::start(&place.stage, &[("CONTEXT_STORE", nowhere)]);
-        said(&process, "not ready", 1).await;
+        process.says("not ready", 1).await;
         process.signal("TERM");
         assert_eq!(process.ended().await.code(), Some(0), "{}", process.log());
         assert!(!process.log().contains("hunter2"));
@@ -150,12 +153,12 @@ mod starting {
     }
 }
 
-async fn connected(place: &Place) {
+pub(super) async fn connected(place: &Place) {
     place.stage.discord.wait_ready().await.unwrap();
     place.stage.discord.settled().await.unwrap();
 }
 
-fn written(place: &Place) -> Vec<serde_json::Value> {
+pub(super) fn written(place: &Place) -> Vec<serde_json::Value> {
     lines(&place.stage.folder.path().join("telemetry"))
 }
 

@@ -6,7 +6,7 @@ use clew_simulator::{Fault, GatewayEvent, Use};
 use serde_json::json;
 
 use super::{Place, has, has_no};
-use crate::support::bot::prompt;
+use crate::support::bot::{details, prompt};
 use crate::support::model::Behaviour;
 
 fn was_resumed(place: &Place) -> bool {
@@ -29,6 +29,7 @@ async fn what_is_asked_meanwhile_is_answered_by_the_next_process() {
     place.answers(place.help, 1).await;
     let lines = place.works_on(bot).await;
     has(&lines, "connected", &json!({"resumed": true}));
+    has_no(&lines, "session_lost");
     assert!(was_resumed(&place));
     assert_eq!(place.stage.discord.answers(place.thread).len(), 3);
     assert_eq!(place.stage.discord.answers(place.help).len(), 2);
@@ -181,7 +182,9 @@ async fn a_command_that_is_not_answered_is_told() {
     }
     let bot = place.stage.start().await;
     let lines = place.works_on(bot).await;
-    has_no(&lines, "request_failed");
+    let failed = details(&lines, "request_failed");
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    assert_eq!(failed[0]["reason"], "cancelled");
 }
 
 #[tokio::test(flavor = "multi_thread")]

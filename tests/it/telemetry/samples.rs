@@ -6,11 +6,11 @@ use std::time::Duration;
 use clew::telemetry::event::{
     Answers, Cap, Capped, CauseWord, CircuitChanged, CircuitState, CollectFallback, CollectOk,
     CollectTruncated, CommandAnswered, CommandOutcome, CommandWord, Confirmed, Connected,
-    Disconnected, DropReason, Dropped, Fatal, FatalReason, Finish, Flushed, Learnt, LlmFailure,
-    LostBy, MendsDropped, MergeOk, OmitCounts, Outcome, PurgeCause, PurgedEvent, ReadFailure,
-    Recorded, Refusal, Refused, RequestFailed, RequestOk, SendFallback, SendStage, Sent,
-    SessionLost, SourceWord, Started, Stopping, StoreFailed, StoreOperation, TailFallback, TailOk,
-    Trigger, TurnDone, TurnsDropped, Unreadable, UnreadableWhat,
+    Disconnected, DropReason, Dropped, Fatal, FatalReason, Finish, Flushed, Learnt, List,
+    LlmFailure, LostBy, MendsDropped, MergeOk, OmitCounts, Outcome, PurgeCause, PurgedEvent,
+    ReadFailure, Recorded, Refusal, Refused, RequestFailed, RequestOk, SendFallback, SendStage,
+    Sent, SessionLost, SourceWord, Started, Stopping, StoreFailed, StoreOperation, TailFallback,
+    TailOk, Trigger, TurnDone, TurnsDropped, Unreadable,
 };
 use clew::telemetry::{Event, Ids, Ms, Telemetry};
 use clew_context::model::{
@@ -68,7 +68,7 @@ pub(super) fn a_day(telemetry: &Telemetry) {
         telemetry.emit(&ids, turn_done(outcome, 10 * turn));
     }
     let reason = Refusal::UserRate;
-    telemetry.emit(&turn_ids(101), Refused { reason });
+    telemetry.emit(&turn_ids(101), refused(reason));
 }
 
 fn of_the_context() -> Vec<Event> {
@@ -98,9 +98,7 @@ fn of_the_context() -> Vec<Event> {
 fn of_the_turn() -> Vec<Event> {
     vec![
         trigger(Scene::Direct).into(),
-        Event::from(Refused {
-            reason: Refusal::QueueFull,
-        }),
+        refused(Refusal::NotAllowed).into(),
         turn_done(Outcome::Answered, 900).into(),
         Event::from(RequestOk {
             ms_first: millis(120),
@@ -110,11 +108,15 @@ fn of_the_turn() -> Vec<Event> {
             completion_tokens: None,
             finish: Finish::Stop,
             attempt: 1,
+            model: "gpt".to_owned(),
+            agent: "default".to_owned(),
         }),
         Event::from(RequestFailed {
             reason: LlmFailure::ContextTooLong,
             attempt: 1,
             will_retry: true,
+            model: "gpt".to_owned(),
+            agent: "default".to_owned(),
         }),
     ]
 }
@@ -132,8 +134,9 @@ fn of_the_connection() -> Vec<Event> {
         }),
         Event::from(SessionLost { shard: 3 }),
         Event::from(Unreadable {
-            what: UnreadableWhat::GuildCreate,
+            what: "guild_create".to_owned(),
             reason: ReadFailure::Rejected,
+            parts: vec!["owner_id"],
         }),
         Event::from(Sent {
             messages: 2,
@@ -208,6 +211,7 @@ fn of_the_process() -> Vec<Event> {
         Event::from(Started {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             answers: Answers::Inspector,
+            model: None,
             caps: Capped::from(&Limits::default()),
         }),
         Event::from(Stopping {
@@ -225,6 +229,16 @@ pub(super) fn trigger(scene: Scene) -> Trigger {
         target: Some(MessageId::new(5)),
         adopted: false,
         queued_ms: millis(0),
+        parent_channel_id: Some(ChannelId::new(21)),
+        agent: Some("default".to_owned()),
+    }
+}
+
+fn refused(reason: Refusal) -> Refused {
+    Refused {
+        reason,
+        list: (reason == Refusal::NotAllowed).then_some(List::People),
+        parent_channel_id: None,
     }
 }
 
@@ -262,6 +276,9 @@ fn turn_done(outcome: Outcome, ms: u64) -> TurnDone {
         outcome,
         ms: millis(ms),
         ms_to_model: answered.then(|| millis(ms / 2)),
+        case: Some(Scene::Thread),
+        agent: Some("default".to_owned()),
+        model: answered.then(|| "gpt".to_owned()),
     }
 }
 

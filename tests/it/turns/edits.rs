@@ -40,6 +40,10 @@ async fn an_edit_begins_anew_and_takes_back_what_is_posted() {
         "the partial one is gone"
     );
     assert_eq!(only(&lines, "turn_done")["outcome"], "answered");
+    let given_up = only(&lines, "request_failed");
+    assert_eq!(given_up["reason"], "cancelled");
+    assert_eq!(given_up["model"], "fake");
+    only(&lines, "request_ok");
 }
 
 #[tokio::test(flavor = "multi_thread")]

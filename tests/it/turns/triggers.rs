@@ -218,6 +218,53 @@ async fn lists_say_who_and_where() {
     }
 }
 
+/// Nobody is told in the channel; chatter is no question, so nothing is said of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn whom_a_list_turns_away_is_in_the_telemetry() {
+    let (p, thread) = place_with(&[("DIRECT_MESSAGES", "false")], |world, seeds| {
+        let kind = ChannelKind::PublicThread;
+        world.thread(seeds.channel, kind, "pump", seeds.ada)
+    })
+    .await;
+    let lists = [
+        ("DENIED_USERS", p.ada.to_string()),
+        ("ALLOWED_CHANNELS", thread.to_string()),
+    ];
+    let lists = lists.each_ref().map(|(name, value)| (*name, &**value));
+    let bot = p.stage.start_with(&lists).await;
+    let direct = p.stage.discord.world(|world| world.direct(p.boris));
+    p.post(direct, p.boris, "one");
+    p.post(p.channel, p.boris, "chatter");
+    let two = p.post(p.channel, p.boris, p.to_us("two"));
+    p.post(thread, p.ada, p.to_us("three"));
+    let call = Use::slash("ask", &[("question", "four?")]);
+    p.stage.discord.interact(thread, p.ada, &call);
+    p.post(thread, p.boris, p.to_us("five"));
+    p.answer(thread, 1).await;
+    let lines = bot.stop().await;
+    let refused = details(&lines, "refused");
+    let parent = p.channel.to_string();
+    let of = |list: &str, parent: Option<&String>| json!({"reason": "not_allowed", "list": list, "parent_channel_id": parent});
+    let people = of("people", Some(&parent));
+    let expected = [
+        of("direct_messages", None),
+        of("channels", None),
+        people.clone(),
+        people,
+    ];
+    assert_eq!(refused, expected);
+    let line = lines
+        .iter()
+        .filter(|line| line["event"] == "refused")
+        .nth(1);
+    assert_eq!(line.unwrap()["msg_id"], two.to_string());
+    let trigger = details(&lines, "trigger");
+    assert_eq!(trigger.len(), 1);
+    assert_eq!(trigger[0]["parent_channel_id"], parent);
+    assert_eq!(trigger[0]["agent"], "default");
+    assert!(p.stage.discord.answers(p.channel).is_empty());
+}
+
 /// Starts the bot with more settings and asks four times; gives the questions
 /// that the model got.
 async fn asked(p: &Place, thread: Id, settings: &[(&str, &str)]) -> Vec<&'static str> {

@@ -6,7 +6,7 @@ use crate::model::{
     UserId,
 };
 
-use super::admission::{Admission, admit};
+use super::admission::{Admission, Denied, admit};
 use super::eligible::{Us, is_blank};
 
 /// The operator's rules that routing applies.
@@ -55,6 +55,8 @@ pub struct RouteFacts<'a> {
 pub enum Verdict {
     /// Not for us.
     Ignore,
+    /// It would be a turn, but for the operator's lists.
+    Denied(Denied),
     /// For us, but it came without text: the message content intent is off.
     NoContent,
     /// A turn.
@@ -66,7 +68,7 @@ pub fn route(message: &Message, us: &Us, rules: &Rules, facts: RouteFacts<'_>) -
     if us.wrote(message) || !message.kind.is_conversation() || message.flags.is_private() {
         return Verdict::Ignore;
     }
-    if facts.mode == ChannelMode::Off || !admits(message, rules, &facts) {
+    if facts.mode == ChannelMode::Off || !is_placed(message, &facts) {
         return Verdict::Ignore;
     }
     let cause = if message.is_human() {
@@ -74,20 +76,31 @@ pub fn route(message: &Message, us: &Us, rules: &Rules, facts: RouteFacts<'_>) -
     } else {
         bot_cause(message, us, rules, &facts)
     };
-    match cause {
-        None => Verdict::Ignore,
-        Some(_) if !rules.message_content && is_blank(message) => Verdict::NoContent,
-        Some(cause) => Verdict::Turn(cause),
+    let Some(cause) = cause else {
+        return Verdict::Ignore;
+    };
+    match admitted(message, rules, &facts) {
+        Err(denied) => Verdict::Denied(denied),
+        Ok(()) if !rules.message_content && is_blank(message) => Verdict::NoContent,
+        Ok(()) => Verdict::Turn(cause),
     }
 }
 
 /// Whether a message ends a row of bots' turns: a person who may use the bot
 /// has spoken. Chatter of those who may not would keep two bots talking.
 pub fn ends_bot_turns(message: &Message, rules: &Rules, facts: &RouteFacts<'_>) -> bool {
-    message.is_human() && message.kind.is_conversation() && admits(message, rules, facts)
+    message.is_human()
+        && message.kind.is_conversation()
+        && is_placed(message, facts)
+        && admitted(message, rules, facts).is_ok()
 }
 
-fn admits(message: &Message, rules: &Rules, facts: &RouteFacts<'_>) -> bool {
+/// It is known to be of a server, or direct.
+fn is_placed(message: &Message, facts: &RouteFacts<'_>) -> bool {
+    message.guild.is_some() || facts.kind.is_some_and(ChannelKind::is_direct)
+}
+
+fn admitted(message: &Message, rules: &Rules, facts: &RouteFacts<'_>) -> Result<(), Denied> {
     let direct = facts.kind.is_some_and(ChannelKind::is_direct);
     let asked = Admission {
         guild: message.guild.filter(|_| !direct),
@@ -96,8 +109,7 @@ fn admits(message: &Message, rules: &Rules, facts: &RouteFacts<'_>) -> bool {
         user: message.author.id,
         roles: facts.roles,
     };
-    let known_place = direct || message.guild.is_some();
-    known_place && admit(&rules.access, asked).is_ok()
+    admit(&rules.access, asked)
 }
 
 fn human_cause(message: &Message, us: &Us, rules: &Rules, facts: &RouteFacts<'_>) -> Option<Cause> {

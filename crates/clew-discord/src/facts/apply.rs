@@ -4,9 +4,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::Facts;
-use super::lean::{LeanChannel, LeanGuild, LeanMember, LeanRole, LeanThreadMember};
+use super::lean::{LeanChannel, LeanGuild, LeanMember, LeanRole, LeanThreadMember, lenient};
 use super::world::{World, kind};
-use crate::event::Event;
+use crate::event::{Event, Unreadable};
 use clew_context::model::{ChannelId, ChannelKind, GuildId, RoleId, UserId};
 
 impl Facts {
@@ -14,68 +14,70 @@ impl Facts {
     /// have to know of it. Other types than those of servers, channels,
     /// threads, roles and members change nothing.
     pub fn apply(&self, event_type: &str, data: &str) -> Option<Event> {
-        let mut event = self.take(event_type, data);
+        let taken = self.take(event_type, data);
+        let mut event = taken.unwrap_or_else(|error| {
+            // An error of another kind quotes what people wrote.
+            tracing::warn!(
+                event_type,
+                damaged = error.is_syntax() || error.is_eof(),
+                "an event of a server could not be read"
+            );
+            Some(Event::FactsUnreadable(unreadable(event_type, data)))
+        });
         if let Some(Event::PermissionsChanged { guild, hidden }) = &mut event {
             *hidden = self.hidden_of(*guild);
         }
         event
     }
 
-    fn take(&self, event_type: &str, data: &str) -> Option<Event> {
-        match event_type {
+    fn take(&self, event_type: &str, data: &str) -> Result<Option<Event>, serde_json::Error> {
+        Ok(match event_type {
             "GUILD_CREATE" => {
-                let head: Deleted = read(event_type, data)?;
-                if head.unavailable == Some(true) {
-                    return Some(Event::GuildUnavailable(head.id));
-                }
-                read(event_type, data).map(|guild| self.guild_created(guild))
+                let head: Deleted = read(data)?;
+                Some(if head.unavailable == Some(true) {
+                    Event::GuildUnavailable(head.id)
+                } else {
+                    self.guild_created(read(data)?)
+                })
             }
-            "GUILD_UPDATE" => read(event_type, data).and_then(|guild| self.guild_updated(guild)),
-            "GUILD_DELETE" => read(event_type, data).map(|guild| self.guild_deleted(&guild)),
-            "CHANNEL_CREATE" | "CHANNEL_UPDATE" => {
-                placed(event_type, data).and_then(|channel| self.channel_put(channel))
+            "GUILD_UPDATE" => self.guild_updated(read(data)?),
+            "GUILD_DELETE" => Some(self.guild_deleted(&read(data)?)),
+            "CHANNEL_CREATE" | "CHANNEL_UPDATE" => self.channel_put(placed(data)?),
+            "CHANNEL_DELETE" => {
+                let Gone { id: channel } = read(data)?;
+                let threads = self.write().remove_channel(channel);
+                Some(Event::ChannelDeleted { channel, threads })
             }
-            "CHANNEL_DELETE" => read(event_type, data).map(|gone: Gone| {
-                let threads = self.write().remove_channel(gone.id);
-                Event::ChannelDeleted {
-                    channel: gone.id,
-                    threads,
-                }
-            }),
-            "THREAD_CREATE" => placed(event_type, data).map(|thread| self.thread_created(thread)),
-            "THREAD_UPDATE" => placed(event_type, data).and_then(|thread| self.thread_put(thread)),
-            "THREAD_DELETE" => read(event_type, data).map(|gone: Gone| {
-                self.write().remove_channel(gone.id);
-                Event::ThreadDeleted(gone.id)
-            }),
-            "THREAD_LIST_SYNC" => read(event_type, data).map(|list| self.threads_synced(list)),
-            "THREAD_MEMBER_UPDATE" => {
-                read(event_type, data).and_then(|member| self.joined_thread(&member))
+            "THREAD_CREATE" => Some(self.thread_created(placed(data)?)),
+            "THREAD_UPDATE" => self.thread_put(placed(data)?),
+            "THREAD_DELETE" => {
+                let Gone { id: thread } = read(data)?;
+                self.write().remove_channel(thread);
+                Some(Event::ThreadDeleted(thread))
             }
-            "THREAD_MEMBERS_UPDATE" => {
-                read(event_type, data).and_then(|change| self.thread_members(&change))
-            }
-            "GUILD_ROLE_CREATE" | "GUILD_ROLE_UPDATE" => {
-                read(event_type, data).and_then(|change| self.role_put(change))
-            }
-            "GUILD_ROLE_DELETE" => read(event_type, data).and_then(|gone| self.role_deleted(&gone)),
+            "THREAD_LIST_SYNC" => Some(self.threads_synced(read(data)?)),
+            "THREAD_MEMBER_UPDATE" => self.joined_thread(&read(data)?),
+            "THREAD_MEMBERS_UPDATE" => self.thread_members(&read(data)?),
+            "GUILD_ROLE_CREATE" | "GUILD_ROLE_UPDATE" => self.role_put(read(data)?),
+            "GUILD_ROLE_DELETE" => self.role_deleted(&read(data)?),
             "GUILD_MEMBER_UPDATE" => {
-                let home: Home = read(event_type, data)?;
-                let member = read(event_type, data)?;
-                self.member_updated(home.guild_id?, member)
+                let home: Home = read(data)?;
+                let member = read(data)?;
+                home.guild_id
+                    .and_then(|guild| self.member_updated(guild, member))
             }
             _ => None,
-        }
+        })
     }
 
     fn guild_created(&self, guild: LeanGuild) -> Event {
-        let (id, whole) = (guild.id, guild.is_whole());
+        let (id, parts) = (guild.id, guild.missing());
         let built = guild.into();
         self.write().put(built);
-        if whole {
+        if parts.is_empty() {
             Event::GuildAvailable(id)
         } else {
-            Event::GuildIncomplete(id)
+            Event::GuildIncomplete { guild: id, parts }
         }
     }
 
@@ -207,23 +209,40 @@ fn permissions_changed(guild: GuildId) -> Event {
     }
 }
 
-/// Reads an event; one that cannot be read leaves the facts as they are.
-fn read<T: DeserializeOwned>(event_type: &str, data: &str) -> Option<T> {
-    match serde_json::from_str(data) {
-        Ok(event) => Some(event),
-        Err(error) => {
-            tracing::warn!(event_type, %error, "an event of a server could not be read");
-            None
-        }
-    }
+fn read<T: DeserializeOwned>(data: &str) -> Result<T, serde_json::Error> {
+    serde_json::from_str(data)
 }
 
 /// Reads a channel event in two goes: raw values do not pass serde's flatten.
-fn placed(event_type: &str, data: &str) -> Option<Placed> {
-    Some(Placed {
-        home: read(event_type, data)?,
-        channel: read(event_type, data)?,
+fn placed(data: &str) -> Result<Placed, serde_json::Error> {
+    Ok(Placed {
+        home: read(data)?,
+        channel: read(data)?,
     })
+}
+
+/// The ids of an event of which nothing else could be read.
+fn unreadable(event_type: &str, data: &str) -> Unreadable {
+    let Named { id, guild_id } = read(data).unwrap_or_default();
+    let is_of = |prefix| event_type.starts_with(prefix);
+    let whole_guild = matches!(event_type, "GUILD_CREATE" | "GUILD_UPDATE" | "GUILD_DELETE");
+    Unreadable {
+        event: event_type.to_ascii_lowercase(),
+        guild: guild_id.or_else(|| id.filter(|_| whole_guild)),
+        channel: id
+            .filter(|_| is_of("CHANNEL_") || is_of("THREAD_"))
+            .map(|id| ChannelId::new(id.get())),
+        ..Unreadable::default()
+    }
+}
+
+#[derive(Deserialize, Default)]
+struct Named {
+    /// Of whatever the event is about.
+    #[serde(default, deserialize_with = "lenient")]
+    id: Option<GuildId>,
+    #[serde(default, deserialize_with = "lenient")]
+    guild_id: Option<GuildId>,
 }
 
 #[derive(Deserialize)]

@@ -192,12 +192,16 @@ impl<'de> Deserialize<'de> for Bits {
 }
 
 impl LeanGuild {
-    /// Parts without which nobody's permissions can be judged.
-    pub fn is_whole(&self) -> bool {
+    /// The parts that are missing without which nobody's permissions can be judged.
+    pub fn missing(&self) -> Vec<&'static str> {
         let everyone = RoleId::new(self.id.get());
-        self.owner_id.is_some()
-            && !self.channels.is_empty()
-            && self.roles.iter().any(|role| role.id == everyone)
+        let parts = [
+            ("owner_id", self.owner_id.is_some()),
+            ("channels", !self.channels.is_empty()),
+            ("roles", self.roles.iter().any(|role| role.id == everyone)),
+        ];
+        let missing = parts.into_iter().filter(|(_, is_there)| !is_there);
+        missing.map(|(part, _)| part).collect()
     }
 }
 

@@ -244,8 +244,43 @@ fn one_odd_part_costs_only_itself() {
     // Overwrites that cannot be read may be the ones that hide a channel.
     assert!(!facts.our_access(id(12)).may_view());
     let bare = facts.apply("GUILD_CREATE", r#"{"id":"2","name":"Bare"}"#);
-    assert!(matches!(bare, Some(Event::GuildIncomplete(_))));
-    assert!(facts.apply("CHANNEL_UPDATE", "[]").is_none());
+    let Some(Event::GuildIncomplete { guild, parts }) = bare else {
+        panic!("{bare:?}");
+    };
+    assert_eq!(
+        (guild.get(), &*parts),
+        (2, &["owner_id", "channels", "roles"][..])
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_told_with_its_ids() {
+    #[track_caller]
+    fn check(facts: &Facts, event_type: &str, data: &str, ids: (Option<u64>, Option<u64>)) {
+        let Some(Event::FactsUnreadable(found)) = facts.apply(event_type, data) else {
+            panic!("{event_type} was read");
+        };
+        assert_eq!(found.event, event_type.to_ascii_lowercase());
+        let channel = found.channel.map(ChannelId::get);
+        assert_eq!((found.guild.map(GuildId::get), channel), ids);
+    }
+    let facts = known();
+    check(&facts, "CHANNEL_UPDATE", "[]", (None, None));
+    let odd = r#"{"id":"10","guild_id":"1","type":[]}"#;
+    check(&facts, "CHANNEL_UPDATE", odd, (Some(1), Some(10)));
+    check(
+        &facts,
+        "GUILD_UPDATE",
+        r#"{"id":"1","roles":"#,
+        (None, None),
+    );
+    check(
+        &facts,
+        "GUILD_ROLE_CREATE",
+        r#"{"guild_id":"1"}"#,
+        (Some(1), None),
+    );
+    assert!(facts.apply("TYPING_START", "[]").is_none(), "not in use");
 }
 
 #[test]

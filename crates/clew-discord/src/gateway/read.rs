@@ -5,9 +5,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::commands;
-use crate::event::{Event, Ready};
+use crate::event::{self, Event, Ready};
 use crate::facts::{Facts, Us, each, lenient};
-use clew_context::discord::convert::{self, Incoming, Unreadable};
+use clew_context::discord::convert::{self, Incoming, Unreadable, WhyUnreadable};
 use clew_context::model::{
     ApplicationId, ChannelId, ChannelKind, GuildId, MessageId, MessageKind, UserId,
 };
@@ -57,9 +57,9 @@ pub(super) fn frame(text: &str) -> Option<Frame<'_>> {
 pub(super) fn event(dispatch: &Dispatch<'_>, facts: &Facts) -> Option<Event> {
     let data = dispatch.data;
     let event = match dispatch.event_type {
-        "MESSAGE_CREATE" => Some(message(data, Event::Message)),
-        "MESSAGE_UPDATE" => Some(message(data, Event::MessageEdited)),
-        "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK" => Some(deleted(data)),
+        kind @ "MESSAGE_CREATE" => Some(message(kind, data, Event::Message)),
+        kind @ "MESSAGE_UPDATE" => Some(message(kind, data, Event::MessageEdited)),
+        kind @ ("MESSAGE_DELETE" | "MESSAGE_DELETE_BULK") => Some(deleted(kind, data)),
         "GUILD_MEMBER_REMOVE" => {
             serde_json::from_str(data)
                 .ok()
@@ -91,34 +91,67 @@ fn count(event: &Event, facts: &Facts) {
     }
 }
 
-fn message(data: &str, event: fn(Box<Incoming>) -> Event) -> Event {
+fn message(event_type: &str, data: &str, event: fn(Box<Incoming>) -> Event) -> Event {
     match convert::incoming(data) {
         Ok(incoming) => event(Box::new(incoming)),
         Err(Unreadable {
             id,
             channel,
             reason,
-        }) => {
-            tracing::warn!(?id, ?channel, %reason, "a message event could not be read");
-            Event::MessageUnreadable { channel }
-        }
+        }) => hole(event_type, channel, id, part(reason)),
     }
 }
 
-fn deleted(data: &str) -> Event {
-    match serde_json::from_str::<Deleted>(data) {
-        Ok(Deleted {
-            channel_id: channel,
-            id,
-            mut ids,
-        }) => {
-            ids.extend(id);
-            Event::MessagesDeleted { channel, ids }
-        }
-        Err(error) => {
-            tracing::warn!(%error, "a delete event could not be read");
-            Event::MessageUnreadable { channel: None }
-        }
+fn deleted(event_type: &str, data: &str) -> Event {
+    let Ok(Deleted {
+        channel_id,
+        id,
+        ids,
+    }) = serde_json::from_str(data)
+    else {
+        return hole(event_type, None, None, part(WhyUnreadable::Json));
+    };
+    let mut ids = ids.unwrap_or_default();
+    ids.extend(id);
+    match channel_id {
+        Some(channel) if !ids.is_empty() => Event::MessagesDeleted { channel, ids },
+        Some(_) => hole(event_type, channel_id, None, part(WhyUnreadable::Id)),
+        None => hole(event_type, None, id, part(WhyUnreadable::Channel)),
+    }
+}
+
+/// What happened there is unknown.
+fn hole(
+    event_type: &str,
+    channel: Option<ChannelId>,
+    message: Option<MessageId>,
+    part: &'static str,
+) -> Event {
+    tracing::warn!(
+        event_type,
+        ?channel,
+        ?message,
+        part,
+        "an event could not be read"
+    );
+    Event::MessageUnreadable(event::Unreadable {
+        event: event_type.to_ascii_lowercase(),
+        guild: None,
+        channel,
+        message,
+        parts: vec![part],
+    })
+}
+
+/// What was missing, as Discord names it.
+const fn part(reason: WhyUnreadable) -> &'static str {
+    match reason {
+        WhyUnreadable::Json => "json",
+        WhyUnreadable::Id => "id",
+        WhyUnreadable::Channel => "channel_id",
+        WhyUnreadable::Author => "author",
+        WhyUnreadable::Type => "type",
+        WhyUnreadable::Roles => "roles",
     }
 }
 
@@ -165,11 +198,13 @@ struct Envelope<'a> {
 
 #[derive(Deserialize)]
 struct Deleted {
-    channel_id: ChannelId,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
+    channel_id: Option<ChannelId>,
+    #[serde(default, deserialize_with = "lenient")]
     id: Option<MessageId>,
-    #[serde(default)]
-    ids: Vec<MessageId>,
+    /// One that cannot be read makes all of them unknown.
+    #[serde(default, deserialize_with = "lenient")]
+    ids: Option<Vec<MessageId>>,
 }
 
 #[derive(Deserialize)]
@@ -268,12 +303,30 @@ mod tests {
 
     #[test]
     fn deletes_of_one_and_of_many_are_told_alike() {
-        let ids = |data: &str| match deleted(data) {
+        let ids = |data: &str| match deleted("MESSAGE_DELETE", data) {
             Event::MessagesDeleted { ids, .. } => ids,
             other => panic!("{other:?}"),
         };
         let [one, two] = [1, 2].map(MessageId::new);
         assert_eq!(ids(r#"{"id":"1","channel_id":"5","guild_id":"6"}"#), [one]);
         assert_eq!(ids(r#"{"ids":["1","2"],"channel_id":"5"}"#), [one, two]);
+    }
+
+    #[test]
+    fn of_an_unreadable_delete_the_rest_is_told() {
+        #[track_caller]
+        fn check(data: &str, channel: Option<u64>, message: Option<u64>, part: &str) {
+            let Event::MessageUnreadable(found) = deleted("MESSAGE_DELETE", data) else {
+                panic!("it was read: {data}");
+            };
+            assert_eq!(found.event, "message_delete");
+            assert_eq!(found.channel, channel.map(ChannelId::new));
+            assert_eq!(found.message, message.map(MessageId::new));
+            assert_eq!(found.parts, [part]);
+        }
+        check("7", None, None, "json");
+        check(r#"{"id":"1","channel_id":{}}"#, None, Some(1), "channel_id");
+        check(r#"{"id":[],"channel_id":"5"}"#, Some(5), None, "id");
+        check(r#"{"ids":["1",{}],"channel_id":"5"}"#, Some(5), None, "id");
     }
 }

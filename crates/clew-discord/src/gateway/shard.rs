@@ -20,7 +20,7 @@ use super::Gateway;
 use super::backoff::Backoff;
 use super::plan::Identifies;
 use super::read::{self, Dispatch, Frame};
-use crate::event::{Delivery, Disconnect, Event, FatalReason, LostBy};
+use crate::event::{Delivery, Disconnect, Event, FatalReason, LostBy, Unreadable};
 use crate::session::ShardSession;
 
 /// From the connection's start to HELLO; twilight gives connecting 10 s and
@@ -94,7 +94,7 @@ impl ShardTask {
 
     /// Runs until the shutdown, then closes resumably.
     pub(super) async fn run(mut self, resume: Option<ShardSession>) -> Result<(), FatalReason> {
-        let mut shard = self.first_shard(resume).await;
+        let mut shard = self.first_shard(resume);
         let shutdown = self.context.shutdown.clone();
         tokio::select! {
             reason = self.work(&mut shard) => match reason {
@@ -108,18 +108,16 @@ impl ShardTask {
     }
 
     /// A shard that resumes, or one that identifies.
-    async fn first_shard(&mut self, resume: Option<ShardSession>) -> Shard<Identifies> {
+    fn first_shard(&mut self, resume: Option<ShardSession>) -> Shard<Identifies> {
         let Some(session) = resume else {
             return self.shard(None, None);
         };
-        let sequence = session.sequence;
         let shard = self.shard(
-            Some(Session::new(sequence, session.id.clone())),
+            Some(Session::new(session.sequence, session.id.clone())),
             session.resume_url.clone(),
         );
         self.had_session = true;
         self.context.progress().opened(session);
-        self.forward(sequence, Event::SessionLost).await;
         shard
     }
 
@@ -278,8 +276,12 @@ impl ShardTask {
     async fn unreadable(&self, shard: &mut Shard<Identifies>) {
         tracing::warn!(shard = self.id.number(), "a frame could not be read");
         let sequence = shard.session().map_or(0, Session::sequence);
-        let event = Event::MessageUnreadable { channel: None };
-        self.forward(sequence, event).await;
+        let frame = Unreadable {
+            event: "frame".to_owned(),
+            ..Unreadable::default()
+        };
+        self.forward(sequence, Event::MessageUnreadable(frame))
+            .await;
     }
 
     /// A second HELLO without an end in between: twilight reconnects by

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use clew_context::engine::admission::Denied;
 use clew_context::engine::route::{RouteFacts, Rules, Verdict, ends_bot_turns, route, scene};
 use clew_context::model::{
     AccessRules, AllowList, Cause, ChannelId, ChannelKind, ChannelMode, IdList, Message,
@@ -38,6 +39,10 @@ const HERE: RouteFacts<'static> = RouteFacts {
 fn verdict(message: &Message, rules: &Rules, facts: RouteFacts<'_>) -> &'static str {
     match route(message, &us(), rules, facts) {
         Verdict::Ignore => "ignore",
+        Verdict::Denied(Denied::DirectMessages) => "no direct messages",
+        Verdict::Denied(Denied::Guild) => "denied guild",
+        Verdict::Denied(Denied::Channel) => "denied channel",
+        Verdict::Denied(Denied::User) => "denied user",
         Verdict::NoContent => "no_content",
         Verdict::Turn(Cause::Mention) => "mention",
         Verdict::Turn(Cause::Direct) => "direct",
@@ -124,7 +129,7 @@ fn direct_messages_are_known_by_channel_type() {
     };
     let mut closed = rules();
     closed.access.direct_messages = false;
-    check(&stray, &closed, dm, "ignore");
+    check(&stray, &closed, dm, "no direct messages");
     // MENTION_ONLY concerns servers.
     check(
         &stray,
@@ -248,7 +253,8 @@ fn lists_are_held_against_everybody() {
     };
     let mut elsewhere = rules();
     elsewhere.access.channels = only(ChannelId::new(1));
-    check(&asked(1, EVE, "hi"), &elsewhere, HERE, "ignore");
+    check(&asked(1, EVE, "hi"), &elsewhere, HERE, "denied channel");
+    check(&said(1, EVE, "hi"), &elsewhere, HERE, "ignore");
     let in_thread = RouteFacts {
         parent: Some(ChannelId::new(1)),
         ..HERE
@@ -256,10 +262,10 @@ fn lists_are_held_against_everybody() {
     check(&asked(1, EVE, "hi"), &elsewhere, in_thread, "mention");
     let mut denied = rules();
     denied.access.users.denied.insert(EVE.user());
-    check(&asked(1, EVE, "hi"), &denied, HERE, "ignore");
+    check(&asked(1, EVE, "hi"), &denied, HERE, "denied user");
     let mut guild = rules();
     guild.access.guilds.denied.insert(GUILD);
-    check(&asked(1, EVE, "hi"), &guild, HERE, "ignore");
+    check(&asked(1, EVE, "hi"), &guild, HERE, "denied guild");
 }
 
 /// With users and roles both listed, one of them suffices; nobody else gets in.
@@ -274,7 +280,7 @@ fn listed_users_and_listed_roles_get_in() {
     };
     check(&asked(1, EVE, "hi"), &both, HERE, "mention");
     check(&asked(1, ADA, "hi"), &both, with_role, "mention");
-    check(&asked(1, ADA, "hi"), &both, HERE, "ignore");
+    check(&asked(1, ADA, "hi"), &both, HERE, "denied user");
 }
 
 /// Chatter of others would keep two bots talking.
