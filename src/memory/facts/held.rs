@@ -247,6 +247,81 @@ mod tests {
         assert_eq!((changed.len(), removed.len()), (1, 0));
     }
 
+    fn ids(facts: &[Fact]) -> BTreeSet<u64> {
+        facts.iter().map(|fact| fact.id.0).collect()
+    }
+
+    /// What is written and what is removed with the next save.
+    fn unsaved(held: &Held) -> (BTreeSet<u64>, BTreeSet<u64>) {
+        let (facts, removed) = held.unsaved();
+        let removed = removed.iter().map(|id| id.0).collect();
+        (ids(&facts), removed)
+    }
+
+    #[test]
+    fn what_changed_is_written_once() {
+        let mut held = Held::default();
+        let subject = Subject::User(UserId::new(1));
+        let [one, two, three] = [1, 2, 3].map(|id| fact(1, id, None));
+        held.read(subject, vec![one.clone(), two.clone()]);
+        held.read(subject, vec![three.clone()]);
+        assert_eq!(ids(held.get(subject).unwrap()), BTreeSet::from([1, 2]));
+        assert_eq!(unsaved(&held), (BTreeSet::new(), BTreeSet::new()));
+
+        held.put(subject, vec![two.clone(), three.clone()]);
+        assert_eq!(ids(held.get(subject).unwrap()), BTreeSet::from([2, 3]));
+        let expected = (BTreeSet::from([3]), BTreeSet::from([1]));
+        assert_eq!(unsaved(&held), expected);
+        assert!(held.is_changed(three.id) && !held.is_changed(two.id));
+
+        // Used while it is written: that is to be written yet.
+        let (facts, removed) = held.unsaved();
+        held.used(subject, &HashSet::from([three.id]), UnixMillis(9));
+        held.saved(&facts, &removed);
+        assert_eq!(unsaved(&held), (BTreeSet::from([3]), BTreeSet::new()));
+        let (facts, removed) = held.unsaved();
+        assert_eq!(facts[0].last_used, UnixMillis(9));
+        held.saved(&facts, &removed);
+        assert_eq!(unsaved(&held), (BTreeSet::new(), BTreeSet::new()));
+    }
+
+    /// Who reads from the store beside a purge can tell that there was one.
+    #[test]
+    fn a_purge_lets_go_of_what_it_may_have_removed() {
+        let mut held = Held::default();
+        let subject = Subject::User(UserId::new(1));
+        held.read(subject, vec![fact(1, 1, Some((2, 3)))]);
+        let before = held.purges();
+        held.purged(&Purge::Channel(ChannelId::new(9)));
+        let between = held.purges();
+        assert!(held.get(subject).is_some());
+        held.purged(&Purge::Channel(ChannelId::new(2)));
+        assert!(held.get(subject).is_none());
+        assert!(before < between && between < held.purges());
+    }
+
+    /// What is not written yet stays.
+    #[test]
+    fn of_too_many_those_that_are_saved_are_let_go_of() {
+        let mut held = Held::default();
+        let subject = |user| Subject::User(UserId::new(user));
+        let most = MAX_SUBJECTS as u64;
+        let facts = |user| vec![fact(user, user, Some((2, user)))];
+        for user in 1..=most {
+            held.read(subject(user), facts(user));
+        }
+        let changed = HashSet::from([FactId(7)]);
+        held.used(subject(7), &changed, UnixMillis(9));
+        held.read(subject(most + 1), facts(most + 1));
+        assert!(held.get(subject(1)).is_some());
+        held.read(subject(most + 2), facts(most + 2));
+        for (user, is_held) in [(1, false), (7, true), (most + 1, false), (most + 2, true)] {
+            assert_eq!(held.get(subject(user)).is_some(), is_held, "{user}");
+        }
+        let here: BTreeSet<MessageId> = held.links(ChannelId::new(2)).collect();
+        assert_eq!(here, [7, most + 2].map(MessageId::new).into());
+    }
+
     impl Held {
         #[track_caller]
         fn check_one(&self, channel: ChannelId) {

@@ -100,10 +100,12 @@ mod tests {
         ] {
             check(answer, None);
         }
-        check(
-            &format!(r#"{{"facts":[{{"text":"{}"}}]}}"#, "x".repeat(MAX_BYTES)),
-            None,
-        );
+        let filled = |bytes: usize| {
+            let of = |text: &str| format!(r#"{{"facts":[{{"text":"{text}"}}]}}"#);
+            of(&"x".repeat(bytes - of("").len()))
+        };
+        assert!(texts(&filled(MAX_BYTES)).is_some());
+        check(&filled(MAX_BYTES + 1), None);
     }
 
     #[test]

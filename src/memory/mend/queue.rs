@@ -285,3 +285,6 @@ impl Queue {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -138,6 +138,38 @@ fn who_takes_most_makes_room() {
     assert_eq!(numbers.last(), Some(&99), "the oldest go: {numbers:?}");
 }
 
+/// Words, what tools were asked, and names count; so much fits to the byte.
+#[test]
+fn what_waits_is_bounded_by_its_bytes() {
+    let each = MOST_BYTES / 256;
+    let large = |number: u64| {
+        let mut turn = turn(1, 1, number, "");
+        let bytes = each - turn.bytes();
+        let rows = Arc::make_mut(&mut turn.rows);
+        match number % 3 {
+            0 => rows[0].content = "x".repeat(bytes),
+            1 => rows[1].tool_calls = Some("x".repeat(bytes)),
+            _ => rows[1].author_name = Some("x".repeat(bytes)),
+        }
+        turn
+    };
+    let unsaved = Unsaved::default();
+    for number in 1..=256 {
+        assert_eq!(unsaved.keep(large(number)), []);
+    }
+    for number in 257..=300 {
+        assert_eq!(unsaved.keep(large(number)).len(), 1);
+        assert_eq!(unsaved.len(), 256);
+    }
+    // Another attempt at a turn takes the place of the first.
+    for _ in 0..9 {
+        assert_eq!(unsaved.keep(large(300)), []);
+    }
+    assert_eq!(unsaved.keep(turn(1, 1, 300, "little")), []);
+    assert_eq!(unsaved.keep(turn(1, 1, 301, "one more")), []);
+    assert_eq!(unsaved.keep(large(302)).len(), 1);
+}
+
 #[test]
 fn many_small_ones_are_bounded_by_their_number() {
     let unsaved = Unsaved::default();
@@ -202,6 +234,61 @@ fn an_earlier_attempt_at_a_turn_is_replaced() {
         texts(&unsaved),
         ["a, edited", "re: a, edited", "b", "re: b"]
     );
+    // What was deleted while the first was on its way has to go all the same.
+    let moving = next(&unsaved).unwrap();
+    unsaved.purge(&deleted(10));
+    drop(moving);
+    unsaved.keep(turn(1, 1, 1, "a, edited twice"));
+    let again = next(&unsaved).unwrap();
+    assert_eq!(again.turn.rows[0].content, "a, edited twice");
+    assert_eq!(again.turn.purges, [deleted(10)]);
+}
+
+/// Of the server or of direct messages, and of everybody or of one.
+#[test]
+fn a_clear_reaches_what_waits_of_it() {
+    let one = turn(1, 5, 1, "a");
+    let key = |guild: Option<u64>, user: Option<u64>| ClearKey {
+        agent: AgentName::default_agent(),
+        guild: guild.map(GuildId::new),
+        user: user.map(UserId::new),
+    };
+    for (guild, user, is_cleared) in [
+        (Some(1), None, true),
+        (Some(1), Some(5), true),
+        (Some(1), Some(6), false),
+        (Some(2), None, false),
+        (Some(2), Some(5), false),
+        (None, Some(5), false),
+    ] {
+        let key = key(guild, user);
+        assert_eq!(one.is_cleared_by(&key), is_cleared, "{key:?}");
+        let other = ClearKey {
+            agent: "scribe".parse().unwrap(),
+            ..key
+        };
+        assert!(!one.is_cleared_by(&other), "{other:?}");
+    }
+}
+
+#[test]
+fn what_waits_is_found_by_its_conversation_and_its_messages() {
+    let unsaved = Unsaved::default();
+    assert!(unsaved.is_empty() && !unsaved.waits(|_| true));
+    unsaved.keep(turn(1, 1, 1, "a"));
+    assert!(!unsaved.is_empty());
+    let (hers, his) = (turn(1, 1, 2, "b"), turn(1, 2, 3, "c"));
+    let of = |turn: &UnsavedTurn| turn.key.scope;
+    assert!(unsaved.waits(|one| one.is_of(of(&hers))));
+    assert!(!unsaved.waits(|one| one.is_of(of(&his))));
+    let messages = |channel| unsaved.messages(ChannelId::new(channel));
+    assert_eq!(messages(7), [10, 11].map(MessageId::new).into());
+    assert_eq!(messages(8), BTreeSet::new());
+    // What is held up is not given out, nor is what is not meant.
+    let held_up = BTreeSet::from([0]);
+    unsaved.keep(his);
+    let hers = |one: &UnsavedTurn| one.is_by(UserId::new(1));
+    assert!(matches!(unsaved.next(&held_up, hers), Next::Nothing));
 }
 
 #[test]

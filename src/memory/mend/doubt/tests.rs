@@ -1,5 +1,7 @@
 //! What stays in doubt, what is asked again, and what is forgotten.
 
+use futures_util::FutureExt;
+
 use super::*;
 
 const HERE: ChannelId = ChannelId::new(7);
@@ -11,6 +13,13 @@ fn trace(channel: ChannelId, id: u64) -> Trace {
         guild: None,
         at: UnixMillis(0),
     }
+}
+
+/// What the next round asks for, by channel and message.
+fn round(doubts: &Doubts) -> Vec<(u64, u64)> {
+    let keys = doubts.lock().take_round().into_iter();
+    keys.map(|(channel, id)| (channel.get(), id.get()))
+        .collect()
 }
 
 fn asked(doubts: &Doubts) -> Vec<u64> {
@@ -42,7 +51,179 @@ fn who_would_not_say_is_not_due() {
     let doubts = Doubts::default();
     doubts.lacking(HERE, [1, 2].map(MessageId::new), UnixMillis(5));
     doubts.unclear(trace(HERE, 1).key());
-    assert_eq!(doubts.lock().take_round(), [trace(HERE, 2).key()]);
+    assert_eq!(round(&doubts), [(7, 2)]);
+}
+
+/// What was stored or shown since is not asked for; nor is what others missed.
+/// A server belongs to one shard, direct messages to the first.
+#[test]
+fn a_gap_concerns_what_was_stored_and_shown_before_it_there() {
+    // Of shard 5, and 1 of 2.
+    let guild = GuildId::new(5 << 22 | 3);
+    let shard = |shard, shards| Missed::Shard { shard, shards };
+    for (missed, of_guild, direct) in [
+        (Missed::Everything, true, true),
+        (Missed::Guild(guild), true, false),
+        (Missed::Guild(GuildId::new(4)), false, false),
+        (Missed::Channel(HERE), true, true),
+        (Missed::Channel(ELSEWHERE), false, false),
+        (shard(1, 2), true, false),
+        (shard(0, 2), false, true),
+        (shard(0, 1), true, true),
+        (shard(5, 8), true, false),
+        (shard(2, 4), false, false),
+    ] {
+        for (guild, concerned) in [(Some(guild), of_guild), (None, direct)] {
+            for (stored, shown, since) in [
+                (4, None, true),
+                (5, None, false),
+                (6, None, false),
+                (4, Some(4), true),
+                (4, Some(5), false),
+                (4, Some(6), false),
+            ] {
+                let doubts = Doubts::default();
+                if let Some(shown) = shown {
+                    doubts.settle(HERE, [MessageId::new(1)], UnixMillis(shown));
+                }
+                doubts.missed(missed, UnixMillis(5));
+                let at = UnixMillis(stored);
+                let trace = Trace {
+                    guild,
+                    at,
+                    ..trace(HERE, 1)
+                };
+                let asking = doubts.take_unconfirmed([trace], 9);
+                let is_asked = asking.first().is_some();
+                assert_eq!(
+                    is_asked,
+                    concerned && since,
+                    "{missed:?} {guild:?} stored {stored}, shown {shown:?}"
+                );
+            }
+        }
+    }
+}
+
+/// So many places are told apart.
+#[test]
+fn with_too_many_gaps_all_is_in_doubt() {
+    let doubts = Doubts::default();
+    for n in 0..MOST_MISSED as u64 / 2 {
+        doubts.missed(Missed::Channel(ChannelId::new(1_000 + n)), UnixMillis(5));
+        doubts.missed(Missed::Guild(GuildId::new(1_000 + n)), UnixMillis(5));
+    }
+    assert_eq!(asked(&doubts), [0; 0]);
+    doubts.missed(Missed::Channel(ELSEWHERE), UnixMillis(5));
+    assert_eq!(asked(&doubts), [1]);
+}
+
+/// The first are the caller's; none of them is asked for twice, and what the
+/// caller leaves is due again.
+#[test]
+fn of_what_is_unconfirmed_the_caller_asks_for_the_first() {
+    let doubts = Doubts::default();
+    doubts.missed(Missed::Everything, UnixMillis(5));
+    let traces = [(HERE, 1), (HERE, 2), (ELSEWHERE, 3), (HERE, 4)];
+    let traces = traces.map(|(channel, id)| trace(channel, id));
+    let mut asking = doubts.take_unconfirmed(traces, 3);
+    assert_eq!((asking.first(), asking.len()), (Some(traces[0].key()), 3));
+    assert_eq!(round(&doubts), [(7, 4)], "the others");
+    asking.done();
+    assert_eq!((asking.first(), asking.len()), (Some(traces[1].key()), 2));
+    asking.leave(HERE);
+    assert_eq!((asking.first(), asking.len()), (Some(traces[2].key()), 1));
+    assert_eq!(round(&doubts), []);
+    drop(asking);
+    assert_eq!(round(&doubts), [(8, 3)]);
+
+    doubts.ask_again(&[traces[0].key()]);
+    assert_eq!(round(&doubts), [(7, 1)]);
+    assert!(!doubts.hides(&traces[0]), "shown meanwhile");
+}
+
+/// So many at once, and of a channel so many, that none waits long for another.
+#[test]
+fn a_round_is_shared_out() {
+    let doubts = Doubts::default();
+    let ids = || (1..=10).map(MessageId::new);
+    for channel in (1..=10).map(ChannelId::new) {
+        doubts.lacking(channel, ids(), UnixMillis(5));
+    }
+    let expected = |channels: std::ops::RangeInclusive<u64>, ids: std::ops::RangeInclusive<u64>| {
+        let of = |channel| ids.clone().map(move |id| (channel, id));
+        channels.flat_map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(round(&doubts), expected(1..=8, 1..=8));
+    let second = [expected(1..=8, 9..=10), expected(9..=10, 1..=8)];
+    assert_eq!(round(&doubts), second.concat());
+    assert_eq!(round(&doubts), expected(9..=10, 9..=10));
+    assert_eq!(round(&doubts), []);
+}
+
+#[test]
+fn a_round_waits_until_something_is_due() {
+    let doubts = Doubts::default();
+    assert!(doubts.due().now_or_never().is_none());
+    doubts.lacking(HERE, [MessageId::new(1)], UnixMillis(5));
+    let due = doubts.due().now_or_never().unwrap();
+    assert_eq!(due.first(), Some(trace(HERE, 1).key()));
+    assert!(doubts.due().now_or_never().is_none(), "being asked");
+}
+
+/// A page that lacks it is a reason to ask once more, but not twice at once.
+#[test]
+fn a_channel_that_refused_is_asked_when_there_is_a_reason() {
+    let doubts = Doubts::default();
+    let lacking = |channel| doubts.lacking(channel, [MessageId::new(1)], UnixMillis(5));
+    let both = || {
+        lacking(HERE);
+        lacking(ELSEWHERE);
+    };
+    both();
+    assert_eq!(round(&doubts), [(7, 1), (8, 1)]);
+    both();
+    assert_eq!(round(&doubts), [], "being asked");
+    doubts.refused(HERE);
+    both();
+    assert_eq!(round(&doubts), [(7, 1)]);
+    doubts.refused(HERE);
+    doubts.refused(ELSEWHERE);
+    assert_eq!(round(&doubts), []);
+    doubts.ask_refused(|channel| channel == ELSEWHERE);
+    assert_eq!(round(&doubts), [(8, 1)]);
+    doubts.ask_refused(|channel| channel == ELSEWHERE);
+    assert_eq!(round(&doubts), [], "being asked");
+}
+
+/// What was heard and could not be kept is shown only after it was asked for.
+#[test]
+fn what_was_lost_is_hidden_until_it_is_shown() {
+    let doubts = Doubts::default();
+    let (here, elsewhere) = (trace(HERE, 1), trace(ELSEWHERE, 2));
+    doubts.lost(Missed::Channel(HERE), UnixMillis(5));
+    assert!(doubts.hides(&here) && !doubts.hides(&elsewhere));
+    assert_eq!(round(&doubts), [(7, 1)], "asked for by itself");
+    doubts.settle(HERE, [MessageId::new(1)], UnixMillis(6));
+    assert!(!doubts.hides(&here));
+
+    // Lost while it is asked for because of a gap.
+    doubts.missed(Missed::Everything, UnixMillis(7));
+    let asking = doubts.take_unconfirmed([here], 9);
+    assert!(!doubts.hides(&here));
+    doubts.lost(Missed::Channel(HERE), UnixMillis(8));
+    assert!(doubts.hides(&here));
+    assert_eq!(asking.hand_over(), [here.key()]);
+    assert_eq!(round(&doubts), [], "handed over");
+}
+
+/// Until it is purged.
+#[test]
+fn what_is_gone_is_hidden_and_not_asked_for() {
+    let doubts = Doubts::default();
+    doubts.gone(trace(HERE, 1).key());
+    assert!(doubts.hides(&trace(HERE, 1)));
+    assert_eq!(round(&doubts), []);
 }
 
 #[test]
@@ -77,6 +258,18 @@ fn the_newer_half_of_what_was_shown_is_remembered() {
     }
 }
 
+/// Also of those that were shown at one time.
+#[test]
+fn so_many_that_were_shown_are_remembered() {
+    let doubts = Doubts::default();
+    let most = MOST_SETTLED as u64;
+    doubts.settle(HERE, (1..=most).map(MessageId::new), UnixMillis(5));
+    doubts.lacking(HERE, [1, most].map(MessageId::new), UnixMillis(5));
+    assert_eq!(round(&doubts), []);
+    doubts.settle(HERE, [MessageId::new(most + 1)], UnixMillis(5));
+    assert!(doubts.lock().settled.len() <= MOST_SETTLED);
+}
+
 /// There is room for so many of a channel; the others are noted when those are
 /// settled.
 #[test]
@@ -89,4 +282,19 @@ fn what_there_is_no_room_for_waits_until_there_is() {
     let last = MessageId::new(MOST_OF_A_CHANNEL as u64);
     assert_eq!(doubts.unfinished(), [(HERE, last)]);
     assert_eq!(doubts.unfinished(), [], "told once");
+
+    // So many over all channels.
+    let doubts = Doubts::default();
+    let channels = (MOST_QUESTIONS / MOST_OF_A_CHANNEL) as u64;
+    let ids = || (1..=MOST_OF_A_CHANNEL as u64).map(MessageId::new);
+    for channel in (1..=channels).map(ChannelId::new) {
+        doubts.lacking(channel, ids(), UnixMillis(5));
+    }
+    assert_eq!(doubts.unfinished(), []);
+    let last = ChannelId::new(channels + 1);
+    doubts.missed(Missed::Everything, UnixMillis(5));
+    let asking = doubts.take_unconfirmed([trace(last, 1)], 9);
+    assert_eq!(asking.len(), 0, "no room");
+    doubts.lacking(last, ids(), UnixMillis(5));
+    assert_eq!(doubts.unfinished(), [(last, MessageId::new(0))]);
 }

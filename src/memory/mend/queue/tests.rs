@@ -1,0 +1,199 @@
+//! What waits, its bounds, and what is remembered of it.
+
+use futures_util::FutureExt;
+
+use super::super::Fetched;
+use super::*;
+use clew_store::model::{AgentName, Scope};
+
+const HERE: ChannelId = ChannelId::new(7);
+
+fn edit(bytes: usize) -> Edit {
+    Edit {
+        message: MessageId::new(1),
+        author: UserId::new(5),
+        words: "x".repeat(bytes),
+        at: None,
+    }
+}
+
+fn edited(guild: u64, bytes: usize) -> Mend {
+    Mend::Edited {
+        guild: Some(GuildId::new(guild)),
+        channel: ChannelId::new(guild),
+        edit: edit(bytes),
+    }
+}
+
+fn ids(count: u64) -> impl Iterator<Item = MessageId> {
+    (1..=count).map(MessageId::new)
+}
+
+fn fetched(present: u64, edits: usize) -> Mend {
+    Mend::Fetched(Fetched {
+        at: UnixMillis(0),
+        guild: None,
+        channel: HERE,
+        from: MessageId::new(0),
+        to: MessageId::new(u64::MAX),
+        present: ids(present).collect(),
+        edited: vec![edit(edits)],
+    })
+}
+
+/// About a hundred thousand bytes each, and of small ones many.
+#[test]
+fn what_waits_is_bounded_by_its_bytes() {
+    let (channel, guild, user) = (HERE, GuildId::new(1), UserId::new(5));
+    let number = 100_000 / 8;
+    for (mend, bytes) in [
+        (edited(1, 100_000), 100_000),
+        (
+            Mend::Deleted {
+                guild: None,
+                channel,
+                ids: ids(number).collect(),
+            },
+            100_000,
+        ),
+        (
+            Mend::Unknown {
+                channel,
+                ids: ids(number).collect(),
+            },
+            100_000,
+        ),
+        (fetched(number / 2, 10), 100_000),
+        (fetched(0, 100_000), 100_000),
+        (fetched(number / 4, 50_000), 100_000),
+        (Mend::MemberLeft { guild, user }, size_of::<Mend>()),
+    ] {
+        let queue = Queue::default();
+        let most = MOST_BYTES / bytes;
+        // Of those that are too many for sure one is the first.
+        let mut pushes = (1..=most + 9).map(|waiting| (waiting, queue.push(mend.clone())));
+        let (waiting, overflow) = pushes
+            .find(|(_, overflow)| *overflow != Overflow::default())
+            .unwrap();
+        assert!(
+            (most * 9 / 10..=most + 1).contains(&waiting),
+            "{waiting} of {bytes} bytes"
+        );
+        let channels = match mend {
+            Mend::MemberLeft { .. } => BTreeSet::new(),
+            Mend::Edited { channel, .. } => BTreeSet::from([channel]),
+            _ => BTreeSet::from([HERE]),
+        };
+        let mends = waiting;
+        assert_eq!(overflow, Overflow { mends, channels });
+        assert_eq!(queue.take(), []);
+    }
+}
+
+/// Those who have most make room until half of it is free.
+#[test]
+fn who_has_most_makes_room() {
+    let queue = Queue::default();
+    let (half, part) = (MOST_BYTES / 2, MOST_BYTES / 16);
+    for (guild, bytes) in [(2, part * 2), (9, part * 3), (4, part), (8, half - part)] {
+        assert_eq!(queue.push(edited(guild, bytes)), Overflow::default());
+    }
+    // That of a channel that is gone cannot be made up for.
+    let gone = Mend::ChannelDeleted(HERE);
+    assert_eq!(queue.push(gone.clone()), Overflow::default());
+    let overflow = queue.push(edited(8, part * 4));
+    let channels = BTreeSet::from([ChannelId::new(8)]);
+    assert_eq!(overflow, Overflow { mends: 2, channels });
+    // There is room again for half of it.
+    let more = edited(1, half - part);
+    assert_eq!(queue.push(more.clone()), Overflow::default());
+    let left = [
+        edited(2, part * 2),
+        edited(9, part * 3),
+        edited(4, part),
+        gone,
+        more,
+    ];
+    assert_eq!(queue.take(), left);
+    assert_eq!(queue.put_back(left), Overflow::default());
+    let channels = [1, 3].map(ChannelId::new).into();
+    let overflow = queue.put_back([edited(3, part * 4)]);
+    assert_eq!(overflow, Overflow { mends: 2, channels });
+}
+
+/// A server that was left, joined and left again; only a channel that is to be
+/// asked for waits once.
+#[test]
+fn what_happens_twice_waits_twice() {
+    let guild = GuildId::new(1);
+    let (left, joined) = (Mend::GuildLeft(guild), Mend::GuildJoined(guild));
+    let recheck = |from| Mend::Recheck {
+        channel: HERE,
+        from: MessageId::new(from),
+    };
+    let all = [
+        left.clone(),
+        joined,
+        recheck(1),
+        left,
+        recheck(1),
+        recheck(2),
+    ];
+    let queue = Queue::default();
+    assert!(queue.came().now_or_never().is_none());
+    for mend in all.clone() {
+        assert_eq!(queue.push(mend), Overflow::default());
+    }
+    assert!(queue.came().now_or_never().is_some());
+    let [left, joined, first, again, _, second] = all;
+    assert_eq!(queue.take(), [left, joined, first, again, second]);
+    assert_eq!(queue.take(), []);
+}
+
+#[test]
+fn the_latest_deletions_are_remembered() {
+    let queue = Queue::default();
+    let most = RECENT_DELETIONS as u64;
+    let all: Vec<MessageId> = ids(most).collect();
+    queue.note_deleted(&all);
+    queue.note_deleted(&all[..9]);
+    assert_eq!(queue.deleted_of(ids(most + 9)), all);
+    queue.note_deleted(&[MessageId::new(most + 1)]);
+    assert_eq!(queue.deleted_of(ids(2)), [MessageId::new(2)]);
+}
+
+#[test]
+fn what_went_lately_is_remembered() {
+    let queue = Queue::default();
+    let place = Place {
+        scope: Scope::Direct(UserId::new(5)),
+        agent: AgentName::default_agent(),
+        guild: None,
+        channel: HERE,
+        asker: UserId::new(5),
+        rolling_window: std::time::Duration::ZERO,
+    };
+    queue.note_gone(Purge::Channel(HERE), UnixMillis(9));
+    for n in 1..RECENTLY_GONE as u64 {
+        queue.note_gone(Purge::Channel(ChannelId::new(100 + n)), UnixMillis(9));
+    }
+    assert!(queue.is_gone(&place, UnixMillis(8)));
+    queue.note_gone(Purge::Channel(ChannelId::new(100)), UnixMillis(9));
+    assert!(!queue.is_gone(&place, UnixMillis(8)));
+}
+
+#[test]
+fn a_member_is_looked_up_once_a_day() {
+    let queue = Queue::default();
+    let member = |user| (GuildId::new(1), UserId::new(user));
+    let due = || queue.due_members().now_or_never();
+    assert_eq!(due(), None);
+    queue.used(member(1), UnixMillis(0));
+    queue.used(member(2), UnixMillis(5));
+    assert_eq!(due(), Some(vec![member(1), member(2)]));
+    queue.used(member(1), UnixMillis(A_DAY_MS - 1));
+    assert_eq!(due(), None);
+    queue.used(member(1), UnixMillis(A_DAY_MS));
+    queue.used(member(2), UnixMillis(A_DAY_MS));
+    assert_eq!(due(), Some(vec![member(1)]));
+}
