@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 
 use super::extras::{self, Carried};
 use super::part::{self, Count, List, Object, Part, Text, note};
-use super::wire::{WireMember, WireMessage, WireReference, WireUser};
+use super::wire::{WireMember, WireMessage, WireReference, WireReferenced, WireUser};
 use super::{Incoming, NotAPage, ReadPage, Unreadable, WhyUnreadable};
 use crate::engine::eligible::Us;
 use crate::model::{
@@ -24,7 +24,7 @@ fn authored(wire: WireMessage<'_>) -> Result<Message, Unreadable> {
     if wire.author_id().is_none() {
         return Err(wire.unreadable(WhyUnreadable::Author));
     }
-    convert(wire, Nesting::Outer)
+    convert(wire, referenced)
 }
 
 /// Reads `MESSAGE_CREATE` or `MESSAGE_UPDATE` (its `d`).
@@ -44,7 +44,7 @@ pub fn incoming(json: &str) -> Result<Incoming, Unreadable> {
     let mut unread = Vec::new();
     let are_told = matches!(roles, Part::Read(_));
     let roles = roles.elements("member", &mut unread);
-    let mut message = convert(wire, Nesting::Outer)?;
+    let mut message = convert(wire, referenced)?;
     let are_told = message.author.webhook || are_told && unread.is_empty();
     if !unread.is_empty() {
         let extras = message.extras.get_or_insert_default();
@@ -119,13 +119,6 @@ pub fn us(user: &twilight_model::user::CurrentUser) -> Us {
     }
 }
 
-/// Whether a message stands for itself or is carried by another.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Nesting {
-    Outer,
-    Carried,
-}
-
 fn parse(json: &str) -> Result<WireMessage<'_>, Unreadable> {
     let unreadable = Unreadable {
         id: None,
@@ -139,7 +132,7 @@ fn parse(json: &str) -> Result<WireMessage<'_>, Unreadable> {
     part::read(json).map_err(|_| unreadable)
 }
 
-impl WireMessage<'_> {
+impl<R> WireMessage<'_, R> {
     fn author_id(&self) -> Option<UserId> {
         match &self.author {
             Part::Read(author) => author.id.get(),
@@ -156,7 +149,12 @@ impl WireMessage<'_> {
     }
 }
 
-fn convert(mut wire: WireMessage<'_>, nesting: Nesting) -> Result<Message, Unreadable> {
+/// `referenced` makes something of the message that it replies to, and notes
+/// if that cannot be read.
+fn convert<R: Default>(
+    mut wire: WireMessage<'_, R>,
+    referenced: impl FnOnce(Part<R>, &mut Vec<&'static str>) -> Referenced,
+) -> Result<Message, Unreadable> {
     let Some(id) = wire.id.get() else {
         return Err(wire.unreadable(WhyUnreadable::Id));
     };
@@ -165,8 +163,7 @@ fn convert(mut wire: WireMessage<'_>, nesting: Nesting) -> Result<Message, Unrea
     };
     let mut extras = Extras::default();
     let unread = &mut extras.unread;
-    let referenced = std::mem::take(&mut wire.referenced_message);
-    let referenced = referenced_message(referenced, nesting, unread);
+    let referenced = referenced(std::mem::take(&mut wire.referenced_message), unread);
     let author = author(&mut wire, unread);
     let message = Message {
         id,
@@ -215,7 +212,7 @@ fn convert(mut wire: WireMessage<'_>, nesting: Nesting) -> Result<Message, Unrea
 }
 
 /// The author, named as the server names him.
-fn author(wire: &mut WireMessage<'_>, unread: &mut Vec<&'static str>) -> Author {
+fn author<R>(wire: &mut WireMessage<'_, R>, unread: &mut Vec<&'static str>) -> Author {
     let user = std::mem::take(&mut wire.author).noting("author", unread);
     let user = user.unwrap_or_default();
     let member = std::mem::take(&mut wire.member).noting("member", unread);
@@ -293,33 +290,21 @@ fn reference(raw: &WireReference, unread: &mut Vec<&'static str>) -> Reference {
 
 /// Absent, null and an object are three things; an object that cannot be read
 /// is as good as absent: it can be fetched.
-fn referenced_message(
-    part: Part<&RawValue>,
-    nesting: Nesting,
-    unread: &mut Vec<&'static str>,
-) -> Referenced {
-    match part {
-        _ if nesting == Nesting::Carried => Referenced::Absent,
-        Part::Absent | Part::Unread => Referenced::Absent,
-        Part::Null => Referenced::Deleted,
-        Part::Read(raw) => {
-            let carried = carried(raw.get());
-            if carried.is_err() {
-                note("referenced_message", unread);
-            }
-            carried.map_or(Referenced::Absent, |message| {
-                Referenced::Known(Box::new(message))
-            })
-        }
+fn referenced(part: Part<WireReferenced<'_>>, unread: &mut Vec<&'static str>) -> Referenced {
+    if matches!(part, Part::Null) {
+        return Referenced::Deleted;
     }
-}
-
-fn carried(json: &str) -> Result<Message, Unreadable> {
-    let wire = parse(json)?;
-    if wire.author_id().is_none() {
-        return Err(wire.unreadable(WhyUnreadable::Author));
-    }
-    convert(wire, Nesting::Carried)
+    let Some(wire) = part.noting("referenced_message", unread).flatten() else {
+        return Referenced::Absent;
+    };
+    let wire = *wire.0;
+    let known = wire.author_id().is_some();
+    let message = known.then(|| convert(wire, |_, _| Referenced::Absent));
+    let Some(Ok(message)) = message else {
+        note("referenced_message", unread);
+        return Referenced::Absent;
+    };
+    Referenced::Known(Box::new(message))
 }
 
 fn mentions(part: Part<List<WireUser<'_>>>, unread: &mut Vec<&'static str>) -> Box<[Mention]> {

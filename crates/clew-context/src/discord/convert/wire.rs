@@ -2,17 +2,20 @@
 //! skipped, every known one is optional.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::part::{Count, List, Part, Text};
+use super::part::{Count, List, Object, Part, Text};
 use crate::model::{ApplicationId, ChannelId, GuildId, MessageId, RoleId, UserId};
 
 /// The message object (Discord's reference, "Message Object"), with what
-/// gateway events add to it.
-#[derive(Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-#[derive(Default)]
-pub(super) struct WireMessage<'a> {
+/// gateway events add to it. `R` is the message that it replies to.
+#[derive(Deserialize, Default)]
+#[serde(
+    bound(deserialize = "'de: 'a, R: Deserialize<'de> + Default"),
+    default
+)]
+pub(super) struct WireMessage<'a, R = WireReferenced<'a>> {
     pub(super) id: Part<MessageId>,
     pub(super) channel_id: Part<ChannelId>,
     pub(super) guild_id: Part<GuildId>,
@@ -27,7 +30,7 @@ pub(super) struct WireMessage<'a> {
     pub(super) flags: Part<Count>,
     pub(super) content: Part<Text<'a>>,
     pub(super) message_reference: Part<WireReference>,
-    pub(super) referenced_message: Part<&'a RawValue>,
+    pub(super) referenced_message: Part<R>,
     pub(super) mentions: Part<List<WireUser<'a>>>,
     pub(super) mention_roles: Part<List<RoleId>>,
     pub(super) embeds: Part<List<WireEmbed<'a>>>,
@@ -37,6 +40,9 @@ pub(super) struct WireMessage<'a> {
     pub(super) components: Part<List<WireComponent<'a>>>,
     pub(super) message_snapshots: Part<List<WireSnapshot<'a>>>,
 }
+
+/// The message replied to; what that one replies to is not read. Never `None`.
+pub(super) type WireReferenced<'a> = Option<Object<Box<WireMessage<'a, IgnoredAny>>>>;
 
 /// A user, an author or somebody mentioned.
 #[derive(Deserialize, Default)]
