@@ -20,7 +20,7 @@ use clew_context::model::Clock;
 use clew_context::model::{UnixMillis, fixed_clock};
 
 pub use event::Event;
-pub use line::{IdStyle, Ids, Ms};
+pub use line::{IdStyle, Ids, Ms, Seconds};
 #[cfg(feature = "test-util")]
 pub use log::log_filter;
 pub use log::{init_log, with_sources};

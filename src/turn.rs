@@ -55,7 +55,9 @@ pub struct Job {
     /// The newest message seen in the channel at the turn's start: what comes
     /// before its task runs is not looked at.
     pub newest: Option<MessageId>,
-    /// Triggers of other turns that wait or run.
+    /// It had to wait for other turns.
+    pub waited: bool,
+    /// Triggers of other turns that wait or run, or were refused.
     pub other_triggers: BTreeSet<MessageId>,
     /// Turns that run in other channels.
     pub elsewhere: Vec<Elsewhere>,
@@ -88,6 +90,7 @@ pub async fn run(services: &Services, job: Job) -> Ended {
         mut request,
         came,
         newest,
+        waited,
         other_triggers,
         elsewhere,
         mut control,
@@ -104,6 +107,7 @@ pub async fn run(services: &Services, job: Job) -> Ended {
             ids: services.ids(&request),
             queued: started - came,
             newest,
+            waited,
             other_triggers: &other_triggers,
             elsewhere: &elsewhere,
             started,
@@ -166,6 +170,7 @@ struct Turn<'a> {
     ids: Ids,
     queued: Duration,
     newest: Option<MessageId>,
+    waited: bool,
     other_triggers: &'a BTreeSet<MessageId>,
     elsewhere: &'a [Elsewhere],
     started: Instant,
@@ -309,8 +314,17 @@ impl Turn<'_> {
             let refused = posted.say(line::WITHHELD).await;
             return Ok(self.outcome(refused, Outcome::Refused).await.into());
         }
-        if !prepared.has_question && record.scene == Scene::Lone {
-            let refused = posted.say(line::INVITATION).await;
+        if !prepared.has_question {
+            let unread = record
+                .fallbacks
+                .first()
+                .is_some_and(|_| record.scene == Scene::Thread);
+            let line = if unread {
+                line::UNREAD_THREAD
+            } else {
+                line::INVITATION
+            };
+            let refused = posted.say(line).await;
             return Ok(self.outcome(refused, Outcome::Refused).await.into());
         }
         let Some(background) = &material.background else {

@@ -8,7 +8,7 @@ mod edits;
 mod turns;
 mod unplaced;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -59,6 +59,8 @@ pub(super) struct Desk {
     told: HashSet<ChannelId>,
     /// Direct conversations that only a look at the channel told.
     direct: HashSet<ChannelId>,
+    /// Questions that got no turn, oldest first: no answer hangs on one.
+    refused: VecDeque<(ChannelId, MessageId)>,
     /// Triggers whose channel is being looked at, but those deleted meanwhile.
     looked_at: HashSet<MessageId>,
     tracker: TaskTracker,
@@ -91,6 +93,7 @@ impl Desk {
             bot_turns: BotTurns::default(),
             told: HashSet::new(),
             direct: HashSet::new(),
+            refused: VecDeque::new(),
             looked_at: HashSet::new(),
             tracker,
             wakes,
@@ -333,7 +336,8 @@ impl Desk {
         match verdict {
             Verdict::Ignore => false,
             Verdict::Denied(denied) => {
-                self.emit_refused(&self.ids(&kept), Refusal::NotAllowed, Some(denied));
+                let ids = self.ids(&kept);
+                self.emit_refused(&ids, Refusal::NotAllowed, Some(denied));
                 false
             }
             Verdict::NoContent => {

@@ -85,6 +85,9 @@ pub struct CapArgs {
     /// As `MEM_MAX_AGE_MIN`
     #[arg(long, value_name = "MINUTES")]
     pub max_age_min: Option<String>,
+    /// As `MEM_CHAIN_MAX_AGE_MIN`
+    #[arg(long, value_name = "MINUTES")]
+    pub chain_max_age_min: Option<String>,
     /// As `MEM_MAX_FETCHES`
     #[arg(long, value_name = "CALLS")]
     pub max_fetches: Option<String>,
@@ -213,6 +216,7 @@ impl CapArgs {
             ("MEM_MAX_CHARS", &self.max_chars),
             ("MEM_MAX_MSG_CHARS", &self.max_msg_chars),
             ("MEM_MAX_AGE_MIN", &self.max_age_min),
+            ("MEM_CHAIN_MAX_AGE_MIN", &self.chain_max_age_min),
             ("MEM_MAX_FETCHES", &self.max_fetches),
             ("MEM_MAX_FILE_BYTES", &self.max_file_bytes),
             ("MEM_INCLUDE_POINTED_APPS", &self.include_pointed_apps),

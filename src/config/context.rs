@@ -8,7 +8,7 @@ use super::check::Checker;
 use super::variable as var;
 use clew_context::model::Limits;
 
-/// Longest age that `MEM_MAX_AGE_MIN` accepts, minutes: ten years.
+/// Longest age that the caps accept, minutes: ten years.
 const LONGEST_AGE_MIN: u64 = 10 * 366 * 24 * 60;
 /// Deadlines that `MEM_FETCH_TIMEOUT_S` accepts, seconds. Discord ends an
 /// interaction's first answer after three; nobody waits for minutes.
@@ -32,6 +32,7 @@ struct Raw {
     mem_max_chars: Option<String>,
     mem_max_msg_chars: Option<String>,
     mem_max_age_min: Option<String>,
+    mem_chain_max_age_min: Option<String>,
     mem_fetch_timeout_s: Option<String>,
     mem_max_fetches: Option<String>,
     mem_max_file_bytes: Option<String>,
@@ -40,11 +41,20 @@ struct Raw {
 
 pub(super) fn read_limits(check: &mut Checker) -> Limits {
     let raw: Raw = check.raw();
-    let age = check.number(
-        &var::MEM_MAX_AGE_MIN,
-        raw.mem_max_age_min,
-        0..=LONGEST_AGE_MIN,
-    );
+    let is_given =
+        |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
+    // Who set the one by hand meant chains too, as long as it was the only one.
+    let inherits = is_given(&raw.mem_max_age_min) && !is_given(&raw.mem_chain_max_age_min);
+    let mut age = |variable, text| {
+        let minutes = check.number(variable, text, 0..=LONGEST_AGE_MIN);
+        (minutes > 0).then(|| Duration::from_mins(minutes))
+    };
+    let max_age = age(&var::MEM_MAX_AGE_MIN, raw.mem_max_age_min);
+    let max_chain_age = if inherits {
+        max_age
+    } else {
+        age(&var::MEM_CHAIN_MAX_AGE_MIN, raw.mem_chain_max_age_min)
+    };
     let limits = Limits {
         tail: check.number(
             &var::THREAD_CONTEXT_TAIL_COUNT,
@@ -54,7 +64,8 @@ pub(super) fn read_limits(check: &mut Checker) -> Limits {
         max_msgs: check.number(&var::MEM_MAX_MSGS, raw.mem_max_msgs, 1..=1_000),
         max_chars: check.number(&var::MEM_MAX_CHARS, raw.mem_max_chars, 100..=1_000_000),
         max_msg_chars: check.number(&var::MEM_MAX_MSG_CHARS, raw.mem_max_msg_chars, 20..=100_000),
-        max_age: (age > 0).then(|| Duration::from_mins(age)),
+        max_age,
+        max_chain_age,
         fetch_timeout: check.seconds(
             &var::MEM_FETCH_TIMEOUT_S,
             raw.mem_fetch_timeout_s,

@@ -175,8 +175,10 @@ variables! {
     MEM_MAX_CHARS = "8000", "characters", Context;
     /// Longest single message in a block.
     MEM_MAX_MSG_CHARS = "2000", "characters", Context;
-    /// Oldest message of a thread's history, back from the trigger; 0 for no limit.
+    /// How much older than the tail a thread's history may be, or than a message pointed at that is older still; 0 for no limit.
     MEM_MAX_AGE_MIN = "240", "minutes", Context;
+    /// How much older than the message replied to the links of a chain may be; `MEM_MAX_AGE_MIN` counts where it alone is set; 0 for no limit.
+    MEM_CHAIN_MAX_AGE_MIN = "10080", "minutes", Context;
     /// One deadline for everything that is fetched for a block.
     MEM_FETCH_TIMEOUT_S = "5", "seconds, fractions allowed", Context;
     /// Most REST calls for one block.

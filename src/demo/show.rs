@@ -112,7 +112,7 @@ impl<'a> Page<'a> {
         self.labelled("rule", scene.rule)?;
         if let Some(ok) = played.detail("collect_ok") {
             self.labelled("collected", &collected_words(ok, played.detail("tail_ok")))?;
-            self.labelled("left out", &left_out(&ok["omitted"], limits))?;
+            self.labelled("left out", &left_out(ok, limits))?;
         }
         for fallback in played.details("collect_fallback") {
             let (stage, reason) = (&fallback["stage"], &fallback["reason"]);
@@ -234,16 +234,23 @@ fn collected_words(ok: &Value, tail: Option<&Value>) -> String {
 }
 
 /// What was seen and left out, and by which rule.
-fn left_out(omitted: &Value, limits: &Limits) -> String {
-    let counts = omitted.as_object().into_iter().flatten();
+fn left_out(ok: &Value, limits: &Limits) -> String {
+    let scene = ok["case"].as_str().unwrap_or_default();
+    let counts = ok["omitted"].as_object().into_iter().flatten();
     let words: Vec<String> = counts
         .map(|(reason, count)| {
             let why = match reason.as_str() {
                 "msgs" => format!("over MEM_MAX_MSGS={}", limits.max_msgs),
                 "chars" => format!("over MEM_MAX_CHARS={}", limits.max_chars),
                 "age" => {
-                    let minutes = limits.max_age.map_or(0, |age| age.as_secs() / 60);
-                    format!("older than MEM_MAX_AGE_MIN={minutes}")
+                    let (name, age) = match scene {
+                        "reply_chain" => ("MEM_CHAIN_MAX_AGE_MIN", limits.max_chain_age),
+                        _ => ("MEM_MAX_AGE_MIN", limits.max_age),
+                    };
+                    format!(
+                        "older than {name}={}",
+                        age.map_or(0, |age| age.as_secs() / 60)
+                    )
                 }
                 "app" => "written by apps".to_owned(),
                 "system" => "notices of Discord".to_owned(),

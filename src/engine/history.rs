@@ -66,7 +66,7 @@ fn chars(row: &StoredMessage, limits: &HistoryLimits) -> usize {
     if !is_spoken(row.role) {
         return 0;
     }
-    let header = header(row).map_or(0, |header| frame::line_chars(&header));
+    let header = header(row).map_or(0, |header| frame::marked_chars(&header));
     header + row.content.chars().count().min(limits.longest_row())
 }
 

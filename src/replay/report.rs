@@ -27,6 +27,8 @@ pub(super) struct Line<'a> {
     pub included: Vec<MessageId>,
     /// What was seen and left out, oldest first.
     pub omitted: &'a [Omitted],
+    /// The settings that left something out.
+    pub caps: Vec<&'static str>,
     /// Unicode scalars of the block.
     pub chars: usize,
     /// REST calls that it would have cost.
@@ -122,7 +124,7 @@ impl<'a> Reporter<'a> {
         let summary = &mut self.summary;
         summary.triggers += 1;
         for (count, cap) in summary.truncated.iter_mut().zip(CAPS) {
-            *count += usize::from(block.omitted_for(cap) > 0);
+            *count += usize::from(block.dropped_for(cap) > 0);
         }
         summary.shortened += usize::from(block.items().any(|item| item.cut));
         summary.fallbacks += usize::from(!outcome.fallbacks.is_empty());
@@ -137,6 +139,7 @@ impl<'a> Reporter<'a> {
             target: outcome.target,
             included: included(outcome),
             omitted: &outcome.block.omitted,
+            caps: caps(outcome),
             chars: outcome.block.chars,
             fetches: outcome.fetches,
             ms: Ms(outcome.took),
@@ -178,6 +181,7 @@ impl<'a> Reporter<'a> {
             .iter()
             .map(|one| format!("{} ({})", one.id, one.reason.as_str()));
         list(out, "left out", reasons)?;
+        list(out, "over", caps(outcome).into_iter().map(str::to_owned))?;
         let missing = outcome
             .fallbacks
             .iter()
@@ -190,6 +194,13 @@ impl<'a> Reporter<'a> {
         }
         writeln!(out)
     }
+}
+
+fn caps(outcome: &Outcome) -> Vec<&'static str> {
+    let block = &outcome.block;
+    let hit = CAPS.into_iter().filter(|cap| block.dropped_for(*cap) > 0);
+    hit.filter_map(|cap| cap.setting(outcome.scene != Scene::Thread))
+        .collect()
 }
 
 impl fmt::Display for Summary {

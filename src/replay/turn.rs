@@ -93,6 +93,7 @@ impl Turns<'_> {
             asker_access: Access::FULL,
             view,
             starter: starter.as_ref(),
+            waited: false,
             other_triggers: &BTreeSet::new(),
             reply_target: self.settings.reply_target,
             limits: &limits,
@@ -227,7 +228,7 @@ pub(super) fn framed(outcome: &Outcome) -> String {
     });
     let texts = texts.chain(block.title.as_deref());
     let nonce = nonce::derive(SECRET, &scope(outcome.trigger.channel), texts);
-    frame::wrap(Kind::Context, &nonce, &frame::block(block, &nonce))
+    frame::wrap(Kind::Context, &nonce, &frame::block(block))
 }
 
 fn scope(channel: ChannelId) -> String {

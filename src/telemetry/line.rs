@@ -164,9 +164,29 @@ impl Serialize for Ms {
     }
 }
 
+/// A duration in seconds, to the millisecond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seconds(pub Duration);
+
+impl Serialize for Seconds {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.subsec_millis() == 0 {
+            return serializer.serialize_u64(self.0.as_secs());
+        }
+        let millis = (self.0.as_secs_f64() * 1_000.0).round();
+        serializer.serialize_f64(millis / 1_000.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn seconds_keep_their_fraction() {
+        let text = |millis| serde_json::to_string(&Seconds(Duration::from_millis(millis))).unwrap();
+        assert_eq!([5_000, 250, 1_001].map(text), ["5", "0.25", "1.001"]);
+    }
 
     #[test]
     fn durations_have_one_decimal() {

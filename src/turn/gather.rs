@@ -42,6 +42,7 @@ impl Turn<'_> {
             asker_access: self.asker_access(),
             view: &view,
             starter: starter.as_ref(),
+            waited: self.waited,
             other_triggers: self.other_triggers,
             reply_target: self.reply_target(),
             limits,

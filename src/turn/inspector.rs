@@ -1,6 +1,7 @@
 //! The built-in inspector: without a model the bot answers with what it
 //! collected and why, in a few readable lines.
 
+use clew_context::engine::frame;
 use clew_context::model::{Entry, Item, Marker, OmitReason, Scene};
 
 use super::record::TurnRecord;
@@ -21,7 +22,7 @@ pub(super) fn answer(record: &TurnRecord) -> String {
             .map(|title| format!("- {}", plain(title))),
     );
     lines.extend(reply_line(record));
-    lines.extend(omitted_line(record));
+    lines.extend(omitted_lines(record));
     lines.extend(private_line(record));
     lines.extend(record.fallbacks.iter().map(|(stage, reason)| {
         format!(
@@ -65,17 +66,15 @@ fn reply_line(record: &TurnRecord) -> Option<String> {
     ))
 }
 
-fn omitted_line(record: &TurnRecord) -> Option<String> {
-    let gaps: usize = record
-        .block
-        .entries
-        .iter()
-        .filter_map(|entry| match entry {
-            Entry::Marker(Marker::Gap(count)) => Some(*count),
-            _ => None,
-        })
-        .sum();
-    (gaps > 0).then(|| format!("- {gaps} messages omitted"))
+/// Each gap with the setting that made it, as the prompt says it.
+fn omitted_lines(record: &TurnRecord) -> Vec<String> {
+    let markers = record.block.entries.iter().filter_map(|entry| match entry {
+        Entry::Marker(marker @ (Marker::Gap(..) | Marker::EarlierChain(_))) => Some(*marker),
+        Entry::Marker(_) | Entry::Message(_) => None,
+    });
+    markers
+        .map(|marker| format!("- {}", plain(&frame::marker_line(marker))))
+        .collect()
 }
 
 fn private_line(record: &TurnRecord) -> Option<String> {

@@ -9,6 +9,9 @@ use crate::telemetry::event::{LlmFailure, Refusal};
 /// A bare mention with nothing around it.
 pub(super) const INVITATION: &str =
     "-# Ask me something, or reply to a message and mention me: I will read what it is about.";
+/// A bare mention in a thread of which nothing could be read.
+pub(super) const UNREAD_THREAD: &str =
+    "-# I could not read this thread. Ask me in a few words, and I will answer those.";
 /// No agent answers in this channel (`DEFAULT_AGENT=off`).
 pub(super) const NO_AGENT: &str = "-# I do not answer in this channel.";
 /// A bare mention that points at a message of somebody who opted out.

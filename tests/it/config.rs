@@ -121,6 +121,7 @@ fn the_seeds_limits_have_their_values_and_zero_age_is_no_limit() {
         max_chars: 4_000,
         max_msg_chars: 300,
         max_age: None,
+        max_chain_age: None,
         fetch_timeout: Duration::from_millis(250),
         max_fetches: 2,
         max_file_bytes: 0,
@@ -128,6 +129,31 @@ fn the_seeds_limits_have_their_values_and_zero_age_is_no_limit() {
     };
     assert_eq!(config.limits, expected);
     assert_eq!(config.telemetry.context_subsys, "memory.context");
+}
+
+/// Who set `MEM_MAX_AGE_MIN` by hand meant chains too.
+#[test]
+fn a_chains_age_inherits_the_threads() {
+    let minutes = |minutes| Some(Duration::from_mins(minutes));
+    let chain = ("MEM_CHAIN_MAX_AGE_MIN", "30");
+    let thread = ("MEM_MAX_AGE_MIN", "60");
+    let off = ("MEM_CHAIN_MAX_AGE_MIN", "0");
+    for (set, expected) in [
+        (&[][..], (minutes(240), minutes(10_080))),
+        (
+            &[("MEM_MAX_AGE_MIN", " ")][..],
+            (minutes(240), minutes(10_080)),
+        ),
+        (&[thread][..], (minutes(60), minutes(60))),
+        (&[chain][..], (minutes(240), minutes(30))),
+        (&[thread, chain][..], (minutes(60), minutes(30))),
+        (&[thread, off][..], (minutes(60), None)),
+    ] {
+        let limits = load(set).limits;
+        assert_eq!((limits.max_age, limits.max_chain_age), expected, "{set:?}");
+    }
+    let refused = Config::load(owned(&[("MEM_MAX_AGE_MIN", "old")]), None).unwrap_err();
+    assert_eq!(refused.problems.len(), 1, "{refused}");
 }
 
 /// A value that each variable refuses, and a part of what is said about it.
@@ -163,6 +189,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("MEM_MAX_CHARS", "8_000", "from 100 to 1000000"),
     ("MEM_MAX_MSG_CHARS", "1", "from 20 to 100000"),
     ("MEM_MAX_AGE_MIN", "-1", "minutes"),
+    ("MEM_CHAIN_MAX_AGE_MIN", "1.5", "minutes"),
     ("MEM_FETCH_TIMEOUT_S", "inf", "from 0.05 to 60"),
     ("MEM_MAX_FETCHES", "101", "from 0 to 100"),
     ("MEM_MAX_FILE_BYTES", "20KB", "bytes"),

@@ -28,7 +28,7 @@ use futures_util::future::join;
 use crate::engine::chain::Link;
 use crate::engine::eligible::is_blank;
 use crate::engine::route;
-use crate::engine::select::{Gathered, wants_more};
+use crate::engine::select::{Gathered, tail_wants_more};
 use crate::engine::target::Target;
 use crate::engine::window::{View, Window};
 use crate::model::{
@@ -218,10 +218,9 @@ async fn gather<S: Source>(
     fetcher: &Fetcher<'_, S>,
     scene: Scene,
 ) -> Collected {
-    let bare = !occasion.us.has_meaning(occasion.trigger());
     match scene {
         Scene::Thread => gather_thread(occasion, fetcher).await,
-        Scene::Lone if bare => gather_tail(occasion, fetcher).await,
+        Scene::Lone if occasion.is_bare() => gather_tail(occasion, fetcher).await,
         Scene::ReplyChain | Scene::Direct | Scene::Lone => {
             gather_chain(occasion, fetcher, scene).await
         }
@@ -255,7 +254,7 @@ async fn gather_tail<S: Source>(occasion: &Occasion<'_>, fetcher: &Fetcher<'_, S
     let more = |messages: &[Arc<Message>]| {
         let before = messages.partition_point(|message| message.id < trigger.id);
         let older = &messages[..before];
-        wants_more(occasion.us, trigger, older, limits.tail, limits)
+        tail_wants_more(occasion.us, trigger, older, limits)
     };
     let history = if limits.tail == 0 {
         history::History::default()

@@ -17,6 +17,7 @@ mod charset;
 pub mod cluster;
 pub mod eligible;
 pub mod frame;
+mod least;
 pub mod meaning;
 pub mod nonce;
 pub mod render;

@@ -19,7 +19,7 @@ mod secret;
 mod time;
 mod turn;
 
-pub use block::{Block, Entry, Item, Marker, OmitReason, Omitted, Place};
+pub use block::{Block, Entry, Item, Marker, OmitReason, Omitted, Place, Unseen};
 pub use channel::{
     Access, Channel, ChannelKind, Guild, Missing, Overwrite, Rights, Target, ThreadState,
 };

@@ -68,7 +68,7 @@ impl Desk {
     }
 
     fn refuse_call(
-        &self,
+        &mut self,
         interaction: Interaction,
         reason: Refusal,
         denied: Option<Denied>,

@@ -24,6 +24,9 @@ use clew_discord::session::Mark;
 /// A refusal that cannot be sent within this time is not sent.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Refused questions that are remembered, in all channels together.
+const REFUSED_REMEMBERED: usize = 1_024;
+
 /// A trigger that waits.
 #[derive(Debug)]
 pub(super) struct Waiting {
@@ -78,7 +81,7 @@ impl Desk {
                 mark,
             },
         ) {
-            Submitted::Starts(waiting) => self.start(lane, waiting),
+            Submitted::Starts(waiting) => self.start(lane, waiting, false),
             Submitted::Waits => {}
             Submitted::Refused(waiting, full) => {
                 self.refuse_request(&waiting.request, refusal(full));
@@ -103,7 +106,7 @@ impl Desk {
         Asker { party, user }
     }
 
-    fn start(&mut self, lane: Lane, waiting: Waiting) {
+    fn start(&mut self, lane: Lane, waiting: Waiting, waited: bool) {
         let Waiting {
             request,
             came,
@@ -129,6 +132,7 @@ impl Desk {
             request,
             came,
             newest: self.services.window().newest(channel),
+            waited,
             other_triggers,
             elsewhere: self.elsewhere(channel),
             control,
@@ -161,7 +165,7 @@ impl Desk {
             .collect()
     }
 
-    /// Triggers of turns that wait or run in the same place.
+    /// Triggers of turns that wait or run in the same place, or were refused.
     fn other_triggers(&mut self, channel: ChannelId, own: MessageId) -> BTreeSet<MessageId> {
         let running = self
             .active
@@ -177,6 +181,8 @@ impl Desk {
                 .filter(|one| one.channel == channel)
                 .map(|one| one.id),
         );
+        let refused = self.refused.iter();
+        others.extend(refused.filter(|(at, _)| *at == channel).map(|(_, id)| *id));
         others.remove(&own);
         others
     }
@@ -198,7 +204,7 @@ impl Desk {
         }
         let next = self.lanes.finished(active.lane);
         if let Some((lane, waiting)) = next.filter(|_| !self.closed) {
-            self.start(lane, waiting);
+            self.start(lane, waiting, true);
         }
     }
 
@@ -210,9 +216,10 @@ impl Desk {
     }
 
     /// A command that is not answered before the end is told so.
-    pub(super) fn stopping(&self, request: &TurnRequest) {
+    pub(super) fn stopping(&mut self, request: &TurnRequest) {
         if let Some(interaction) = request.cause.interaction() {
-            self.emit_refused(&self.ids(&request.trigger), Refusal::Stopping, None);
+            let ids = self.ids(&request.trigger);
+            self.emit_refused(&ids, Refusal::Stopping, None);
             self.answer_call(interaction.clone(), turn::INTERRUPTED);
         }
     }
@@ -223,7 +230,8 @@ impl Desk {
         match request.cause.interaction() {
             Some(interaction) => {
                 let line = turn::refusal(reason).unwrap_or(turn::NOT_ALLOWED);
-                self.emit_refused(&self.ids(&request.trigger), reason, None);
+                let ids = self.ids(&request.trigger);
+                self.emit_refused(&ids, reason, None);
                 self.answer_call(interaction.clone(), line);
             }
             None => self.refuse(&request.trigger, reason),
@@ -232,7 +240,8 @@ impl Desk {
 
     /// One line, at most once a user a minute.
     pub(super) fn refuse(&mut self, message: &Message, reason: Refusal) {
-        self.emit_refused(&self.ids(message), reason, None);
+        let ids = self.ids(message);
+        self.emit_refused(&ids, reason, None);
         let Some(line) = turn::refusal(reason) else {
             return;
         };
@@ -262,7 +271,11 @@ impl Desk {
     }
 
     /// Whom a list keeps out is told nothing: the event is all there is.
-    pub(super) fn emit_refused(&self, ids: &Ids, reason: Refusal, denied: Option<Denied>) {
+    pub(super) fn emit_refused(&mut self, ids: &Ids, reason: Refusal, denied: Option<Denied>) {
+        if self.refused.len() >= REFUSED_REMEMBERED {
+            self.refused.pop_front();
+        }
+        self.refused.extend(ids.channel.zip(ids.message));
         let known = |channel| self.services.facts.kind_and_parent(channel);
         let thread = ids.channel.and_then(known);
         let refused = Refused {

@@ -4,6 +4,7 @@
 //! the operator's (models, agents) and of Discord's (events and their parts).
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -12,7 +13,7 @@ use super::words::{
     Finish, List, LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, SendStage,
     SourceWord, StoreOperation,
 };
-use crate::telemetry::Ms;
+use crate::telemetry::{Ms, Seconds};
 use clew_context::model::{
     Block, ChannelId, Fallback, Limits, MessageId, OmitReason, Scene, Stage,
 };
@@ -283,8 +284,10 @@ pub struct Capped {
     pub mem_max_msg_chars: usize,
     /// `MEM_MAX_AGE_MIN`; 0: none.
     pub mem_max_age_min: u64,
-    /// `MEM_FETCH_TIMEOUT_S`.
-    pub mem_fetch_timeout_s: u64,
+    /// `MEM_CHAIN_MAX_AGE_MIN`; 0: none.
+    pub mem_chain_max_age_min: u64,
+    /// `MEM_FETCH_TIMEOUT_S`, with its fraction.
+    pub mem_fetch_timeout_s: Seconds,
     /// `MEM_MAX_FETCHES`.
     pub mem_max_fetches: usize,
 }
@@ -328,7 +331,7 @@ impl CollectTruncated {
         ]
         .into_iter()
         .filter_map(|(reason, omitted)| {
-            let dropped = block.omitted_for(omitted);
+            let dropped = block.dropped_for(omitted);
             let hit = dropped > 0 || shortened && reason == Cap::Chars;
             hit.then_some(Self {
                 reason,
@@ -340,6 +343,10 @@ impl CollectTruncated {
     }
 }
 
+fn minutes(age: Option<Duration>) -> u64 {
+    age.map_or(0, |age| age.as_secs() / 60)
+}
+
 impl From<&Limits> for Capped {
     fn from(limits: &Limits) -> Self {
         Self {
@@ -347,8 +354,9 @@ impl From<&Limits> for Capped {
             mem_max_msgs: limits.max_msgs,
             mem_max_chars: limits.max_chars,
             mem_max_msg_chars: limits.max_msg_chars,
-            mem_max_age_min: limits.max_age.map_or(0, |age| age.as_secs() / 60),
-            mem_fetch_timeout_s: limits.fetch_timeout.as_secs(),
+            mem_max_age_min: minutes(limits.max_age),
+            mem_chain_max_age_min: minutes(limits.max_chain_age),
+            mem_fetch_timeout_s: Seconds(limits.fetch_timeout),
             mem_max_fetches: limits.max_fetches,
         }
     }

@@ -121,7 +121,7 @@ async fn a_prompt_that_is_too_long_is_halved_once() {
     assert_eq!(requests.len(), 2);
     let sizes = requests.iter().map(|request| prompt(request).len());
     let sizes: Vec<_> = sizes.collect();
-    assert!(sizes[1] < sizes[0] * 3 / 4, "{sizes:?}");
+    assert!(sizes[1] < sizes[0] * 4 / 5, "{sizes:?}");
     assert!(prompt(&requests[1]).contains("what is it about?"));
     let lines = place.works_on(bot).await;
     has(

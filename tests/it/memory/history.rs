@@ -230,7 +230,7 @@ async fn adopted_text_embeds_and_files_are_not_stored(kind: Kind) {
     let pointed = p.stage.discord.post(p.help, p.boris, "tangerine");
     let bare = Draft::new(format!("<@{us}>")).reply_to(pointed);
     let asked = p.post_for(p.help, p.ada, bare, "fine").await;
-    says(&asked.prompt, &["points at this message", "tangerine"]);
+    says(&asked.prompt, &["tangerine", "points at the message"]);
     let rich = Draft::new(format!("<@{us}> read this"))
         .embed(serde_json::json!({"type": "rich", "title": "tangerine"}))
         .attachment(File::text("notes.txt", "tangerine"));

@@ -29,14 +29,24 @@ async fn a_thread_is_shared_by_its_people(kind: Kind) {
     // With the name of who said it.
     says(
         &prompt,
-        &["] Ada | ", "saffron", "so: saffron", "] Boris | ", "go on"],
+        &[
+            "Ada [first message]: ",
+            "saffron",
+            "so: saffron",
+            "] Ada | ",
+            "turmeric",
+            "] Boris | ",
+        ],
     );
     says_nothing_of(&prompt, &["cinnamon"]);
     // Outside of threads everybody has his own.
     says_nothing_of(&p.prompt(p.help, p.boris).await, &["cinnamon", "saffron"]);
     says(&p.prompt(p.help, p.ada).await, &["cinnamon"]);
     let bot = p.restart(bot).await;
-    says(&p.prompt(p.thread, p.boris).await, &["] Ada | ", "saffron"]);
+    says(
+        &p.prompt(p.thread, p.boris).await,
+        &["Ada [first message]: ", "saffron"],
+    );
     p.ask(p.direct, p.ada, "ginger").await;
     bot.stop().await;
     let expected = [

@@ -38,24 +38,24 @@ fn a_line_tells_everything_of_a_trigger() {
         &archive(&["general.json", "thread.json"]),
         "",
         r#"
-        {"trigger":"1456225942241280000","scene":"reply_chain","target":"1456225942241280000","included":["1456225816412160000"],"omitted":[],"chars":176,"fetches":0,"ms":0}
-        {"trigger":"1456226697216000000","scene":"thread","target":"1456226697216000000","included":["1456225690583040000","1456225732526080000"],"omitted":[{"id":"1456225694777344001","reason":"system"}],"chars":221,"fetches":2,"ms":0}
+        {"trigger":"1456225942241280000","scene":"reply_chain","target":"1456225942241280000","included":["1456225816412160000"],"omitted":[],"caps":[],"chars":162,"fetches":0,"ms":0}
+        {"trigger":"1456226697216000000","scene":"thread","target":"1456226697216000000","included":["1456225690583040000","1456225732526080000"],"omitted":[{"id":"1456225694777344001","reason":"system"}],"caps":[],"chars":155,"fetches":2,"ms":0}
         "#,
     );
     check_lines(
         &archive(&["general.json", "thread.json"]),
         "--warm",
         r#"
-        {"trigger":"1456225942241280000","scene":"reply_chain","target":"1456225942241280000","included":["1456225816412160000"],"omitted":[],"chars":176,"fetches":0,"ms":0}
-        {"trigger":"1456226697216000000","scene":"thread","target":"1456226697216000000","included":["1456225690583040000","1456225732526080000"],"omitted":[{"id":"1456225694777344001","reason":"system"}],"chars":221,"fetches":0,"ms":0}
+        {"trigger":"1456225942241280000","scene":"reply_chain","target":"1456225942241280000","included":["1456225816412160000"],"omitted":[],"caps":[],"chars":162,"fetches":0,"ms":0}
+        {"trigger":"1456226697216000000","scene":"thread","target":"1456226697216000000","included":["1456225690583040000","1456225732526080000"],"omitted":[{"id":"1456225694777344001","reason":"system"}],"caps":[],"chars":155,"fetches":0,"ms":0}
         "#,
     );
     check_lines(
         &archive(&["forum_post.json"]),
         "--trigger all --as-mention",
         r#"
-        {"trigger":"1456229633228800000","scene":"thread","target":"1456229633228800000","included":[],"omitted":[],"chars":63,"fetches":1,"ms":0}
-        {"trigger":"1456229884887040000","scene":"thread","target":"1456229884887040000","included":["1456229633228800000"],"omitted":[],"chars":158,"fetches":2,"ms":0}
+        {"trigger":"1456229633228800000","scene":"thread","target":"1456229633228800000","included":[],"omitted":[],"caps":[],"chars":48,"fetches":1,"ms":0}
+        {"trigger":"1456229884887040000","scene":"thread","target":"1456229884887040000","included":["1456229633228800000"],"omitted":[],"caps":[],"chars":123,"fetches":2,"ms":0}
         "#,
     );
 }
@@ -81,19 +81,18 @@ fn text_is_for_reading() {
     let (text, _) = replay(&files(&[CHAIN]), "--text --trigger 1456225774469120000").unwrap();
     let expected = "\
 1456225774469120000 reply_chain in #general by Maya R. at 2026-01-01 10:01 UTC
-  2 messages, 204 characters, 1 fetch in 0 ms, answers 1456225774469120000
+  2 messages, 138 characters, 1 fetch in 0 ms, answers 1456225774469120000
   included: 1456225606696960000 1456225690583040000
   left out: 1456225564753920000 (deleted)
   | <discord-context f48c1878766e>
-  | [f48c1878766e] (a message was deleted)
-  | [f48c1878766e] Maya R. | 2026-01-01 10:00 UTC
-  | Since the rope was changed
-  | [f48c1878766e] Tomás | 2026-01-01 10:01 UTC | pointed at by the asker
-  | Which rope is it now?
+  | (a message was deleted)
+  | 2026-01-01
+  | 10:00 Maya R.: Since the rope was changed
+  | 10:01 Tomás [pointed at by the asker]: Which rope is it now?
   | </discord-context f48c1878766e>
 
 1 trigger among 11 messages, the bot is Clew (900)
-  characters: p50 204, p95 204
+  characters: p50 138, p95 138
   truncated: 0 by msgs, 0 by chars, 0 by age; 0 with shortened messages
   fetches: 1, at most 1 a trigger; 0 with something missing
 ";
@@ -260,10 +259,12 @@ fn caps_are_flags_or_environment() {
     check_caps("--max-msgs 5", &[], 5, 1);
     check_caps("", &[("MEM_MAX_MSGS", "6")], 6, 1);
     check_caps("--max-msgs 5", &[("MEM_MAX_MSGS", "6")], 5, 1);
-    check_caps("--max-age-min 5", &[], 5, 1);
+    check_caps("--max-age-min 5", &[], 6, 1);
+    check_caps("--chain-max-age-min 5", &[], 6, 1);
+    check_caps("--chain-max-age-min 5", &[("MEM_MAX_AGE_MIN", "1")], 6, 1);
     check_caps("--max-age-min 0", &[("MEM_MAX_AGE_MIN", "5")], 19, 1);
-    check_caps("--max-chars 1000", &[], 4, 1);
-    check_caps("--max-msg-chars 20 --max-chars 1500", &[], 17, 1);
+    check_caps("--max-chars 1000", &[], 5, 1);
+    check_caps("--max-msg-chars 20 --max-chars 700", &[], 12, 1);
     check_caps("--max-fetches 0", &[], 1, 0);
     check_caps("--warm --max-fetches 0", &[], 19, 0);
     check_caps("--warm --window-per-channel 10", &[], 19, 1);

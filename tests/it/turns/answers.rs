@@ -352,9 +352,9 @@ async fn it_never_replies_to_itself() {
     assert_in_order(
         &prompt,
         &[
-            "points at this message",
             "[you]",
             "Three bar is normal.",
+            "points at the message",
             "your own earlier message",
         ],
     );

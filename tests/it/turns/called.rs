@@ -176,9 +176,9 @@ async fn the_message_command_shows_its_message_even_without_message_content() {
         assert_in_order(
             &p.prompt(requests).await,
             &[
-                "points at this message",
                 "Boris",
                 "is 3 bar normal?",
+                "points at the message",
                 "Boris's text, not Ada's",
             ],
         );

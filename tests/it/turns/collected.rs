@@ -44,8 +44,7 @@ async fn a_forum_post_shows_title_tags_and_its_first_message() {
             &prompt,
             &[
                 "Forum post \"Pump leaks\" in #questions · tags: urgent, pumps",
-                "Boris | ",
-                " | first message\nIt drips.",
+                "Boris [first message]: It drips.",
                 "messages omitted",
                 "reading 129",
                 " asks you:\nwhy?",
@@ -87,7 +86,7 @@ async fn starters_are_found_wherever_they_stand() {
         &prompt,
         &[
             "\"the move\" in #news",
-            "| first message\nWe move in May.",
+            " [first message]: We move in May.",
             "To the new hall.",
         ],
     );
@@ -97,7 +96,7 @@ async fn starters_are_found_wherever_they_stand() {
         &prompt,
         &[
             "\"salaries\"",
-            "| first message\nFirst secret.",
+            " [first message]: First secret.",
             "Second secret.",
         ],
     );
@@ -108,7 +107,7 @@ async fn starters_are_found_wherever_they_stand() {
     let (prompt, gets) = asked(&p, loose, p.to_us("first?")).await;
     assert_in_order(
         &prompt,
-        &["| first message\nnote 0\n", "omitted", "note 129"],
+        &[" [first message]: note 0\n", "omitted", "note 129"],
     );
     assert_eq!(gets, 3, "page, anchor that is missing, first message");
     let (_, gets) = asked(&p, loose, p.to_us("again?")).await;
@@ -397,7 +396,7 @@ async fn a_thread_opened_while_connected_costs_nothing() {
         &prompt,
         &[
             "Thread \"pump\" in #help",
-            "| first message\nthe pump leaks",
+            " [first message]: the pump leaks",
             "since Monday",
         ],
     );
@@ -413,7 +412,10 @@ async fn a_thread_opened_while_connected_costs_nothing() {
     let (prompt, gets) = asked(&p, post, p.to_us("well?")).await;
     assert_in_order(
         &prompt,
-        &["Forum post \"Valves\"", "| first message\nWhich way round?"],
+        &[
+            "Forum post \"Valves\"",
+            " [first message]: Which way round?",
+        ],
     );
     assert_eq!(gets, 0);
     bot.stop().await;

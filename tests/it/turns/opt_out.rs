@@ -130,6 +130,7 @@ async fn ask(services: &Services, p: &Place, place: (Id, ChannelKind), id: Id) -
         },
         came: Instant::now(),
         newest: Some(MessageId::new(id.0)),
+        waited: false,
         other_triggers: BTreeSet::new(),
         elsewhere: Vec::new(),
         control: Control::new().1,

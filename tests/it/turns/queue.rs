@@ -226,7 +226,7 @@ async fn three_triggers_queued_while_the_bot_answers_the_first() {
     );
     assert_in_order(
         &p.prompt(1).await,
-        &["points at this message", "is 3 bar normal?"],
+        &["is 3 bar normal?", "points at the message"],
     );
     assert_in_order(
         &p.prompt(2).await,

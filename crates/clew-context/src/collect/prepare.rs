@@ -8,7 +8,7 @@ use crate::engine::block;
 use crate::engine::eligible::Us;
 use crate::engine::render::{Directory, Nobody, Renderer};
 use crate::engine::select::select;
-use crate::model::{AgentDoc, Block, HistoryMessage, Limits, Place, Profiles};
+use crate::model::{AgentDoc, Block, HistoryMessage, Limits, Place, Profiles, Scene};
 
 use super::Collected;
 
@@ -98,20 +98,25 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
     let mut renderer = Renderer::new(us, directory);
     let gathered = collected.gathered.messages();
     renderer.meet(gathered.into_iter().map(AsRef::as_ref));
-    let selection = select(us, &collected.trigger, &collected.gathered, limits);
+    let bare = us.is_bare(&collected.trigger, collected.scene == Scene::Direct);
+    let adopted = collected.target.adopted.as_ref().filter(|_| bare);
+    let mut selection = select(us, &collected.trigger, &collected.gathered, limits);
+    if let Some(adopted) = adopted {
+        selection.point_at(adopted.id);
+    }
     let tail = selection.tail;
     let asker = renderer.author(&collected.trigger);
     let block = block::build(selection, collected.channel.as_ref(), &mut renderer, limits);
-    let bare = !us.has_meaning(&collected.trigger);
     let words = if bare {
         String::new()
     } else {
         renderer.trigger(&collected.trigger)
     };
-    let adopted = collected.target.adopted.as_ref().filter(|_| bare);
     let adopted = adopted.map(|message| {
+        let shown = block.items().find(|item| item.message.id == message.id);
         let max_chars = limits.max_msg_chars;
-        renderer.item(Arc::clone(message), Place::PointedAt, max_chars)
+        let quoted = || renderer.item(Arc::clone(message), Place::PointedAt, max_chars);
+        shown.cloned().unwrap_or_else(quoted)
     });
     let profiles = profiles(collected, around.profiles, &mut renderer);
     let history = if collected.asker_opted_out {

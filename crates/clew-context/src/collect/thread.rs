@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 
-use crate::engine::select::{Found, GatheredThread, wants_more};
+use crate::engine::select::{Found, GatheredThread, history_is_full, tail_wants_more};
 use crate::engine::target::Target;
 use crate::model::{Channel, Fallback, Message, Referenced, Stage};
 
@@ -66,18 +66,20 @@ pub(super) async fn collect<S: Source>(
 /// target.
 fn wants(occasion: &Occasion<'_>, messages: &[Arc<Message>]) -> bool {
     let (us, trigger, limits) = (occasion.us, occasion.trigger(), occasion.limits);
-    let resolved = occasion.target(carried(occasion).message(), Some(messages));
+    let pointed_at = carried(occasion);
+    let pointed_at = pointed_at.message();
+    let resolved = occasion.target(pointed_at, Some(messages));
     // A bare mention needs the message that gives it its text.
-    if !us.has_meaning(trigger) && trigger.replies_to().is_none() && resolved.adopted.is_none() {
+    if occasion.is_bare() && trigger.replies_to().is_none() && resolved.adopted.is_none() {
         return true;
     }
-    let target = resolved.reply_to;
-    let before = match &target {
-        Some(target) => messages.partition_point(|message| message.id < target.id),
-        None => messages.len(),
-    };
-    let tail = wants_more(us, trigger, &messages[..before], limits.tail, limits);
-    tail || occasion.wants_history() && wants_more(us, trigger, messages, limits.max_msgs, limits)
+    let target = resolved.reply_to.map(|target| target.id);
+    let before = target.map_or(messages.len(), |target| {
+        messages.partition_point(|message| message.id < target)
+    });
+    let is_full = || history_is_full(us, trigger, messages, target, pointed_at, limits).is_some();
+    tail_wants_more(us, trigger, &messages[..before], limits)
+        || occasion.wants_history() && !is_full()
 }
 
 /// The channel as the shell knows it, else one fetch.

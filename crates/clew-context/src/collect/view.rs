@@ -7,8 +7,8 @@ use crate::engine::eligible::Us;
 use crate::engine::target::{self, Target, TargetFacts};
 use crate::engine::window::View;
 use crate::model::{
-    Access, Cause, Channel, ChannelId, Limits, Message, MessageId, Missing, ReplyTarget,
-    TurnRequest,
+    Access, Cause, Channel, ChannelId, ChannelKind, Limits, Message, MessageId, Missing,
+    ReplyTarget, TurnRequest,
 };
 
 /// One trigger at its turn's start.
@@ -29,7 +29,9 @@ pub struct Occasion<'a> {
     pub view: &'a View,
     /// The message with the thread's id in the parent's window.
     pub starter: Option<&'a Arc<Message>>,
-    /// Triggers of other turns that wait or run.
+    /// The trigger had to wait for other turns.
+    pub waited: bool,
+    /// Triggers of other turns that wait or run, or were refused.
     pub other_triggers: &'a BTreeSet<MessageId>,
     /// `THREAD_REPLY_TARGET`.
     pub reply_target: ReplyTarget,
@@ -58,6 +60,7 @@ impl<'a> Occasion<'a> {
             asker_access: Access::Unknown(Missing::Facts),
             view,
             starter: None,
+            waited: false,
             other_triggers: ALONE,
             reply_target: ReplyTarget::Newest,
             limits,
@@ -88,6 +91,14 @@ impl Occasion<'_> {
             .map_or(trigger, |newest| newest.max(trigger))
     }
 
+    /// The trigger has no words of its own.
+    pub(super) fn is_bare(&self) -> bool {
+        let kind = self.request.channel_kind;
+        let kind = kind.or(self.channel.map(|channel| channel.kind));
+        let is_direct = kind.is_some_and(ChannelKind::is_direct);
+        self.us.is_bare(self.trigger(), is_direct)
+    }
+
     /// What is answered, by what is known of the message pointed at and, in a
     /// thread, of its messages.
     pub(super) fn target(
@@ -98,6 +109,8 @@ impl Occasion<'_> {
         let facts = TargetFacts {
             trigger: self.trigger(),
             is_message: self.trigger_is_message(),
+            bare: self.is_bare(),
+            waited: self.waited,
             pointed_at,
             thread,
             other_triggers: self.other_triggers,

@@ -6,17 +6,18 @@ use std::collections::BTreeMap;
 
 use crate::model::{
     Block, Channel, ChannelKind, Entry, Item, Limits, Marker, MessageId, OmitReason, Omitted,
+    Unseen,
 };
 
 use super::frame;
 use super::render::{Directory, Renderer};
 use super::sanitise;
-use super::select::{Pick, Selection, Unseen};
+use super::select::{Pick, Selection};
 use super::shorten;
 
 /// A message shortened below this many scalars says too little: older ones
 /// are dropped instead, so that the newer keep this much.
-const SHORTEST_CHARS: usize = 300;
+pub(super) const SHORTEST_CHARS: usize = 300;
 /// Longest title shown; Discord's own limit is 100.
 const MAX_TITLE_CHARS: usize = 100;
 /// Longest list of tags shown; Discord allows five of 20 characters.
@@ -27,7 +28,7 @@ struct Draft {
     item: Item,
     /// It is shortened, never dropped.
     kept: bool,
-    /// Scalars of its header line, the line's end among them.
+    /// Scalars of its line beside the text, the line's end among them.
     header: usize,
     /// Scalars of its text.
     length: usize,
@@ -74,6 +75,7 @@ pub fn build<D: Directory>(
         title,
         entries,
         omitted,
+        unseen,
         chars,
     }
 }
@@ -90,7 +92,7 @@ fn draft<D: Directory>(
     }
     Ok(Draft {
         kept: pick.kept,
-        header: frame::line_chars(&frame::header(&item)) + 1,
+        header: frame::chars_around(&item),
         length: item.text.chars().count(),
         item,
     })
@@ -145,6 +147,7 @@ fn texts_budget(
     max_chars: usize,
 ) -> Option<usize> {
     let headers: usize = drafts.iter().map(|draft| draft.header).sum();
+    let days = frame::day_chars(drafts.iter().map(|draft| &draft.item));
     let ids: Vec<MessageId> = drafts.iter().map(|draft| draft.item.message.id).collect();
     let markers: usize = gaps
         .place(&ids, omitted)
@@ -152,7 +155,8 @@ fn texts_budget(
         .flatten()
         .map(|marker| frame::line_chars(&frame::marker_line(*marker)))
         .sum();
-    max_chars.checked_sub(headers + markers + title.map_or(0, frame::line_chars))
+    let title = title.map_or(0, frame::line_chars);
+    max_chars.checked_sub(headers + days + markers + title)
 }
 
 /// The cap is so small that not even headers fit: the newest stay.
@@ -178,24 +182,33 @@ impl Gaps {
     /// Markers by the shown message they stand before (the end for the last).
     fn place(&self, shown: &[MessageId], omitted: &[Omitted]) -> BTreeMap<usize, Vec<Marker>> {
         let before = |id: MessageId| shown.partition_point(|shown| *shown < id);
-        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+        // How many, and the newest of them with the cap that it met.
+        let mut gaps: BTreeMap<usize, (usize, Option<(MessageId, OmitReason)>)> = BTreeMap::new();
         for one in omitted.iter().filter(|one| is_capped(one.reason)) {
-            *counts.entry(before(one.id)).or_default() += 1;
+            let (count, newest) = gaps.entry(before(one.id)).or_default();
+            *count += 1;
+            *newest = (*newest).max(Some((one.id, one.reason)));
         }
         if let Some(unseen) = self.unseen {
-            *counts.entry(before(unseen.before)).or_default() += unseen.count.unwrap_or(0);
+            let (count, newest) = gaps.entry(before(unseen.before)).or_default();
+            *count += unseen.count.unwrap_or(0);
+            *newest = newest.or(unseen.cap.map(|cap| (unseen.before, cap)));
         }
         let has_earlier = self
             .markers
             .iter()
-            .any(|(_, marker)| matches!(marker, Marker::EarlierChain));
+            .any(|(_, marker)| matches!(marker, Marker::EarlierChain(_)));
         let mut places: BTreeMap<usize, Vec<Marker>> = BTreeMap::new();
         for (id, marker) in &self.markers {
             push(places.entry(before(*id)).or_default(), *marker);
         }
-        for (place, count) in counts {
+        for (place, (count, newest)) in gaps {
             if !(has_earlier && place == 0) {
-                places.entry(place).or_default().push(Marker::Gap(count));
+                let cap = newest.map(|(_, cap)| cap);
+                places
+                    .entry(place)
+                    .or_default()
+                    .push(Marker::Gap(count, cap));
             }
         }
         places

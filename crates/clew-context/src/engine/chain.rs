@@ -3,6 +3,7 @@
 //! next, and the collector gets it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::model::{Limits, Message, MessageId, OmitReason, Referenced, UnixMillis};
 
@@ -58,7 +59,9 @@ pub struct ChainWalk {
     next: Option<MessageId>,
     below: MessageId,
     shown: usize,
+    /// Older links are over the cap: it counts back from the message pointed at.
     oldest: Option<UnixMillis>,
+    max_age: Option<Duration>,
     max_msgs: usize,
     /// Why older links are not shown.
     cut: Option<OmitReason>,
@@ -72,7 +75,8 @@ impl ChainWalk {
             next: trigger.replies_to(),
             below: trigger.id,
             shown: 0,
-            oldest: oldest_allowed(trigger, limits),
+            oldest: None,
+            max_age: limits.max_chain_age,
             max_msgs: limits.max_msgs,
             cut: None,
         }
@@ -126,6 +130,10 @@ impl ChainWalk {
         if us.rejects(&message).is_none() || self.links.is_empty() {
             self.shown += 1;
         }
+        if self.links.is_empty() {
+            let max_age = self.max_age;
+            self.oldest = max_age.map(|age| message.timestamp.before(age));
+        }
         let parent_deleted = message.referenced == Referenced::Deleted;
         self.links.push(Link::Message(message));
         if let Some(parent) = self.next.filter(|_| parent_deleted) {
@@ -137,12 +145,4 @@ impl ChainWalk {
         self.links.push(link);
         self.next = None;
     }
-}
-
-/// Messages older than this are over `MEM_MAX_AGE_MIN`, measured back from
-/// the trigger.
-pub fn oldest_allowed(trigger: &Message, limits: &Limits) -> Option<UnixMillis> {
-    let age = limits.max_age?;
-    let millis = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
-    Some(UnixMillis(trigger.timestamp.0.saturating_sub(millis)))
 }

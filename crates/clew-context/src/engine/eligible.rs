@@ -87,6 +87,14 @@ impl Us {
         meaning::is_meaningful(&self.without_mentions(&message.content)) || has_parts(message)
     }
 
+    /// A trigger without words of its own: what it points at, or what was said
+    /// before, stands in for them. In a direct message whatever is typed is said
+    /// to us.
+    pub fn is_bare(&self, trigger: &Message, is_direct: bool) -> bool {
+        let typed = is_direct && !self.without_mentions(&trigger.content).is_empty();
+        !typed && !self.has_meaning(trigger)
+    }
+
     /// One of our own refusals, progress lines or notes.
     pub fn is_note(&self, message: &Message) -> bool {
         self.wrote(message) && meaning::is_note(&message.content)

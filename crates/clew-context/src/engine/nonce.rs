@@ -2,6 +2,7 @@
 
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
+use unicode_normalization::UnicodeNormalization;
 
 /// Hexadecimal digits of a nonce: 48 bits, too many to guess within the life
 /// of a secret, few enough to cost a prompt nothing.
@@ -10,40 +11,118 @@ pub const NONCE_CHARS: usize = 12;
 /// The nonce of the conversation `scope`: lower-case hexadecimal, the first
 /// [`NONCE_CHARS`] digits of an HMAC-SHA256 of `scope` under `secret`.
 ///
-/// It is derived again only while it occurs, in any case, in one of `texts`
-/// (everything that will stand within the frames, sanitised first, so that
-/// nothing invisible hides an occurrence). Prompts of one conversation thus
-/// share their prefix, which the model's provider caches.
+/// It is derived again only while one of `texts` holds it (everything that will
+/// stand within the frames), or something so like it that a model might take it
+/// for it: in other signs of the same meaning, parted by others, backwards, or
+/// with one sign other, more or less. Prompts of one conversation thus share
+/// their prefix, which the model's provider caches.
 pub fn derive<'a>(secret: &[u8], scope: &str, texts: impl Iterator<Item = &'a str>) -> String {
     let texts: Vec<&str> = texts.collect();
     let mut attempt = 0_u64;
     loop {
         let nonce = candidate(secret, scope, attempt);
-        if !texts.iter().any(|text| occurs(&nonce, text)) {
-            return nonce;
+        let like = Likeness::of(nonce);
+        if !texts.iter().any(|text| like.occurs(text)) {
+            return format!("{nonce:0NONCE_CHARS$x}");
         }
         attempt += 1;
     }
 }
 
-fn candidate(secret: &[u8], scope: &str, attempt: u64) -> String {
+fn candidate(secret: &[u8], scope: &str, attempt: u64) -> u64 {
     #[expect(clippy::expect_used, reason = "an HMAC key may have any length")]
     let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("an HMAC takes keys of any length");
     // The counter has a fixed width, so no two pairs give the same input.
     mac.update(scope.as_bytes());
     mac.update(&attempt.to_be_bytes());
     let digest = mac.finalize().into_bytes();
-    let number = digest
-        .iter()
-        .take(NONCE_CHARS / 2)
-        .fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
-    format!("{number:0NONCE_CHARS$x}")
+    let bytes = digest.iter().take(NONCE_CHARS / 2);
+    bytes.fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
-fn occurs(nonce: &str, text: &str) -> bool {
-    text.as_bytes()
-        .windows(nonce.len())
-        .any(|window| window.eq_ignore_ascii_case(nonce.as_bytes()))
+/// Four bits a digit.
+const NONCE: u64 = (1 << (4 * NONCE_CHARS)) - 1;
+/// The lowest bit of each of the last digits: one more than a nonce has.
+const DIGITS: u64 = 0x1_1111_1111_1111;
+
+/// What a reader might take for a nonce: it and its mirror image.
+struct Likeness([u64; 2]);
+
+impl Likeness {
+    fn of(nonce: u64) -> Self {
+        let mirrored = (0..NONCE_CHARS).fold(0, |sum, digit| sum << 4 | nonce >> (4 * digit) & 0xF);
+        Self([nonce, mirrored])
+    }
+
+    fn occurs(&self, text: &str) -> bool {
+        let mut last = Last::default();
+        signs(text).any(|sign| {
+            last.push(sign);
+            last.may_be() && self.0.iter().any(|nonce| last.is_like(*nonce))
+        })
+    }
+}
+
+/// The last signs of a text, four bits each: one more than a nonce has.
+#[derive(Default)]
+struct Last {
+    digits: u64,
+    /// The lowest bit of each sign that is no digit.
+    others: u64,
+    count: usize,
+}
+
+impl Last {
+    fn push(&mut self, sign: Option<u64>) {
+        self.digits = self.digits << 4 | sign.unwrap_or(0);
+        self.others = (self.others << 4 | u64::from(sign.is_none())) & DIGITS;
+        self.count += 1;
+    }
+
+    /// Nearly all of the last signs are digits, which words hardly are.
+    const fn may_be(&self) -> bool {
+        let newest = NONCE >> 4;
+        self.count >= NONCE_CHARS - 1 && (self.others & newest).count_ones() <= 1
+    }
+
+    /// It ends here, with one sign other, less or more at most.
+    fn is_like(&self, nonce: u64) -> bool {
+        let other = {
+            let bits = self.digits ^ nonce;
+            (bits | bits >> 1 | bits >> 2 | bits >> 3 | self.others) & DIGITS & NONCE
+        };
+        let less = |place| without(nonce, place) == self.digits & NONCE >> 4;
+        let more = |place| {
+            without(self.digits, place) & NONCE == nonce && without(self.others, place) & NONCE == 0
+        };
+        self.count >= NONCE_CHARS && other.count_ones() <= 1
+            || self.others & NONCE >> 4 == 0 && (0..NONCE_CHARS).any(less)
+            || self.count > NONCE_CHARS && (0..=NONCE_CHARS).any(more)
+    }
+}
+
+/// `digits` without the one at `place`, counted from the last.
+const fn without(digits: u64, place: usize) -> u64 {
+    let below = (1 << (4 * place)) - 1;
+    digits >> 4 & !below | digits & below
+}
+
+/// The letters and digits of `text` as their plain forms, each as a hexadecimal
+/// digit if it is one. What parts or adorns them does not count.
+fn signs(text: &str) -> impl Iterator<Item = Option<u64>> {
+    text.chars()
+        .flat_map(plain)
+        .filter(|c| c.is_alphanumeric())
+        .map(|c| {
+            let digit = c.to_digit(16);
+            digit.map(u64::from)
+        })
+}
+
+fn plain(character: char) -> impl Iterator<Item = char> {
+    let compatible = (!character.is_ascii()).then(|| std::iter::once(character).nfkc());
+    let itself = character.is_ascii().then_some(character);
+    itself.into_iter().chain(compatible.into_iter().flatten())
 }
 
 #[cfg(test)]
@@ -82,5 +161,41 @@ mod tests {
         assert_ne!(first, second);
         let third = of("thread:1", &["x", &shouted, &second]);
         assert!(third != first && third != second);
+    }
+
+    #[test]
+    fn what_looks_like_the_nonce_is_taken_for_it() {
+        let first = of("thread:1", &[]);
+        let at = |place: usize| (&first[..place], &first[place..]);
+        let changed = |sign: &str| format!("{}{sign}{}", at(4).0, at(5).1);
+        let wide = first
+            .chars()
+            .map(|c| char::from_u32(u32::from(c) + 0xFEE0).unwrap());
+        let parted: Vec<String> = first.chars().map(String::from).collect();
+        for like in [
+            wide.collect::<String>(),
+            first.chars().rev().collect(),
+            parted.join("-"),
+            parted.join(" \u{301}\n"),
+            changed("x"),
+            changed("é"),
+            changed(""),
+            format!("{}x{}", at(6).0, at(6).1),
+            format!("{}7{}", at(11).0, at(11).1),
+            first[1..].to_owned(),
+            first[..11].to_owned(),
+        ] {
+            for text in [
+                like.clone(),
+                format!("[{like}] Ada: hi"),
+                format!("zzz{like}"),
+            ] {
+                assert_ne!(first, of("thread:1", &[&text]), "{text:?}");
+            }
+        }
+        let two = format!("{}xx{}", at(4).0, at(6).1);
+        for other in [two.as_str(), &first[2..], &first[..10], "", "0", "deadbeef"] {
+            assert_eq!(first, of("thread:1", &[other]), "{other:?}");
+        }
     }
 }

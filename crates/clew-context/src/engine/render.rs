@@ -11,13 +11,14 @@ use std::sync::Arc;
 use crate::model::{ChannelId, Item, Mention, Message, Place, RoleId, UserId};
 
 use super::eligible::Us;
+use super::frame;
 use super::sanitise::{self, Names};
 use super::shorten;
 
 /// Scalars of a message that are read at the least before its middle is left
-/// out: twice Discord's longest text. Beside it a message may carry embeds,
+/// out: more than Discord's longest text, 4,000. Beside it a message may carry embeds,
 /// alternative texts and a forwarded message, tens of thousands in all.
-const READ_CHARS: usize = 8_000;
+const READ_CHARS: usize = 5_000;
 
 /// The names that the asker of one turn may know: of members, roles and channels
 /// of the trigger's server alone, and of its channels and threads those that the
@@ -100,8 +101,8 @@ impl<'a, D: Directory> Renderer<'a, D> {
         self.text(parts::all(message), message)
     }
 
-    /// A message as a prompt shows it: under its author's name, at most
-    /// `max_chars` scalars.
+    /// A message as a frame shows it: under its author's name, its further lines
+    /// indented, at most `max_chars` scalars.
     pub fn item(&mut self, message: Arc<Message>, place: Place, max_chars: usize) -> Item {
         let (text, cut) = self.within(&message, max_chars);
         Item {
@@ -119,9 +120,9 @@ impl<'a, D: Directory> Renderer<'a, D> {
     fn within(&mut self, message: &Message, max_chars: usize) -> (String, bool) {
         let read = READ_CHARS.max(max_chars.saturating_mul(2));
         let parts::Ends { head, cut, tail } = parts::ends(parts::all(message), read);
-        let head = self.text(head, message);
+        let head = frame::indented(&self.text(head, message));
         if cut > 0 {
-            let tail = self.text(tail, message);
+            let tail = frame::indented(&self.text(tail, message));
             return (shorten::ends(&head, &tail, cut, max_chars), true);
         }
         match shorten::head_and_tail(&head, max_chars) {

@@ -6,10 +6,13 @@ mod thread;
 
 use std::sync::Arc;
 
-use crate::model::{Limits, Marker, Message, MessageId, OmitReason, Omitted, Place};
+use crate::model::{Limits, Marker, Message, MessageId, OmitReason, Omitted, Place, Unseen};
 
-use super::chain::{Link, oldest_allowed};
+use super::chain::Link;
 use super::eligible::Us;
+use super::least;
+
+pub use thread::history_is_full;
 
 /// A message that a rule asks for by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -156,6 +159,17 @@ impl Selection {
         }
     }
 
+    /// A trigger without words points at this message: it is kept, if it is
+    /// among those shown, under a label by which the prompt can name it.
+    pub fn point_at(&mut self, id: MessageId) {
+        for pick in self.picks.iter_mut().filter(|pick| pick.message.id == id) {
+            pick.kept = true;
+            if !pick.place.is_named() {
+                pick.place = Place::PointedAt;
+            }
+        }
+    }
+
     fn pick(&mut self, message: &Arc<Message>, place: Place, kept: bool) {
         self.picks.push(Pick {
             message: Arc::clone(message),
@@ -176,15 +190,6 @@ pub struct Pick {
     pub kept: bool,
 }
 
-/// Messages that were not even looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unseen {
-    /// They are older than this one.
-    pub before: MessageId,
-    /// How many, if Discord's count tells.
-    pub count: Option<usize>,
-}
-
 /// Chooses by the rules of `DESIGN.md` "Collectors".
 pub fn select(us: &Us, trigger: &Message, gathered: &Gathered, limits: &Limits) -> Selection {
     match gathered {
@@ -195,24 +200,25 @@ pub fn select(us: &Us, trigger: &Message, gathered: &Gathered, limits: &Limits) 
     }
 }
 
-/// Whether more history is worth a fetch: fewer eligible messages than the
-/// cap, and none too old yet. `messages` are oldest first.
-pub fn wants_more(
+/// Whether older messages are worth a fetch for a tail: fewer eligible ones
+/// than it has. `messages` are oldest first, those that it may be of.
+pub fn tail_wants_more(
     us: &Us,
     trigger: &Message,
     messages: &[Arc<Message>],
-    wanted: usize,
     limits: &Limits,
 ) -> bool {
-    let oldest = oldest_allowed(trigger, limits);
-    let age_reached = messages
-        .first()
-        .is_some_and(|first| oldest.is_some_and(|oldest| first.timestamp < oldest));
-    let eligible = messages
-        .iter()
-        .filter(|message| message.id != trigger.id && us.rejects(message).is_none())
-        .count();
-    eligible < wanted && (!age_reached || eligible < limits.tail)
+    eligible(us, trigger, messages).take(limits.tail).count() < limits.tail
+}
+
+/// Those that may be shown, newest first.
+fn eligible<'a>(
+    us: &Us,
+    trigger: &Message,
+    messages: &'a [Arc<Message>],
+) -> impl Iterator<Item = &'a Arc<Message>> {
+    let newest_first = messages.iter().rev();
+    newest_first.filter(move |message| message.id != trigger.id && us.rejects(message).is_none())
 }
 
 fn select_chain(us: &Us, links: &[Link], cut: Option<OmitReason>, limits: &Limits) -> Selection {
@@ -232,7 +238,7 @@ fn select_chain(us: &Us, links: &[Link], cut: Option<OmitReason>, limits: &Limit
     if let (Some(reason), Some(oldest)) = (cut, links.last().and_then(Link::message))
         && let Some(id) = oldest.replies_to()
     {
-        selection.mark(id, Marker::EarlierChain);
+        selection.mark(id, Marker::EarlierChain(reason));
         selection.omit(id, reason);
     }
     selection.picks.sort_by_key(|pick| pick.message.id);

@@ -16,12 +16,16 @@ pub struct TargetFacts<'a> {
     pub trigger: &'a Arc<Message>,
     /// It is a message that can be replied to, not a command's question.
     pub is_message: bool,
+    /// It says nothing itself, see [`Us::is_bare`].
+    pub bare: bool,
+    /// It had to wait for other turns of the conversation.
+    pub waited: bool,
     /// The message it replies to, if it could be had.
     pub pointed_at: Option<&'a Arc<Message>>,
     /// The thread's messages up to the turn's start, oldest first; `None`
     /// outside threads.
     pub thread: Option<&'a [Arc<Message>]>,
-    /// Triggers of other turns that wait or run.
+    /// Triggers of other turns that wait or run, or were refused.
     pub other_triggers: &'a BTreeSet<MessageId>,
     /// The setting.
     pub rule: ReplyTarget,
@@ -41,8 +45,7 @@ pub struct Target {
 
 /// Applies the rules of `DESIGN.md` "Target, pointed-at and adopted text".
 pub fn resolve(us: &Us, facts: &TargetFacts<'_>) -> Target {
-    let bare = !us.has_meaning(facts.trigger);
-    let pointed_at = facts.pointed_at.filter(|_| bare);
+    let pointed_at = facts.pointed_at.filter(|_| facts.bare);
     let withheld = pointed_at.is_some_and(|at| at.withheld);
     let pointed_at = pointed_at.filter(|at| !at.withheld);
     match facts.thread {
@@ -53,7 +56,7 @@ pub fn resolve(us: &Us, facts: &TargetFacts<'_>) -> Target {
         },
         Some(thread) => Target {
             withheld,
-            ..resolve_in_thread(us, facts, thread, bare, pointed_at)
+            ..resolve_in_thread(us, facts, thread, pointed_at)
         },
     }
 }
@@ -62,10 +65,10 @@ fn resolve_in_thread(
     us: &Us,
     facts: &TargetFacts<'_>,
     thread: &[Arc<Message>],
-    bare: bool,
     pointed_at: Option<&Arc<Message>>,
 ) -> Target {
-    let newest = newest_human(us, facts, thread, bare);
+    let bare = facts.bare;
+    let newest = newest_human(us, facts, thread);
     let adopted = match pointed_at {
         Some(pointed_at) => Some(pointed_at),
         None if bare && facts.trigger.replies_to().is_none() => newest,
@@ -95,15 +98,14 @@ fn resolve_in_thread(
     }
 }
 
-/// The newest human message, passing over the triggers of other turns and a
-/// trigger that says nothing itself. Who opted out is passed over like an app:
+/// The newest human message that says something, passing over the triggers of
+/// other turns; a question that had to wait is its own. Who opted out is passed over like an app:
 /// an answer that hangs on a message which we do not read would seem to answer
 /// it.
 fn newest_human<'a>(
     us: &Us,
     facts: &TargetFacts<'a>,
     thread: &'a [Arc<Message>],
-    bare: bool,
 ) -> Option<&'a Arc<Message>> {
     let trigger = facts.trigger.id;
     let is_candidate = |message: &&Arc<Message>| {
@@ -112,10 +114,13 @@ fn newest_human<'a>(
             && !us.wrote(message)
             && !facts.other_triggers.contains(&message.id)
             && message.id != trigger
+            && us.has_meaning(message)
     };
     let newest = thread.iter().rev().find(is_candidate);
-    let itself = Some(facts.trigger).filter(|own| !bare && facts.is_message && own.is_human());
+    let has_words = !facts.bare && facts.is_message && facts.trigger.is_human();
+    let itself = has_words.then_some(facts.trigger);
     match (newest, itself) {
+        (_, Some(itself)) if facts.waited => Some(itself),
         (Some(newest), Some(itself)) if itself.id > newest.id => Some(itself),
         (Some(newest), _) => Some(newest),
         (None, itself) => itself,

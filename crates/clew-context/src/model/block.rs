@@ -14,8 +14,10 @@ pub struct Block {
     pub title: Option<String>,
     /// What is shown, in order.
     pub entries: Vec<Entry>,
-    /// What is not shown, and why.
+    /// What was looked at and is not shown, and why.
     pub omitted: Vec<Omitted>,
+    /// Older messages that were not even looked at.
+    pub unseen: Option<Unseen>,
     /// Unicode scalars of the rendered block without its frame.
     pub chars: usize,
 }
@@ -74,10 +76,11 @@ impl Place {
 /// Something that stands where messages are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Marker {
-    /// `... N messages omitted ...`
-    Gap(usize),
-    /// Older links of a reply chain were not shown; nobody knows how many.
-    EarlierChain,
+    /// So many messages were left out, 0 if nobody knows, and the cap that the
+    /// newest of them met.
+    Gap(usize, Option<OmitReason>),
+    /// Older links of a reply chain are over this cap; nobody knows how many.
+    EarlierChain(OmitReason),
     /// A message that was deleted.
     Deleted(MessageId, Place),
     /// A message of somebody whose messages are not shown (an app, a system
@@ -88,6 +91,18 @@ pub enum Marker {
     /// So many adjacent messages whose authors opted out. One that a rule asks
     /// for by name stands alone.
     Withheld(usize, Place),
+}
+
+/// Messages that nobody looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unseen {
+    /// They are older than this one.
+    pub before: MessageId,
+    /// How many, if Discord's count tells.
+    pub count: Option<usize>,
+    /// The cap that more of them would have been over; none where fetching
+    /// ended for another reason.
+    pub cap: Option<OmitReason>,
 }
 
 /// A message that the collectors saw and left out.
@@ -107,7 +122,7 @@ pub enum OmitReason {
     Msgs,
     /// Over `MEM_MAX_CHARS`.
     Chars,
-    /// Older than `MEM_MAX_AGE_MIN`.
+    /// Older than `MEM_MAX_AGE_MIN`, or `MEM_CHAIN_MAX_AGE_MIN` in a chain.
     Age,
     /// Another bot or a webhook.
     App,
@@ -146,6 +161,26 @@ impl OmitReason {
     }
 }
 
+impl OmitReason {
+    /// The setting behind a cap; chains have an age of their own.
+    pub const fn setting(self, in_chain: bool) -> Option<&'static str> {
+        match self {
+            Self::Msgs => Some("MEM_MAX_MSGS"),
+            Self::Chars => Some("MEM_MAX_CHARS"),
+            Self::Age if in_chain => Some("MEM_CHAIN_MAX_AGE_MIN"),
+            Self::Age => Some("MEM_MAX_AGE_MIN"),
+            Self::App
+            | Self::System
+            | Self::Empty
+            | Self::Note
+            | Self::Newer
+            | Self::Deleted
+            | Self::Malformed
+            | Self::OptedOut => None,
+        }
+    }
+}
+
 impl Block {
     /// The messages shown, oldest to newest.
     pub fn items(&self) -> impl Iterator<Item = &Item> {
@@ -155,7 +190,14 @@ impl Block {
         })
     }
 
-    /// How many messages were left out for one reason.
+    /// How many messages a cap left out at the least: those looked at, and those
+    /// not looked at for the same reason.
+    pub fn dropped_for(&self, cap: OmitReason) -> usize {
+        let unseen = self.unseen.filter(|unseen| unseen.cap == Some(cap));
+        self.omitted_for(cap) + unseen.map_or(0, |unseen| unseen.count.unwrap_or(1))
+    }
+
+    /// How many of the messages looked at were left out for one reason.
     pub fn omitted_for(&self, reason: OmitReason) -> usize {
         self.omitted
             .iter()

@@ -13,8 +13,12 @@ pub struct Limits {
     pub max_chars: usize,
     /// `MEM_MAX_MSG_CHARS`: Unicode scalars of one rendered message.
     pub max_msg_chars: usize,
-    /// `MEM_MAX_AGE_MIN`, measured back from the trigger; none when 0.
+    /// `MEM_MAX_AGE_MIN`: how much older than the tail a thread's history may
+    /// be; none when 0.
     pub max_age: Option<Duration>,
+    /// `MEM_CHAIN_MAX_AGE_MIN`: how much older than the message pointed at the
+    /// links of a reply chain may be; none when 0.
+    pub max_chain_age: Option<Duration>,
     /// `MEM_FETCH_TIMEOUT_S`: one deadline for the whole block.
     pub fetch_timeout: Duration,
     /// `MEM_MAX_FETCHES`: REST calls for one block.
@@ -35,6 +39,7 @@ impl Default for Limits {
             max_chars: 8_000,
             max_msg_chars: 2_000,
             max_age: Some(Duration::from_hours(4)),
+            max_chain_age: Some(Duration::from_hours(7 * 24)),
             fetch_timeout: Duration::from_secs(5),
             max_fetches: 8,
             max_file_bytes: 20_000,

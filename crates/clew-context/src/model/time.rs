@@ -2,6 +2,9 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
+
+const MILLIS_A_DAY: i64 = 24 * 60 * 60 * 1_000;
 
 /// Milliseconds since 1970, UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -13,6 +16,13 @@ impl UnixMillis {
         self.0 - earlier.0
     }
 
+    /// So much earlier.
+    #[must_use]
+    pub fn before(self, span: Duration) -> Self {
+        let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_sub(millis))
+    }
+
     /// RFC 3339 in UTC with milliseconds: `2026-01-02T03:04:05.678Z`.
     pub fn rfc3339(self) -> String {
         match jiff::Timestamp::from_millisecond(self.0) {
@@ -21,10 +31,24 @@ impl UnixMillis {
         }
     }
 
-    /// Minutes in UTC, for a prompt: `2026-01-02 03:04`.
+    /// Minutes in UTC: `2026-01-02 03:04`.
     pub fn minute(self) -> String {
-        let full = self.rfc3339();
-        format!("{} {}", &full[..10], &full[11..16])
+        format!("{} {}", self.date(), self.clock())
+    }
+
+    /// The day in UTC: `2026-01-02`.
+    pub fn date(self) -> String {
+        self.rfc3339()[..10].to_owned()
+    }
+
+    /// Minutes of the day in UTC: `03:04`.
+    pub fn clock(self) -> String {
+        self.rfc3339()[11..16].to_owned()
+    }
+
+    /// Days since 1970, UTC: equal where [`date`](Self::date) is.
+    pub const fn day(self) -> i64 {
+        self.0.div_euclid(MILLIS_A_DAY)
     }
 
     /// Reads RFC 3339 (`2026-01-02T03:04:05.678+00:00`), as Discord writes it.
@@ -57,6 +81,9 @@ mod tests {
         let time = UnixMillis::parse("2026-01-02T03:04:05.678000+00:00").unwrap();
         assert_eq!(time.rfc3339(), "2026-01-02T03:04:05.678Z");
         assert_eq!(time.minute(), "2026-01-02 03:04");
+        let midnight = UnixMillis::parse("2026-01-03T00:00:00Z").unwrap();
+        assert_eq!(midnight.day(), time.day() + 1);
+        assert_eq!(midnight.before(Duration::from_millis(1)).day(), time.day());
         assert_eq!(UnixMillis::parse("yesterday"), None);
     }
 }

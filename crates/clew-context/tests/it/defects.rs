@@ -169,7 +169,10 @@ async fn defect_08_an_alert_that_is_pointed_at_is_shown() {
         let start = Start::within(text_channel());
         let collected = start.collect(&World::of([alert]), &trigger).await;
         let context = &start.prepare(&collected).prompt.messages[1].content;
-        assert!(context.contains("[app] | "), "{context}");
+        assert!(
+            context.contains(" [app] [pointed at by the asker]: "),
+            "{context}"
+        );
         assert!(
             context.contains("Disk full") && context.contains("98 %"),
             "{context}"

@@ -11,10 +11,7 @@ use crate::model::{ApplicationId, ChannelId, GuildId, MessageId, RoleId, UserId}
 /// The message object (Discord's reference, "Message Object"), with what
 /// gateway events add to it. `R` is the message that it replies to.
 #[derive(Deserialize, Default)]
-#[serde(
-    bound(deserialize = "'de: 'a, R: Deserialize<'de> + Default"),
-    default
-)]
+#[serde(bound(deserialize = "'de: 'a, R: Deserialize<'de> + Default"), default)]
 pub(super) struct WireMessage<'a, R = WireReferenced<'a>> {
     pub(super) id: Part<MessageId>,
     pub(super) channel_id: Part<ChannelId>,

@@ -4,11 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Found, GatheredThread, Pick, Selection, Unseen};
-use crate::engine::chain::oldest_allowed;
+use super::{Found, GatheredThread, Pick, Selection, eligible, least};
 use crate::engine::eligible::Us;
 use crate::engine::window::CHANNEL_START;
-use crate::model::{Limits, Marker, Message, MessageId, OmitReason, Place, UnixMillis};
+use crate::model::{Limits, Marker, Message, MessageId, OmitReason, Place, UnixMillis, Unseen};
 
 /// Newest first until a cap; what is kept counts first.
 pub(super) fn select(
@@ -20,14 +19,19 @@ pub(super) fn select(
     let mut selection = Selection::default();
     let kept = kept(us, trigger, thread, limits, &mut selection);
     let candidates = candidates(us, trigger, thread, &kept, &mut selection);
-    let tail = tail_ids(us, trigger, thread, &candidates, limits);
+    let spoken = spoken(us, trigger, thread, &candidates);
+    let newest_first = spoken.values().rev().copied();
+    let target = thread.target.as_ref().map(|target| target.id);
+    let pointed_at = thread.pointed_at.message();
+    let oldest = oldest_allowed(trigger, newest_first.clone(), target, pointed_at, limits);
+    let tail = tail(newest_first, target, limits).map(|message| message.id);
+    let tail: BTreeSet<MessageId> = tail.collect();
     let wanted: Vec<&Arc<Message>> = if thread.history {
         candidates
     } else {
         only_tail(us, trigger, thread, candidates, &tail)
     };
     let mut room = limits.max_msgs.saturating_sub(kept.len());
-    let oldest = oldest_allowed(trigger, limits);
     for message in wanted.into_iter().rev() {
         let in_tail = tail.contains(&message.id);
         if let Some(reason) = refuse(message, in_tail, room, oldest) {
@@ -50,7 +54,7 @@ pub(super) fn select(
     selection.picks.sort_by_key(|pick| pick.message.id);
     selection.omitted.sort_by_key(|omitted| omitted.id);
     selection.unseen = if thread.history {
-        unseen(thread)
+        unseen(us, trigger, thread, limits)
     } else {
         before_tail(thread, &tail)
     };
@@ -144,27 +148,84 @@ fn candidates<'a>(
     candidates
 }
 
-/// The last K eligible messages strictly before the target.
-fn tail_ids(
+/// The eligible messages of the thread, kept ones too, without the trigger.
+fn spoken<'a>(
     us: &Us,
     trigger: &Message,
-    thread: &GatheredThread,
-    candidates: &[&Arc<Message>],
+    thread: &'a GatheredThread,
+    candidates: &[&'a Arc<Message>],
+) -> BTreeMap<MessageId, &'a Arc<Message>> {
+    let named = [&thread.starter, &thread.pointed_at].map(Found::message);
+    let named = named.into_iter().flatten().filter(|message| {
+        let stands_here = message.channel == trigger.channel && message.id != trigger.id;
+        stands_here && us.rejects(message).is_none()
+    });
+    let all = candidates.iter().copied().chain(named);
+    all.map(|message| (message.id, message)).collect()
+}
+
+/// The last K messages strictly before the target.
+fn tail<'a>(
+    newest_first: impl Iterator<Item = &'a Arc<Message>>,
+    target: Option<MessageId>,
     limits: &Limits,
-) -> BTreeSet<MessageId> {
-    let target = thread.target.as_ref().map(|target| target.id);
-    let kept = [&thread.starter, &thread.pointed_at]
-        .into_iter()
-        .filter_map(|found| found.message())
-        .filter(|message| message.channel == trigger.channel && us.rejects(message).is_none())
-        .map(|message| message.id);
-    let mut ids: BTreeSet<MessageId> = candidates.iter().map(|message| message.id).collect();
-    ids.extend(kept.filter(|id| *id != trigger.id));
-    let before: Vec<MessageId> = ids
-        .into_iter()
-        .filter(|id| target.is_none_or(|target| *id < target))
-        .collect();
-    before.into_iter().rev().take(limits.tail).collect()
+) -> impl Iterator<Item = &'a Arc<Message>> {
+    newest_first
+        .filter(move |message| target.is_none_or(|target| message.id < target))
+        .take(limits.tail)
+}
+
+/// `MEM_MAX_AGE_MIN` counts back from the tail's oldest message (without a tail
+/// from the newest before the trigger), or from the one pointed at if that is
+/// older: yesterday's thread is still known today.
+fn oldest_allowed<'a>(
+    trigger: &Message,
+    newest_first: impl Iterator<Item = &'a Arc<Message>> + Clone,
+    target: Option<MessageId>,
+    pointed_at: Option<&'a Arc<Message>>,
+    limits: &Limits,
+) -> Option<UnixMillis> {
+    let max_age = limits.max_age?;
+    let last = newest_first.clone().find(|message| message.id < trigger.id);
+    let tail = tail(newest_first, target, limits).last();
+    let known = [tail.or(last), pointed_at].into_iter().flatten();
+    let from = known.map(|message| message.timestamp).min();
+    Some(from.unwrap_or(trigger.timestamp).before(max_age))
+}
+
+/// The cap over which older messages of a thread's history would be; `None`:
+/// they are worth a fetch. `messages` are oldest first.
+pub fn history_is_full(
+    us: &Us,
+    trigger: &Message,
+    messages: &[Arc<Message>],
+    target: Option<MessageId>,
+    pointed_at: Option<&Arc<Message>>,
+    limits: &Limits,
+) -> Option<OmitReason> {
+    let newest_first = eligible(us, trigger, messages).take(limits.max_msgs);
+    let spoken: Vec<&Arc<Message>> = newest_first.collect();
+    // Without any the newest is still to be found.
+    let last = *spoken.last()?;
+    let newest_first = spoken.iter().copied();
+    let oldest = oldest_allowed(trigger, newest_first, target, pointed_at, limits);
+    let is_over_age =
+        |message: &Arc<Message>| oldest.is_some_and(|oldest| message.timestamp < oldest);
+    let mut room = limits.max_chars;
+    for message in &spoken {
+        if is_over_age(message) {
+            return Some(OmitReason::Age);
+        }
+        room = room.saturating_sub(least::chars(message, limits));
+        if room == 0 {
+            return Some(OmitReason::Chars);
+        }
+    }
+    if spoken.len() >= limits.max_msgs {
+        return Some(OmitReason::Msgs);
+    }
+    let first = messages.first().unwrap_or(last);
+    is_over_age(first).then_some(OmitReason::Age)
 }
 
 /// A withheld message leaves a marker where it would have been shown: nobody
@@ -243,7 +304,7 @@ fn refuse(
     (too_old && !in_tail).then_some(OmitReason::Age)
 }
 
-fn unseen(thread: &GatheredThread) -> Option<Unseen> {
+fn unseen(us: &Us, trigger: &Message, thread: &GatheredThread, limits: &Limits) -> Option<Unseen> {
     let first = thread.messages.first().filter(|_| !thread.reaches_start)?;
     // Discord's count is of when the thread was last seen: one that is already
     // exceeded tells nothing.
@@ -253,13 +314,13 @@ fn unseen(thread: &GatheredThread) -> Option<Unseen> {
     if count == Some(0) {
         return None;
     }
-    let shown = thread
-        .pointed_at
-        .message()
-        .is_some_and(|message| message.channel == first.channel && message.id < first.id);
+    let pointed_at = thread.pointed_at.message();
+    let shown = pointed_at.is_some_and(|one| one.channel == first.channel && one.id < first.id);
+    let target = thread.target.as_ref().map(|target| target.id);
     Some(Unseen {
         before: first.id,
         count: count.map(|count| count - usize::from(shown)),
+        cap: history_is_full(us, trigger, &thread.messages, target, pointed_at, limits),
     })
 }
 
@@ -271,5 +332,6 @@ fn before_tail(thread: &GatheredThread, tail: &BTreeSet<MessageId>) -> Option<Un
     (earlier || !thread.reaches_start).then_some(Unseen {
         before: *first,
         count: None,
+        cap: None,
     })
 }

@@ -119,7 +119,10 @@ async fn under_the_smallest_cap_the_newest_stays() {
 /// To the second: in a chain, in a thread, and what is withheld of it.
 #[tokio::test]
 async fn what_is_just_as_old_as_allowed_is_shown() {
-    let age = |start: &mut Start| start.limits.max_age = Some(Duration::from_secs(90));
+    let age = |start: &mut Start| {
+        start.limits.max_age = Some(Duration::from_secs(40));
+        start.limits.max_chain_age = start.limits.max_age;
+    };
     let chain = asked(100, EVE, "so?").replying(50);
     let linked = said(50, BOB, "b").replying(10);
     let root = said(10, ADA, "a").replying(9);
@@ -134,7 +137,7 @@ async fn what_is_just_as_old_as_allowed_is_shown() {
     for (messages, expected) in [
         ([here(10, "a"), here(50, "b")], "s0 ..2.. 10 50"),
         ([ada(10), here(50, "b")], "s0 private ..2.. 50"),
-        ([ada(7), ada(10)], "s0 private ..2.."),
+        ([ada(7), ada(10)], "s0 private 8 9 private"),
     ] {
         let mut world = World::of([said(0, EVE, "start")]);
         world.add(old.clone());
@@ -472,7 +475,7 @@ proptest! {
         let collected = runtime.block_on(start.collect(&world, &trigger));
         let prepared = start.prepare(&collected);
         let block = &prepared.block;
-        let shown = clew_context::engine::frame::block(block, "0123456789ab");
+        let shown = clew_context::engine::frame::block(block);
         prop_assert_eq!(shown.chars().count(), block.chars);
         prop_assert!(block.chars <= max_chars);
         // Starter, pointed-at and target are kept whatever the cap.

@@ -264,17 +264,24 @@ async fn ineligible_links_use_up_no_room() {
 
 #[tokio::test]
 async fn age_ends_the_chain_by_ids_alone() {
-    let hour = 3600;
+    let week = 7 * 24 * 3600;
     let world = World::of([
         said(0, ADA, "too old"),
-        said(hour, BOB, "in time").replying(0),
+        said(1, BOB, "a week").replying(0),
+        said(week + 1, BOB, "pointed at").replying(1),
     ]);
-    let trigger = ask(5 * hour - 60, hour);
+    let trigger = ask(week + 60, week + 1);
     let start = start();
-    assert_eq!(start.outline(&world, &trigger).await, "earlier p3600");
-    // What is pointed at has no age.
-    let late = ask(9 * hour, hour);
-    assert_eq!(start.outline(&world, &late).await, "earlier p3600");
+    let shown = format!("earlier 1 p{}", week + 1);
+    assert_eq!(start.outline(&world, &trigger).await, shown);
+    // It counts from what is pointed at, whenever that was.
+    let late = ask(9 * week, week + 1);
+    assert_eq!(start.outline(&world, &late).await, shown);
+    let block = start.prepare(&start.collect(&world, &late).await).block;
+    let shown = clew_context::engine::frame::block(&block);
+    let cap = "... earlier replies omitted ... (MEM_CHAIN_MAX_AGE_MIN)\n";
+    assert!(shown.starts_with(cap), "{shown}");
+    assert_eq!(block.dropped_for(clew_context::model::OmitReason::Age), 1);
 }
 
 /// Text without a word of one's own is the pointed-at message's.
@@ -290,8 +297,12 @@ async fn a_bare_reply_adopts() {
     );
     let prompt = start.prepare(&collected).prompt;
     let question = &prompt.messages.last().unwrap().content;
-    assert!(question.contains("points at this message"), "{question}");
-    assert!(question.contains("how tall is it?"), "{question}");
+    let points = "points at the message between the discord-context lines that is marked \
+                  [pointed at by the asker].";
+    assert!(question.contains(points), "{question}");
+    let marked = "10:00 Ada [pointed at by the asker]: how tall is it?\n";
+    assert!(question.contains(marked), "{question}");
+    assert_eq!(question.matches("how tall").count(), 1, "{question}");
 }
 
 #[tokio::test]

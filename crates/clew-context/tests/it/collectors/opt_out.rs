@@ -96,7 +96,7 @@ fn in_a_threads_history_a_marker_stands_in_their_place() {
     let collected = check(&start, &world, &trigger, "s0 1 private 3 4 private*2 7 8");
     let block = start.prepare(&collected).block;
     assert_eq!(block.omitted_for(OmitReason::OptedOut), 3);
-    let shown = clew_context::engine::frame::block(&block, "n");
+    let shown = clew_context::engine::frame::block(&block);
     assert!(shown.contains("... a message that its author keeps private ...\n"));
     assert!(shown.contains("... 2 messages that their authors keep private ...\n"));
 }

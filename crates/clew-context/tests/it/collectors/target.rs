@@ -33,6 +33,7 @@ struct Case<'a> {
     others: &'a [u64],
     rule: ReplyTarget,
     is_message: bool,
+    waited: bool,
 }
 
 const IN_THREAD: Case<'static> = Case {
@@ -41,6 +42,7 @@ const IN_THREAD: Case<'static> = Case {
     others: &[],
     rule: ReplyTarget::Newest,
     is_message: true,
+    waited: false,
 };
 
 /// Expects the numbers of target and adopted message.
@@ -60,6 +62,8 @@ fn check(trigger: &Message, case: &Case<'_>, expected: (Option<u64>, Option<u64>
         &TargetFacts {
             trigger: &trigger,
             is_message: case.is_message,
+            bare: us().is_bare(&trigger, false),
+            waited: case.waited,
             pointed_at: pointed_at.as_ref(),
             thread: thread.as_deref(),
             other_triggers: &others,
@@ -149,6 +153,38 @@ fn the_newest_human_is_the_target() {
     ] {
         in_thread(&[said(1, ADA, "q"), passed_over], &ask, (Some(1), Some(1)));
     }
+}
+
+/// Seen: "@bot" adopting "@bot".
+#[test]
+fn what_says_nothing_is_passed_over() {
+    let nothing = [asked(2, BOB, ""), said(3, BOB, "..."), asked(4, ADA, "?")];
+    let q = [said(1, ADA, "q")];
+    let thread: Vec<Message> = q.into_iter().chain(nothing.clone()).collect();
+    in_thread(&thread, &asked(5, EVE, ""), (Some(1), Some(1)));
+    in_thread(&nothing, &asked(5, EVE, ""), (Some(5), None));
+    let file = said(3, BOB, "").with_file("a.png", None, 1);
+    in_thread(
+        &[said(1, ADA, "q"), file],
+        &asked(5, EVE, ""),
+        (Some(3), Some(3)),
+    );
+}
+
+/// Seen: the second asker's answer hung on a third person's "lol".
+#[test]
+fn a_question_that_waited_is_its_own_target() {
+    let thread = [said(1, ADA, "q"), said(6, BOB, "lol")];
+    let case = Case {
+        thread: Some(&thread),
+        waited: true,
+        ..IN_THREAD
+    };
+    check(&asked(5, EVE, "why?"), &case, (Some(5), None));
+    check(&asked(5, EVE, "why?").replying(1), &case, (Some(5), None));
+    check(&asked(5, EVE, ""), &case, (Some(6), Some(6)));
+    let by_bot = asked(5, DICE, "hi");
+    check(&by_bot, &case, (Some(6), None));
 }
 
 #[test]

@@ -128,11 +128,8 @@ async fn what_is_pointed_at_is_labelled_as_an_apps() {
     let collected = start.collect(&world, &trigger).await;
     let prompt = start.prepare(&collected).prompt;
     let context = &prompt.messages[1].content;
-    assert!(context.contains("Alertmanager [app] | "), "{context}");
-    assert!(
-        context.contains("| pointed at by the asker\ndisk full"),
-        "{context}"
-    );
+    let line = "10:00 Alertmanager [app] [pointed at by the asker]: disk full\n";
+    assert!(context.contains(line), "{context}");
 }
 
 /// Further pages while fewer than `MEM_MAX_MSGS` are eligible.
@@ -162,9 +159,10 @@ async fn a_thread_full_of_bots_needs_more_pages() {
 /// Pages end where messages are too old, but the tail is had at any age.
 #[tokio::test]
 async fn age_ends_the_history_and_not_the_tail() {
-    let old = 4 * 3600 + 100;
-    let mut world = talk(300);
-    let trigger = ask(300 + old, EVE, "anybody?");
+    let later = 4 * 3600 + 97;
+    let mut world = talk(97);
+    world.add((1..=3).map(|n| here(later + n, BOB, "tail")));
+    let trigger = ask(later + 10, EVE, "anybody?");
     world.add([trigger.clone()]);
     let start = Start {
         limits: limits(|limits| limits.tail = 3),
@@ -174,12 +172,81 @@ async fn age_ends_the_history_and_not_the_tail() {
     let block = start.prepare(&collected).block;
     assert_eq!(collected.fetches, 2);
     // The page holds the trigger and 99 more.
-    assert_eq!(outline(&block), "s0 ..96.. 298 299 300");
-    let too_old = block
-        .omitted
-        .iter()
-        .filter(|one| one.reason == OmitReason::Age);
-    assert_eq!(too_old.count(), 96);
+    assert_eq!(outline(&block), "s0 ..96.. 14498 14499 14500");
+    assert_eq!(block.omitted_for(OmitReason::Age), 96);
+    assert_eq!(
+        block.dropped_for(OmitReason::Age),
+        97,
+        "one was not looked at"
+    );
+    let shown = clew_context::engine::frame::block(&block);
+    let cap = "... 96 messages omitted ... (MEM_MAX_AGE_MIN)\n";
+    assert!(shown.contains(cap), "{shown}");
+}
+
+/// The age counts back from the tail, or from what is pointed at.
+#[tokio::test]
+async fn yesterdays_thread_is_known_today() {
+    let day = 24 * 3600;
+    let mut world = talk(20);
+    let trigger = ask(day, EVE, "what came of it?");
+    world.add([trigger.clone()]);
+    let start = Start::within(thread(0));
+    let all = "s0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20";
+    assert_eq!(start.outline(&world, &trigger).await, all);
+    let tailless = Start {
+        limits: limits(|limits| limits.tail = 0),
+        ..Start::within(thread(0))
+    };
+    assert_eq!(tailless.outline(&world, &trigger).await, all);
+
+    world.add((1..=5).map(|n| here(day + n, BOB, "another day")));
+    let new = [1, 2, 3, 4, 5].map(|n| (day + n).to_string()).join(" ");
+    let trigger = ask(day + 9, EVE, "and that?");
+    world.add([trigger.clone()]);
+    let shown = format!("s0 ..20.. {new} {day}");
+    let shown = shown.replace(&format!("{new} {day}"), &format!("{day} {new}"));
+    assert_eq!(start.outline(&world, &trigger).await, shown);
+    let pointing = ask(day + 9, EVE, "and that?").replying(3);
+    let shown = start.outline(&world, &pointing).await;
+    assert!(shown.starts_with("s0 1 2 p3 4 5 6 7 "), "{shown}");
+}
+
+/// What could not be shown anyway is not fetched: a message takes the shortest
+/// line at the least.
+#[tokio::test]
+async fn pages_end_where_the_characters_do() {
+    let page = |text: &str| {
+        let mut world = World::of([said(0, ADA, "start")]);
+        world.add((1..=900).map(|n| here(n, BOB, text)));
+        world.add([ask(901, EVE, "so?")]);
+        world
+    };
+    let start = Start {
+        limits: limits(|limits| limits.max_msgs = 1_000),
+        ..Start::within(thread(0))
+    };
+    let word = "word ".repeat(40);
+    let link = "https://discord.com/channels/1/2/3 ".repeat(40);
+    for (text, expected) in [
+        (word.as_str(), 1),
+        ("<@90> <#7> -- \u{200B}", 8),
+        (&link, 8),
+    ] {
+        let world = page(text);
+        let trigger = ask(901, EVE, "so?");
+        let collected = start.collect(&world, &trigger).await;
+        let block = start.prepare(&collected).block;
+        assert!(block.chars <= 8_000);
+        let calls = world.calls();
+        let pages = calls.iter().filter(|call| call.starts_with("page"));
+        assert_eq!(pages.count(), expected, "{text:?}");
+    }
+    let block = start
+        .prepare(&start.collect(&page(&word), &ask(901, EVE, "so?")).await)
+        .block;
+    let shown = clew_context::engine::frame::block(&block);
+    assert!(shown.contains("(MEM_MAX_CHARS)"), "{shown}");
 }
 
 /// Where the newest page is all bots, the tail is looked for beyond the age.
@@ -194,22 +261,14 @@ async fn an_old_tail_is_found_behind_a_page_of_bots() {
         limits: limits(|limits| limits.tail = 3),
         ..Start::within(thread(0))
     };
-    assert_eq!(start.outline(&world, &trigger).await, "s0 ..17.. 18 19 20");
+    let all = (1..=20).map(|n| n.to_string()).collect::<Vec<_>>();
+    let all = format!("s0 {}", all.join(" "));
+    assert_eq!(start.outline(&world, &trigger).await, all);
     let untailed = Start {
         limits: limits(|limits| limits.tail = 0),
         ..Start::within(thread(0))
     };
-    world.calls();
-    untailed.collect(&world, &trigger).await;
-    let pages = world
-        .calls()
-        .into_iter()
-        .filter(|call| call.starts_with("page"));
-    assert_eq!(
-        pages.count(),
-        1,
-        "what is too old is not fetched to be dropped"
-    );
+    assert_eq!(untailed.outline(&world, &trigger).await, all);
 }
 
 /// Discord's count tells how many nobody looked at.

@@ -231,6 +231,7 @@ pub(crate) struct Start {
     pub(crate) asker_roles: Option<Vec<RoleId>>,
     pub(crate) view: Option<View>,
     pub(crate) starter: Option<Arc<Message>>,
+    pub(crate) waited: bool,
     pub(crate) other_triggers: BTreeSet<MessageId>,
     pub(crate) reply_target: ReplyTarget,
     pub(crate) cause: Cause,
@@ -252,6 +253,7 @@ impl Default for Start {
             asker_roles: None,
             view: None,
             starter: None,
+            waited: false,
             other_triggers: BTreeSet::new(),
             reply_target: ReplyTarget::Newest,
             cause: Cause::Mention,
@@ -318,6 +320,7 @@ impl Start {
             asker_access: self.asker_access,
             view: &view,
             starter: self.starter.as_ref(),
+            waited: self.waited,
             other_triggers: &self.other_triggers,
             reply_target: self.reply_target,
             limits: &self.limits,
@@ -383,8 +386,8 @@ pub(crate) fn outline(block: &Block) -> String {
                 };
                 format!("{place}{}", number(item.message.id))
             }
-            Entry::Marker(Marker::Gap(count)) => format!("..{count}.."),
-            Entry::Marker(Marker::EarlierChain) => "earlier".to_owned(),
+            Entry::Marker(Marker::Gap(count, _)) => format!("..{count}.."),
+            Entry::Marker(Marker::EarlierChain(_)) => "earlier".to_owned(),
             Entry::Marker(Marker::Deleted(..)) => "deleted".to_owned(),
             Entry::Marker(Marker::Ineligible(_)) => "app".to_owned(),
             Entry::Marker(Marker::Withheld(1, _)) => "private".to_owned(),
