@@ -158,6 +158,7 @@ impl Agents {
         let Some(root) = self.root.clone() else {
             return;
         };
+        let path = root.display().to_string();
         let shared = Arc::clone(&self.shared);
         let look = tokio::task::spawn_blocking(move || {
             let mut watch = match shared.watch.try_lock() {
@@ -174,7 +175,10 @@ impl Agents {
             None => look.await.is_ok(),
         };
         if !ended {
-            tracing::warn!("the agents' folder does not answer; the last version is used");
+            tracing::warn!(
+                path,
+                "AGENTS_DIR does not answer, so the last version is used: look at its disk"
+            );
         }
         self.tell();
     }
@@ -183,7 +187,8 @@ impl Agents {
     fn tell(&self) {
         let untold = std::mem::take(&mut lock(&self.shared.known).untold);
         for problem in untold {
-            tracing::warn!(%problem, "an agent's files cannot be used; its last version is");
+            tracing::warn!(%problem,
+                "an agent's files cannot be used; its last good version is, if there was one");
         }
     }
 }

@@ -25,7 +25,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, TelemetryIds};
 use crate::telemetry::event::{Fatal, Stopping};
-use crate::telemetry::{Guard, IdStyle, Ids, Telemetry};
+use crate::telemetry::{Guard, IdStyle, Ids, Telemetry, with_sources};
 use crate::turn::Services;
 use crate::{llm, telemetry};
 use clew_context::discord::error::ConnectError;
@@ -58,10 +58,14 @@ const SESSION_FILE: &str = "session.json";
 pub enum Error {
     /// No token.
     #[error(
-        "DISCORD_TOKEN is not set: put the bot's token (developer portal, your application, Bot) \
-         into the environment or into a file .env, or run `clew demo` to see the bot without one"
+        "DISCORD_TOKEN is not set{}: put the bot's token (developer portal, your application, Bot) \
+         into the environment or into a file .env, or run `clew demo` to see the bot without one",
+        .meant.as_ref().map(|name| format!(", but {name} is: did you mean that?")).unwrap_or_default()
     )]
-    NoToken,
+    NoToken {
+        /// A name that looks like it, and where it is set.
+        meant: Option<String>,
+    },
     /// Another process runs with this token.
     #[error(transparent)]
     Lock(#[from] LockError),
@@ -96,7 +100,10 @@ pub enum Error {
 /// # Errors
 /// What only a person can cure; each says how.
 pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> Result<(), Error> {
-    let token = config.discord.token.clone().ok_or(Error::NoToken)?;
+    let Some(token) = config.discord.token.clone() else {
+        let meant = config.meant_as_token().map(str::to_owned);
+        return Err(Error::NoToken { meant });
+    };
     let session_path = config.state_dir.join(SESSION_FILE);
     let _lock = claim(&config)?;
     let key = |file| {
@@ -205,6 +212,7 @@ async fn connected(
         shutdown: closing.clone(),
     };
     let tracker = TaskTracker::new();
+    tracker.spawn(look_at_model(Arc::clone(services), shutdown.clone()));
     let rest = services.rest.clone();
     let mut ears = Ears {
         shutdown,
@@ -228,6 +236,11 @@ async fn connected(
     }
     let patience = config.turns.shutdown_timeout;
     let stopping = drain(&mut desk, &mut ears.reports, patience).await;
+    tracing::info!(
+        drained = stopping.drained,
+        abandoned = stopping.abandoned,
+        "stopped: what was abandoned is asked again by the next process"
+    );
     services.telemetry.emit(&Ids::default(), stopping);
     if ended.is_ok() {
         let progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
@@ -239,6 +252,17 @@ async fn connected(
         kept.leave(sessions, desk.answered(), &services.facts, &opted_out);
     }
     ended
+}
+
+/// Says at the start that questions will fail, rather than with the first.
+async fn look_at_model(services: Arc<Services>, shutdown: CancellationToken) {
+    let Some(model) = &services.model else {
+        return;
+    };
+    if let Some(Err(error)) = shutdown.run_until_cancelled(model.look()).await {
+        tracing::warn!(url = %model.models_url(), error = %with_sources(&error),
+            "cannot reach the model: check LLM_BASE_URL and LLM_API_KEY, and that its server runs");
+    }
 }
 
 /// The loop.

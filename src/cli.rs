@@ -80,11 +80,16 @@ pub fn main() -> ExitCode {
             Err(errors) => fail(&errors),
         },
         None => match Config::of_process() {
-            Ok(config) if config.discord.token.is_none() => runtime.block_on(demo::run()),
+            Ok(config) if is_for_demo(&config) => runtime.block_on(demo::run()),
             Ok(config) => connect(&runtime, config),
             Err(errors) => fail(&errors),
         },
     }
+}
+
+/// Nothing says that somebody wants a bot.
+fn is_for_demo(config: &Config) -> bool {
+    config.discord.token.is_none() && config.meant_as_token().is_none()
 }
 
 fn connect(runtime: &Runtime, config: Config) -> ExitCode {

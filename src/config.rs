@@ -158,7 +158,9 @@ impl Config {
     /// As [`Config::load`].
     pub fn of_process_with(flags: Vec<(String, String)>) -> Result<Self, ConfigErrors> {
         let pairs = process_environment().chain(flags);
-        Self::load(pairs, Some(Path::new(DOTENV)))
+        // Problems name the whole path: who starts it may not know from where.
+        let dotenv = std::path::absolute(DOTENV).unwrap_or_else(|_| DOTENV.into());
+        Self::load(pairs, Some(&dotenv))
     }
 
     /// The caps (`MEM_*`, `THREAD_*`) that the environment of this process
@@ -176,6 +178,11 @@ impl Config {
         VARIABLES
             .iter()
             .map(|variable| self.values.effective(variable))
+    }
+
+    /// The name that seems to be meant as `DISCORD_TOKEN`, which is not set.
+    pub fn meant_as_token(&self) -> Option<&str> {
+        self.values.meant_as_token.as_deref()
     }
 
     /// What is accepted but odd: unknown names, settings without effect. A

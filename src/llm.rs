@@ -17,7 +17,7 @@ mod wire;
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::{Response, Url, redirect};
+use reqwest::{RequestBuilder, Response, Url, redirect};
 use tokio::time::{sleep, timeout};
 
 use clew_context::model::{ChatMessage, Secret};
@@ -39,6 +39,11 @@ const MAX_RETRY_DELAY: Duration = Duration::from_secs(5);
 
 /// A connection that is not up by then will not come up.
 const MAX_CONNECT_TIME: Duration = Duration::from_secs(10);
+
+/// Where questions go, below the base URL.
+const COMPLETIONS: &str = "/chat/completions";
+/// Where the models are listed.
+const MODELS: &str = "/models";
 
 /// One model at one server. Holds the connection pool: make one and share it.
 #[derive(Debug)]
@@ -168,6 +173,24 @@ impl Client {
         }
     }
 
+    /// Asks the server for the list of its models, to see that it is there.
+    ///
+    /// # Errors
+    /// What keeps it from answering, or from taking the key.
+    pub async fn look(&self) -> Result<(), Error> {
+        let sent = self.send(self.http.get(self.models_url())).await;
+        let scrub = Scrub::new(self.settings.api_key.as_ref(), &[]);
+        sent.map(drop).map_err(|error| error.scrubbed(&scrub))
+    }
+
+    /// Where [`Client::look`] looks.
+    pub fn models_url(&self) -> Url {
+        let mut url = self.endpoint.clone();
+        let base = url.path().trim_end_matches(COMPLETIONS);
+        url.set_path(&format!("{base}{MODELS}"));
+        url
+    }
+
     /// Posts until the server accepts: again in the words that it asked for,
     /// and once again after a fault that may pass.
     async fn accepted(
@@ -202,8 +225,12 @@ impl Client {
         dialect: dialect::Dialect,
     ) -> Result<Response, Error> {
         let body = wire::Request::new(&self.settings, prompt, dialect);
-        let request = self.http.post(self.endpoint.clone()).json(&body).send();
-        let response = timeout(self.settings.timeout, request)
+        self.send(self.http.post(self.endpoint.clone()).json(&body))
+            .await
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Response, Error> {
+        let response = timeout(self.settings.timeout, request.send())
             .await
             .map_err(|_| Error::timeout())?
             .map_err(Error::unreachable)?;
@@ -230,7 +257,7 @@ fn endpoint(base_url: &str) -> Result<Url, SetupError> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(SetupError::BaseUrl);
     }
-    let path = format!("{}/chat/completions", url.path().trim_end_matches('/'));
+    let path = format!("{}{COMPLETIONS}", url.path().trim_end_matches('/'));
     url.set_path(&path);
     Ok(url)
 }

@@ -152,7 +152,9 @@ impl ListError {
             Self::None => format!("is not there; accepted: {accepted}"),
             Self::NoFolder => format!("is a file; accepted: {accepted}"),
             Self::TooMany => format!("has more than {MOST_ENTRIES} entries; accepted: {accepted}"),
-            Self::Unreadable(kind) => format!("cannot be read ({kind}); accepted: {accepted}"),
+            Self::Unreadable(kind) => {
+                format!("cannot be read ({kind}); accepted: {accepted} that clew may read")
+            }
         }
     }
 }

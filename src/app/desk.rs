@@ -34,6 +34,7 @@ use clew_context::model::{
     ChannelId, ChannelKind, ChannelMode, GuildId, Message, MessageId, TurnRequest, UserId,
 };
 use clew_discord::event::{self, Delivery, Disconnect, Event, Ready};
+use clew_discord::invite;
 use clew_discord::session::{Claims, Mark, Progress};
 
 use bot_turns::BotTurns;
@@ -206,6 +207,12 @@ impl Desk {
         });
         tracing::info!(shard, user = %ready.user, name = ready.name, guilds = ready.guilds.len(),
             "connected to Discord");
+        if ready.guilds.is_empty() && ready.shards == 1 {
+            tracing::warn!(
+                "the bot is in no server: open {} to add it to one",
+                invite(ready.application)
+            );
+        }
         if self.rules.message_content && !ready.content_granted {
             tracing::warn!(
                 "the application may not have the message content intent: switch it on in the \

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use crate::telemetry::with_sources;
 use clew_context::model::{Clock, MessageId, OptedOut};
 use clew_discord::facts::Facts;
 use clew_discord::session::{self, SessionFile, ShardSession};
@@ -25,15 +26,23 @@ impl Kept<'_> {
         if self.path.exists()
             && let Err(error) = std::fs::remove_file(self.path)
         {
-            tracing::warn!(%error, "the session file cannot be removed");
+            tracing::warn!(path = %self.path.display(), %error,
+                "the session file cannot be removed: delete it, and make STATE_DIR writable for \
+                 the user that runs clew");
         }
         match loaded {
             Ok(mut file) => {
                 file.restore(facts);
                 Some(file)
             }
-            Err(absent) => {
+            Err(absent) if absent.is_ordinary() => {
                 tracing::info!(%absent, "a fresh session begins");
+                None
+            }
+            Err(absent) => {
+                tracing::warn!(path = %self.path.display(), error = %with_sources(&absent),
+                    "a fresh session begins: what was asked since the last stop is not answered. \
+                     Keep STATE_DIR readable for the user that runs clew and touched by nobody else");
                 None
             }
         }
@@ -53,7 +62,9 @@ impl Kept<'_> {
             return;
         };
         if let Err(error) = session::save(self.path, &file) {
-            tracing::warn!(%error, "the session cannot be saved: the next start begins a fresh one");
+            tracing::warn!(path = %self.path.display(), %error,
+                "the session cannot be saved, so the next start begins a fresh one: make STATE_DIR \
+                 writable for the user that runs clew");
         }
     }
 }

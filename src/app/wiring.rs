@@ -26,6 +26,8 @@ use clew_discord::rest::Rest;
 use clew_discord::session::ShardSession;
 use clew_store::{Folders, Store, Transcripts};
 
+/// Where the REST API is unless `DISCORD_API_URL` says something else.
+const DISCORD: &str = "https://discord.com";
 /// Pauses between two tries to open a store grow from here...
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// ...to here.
@@ -172,6 +174,10 @@ fn model(config: &Config) -> Option<llm::Settings> {
 pub(super) fn gateway(config: &Config, token: &str, resume: Vec<ShardSession>) -> GatewaySettings {
     GatewaySettings {
         token: token.to_owned(),
+        api: match &config.discord.api {
+            Some(api) => api.to_string(),
+            None => DISCORD.to_owned(),
+        },
         url: config.discord.gateway.as_ref().map(ToString::to_string),
         message_content: sees_content(config),
         members: config.discord.members_intent,

@@ -1,24 +1,19 @@
 //! `clew run`: settings into the log, signals into an orderly end.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::fail;
+use super::{FAILED, fail};
 use crate::app::{self, system_clock};
-use crate::config::Config;
+use crate::config::{Config, Effective};
 
-/// Runs the bot until SIGTERM or SIGINT.
+/// Runs the bot until a signal ends it.
 pub(super) async fn run(config: Config) -> ExitCode {
-    if config.discord.token.is_none() {
-        return fail(&app::Error::NoToken);
-    }
-    for effective in config.effective() {
-        tracing::info!(name = effective.name, value = effective.shown, origin = ?effective.origin,
-            "setting");
-    }
+    tracing::info!(settings = %settings(&config), "the settings in effect");
     for warning in config.warnings() {
         tracing::warn!("{warning}");
     }
@@ -36,16 +31,66 @@ pub(super) async fn run(config: Config) -> ExitCode {
     }
 }
 
-/// SIGTERM and SIGINT end the bot in order.
+/// One JSON object: a name, its value and where that comes from.
+fn settings(config: &Config) -> String {
+    let shown = |Effective {
+                     name,
+                     shown,
+                     origin,
+                 }| (name, [shown, origin.to_string()]);
+    let all: BTreeMap<_, _> = config.effective().map(shown).collect();
+    serde_json::to_string(&all).unwrap_or_default()
+}
+
+/// SIGTERM, SIGINT and SIGHUP end the bot in order; a second one at once.
 fn stop_on_signals(shutdown: CancellationToken) -> std::io::Result<JoinHandle<()>> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut signals = Signals {
+        terminate: signal(SignalKind::terminate())?,
+        interrupt: signal(SignalKind::interrupt())?,
+        hang_up: if ignores_hang_up() {
+            None
+        } else {
+            Some(signal(SignalKind::hangup())?)
+        },
+    };
     Ok(tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        tracing::info!("stopping: turns that run may end");
+        signals.next().await;
+        tracing::info!("stopping: turns that run may end; another signal ends all at once");
         shutdown.cancel();
+        signals.next().await;
+        tracing::warn!("stopped at once: nothing is left for the next process to resume");
+        std::process::exit(i32::from(FAILED));
     }))
+}
+
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    /// None if it is ignored.
+    hang_up: Option<Signal>,
+}
+
+impl Signals {
+    async fn next(&mut self) {
+        let hang_up = async {
+            match &mut self.hang_up {
+                Some(signal) => signal.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+            _ = hang_up => {}
+        }
+    }
+}
+
+/// As `nohup` wants it. Only Linux tells; elsewhere it is not ignored.
+fn ignores_hang_up() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // The lowest bit is signal 1, SIGHUP.
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & 1 == 1)
 }

@@ -37,9 +37,10 @@ pub(super) enum StoreCommand {
     /// Remove everything of a user, a server or a channel, or from before a
     /// date, so that no byte of it stays
     ///
-    /// Without `--yes` it only says what would go, and exits with code 3. A
-    /// user's opt-out stays: it is the wish that nothing be kept. Stop the bot
-    /// before: it would write again what it has in memory.
+    /// Without `--yes` it only says what would go, and exits with code 3; that
+    /// may be asked while the bot runs. A user's opt-out stays: it is the wish
+    /// that nothing be kept. Stop the bot before `--yes`: it would write again
+    /// what it has in memory.
     Erase(erase::EraseArgs),
     /// Bring the store to the version of this program, as a start of the bot
     /// does

@@ -63,14 +63,30 @@ async fn show(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
 
 /// A line a kind.
 fn listed(kept: &Purged) -> String {
-    let lines = kept
-        .iter()
-        .map(|(kind, entries)| format!("{}: {entries}", kind.as_str()));
+    let lines = kept.iter().map(|(kind, entries)| so_many(kind, entries));
     let lines: Vec<String> = lines.collect();
     if lines.is_empty() {
         "nothing".to_owned()
     } else {
         lines.join("\n")
+    }
+}
+
+/// What a kind is to the person it is of.
+fn so_many(kind: Kind, entries: u64) -> String {
+    let count = |one: &str| words::count(entries, one);
+    match kind {
+        Kind::Messages => format!("{} of our conversations", count("message")),
+        Kind::Markers => format!("{} from which we started afresh", count("moment")),
+        Kind::Snapshots => format!("{} that you saved", count("conversation")),
+        Kind::UserFacts => format!("{} that I remember about you", count("thing")),
+        Kind::ServerFacts => format!("{} that you had me remember about servers", count("thing")),
+        Kind::Transcripts => format!("{} in the log of our direct messages", count("line")),
+        Kind::OptOuts => "that you opted out".to_owned(),
+        // Nobody's in particular.
+        Kind::Settings | Kind::Agents | Kind::Departures => {
+            format!("{} about servers", count("setting"))
+        }
     }
 }
 
@@ -156,16 +172,10 @@ fn ask_to_erase() -> Done {
 /// "Erase everything" was pressed. An opt-out stays.
 pub(super) async fn erase(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
     let erased = context.memory.erase(call.caller()).await?;
-    let lines = erased.iter().flat_map(|(store, gone)| {
-        let line =
-            move |(kind, entries): (Kind, u64)| format!("{store}: {}: {entries}", kind.as_str());
-        gone.iter().map(line)
-    });
-    let lines: Vec<String> = lines.collect();
-    let mut text = if lines.is_empty() {
+    let mut text = if erased.total() == 0 {
         "There was nothing of you to erase.".to_owned()
     } else {
-        format!("Erased:\n{}", lines.join("\n"))
+        format!("Erased:\n{}", listed(&erased))
     };
     if context.memory.opted_out(call.caller()) {
         text.push_str("\nThat you opted out is all I still know.");

@@ -31,15 +31,14 @@ pub(super) async fn run(
     };
     Ok(Done::answer(Answer::default().with_embed(AnswerEmbed {
         title: title.to_owned(),
-        fields: fields(context, &settings),
+        fields: fields(context, call, &settings),
         ..AnswerEmbed::default()
     })))
 }
 
 /// What holds, and whether it was set here.
-fn fields(context: &Context<'_>, settings: &GuildSettings) -> Vec<(String, String)> {
+fn fields(context: &Context<'_>, call: &Call, settings: &GuildSettings) -> Vec<(String, String)> {
     let operators = context.memory.settings();
-    let window = settings.rolling_window.unwrap_or(operators.rolling_window);
     let target = settings.reply_target.unwrap_or(context.reply_target);
     let learning = match (operators.learn, settings.learning.unwrap_or(true)) {
         (true, true) => "on",
@@ -52,10 +51,9 @@ fn fields(context: &Context<'_>, settings: &GuildSettings) -> Vec<(String, Strin
         (name.to_owned(), format!("{value}{source}"))
     };
     vec![
-        field(
-            "I remember a conversation for",
-            words::span(window),
-            settings.rolling_window.is_some(),
+        (
+            "I remember a conversation for".to_owned(),
+            window(context, call, settings),
         ),
         field(
             "My answers in threads reply to",
@@ -77,6 +75,28 @@ fn fields(context: &Context<'_>, settings: &GuildSettings) -> Vec<(String, Strin
             true,
         ),
     ]
+}
+
+/// The server's goes before the agent's, and that before the operator's; where
+/// one goes before another, both are told.
+fn window(context: &Context<'_>, call: &Call, settings: &GuildSettings) -> String {
+    let operators = words::span(context.memory.settings().rolling_window);
+    let agent = context.agents.pick(call.channel_id(), call.parent());
+    let own = agent.and_then(|agent| Some((agent.rolling_window?, agent)));
+    let own = own.map(|(window, agent)| (words::span(window), agent.name.to_string()));
+    match (settings.rolling_window.map(words::span), own) {
+        (None, None) => format!("{operators} (not set here)"),
+        (None, Some((own, agent))) => {
+            format!(
+                "{own}, as the agent `{agent}` in this channel has it; elsewhere {operators} (not set here)"
+            )
+        }
+        (Some(set), None) => set,
+        (Some(set), Some((own, agent))) => format!(
+            "{set}, and not the {own} that the agent `{agent}` in this channel has by itself: \
+             `rolling-window:default` gives it that back"
+        ),
+    }
 }
 
 fn listed(channels: &BTreeSet<ChannelId>) -> String {

@@ -1,5 +1,7 @@
 //! "Did you mean": names that look like ours and are not.
 
+use std::fmt;
+
 use super::VARIABLES;
 
 /// Beginnings that are ours; others' variables seldom have them.
@@ -37,13 +39,31 @@ const ALIASES: [(&str, &str); 5] = [
     ("OPENAI_MODEL", "LLM_MODEL"),
 ];
 
-/// What to say about an unknown name; nothing when it does not look like ours.
+/// What an unknown name may have been meant to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Guess {
+    /// This one of ours.
+    Meant(&'static str),
+    /// One of ours, whichever.
+    Ours,
+}
+
+impl fmt::Display for Guess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Meant(name) => write!(f, "did you mean {name}?"),
+            Self::Ours => f.write_str("see .env.example for those that are"),
+        }
+    }
+}
+
+/// What an unknown name may mean; nothing when it does not look like ours.
 ///
 /// `is_set` tells whether a name of ours has a value: then a name that other
 /// software uses for the same thing is no surprise.
-pub(super) fn hint(name: &str, is_set: impl Fn(&str) -> bool) -> Option<String> {
+pub(super) fn guess(name: &str, is_set: impl Fn(&str) -> bool) -> Option<Guess> {
     if let Some((_, ours)) = ALIASES.iter().find(|(alias, _)| *alias == name) {
-        return (!is_set(ours)).then(|| did_you_mean(ours));
+        return (!is_set(ours)).then_some(Guess::Meant(ours));
     }
     let upper = name.to_ascii_uppercase();
     let (distance, nearest) = VARIABLES
@@ -62,12 +82,8 @@ pub(super) fn hint(name: &str, is_set: impl Fn(&str) -> bool) -> Option<String> 
         nearest.len() / 8
     };
     match (distance <= near, shares_prefix) {
-        (true, _) => Some(did_you_mean(nearest)),
-        (false, true) => Some("see .env.example for those that are".to_owned()),
+        (true, _) => Some(Guess::Meant(nearest)),
+        (false, true) => Some(Guess::Ours),
         (false, false) => None,
     }
-}
-
-fn did_you_mean(name: &str) -> String {
-    format!("did you mean {name}?")
 }

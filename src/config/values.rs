@@ -7,7 +7,9 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use super::problem::{Problem, show};
-use super::{Effective, VARIABLES, Variable, unknown};
+use super::unknown::{self, Guess};
+use super::variable::DISCORD_TOKEN;
+use super::{Effective, VARIABLES, Variable};
 
 /// The settings as text: known names only, trimmed, none empty.
 #[derive(Clone, Default)]
@@ -15,8 +17,16 @@ pub(super) struct Values {
     texts: BTreeMap<&'static str, (String, Origin)>,
     /// What went wrong while gathering.
     pub(super) problems: Vec<Problem>,
-    /// Names that look like ours and are not, doubles.
+    /// Names that are none of ours, doubles.
     pub(super) warnings: Vec<String>,
+    /// What seems to be meant as the token, which is not set.
+    pub(super) meant_as_token: Option<String>,
+}
+
+/// A name that is none of ours.
+struct Unknown {
+    origin: Origin,
+    has_value: bool,
 }
 
 /// Where a value comes from.
@@ -62,14 +72,27 @@ impl Values {
             values.put(name, &text, Origin::Environment, &mut unknown);
         }
         values.texts.retain(|_, (text, _)| !text.is_empty());
-        for (name, origin) in unknown {
-            let set = |name: &str| values.texts.contains_key(name);
-            if let Some(hint) = unknown::hint(&name, set) {
-                let warning = format!("{name} ({origin}) is not a setting of Clew; {hint}");
-                values.warnings.push(warning);
-            }
+        for (name, found) in unknown {
+            values.judge(&name, &found);
         }
         values
+    }
+
+    /// In the file every name is meant for us; in the environment those are
+    /// that look like ours.
+    fn judge(&mut self, name: &str, found: &Unknown) {
+        let origin = found.origin;
+        let guess = unknown::guess(name, |name| self.texts.contains_key(name));
+        let in_file = (origin == Origin::DotEnv).then_some(Guess::Ours);
+        let Some(guess) = guess.or(in_file) else {
+            return;
+        };
+        let is_token = guess == Guess::Meant(DISCORD_TOKEN.name);
+        if is_token && found.has_value && !self.texts.contains_key(DISCORD_TOKEN.name) {
+            self.meant_as_token = Some(format!("{name} ({origin})"));
+        }
+        let warning = format!("{name} ({origin}) is not a setting of Clew; {guess}");
+        self.warnings.push(warning);
     }
 
     /// The text of one variable, if it is set.
@@ -107,18 +130,19 @@ impl Values {
         name: String,
         text: &str,
         origin: Origin,
-        unknown: &mut BTreeMap<String, Origin>,
+        unknown: &mut BTreeMap<String, Unknown>,
     ) {
         let known = VARIABLES.iter().find(|variable| variable.name == name);
-        match known {
-            Some(variable) => {
-                let text = text.trim().to_owned();
-                self.texts.insert(variable.name, (text, origin));
-            }
-            None => {
-                unknown.insert(name, origin);
-            }
+        let text = text.trim();
+        if let Some(variable) = known {
+            self.texts.insert(variable.name, (text.to_owned(), origin));
+            return;
         }
+        // The file is read first.
+        unknown.entry(name).or_insert(Unknown {
+            origin,
+            has_value: !text.is_empty(),
+        });
     }
 
     /// The pairs of a `.env` file, in order. A missing file has none.
@@ -127,7 +151,11 @@ impl Values {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
             Err(error) => {
-                self.file_problem(path, None, &error.to_string());
+                self.problems.push(Problem {
+                    subject: place(path, None),
+                    shown: format!("cannot be read ({error})"),
+                    accepted: "a file that the user who runs clew may read, or none".to_owned(),
+                });
                 return Vec::new();
             }
         };

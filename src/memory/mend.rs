@@ -282,14 +282,6 @@ impl Memory {
     /// # Errors
     /// What the first failing store says; the others were purged all the same.
     pub(super) async fn purge(&self, purge: &Purge) -> Result<Purged, clew_store::Error> {
-        Ok(total(&self.purge_by_store(purge).await?))
-    }
-
-    /// The same, told by store.
-    pub(super) async fn purge_by_store(
-        &self,
-        purge: &Purge,
-    ) -> Result<Vec<(&'static str, Purged)>, clew_store::Error> {
         if !matches!(purge, Purge::Messages { .. } | Purge::Before(_)) {
             self.lessons.purged();
         }
@@ -506,34 +498,22 @@ impl Memory {
 }
 
 /// Every store is purged, whatever becomes of one.
-async fn purge_all(
-    stores: &Stores,
-    purge: &Purge,
-) -> Result<Vec<(&'static str, Purged)>, clew_store::Error> {
-    let mut by_store = Vec::new();
+async fn purge_all(stores: &Stores, purge: &Purge) -> Result<Purged, clew_store::Error> {
+    let mut all = Purged::default();
     let mut result = Ok(());
-    for (name, store) in stores.all() {
+    for (_, store) in stores.all() {
         match store.purge(purge).await {
-            Ok(gone) => by_store.push((name, gone)),
+            Ok(gone) => all.merge(&gone),
             Err(error) => result = result.and(Err(error)),
         }
     }
     if let Some(transcripts) = &stores.transcripts {
         match transcripts.purge(purge).await {
-            Ok(gone) => by_store.push(("files", gone)),
+            Ok(gone) => all.merge(&gone),
             Err(error) => result = result.and(Err(error)),
         }
     }
-    result.map(|()| by_store)
-}
-
-/// What all stores lost together.
-pub(super) fn total(by_store: &[(&'static str, Purged)]) -> Purged {
-    let mut all = Purged::default();
-    for (_, purged) in by_store {
-        all.merge(purged);
-    }
-    all
+    result.map(|()| all)
 }
 
 /// Deletions of one channel in a row become one, and of the edits of a message

@@ -1,7 +1,6 @@
 //! Privacy: who opts out, what is erased, what is exported.
 
 use super::Memory;
-use super::mend::total;
 use crate::telemetry::event::PurgeCause;
 use clew_context::model::{OptedOut, UnixMillis, UserId};
 use clew_store::{Backend, Cursor, Kind, Purge, Purged, Record};
@@ -52,19 +51,16 @@ impl Memory {
     }
 
     /// Everything of a user goes, from every store and from memory; an
-    /// opt-out stays. Says what went, by store.
+    /// opt-out stays. Says what went.
     ///
     /// # Errors
     /// What a store says; the others were purged all the same.
-    pub async fn erase(
-        &self,
-        user: UserId,
-    ) -> Result<Vec<(&'static str, Purged)>, clew_store::Error> {
+    pub async fn erase(&self, user: UserId) -> Result<Purged, clew_store::Error> {
         // What is on its way to a store goes with the rest.
         self.mend_all().await;
-        let by_store = self.purge_by_store(&Purge::User(user)).await?;
-        self.tell_purged(PurgeCause::Erase, &total(&by_store));
-        Ok(by_store)
+        let purged = self.purge(&Purge::User(user)).await?;
+        self.tell_purged(PurgeCause::Erase, &purged);
+        Ok(purged)
     }
 
     /// How much of each kind is kept of a user.

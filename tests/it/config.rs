@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
 mod memory;
+mod unknown;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -368,59 +369,6 @@ fn discords_addresses_are_split_for_its_client() {
     let gateway = config.discord.gateway.unwrap();
     assert_eq!(gateway.to_string(), "wss://gateway.example");
     assert!(gateway.is_encrypted());
-}
-
-#[track_caller]
-fn check_hint(name: &str, expected: Option<&str>) {
-    let config = load(&[(name, "x")]);
-    let warning = config.warnings().first().map(String::as_str);
-    match (warning, expected) {
-        (None, None) => {}
-        (Some(warning), Some(expected)) => assert!(warning.contains(expected), "{warning}"),
-        _ => panic!("{name}: {warning:?}, expected {expected:?}"),
-    }
-}
-
-#[test]
-fn unknown_names_that_look_like_ours_get_a_hint() {
-    for (name, meant) in [
-        ("MEM_MAX_MESSAGES", "did you mean MEM_MAX_MSGS?"),
-        ("MEM_MAX_CHAR", "did you mean MEM_MAX_CHARS?"),
-        (
-            "THREAD_TAIL_COUNT",
-            "did you mean THREAD_CONTEXT_TAIL_COUNT?",
-        ),
-        ("mem_max_msgs", "did you mean MEM_MAX_MSGS?"),
-        ("MENTIONS_ONLY", "did you mean MENTION_ONLY?"),
-        ("DISCORD_BOT_TOKEN", "did you mean DISCORD_TOKEN?"),
-        ("DISCORD_API_BASE", "did you mean DISCORD_API_URL?"),
-        ("OPENAI_BASE_URL", "did you mean LLM_BASE_URL?"),
-        ("CONTEXT_STORAGE", "did you mean CONTEXT_STORE?"),
-        (
-            "CONTEXT_ROLLING_WINDOW",
-            "did you mean CONTEXT_ROLLING_WINDOW_S?",
-        ),
-        ("CONTEXT_SOMETHING_ELSE", "see .env.example"),
-        ("RETENTION_DAY", "did you mean RETENTION_DAYS?"),
-        ("TELEMETRY_SOMETHING_ELSE", "see .env.example"),
-    ] {
-        check_hint(name, Some(meant));
-    }
-    for others in [
-        "PATH",
-        "HOME",
-        "LANG",
-        "CI",
-        "BOT_USER_ID",
-        "PWD",
-        "TERM",
-        "EDITOR",
-        "SHLVL",
-    ] {
-        check_hint(others, None);
-    }
-    let both = load(&[("DISCORD_TOKEN", "t"), ("DISCORD_BOT_TOKEN", "t")]);
-    assert_eq!(both.warnings(), [""; 0], "the right name is set as well");
 }
 
 #[test]

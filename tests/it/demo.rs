@@ -163,3 +163,29 @@ async fn a_reader_that_leaves_ends_it() {
     };
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
 }
+
+/// Whoever misspells the token wants a bot, and no demo.
+#[test]
+fn a_misspelt_token_is_no_wish_for_the_demo() {
+    let folder = TempDir::new().unwrap();
+    let check = |variables: &[(&str, &str)], place: &str| {
+        let output = program(folder.path(), &[], variables);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert!(output.stdout.is_empty());
+        let last = errors.lines().last().unwrap();
+        shows(
+            last,
+            &[
+                "clew: DISCORD_TOKEN is not set",
+                "DISCORD_TOKN",
+                place,
+                "clew demo",
+            ],
+        );
+        assert!(!errors.contains("hush"), "{errors}");
+    };
+    check(&[("DISCORD_TOKN", "hush")], "(environment)");
+    std::fs::write(folder.path().join(".env"), "DISCORD_TOKN=hush\n").unwrap();
+    check(&[], "(.env)");
+}

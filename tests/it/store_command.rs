@@ -222,6 +222,9 @@ async fn a_running_bot_is_in_the_way() {
     }
     assert_eq!(home.run(&["stats"]).0, 0);
     assert_eq!(home.run(&["export"]).0, 0);
+    let (code, out, errors) = home.run(&["erase", "--user", "7"]);
+    assert_eq!((code, errors.as_str()), (3, ""), "{out}");
+    assert!(out.starts_with("Would erase of user 7:\n"), "{out}");
     drop(lock);
     assert_eq!(home.lines().await, before);
 }

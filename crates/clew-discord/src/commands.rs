@@ -18,10 +18,6 @@ use super::rest::Rest;
 use clew_context::discord::error::RestError;
 use clew_context::model::{ApplicationId, GuildId};
 
-/// Hours that a conversation may be remembered for, least and most: an hour
-/// and a year.
-const WINDOW_HOURS: (i64, i64) = (1, 8_760);
-
 /// Registers our commands where they differ from what is registered: in one
 /// server (`DISCORD_COMMAND_GUILD`, at once) or everywhere. Says whether they
 /// differed.

@@ -75,6 +75,8 @@ pub struct Gateway {
 pub struct GatewaySettings {
     /// The bot's token.
     pub token: String,
+    /// Where the REST API is, as it may be logged.
+    pub api: String,
     /// `DISCORD_GATEWAY_URL`; else what `/gateway/bot` says.
     pub url: Option<String>,
     /// Ask for the message content intent.

@@ -8,10 +8,13 @@ pub mod commands;
 pub mod event;
 pub mod facts;
 pub mod gateway;
+mod invite;
 pub mod model;
 pub mod rest;
 pub mod send;
 pub mod session;
+
+pub use invite::invite;
 
 /// Compiles the README's first use.
 #[cfg(doctest)]

@@ -42,13 +42,15 @@ pub(super) async fn run(config: &Config, args: &EraseArgs) -> Result<Done, Error
         // The command line has one of them.
         return Ok(Done::All);
     };
-    let _alone = super::claim(config)?;
-    let opened = Opened::of(config).await?;
-    let done = if args.yes {
-        erase(&opened, erasure).await
-    } else {
-        preview(&opened, erasure).await
-    };
+    if args.yes {
+        let _alone = super::claim(config)?;
+        let opened = Opened::of(config).await?;
+        let done = erase(&opened, erasure).await;
+        opened.store.close().await?;
+        return done;
+    }
+    let opened = Opened::look(config).await?;
+    let done = preview(&opened, erasure).await;
     opened.store.close().await?;
     done
 }
@@ -67,7 +69,10 @@ async fn preview(opened: &Opened, erasure: Erasure) -> Result<Done, Error> {
     writeln!(out, "Would erase {}:", Of(erasure))?;
     write!(out, "{}", table(&going))?;
     tell_opt_out(opened, erasure).await?;
-    writeln!(out, "Nothing was changed. Say --yes to erase it.")?;
+    writeln!(
+        out,
+        "Nothing was changed. Stop the bot and say --yes to erase it."
+    )?;
     Ok(Done::Asked)
 }
 

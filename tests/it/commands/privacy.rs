@@ -27,10 +27,10 @@ async fn show_counts_what_is_kept() {
     let shown = p.plain(p.ada, "privacy show").await;
     let kept = field(&shown, "Kept of you");
     for line in [
-        "messages: 4",
-        "clear markers: 1",
-        "snapshots: 1",
-        "facts about users: 1",
+        "4 messages of our conversations",
+        "1 moment from which we started afresh",
+        "1 conversation that you saved",
+        "1 thing that I remember about you",
     ] {
         assert!(kept.lines().any(|found| found == line), "{kept}");
     }
@@ -55,13 +55,15 @@ async fn erase_asks_and_leaves_nothing() {
     let asked = p.plain(p.ada, "privacy erase").await;
     let gone = p.press(p.ada, &asked, "Erase everything").await;
     for line in [
-        "Erased:",
-        "store: messages: 4",
-        "store: snapshots: 1",
-        "store: facts about users: 1",
-        "store: clear markers: 1",
+        "Erased:\n4 messages of our conversations",
+        "1 conversation that you saved",
+        "1 thing that I remember about you",
+        "1 moment from which we started afresh",
     ] {
         assert_says(&gone, line);
+    }
+    for internal in ["store", "snapshot", "marker", "facts about"] {
+        assert!(!gone.text().contains(internal), "{}", gone.text());
     }
     assert_eq!(p.stored(p.ada, p.channel).await, 0);
     assert_eq!(p.stored(p.boris, p.channel).await, 2);
@@ -86,7 +88,10 @@ async fn opting_out_erases_and_keeps_nothing_from_then_on() {
     );
     let asked = p.plain(p.ada, "privacy opt-out").await;
     let out = p.press(p.ada, &asked, "Opt out and erase").await;
-    assert_says(&out, "You have opted out. Erased:\nmessages: 4");
+    assert_says(
+        &out,
+        "You have opted out. Erased:\n4 messages of our conversations",
+    );
     assert!(!p.on_disk(MARK));
     assert_refused(
         &p.plain(p.ada, "privacy opt-out").await,
@@ -202,10 +207,10 @@ async fn the_lists_keep_nobody_from_privacy_and_help() {
     assert_refused(&refused, "I may not answer you here");
     p.plain(p.ada, "help").await;
     let shown = p.plain(p.ada, "privacy show").await;
-    assert!(field(&shown, "Kept of you").contains("messages: 4"));
+    assert!(field(&shown, "Kept of you").contains("4 messages"));
     let asked = p.plain(p.ada, "privacy erase").await;
     let gone = p.press(p.ada, &asked, "Erase everything").await;
-    assert_says(&gone, "store: messages: 4");
+    assert_says(&gone, "4 messages");
     let lines = bot.stop().await;
     let refused = crate::support::bot::details(&lines, "refused");
     assert_eq!(refused.len(), 1);

@@ -9,7 +9,7 @@ use super::{assert_refused, field, outcomes, place};
 async fn settings_need_manage_server() {
     let (p, bot) = place(&[]).await;
     assert_refused(&p.plain(p.ada, "settings show").await, "Manage Server");
-    let options = json!({"learning": false});
+    let options = json!({"learning": "off"});
     let refused = p.call(p.ada, p.channel, "settings set", options).await;
     assert_refused(&refused, "Manage Server");
     let shown = p.plain(p.maria, "settings show").await;
@@ -26,9 +26,9 @@ async fn what_is_set_is_shown_and_stays() {
     assert_eq!(field(&shown, "I am silent in"), "no channel");
     let other = p.stage.discord.channel(p.guild, ChannelKind::Text, "other");
     for options in [
-        json!({"rolling-window": 48, "reply-target": "trigger"}),
+        json!({"rolling-window": "48", "reply-target": "trigger"}),
         json!({"channel": other.to_string(), "mode": "off"}),
-        json!({"channel": p.channel.to_string(), "mode": "everything", "learning": true}),
+        json!({"channel": p.channel.to_string(), "mode": "everything", "learning": "on"}),
     ] {
         p.call(p.maria, p.channel, "settings set", options).await;
     }
@@ -54,6 +54,7 @@ async fn what_makes_no_sense_is_refused_with_the_reason() {
     let (p, bot) = place(&[]).await;
     for (options, reason) in [
         (json!({}), "Say what to change"),
+        (json!({"rolling-window": "soon"}), "a time such as `90m`"),
         (json!({"mode": "off"}), "`mode` needs `channel`"),
         (
             json!({"channel": p.channel.to_string()}),
@@ -63,5 +64,70 @@ async fn what_makes_no_sense_is_refused_with_the_reason() {
         let shown = p.call(p.maria, p.channel, "settings set", options).await;
         assert_refused(&shown, reason);
     }
-    assert_eq!(outcomes(&bot.stop().await, "settings_set"), ["refused"; 3]);
+    assert_eq!(outcomes(&bot.stop().await, "settings_set"), ["refused"; 4]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_setting_can_be_set_back_to_the_operators() {
+    let (p, bot) = place(&[]).await;
+    let set = async |options| p.call(p.maria, p.channel, "settings set", options).await;
+    let shown = set(json!({
+        "rolling-window": "90m", "reply-target": "trigger", "learning": "off",
+    }));
+    let window = "I remember a conversation for";
+    assert_eq!(field(&shown.await, window), "90 minutes");
+    let shown = set(json!({
+        "rolling-window": "default", "reply-target": "default", "learning": "default",
+    }));
+    let shown = shown.await;
+    for (name, value) in [
+        (window, "24 hours (not set here)"),
+        (
+            "My answers in threads reply to",
+            "the newest message (not set here)",
+        ),
+    ] {
+        assert_eq!(field(&shown, name), value);
+    }
+    assert!(field(&shown, "Learning from conversations").ends_with("(not set here)"));
+    bot.stop().await;
+    // So it is on disk.
+    let bot = p
+        .stage
+        .start_with(&[("CONTEXT_ROLLING_WINDOW_S", "60")])
+        .await;
+    let shown = p.plain(p.maria, "settings show").await;
+    assert_eq!(field(&shown, window), "1 minute (not set here)");
+    bot.stop().await;
+}
+
+/// What an agent has by itself is not overridden in silence.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_agents_own_window_is_told_beside_the_servers() {
+    let (p, bot) = place(&[]).await;
+    bot.stop().await;
+    let folder = p.stage.folder.path().join("agents/pumps");
+    std::fs::create_dir_all(&folder).unwrap();
+    let agent = json!({
+        "system_prompt": "You know pumps.", "rolling_window_s": 3_600,
+        "channels": [p.channel.to_string()],
+    });
+    std::fs::write(folder.join("agent.json"), agent.to_string()).unwrap();
+    let bot = p.stage.start().await;
+    let window = "I remember a conversation for";
+    let shown = p.plain(p.maria, "settings show").await;
+    let own =
+        "1 hour, as the agent `pumps` in this channel has it; elsewhere 24 hours (not set here)";
+    assert_eq!(field(&shown, window), own);
+    let options = json!({"rolling-window": "2d"});
+    let shown = p.call(p.maria, p.channel, "settings set", options).await;
+    let both = field(&shown, window);
+    assert!(
+        both.starts_with("2 days, and not the 1 hour that the agent `pumps`"),
+        "{both}"
+    );
+    assert!(both.contains("`rolling-window:default`"), "{both}");
+    let context = p.plain(p.ada, "context show").await;
+    assert!(field(&context, "I go back to").ends_with("(at most 2 days)"));
+    bot.stop().await;
 }

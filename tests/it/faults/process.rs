@@ -38,10 +38,20 @@ impl Process {
         folder: &Path,
         settings: impl Iterator<Item = (&'a str, &'a str)>,
     ) -> Self {
+        Self::under("--default-signal=HUP", folder, settings)
+    }
+
+    /// With what `env` is to do about signals before.
+    fn under<'a>(
+        signals: &str,
+        folder: &Path,
+        settings: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
         let fresh = (0..).map(|number| folder.join(format!("stderr{number}")));
         let log = fresh.into_iter().find(|path| !path.exists()).unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_clew"))
-            .arg("run")
+        // Whoever runs the tests may have told them to ignore SIGHUP.
+        let child = Command::new("/usr/bin/env")
+            .args([signals, env!("CARGO_BIN_EXE_clew"), "run"])
             .env_clear()
             .envs(settings)
             .current_dir(folder)
@@ -164,7 +174,7 @@ pub(super) fn written(place: &Place) -> Vec<serde_json::Value> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_signal_in_a_turn_lets_it_end() {
-    for signal in ["TERM", "INT"] {
+    for signal in ["TERM", "INT", "HUP"] {
         let place = Place::new(&[]).await;
         let mut process = Process::start(&place.stage, &[]);
         connected(&place).await;
@@ -192,6 +202,41 @@ async fn a_signal_in_a_turn_lets_it_end() {
         let file = place.stage.state().join("session.json");
         assert!(file.exists());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_signal_ends_it_at_once() {
+    let place = Place::new(&[("SHUTDOWN_TIMEOUT_S", "30")]).await;
+    for second in ["INT", "HUP"] {
+        let mut process = Process::start(&place.stage, &[]);
+        connected(&place).await;
+        place.stage.model.script(Behaviour::Hang);
+        let before = place.stage.model.requests().len();
+        place.ask(place.thread, "what is it about?");
+        place.stage.model.wait_requests(before + 1).await;
+        process.signal("INT");
+        process.says("another signal ends all at once", 1).await;
+        process.signal(second);
+        assert_eq!(process.ended().await.code(), Some(1), "{}", process.log());
+        assert!(process.log().contains("stopped at once"));
+        assert!(!place.stage.state().join("session.json").exists());
+    }
+}
+
+/// `nohup` means that it outlives its terminal.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hang_up_that_is_ignored_stays_so() {
+    let place = Place::new(&[]).await;
+    let settings = place.stage.settings();
+    let settings = settings.iter().map(|(a, b)| (a.as_str(), b.as_str()));
+    let folder = place.stage.folder.path();
+    let mut process = Process::under("--ignore-signal=HUP", folder, settings);
+    connected(&place).await;
+    process.signal("HUP");
+    place.ask(place.help, "are you there?");
+    place.says(place.help, "ok").await;
+    process.signal("TERM");
+    assert_eq!(process.ended().await.code(), Some(0), "{}", process.log());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -242,7 +287,11 @@ async fn a_second_process_names_the_first() {
     connected(&place).await;
     let pid = first.child.id().to_string();
     let mut second = Process::start(&place.stage, &[]);
-    second.refuses(&["another process", &pid, "stop it"]).await;
+    let lock = place.stage.state().join("session.json.lock");
+    let lock = lock.display().to_string();
+    second
+        .refuses(&["another process", &pid, "stop it", &lock])
+        .await;
     place.ask(place.thread, "are you there?");
     place.says(place.thread, "ok").await;
 }

@@ -10,7 +10,7 @@ use clew::telemetry::{Ids, Telemetry};
 use clew_context::model::{
     ChannelId, GuildId, MessageId, OptOuts, TurnId, UnixMillis, UserId, fixed_clock,
 };
-use clew_store::model::{Fact, Origin, Scope, ScopeKind, SettingsChange, Subject};
+use clew_store::model::{Change, Fact, Origin, Scope, ScopeKind, SettingsChange, Subject};
 use clew_store::{Backend, Store};
 
 use super::place::settings;
@@ -121,13 +121,13 @@ async fn what_changes_meanwhile_counts() {
     let erase = async { drop(memory.erase(ADA).await.unwrap()) };
     assert_eq!(scene.learn_during(erase).await, []);
     let off = SettingsChange {
-        learning: Some(false),
+        learning: Change::Set(false),
         ..SettingsChange::default()
     };
     let switch_off = async { drop(memory.change_settings(GUILD, &off).await.unwrap()) };
     assert_eq!(scene.learn_during(switch_off).await, []);
     let on = SettingsChange {
-        learning: Some(true),
+        learning: Change::Set(true),
         ..SettingsChange::default()
     };
     memory.change_settings(GUILD, &on).await.unwrap();

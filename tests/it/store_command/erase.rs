@@ -54,7 +54,7 @@ async fn nothing_goes_without_consent() {
             "{out}"
         );
         let end = "The opt-out stays: nothing of this user is kept from now on.\nNothing was \
-                   changed. Say --yes to erase it.\n";
+                   changed. Stop the bot and say --yes to erase it.\n";
         assert!(out.ends_with(end), "{out}");
         assert_eq!(home.lines().await, before);
         assert_eq!(bytes_below(&home.path("logs")), logs);

@@ -12,7 +12,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderMap, Response, StatusCode};
-use axum::routing::post;
+use axum::routing::{get, post};
 use futures_util::{Stream, StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -85,6 +85,7 @@ impl FakeModel {
         let shared = Arc::<Shared>::default();
         let app = Router::new()
             .route("/v1/chat/completions", post(chat_completions))
+            .route("/v1/models", get(models))
             .with_state(Arc::clone(&shared))
             .into_make_service_with_connect_info::<SocketAddr>();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -246,6 +247,11 @@ fn event(chunk: &Value) -> String {
 
 fn owned(pieces: &[&str]) -> Vec<String> {
     pieces.iter().map(|piece| (*piece).to_owned()).collect()
+}
+
+/// Asked for at each start, and no request of the log.
+async fn models() -> Json<Value> {
+    Json(json!({"object": "list", "data": [{"id": "fake", "object": "model"}]}))
 }
 
 async fn chat_completions(

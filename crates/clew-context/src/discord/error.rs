@@ -1,5 +1,8 @@
 //! What a request to Discord came to when it came to nothing.
 
+use std::fmt;
+use std::io;
+
 use serde::Deserialize;
 use twilight_http::error::ErrorType;
 
@@ -7,7 +10,7 @@ use crate::model::Fallback;
 
 /// A request that failed, or was given up at its deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("Discord request failed: {reason} (status {status:?}, code {code:?})")]
+#[error("Discord request failed: {reason}{}", Details(self))]
 pub struct RestError {
     /// Why, in the closed set.
     pub reason: Fallback,
@@ -21,6 +24,84 @@ pub struct RestError {
     pub code: Option<u64>,
     /// The answer complains about `message_reference`.
     pub about_reference: bool,
+    /// Why there was no answer, where that is known.
+    pub unreached: Option<Unreached>,
+}
+
+/// Why Discord could not be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unreached {
+    /// DNS knows no such host, or does not answer.
+    #[error("the name of the server cannot be resolved")]
+    Name,
+    /// Nobody listens there.
+    #[error("the connection was refused")]
+    Refused,
+    /// No network, or none that leads there.
+    #[error("there is no way through the network to the server")]
+    Network,
+    /// TLS: the certificate is not accepted, or it is no TLS server.
+    #[error(
+        "no encrypted connection came about: the certificate is not accepted, or it is no TLS server"
+    )]
+    Tls,
+    /// The connection did not last until the answer was there.
+    #[error("the connection broke off")]
+    BrokenOff,
+}
+
+impl Unreached {
+    /// From an error's sources; their texts may hold what is secret.
+    fn of(error: &(dyn std::error::Error + 'static)) -> Self {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            if let Some(io) = error.downcast_ref::<io::Error>() {
+                return Self::of_io(io.kind());
+            }
+            // hyper-util's own word; what is beneath is of no kind.
+            if error.to_string() == "dns error" {
+                return Self::Name;
+            }
+            next = error.source();
+        }
+        Self::BrokenOff
+    }
+
+    const fn of_io(kind: io::ErrorKind) -> Self {
+        match kind {
+            io::ErrorKind::ConnectionRefused => Self::Refused,
+            io::ErrorKind::NetworkUnreachable
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::NetworkDown
+            | io::ErrorKind::TimedOut => Self::Network,
+            io::ErrorKind::InvalidData => Self::Tls,
+            _ => Self::BrokenOff,
+        }
+    }
+}
+
+/// What stands behind the reason: status, code, cause.
+struct Details<'a>(&'a RestError);
+
+impl fmt::Display for Details<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RestError {
+            status,
+            code,
+            unreached,
+            ..
+        } = self.0;
+        if let Some(status) = status {
+            write!(f, ", status {status}")?;
+        }
+        if let Some(code) = code {
+            write!(f, ", code {code}")?;
+        }
+        match unreached {
+            Some(unreached) => write!(f, ": {unreached}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The client could not be set up.
@@ -68,6 +149,7 @@ impl RestError {
             status: None,
             code: None,
             about_reference: false,
+            unreached: None,
         }
     }
 
@@ -130,6 +212,7 @@ impl RestError {
             code: (body.code != 0).then_some(body.code),
             about_reference: body.code == code::REPLY_WITHOUT_HISTORY
                 || body.errors.contains_key("message_reference"),
+            unreached: None,
         }
     }
 
@@ -144,7 +227,11 @@ impl RestError {
             ErrorType::RequestTimedOut => Self::lasting(Fallback::Timeout),
             // `Parsing` is an error whose body is no error object, as proxies
             // and load balancers write it; twilight drops its status.
-            ErrorType::RequestError | ErrorType::Parsing { .. } => Self::broken(),
+            ErrorType::RequestError => Self {
+                unreached: std::error::Error::source(error).map(Unreached::of),
+                ..Self::broken()
+            },
+            ErrorType::Parsing { .. } => Self::broken(),
             _ => Self::lasting(Fallback::Malformed),
         }
     }

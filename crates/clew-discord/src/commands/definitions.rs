@@ -7,8 +7,7 @@ use twilight_model::channel::ChannelType;
 use twilight_model::guild::Permissions;
 use twilight_model::oauth::ApplicationIntegrationType;
 use twilight_util::builder::command::{
-    BooleanBuilder, ChannelBuilder, CommandBuilder, IntegerBuilder, StringBuilder,
-    SubCommandBuilder,
+    BooleanBuilder, ChannelBuilder, CommandBuilder, StringBuilder, SubCommandBuilder,
 };
 
 use super::name;
@@ -19,6 +18,10 @@ const MAX_QUESTION: u16 = 2_000;
 const MAX_FACT: u16 = 300;
 /// Longest description of a snapshot, in characters: it fits a choice.
 const MAX_SAVED_DESCRIPTION: u16 = 100;
+/// Longest time that is typed, in characters.
+const MAX_SPAN: u16 = 20;
+/// The choice that takes a setting back.
+const OPERATORS: (&str, &str) = ("As the operator set it", name::DEFAULT);
 /// Channels that people talk in; a thread counts as its parent.
 const TALKED_IN: [ChannelType; 6] = [
     ChannelType::GuildText,
@@ -87,9 +90,11 @@ fn context() -> CommandBuilder {
 }
 
 fn settings() -> CommandBuilder {
-    let window = IntegerBuilder::new(name::ROLLING_WINDOW, "Hours that I remember, 1 to 8760")
-        .min_value(super::WINDOW_HOURS.0)
-        .max_value(super::WINDOW_HOURS.1);
+    let window = StringBuilder::new(
+        name::ROLLING_WINDOW,
+        "How long I remember: 90m, 12h or 7d, at most 365d; default: as the operator set it",
+    )
+    .max_length(MAX_SPAN);
     let channel = ChannelBuilder::new(name::CHANNEL, "Together with mode: the channel it is for")
         .channel_types(TALKED_IN);
     let mode = StringBuilder::new(name::MODE, "Together with channel: what I answer there")
@@ -102,8 +107,10 @@ fn settings() -> CommandBuilder {
         .choices([
             ("The newest message", name::NEWEST),
             ("The message that asked", name::TRIGGER),
+            OPERATORS,
         ]);
-    let learning = BooleanBuilder::new(name::LEARNING, "Whether I learn facts from conversations");
+    let learning = StringBuilder::new(name::LEARNING, "Whether I learn facts from conversations")
+        .choices([("Yes", name::ON), ("No", name::OFF), OPERATORS]);
     chat(name::SETTINGS, "How I behave in this server")
         .default_member_permissions(Permissions::MANAGE_GUILD)
         .option(sub(name::SHOW, "Show the settings"))

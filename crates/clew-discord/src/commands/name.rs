@@ -44,5 +44,7 @@ pub(super) const FACT: &str = "fact";
 pub(super) const MENTIONS: &str = "mentions";
 pub(super) const EVERYTHING: &str = "everything";
 pub(super) const OFF: &str = "off";
+pub(super) const ON: &str = "on";
+pub(super) const DEFAULT: &str = "default";
 pub(super) const NEWEST: &str = "newest";
 pub(super) const TRIGGER: &str = "trigger";

@@ -1,6 +1,7 @@
 //! The options of a call into what it asks for.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -8,14 +9,16 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::{WINDOW_HOURS, name};
+use super::name;
 use crate::model::{
     Command, Completing, ContextCommand, MemoryCommand, PrivacyCommand, ServerMemoryCommand,
     SettingsCommand, WrongCall,
 };
 use clew_context::model::{ChannelId, ChannelMode, MessageId, ReplyTarget};
-use clew_store::model::SettingsChange;
+use clew_store::model::{Change, SettingsChange};
 
+/// For how long a conversation may be remembered: up to a year.
+const WINDOW_MINUTES: RangeInclusive<u64> = 1..=365 * 24 * 60;
 /// Option types (Discord's reference, "Application Command Option Type").
 const SUB_COMMAND: u8 = 1;
 
@@ -144,8 +147,15 @@ fn change(options: &Options<'_>) -> Result<Result<SettingsChange, WrongCall>, Ot
         _ => None,
     })?;
     let reply_target = options.choice(name::REPLY_TARGET, |word| match word {
-        name::NEWEST => Some(ReplyTarget::Newest),
-        name::TRIGGER => Some(ReplyTarget::Trigger),
+        name::NEWEST => Some(Change::Set(ReplyTarget::Newest)),
+        name::TRIGGER => Some(Change::Set(ReplyTarget::Trigger)),
+        name::DEFAULT => Some(Change::Unset),
+        _ => None,
+    })?;
+    let learning = options.choice(name::LEARNING, |word| match word {
+        name::ON => Some(Change::Set(true)),
+        name::OFF => Some(Change::Set(false)),
+        name::DEFAULT => Some(Change::Unset),
         _ => None,
     })?;
     let channel = options.choice(name::CHANNEL, |id| ChannelId::from_str(id).ok())?;
@@ -155,15 +165,19 @@ fn change(options: &Options<'_>) -> Result<Result<SettingsChange, WrongCall>, Ot
         (None, Some(_)) => return Ok(Err(WrongCall::ModeWithoutChannel)),
         (None, None) => None,
     };
-    let rolling_window = match options.get::<i64>(name::ROLLING_WINDOW).map(hours) {
-        Some(None) => return Ok(Err(WrongCall::RollingWindow)),
-        window => window.flatten(),
+    let rolling_window = match options.text(name::ROLLING_WINDOW).as_deref() {
+        None => Change::Keep,
+        Some(name::DEFAULT) => Change::Unset,
+        Some(text) => match span(text) {
+            Some(window) => Change::Set(window),
+            None => return Ok(Err(WrongCall::RollingWindow)),
+        },
     };
     let change = SettingsChange {
         rolling_window,
         channel,
-        reply_target,
-        learning: options.get(name::LEARNING),
+        reply_target: reply_target.unwrap_or_default(),
+        learning: learning.unwrap_or_default(),
     };
     if change == SettingsChange::default() {
         return Ok(Err(WrongCall::NothingToSet));
@@ -171,10 +185,21 @@ fn change(options: &Options<'_>) -> Result<Result<SettingsChange, WrongCall>, Ot
     Ok(Ok(change))
 }
 
-fn hours(hours: i64) -> Option<Duration> {
-    let allowed = (WINDOW_HOURS.0..=WINDOW_HOURS.1).contains(&hours);
-    let hours = u64::try_from(hours).ok().filter(|_| allowed)?;
-    Some(Duration::from_secs(hours * 3_600))
+/// A time as people write it: `90m`, `12 hours`, `7d`; a bare number is hours.
+fn span(text: &str) -> Option<Duration> {
+    let text = text.trim().to_ascii_lowercase();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let minutes = match unit.trim() {
+        "m" | "min" | "minute" | "minutes" => 1,
+        "" | "h" | "hour" | "hours" => 60,
+        "d" | "day" | "days" => 24 * 60,
+        _ => return None,
+    };
+    let minutes = number.parse::<u64>().ok()?.checked_mul(minutes)?;
+    WINDOW_MINUTES
+        .contains(&minutes)
+        .then(|| Duration::from_secs(minutes * 60))
 }
 
 fn memory(sub: &str, options: &Options<'_>) -> Option<MemoryCommand> {
@@ -318,33 +343,61 @@ mod tests {
             assert_eq!(read("settings", &sub("set", options)), Some(expected));
         }
         let unset = SettingsChange::default;
-        let window =
-            |hours: i64| format!(r#"{{"name":"rolling-window","type":4,"value":{hours}}}"#);
-        for (hours, seconds) in [(1, 3_600), (8_760, 31_536_000)] {
-            let rolling_window = Some(Duration::from_secs(seconds));
-            check(&window(hours), {
+        let option =
+            |name: &str, value: &str| format!(r#"{{"name":"{name}","type":3,"value":"{value}"}}"#);
+        for (text, seconds) in [
+            ("1m", 60),
+            ("90 minutes", 5_400),
+            ("12h", 43_200),
+            ("36", 129_600),
+            (" 7D ", 604_800),
+            ("365d", 31_536_000),
+        ] {
+            let rolling_window = Change::Set(Duration::from_secs(seconds));
+            check(&option("rolling-window", text), {
                 Ok(SettingsChange {
                     rolling_window,
                     ..unset()
                 })
             });
         }
-        for hours in [0, -1, 8_761, i64::MIN] {
-            check(&window(hours), Err(WrongCall::RollingWindow));
+        for text in [
+            "",
+            "0",
+            "0m",
+            "-1",
+            "366d",
+            "8761",
+            "1w",
+            "h",
+            "99999999999999999999d",
+        ] {
+            let window = option("rolling-window", text);
+            check(&window, Err(WrongCall::RollingWindow));
         }
+        let back = ["rolling-window", "reply-target", "learning"];
+        let back = back.map(|name| option(name, "default")).join(",");
+        check(&back, {
+            Ok(SettingsChange {
+                rolling_window: Change::Unset,
+                channel: None,
+                reply_target: Change::Unset,
+                learning: Change::Unset,
+            })
+        });
         let channel = r#"{"name":"channel","type":7,"value":"42"}"#;
         let mode = r#"{"name":"mode","type":3,"value":"off"}"#;
         check(channel, Err(WrongCall::ChannelWithoutMode));
         check(mode, Err(WrongCall::ModeWithoutChannel));
         check("", Err(WrongCall::NothingToSet));
         let rest = r#"{"name":"reply-target","type":3,"value":"trigger"},
-            {"name":"learning","type":5,"value":false}"#;
+            {"name":"learning","type":3,"value":"off"}"#;
         check(&format!("{channel},{mode},{rest}"), {
             Ok(SettingsChange {
-                rolling_window: None,
+                rolling_window: Change::Keep,
                 channel: Some((ChannelId::new(42), ChannelMode::Off)),
-                reply_target: Some(ReplyTarget::Trigger),
-                learning: Some(false),
+                reply_target: Change::Set(ReplyTarget::Trigger),
+                learning: Change::Set(false),
             })
         });
     }

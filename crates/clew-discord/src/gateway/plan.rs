@@ -84,7 +84,8 @@ async fn gateway_info(gateway: &Gateway, rest: &Rest) -> Result<GatewayInfo, Fat
             Err(error) => error,
         };
         if let Some(url) = gateway.settings.url.clone() {
-            tracing::warn!(%error, "cannot ask for the number of shards: connecting with one");
+            tracing::warn!(url = gateway.settings.api, %error,
+                "cannot reach Discord to ask for the number of shards: connecting with one");
             return Ok(GatewayInfo {
                 url,
                 shards: 1,
@@ -92,7 +93,8 @@ async fn gateway_info(gateway: &Gateway, rest: &Rest) -> Result<GatewayInfo, Fat
             });
         }
         let wait = backoff.after(None);
-        tracing::warn!(%error, seconds = wait.as_secs(), "cannot ask for the gateway: trying again");
+        tracing::warn!(url = gateway.settings.api, %error, seconds = wait.as_secs(),
+            "cannot reach Discord: trying again");
         sleep(wait).await;
     }
 }

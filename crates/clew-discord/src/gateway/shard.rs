@@ -65,6 +65,8 @@ enum Next {
     Unreadable,
     /// The connection ended; twilight makes the next.
     Ended(Option<u16>),
+    /// None came about, for these causes; a new shard has to make the next.
+    Unreached(String),
     /// The connection is of no use; a new shard has to make the next.
     Failed(String),
     /// twilight's end of the stream: a close code that forbids to reconnect.
@@ -148,16 +150,29 @@ impl ShardTask {
                     self.wait(&why, told).await;
                     self.give_up_session(shard);
                 }
-                Next::Failed(why) => {
-                    let told = self.lost(shard, None).await;
-                    let resume_url = shard.resume_url().map(str::to_owned);
-                    *shard = self.shard(shard.session().cloned(), resume_url);
-                    self.wait(&why, told).await;
-                    self.give_up_session(shard);
+                Next::Unreached(cause) => {
+                    let url = shard.resume_url().or(self.config.proxy_url());
+                    tracing::warn!(
+                        shard = self.id.number(),
+                        cause,
+                        url = without_login(url.unwrap_or_default()),
+                        "cannot reach Discord"
+                    );
+                    self.again(shard, &cause).await;
                 }
+                Next::Failed(why) => self.again(shard, &why).await,
                 Next::ForGood => return Err(FatalReason::Closed(last_close.unwrap_or_default())),
             }
         }
+    }
+
+    /// A new connection for one that is of no use.
+    async fn again(&mut self, shard: &mut Shard<Identifies>, why: &str) {
+        let told = self.lost(shard, None).await;
+        let resume_url = shard.resume_url().map(str::to_owned);
+        *shard = self.shard(shard.session().cloned(), resume_url);
+        self.wait(why, told).await;
+        self.give_up_session(shard);
     }
 
     async fn next(&mut self, shard: &mut Shard<Identifies>) -> Next {
@@ -372,6 +387,25 @@ impl ShardTask {
     }
 }
 
+/// The chain behind an error, without its own word.
+fn causes(error: &dyn Error) -> String {
+    let mut causes = Vec::new();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        causes.push(cause.to_string());
+        next = cause.source();
+    }
+    causes.join(": ")
+}
+
+/// Scheme, host and port of an address.
+fn without_login(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (_, host) = rest[..end].rsplit_once('@').unwrap_or(("", &rest[..end]));
+    format!("{scheme}://{host}")
+}
+
 fn is_disconnected(shard: &Shard<Identifies>) -> bool {
     matches!(shard.state(), ShardState::Disconnected { .. })
 }
@@ -380,10 +414,7 @@ fn is_disconnected(shard: &Shard<Identifies>) -> bool {
 /// quotes stays out of the log.
 fn after_error(shard: &Shard<Identifies>, error: &ReceiveMessageError) -> Next {
     match error.kind() {
-        ReceiveMessageErrorType::Reconnect => {
-            let cause = error.source().map(ToString::to_string);
-            Next::Failed(format!("cannot connect: {}", cause.unwrap_or_default()))
-        }
+        ReceiveMessageErrorType::Reconnect => Next::Unreached(causes(error)),
         ReceiveMessageErrorType::Deserializing { .. } if shard.session().is_some() => {
             Next::Unreadable
         }
@@ -413,5 +444,18 @@ async fn close(shard: &mut Shard<Identifies>) {
     };
     if timeout(CLOSE_TIMEOUT, closed).await.is_err() {
         tracing::warn!("Discord did not answer the close frame in time");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_logged_without_a_login() {
+        let check = |url: &str, expected: &str| assert_eq!(without_login(url), expected);
+        check("wss://gateway.discord.gg", "wss://gateway.discord.gg");
+        check("ws://ada:hush@host:81/path?v=10", "ws://host:81");
+        check("ws://host?key=hu@sh", "ws://host");
     }
 }

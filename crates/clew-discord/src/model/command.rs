@@ -53,8 +53,11 @@ pub enum WrongCall {
     /// `/settings set` without anything.
     #[error("Say what to change: give at least one of the options.")]
     NothingToSet,
-    /// Hours that are out of range.
-    #[error("`rolling-window` is a number of hours from 1 to 8760.")]
+    /// No time, or one that is out of range.
+    #[error(
+        "`rolling-window` is a time such as `90m`, `12h` or `7d`, from a minute to 365 days, or \
+         `default` for the operator's."
+    )]
     RollingWindow,
 }
 

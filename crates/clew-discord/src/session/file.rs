@@ -68,6 +68,16 @@ pub enum Absent {
     Old(i64),
 }
 
+impl Absent {
+    /// As after a first start, a long pause or with a new token: nothing is wrong.
+    pub const fn is_ordinary(&self) -> bool {
+        match self {
+            Self::Missing | Self::OtherToken | Self::Old(_) => true,
+            Self::Unreadable(_) | Self::Damaged(_) => false,
+        }
+    }
+}
+
 impl SessionFile {
     /// Puts together what is to be kept; nothing before the first READY. Titles of
     /// threads whose owners opted out are left out.

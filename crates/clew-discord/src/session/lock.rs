@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::file::beside;
 
@@ -17,14 +17,30 @@ pub struct SessionLock {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process has it.
-    #[error("another process (pid {pid}) runs with this token and session file: stop it first")]
+    #[error(
+        "another process (pid {pid}) runs with this token and session file and holds `{}`: stop it \
+         first, or give this one a STATE_DIR and a token of its own",
+        .path.display()
+    )]
     Held {
+        /// The lock file.
+        path: PathBuf,
         /// Its process id as it wrote it, or `unknown`.
         pid: String,
     },
     /// The lock file cannot be used.
-    #[error("cannot lock the session file")]
-    Io(#[source] io::Error),
+    #[error(
+        "cannot use the lock file `{}`: make its folder writable for the user that runs clew, or \
+         set STATE_DIR to another folder",
+        .path.display()
+    )]
+    Io {
+        /// The lock file.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
 }
 
 impl SessionLock {
@@ -35,8 +51,12 @@ impl SessionLock {
     /// [`LockError::Held`] names the process that has it.
     pub fn take(session_file: &Path) -> Result<Self, LockError> {
         let path = beside(session_file, ".lock");
+        let io = |source| LockError::Io {
+            path: path.clone(),
+            source,
+        };
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(LockError::Io)?;
+            fs::create_dir_all(folder).map_err(io)?;
         }
         let mut options = OpenOptions::new();
         let mut file = options
@@ -45,23 +65,24 @@ impl SessionLock {
             .create(true)
             .truncate(false)
             .open(&path)
-            .map_err(LockError::Io)?;
+            .map_err(io)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(held(&path)),
-            Err(TryLockError::Error(error)) => return Err(LockError::Io(error)),
+            Err(TryLockError::WouldBlock) => return Err(held(path)),
+            Err(TryLockError::Error(error)) => return Err(io(error)),
         }
-        file.set_len(0).map_err(LockError::Io)?;
-        writeln!(file, "{}", std::process::id()).map_err(LockError::Io)?;
+        file.set_len(0).map_err(io)?;
+        writeln!(file, "{}", std::process::id()).map_err(io)?;
         Ok(Self { _file: file })
     }
 }
 
-fn held(path: &Path) -> LockError {
-    let pid = fs::read_to_string(path).unwrap_or_default();
+fn held(path: PathBuf) -> LockError {
+    let pid = fs::read_to_string(&path).unwrap_or_default();
     let pid = pid.trim();
     LockError::Held {
         pid: if pid.is_empty() { "unknown" } else { pid }.to_owned(),
+        path,
     }
 }
 
@@ -79,7 +100,19 @@ mod tests {
             refused.contains(&format!("(pid {})", std::process::id())),
             "{refused}"
         );
+        assert!(refused.contains("var/session.json.lock"), "{refused}");
         drop(first);
         SessionLock::take(&path).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_used_is_named_with_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("var"), "a file").unwrap();
+        let path = folder.path().join("var/session.json");
+        let refused = SessionLock::take(&path).unwrap_err().to_string();
+        for part in ["var/session.json.lock", "writable", "STATE_DIR"] {
+            assert!(refused.contains(part), "{part}: {refused}");
+        }
     }
 }

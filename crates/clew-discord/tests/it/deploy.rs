@@ -66,6 +66,7 @@ struct Bot {
 
 fn settings(simulator: &Simulator) -> GatewaySettings {
     GatewaySettings {
+        api: simulator.url(),
         token: simulator.token(),
         url: None,
         message_content: true,

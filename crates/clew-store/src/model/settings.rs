@@ -25,13 +25,35 @@ pub struct GuildSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SettingsChange {
     /// How far back a conversation is remembered.
-    pub rolling_window: Option<Duration>,
+    pub rolling_window: Change<Duration>,
     /// What the bot does in a channel.
     pub channel: Option<(ChannelId, ChannelMode)>,
     /// Which message an answer in a thread replies to.
-    pub reply_target: Option<ReplyTarget>,
+    pub reply_target: Change<ReplyTarget>,
     /// Whether facts are learnt.
-    pub learning: Option<bool>,
+    pub learning: Change<bool>,
+}
+
+/// What becomes of one setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Change<T> {
+    /// It stays as it is.
+    #[default]
+    Keep,
+    /// It follows the operator's again.
+    Unset,
+    /// It is this.
+    Set(T),
+}
+
+impl<T> Change<T> {
+    fn of(self, before: Option<T>) -> Option<T> {
+        match self {
+            Self::Keep => before,
+            Self::Unset => None,
+            Self::Set(value) => Some(value),
+        }
+    }
 }
 
 impl GuildSettings {
@@ -52,9 +74,9 @@ impl GuildSettings {
     /// With a change made.
     #[must_use]
     pub fn changed(mut self, change: &SettingsChange) -> Self {
-        self.rolling_window = change.rolling_window.or(self.rolling_window);
-        self.reply_target = change.reply_target.or(self.reply_target);
-        self.learning = change.learning.or(self.learning);
+        self.rolling_window = change.rolling_window.of(self.rolling_window);
+        self.reply_target = change.reply_target.of(self.reply_target);
+        self.learning = change.learning.of(self.learning);
         if let Some((channel, mode)) = change.channel {
             self.channels_off.remove(&channel);
             self.channels_answered.remove(&channel);

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use clew_context::model::{ApplicationId, ChannelMode, Fallback, GuildId, ReplyTarget, UserId};
+use clew_context::model::{ApplicationId, ChannelMode, Fallback, GuildId, UserId};
 use clew_discord::commands::{called, register};
 use clew_discord::event::Called;
 use clew_discord::model::{
@@ -15,7 +15,7 @@ use clew_discord::model::{
 use clew_discord::rest::Rest;
 use clew_discord::send::Callback;
 use clew_simulator::{Fault, FaultKind, Id, Permissions, Simulator};
-use clew_store::model::{FactId, SettingsChange};
+use clew_store::model::{Change, FactId, SettingsChange};
 use futures_util::StreamExt as _;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -132,14 +132,14 @@ async fn every_command_arrives_as_it_was_called() {
     let (channel, alice) = (hand.small.channel, hand.small.alice);
     let text = |text: &str| text.to_owned();
     let set = SettingsChange {
-        rolling_window: Some(Duration::from_hours(48)),
+        rolling_window: Change::Set(Duration::from_mins(90)),
         channel: Some((channel_id(channel), ChannelMode::Everything)),
-        reply_target: Some(ReplyTarget::Newest),
-        learning: Some(true),
+        reply_target: Change::Unset,
+        learning: Change::Set(true),
     };
     let set_options = json!({
-        "learning": true, "reply-target": "newest", "mode": "everything",
-        "channel": channel.to_string(), "rolling-window": 48,
+        "learning": "on", "reply-target": "default", "mode": "everything",
+        "channel": channel.to_string(), "rolling-window": "90m",
     });
     let alone = json!({"channel": channel.to_string()});
     let cases = [

@@ -1,0 +1,21 @@
+//! The link under which somebody adds the bot to a server.
+
+use clew_context::model::ApplicationId;
+use twilight_model::guild::Permissions;
+
+/// What it asks for; the README says why.
+const PERMISSIONS: Permissions = Permissions::VIEW_CHANNEL
+    .union(Permissions::READ_MESSAGE_HISTORY)
+    .union(Permissions::SEND_MESSAGES)
+    .union(Permissions::SEND_MESSAGES_IN_THREADS)
+    .union(Permissions::ATTACH_FILES)
+    .union(Permissions::ADD_REACTIONS);
+
+/// With the scopes and permissions that the bot needs.
+pub fn invite(application: ApplicationId) -> String {
+    format!(
+        "https://discord.com/oauth2/authorize?client_id={application}\
+         &scope=bot+applications.commands&permissions={}",
+        PERMISSIONS.bits()
+    )
+}
