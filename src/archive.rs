@@ -69,6 +69,10 @@ use clew_context::model::{
 
 /// Bytes read at once when messages are read in order.
 const WINDOW: usize = 64 * 1024;
+/// Bytes of the windows of all channels that are read side by side.
+const ALL_WINDOWS: usize = 16 * 1024 * 1024;
+/// A few messages; less would be a read for each.
+const LEAST_WINDOW: usize = 4 * 1024;
 
 /// Everything that was recorded.
 #[derive(Debug, Default)]
@@ -117,6 +121,7 @@ impl World {
         let mut total = 0;
         for path in paths {
             let file = std::fs::metadata(path).map_err(|error| ArchiveError::read(path, error))?;
+            ArchiveError::unless_file(path, &file)?;
             total += file.len();
         }
         let mut world = Self::default();
@@ -203,19 +208,27 @@ impl World {
     }
 
     /// The ids of a channel's messages, oldest first.
+    #[cfg(feature = "test-util")]
     pub fn ids(&self, channel: ChannelId) -> impl ExactSizeIterator<Item = MessageId> {
         self.entries(channel).iter().map(|entry| entry.id)
     }
 
-    /// A channel's messages, oldest first, read as the iterator is driven.
-    #[cfg(feature = "test-util")]
+    /// A channel's messages, oldest first, read as the iterator is driven: many
+    /// at once, so that all channels can be read side by side.
     pub fn messages(&self, channel: ChannelId) -> Messages<'_> {
+        let share = ALL_WINDOWS / self.channels.len().max(1);
         Messages {
             world: self,
             channel,
             entries: self.entries(channel).iter(),
-            spans: Spans::new(&self.files, WINDOW),
+            spans: Spans::new(&self.files, share.clamp(LEAST_WINDOW, WINDOW)),
         }
+    }
+
+    /// How often the files were read, since they were indexed.
+    #[cfg(feature = "test-util")]
+    pub fn reads(&self) -> usize {
+        self.files.reads()
     }
 
     /// Lets a reply or thread starter carry the message it points at, as
@@ -322,7 +335,6 @@ impl World {
 }
 
 /// A channel's messages, oldest first.
-#[cfg(feature = "test-util")]
 #[derive(Debug)]
 pub struct Messages<'a> {
     world: &'a World,
@@ -331,7 +343,13 @@ pub struct Messages<'a> {
     spans: Spans<'a>,
 }
 
-#[cfg(feature = "test-util")]
+impl Messages<'_> {
+    /// Of the next one, which is not read for it.
+    pub fn next_id(&self) -> Option<MessageId> {
+        self.entries.as_slice().first().map(|entry| entry.id)
+    }
+}
+
 impl Iterator for Messages<'_> {
     type Item = Result<Message, ArchiveError>;
 

@@ -35,6 +35,8 @@ pub use report::Summary;
 #[cfg(feature = "test-util")]
 pub use router::BYTES_PER_OWN_MESSAGE;
 
+pub use timeline::timeline;
+
 use report::Reporter;
 use router::Router;
 use turn::{Turns, Warm};
@@ -130,6 +132,15 @@ pub enum ReplayError {
     /// A recording cannot be used.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
+    /// There is nothing to replay.
+    #[error(
+        "{} {} no message: export the channel again, with the time that you want to replay",
+        listed(.files), if .files.len() == 1 { "holds" } else { "hold" }
+    )]
+    NoMessages {
+        /// The recordings.
+        files: Vec<PathBuf>,
+    },
     /// Nobody in the recording looks like the bot.
     #[error("cannot tell who the bot is: {found}; name it with --bot ID or --bot NAME{candidates}")]
     NoBot {
@@ -173,6 +184,10 @@ pub async fn run(
     progress: &dyn Fn(Progress),
 ) -> Result<Summary, ReplayError> {
     let world = open(settings, progress)?;
+    if world.report().messages == 0 {
+        let files = settings.files.clone();
+        return Err(ReplayError::NoMessages { files });
+    }
     let us = bot::choose(&world, settings)?;
     let mut reporter = Reporter::new(settings, &us);
     let turns = Turns {
@@ -190,6 +205,14 @@ pub async fn run(
     }
     out.flush().map_err(ReplayError::Output)?;
     Ok(summary)
+}
+
+fn listed(files: &[PathBuf]) -> String {
+    let shown: Vec<_> = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    shown.join(", ")
 }
 
 fn open(settings: &Settings, progress: &dyn Fn(Progress)) -> Result<World, ArchiveError> {
@@ -252,7 +275,7 @@ async fn pass(
     let mut router = Router::new(&turns);
     let mut warm = Warm::new(turns);
     let mut done = 0;
-    for event in timeline::timeline(turns.world) {
+    for event in timeline(turns.world) {
         if reporter.is_full() {
             break;
         }

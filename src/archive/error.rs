@@ -1,7 +1,7 @@
 //! What can be wrong with a recording, where, and what helps.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
@@ -24,6 +24,18 @@ pub enum ArchiveError {
         /// Why.
         #[source]
         source: io::Error,
+    },
+    /// It is read once from its beginning and then where messages stand.
+    #[error(
+        "{} is {what}; {remedy}", path.display()
+    )]
+    NoFile {
+        /// Which.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+        /// What helps.
+        remedy: &'static str,
     },
     /// It is something else.
     #[error(
@@ -75,6 +87,25 @@ pub enum ArchiveError {
 }
 
 impl ArchiveError {
+    /// What cannot be opened twice and read from any byte: pipes, folders.
+    pub(super) fn unless_file(path: &Path, found: &Metadata) -> Result<(), Self> {
+        let (what, remedy) = if found.is_file() {
+            return Ok(());
+        } else if found.is_dir() {
+            ("a folder", "name the files in it")
+        } else {
+            (
+                "a pipe or a device, and messages are read from where they stand in a file",
+                "write it to a file first and name that",
+            )
+        };
+        Err(Self::NoFile {
+            path: path.to_owned(),
+            what,
+            remedy,
+        })
+    }
+
     pub(super) fn read(path: &Path, source: io::Error) -> Self {
         Self::Read {
             path: path.to_owned(),
@@ -137,6 +168,28 @@ impl Report {
     }
 }
 
+/// What a parser says, in JSON's words: not in those of this program. Its
+/// position counts from a message's beginning; the place says it better.
+pub(super) fn plain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let text = text.rfind(" at line ").map_or(&*text, |at| &text[..at]);
+    if text.starts_with("data did not match any variant") {
+        return "a value of none of the forms that are known".to_owned();
+    }
+    let Some((found, expected)) = text.rsplit_once(", expected ") else {
+        return text.to_owned();
+    };
+    let found = found.replace("invalid type: map", "an object stands there");
+    let found = found.replace("invalid type: sequence", "a list stands there");
+    let expected = match expected.split(' ').next().unwrap_or_default() {
+        "struct" | "enum" | "internally" => "an object",
+        "u8" | "u16" | "u32" | "u64" | "i64" | "usize" => "a whole number",
+        "f32" | "f64" => "a number",
+        _ => expected,
+    };
+    format!("{found}, expected {expected}")
+}
+
 /// The place of a byte. Lines are counted only here, where something is wrong.
 pub(super) fn place(path: &Path, offset: u64, message: Option<&str>) -> Place {
     Place {
@@ -163,4 +216,40 @@ fn line_of(path: &Path, offset: u64) -> io::Result<u64> {
         left -= used;
     }
     Ok(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[test]
+    fn a_parsers_words_are_json_s() {
+        #[derive(Debug, Deserialize)]
+        struct Wire {
+            #[expect(dead_code, reason = "only its errors are looked at")]
+            small: u8,
+        }
+        #[derive(Debug, Deserialize)]
+        #[serde(untagged)]
+        enum Either {
+            #[expect(dead_code, reason = "only its errors are looked at")]
+            Small(u8),
+        }
+        #[track_caller]
+        fn check<T: for<'de> Deserialize<'de> + fmt::Debug>(text: &str, expected: &str) {
+            let error = serde_json::from_str::<T>(text).unwrap_err();
+            assert_eq!(plain(&error), expected);
+        }
+        check::<Wire>("null", "invalid type: null, expected an object");
+        check::<Wire>("7", "invalid type: integer `7`, expected an object");
+        check::<Wire>("{}", "missing field `small`");
+        let large = "invalid value: integer `300`, expected a whole number";
+        check::<Wire>(r#"{"small":300}"#, large);
+        let object = "an object stands there, expected a whole number";
+        check::<Wire>(r#"{"small":{}}"#, object);
+        check::<Either>("null", "a value of none of the forms that are known");
+        check::<Wire>(r#"{"small":1"#, "EOF while parsing an object");
+    }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::error::{ArchiveError, Report, place};
+use super::error::{ArchiveError, Report, place, plain};
 use super::header::{WireChannel, WireGuild};
 use super::index::Entry;
 use super::participants::Participants;
@@ -59,6 +59,7 @@ pub(super) fn read(pass: Pass<'_>) -> Result<Found, ArchiveError> {
         channel: None,
         entries: Vec::new(),
         anchored: false,
+        has_messages: false,
         keys: Vec::new(),
         past_messages: false,
         reported: 0,
@@ -77,6 +78,8 @@ struct Reader<'a> {
     channel: Option<WireChannel>,
     entries: Vec<Entry>,
     anchored: bool,
+    /// There is a list of them, be it empty.
+    has_messages: bool,
     /// Top-level keys, for saying what a file is that is no export.
     keys: Vec<String>,
     /// What comes now is of no use to us.
@@ -153,16 +156,17 @@ impl Reader<'_> {
     fn members(&mut self) -> Result<Ended, Stop> {
         self.scanner.expect(b'{', "an object is missing")?;
         if self.scanner.take(b'}')? {
-            return Ok(Ended::Whole);
+            return self.end();
         }
         loop {
             self.scanner.value(&mut self.value)?;
             let key: String = self.parsed()?;
             self.scanner.expect(b':', "a `:` is missing")?;
             match key.as_str() {
-                "guild" => self.guild = Some(self.member()?),
-                "channel" => self.channel = Some(self.member()?),
+                "guild" => self.guild = self.member()?,
+                "channel" => self.channel = self.member()?,
                 "messages" => {
+                    self.has_messages = true;
                     if !self.messages()? {
                         return Ok(Ended::Whole);
                     }
@@ -175,12 +179,24 @@ impl Reader<'_> {
             self.keys.push(key);
             if !self.scanner.take(b',')? {
                 self.scanner.expect(b'}', "a `,` or `}` is missing")?;
-                return Ok(Ended::Whole);
+                return self.end();
             }
         }
     }
 
-    fn member<T: for<'de> Deserialize<'de>>(&mut self) -> Result<T, Stop> {
+    /// After the last bracket. Another export may follow: two in one file
+    /// would count as one.
+    fn end(&mut self) -> Result<Ended, Stop> {
+        self.past_messages = true;
+        if self.scanner.peek()?.is_none() {
+            return Ok(Ended::Whole);
+        }
+        let at = self.scanner.offset();
+        Err(ScanError::Syntax(at, "more follows after the end of the export").into())
+    }
+
+    /// One that is `null` is as good as absent.
+    fn member<T: for<'de> Deserialize<'de>>(&mut self) -> Result<Option<T>, Stop> {
         self.scanner.value(&mut self.value)?;
         self.parsed()
     }
@@ -189,7 +205,7 @@ impl Reader<'_> {
     fn parsed<T: for<'de> Deserialize<'de>>(&self) -> Result<T, Stop> {
         serde_json::from_slice(&self.value).map_err(|error| {
             let offset = self.scanner.offset() - self.value.len() as u64;
-            Stop::Error(self.bad(offset, without_position(&error)))
+            Stop::Error(self.bad(offset, plain(&error)))
         })
     }
 
@@ -251,7 +267,7 @@ impl Reader<'_> {
             Ok(wire) => wire,
             Err(error) => {
                 let at = start + position(&self.value, &error);
-                return self.damaged(start + 1, at, &without_position(&error));
+                return self.damaged(start + 1, at, &plain(&error));
             }
         };
         let essentials = match wire.essentials() {
@@ -305,6 +321,16 @@ impl Reader<'_> {
             };
             return Err(not_an_export(self.pass.path, &keys));
         };
+        if !self.has_messages {
+            let found = "JSON with a `channel` and no `messages`";
+            if !self.pass.lenient {
+                return Err(not_an_export(self.pass.path, found));
+            }
+            self.pass.report.skipped += 1;
+            self.pass
+                .report
+                .note(|| place(self.pass.path, 0, None), found);
+        }
         Ok(Export {
             channel: wire.into_channel(self.guild.as_ref()),
             entries: self.entries,
@@ -384,15 +410,6 @@ fn not_an_export(path: &Path, found: &str) -> ArchiveError {
 fn first(keys: &[String]) -> String {
     let shown: Vec<&str> = keys.iter().take(4).map(String::as_str).collect();
     shown.join("`, `")
-}
-
-/// The parser counts lines from the message's beginning; the place says it better.
-pub(super) fn without_position(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    match text.rfind(" at line ") {
-        Some(at) => text[..at].to_owned(),
-        None => text,
-    }
 }
 
 /// The byte that a parser's error means.

@@ -4,6 +4,8 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+#[cfg(feature = "test-util")]
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::error::ArchiveError;
@@ -71,6 +73,8 @@ pub(super) struct Files {
     pub(super) paths: Vec<PathBuf>,
     /// Most recently used last.
     open: Mutex<Vec<(u32, File)>>,
+    #[cfg(feature = "test-util")]
+    reads: AtomicUsize,
 }
 
 impl Files {
@@ -82,6 +86,8 @@ impl Files {
             None => File::open(self.path(file))?,
         };
         into.clear();
+        #[cfg(feature = "test-util")]
+        self.reads.fetch_add(1, Ordering::Relaxed);
         handle.seek(SeekFrom::Start(offset))?;
         let read = Read::by_ref(&mut handle)
             .take(length as u64)
@@ -91,6 +97,11 @@ impl Files {
         }
         open.push((file, handle));
         read.map(|_| ())
+    }
+
+    #[cfg(feature = "test-util")]
+    pub(super) fn reads(&self) -> usize {
+        self.reads.load(Ordering::Relaxed)
     }
 
     pub(super) fn path(&self, file: u32) -> &Path {

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Deserialize;
+use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
-use super::error::{ArchiveError, Report, place};
-use super::export::{position, without_position};
+use super::error::{ArchiveError, Report, place, plain};
+use super::export::position;
 use super::ops::{Op, WireChannel, WireGuild, WireUser};
 use super::staged::Stage;
 use clew_context::model::{Channel, ChannelId, ChannelKind, Message, MessageId, UserId};
@@ -49,8 +50,22 @@ pub(super) fn read(
     report: &mut Report,
 ) -> Result<Scenario, ArchiveError> {
     let text = text(path)?;
-    let wire: WireScenario<'_> =
-        serde_json::from_str(&text).map_err(|error| refused(path, &text, &error))?;
+    let mut documents = Deserializer::from_str(&text).into_iter::<WireScenario<'_>>();
+    let wire = match documents.next() {
+        Some(wire) => wire.map_err(|error| refused(path, &text, &error))?,
+        None => WireScenario::default(),
+    };
+    let end = documents.byte_offset();
+    let rest = text[end..].trim_start();
+    if !rest.is_empty() {
+        let place = place(path, (text.len() - rest.len()) as u64, None);
+        let problem = "more follows after the end of the scenario".to_owned();
+        if !lenient {
+            return Err(ArchiveError::Bad { place, problem });
+        }
+        report.skipped += 1;
+        report.note(|| place, &problem);
+    }
     let mut stage = Stage::new(wire.bot, wire.users, wire.guilds, wire.dms);
     for (raw, trigger) in wire
         .timeline
@@ -82,7 +97,7 @@ fn step(
     let at = |offset: u64, id: Option<&str>| place(path, start as u64 + offset, id);
     let op: Op = serde_json::from_str(raw.get()).map_err(|error| {
         let offset = position(raw.get().as_bytes(), &error);
-        (at(offset, None), without_position(&error))
+        (at(offset, None), plain(&error))
     })?;
     let id = op.message().map(|id| id.to_string());
     let applied = stage.apply(op, trigger);
@@ -113,7 +128,7 @@ fn refused(path: &Path, text: &str, error: &serde_json::Error) -> ArchiveError {
     }
     ArchiveError::Bad {
         place,
-        problem: without_position(error),
+        problem: plain(error),
     }
 }
 

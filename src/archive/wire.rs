@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use super::error::plain;
 use super::names;
 use super::parts::{WireAttachment, WireComponent, WireEmbed, WireForward, WirePoll, WireSticker};
 use clew_context::model::{
@@ -95,8 +96,8 @@ impl<'a> WireMessage<'a> {
         let timestamp = UnixMillis::parse(time)
             .ok_or_else(|| format!("`timestamp`: `{time}` is not an RFC 3339 time"))?;
         let author = self.author.ok_or("it has no `author`")?;
-        let author: WireUser<'_> =
-            serde_json::from_str(author.get()).map_err(|error| format!("`author`: {error}"))?;
+        let author: WireUser<'_> = serde_json::from_str(author.get())
+            .map_err(|error| format!("`author`: {}", plain(&error)))?;
         Ok(Essentials {
             id,
             kind: names::message_kind(unquoted(self.kind).unwrap_or("Default")),

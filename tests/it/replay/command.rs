@@ -419,3 +419,21 @@ fn a_closed_pipe_and_progress_reach_the_caller() {
     let size = std::fs::metadata(&settings.files[0]).unwrap().len();
     assert_eq!(seen.get(), Some((size, size)));
 }
+
+#[test]
+fn a_recording_without_a_message_is_no_replay() {
+    let file = fixture("damaged/no_messages.json");
+    for flags in ["", "--lenient", "--trigger all"] {
+        let error = replay(std::slice::from_ref(&file), flags).unwrap_err();
+        assert!(matches!(error, ReplayError::NoMessages { .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.starts_with(&file.display().to_string()), "{text}");
+        assert!(
+            text.contains("holds no message: export the channel again"),
+            "{text}"
+        );
+    }
+    // Beside one that has some it does no harm.
+    let both = [file, fixture("general.json")];
+    assert!(replay(&both, "").is_ok());
+}

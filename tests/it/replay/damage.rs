@@ -1,5 +1,7 @@
 //! Files that are no recordings, or not whole.
 
+use std::path::Path;
+
 use clew::archive::{ArchiveError, Options, World};
 use clew_context::model::{ChannelId, MessageId};
 
@@ -160,6 +162,82 @@ fn what_is_no_export_is_said_to_be_none() {
     assert!(matches!(none, ArchiveError::NoFiles), "{none}");
     let empty = world(&["damaged/no_messages.json"]);
     assert_eq!(empty.ids(GENERAL).len(), 0);
+}
+
+/// The error names the file and the remedy and no type of this program's;
+/// leniently the rest is used.
+#[track_caller]
+fn check_odd(text: &str, strict: Result<usize, &str>, lenient: Result<usize, &str>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("odd.json");
+    std::fs::write(&path, text).unwrap();
+    for (options, expected) in [(Options::default(), strict), (LENIENT, lenient)] {
+        let opened = World::open(std::slice::from_ref(&path), options);
+        let found = opened.map(|world| world.channels().map(|one| world.ids(one.id).len()).sum());
+        let found: Result<usize, String> = found.map_err(|error| error.to_string());
+        match (&found, expected) {
+            (Ok(found), Ok(expected)) => assert_eq!(*found, expected, "{text}"),
+            (Err(error), Err(expected)) => {
+                assert!(error.contains(expected), "{expected}: {error}");
+                assert!(error.contains("odd.json"), "{error}");
+                assert!(error.contains("export"), "no remedy: {error}");
+                for word in ["Wire", "struct", "enum", "u64"] {
+                    assert!(!error.contains(word), "{word}: {error}");
+                }
+            }
+            _ => panic!("{text}: {found:?}, expected {expected:?}"),
+        }
+    }
+}
+
+#[test]
+fn odd_exports_are_told_in_plain_words_or_used() {
+    let author = r#""author":{"id":"5","name":"Ada"}"#;
+    let message = format!(
+        r#"{{"id":"7","type":"Default","timestamp":"2026-01-01T10:00:00Z","content":"hi",{author}}}"#
+    );
+    let channel = r#""channel":{"id":"700","type":"GuildTextChat","name":"general"}"#;
+    let whole = format!(r#"{{"guild":null,{channel},"messages":[{message}]}}"#);
+    check_odd(&whole, Ok(1), Ok(1));
+    check_odd(&format!("{whole}\n \n"), Ok(1), Ok(1));
+    let more = "more follows after the end of the export";
+    check_odd(&format!("{whole}\n{whole}"), Err(more), Ok(1));
+    check_odd(&format!("{whole} x"), Err(more), Ok(1));
+    let none = "JSON with a `channel` and no `messages`";
+    check_odd(&format!("{{{channel}}}"), Err(none), Ok(0));
+    let nowhere = "JSON without a `channel`; it has `channel`, `messages`";
+    let no_channel = format!(r#"{{"channel":null,"messages":[{message}]}}"#);
+    check_odd(&no_channel, Err(nowhere), Err(nowhere));
+    let guild = "invalid type: integer `7`, expected an object";
+    let odd = format!(r#"{{"guild":7,{channel},"messages":[{message}]}}"#);
+    check_odd(&odd, Err(guild), Err(guild));
+    let nobody = message.replace(author, r#""author":7"#);
+    let nobody = format!(r#"{{{channel},"messages":[{nobody},{message}]}}"#);
+    let author = "`author`: invalid type: integer `7`, expected an object";
+    check_odd(&nobody, Err(author), Ok(1));
+    let scenario = r#"{"bot":{"id":"1"},"guilds":[]}"#;
+    let more = "more follows after the end of the scenario";
+    check_odd(&format!("{scenario} {scenario}"), Err(more), Ok(0));
+    let bot = "invalid type: integer `7`, expected an object";
+    check_odd(r#"{"bot":7}"#, Err(bot), Err(bot));
+}
+
+/// What is read again where messages stand has to be a file.
+#[test]
+fn pipes_and_folders_are_refused_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |path: &Path| {
+        let error = World::open(&[path.to_owned()], LENIENT).unwrap_err();
+        assert!(matches!(error, ArchiveError::NoFile { .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.starts_with(&path.display().to_string()), "{text}");
+        text
+    };
+    assert!(refused(folder.path()).ends_with("is a folder; name the files in it"));
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    assert!(refused(&pipe).ends_with("write it to a file first and name that"));
 }
 
 #[test]

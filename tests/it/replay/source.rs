@@ -4,12 +4,12 @@
 use std::fs;
 
 use clew::archive::{Options, World};
-use clew::replay::Recorded;
+use clew::replay::{Recorded, timeline};
 use clew_context::collect::{Anchor, FetchError, Page, Source as _};
 use clew_context::model::{Attachment, ChannelId, Fallback, Message, MessageId, Referenced};
 use tokio::time::Instant;
 
-use super::run::block_on;
+use super::run::{CHANNEL, Place, Row, block_on, export};
 use super::{GENERAL, at, fixture, world};
 
 /// Hidden from the bot by the scenario.
@@ -94,4 +94,34 @@ fn a_file_that_is_gone_ends_the_replay() {
     assert_eq!(error.reason, Fallback::Unavailable);
     let error = source.finish().unwrap_err().to_string();
     assert!(error.contains("changed while it was being read"), "{error}");
+}
+
+/// Two channels whose messages alternate: each is read a window at a time.
+#[test]
+fn all_messages_are_read_in_windows() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = Place { id: 701, ..CHANNEL };
+    let files = [(CHANNEL, 0), (other, 1)].map(|(channel, odd)| {
+        let row = |number: i64| Row {
+            second: 2 * number + odd,
+            author: 501,
+            text: "it goes on and on".to_owned(),
+            reply: None,
+        };
+        let rows: Vec<Row> = (0..1_500).map(row).collect();
+        export(folder.path(), channel, &rows)
+    });
+    let world = World::open(&files, Options::default()).unwrap();
+    let passed = timeline(&world).map(|event| event.unwrap().message.id);
+    let passed: Vec<MessageId> = passed.collect();
+    assert_eq!(passed.len(), 3_000);
+    assert!(passed.is_sorted());
+    let bytes = files.map(|file| fs::metadata(file).unwrap().len());
+    let bytes = usize::try_from(bytes.iter().sum::<u64>()).unwrap();
+    // A window is 64 KiB, its last message may be a part.
+    assert!(
+        world.reads() < 4 + bytes / 60_000,
+        "{} reads",
+        world.reads()
+    );
 }

@@ -158,10 +158,7 @@ mod tests {
         let put = |all: &mut Vec<Command>, options| *inner(named(all, "settings"), 1) = options;
         for change in [
             |set: &mut Vec<CommandOption>| set[0].max_length = None,
-            |set: &mut Vec<CommandOption>| {
-                set[0].min_value =
-                    Some(twilight_model::application::command::CommandOptionValue::Integer(1))
-            },
+            |set: &mut Vec<CommandOption>| set[0].min_value = Some(CommandOptionValue::Integer(1)),
             |set: &mut Vec<CommandOption>| set[1].channel_types = None,
             |set: &mut Vec<CommandOption>| drop(set[2].choices.as_mut().unwrap().pop()),
             |set: &mut Vec<CommandOption>| set[2].choices.as_mut().unwrap()[0].name.push('!'),
