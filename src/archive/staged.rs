@@ -164,6 +164,7 @@ impl Stage {
             parent_name: None,
             tags: tags.filter_map(|id| self.tags.get(id).cloned()).collect(),
             thread: Some(ThreadState {
+                applied_tags: Vec::new(),
                 owner: wire.owner_id,
                 archived: wire.archived,
                 locked: wire.locked,

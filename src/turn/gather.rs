@@ -48,7 +48,7 @@ impl Turn<'_> {
             limits,
         };
         let began = Instant::now();
-        let parents = |id| services.facts.channel(id);
+        let parents = |id| services.facts.parent(id);
         let source = Live::new(services.rest.reader()).with_parents(&parents);
         let kind = self.request.channel_kind;
         let kind = kind.or(channel.as_ref().map(|one| one.kind));

@@ -21,13 +21,13 @@ mod turn;
 
 pub use block::{Block, Entry, Item, Marker, OmitReason, Omitted, Place, Unseen};
 pub use channel::{
-    Access, Channel, ChannelKind, Guild, Missing, Overwrite, Rights, Target, ThreadState,
+    Access, Channel, ChannelKind, Guild, Missing, Overwrite, Parent, Rights, Target, ThreadState,
 };
 pub use chat::{AgentDoc, ChatMessage, Role};
 pub use config::Limits;
 pub use id::{
-    ApplicationId, ChannelId, GuildId, InteractionId, MessageId, ParseIdError, RoleId, TurnId,
-    UserId,
+    ApplicationId, ChannelId, GuildId, InteractionId, MessageId, ParseIdError, RoleId, TagId,
+    TurnId, UserId,
 };
 pub use interaction::{Interaction, InteractionKind};
 pub use message::{

@@ -19,8 +19,8 @@ pub use lean::{LeanChannel, LeanGuild, LeanMember, LeanOverwrite, LeanRole};
 pub(super) use lean::{each, lenient};
 
 use clew_context::model::{
-    Access, ApplicationId, Channel, ChannelId, ChannelKind, GuildId, Missing, RoleId, ThreadState,
-    UserId,
+    Access, ApplicationId, Channel, ChannelId, ChannelKind, GuildId, Missing, Parent, RoleId,
+    ThreadState, UserId,
 };
 use world::{World, kind};
 
@@ -50,6 +50,11 @@ impl Facts {
     /// Says who we are (READY, or the session file).
     pub fn set_us(&self, us: Us) {
         self.write().us = Some(us);
+    }
+
+    /// What a thread's object does not tell of the channel it stands in.
+    pub fn parent(&self, id: ChannelId) -> Option<Parent> {
+        self.read().channel(id).as_deref().map(to_parent)
     }
 
     /// A channel or thread of a server; direct messages are never known here.
@@ -234,29 +239,38 @@ impl Facts {
 
 fn to_channel(channel: LeanChannel, parent: Option<&LeanChannel>) -> Channel {
     let kind = kind(&channel);
-    let tag_name = |id| {
-        let tags = &parent?.available_tags;
-        Some(tags.iter().find(|tag| tag.id == id)?.name.clone())
-    };
+    let overwrites = channel.overwrites();
     let thread = kind.is_thread().then_some(ThreadState {
         owner: channel.owner_id,
         archived: channel.thread_metadata.archived,
         locked: channel.thread_metadata.locked,
         message_count: channel.message_count,
+        applied_tags: channel.applied_tags,
     });
-    let overwrites = channel.overwrites();
-    let tags = channel.applied_tags.into_iter();
-    Channel {
+    let alone = Channel {
         id: channel.id,
         guild: channel.guild_id,
         kind,
         name: channel.name,
         parent: channel.parent_id,
-        parent_kind: parent.map(self::kind),
-        parent_name: parent.map(|parent| parent.name.clone()),
-        tags: tags.filter_map(tag_name).collect(),
+        parent_kind: None,
+        parent_name: None,
+        tags: Vec::new(),
         overwrites,
         thread,
+    };
+    match parent {
+        Some(parent) => alone.under(to_parent(parent)),
+        None => alone,
+    }
+}
+
+fn to_parent(channel: &LeanChannel) -> Parent {
+    let tags = channel.available_tags.iter();
+    Parent {
+        kind: kind(channel),
+        name: channel.name.clone(),
+        tags: tags.map(|tag| (tag.id, tag.name.clone())).collect(),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::support::model::{Behaviour, Gate};
 
 impl super::Place {
     /// The next request to the model is answered when the gate opens.
-    fn hold(&self, words: &str) -> Gate {
+    pub(super) fn hold(&self, words: &str) -> Gate {
         let (behaviour, gate) = Behaviour::gated(&[words]);
         self.stage.model.script(behaviour);
         gate

@@ -1,6 +1,6 @@
-//! Lone mentions and the inspector.
+//! Mentions without words, refused questions, and the inspector.
 
-use clew_simulator::ChannelKind;
+use clew_simulator::{ChannelKind, Id, OverwriteOf, Permissions};
 
 use super::{assert_in_order, only, place, place_with};
 use crate::support::bot::details;
@@ -35,6 +35,97 @@ async fn a_bare_mention_in_an_empty_channel_is_invited_to_ask() {
     let lines = bot.stop().await;
     assert_eq!(only(&lines, "turn_done")["outcome"], "refused");
     assert_eq!(p.stage.model.requests().len(), 0);
+}
+
+/// No prompt speaks of messages that are not there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bare_mention_in_a_thread_that_cannot_be_read_is_told_so() {
+    let (p, (hidden, empty)) = place_with(&[], |world, seeds| {
+        let own = OverwriteOf::Member(world.bot);
+        let closed = world.channel(seeds.guild, ChannelKind::Text, "closed");
+        let history = Permissions::READ_MESSAGE_HISTORY;
+        world.overwrite(closed, own, Permissions::NONE, history);
+        let thread = |world: &mut clew_simulator::World, parent| {
+            world.thread(parent, ChannelKind::PublicThread, "pump", seeds.ada)
+        };
+        let hidden = thread(world, closed);
+        world.seed(hidden, seeds.boris, "is 3 bar normal?");
+        (hidden, thread(world, seeds.channel))
+    })
+    .await;
+    let bot = p.start().await;
+    for (thread, expected) in [
+        (hidden, "-# I could not read this thread."),
+        (empty, "-# Ask me something"),
+    ] {
+        p.post(thread, p.ada, p.to_us(""));
+        let line = p.answer(thread, 1).await;
+        assert!(line.starts_with(expected), "{line}");
+    }
+    let lines = bot.stop().await;
+    let outcomes = details(&lines, "turn_done");
+    assert!(outcomes.iter().all(|one| one["outcome"] == "refused"));
+    assert_eq!(p.stage.model.requests().len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_a_direct_message_whatever_is_typed_is_a_question() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let direct = p.stage.discord.world(|world| world.direct(p.ada));
+    p.post(direct, p.ada, "??");
+    assert_eq!(p.answer(direct, 1).await, "ok");
+    let prompt = p.prompt(1).await;
+    assert!(prompt.ends_with(" asks you:\n??"), "{prompt}");
+    bot.stop().await;
+}
+
+/// Nor does an answer hang on a question that nobody answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_question_is_passed_over() {
+    let (p, thread) = place_with(&[("USER_TURNS_PER_MIN", "1")], |world, seeds| {
+        world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada)
+    })
+    .await;
+    let bot = p.start().await;
+    let first = p.post(thread, p.ada, p.to_us("how many bar?"));
+    p.answer(thread, 1).await;
+    p.post(thread, p.ada, p.to_us("and how many pascal?"));
+    let refusal = p.answer(thread, 2).await;
+    assert!(refusal.starts_with("-# Those were a lot"), "{refusal}");
+    p.post(thread, p.boris, p.to_us(""));
+    p.answer(thread, 3).await;
+    assert_eq!(targets(&p, thread)[2], Some(first));
+    bot.stop().await;
+}
+
+/// Seen: the second asker's answer hung on a third person's "lol".
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_waited_is_answered_under_itself() {
+    let (p, thread) = place_with(&[], |world, seeds| {
+        world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada)
+    })
+    .await;
+    let bot = p.start().await;
+    let gate = p.hold("Three bar is normal.");
+    p.post(thread, p.ada, p.to_us("is 3 bar normal?"));
+    p.stage.model.wait_requests(1).await;
+    let second = p.post(thread, p.boris, p.to_us("and four?"));
+    p.post(thread, p.ada, "lol");
+    p.seen().await;
+    gate.open();
+    p.answer(thread, 2).await;
+    assert_eq!(targets(&p, thread)[1], Some(second));
+    bot.stop().await;
+}
+
+/// What our answers reply to.
+fn targets(p: &super::Place, thread: Id) -> Vec<Option<Id>> {
+    let answers = p.stage.discord.answers(thread);
+    let answers = answers.iter();
+    answers
+        .map(|answer| answer.reference.and_then(|reference| reference.message))
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]

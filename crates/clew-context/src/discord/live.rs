@@ -8,14 +8,15 @@ use super::error::RestError;
 use super::rest::Reader;
 use crate::collect::{Anchor, FetchError, Page, Source};
 use crate::model::{
-    Attachment, Channel, ChannelId, Guild, GuildId, Message, MessageId, RoleId, UserId,
+    Attachment, Channel, ChannelId, Guild, GuildId, Message, MessageId, Parent, RoleId, UserId,
 };
 
 /// Looks a channel up among what the gateway told.
-type Lookup<'a> = &'a (dyn Fn(ChannelId) -> Option<Channel> + Send + Sync);
+type Lookup<'a> = &'a (dyn Fn(ChannelId) -> Option<Parent> + Send + Sync);
 
-/// Reads over REST. A thread's object does not tell its parent's kind and
-/// name; [`Live::with_parents`] looks them up, so that a channel costs one call.
+/// Reads over REST. A thread's object does not tell its parent's kind and name,
+/// nor the names of its tags; [`Live::with_parents`] looks them up, so that a
+/// channel costs one call.
 #[derive(Clone, Copy)]
 pub struct Live<'a> {
     reader: &'a Reader,
@@ -74,13 +75,12 @@ impl Source for Live<'_> {
     }
 
     async fn channel(&self, id: ChannelId, deadline: Instant) -> Result<Channel, FetchError> {
-        let mut channel = self.reader.channel(id, deadline).await.map_err(failed)?;
+        let channel = self.reader.channel(id, deadline).await.map_err(failed)?;
         let parent = self.parents.zip(channel.parent);
-        if let Some(parent) = parent.and_then(|(parents, parent)| parents(parent)) {
-            channel.parent_kind = Some(parent.kind);
-            channel.parent_name = Some(parent.name);
-        }
-        Ok(channel)
+        Ok(match parent.and_then(|(parents, parent)| parents(parent)) {
+            Some(parent) => channel.under(parent),
+            None => channel,
+        })
     }
 
     async fn guild(&self, id: GuildId, deadline: Instant) -> Result<Guild, FetchError> {

@@ -1,6 +1,6 @@
 //! A channel or thread, and who may do what in it.
 
-use super::{ChannelId, GuildId, RoleId, UserId};
+use super::{ChannelId, GuildId, RoleId, TagId, UserId};
 
 /// A channel of any kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Channel {
     pub parent_kind: Option<ChannelKind>,
     /// Name of the parent, where it is known.
     pub parent_name: Option<String>,
-    /// Names of the tags applied to a forum or media post.
+    /// Names of the tags applied to a post, as far as the parent is known.
     pub tags: Vec<String>,
     /// Its permission overwrites; absent where they are not told or cannot be
     /// read. A thread has none: its parent's count.
@@ -71,6 +71,35 @@ pub struct ThreadState {
     /// Messages in it as Discord counts them (without the starter and deleted
     /// ones), when the object was last seen.
     pub message_count: Option<u32>,
+    /// Tags applied to a post.
+    pub applied_tags: Vec<TagId>,
+}
+
+/// What a thread's object does not tell of the channel that it stands in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parent {
+    /// Discord's channel type.
+    pub kind: ChannelKind,
+    /// Its name.
+    pub name: String,
+    /// A forum's or media channel's tags, by name.
+    pub tags: Vec<(TagId, String)>,
+}
+
+impl Channel {
+    /// The same, its parent known.
+    #[must_use]
+    pub fn under(mut self, parent: Parent) -> Self {
+        let applied = self.thread.iter().flat_map(|thread| &thread.applied_tags);
+        let name = |id| parent.tags.iter().find(|(known, _)| known == id);
+        self.tags = applied
+            .filter_map(name)
+            .map(|(_, name)| name.clone())
+            .collect();
+        self.parent_kind = Some(parent.kind);
+        self.parent_name = Some(parent.name);
+        self
+    }
 }
 
 /// Discord's channel types.

@@ -97,6 +97,8 @@ snowflake! {
     UserId;
     /// A role.
     RoleId;
+    /// A tag of a forum or media channel.
+    TagId;
     /// Our application.
     ApplicationId;
     /// One slash command, button or autocomplete call.

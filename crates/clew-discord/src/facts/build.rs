@@ -30,12 +30,7 @@ pub(super) fn id<T>(number: u64) -> Id<T> {
 /// A channel or thread of a server.
 pub(super) fn channel(guild: GuildId, lean: LeanChannel) -> Channel {
     Channel {
-        applied_tags: Some(
-            lean.applied_tags
-                .iter()
-                .map(|tag| id(tag.0.get()))
-                .collect(),
-        ),
+        applied_tags: Some(lean.applied_tags.iter().map(|tag| id(tag.get())).collect()),
         available_tags: Some(lean.available_tags.into_iter().map(tag).collect()),
         guild_id: Some(id(guild.get())),
         id: id(lean.id.get()),
@@ -80,7 +75,7 @@ fn tag(lean: LeanTag) -> ForumTag {
     ForumTag {
         emoji_id: None,
         emoji_name: None,
-        id: id(lean.id.0.get()),
+        id: id(lean.id.get()),
         moderated: false,
         name: lean.name,
     }

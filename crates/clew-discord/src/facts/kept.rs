@@ -21,9 +21,9 @@ use twilight_model::util::Timestamp;
 use super::build::id;
 use super::lean::{
     Bits, LeanChannel, LeanGuild, LeanOverwrite, LeanRole, LeanRoleTags, LeanTag, LeanThread,
-    LeanThreadMember, TagId,
+    LeanThreadMember,
 };
-use clew_context::model::{ChannelId, GuildId, RoleId, UserId};
+use clew_context::model::{ChannelId, GuildId, RoleId, TagId, UserId};
 
 /// twilight's cache of servers, channels, threads, roles and our members.
 pub(super) type Cache = InMemoryCache<Kept>;
@@ -75,11 +75,11 @@ impl From<Channel> for LeanChannel {
                 .map(|overwrites| overwrites.iter().map(LeanOverwrite::from).collect()),
             available_tags: tags
                 .map(|tag| LeanTag {
-                    id: TagId(RoleId::new(tag.id.get())),
+                    id: TagId::new(tag.id.get()),
                     name: tag.name,
                 })
                 .collect(),
-            applied_tags: applied.map(|tag| TagId(RoleId::new(tag.get()))).collect(),
+            applied_tags: applied.map(|tag| TagId::new(tag.get())).collect(),
             thread_metadata: thread.map_or_else(LeanThread::default, |thread| LeanThread {
                 archived: thread.archived,
                 locked: thread.locked,

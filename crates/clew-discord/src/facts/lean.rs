@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use clew_context::model::{ChannelId, GuildId, Overwrite, RoleId, Target, UserId};
+use clew_context::model::{ChannelId, GuildId, Overwrite, RoleId, TagId, Target, UserId};
 
 /// A server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,11 +117,6 @@ pub struct LeanThread {
 /// Our membership of a thread; its mere presence counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LeanThreadMember {}
-
-/// A forum tag's id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct TagId(pub RoleId);
 
 /// A forum tag.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

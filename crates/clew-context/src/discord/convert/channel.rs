@@ -6,7 +6,8 @@ use super::part::{self, List, Part, Text};
 use super::wire::WireMember;
 use super::{Unreadable, WhyUnreadable};
 use crate::model::{
-    Channel, ChannelId, ChannelKind, Guild, GuildId, Overwrite, RoleId, Target, ThreadState, UserId,
+    Channel, ChannelId, ChannelKind, Guild, GuildId, Overwrite, Parent, RoleId, TagId, Target,
+    ThreadState, UserId,
 };
 
 #[derive(Deserialize, Default)]
@@ -65,9 +66,6 @@ struct WireRole<'a> {
     permissions: Part<Text<'a>>,
 }
 
-/// Tags have no type of their own in our words; channel ids are parsed alike.
-type TagId = ChannelId;
-
 /// Reads a channel or thread.
 ///
 /// `parent` is the parent's JSON where it is at hand: it says what kind the
@@ -97,8 +95,6 @@ pub fn channel(json: &str, parent: Option<&str>) -> Result<Channel, Unreadable> 
         });
     };
     let parent: Option<WireChannel<'_>> = parent.and_then(|json| part::read(json).ok());
-    let mut parent = parent.unwrap_or_default();
-    let available = std::mem::take(&mut parent.available_tags);
     let metadata = wire.thread_metadata.get();
     let thread = (kind.is_thread() || metadata.is_some()).then(|| {
         let metadata = metadata.unwrap_or_default();
@@ -107,19 +103,24 @@ pub fn channel(json: &str, parent: Option<&str>) -> Result<Channel, Unreadable> 
             archived: metadata.archived.get().unwrap_or(false),
             locked: metadata.locked.get().unwrap_or(false),
             message_count: wire.message_count.get(),
+            applied_tags: wire.applied_tags.get().unwrap_or_default().items,
         }
     });
-    Ok(Channel {
+    let channel = Channel {
         id,
         guild: wire.guild_id.get(),
         kind,
         name: owned(wire.name).unwrap_or_default(),
         parent: wire.parent_id.get(),
-        parent_kind: parent.r#type.get().map(ChannelKind::from_number),
-        parent_name: owned(parent.name),
-        tags: tag_names(wire.applied_tags, available),
+        parent_kind: None,
+        parent_name: None,
+        tags: Vec::new(),
         overwrites: overwrites(wire.permission_overwrites),
         thread,
+    };
+    Ok(match parent.and_then(self::parent) {
+        Some(parent) => channel.under(parent),
+        None => channel,
     })
 }
 
@@ -193,20 +194,18 @@ fn owned(part: Part<Text<'_>>) -> Option<String> {
     part.get().map(|text| text.0.into_owned())
 }
 
-fn tag_names(applied: Part<List<TagId>>, available: Part<List<WireTag<'_>>>) -> Vec<String> {
-    let available: Vec<(TagId, String)> = available
+fn parent(wire: WireChannel<'_>) -> Option<Parent> {
+    let tags = wire
+        .available_tags
         .get()
         .unwrap_or_default()
         .items
-        .into_iter()
-        .filter_map(|tag| Some((tag.id.get()?, owned(tag.name)?)))
-        .collect();
-    let applied = applied.get().unwrap_or_default().items;
-    applied
-        .iter()
-        .filter_map(|id| {
-            let (_, name) = available.iter().find(|(known, _)| known == id)?;
-            Some(name.clone())
-        })
-        .collect()
+        .into_iter();
+    Some(Parent {
+        kind: ChannelKind::from_number(wire.r#type.get()?),
+        name: owned(wire.name).unwrap_or_default(),
+        tags: tags
+            .filter_map(|tag| Some((tag.id.get()?, owned(tag.name)?)))
+            .collect(),
+    })
 }

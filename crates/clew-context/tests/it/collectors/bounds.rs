@@ -151,6 +151,44 @@ async fn what_is_just_as_old_as_allowed_is_shown() {
     }
 }
 
+/// Headers leave the characters to the words: a chat keeps nearly as much as
+/// bare lines `[10:00] <name> text` would.
+#[tokio::test]
+async fn a_block_holds_nearly_what_bare_lines_do() {
+    let lengths = [12, 48, 7, 95, 31, 3, 64, 22, 140, 17, 55, 9];
+    let people = [ADA, BOB, EVE];
+    let talk = "talk ".repeat(40);
+    let lines = lengths.into_iter().cycle().zip(people.into_iter().cycle());
+    let chat: Vec<Message> = (1..=200)
+        .zip(lines)
+        .map(|(n, (length, who))| {
+            said(n * 37, who, talk[..length].trim()).into_channel(thread_id(0))
+        })
+        .collect();
+    let mut room = 2_000;
+    let mut bare = 0;
+    for message in chat.iter().rev() {
+        let words = message.content.chars().count();
+        let line = "[10:00] <> \n".len() + message.author.name.chars().count() + words;
+        if line > room {
+            break;
+        }
+        room -= line;
+        bare += words;
+    }
+    let trigger = ask(9_000, "so?");
+    let mut world = World::of(chat);
+    world.add([said(0, ADA, "start"), trigger.clone()]);
+    let start = within(|limits| {
+        limits.max_chars = 2_000;
+        limits.max_msgs = 1_000;
+    });
+    let collected = start.collect(&world, &trigger).await;
+    let block = start.prepare(&collected).block;
+    let words: usize = block.items().map(|item| item.text.chars().count()).sum();
+    assert!(words * 100 >= bare * 96, "{words} of {bare}");
+}
+
 #[tokio::test]
 async fn one_deadline_holds_for_all_and_what_arrived_is_used() {
     tokio::time::pause();

@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use clew_context::collect::Anchor;
+use clew_context::collect::{Anchor, Source};
+use clew_context::discord::Live;
 use clew_context::discord::error::RestError;
 use clew_context::discord::rest::{Lane, Reader};
-use clew_context::model::{ChannelId, ChannelKind, Fallback, MessageId, UserId};
+use clew_context::model::{ChannelId, ChannelKind, Fallback, MessageId, Parent, TagId, UserId};
 use clew_simulator::{Draft, Fault, FaultKind, File, Id, Limit, Simulator};
 use serde_json::json;
 use tokio::time::Instant;
@@ -97,6 +98,10 @@ async fn single_objects_are_read() {
     let forum = small
         .world
         .channel(small.guild, clew_simulator::ChannelKind::Forum, "help");
+    let tags = ["rust", "solved"].map(|name| small.world.tag(forum, name));
+    let post = small
+        .world
+        .forum_post(forum, small.alice, "How?", &tags, "like this");
     let file = File::text("a.txt", "fn main() {}");
     let asked = small
         .world
@@ -123,6 +128,23 @@ async fn single_objects_are_read() {
     assert_eq!(channel.parent, Some(channel_id(small.channel)));
     let forum = rest.channel(channel_id(forum), patient()).await.unwrap();
     assert_eq!((forum.kind, &*forum.name), (ChannelKind::Forum, "help"));
+
+    let parents = |_| {
+        Some(Parent {
+            kind: forum.kind,
+            name: forum.name.clone(),
+            tags: vec![(TagId::new(tags[0].0), "rust".to_owned())],
+        })
+    };
+    let source = Live::new(&rest).with_parents(&parents);
+    let post = source.channel(channel_id(post), patient()).await.unwrap();
+    assert_eq!(post.parent_kind, Some(ChannelKind::Forum));
+    assert_eq!(post.parent_name.as_deref(), Some("help"));
+    assert_eq!(
+        post.tags,
+        ["rust"],
+        "a tag that the forum lacks has no name"
+    );
 
     let member = |user: Id| rest.thread_member(channel_id(thread), UserId::new(user.0), patient());
     assert!(member(small.alice).await.unwrap());
