@@ -145,7 +145,12 @@ async fn without_a_model_the_inspector_answers() {
     println!("{answer}");
     assert_in_order(
         &answer,
-        &["40 messages of this thread", "pump failure", "reading 59"],
+        &[
+            "40 messages of this thread",
+            "pump failure",
+            "messages omitted ... (MEM\\_MAX\\_MSGS)",
+            "reading 59",
+        ],
     );
     assert!(answer.lines().count() <= 14, "{answer}");
     let lines = bot.stop().await;

@@ -66,7 +66,7 @@ pub struct Prompt {
     pub chars: usize,
     /// Stored messages that are in it.
     pub history: usize,
-    /// Stored messages left out since the block shows them.
+    /// Stored messages left out since block or question show them.
     pub dedup: usize,
 }
 
@@ -136,7 +136,8 @@ fn push(messages: &mut Vec<ChatMessage>, role: Role, text: String) {
 }
 
 fn fresh_history<'a>(material: &Material<'a>) -> Vec<&'a HistoryMessage> {
-    let shown: BTreeSet<MessageId> = material.block.items().map(|item| item.message.id).collect();
+    let shown = material.block.items().chain(material.adopted);
+    let shown: BTreeSet<MessageId> = shown.map(|item| item.message.id).collect();
     let is_shown = |message: &HistoryMessage| message.message.is_some_and(|id| shown.contains(&id));
     material
         .history
