@@ -9,20 +9,24 @@
 mod dialect;
 mod error;
 mod fault;
+mod learnt;
 mod scrub;
 mod stream;
 mod thinking;
 mod wire;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{RequestBuilder, Response, Url, redirect};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
+use clew_context::engine::echo::Echo;
 use clew_context::model::{ChatMessage, Secret};
 
 pub use self::error::{Error, SetupError};
+use self::learnt::Learnt;
 use self::scrub::Scrub;
 use self::stream::Answer;
 
@@ -37,6 +41,10 @@ const RETRY_DELAY: Duration = Duration::from_millis(250);
 /// the same turn.
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(5);
 
+/// Bytes of UTF-8 that count as a token. Plain English has four or more to one,
+/// other scripts, code and numbers less.
+const BYTES_A_TOKEN: usize = 3;
+
 /// A connection that is not up by then will not come up.
 const MAX_CONNECT_TIME: Duration = Duration::from_secs(10);
 
@@ -46,12 +54,12 @@ const COMPLETIONS: &str = "/chat/completions";
 const MODELS: &str = "/models";
 
 /// One model at one server. Holds the connection pool: make one and share it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Client {
     http: reqwest::Client,
     endpoint: Url,
     settings: Settings,
-    dialect: dialect::Learnt,
+    learnt: Arc<Learnt>,
 }
 
 /// Where the model is and how it is asked.
@@ -68,6 +76,8 @@ pub struct Settings {
     pub timeout: Duration,
     /// The most tokens an answer may have.
     pub max_output_tokens: u32,
+    /// The tokens that a model takes, prompt and answer together, if known.
+    pub context_tokens: Option<u32>,
     /// The most bytes of text that an answer may have; what follows is not read.
     pub max_answer_bytes: usize,
     /// Left to the server if absent.
@@ -124,22 +134,46 @@ impl Client {
             http: http_client(&settings, is_loopback(&endpoint))?,
             endpoint,
             settings,
-            dialect: dialect::Learnt::default(),
+            learnt: Arc::default(),
         })
     }
 
-    /// Another model at the same server, over the same connections.
+    /// Another model at the same server, over the same connections and with
+    /// what was learnt of both; none: this one.
     #[must_use]
-    pub fn with_model(&self, model: &str) -> Self {
-        Self {
-            http: self.http.clone(),
-            endpoint: self.endpoint.clone(),
-            settings: Settings {
-                model: model.to_owned(),
-                ..self.settings.clone()
-            },
-            dialect: dialect::Learnt::default(),
+    pub fn with_model(&self, model: Option<&str>) -> Self {
+        let mut client = self.clone();
+        if let Some(model) = model {
+            model.clone_into(&mut client.settings.model);
         }
+        client
+    }
+
+    /// The most tokens that a prompt may have, as far as that is known.
+    pub fn prompt_room(&self) -> Option<usize> {
+        let set = self
+            .settings
+            .context_tokens
+            .map(|all| self.beside_answer(all));
+        let learnt = self
+            .learnt
+            .prompt_room(&self.settings.model, Instant::now());
+        set.into_iter().chain(learnt).min()
+    }
+
+    /// A prompt was too long, and one of `next` tokens is tried: for an hour no
+    /// prompt to this model may have more, or more than the server said to take.
+    pub fn learn_room(&self, next: usize, context_tokens: Option<u32>) {
+        let said = context_tokens.map(|all| self.beside_answer(all));
+        let room = said.into_iter().chain([next]).min().unwrap_or(next);
+        self.learnt
+            .learn_room(&self.settings.model, room, Instant::now());
+    }
+
+    /// What a context leaves to the prompt: at least half.
+    fn beside_answer(&self, context_tokens: u32) -> usize {
+        let left = context_tokens.saturating_sub(self.settings.max_output_tokens);
+        left.max(context_tokens / 2) as usize
     }
 
     /// The model's name, as the server knows it.
@@ -148,7 +182,8 @@ impl Client {
     }
 
     /// Asks the model and calls `on_delta` with each new piece of the answer,
-    /// in order, never empty, and `on_retry` with why it is asked again. To cancel, drop the future: the connection is
+    /// in order, never empty, what `echo` takes out left out; and `on_retry` with
+    /// why it is asked again. To cancel, drop the future: the connection is
     /// closed, and servers stop generating.
     ///
     /// # Errors
@@ -156,10 +191,11 @@ impl Client {
     pub async fn answer(
         &self,
         prompt: &[ChatMessage],
+        echo: Echo,
         mut on_delta: impl FnMut(&str) + Send,
         mut on_retry: impl FnMut(&Error) + Send,
     ) -> Result<Completion, Error> {
-        let mut answer = Answer::of_at_most(self.settings.max_answer_bytes);
+        let mut answer = Answer::of_at_most(self.settings.max_answer_bytes, echo);
         let overall = self.settings.timeout.saturating_mul(OVERALL_TIMEOUTS);
         let stream = async {
             let response = self.accepted(prompt, &mut on_retry).await?;
@@ -167,7 +203,11 @@ impl Client {
         };
         let streamed = timeout(overall, stream).await;
         let scrub = Scrub::new(self.settings.api_key.as_ref(), prompt);
-        match streamed.unwrap_or_else(|_| Err(Error::timeout())) {
+        let streamed = streamed.unwrap_or_else(|_| {
+            answer.end(&mut on_delta);
+            Err(Error::timeout())
+        });
+        match streamed {
             Ok(()) => answer.complete(),
             Err(error) => Err(error.scrubbed(&scrub).after(answer.into_text())),
         }
@@ -200,14 +240,14 @@ impl Client {
     ) -> Result<Response, Error> {
         let mut retried = false;
         loop {
-            let dialect = self.dialect.current();
+            let dialect = self.learnt.dialect(&self.settings.model);
             let error = match self.post(prompt, dialect).await {
                 Ok(response) => return Ok(response),
                 Err(error) => error,
             };
             if let Some(better) = dialect.corrected_by(&error) {
                 on_retry(&error);
-                self.dialect.learn(better);
+                self.learnt.learn_dialect(&self.settings.model, better);
                 continue;
             }
             let Some(delay) = self.retry_delay(&error).filter(|_| !retried) else {
@@ -250,6 +290,12 @@ impl Client {
         let delay = retry_after.unwrap_or(RETRY_DELAY);
         (delay <= MAX_RETRY_DELAY && delay < self.settings.timeout).then_some(delay)
     }
+}
+
+/// About how many tokens a prompt has: only the server knows.
+pub fn tokens(prompt: &[ChatMessage]) -> usize {
+    let bytes = prompt.iter().map(|message| message.content.len());
+    bytes.sum::<usize>().div_ceil(BYTES_A_TOKEN)
 }
 
 fn endpoint(base_url: &str) -> Result<Url, SetupError> {

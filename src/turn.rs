@@ -273,8 +273,7 @@ impl Turn<'_> {
             self.emit(event);
         }
         let outlet = self.outlet(&material.collected);
-        let rest = &self.services.rest;
-        let mut posted = Posted::new(rest, outlet, self.request.turn(), self.attempt);
+        let mut posted = self.posted(outlet);
         let answered = self.answer(&material, &mut posted, control).await;
         self.report(&posted);
         let ordered = match answered {
@@ -327,14 +326,11 @@ impl Turn<'_> {
             let refused = posted.say(line).await;
             return Ok(self.outcome(refused, Outcome::Refused).await.into());
         }
-        let Some(background) = &material.background else {
+        if material.background.is_none() {
             let refused = posted.say(line::NO_AGENT).await;
             return Ok(self.outcome(refused, Outcome::Refused).await.into());
-        };
-        if let Some(model) = &self.services.model {
-            let own = background.agent.model.as_deref();
-            let own = own.map(|name| model.with_model(name));
-            let model = own.as_ref().unwrap_or(model);
+        }
+        if let Some(model) = &material.model {
             return self.ask(model, material, posted, control).await;
         }
         let text = inspector::answer(record);

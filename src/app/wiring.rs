@@ -63,6 +63,7 @@ pub(super) async fn services(
             limits: config.limits,
             reply_target: config.reply_target,
             max_messages: config.answers.max_messages,
+            link_previews: config.answers.link_previews,
             secret,
         },
     })
@@ -166,6 +167,7 @@ fn model(config: &Config) -> Option<llm::Settings> {
         model: model.model.clone(),
         timeout: model.timeout,
         max_output_tokens: model.max_output_tokens,
+        context_tokens: model.context_tokens,
         max_answer_bytes: MAX_ATTACHMENT_BYTES,
         temperature,
     })

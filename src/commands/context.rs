@@ -153,9 +153,11 @@ async fn save(
 ) -> Result<Done, Stop> {
     let description = description.map(str::trim).filter(|text| !text.is_empty());
     let own = agent.model.as_deref();
-    let own = own.and_then(|name| Some(context.model?.with_model(name)));
-    let model = own.as_ref().or(context.model);
-    let saved = context.memory.save(place, description, model).await;
+    let model = context.model.map(|model| model.with_model(own));
+    let saved = context
+        .memory
+        .save(place, description, model.as_ref())
+        .await;
     let info = saved.map_err(|error| match error {
         SaveError::Off => Stop::refused(
             "Saving is off: this bot keeps conversations in memory only \

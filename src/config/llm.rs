@@ -23,6 +23,8 @@ pub struct LlmConfig {
     pub model: String,
     /// `LLM_TIMEOUT_S`: longest wait for the next part of an answer.
     pub timeout: Duration,
+    /// `LLM_CONTEXT_TOKENS`; none if only the server knows.
+    pub context_tokens: Option<u32>,
     /// `LLM_MAX_OUTPUT_TOKENS`.
     pub max_output_tokens: u32,
     /// `LLM_TEMPERATURE`, 0 to 2; the model's own if none.
@@ -39,6 +41,7 @@ struct Raw {
     llm_api_key: Option<String>,
     llm_model: Option<String>,
     llm_timeout_s: Option<String>,
+    llm_context_tokens: Option<String>,
     llm_max_output_tokens: Option<String>,
     llm_temperature: Option<String>,
 }
@@ -59,6 +62,11 @@ pub(super) fn read(check: &mut Checker) -> Option<LlmConfig> {
         &var::LLM_TIMEOUT_S,
         raw.llm_timeout_s,
         1.0..=LONGEST_TIMEOUT_S,
+    );
+    let context_tokens = check.optional_number(
+        &var::LLM_CONTEXT_TOKENS,
+        raw.llm_context_tokens,
+        512..=100_000_000,
     );
     let max_output_tokens = check.number(
         &var::LLM_MAX_OUTPUT_TOKENS,
@@ -82,6 +90,7 @@ pub(super) fn read(check: &mut Checker) -> Option<LlmConfig> {
         api_key,
         model: model?,
         timeout,
+        context_tokens,
         max_output_tokens,
         temperature,
     })

@@ -26,6 +26,8 @@ pub struct TurnConfig {
 pub struct AnswerConfig {
     /// `ANSWER_MAX_MESSAGES`, at least one; the rest comes as a file.
     pub max_messages: usize,
+    /// `LINK_PREVIEWS`.
+    pub link_previews: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -35,6 +37,7 @@ struct Raw {
     user_turns_per_min: Option<String>,
     shutdown_timeout_s: Option<String>,
     answer_max_messages: Option<String>,
+    link_previews: Option<String>,
 }
 
 pub(super) fn read(check: &mut Checker) -> TurnConfig {
@@ -64,5 +67,6 @@ pub(super) fn read_answers(check: &mut Checker) -> AnswerConfig {
     let raw: Raw = check.raw();
     AnswerConfig {
         max_messages: check.number(&var::ANSWER_MAX_MESSAGES, raw.answer_max_messages, 1..=20),
+        link_previews: check.switch(&var::LINK_PREVIEWS, raw.link_previews),
     }
 }

@@ -158,6 +158,8 @@ variables! {
     LLM_MODEL = "", "text", Model;
     /// Longest wait for the next part of an answer.
     LLM_TIMEOUT_S = "60", "seconds", Model;
+    /// What the model takes, question and answer together: longer prompts are cut beforehand; if empty, once the server refuses one.
+    LLM_CONTEXT_TOKENS = "", "tokens", Model;
     /// Longest answer.
     LLM_MAX_OUTPUT_TOKENS = "1024", "tokens", Model;
     /// Sampling temperature from 0 to 2; the model's own if empty.
@@ -203,6 +205,8 @@ variables! {
     USER_TURNS_PER_MIN = "10", "turns", Turns;
     /// Messages of one answer; the rest comes as an attached file.
     ANSWER_MAX_MESSAGES = "4", "messages", Turns;
+    /// Whether links in answers show previews.
+    LINK_PREVIEWS = "false", "true|false", Turns;
     /// How long running turns may take to finish at the end.
     SHUTDOWN_TIMEOUT_S = "20", "seconds", Turns;
 

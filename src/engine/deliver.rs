@@ -21,6 +21,9 @@ pub const ATTACHMENT_NAME: &str = "answer.md";
 /// How the last message ends if there is such a file.
 pub const CONTINUED: &str = "… (continued in the attached file)";
 
+/// How it ends if there can be none: small print, no part of the answer.
+pub const CUT: &str = "-# There was more, but I could not attach it as a file here.";
+
 /// Kept free in each message for the line that closes a cut code block. Always,
 /// so that where a message ends depends on its length alone and not on what is
 /// open at its end, which the next streamed word may change.
@@ -34,6 +37,17 @@ pub struct Delivery {
     /// The whole answer, for a file [`ATTACHMENT_NAME`], if the messages do
     /// not hold it.
     pub overflow: Option<String>,
+    /// From which byte on the answer is in no message and in no file.
+    pub cut_at: Option<usize>,
+}
+
+/// What becomes of an answer that the messages do not hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overflow {
+    /// The whole comes as a file.
+    Attached,
+    /// The rest is cut off, and that is said.
+    Cut,
 }
 
 /// Splits `text` into at most `max_messages` messages, preferably between
@@ -45,7 +59,7 @@ pub struct Delivery {
 /// While a text grows, all messages but the last stay as they are: a cut
 /// depends only on what stands before it, and on one character more. So a
 /// streamed answer is split anew at each edit, without state.
-pub fn split(text: &str, max_messages: usize) -> Delivery {
+pub fn split(text: &str, max_messages: usize, overflow: Overflow) -> Delivery {
     let mut delivery = Delivery::default();
     let mut left = Left {
         text: without_blank_lines(text.trim_end()),
@@ -54,7 +68,7 @@ pub fn split(text: &str, max_messages: usize) -> Delivery {
     while !left.text.is_empty() {
         let room = left.room();
         if max_messages == 0 {
-            delivery.overflow = Some(text.to_owned());
+            delivery.end(text, left.text, overflow);
             break;
         }
         if first_units(left.text, room) == left.text {
@@ -62,11 +76,12 @@ pub fn split(text: &str, max_messages: usize) -> Delivery {
             break;
         }
         if delivery.messages.len() + 1 == max_messages {
-            let (message, _) = left.take(room - units(CONTINUED) - 1);
+            let note = overflow.note();
+            let (message, after) = left.take(room - units(note) - 1);
             delivery
                 .messages
-                .push(message.map_or(CONTINUED.to_owned(), |text| format!("{text}\n{CONTINUED}")));
-            delivery.overflow = Some(text.to_owned());
+                .push(message.map_or(note.to_owned(), |text| format!("{text}\n{note}")));
+            delivery.end(text, after.text, overflow);
             break;
         }
         let (message, after) = left.take(room);
@@ -74,6 +89,25 @@ pub fn split(text: &str, max_messages: usize) -> Delivery {
         left = after;
     }
     delivery
+}
+
+impl Overflow {
+    const fn note(self) -> &'static str {
+        match self {
+            Self::Attached => CONTINUED,
+            Self::Cut => CUT,
+        }
+    }
+}
+
+impl Delivery {
+    /// `left` of `text` is in no message.
+    fn end(&mut self, text: &str, left: &str, overflow: Overflow) {
+        match overflow {
+            Overflow::Attached => self.overflow = Some(text.to_owned()),
+            Overflow::Cut => self.cut_at = Some(text.trim_end().len() - left.len()),
+        }
+    }
 }
 
 /// What is still to be sent, and the code block it starts in.

@@ -1,8 +1,6 @@
 //! Servers differ in the parameters they take. What one rejects by name is
 //! said the other way from then on.
 
-use std::sync::atomic::{AtomicU8, Ordering};
-
 use super::Error;
 
 /// Which parameters a request is made of.
@@ -16,6 +14,10 @@ const NO_STREAM_OPTIONS: u8 = 1 << 1;
 /// No `temperature`: models that have only one.
 const NO_TEMPERATURE: u8 = 1 << 2;
 
+/// What is the server's: all of its models are asked so. The rest is one
+/// model's.
+const OF_SERVER: u8 = COMPLETION_TOKENS | NO_STREAM_OPTIONS;
+
 /// A rejection that contains the word is answered by the change.
 const CORRECTIONS: [(&str, u8); 3] = [
     ("max_completion_tokens", COMPLETION_TOKENS),
@@ -24,6 +26,16 @@ const CORRECTIONS: [(&str, u8); 3] = [
 ];
 
 impl Dialect {
+    /// What two know together.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// What holds for the server's other models too.
+    pub(super) fn of_server(self) -> Self {
+        Self(self.0 & OF_SERVER)
+    }
+
     pub(super) fn says_completion_tokens(self) -> bool {
         self.0 & COMPLETION_TOKENS != 0
     }
@@ -46,20 +58,5 @@ impl Dialect {
             .iter()
             .find(|(word, change)| self.0 & change == 0 && message.contains(word))
             .map(|(_, change)| Self(self.0 | change))
-    }
-}
-
-/// The dialect that the server has been found to speak, for all requests of
-/// one client.
-#[derive(Debug, Default)]
-pub(super) struct Learnt(AtomicU8);
-
-impl Learnt {
-    pub(super) fn current(&self) -> Dialect {
-        Dialect(self.0.load(Ordering::Relaxed))
-    }
-
-    pub(super) fn learn(&self, dialect: Dialect) {
-        self.0.fetch_or(dialect.0, Ordering::Relaxed);
     }
 }

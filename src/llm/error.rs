@@ -30,6 +30,9 @@ pub enum Error {
     /// The prompt does not fit the model's window: ask again with less.
     #[error("the prompt is too long for the model{}", said(.message))]
     ContextTooLong {
+        /// The tokens that the model takes, prompt and answer together, if the
+        /// server said so.
+        limit: Option<u32>,
         /// The server's words.
         message: String,
     },
@@ -199,7 +202,7 @@ impl Error {
         match self {
             Self::Unauthorized { message }
             | Self::RateLimited { message, .. }
-            | Self::ContextTooLong { message }
+            | Self::ContextTooLong { message, .. }
             | Self::Unavailable { message, .. }
             | Self::ModelNotFound { message }
             | Self::Rejected { message, .. } => Some(message),

@@ -13,24 +13,63 @@ use super::wire::{self, Fault};
 /// Bytes of an error's body that are read: the message is at its start.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 
-/// Words, in lower case, by which servers say that the prompt is too long:
-/// OpenAI, vLLM, Ollama and Mistral ("context length"), llama.cpp
-/// ("context size"), `LiteLLM` and llama-cpp-python ("context window"), vLLM
-/// ("maximum model length"), Anthropic ("prompt is too long", "context
-/// limit"), Gemini ("input token count"), others.
-const CONTEXT_TOO_LONG: [&str; 11] = [
+/// Words, in lower case, by which servers say outright that the prompt is too
+/// long: OpenAI's code, llama.cpp's, `LiteLLM`'s; Anthropic, Bedrock, Groq and
+/// text-generation-inference in words.
+const CONTEXT_TOO_LONG: [&str; 7] = [
     "context_length_exceeded",
     "exceed_context_size",
     "contextwindowexceeded",
+    "prompt is too long",
+    "input is too long",
+    "reduce the length of",
+    "`max_new_tokens` must be <=",
+];
+
+/// What they call it otherwise: OpenAI, vLLM, Ollama, Mistral, `OpenRouter`,
+/// `SGLang` ("context length"), llama.cpp ("context size"), llama-cpp-python
+/// ("context window"), Anthropic ("context limit"), vLLM ("model length"), xAI
+/// ("prompt length"), Gemini ("input token count")...
+const CONTEXT: [&str; 7] = [
     "context length",
     "context size",
     "context window",
     "context limit",
-    "maximum model length",
-    "prompt is too long",
+    "model length",
+    "prompt length",
     "input token count",
-    "reduce the length",
 ];
+
+/// ...and that it is too much. Without these a fault is about something else,
+/// and less context no remedy.
+const TOO_MUCH: [&str; 8] = [
+    "exceed",
+    "maximum",
+    "longer",
+    "larger",
+    "greater",
+    "too long",
+    "too large",
+    "of only",
+];
+
+/// After which the tokens of a context stand, within [`MAX_GAP`] bytes.
+const LIMITS: [&str; 8] = [
+    "n_ctx",
+    "context length",
+    "context size",
+    "context window",
+    "model length",
+    "prompt length",
+    "tokens allowed",
+    "must be <=",
+];
+
+/// As in "context length of only 4096".
+const MAX_GAP: usize = 12;
+
+/// Tokens of a context; another number is none.
+const POSSIBLE_LIMITS: std::ops::RangeInclusive<u32> = 256..=100_000_000;
 
 /// Groq and OpenAI: one request alone is above the limit of a minute.
 const REQUEST_TOO_LARGE: &str = "request too large";
@@ -89,17 +128,19 @@ async fn error_body(mut response: Response) -> String {
 fn classify(status: Option<u16>, retry_after: Option<Duration>, fault: Fault) -> Error {
     let words = format!("{}{}", fault.code, fault.message).to_lowercase();
     let says = |any: &[&str]| any.iter().any(|known| words.contains(known));
+    let too_long = says(&CONTEXT_TOO_LONG) || says(&CONTEXT) && says(&TOO_MUCH);
+    let limit = fault.limit.or_else(|| limit(&words));
     let message = fault.message;
     match status {
         Some(401..=403) => Error::Unauthorized { message },
         Some(300..400 | 404) => Error::ModelNotFound { message },
-        Some(413) => Error::ContextTooLong { message },
-        Some(429) if says(&[REQUEST_TOO_LARGE]) => Error::ContextTooLong { message },
+        Some(413) => Error::ContextTooLong { limit, message },
+        Some(429) if says(&[REQUEST_TOO_LARGE]) => Error::ContextTooLong { limit, message },
         Some(429) => Error::RateLimited {
             retry_after,
             message,
         },
-        _ if says(&CONTEXT_TOO_LONG) => Error::ContextTooLong { message },
+        _ if too_long => Error::ContextTooLong { limit, message },
         None if says(&["rate_limit", "rate limit"]) => Error::RateLimited {
             retry_after,
             message,
@@ -114,6 +155,19 @@ fn classify(status: Option<u16>, retry_after: Option<Duration>, fault: Fault) ->
             cause: None,
         },
     }
+}
+
+/// The tokens of the model's context, if the words name them.
+fn limit(words: &str) -> Option<u32> {
+    LIMITS.iter().find_map(|name| {
+        let (_, after) = words.split_once(name)?;
+        let start = after.find(|c: char| c.is_ascii_digit())?;
+        let digits = after.get(start..).filter(|_| start <= MAX_GAP)?;
+        let end = digits.find(|c: char| !c.is_ascii_digit() && c != ',');
+        let digits = digits[..end.unwrap_or(digits.len())].replace(',', "");
+        let tokens = digits.parse().ok()?;
+        POSSIBLE_LIMITS.contains(&tokens).then_some(tokens)
+    })
 }
 
 /// `retry-after-ms` (OpenAI, Azure), or `retry-after` in seconds; its other
@@ -193,6 +247,67 @@ mod tests {
             ),
         ] {
             check(status, body, "context_too_long");
+        }
+    }
+
+    #[test]
+    fn a_fault_that_names_the_context_is_not_always_its_length() {
+        for (status, message, reason) in [
+            (400, "context length must be positive", "malformed"),
+            (400, "unknown parameter: context_size", "malformed"),
+            (500, "failed to allocate the context window", "unavailable"),
+            (500, "out of memory", "unavailable"),
+            (400, "max_tokens is too large: 5000", "malformed"),
+        ] {
+            check(
+                status,
+                &format!(r#"{{"error":{{"message":"{message}"}}}}"#),
+                reason,
+            );
+        }
+    }
+
+    #[test]
+    fn the_limit_that_a_server_names() {
+        for (body, expected) in [
+            (
+                r#"{"error":{"code":400,"message":"the request (5000 tokens) exceeds the available context size (4096 tokens)","type":"exceed_context_size_error","n_prompt_tokens":5000,"n_ctx":4096}}"#,
+                Some(4096),
+            ),
+            (
+                r#"{"error":{"message":"This model's maximum context length is 8192 tokens. However, you requested 9000 tokens","code":"context_length_exceeded"}}"#,
+                Some(8192),
+            ),
+            (
+                r#"{"error":{"message":"Requested tokens (5000) exceed context window of 2048"}}"#,
+                Some(2048),
+            ),
+            (
+                r#"{"error":{"message":"the model is loaded with context length of only 4096 tokens"}}"#,
+                Some(4096),
+            ),
+            (
+                r#"{"error":{"message":"The input token count (1100000) exceeds the maximum number of tokens allowed (1,048,576)."}}"#,
+                Some(1_048_576),
+            ),
+            (
+                r#"{"error":"`inputs` tokens + `max_new_tokens` must be <= 4097. Given: 5000"}"#,
+                Some(4097),
+            ),
+            (
+                r#"{"error":{"message":"the prompt exceeds the context length; 3 were sent"}}"#,
+                None,
+            ),
+            (
+                r#"{"error":{"message":"the context length is exceeded: you asked for 9000 tokens"}}"#,
+                None,
+            ),
+        ] {
+            let error = classify(Some(400), None, wire::fault(body));
+            let Error::ContextTooLong { limit, .. } = error else {
+                panic!("{body}: {error:?}");
+            };
+            assert_eq!(limit, expected, "{body}");
         }
     }
 

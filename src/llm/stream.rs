@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use super::thinking::Thinking;
 use super::wire::{self, NoPiece, Piece};
 use super::{Completion, Error, FinishReason, Usage, fault};
+use clew_context::engine::echo::Echo;
 
 /// Bytes of a whole body. A long answer with all its reasoning has a few
 /// million; beyond this a server is broken.
@@ -44,11 +45,12 @@ pub(super) struct Answer {
     finish_reason: Option<FinishReason>,
     usage: Option<Usage>,
     thinking: Thinking,
+    echo: Echo,
 }
 
 impl Answer {
     /// Nothing yet, and never more than so many bytes of text.
-    pub(super) fn of_at_most(max_bytes: usize) -> Self {
+    pub(super) fn of_at_most(max_bytes: usize, echo: Echo) -> Self {
         Self {
             text: String::new(),
             max_bytes,
@@ -57,6 +59,7 @@ impl Answer {
             finish_reason: None,
             usage: None,
             thinking: Thinking::default(),
+            echo,
         }
     }
 
@@ -86,16 +89,16 @@ impl Answer {
     }
 
     fn take(&mut self, piece: &Piece, on_delta: &mut impl FnMut(&str)) {
-        let text = self.thinking.strip(&piece.text);
+        let text = self.echo.strip(&self.thinking.strip(&piece.text));
         self.say(&text, on_delta);
         self.refused |= piece.refused;
         self.finish_reason = piece.finish_reason.or(self.finish_reason);
         self.usage = piece.usage.or(self.usage);
     }
 
-    /// Gives out what the filter has held back.
-    fn end(&mut self, on_delta: &mut impl FnMut(&str)) {
-        let text = self.thinking.finish();
+    /// Gives out what the filters have held back.
+    pub(super) fn end(&mut self, on_delta: &mut impl FnMut(&str)) {
+        let text = self.echo.strip(&self.thinking.finish()) + &self.echo.finish();
         self.say(&text, on_delta);
     }
 

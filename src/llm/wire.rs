@@ -190,6 +190,8 @@ pub(super) struct Fault {
     pub(super) code: String,
     /// Its message; may be long, and may echo anything.
     pub(super) message: String,
+    /// The tokens of the model's context (llama.cpp).
+    pub(super) limit: Option<u32>,
 }
 
 /// Reads the error out of a body or event. Never fails: a body that is no
@@ -218,6 +220,9 @@ fn fault_of(body: &Value) -> Fault {
             .filter_map(|name| error[name].as_str())
             .fold(String::new(), |codes, code| codes + code + " "),
         message: message.into_iter().find_map(words).unwrap_or_default(),
+        limit: error["n_ctx"]
+            .as_u64()
+            .and_then(|tokens| u32::try_from(tokens).ok()),
     }
 }
 

@@ -13,6 +13,7 @@ use crate::engine::learn::{self, Judged};
 use crate::llm;
 use crate::telemetry::event::{Learnt, StoreOperation};
 use crate::telemetry::{Ids, with_sources};
+use clew_context::engine::echo::Echo;
 use clew_context::model::{ChatMessage, MessageId, Role, UnixMillis};
 use clew_store::model::{Fact, Origin, Subject};
 
@@ -189,7 +190,7 @@ async fn ask(model: &llm::Client, lesson: &Lesson, known: &[String]) -> Option<J
         ChatMessage::new(Role::System, learn::PROMPT),
         ChatMessage::new(Role::User, data),
     ];
-    let answer = match model.answer(&prompt, |_| {}, |_| {}).await {
+    let answer = match model.answer(&prompt, Echo::default(), |_| {}, |_| {}).await {
         Ok(answer) => answer,
         Err(error) => {
             tracing::info!(error = %with_sources(&error), "nothing was learnt from a turn");

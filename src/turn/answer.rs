@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::engine::deliver::{self, Delivery, MAX_MESSAGE_UNITS};
+use crate::engine::deliver::MAX_MESSAGE_UNITS;
 use crate::llm::{self, Completion};
 use clew_context::discord::error::RestError;
-use clew_context::model::{ChatMessage, Fallback};
+use clew_context::engine::assemble::Prompt;
+use clew_context::engine::echo::Echo;
+use clew_context::model::Fallback;
 
 use super::control::{Control, Order};
 use super::outlet::Posted;
@@ -49,15 +51,16 @@ pub(super) struct Times {
 /// Asks the model and shows what comes, at a pace.
 pub(super) async fn stream(
     client: &llm::Client,
-    prompt: &[ChatMessage],
+    prompt: &Prompt,
     posted: &mut Posted<'_>,
     control: &mut Control,
-    max_messages: usize,
     on_retry: impl FnMut(&llm::Error) + Send,
 ) -> (Ended, Times) {
-    let words = Words::of_at_most(max_messages);
+    let words = Words::of_at_most(posted.max_messages());
     let asked = Instant::now();
-    let mut model = Box::pin(client.answer(prompt, |delta| words.add(delta), on_retry));
+    let echo = Echo::of(&prompt.nonce);
+    let on_delta = |delta: &str| words.add(delta);
+    let mut model = Box::pin(client.answer(&prompt.messages, echo, on_delta, on_retry));
     let mut next_show: Option<Instant> = None;
     let ended = loop {
         tokio::select! {
@@ -68,8 +71,8 @@ pub(super) async fn stream(
                 next_show = Some(Instant::now() + FIRST_SHOW);
             }
             () = due(next_show) => {
-                let delivery = deliver::split(&words.so_far(), max_messages);
-                let mut showing = Box::pin(posted.show(&delivery, false));
+                let so_far = words.so_far();
+                let mut showing = Box::pin(posted.show(&so_far, false));
                 let shown = match control.unless_ordered(&mut showing).await {
                     Ok(shown) => shown,
                     Err(order) => {
@@ -94,11 +97,19 @@ pub(super) async fn stream(
     (ended, Times { asked, first_words })
 }
 
-/// Shows a whole answer. An outage of some seconds does not lose it; the nonce
-/// keeps a message that was posted unseen from being posted twice.
-pub(super) async fn show(posted: &mut Posted<'_>, delivery: &Delivery) -> Result<(), RestError> {
+/// Shows a whole answer, without its file if that is what fails.
+pub(super) async fn show(posted: &mut Posted<'_>, text: &str) -> Result<(), RestError> {
+    match persist(posted, text).await {
+        Err(error) if posted.gives_up_file(&error) => persist(posted, text).await,
+        shown => shown,
+    }
+}
+
+/// An outage of some seconds does not lose an answer; the nonce keeps a message
+/// that was posted unseen from being posted twice.
+async fn persist(posted: &mut Posted<'_>, text: &str) -> Result<(), RestError> {
     for _ in 1..SHOWS {
-        match posted.show(delivery, true).await {
+        match posted.show(text, true).await {
             Err(error) if error.transient => {
                 tracing::info!(%error, "an answer is shown later");
                 sleep(LATER).await;
@@ -106,7 +117,7 @@ pub(super) async fn show(posted: &mut Posted<'_>, delivery: &Delivery) -> Result
             shown => return shown,
         }
     }
-    posted.show(delivery, true).await
+    posted.show(text, true).await
 }
 
 /// Waits for that time; without one, for ever.

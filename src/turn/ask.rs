@@ -1,23 +1,33 @@
-//! Asking: the model is asked, once more with half the room if the prompt was
-//! too long, and its answer or its failure concluded.
+//! Asking: the model is asked, again with less if the prompt was too long, and
+//! its answer or its failure concluded.
+
+use std::borrow::Cow;
 
 use tokio::time::Instant;
 
 use super::answer::{self, Ended, Times};
 use super::control::{Control, Order};
-use super::gather::Material;
+use super::gather::{MAX_HALVINGS, Material};
 use super::outlet::Posted;
-use super::remember::Background;
 use super::{Done, Turn, line};
 use crate::llm::{self, Completion};
 use crate::telemetry::event::{Finish, LlmFailure, Outcome, RequestFailed, RequestOk};
 use crate::telemetry::{Ms, with_sources};
-use clew_context::collect::prepare::halved;
-use clew_context::model::ChatMessage;
+use clew_context::collect::prepare::Prepared;
+use clew_context::engine::assemble::Prompt;
 
-/// One request to the model.
+/// A request to the model: what is asked, and what went before.
+struct Try<'a> {
+    prepared: Cow<'a, Prepared>,
+    /// How often its context was halved.
+    halvings: u32,
+    /// The one before brought no text.
+    after_nothing: bool,
+}
+
+/// One that is over.
 struct Asked<'a> {
-    prompt: &'a [ChatMessage],
+    prompt: &'a Prompt,
     /// From 1.
     attempt: u32,
     times: Times,
@@ -32,57 +42,103 @@ impl Turn<'_> {
         posted: &mut Posted<'_>,
         control: &mut Control,
     ) -> Result<Done, Order> {
-        let prompt = &material.prepared.prompt.messages;
-        let (ended, asked) = self.request(model, prompt, 1, posted, control).await;
-        if !is_too_long(&ended) {
-            let outcome = self
-                .conclude(ended, &asked, material, posted, control)
-                .await?;
-            return Ok(self.asked(outcome, material));
+        let mut next = Try {
+            prepared: Cow::Borrowed(&material.prepared),
+            halvings: material.halvings,
+            after_nothing: false,
+        };
+        let mut attempt = 1;
+        loop {
+            let prompt = &next.prepared.prompt;
+            let (ended, asked) = self.request(model, prompt, attempt, posted, control).await;
+            if let Ended::Model(Err(error)) = &ended
+                && let Some(again) = self.again(model, material, &next, error)
+            {
+                self.failed(failure(error), asked.attempt, true);
+                attempt = asked.attempt + 1;
+                next = again;
+                continue;
+            }
+            let outcome = self.conclude(ended, &asked, material, posted, control);
+            return Ok(self.asked(outcome.await?, material));
         }
-        self.failed(LlmFailure::ContextTooLong, asked.attempt, true);
-        let limits = halved(&self.services.settings.limits);
-        let background = material.background.as_ref().map(Background::halved);
-        let smaller = self.prepare(
-            &material.us,
-            &material.collected,
-            background.as_ref(),
-            &limits,
-        );
-        let prompt = &smaller.prompt.messages;
-        let (ended, asked) = self
-            .request(model, prompt, asked.attempt + 1, posted, control)
-            .await;
-        let outcome = self
-            .conclude(ended, &asked, material, posted, control)
-            .await?;
-        Ok(self.asked(outcome, material))
     }
 
     /// One prompt, asked once more if the client does that.
     async fn request<'p>(
         &self,
         model: &llm::Client,
-        prompt: &'p [ChatMessage],
+        prompt: &'p Prompt,
         mut attempt: u32,
         posted: &mut Posted<'_>,
         control: &mut Control,
     ) -> (Ended, Asked<'p>) {
-        let max_messages = self.services.settings.max_messages;
         // An earlier one counts.
         let _ = self.model_asked.set(Instant::now());
         let on_retry = |error: &llm::Error| {
             self.failed(failure(error), attempt, true);
             attempt += 1;
         };
-        let (ended, times) =
-            answer::stream(model, prompt, posted, control, max_messages, on_retry).await;
+        let (ended, times) = answer::stream(model, prompt, posted, control, on_retry).await;
         let asked = Asked {
             prompt,
             attempt,
             times,
         };
         (ended, asked)
+    }
+
+    /// What to ask next, if that may help: less after a prompt that was too
+    /// long, the same after an answer without text.
+    fn again<'a>(
+        &self,
+        model: &llm::Client,
+        material: &Material,
+        tried: &Try<'a>,
+        error: &llm::Error,
+    ) -> Option<Try<'a>> {
+        match error {
+            llm::Error::ContextTooLong { limit, .. } => {
+                let (prepared, halvings) = self.smaller(model, material, tried, *limit)?;
+                Some(Try {
+                    prepared: Cow::Owned(prepared),
+                    halvings,
+                    after_nothing: tried.after_nothing,
+                })
+            }
+            llm::Error::Empty { .. } | llm::Error::Truncated { .. }
+                if error.partial().is_empty() && !tried.after_nothing =>
+            {
+                Some(Try {
+                    prepared: tried.prepared.clone(),
+                    halvings: tried.halvings,
+                    after_nothing: true,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// The next smaller prompt that may fit; the model's room is known from then
+    /// on.
+    fn smaller(
+        &self,
+        model: &llm::Client,
+        material: &Material,
+        tried: &Try<'_>,
+        limit: Option<u32>,
+    ) -> Option<(Prepared, u32)> {
+        let Material { us, collected, .. } = material;
+        let background = material.background.as_ref();
+        let size = |prepared: &Prepared| llm::tokens(&prepared.prompt.messages);
+        let half = (tried.halvings + 1..=MAX_HALVINGS)
+            .map(|halvings| {
+                let prepared = self.prepare(us, collected, background, halvings);
+                (prepared, halvings)
+            })
+            .find(|(prepared, _)| size(prepared) < size(&tried.prepared))?;
+        model.learn_room(size(&half.0), limit);
+        Some(self.fitted(us, collected, background, half, model.prompt_room()))
     }
 
     /// Only what was answered, and thus recorded, is learnt from.
@@ -118,14 +174,16 @@ impl Turn<'_> {
                 self.succeeded(&completion, asked);
                 let outcome = self.finish(posted, &completion.text).await;
                 if outcome == Outcome::Answered {
-                    if completion.finish_reason == llm::FinishReason::CutOff {
+                    let cut_off = completion.finish_reason == llm::FinishReason::CutOff;
+                    if cut_off && posted.cut().is_none() {
                         self.tell_cut_off(posted).await;
                     }
                     if let Some(order) = control.revoked() {
                         return Err(order);
                     }
                     control.answered();
-                    self.record(material, posted, &completion.text).await;
+                    let shown = posted.shown(&completion.text);
+                    self.record(material, posted, shown).await;
                 }
                 Ok(outcome)
             }
@@ -167,11 +225,10 @@ impl Turn<'_> {
     fn succeeded(&self, completion: &Completion, asked: &Asked<'_>) {
         let times = asked.times;
         let first = times.first_words.unwrap_or_else(Instant::now);
-        let chars = asked.prompt.iter().map(|one| one.content.chars().count());
         self.emit(RequestOk {
             ms_first: Ms::from(first - times.asked),
             ms: Ms::from(times.asked.elapsed()),
-            prompt_chars: chars.sum(),
+            prompt_chars: asked.prompt.chars,
             prompt_tokens: completion.usage.map(|usage| usage.prompt_tokens),
             completion_tokens: completion.usage.map(|usage| usage.completion_tokens),
             finish: finish(completion.finish_reason),
@@ -180,10 +237,6 @@ impl Turn<'_> {
             agent: self.agent_name(),
         });
     }
-}
-
-fn is_too_long(ended: &Ended) -> bool {
-    matches!(ended, Ended::Model(Err(llm::Error::ContextTooLong { .. })))
 }
 
 fn failure(error: &llm::Error) -> LlmFailure {

@@ -5,7 +5,6 @@ use tokio::time::Instant;
 use super::control::Order;
 use super::outlet::{Outlet, Posted};
 use super::{Turn, answer};
-use crate::engine::deliver;
 use crate::telemetry::event::{Outcome, SendFallback, SendStage, Sent, TailFallback};
 use crate::telemetry::with_sources;
 use clew_context::collect::Collected;
@@ -31,27 +30,32 @@ impl Turn<'_> {
         }
     }
 
+    /// Nothing posted yet, and whether files may come with it. A command's
+    /// answer needs no permission.
+    pub(super) fn posted(&self, outlet: Outlet) -> Posted<'_> {
+        let is_channel = matches!(outlet, Outlet::Channel { .. });
+        let forbidden = is_channel && self.our_access().forbids(|rights| rights.attach);
+        Posted::new(self.services, outlet, self.request.turn(), self.attempt)
+            .without_file(forbidden.then_some(Fallback::Forbidden))
+    }
+
     /// Nothing is posted yet; but a command shows that we are thinking.
     pub(super) async fn interrupted(&self, order: &Order) {
         let interaction = self.request.cause.interaction();
         if let (Some(interaction), Order::Cancel | Order::Abandon) = (interaction, order) {
             let outlet = Outlet::Interaction(Box::new(interaction.clone()));
-            let rest = &self.services.rest;
-            Posted::new(rest, outlet, self.request.turn(), self.attempt)
-                .remove()
-                .await;
+            self.posted(outlet).remove().await;
         }
     }
 
     /// Shows the whole answer.
     pub(super) async fn finish(&self, posted: &mut Posted<'_>, text: &str) -> Outcome {
-        let delivery = deliver::split(text, self.services.settings.max_messages);
-        let shown = answer::show(posted, &delivery).await;
+        let shown = answer::show(posted, text).await;
         if shown.is_ok() {
             self.remember(posted);
             self.emit(Sent {
                 messages: posted.messages(),
-                chars: text.chars().count(),
+                chars: posted.shown(text).chars().count(),
                 attached: posted.attached,
                 edits: posted.edits,
                 reply: posted.replied(),
@@ -158,6 +162,9 @@ impl Turn<'_> {
     pub(super) fn report(&self, posted: &Posted<'_>) {
         if let Some(reason) = posted.reference_dropped {
             self.sending(reason, SendStage::Reference);
+        }
+        if let Some(reason) = posted.cut() {
+            self.sending(reason, SendStage::Attach);
         }
     }
 

@@ -7,12 +7,13 @@ use tokio::time::Instant;
 use super::Turn;
 use super::record::TurnRecord;
 use super::remember::Background;
-use clew_context::collect::prepare::{Prepared, Surroundings, prepare};
+use crate::llm;
+use clew_context::collect::prepare::{Prepared, Surroundings, halved, prepare};
 use clew_context::collect::{Collected, Occasion, collect};
 use clew_context::discord::Live;
 use clew_context::engine::eligible::Us;
 use clew_context::engine::window::View;
-use clew_context::model::{Access, ChannelId, Limits, Message, Profiles, ReplyTarget};
+use clew_context::model::{Access, ChannelId, Message, Profiles, ReplyTarget};
 
 /// What was collected and made of it.
 pub(super) struct Material {
@@ -22,8 +23,15 @@ pub(super) struct Material {
     pub(super) us: Us,
     /// The agent and what it remembers; none if no agent answers here.
     pub(super) background: Option<Background>,
+    /// Of the agent; none without `LLM_BASE_URL`, or where no agent answers.
+    pub(super) model: Option<llm::Client>,
     pub(super) prepared: Prepared,
+    /// How often its context was halved so that it fits the model.
+    pub(super) halvings: u32,
 }
+
+/// A turn's context is halved so often at most: then an eighth is left.
+pub(super) const MAX_HALVINGS: u32 = 3;
 
 impl Turn<'_> {
     /// Collects, and prepares the prompt.
@@ -73,7 +81,13 @@ impl Turn<'_> {
         if let Some(background) = &mut background {
             self.add_profiles(background, &collected).await;
         }
-        let prepared = self.prepare(&us, &collected, background.as_ref(), limits);
+        let model = background.as_ref().and_then(|background| {
+            let model = services.model.as_ref()?;
+            Some(model.with_model(background.agent.model.as_deref()))
+        });
+        let room = model.as_ref().and_then(llm::Client::prompt_room);
+        let whole = (self.prepare(&us, &collected, background.as_ref(), 0), 0);
+        let (prepared, halvings) = self.fitted(&us, &collected, background.as_ref(), whole, room);
         let record = TurnRecord::new(
             self.request,
             self.queued,
@@ -88,7 +102,9 @@ impl Turn<'_> {
             record,
             us,
             background,
+            model,
             prepared,
+            halvings,
         }
     }
 
@@ -102,18 +118,41 @@ impl Turn<'_> {
         of_guild.unwrap_or(services.settings.reply_target)
     }
 
-    /// The prompt, under these caps.
+    /// A prompt and how often it was halved, halved on until it fits the room; an
+    /// eighth has to do.
+    pub(super) fn fitted(
+        &self,
+        us: &Us,
+        collected: &Collected,
+        background: Option<&Background>,
+        (mut prepared, mut halvings): (Prepared, u32),
+        room: Option<usize>,
+    ) -> (Prepared, u32) {
+        let room = room.unwrap_or(usize::MAX);
+        while halvings < MAX_HALVINGS && llm::tokens(&prepared.prompt.messages) > room {
+            halvings += 1;
+            prepared = self.prepare(us, collected, background, halvings);
+        }
+        (prepared, halvings)
+    }
+
+    /// The prompt, with its context halved so often: the block's caps, and the
+    /// history, of which the newer half stays.
     pub(super) fn prepare(
         &self,
         us: &Us,
         collected: &Collected,
         background: Option<&Background>,
-        limits: &Limits,
+        halvings: u32,
     ) -> Prepared {
+        let limits = (0..halvings).fold(self.services.settings.limits, |limits, _| halved(&limits));
         let directory = self.names(collected.channel.as_ref());
         let scope = background.map(|background| background.place.scope.to_string());
         let agent = background.map(|background| &background.agent);
-        let history = background.map(|one| self.services.memory.messages(&one.rows));
+        let history = background.map(|one| {
+            let rows = one.newest_rows(halvings);
+            self.services.memory.messages(rows)
+        });
         prepare(
             collected,
             &Surroundings {
@@ -124,7 +163,7 @@ impl Turn<'_> {
                 status: background.map_or("", |background| background.status.as_str()),
                 secret: &self.services.settings.secret,
                 scope: scope.as_deref().unwrap_or_default(),
-                limits,
+                limits: &limits,
                 profiles: background.map_or(&Profiles::default(), |one| &one.profiles),
                 history: &history.unwrap_or_default(),
             },

@@ -37,9 +37,8 @@ pub async fn learn(services: &Services, lesson: Lesson) {
     let Some(model) = &services.model else {
         return;
     };
-    let own = lesson.model.map(|name| model.with_model(&name));
-    let model = own.as_ref().unwrap_or(model);
-    let new = services.memory.learn(model, lesson.said).await;
+    let model = model.with_model(lesson.model.as_deref());
+    let new = services.memory.learn(&model, lesson.said).await;
     if !new.is_empty() {
         let facts = new.iter().map(|fact| fact.id).collect();
         say(services, &lesson.outlet, facts).await;

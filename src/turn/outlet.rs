@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::engine::deliver::{ATTACHMENT_NAME, Delivery};
+use crate::engine::deliver::{self, ATTACHMENT_NAME, Overflow};
 use clew_context::discord::error::RestError;
 use clew_context::model::{ChannelId, Fallback, Interaction, MessageId, TurnId};
 use clew_discord::rest::Rest;
-use clew_discord::send::{File, Outgoing};
+use clew_discord::send::{File, Outgoing, Text};
 
 use super::line::INTERRUPTED;
+use super::{Services, Settings};
 
 /// One call that delivers has this long, retries and limits included.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -38,7 +39,14 @@ pub(super) struct Posted<'a> {
     outlet: Outlet,
     turn: TurnId,
     attempt: u32,
+    settings: &'a Settings,
     parts: Vec<Part>,
+    /// Why there may be no file, if so.
+    no_file: Option<Fallback>,
+    /// The last file was refused, or could not be sent.
+    file_failed: bool,
+    /// From which byte on the answer was cut off.
+    cut_at: Option<usize>,
     pub(super) edits: usize,
     pub(super) attached: bool,
     pub(super) reference_dropped: Option<Fallback>,
@@ -52,13 +60,17 @@ struct Part {
 
 impl<'a> Posted<'a> {
     /// Nothing yet. `attempt` sets the nonces of a restarted turn apart.
-    pub(super) fn new(rest: &'a Rest, outlet: Outlet, turn: TurnId, attempt: u32) -> Self {
+    pub(super) fn new(services: &'a Services, outlet: Outlet, turn: TurnId, attempt: u32) -> Self {
         Self {
-            rest,
+            rest: &services.rest,
             outlet,
             turn,
             attempt,
+            settings: &services.settings,
             parts: Vec::new(),
+            no_file: None,
+            file_failed: false,
+            cut_at: None,
             edits: 0,
             attached: false,
             reference_dropped: None,
@@ -91,9 +103,44 @@ impl<'a> Posted<'a> {
         self.replied() && matches!(self.outlet, Outlet::Channel { ping: true, .. })
     }
 
-    /// Makes what is posted equal to `delivery`, which only ever grows. While
-    /// it does, a command's later parts wait.
-    pub(super) async fn show(&mut self, delivery: &Delivery, done: bool) -> Result<(), RestError> {
+    /// `ANSWER_MAX_MESSAGES`.
+    pub(super) fn max_messages(&self) -> usize {
+        self.settings.max_messages
+    }
+
+    /// No file may be attached, for this reason.
+    pub(super) fn without_file(mut self, reason: Option<Fallback>) -> Self {
+        self.no_file = reason;
+        self
+    }
+
+    /// Whether the answer may yet be shown without its file, which failed.
+    pub(super) fn gives_up_file(&mut self, error: &RestError) -> bool {
+        let gives_up = self.file_failed && may_be_the_file(error.reason);
+        if gives_up {
+            self.no_file = Some(error.reason);
+        }
+        gives_up
+    }
+
+    /// Part of the answer was cut off for want of a file, for this reason.
+    pub(super) fn cut(&self) -> Option<Fallback> {
+        self.cut_at.and(self.no_file)
+    }
+
+    /// What of an answer is in the messages or in the file.
+    pub(super) fn shown<'t>(&self, text: &'t str) -> &'t str {
+        self.cut_at.map_or(text, |end| text[..end].trim_end())
+    }
+
+    /// Makes what is posted equal to `text`, which only ever grows. While it
+    /// does, a command's later parts wait.
+    pub(super) async fn show(&mut self, text: &str, done: bool) -> Result<(), RestError> {
+        let overflow = match self.no_file {
+            Some(_) => Overflow::Cut,
+            None => Overflow::Attached,
+        };
+        let delivery = deliver::split(text, self.settings.max_messages, overflow);
         let last = delivery.messages.len().saturating_sub(1);
         let overflow = delivery.overflow.as_ref().filter(|_| done);
         let file = overflow.map(|text| (ATTACHMENT_NAME.to_owned(), text.clone().into_bytes()));
@@ -103,8 +150,13 @@ impl<'a> Posted<'a> {
             if waits {
                 break;
             }
-            self.put(index, content, file).await?;
+            let put = self.put(index, content, file).await;
+            self.file_failed = put.is_err() && file.is_some();
+            put?;
             self.attached |= file.is_some();
+        }
+        if done {
+            self.cut_at = delivery.cut_at;
         }
         Ok(())
     }
@@ -123,7 +175,7 @@ impl<'a> Posted<'a> {
             Outlet::Channel { channel, .. } => self.delete(*channel, &parts).await,
             Outlet::Interaction(interaction) => self
                 .rest
-                .edit_original(interaction, INTERRUPTED, None, deadline())
+                .edit_original(interaction, &Text::plain(INTERRUPTED), deadline())
                 .await
                 .map(drop),
         };
@@ -175,15 +227,16 @@ impl<'a> Posted<'a> {
         content: &str,
         file: Option<&File>,
     ) -> Result<(), RestError> {
+        let text = self.text(content, file);
         match &self.outlet {
             Outlet::Channel { channel, .. } => {
                 self.rest
-                    .edit_message(*channel, id, content, file, deadline())
+                    .edit_message(*channel, id, &text, deadline())
                     .await
             }
             Outlet::Interaction(interaction) if index == 0 => self
                 .rest
-                .edit_original(interaction, content, file, deadline())
+                .edit_original(interaction, &text, deadline())
                 .await
                 .map(drop),
             Outlet::Interaction(_) => Ok(()),
@@ -209,6 +262,7 @@ impl<'a> Posted<'a> {
                     allowed_users: Vec::new(),
                     nonce: format!("{:x}.{}.{index}", self.turn.0, self.attempt),
                     attachment: file.cloned(),
+                    link_previews: self.settings.link_previews,
                 };
                 let sent = self
                     .rest
@@ -217,18 +271,37 @@ impl<'a> Posted<'a> {
                 self.reference_dropped = self.reference_dropped.or(sent.reference_dropped);
                 Ok(sent.id)
             }
-            Outlet::Interaction(interaction) if index == 0 => {
-                self.rest
-                    .edit_original(interaction, content, file, deadline())
-                    .await
-            }
             Outlet::Interaction(interaction) => {
-                self.rest
-                    .follow_up(interaction, content, false, file, deadline())
-                    .await
+                let text = self.text(content, file);
+                if index == 0 {
+                    self.rest
+                        .edit_original(interaction, &text, deadline())
+                        .await
+                } else {
+                    self.rest
+                        .follow_up(interaction, &text, false, deadline())
+                        .await
+                }
             }
         }
     }
+
+    fn text<'t>(&self, content: &'t str, file: Option<&'t File>) -> Text<'t> {
+        Text {
+            content,
+            file,
+            link_previews: self.settings.link_previews,
+        }
+    }
+}
+
+/// Without its file the message may be taken: no permission, too large (413),
+/// nothing left of the message (50006), or a fault that lasts.
+const fn may_be_the_file(reason: Fallback) -> bool {
+    matches!(
+        reason,
+        Fallback::Forbidden | Fallback::Malformed | Fallback::Unavailable | Fallback::Timeout
+    )
 }
 
 fn deadline() -> Instant {

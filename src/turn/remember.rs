@@ -44,12 +44,9 @@ impl Background {
         }
     }
 
-    /// With the newer half of the history, for a model that said the prompt
-    /// was too long.
-    pub(super) fn halved(&self) -> Self {
-        let mut smaller = self.clone();
-        smaller.rows.drain(..self.rows.len().div_ceil(2));
-        smaller
+    /// What is left of the history when so often the older half is left out.
+    pub(super) fn newest_rows(&self, halvings: u32) -> &[StoredMessage] {
+        (0..halvings).fold(&self.rows, |rows, _| &rows[rows.len().div_ceil(2)..])
     }
 }
 

@@ -47,6 +47,8 @@ pub struct Settings {
     pub reply_target: ReplyTarget,
     /// `ANSWER_MAX_MESSAGES`.
     pub max_messages: usize,
+    /// `LINK_PREVIEWS`.
+    pub link_previews: bool,
     /// The key of the frames.
     pub secret: Vec<u8>,
 }

@@ -56,6 +56,7 @@ fn nothing_set_gives_the_documented_defaults() {
     assert_eq!(config.turns.user_per_minute.map(u32::from), Some(10));
     assert_eq!(config.turns.shutdown_timeout, Duration::from_secs(20));
     assert_eq!(config.answers.max_messages, 4);
+    assert!(!config.answers.link_previews);
     assert_eq!(config.telemetry.context_subsys, "mem.ctx");
     assert_eq!(config.telemetry.keep_days, Some(30));
     assert_eq!(config.discord.message_content, MessageContent::Required);
@@ -183,6 +184,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("LLM_API_KEY", "two words", "printable"),
     ("LLM_TIMEOUT_S", "0", "from 1 to 3600"),
     ("LLM_MAX_OUTPUT_TOKENS", "1k", "from 1 to 1000000"),
+    ("LLM_CONTEXT_TOKENS", "100", "from 512 to 100000000"),
     ("LLM_TEMPERATURE", "NaN", "from 0 to 2"),
     ("SYSTEM_PROMPT_FILE", "no/such/file", "UTF-8 text file"),
     ("THREAD_CONTEXT_TAIL_COUNT", "41", "from 0 to 40"),
@@ -202,6 +204,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("MAX_CONCURRENT_TURNS", "0", "from 1 to 10000"),
     ("USER_TURNS_PER_MIN", "-5", "from 0 to 1000"),
     ("ANSWER_MAX_MESSAGES", "0", "from 1 to 20"),
+    ("LINK_PREVIEWS", "some", "true, false"),
     ("SHUTDOWN_TIMEOUT_S", "601", "from 0 to 600"),
     ("TELEMETRY_DIR", "a\0b", "a path"),
     ("TELEMETRY_KEEP_DAYS", "1.5", "days"),

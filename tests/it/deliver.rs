@@ -1,11 +1,15 @@
 //! Splitting an answer into messages: what holds for every answer, and how
 //! single ones are cut.
 
-use clew::engine::deliver::{CONTINUED, MAX_MESSAGE_UNITS, split};
+use clew::engine::deliver::{self, CONTINUED, CUT, Delivery, MAX_MESSAGE_UNITS, Overflow};
 use proptest::prelude::*;
 
 /// Enough messages for any text of these tests.
 const MANY: usize = 1000;
+
+fn split(text: &str, max_messages: usize) -> Delivery {
+    deliver::split(text, max_messages, Overflow::Attached)
+}
 
 fn messages(text: &str) -> Vec<String> {
     let delivery = split(text, MANY);
@@ -202,6 +206,24 @@ fn what_does_not_fit_is_a_file() {
 
     let none = split("text", 0);
     assert!(none.messages.is_empty() && none.overflow.as_deref() == Some("text"));
+}
+
+#[test]
+fn where_no_file_may_be_the_rest_is_cut_and_that_is_said() {
+    let prose = "All work and no play. ".repeat(1_000);
+    let code = format!("```rust\n{}```", "let value = 1;\n".repeat(1000));
+    for text in [prose, code] {
+        let cut = deliver::split(&text, 3, Overflow::Cut);
+        assert_eq!((cut.messages.len(), cut.overflow), (3, None));
+        let small_print = cut.messages[2].lines().last().unwrap();
+        assert_eq!(small_print, CUT);
+        assert!(units(&cut.messages[2]) <= MAX_MESSAGE_UNITS);
+        let shown = &text[..cut.cut_at.unwrap()];
+        let posted = cut.messages.join("\n").replace(CUT, "");
+        assert_eq!(essence(shown), essence(&posted));
+    }
+    let short = deliver::split("short", 3, Overflow::Cut);
+    assert_eq!((short.messages.len(), short.cut_at), (1, None));
 }
 
 /// Part of an answer as models write them.

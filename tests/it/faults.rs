@@ -8,6 +8,7 @@ mod post;
 mod process;
 mod rest;
 mod restart;
+mod too_long;
 
 use clew_simulator::{ChannelKind, Id, Message, World};
 use serde_json::Value;

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clew::llm::{Client, Completion, Error, FinishReason, Settings, Usage};
+use clew_context::engine::echo::Echo;
 use clew_context::model::{ChatMessage, Role, Secret};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -27,6 +28,7 @@ fn settings(base_url: String, timeout: Duration) -> Settings {
         model: "small".to_owned(),
         timeout,
         max_output_tokens: 64,
+        context_tokens: None,
         max_answer_bytes: 1 << 20,
         temperature: Some(0.5),
     }
@@ -44,7 +46,12 @@ fn prompt() -> Vec<ChatMessage> {
 async fn ask(client: &Client) -> (Result<Completion, Error>, Vec<String>) {
     let mut deltas = Vec::new();
     let outcome = client
-        .answer(&prompt(), |delta| deltas.push(delta.to_owned()), |_| {})
+        .answer(
+            &prompt(),
+            Echo::default(),
+            |delta| deltas.push(delta.to_owned()),
+            |_| {},
+        )
         .await;
     let text = match &outcome {
         Ok(completion) => &completion.text,
@@ -158,7 +165,9 @@ async fn gives_text_away_while_it_arrives() {
     let (sender, mut deltas) = mpsc::unbounded_channel();
     let answering = tokio::spawn(async move {
         let send = |delta: &str| sender.send(delta.to_owned()).unwrap();
-        client.answer(&prompt(), send, |_| {}).await
+        client
+            .answer(&prompt(), Echo::default(), send, |_| {})
+            .await
     });
     server.wait_requests(1).await;
     assert!(deltas.try_recv().is_err());
@@ -185,7 +194,7 @@ async fn dropping_the_answer_ends_the_stream() {
                 seen.lock().unwrap().push_str(delta);
                 first.send(()).unwrap();
             };
-            client.answer(&prompt(), see, |_| {}).await
+            client.answer(&prompt(), Echo::default(), see, |_| {}).await
         }
     });
     gate.step(1);

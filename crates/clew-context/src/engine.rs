@@ -3,7 +3,8 @@
 //! [`route`] says whether a message is for us, [`target`] what is answered,
 //! [`chain`] and [`select`] which messages belong to it, [`render`] and
 //! [`block`] what they look like under the caps, [`assemble`] what the model
-//! gets, [`status`] what it is told of other turns.
+//! gets, [`status`] what it is told of other turns, [`echo`] what of its answer
+//! is not one.
 //!
 //! Invariant: engine imports model alone, does no IO, reads no clock,
 //! environment or randomness.
@@ -15,6 +16,7 @@ pub mod block;
 pub mod chain;
 mod charset;
 pub mod cluster;
+pub mod echo;
 pub mod eligible;
 pub mod frame;
 mod least;

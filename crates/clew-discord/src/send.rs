@@ -19,7 +19,7 @@ pub use interaction::Callback;
 
 use super::rest::{Lane, Rest, build, malformed};
 use clew_context::discord::error::RestError;
-use clew_context::model::{ChannelId, Fallback, MessageId, UserId};
+use clew_context::model::{ChannelId, Fallback, MessageFlags, MessageId, UserId};
 
 /// Discord's limit of a nonce (Create Message, `nonce`), in characters.
 const MAX_NONCE_CHARS: usize = 25;
@@ -47,6 +47,63 @@ pub struct Outgoing {
     pub nonce: String,
     /// A file by name and content.
     pub attachment: Option<File>,
+    /// Links in the text show previews.
+    pub link_previews: bool,
+}
+
+/// A text that pings nobody.
+#[derive(Debug, Clone, Copy)]
+pub struct Text<'a> {
+    /// Up to 2,000 characters.
+    pub content: &'a str,
+    /// A file by name and content.
+    pub file: Option<&'a File>,
+    /// Links in the text show previews.
+    pub link_previews: bool,
+}
+
+impl<'a> Text<'a> {
+    /// Words of our own: no file, no links.
+    pub const fn plain(content: &'a str) -> Self {
+        Self {
+            content,
+            file: None,
+            link_previews: false,
+        }
+    }
+
+    fn files(&self) -> &'a [File] {
+        self.file.map_or(&[], std::slice::from_ref)
+    }
+
+    fn flags(&self) -> MessageFlags {
+        flags(self.link_previews)
+    }
+
+    /// For a new message.
+    fn message(&self) -> Value {
+        let mut payload = json!({
+            "content": self.content,
+            "flags": self.flags().0,
+            "allowed_mentions": {"parse": []},
+        });
+        if self.file.is_some() {
+            payload["attachments"] = answer::attachments(self.files());
+        }
+        payload
+    }
+
+    /// For an edit: what it does not name stays. Discord takes no other flag
+    /// of ours there (Edit Message, `flags`).
+    fn edit(&self) -> Value {
+        let mut payload = self.message();
+        if self.link_previews
+            && let Some(fields) = payload.as_object_mut()
+        {
+            fields.remove("flags");
+        }
+        payload
+    }
 }
 
 /// A message that was posted.
@@ -119,16 +176,14 @@ impl Rest {
         &self,
         channel: ChannelId,
         id: MessageId,
-        content: &str,
-        file: Option<&File>,
+        text: &Text<'_>,
         deadline: Instant,
     ) -> Result<(), RestError> {
         let path = format!("channels/{channel}/messages/{id}");
-        let files = file.map_or(&[][..], std::slice::from_ref);
-        let payload = silent(content, files);
+        let payload = text.edit();
         let make = || {
             let builder = RequestBuilder::raw(Method::Patch, path.clone());
-            with_body(builder, &payload, files)
+            with_body(builder, &payload, text.files())
         };
         self.repeat(make, Lane::Main, deadline).await.map(drop)
     }
@@ -218,6 +273,7 @@ fn dropped_reference(error: &RestError) -> Option<Fallback> {
 fn payload(message: &Outgoing, reply_to: Option<MessageId>) -> Value {
     let mut payload = json!({
         "content": message.content,
+        "flags": flags(message.link_previews).0,
         "allowed_mentions": {
             "parse": [],
             "users": message.allowed_users,
@@ -243,13 +299,12 @@ fn enforce_nonce(payload: &mut Value, nonce: &str) {
     }
 }
 
-/// A text that pings nobody, and its files. What an edit does not name stays.
-fn silent(content: &str, files: &[File]) -> Value {
-    let mut payload = json!({"content": content, "allowed_mentions": {"parse": []}});
-    if !files.is_empty() {
-        payload["attachments"] = answer::attachments(files);
+fn flags(link_previews: bool) -> MessageFlags {
+    if link_previews {
+        MessageFlags::default()
+    } else {
+        MessageFlags::SUPPRESS_EMBEDS
     }
-    payload
 }
 
 fn with_body(
@@ -319,6 +374,23 @@ mod tests {
         assert_eq!(sent["message_reference"], json!({"message_id": "9"}));
         assert_eq!(sent["nonce"].as_str().unwrap().len(), MAX_NONCE_CHARS);
         assert_eq!(sent["enforce_nonce"], json!(true));
+    }
+
+    #[test]
+    fn links_show_previews_only_if_that_is_wanted() {
+        for (link_previews, flags, of_edit) in [(false, 4, json!(4)), (true, 0, Value::Null)] {
+            let message = Outgoing {
+                link_previews,
+                ..Outgoing::default()
+            };
+            assert_eq!(payload(&message, None)["flags"], flags);
+            let text = Text {
+                link_previews,
+                ..Text::plain("https://example.org")
+            };
+            assert_eq!(text.message()["flags"], flags);
+            assert_eq!(text.edit()["flags"], of_edit);
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use clew_context::model::{ApplicationId, GuildId, Interaction, TurnRequest, User
 use clew_discord::commands::register;
 use clew_discord::event::Called;
 use clew_discord::model::Answer;
-use clew_discord::send::Callback;
+use clew_discord::send::{Callback, Text};
 
 /// Discord waits three seconds for the first answer to a call.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(3);
@@ -128,7 +128,7 @@ impl Desk {
             let deadline = Instant::now() + CALL_TIMEOUT;
             if let Err(error) = services
                 .rest
-                .edit_original(&interaction, line, None, deadline)
+                .edit_original(&interaction, &Text::plain(line), deadline)
                 .await
             {
                 tracing::warn!(%error, "a command could not be answered");

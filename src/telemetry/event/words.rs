@@ -323,6 +323,8 @@ words! {
         Reference = "reference",
         /// Sending.
         Create = "create",
+        /// Attaching: the rest was cut off.
+        Attach = "attach",
         /// Reacting instead of an answer.
         React = "react",
     }

@@ -246,7 +246,8 @@ fn learnt(writer: &mut Writer) -> Box<dyn FnMut()> {
 
 fn split(writer: &mut Writer) -> Box<dyn FnMut()> {
     let answer = writer.text(100_000);
-    Box::new(move || drop(black_box(deliver::split(&answer, 4))))
+    let overflow = deliver::Overflow::Attached;
+    Box::new(move || drop(black_box(deliver::split(&answer, 4, overflow))))
 }
 
 /// A server as large as Discord lets it be, and what is known of it.

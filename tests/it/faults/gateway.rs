@@ -12,7 +12,7 @@ use crate::support::model::Behaviour;
 async fn check(end: impl FnOnce(&Simulator), reason: &str, resumed: bool) {
     let place = Place::new(&[]).await;
     let bot = place.stage.start().await;
-    let (pieces, gate) = Behaviour::gated(&["The pump", " is fine."]);
+    let (pieces, gate) = Behaviour::gated(&["The pump\n", "is fine."]);
     place.stage.model.script(pieces);
     place.ask(place.thread, "what is it about?");
     gate.step(1);
@@ -24,7 +24,7 @@ async fn check(end: impl FnOnce(&Simulator), reason: &str, resumed: bool) {
         place.says(place.help, "ok").await;
     }
     gate.open();
-    place.says(place.thread, "The pump is fine.").await;
+    place.says(place.thread, "The pump\nis fine.").await;
     let wanted = if resumed { 0 } else { 2 };
     let identified = |log: &[clew_simulator::GatewayRecord]| {
         let of = |event: &GatewayEvent| matches!(event, GatewayEvent::Identified { .. });

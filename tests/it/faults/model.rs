@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use super::{Place, has};
-use crate::support::bot::{details, prompt};
+use crate::support::bot::details;
 use crate::support::model::Behaviour;
 
 /// What a person reads and the telemetry says after these answers of the
 /// model, in order.
-async fn check(name: &str, behaviours: Vec<Behaviour>, says: &str, reason: &str) {
+pub(super) async fn check(name: &str, behaviours: Vec<Behaviour>, says: &str, reason: &str) {
     let place = Place::new(&[("LLM_TIMEOUT_S", "1")]).await;
     let bot = place.stage.start().await;
     let count = behaviours.len();
@@ -47,7 +47,7 @@ async fn a_model_that_fails_is_told_in_one_line() {
     check("429", limited, "too much to do", "rate_limited").await;
     let broken = twice(|| Behaviour::status(500, "broken"));
     check("500", broken, "not available", "unavailable").await;
-    let empty = vec![Behaviour::empty()];
+    let empty = twice(Behaviour::empty);
     check("empty", empty, "no answer", "empty").await;
     let malformed = vec![Behaviour::malformed()];
     check("malformed", malformed, "not available", "malformed").await;
@@ -108,38 +108,4 @@ async fn an_answer_that_breaks_off_is_kept_and_marked() {
         has(&lines, "request_failed", &json!({"reason": reason}));
         assert_eq!(place.stage.discord.answers(place.thread).len(), 2, "{name}");
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_prompt_that_is_too_long_is_halved_once() {
-    let place = Place::new(&[]).await;
-    let bot = place.stage.start().await;
-    place.stage.model.script(Behaviour::context_too_long());
-    place.ask(place.thread, "what is it about?");
-    assert_eq!(place.answers(place.thread, 1).await[0].content, "ok");
-    let requests = place.stage.model.requests();
-    assert_eq!(requests.len(), 2);
-    let sizes = requests.iter().map(|request| prompt(request).len());
-    let sizes: Vec<_> = sizes.collect();
-    assert!(sizes[1] < sizes[0] * 4 / 5, "{sizes:?}");
-    assert!(prompt(&requests[1]).contains("what is it about?"));
-    let lines = place.works_on(bot).await;
-    has(
-        &lines,
-        "request_failed",
-        &json!({"reason": "context_too_long", "attempt": 1, "will_retry": true}),
-    );
-    has(&lines, "request_ok", &json!({"attempt": 2}));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_prompt_that_is_still_too_long_is_told() {
-    let twice = twice(Behaviour::context_too_long);
-    check(
-        "too long",
-        twice,
-        "too long for my model",
-        "context_too_long",
-    )
-    .await;
 }

@@ -61,7 +61,7 @@ async fn an_answer_that_cannot_be_posted_is_told() {
 async fn edits_that_fail_do_not_end_a_stream() {
     let place = Place::new(&[]).await;
     let bot = place.stage.start().await;
-    let (pieces, gate) = Behaviour::gated(&["The pump", " is fine."]);
+    let (pieces, gate) = Behaviour::gated(&["The pump\n", "is fine."]);
     place.stage.model.script(pieces);
     place.ask(place.thread, "what is it about?");
     gate.step(1);
@@ -69,7 +69,7 @@ async fn edits_that_fail_do_not_end_a_stream() {
     let broken = Fault::status("PATCH", EDIT, 500, 0, "no").times(3);
     let broken = place.stage.discord.fault(broken);
     gate.open();
-    place.says(place.thread, "The pump is fine.").await;
+    place.says(place.thread, "The pump\nis fine.").await;
     let lines = place.works_on(bot).await;
     assert_eq!(place.stage.discord.hits(broken), 3);
     has(&lines, "sent", &json!({"messages": 1}));

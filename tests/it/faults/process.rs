@@ -178,7 +178,7 @@ async fn a_signal_in_a_turn_lets_it_end() {
         let place = Place::new(&[]).await;
         let mut process = Process::start(&place.stage, &[]);
         connected(&place).await;
-        let (pieces, gate) = Behaviour::gated(&["The pump", " is fine."]);
+        let (pieces, gate) = Behaviour::gated(&["The pump\n", "is fine."]);
         place.stage.model.script(pieces);
         place.ask(place.thread, "what is it about?");
         gate.step(1);
@@ -195,7 +195,7 @@ async fn a_signal_in_a_turn_lets_it_end() {
             .unwrap();
         gate.open();
         assert_eq!(process.ended().await.code(), Some(0), "{}", process.log());
-        place.says(place.thread, "The pump is fine.").await;
+        place.says(place.thread, "The pump\nis fine.").await;
         let lines = written(&place);
         has(&lines, "stopping", &json!({"drained": 1, "abandoned": 0}));
         has(&lines, "turn_done", &json!({"outcome": "answered"}));

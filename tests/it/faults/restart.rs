@@ -78,7 +78,7 @@ async fn a_session_that_discord_has_forgotten_begins_anew() {
 async fn a_turn_that_is_abandoned_is_answered_by_the_next_process() {
     let place = Place::new(&[("SHUTDOWN_TIMEOUT_S", "0.2")]).await;
     let bot = place.stage.start().await;
-    let (pieces, gate) = Behaviour::gated(&["The pump", " never comes"]);
+    let (pieces, gate) = Behaviour::gated(&["The pump\n", "never comes"]);
     place.stage.model.script(pieces);
     place.ask(place.thread, "what is it about?");
     gate.step(1);

@@ -139,6 +139,41 @@ async fn without_an_agent_a_line_says_so() {
     assert_eq!(p.traces("saffron"), [""; 0]);
 }
 
+/// What a server rejects by name is rejected once, whichever model was asked;
+/// that a model has one temperature is that model's.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agents_model_is_asked_as_the_server_taught() {
+    let p = Place::new(Kind::Sqlite, &[("LLM_TEMPERATURE", "0.5")]).await;
+    write_agent(&p, "plumber", p.help, &json!({"model": "deep"}));
+    let bot = p.start().await;
+    let reject = |text: &str| p.stage.model.script(Behaviour::status(400, text));
+    reject("Use 'max_completion_tokens' instead of 'max_tokens'.");
+    p.prompt(p.pumps, p.ada).await;
+    reject("'temperature' does not support 0.5 with this model.");
+    p.prompt(p.help, p.ada).await;
+    p.prompt(p.help, p.ada).await;
+    p.prompt(p.pumps, p.ada).await;
+    bot.stop().await;
+    let requests = p.stage.model.requests();
+    let asked: Vec<_> = requests
+        .iter()
+        .map(|request| {
+            let has = |name: &str| request.get(name).is_some();
+            let model = request["model"].as_str().unwrap();
+            (model, has("max_completion_tokens"), has("temperature"))
+        })
+        .collect();
+    let expected = [
+        ("fake", false, true),
+        ("fake", true, true),
+        ("deep", true, true),
+        ("deep", true, false),
+        ("deep", true, false),
+        ("fake", true, true),
+    ];
+    assert_eq!(asked, expected);
+}
+
 /// `test_context_includes_thread_status`, and who may know.
 #[tokio::test(flavor = "multi_thread")]
 async fn status_of_running_turns_is_told_to_who_may_read_there() {

@@ -37,6 +37,7 @@ async fn scene() -> Scene {
         model: "fake".to_owned(),
         timeout: Duration::from_secs(20),
         max_output_tokens: 500,
+        context_tokens: None,
         max_answer_bytes: 1 << 20,
         temperature: None,
     });

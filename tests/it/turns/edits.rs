@@ -13,7 +13,7 @@ use crate::support::model::Behaviour;
 async fn an_edit_begins_anew_and_takes_back_what_is_posted() {
     let p = place(&[]).await;
     let bot = p.start().await;
-    let (behaviour, gate) = Behaviour::gated(&["Paris is", " the capital."]);
+    let (behaviour, gate) = Behaviour::gated(&["Paris is\n", "the capital."]);
     p.stage.model.script(behaviour);
     p.stage.model.script(Behaviour::text(&["Rome."]));
     let trigger = p.post(p.channel, p.ada, p.to_us("capital of France?"));
@@ -115,7 +115,7 @@ async fn an_edit_that_leaves_no_words_points_at_the_conversation() {
 async fn a_deleted_trigger_gets_no_answer_and_a_partial_one_is_removed() {
     let p = place(&[]).await;
     let bot = p.start().await;
-    let (behaviour, gate) = Behaviour::gated(&["Paris is", " the capital."]);
+    let (behaviour, gate) = Behaviour::gated(&["Paris is\n", "the capital."]);
     p.stage.model.script(behaviour);
     let trigger = p.post(p.channel, p.ada, p.to_us("capital of France?"));
     let waiting = p.post(p.channel, p.ada, p.to_us("and of Italy?"));
@@ -203,7 +203,7 @@ async fn an_edit_lets_the_model_go_while_a_part_is_being_posted() {
     let slow = FaultKind::Latency(Duration::from_secs(3));
     let path = "/channels/*/messages";
     p.stage.discord.fault(Fault::new("POST", path, slow));
-    let (behaviour, gate) = Behaviour::gated(&["Paris is", " the capital."]);
+    let (behaviour, gate) = Behaviour::gated(&["Paris is\n", "the capital."]);
     p.stage.model.script(behaviour);
     let trigger = p.post(p.channel, p.ada, p.to_us("capital of France?"));
     gate.step(1);
@@ -230,7 +230,7 @@ async fn edited_until_refused(settings: &[(&str, &str)]) -> usize {
     let bot = p.start().await;
     let mut gates = Vec::new();
     for _ in 0..10 {
-        let (behaviour, gate) = Behaviour::gated(&["Partly", " never"]);
+        let (behaviour, gate) = Behaviour::gated(&["Partly\n", "never"]);
         p.stage.model.script(behaviour);
         gate.step(1);
         gates.push(gate);

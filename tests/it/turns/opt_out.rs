@@ -47,6 +47,7 @@ async fn services(p: &Place) -> (Services, Lines) {
         model: "fake".to_owned(),
         timeout: Duration::from_secs(20),
         max_output_tokens: 500,
+        context_tokens: None,
         max_answer_bytes: 1 << 20,
         temperature: None,
     };
@@ -70,6 +71,7 @@ async fn services(p: &Place) -> (Services, Lines) {
             limits: Limits::default(),
             reply_target: ReplyTarget::Newest,
             max_messages: 3,
+            link_previews: false,
             secret: b"secret".to_vec(),
         },
     };

@@ -296,7 +296,7 @@ async fn typing_is_renewed_as_long_as_the_turn_lasts() {
 async fn a_stop_that_cannot_wait_leaves_no_partial_answers() {
     let p = place(&[("SHUTDOWN_TIMEOUT_S", "1")]).await;
     let bot = p.start().await;
-    let (behaviour, gate) = Behaviour::gated(&["Partly", " never"]);
+    let (behaviour, gate) = Behaviour::gated(&["Partly\n", "never"]);
     p.stage.model.script(behaviour);
     p.post(p.channel, p.ada, p.to_us("why?"));
     p.stage.model.wait_requests(1).await;

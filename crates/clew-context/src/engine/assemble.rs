@@ -64,6 +64,8 @@ pub struct Prompt {
     pub messages: Vec<ChatMessage>,
     /// Unicode scalars of all of them.
     pub chars: usize,
+    /// The mark of its frames.
+    pub nonce: String,
     /// Stored messages that are in it.
     pub history: usize,
     /// Stored messages left out since block or question show them.
@@ -101,6 +103,7 @@ pub fn assemble(material: &Material<'_>) -> Prompt {
     Prompt {
         messages,
         chars,
+        nonce,
         history: history.len(),
         dedup,
     }

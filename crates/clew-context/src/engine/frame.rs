@@ -31,6 +31,10 @@ impl Kind {
     }
 }
 
+/// Tags by which a line of a frame is known even without its nonce. Not that of
+/// [`Kind::Memory`]: other texts have a tag of that name.
+pub(super) const TAGS: [&str; 2] = [Kind::Context.tag(), Kind::PointedAt.tag()];
+
 /// `inside` between an opening and a closing line that carry `nonce`.
 pub fn wrap(kind: Kind, nonce: &str, inside: &str) -> String {
     let tag = kind.tag();

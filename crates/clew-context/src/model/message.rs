@@ -106,6 +106,8 @@ impl MessageKind {
 pub struct MessageFlags(pub u32);
 
 impl MessageFlags {
+    /// Its links show no previews.
+    pub const SUPPRESS_EMBEDS: Self = Self(1 << 2);
     /// Seen by one user only.
     pub const EPHEMERAL: Self = Self(1 << 6);
     /// "... is thinking".

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use twilight_http::request::{Method, RequestBuilder};
 
 use super::answer::{flags, message, new_message};
-use super::{File, message_id, silent, with_body};
+use super::{File, Text, message_id, with_body};
 use crate::model::Answer;
 use crate::rest::{Lane, Rest};
 use clew_context::discord::error::RestError;
@@ -105,14 +105,12 @@ impl Rest {
     pub async fn edit_original(
         &self,
         interaction: &Interaction,
-        content: &str,
-        file: Option<&File>,
+        text: &Text<'_>,
         deadline: Instant,
     ) -> Result<MessageId, RestError> {
-        let files = file.map_or(&[][..], std::slice::from_ref);
-        let payload = silent(content, files);
+        let payload = text.edit();
         let path = original(interaction);
-        let body = self.hook(Method::Patch, path, &payload, files, deadline);
+        let body = self.hook(Method::Patch, path, &payload, text.files(), deadline);
         message_id(&body.await?)
     }
 
@@ -140,16 +138,14 @@ impl Rest {
     pub async fn follow_up(
         &self,
         interaction: &Interaction,
-        content: &str,
+        text: &Text<'_>,
         ephemeral: bool,
-        file: Option<&File>,
         deadline: Instant,
     ) -> Result<MessageId, RestError> {
-        let files = file.map_or(&[][..], std::slice::from_ref);
-        let mut payload = silent(content, files);
-        payload["flags"] = json!(flags(ephemeral));
+        let mut payload = text.message();
+        payload["flags"] = json!(text.flags().0 | flags(ephemeral));
         let path = further(interaction);
-        let body = self.hook(Method::Post, path, &payload, files, deadline);
+        let body = self.hook(Method::Post, path, &payload, text.files(), deadline);
         message_id(&body.await?)
     }
 

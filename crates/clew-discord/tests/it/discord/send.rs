@@ -8,7 +8,7 @@ use clew_context::model::{
     ApplicationId, Fallback, GuildId, Interaction, InteractionId, InteractionKind, MessageId,
     Secret, UserId,
 };
-use clew_discord::send::{Callback, Outgoing, Sent};
+use clew_discord::send::{Callback, Outgoing, Sent, Text};
 use clew_simulator::{Fault, FaultKind, Id, Permissions, Simulator, Use};
 
 use super::rest::{channel_id, message_id, patient, rest};
@@ -59,7 +59,7 @@ async fn an_answer_is_posted_edited_and_deleted() {
     assert_eq!(request.files, ["answer.md"]);
     assert_eq!(request.body["enforce_nonce"], true);
 
-    rest.edit_message(channel, sent.id, "better", None, patient())
+    rest.edit_message(channel, sent.id, &Text::plain("better"), patient())
         .await
         .unwrap();
     let edited = rest
@@ -259,7 +259,7 @@ async fn interactions_are_answered() {
         .await
         .unwrap();
     let id: MessageId = rest
-        .edit_original(&interaction, "because", None, patient())
+        .edit_original(&interaction, &Text::plain("because"), patient())
         .await
         .unwrap();
     let answers = simulator.interaction_answers(known.id);
@@ -267,7 +267,7 @@ async fn interactions_are_answered() {
         (answers[0].id.0, &*answers[0].content),
         (id.get(), "because")
     );
-    rest.follow_up(&interaction, "-# only you", true, None, patient())
+    rest.follow_up(&interaction, &Text::plain("-# only you"), true, patient())
         .await
         .unwrap();
     assert_eq!(simulator.interaction_answers(known.id).len(), 2);

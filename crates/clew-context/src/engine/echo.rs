@@ -1,0 +1,191 @@
+//! Takes the lines out of an answer that repeat the prompt's frames, while it
+//! comes: small models do that.
+
+use super::frame;
+
+/// Bytes of a line that are held back until a mark cannot be among them any
+/// more. A line with a mark in them is dropped; a longer one, of which the
+/// beginning is out by then, ends before the mark.
+const HELD_BYTES: usize = 48;
+
+/// An answer that ends with so many bytes of a mark broke off within it; fewer
+/// are chance.
+const MIN_BROKEN_BYTES: usize = 7;
+
+/// A filter for one answer. Whatever it lets through carries no mark, however
+/// the text comes in pieces.
+#[derive(Debug, Default)]
+pub struct Echo {
+    /// In lower case.
+    marks: Vec<String>,
+    /// Of the line that is coming, what is held back.
+    held: String,
+    state: Line,
+}
+
+/// How it is with the line that is coming.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    /// All of it is held back.
+    #[default]
+    Held,
+    /// Its beginning was let through.
+    Begun,
+    /// A mark was found: the rest is dropped.
+    Dropped,
+}
+
+impl Echo {
+    /// For the answer to a prompt whose frames carry `nonce`.
+    pub fn of(nonce: &str) -> Self {
+        let nonce = nonce.to_ascii_lowercase();
+        let tags = frame::TAGS
+            .iter()
+            .flat_map(|tag| [format!("<{tag}"), format!("</{tag}")]);
+        Self {
+            marks: tags.chain([format!("[{nonce}"), nonce]).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// What may be shown once the next piece is there; may be empty. Without
+    /// marks (the default) that is all of it.
+    pub fn strip(&mut self, piece: &str) -> String {
+        if self.marks.is_empty() {
+            return piece.to_owned();
+        }
+        let mut shown = String::new();
+        for part in piece.split_inclusive('\n') {
+            if self.state != Line::Dropped {
+                self.held.push_str(part);
+                self.release(&mut shown);
+            }
+            if part.ends_with('\n') {
+                self.state = Line::Held;
+            }
+        }
+        shown
+    }
+
+    /// What is left at the answer's end.
+    pub fn finish(&mut self) -> String {
+        let lower = self.held.to_ascii_lowercase();
+        let broken = self.broken_mark(&lower);
+        let mut shown = String::new();
+        if broken >= MIN_BROKEN_BYTES {
+            self.cut(lower.len() - broken, &mut shown);
+        } else {
+            shown.push_str(&self.held);
+        }
+        self.held.clear();
+        shown
+    }
+
+    fn release(&mut self, shown: &mut String) {
+        let lower = self.held.to_ascii_lowercase();
+        let found = self.marks.iter().filter_map(|mark| lower.find(mark)).min();
+        if let Some(at) = found {
+            self.cut(at, shown);
+            return;
+        }
+        if lower.ends_with('\n') {
+            shown.push_str(&self.held);
+            self.held.clear();
+            return;
+        }
+        let safe = lower.len() - self.broken_mark(&lower);
+        if safe > 0 && (self.state == Line::Begun || safe >= HELD_BYTES) {
+            shown.extend(self.held.drain(..safe));
+            self.state = Line::Begun;
+        }
+    }
+
+    /// Drops the line, or what is left of it, from a mark at `at` on.
+    fn cut(&mut self, at: usize, shown: &mut String) {
+        if self.state == Line::Begun || at >= HELD_BYTES {
+            shown.push_str(&self.held[..at]);
+            shown.push('\n');
+        }
+        self.held.clear();
+        self.state = Line::Dropped;
+    }
+
+    /// How many bytes at the end may be the beginning of a mark.
+    fn broken_mark(&self, lower: &str) -> usize {
+        let beginnings = self.marks.iter().flat_map(|mark| {
+            let lengths = 1..mark.len();
+            lengths.filter(|length| lower.ends_with(&mark[..*length]))
+        });
+        beginnings.max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONCE: &str = "0a1b2c3d4e5f";
+
+    /// The same whether the text comes whole or a character at a time.
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let mut whole = Echo::of(NONCE);
+        assert_eq!(whole.strip(text) + &whole.finish(), expected);
+        let mut apart = Echo::of(NONCE);
+        let mut shown = String::new();
+        for c in text.chars() {
+            shown += &apart.strip(&c.to_string());
+            assert!(expected.starts_with(&shown), "{shown:?} was shown too soon");
+        }
+        assert_eq!(shown + &apart.finish(), expected);
+    }
+
+    #[test]
+    fn lines_with_a_mark_are_dropped() {
+        let header = format!("[{NONCE}] Ada | 12:00 UTC");
+        check("", "");
+        check("plain", "plain");
+        check("two\nlines\n", "two\nlines\n");
+        check(&header, "");
+        check(&format!("{header}\nSeal it."), "Seal it.");
+        check(&format!("One.\n{header}\n\nTwo."), "One.\n\nTwo.");
+        check(
+            &format!("It says {} here.\nTwo.\n", NONCE.to_uppercase()),
+            "Two.\n",
+        );
+        check(
+            &format!("<memory {NONCE}>\n- likes tea\n</memory {NONCE}>\n"),
+            "- likes tea\n",
+        );
+        check("> <Discord-Context 99>\na\n</discord-context>\r\nb", "a\nb");
+        check("<pointed-at-message ...>\n</pointed-at-message", "");
+    }
+
+    #[test]
+    fn what_only_begins_like_a_mark_stays() {
+        for text in [
+            "<discord> a </disc",
+            "[0a1b2c3d4e5x] and 0a1b2",
+            "`<memory>` is a tag\n<memory>\n",
+            "a grade of 0",
+        ] {
+            check(text, text);
+            check(&format!("{text} it is"), &format!("{text} it is"));
+        }
+        check("Right.\n[0a1b2c", "Right.\n");
+    }
+
+    #[test]
+    fn a_long_line_ends_before_the_mark() {
+        let long = "word ".repeat(40);
+        check(
+            &format!("{long}[{NONCE}] Ada\nnext"),
+            &format!("{long}\nnext"),
+        );
+        let mut echo = Echo::of(NONCE);
+        assert_eq!(echo.strip(&long), long, "it need not wait for its end");
+        assert_eq!(echo.strip("0a1b"), "");
+        assert_eq!(echo.strip("c"), "0a1bc");
+        assert_eq!(Echo::default().strip(NONCE), NONCE);
+    }
+}

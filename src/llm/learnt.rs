@@ -1,0 +1,86 @@
+//! What a server taught: the parameters that it takes, and how long a prompt
+//! to a model may be. Shared by the clients of all its models.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::dialect::Dialect;
+
+/// A model behind the same name may change; then longer prompts are tried again.
+const ROOM_LASTS: Duration = Duration::from_hours(1);
+
+/// Everything learnt since the start.
+#[derive(Debug, Default)]
+pub(super) struct Learnt(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    server: Dialect,
+    /// By name: the operator's model, and those of agents.
+    models: BTreeMap<String, OfModel>,
+}
+
+#[derive(Debug, Default)]
+struct OfModel {
+    dialect: Dialect,
+    /// Tokens of a prompt, and until when that holds.
+    room: Option<(usize, Instant)>,
+}
+
+impl Learnt {
+    /// How a model is asked.
+    pub(super) fn dialect(&self, model: &str) -> Dialect {
+        self.with(|known| {
+            let own = known.models.get(model).map(|model| model.dialect);
+            known.server.and(own.unwrap_or_default())
+        })
+    }
+
+    pub(super) fn learn_dialect(&self, model: &str, dialect: Dialect) {
+        self.with(|known| {
+            known.server = known.server.and(dialect.of_server());
+            let own = known.models.entry(model.to_owned()).or_default();
+            own.dialect = own.dialect.and(dialect);
+        });
+    }
+
+    /// The tokens that a prompt to a model may have.
+    pub(super) fn prompt_room(&self, model: &str, now: Instant) -> Option<usize> {
+        self.with(|known| {
+            let (tokens, until) = known.models.get(model)?.room?;
+            (now < until).then_some(tokens)
+        })
+    }
+
+    pub(super) fn learn_room(&self, model: &str, tokens: usize, now: Instant) {
+        self.with(|known| {
+            let own = known.models.entry(model.to_owned()).or_default();
+            own.room = Some((tokens, now + ROOM_LASTS));
+        });
+    }
+
+    fn with<T>(&self, look: impl FnOnce(&mut Known) -> T) -> T {
+        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_learnt_by_model_and_for_an_hour() {
+        let learnt = Learnt::default();
+        let now = Instant::now();
+        learnt.learn_room("small", 1_000, now);
+        let later = now + ROOM_LASTS - Duration::from_millis(1);
+        assert_eq!(learnt.prompt_room("small", later), Some(1_000));
+        assert_eq!(learnt.prompt_room("large", later), None);
+        assert_eq!(learnt.prompt_room("small", now + ROOM_LASTS), None);
+        learnt.learn_room("small", 500, later);
+        assert_eq!(learnt.prompt_room("small", now + ROOM_LASTS), Some(500));
+    }
+}
