@@ -160,7 +160,7 @@ impl Desk {
                 self.missed(lost.channel);
                 self.unreadable(lost);
             }
-            Event::FactsUnreadable(lost) => self.unreadable(lost),
+            Event::OtherUnreadable(lost) => self.unreadable(lost),
             Event::ChannelDeleted { channel, threads } => {
                 self.channel_gone(channel);
                 for thread in threads {

@@ -83,8 +83,8 @@ pub enum Event {
         /// What is missing, as Discord names it.
         parts: Vec<&'static str>,
     },
-    /// Another event that could not be read; the facts are as they were.
-    FactsUnreadable(Unreadable),
+    /// Another event that could not be read; what is known is as it was.
+    OtherUnreadable(Unreadable),
     /// Roles, overwrites, owner, our own roles or our membership of private
     /// threads changed: who may read what has to be asked anew.
     PermissionsChanged {

@@ -15,6 +15,7 @@ mod world;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+pub(crate) use apply::unreadable;
 pub use lean::{LeanChannel, LeanGuild, LeanMember, LeanOverwrite, LeanRole};
 pub(super) use lean::{each, lenient};
 

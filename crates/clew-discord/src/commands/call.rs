@@ -31,28 +31,30 @@ const CONTEXT_BOT_DM: u8 = 1;
 /// Key of `authorizing_integration_owners` for an installation in a server.
 const GUILD_INSTALL: &str = "0";
 
-/// Reads the text of `d`; nothing for what is no use of ours or cannot be
-/// read, and for options that we do not complete.
-pub fn called(data: &str) -> Option<Called> {
-    let wire: Wire<'_> = match serde_json::from_str(data) {
-        Ok(wire) => wire,
-        Err(error) => {
-            tracing::warn!(%error, "an interaction could not be read");
-            return None;
-        }
-    };
+/// Reads the text of `d`; nothing for what is no use of ours, and for options
+/// that we do not complete.
+///
+/// # Errors
+/// The part without which it cannot be answered.
+pub fn called(data: &str) -> Result<Option<Called>, &'static str> {
+    let wire: Wire<'_> = serde_json::from_str(data).map_err(|_| "json")?;
     let kind = wire.place();
-    let data = wire.data.as_ref()?;
-    let command = data.command(wire.kind)?;
+    let command = wire.data.as_ref().and_then(|data| data.command(wire.kind));
+    let (Some(data), Some(command)) = (&wire.data, command) else {
+        return Ok(None);
+    };
     let message = data.message().and_then(|raw| convert::incoming(raw).ok());
     let rights = wire.member.as_ref().map(WireMember::rights);
     let (member, user) = (wire.member, wire.user);
     let (user, nick, roles) = match (member, user) {
         (Some(member), _) => (member.user, member.nick, member.roles),
         (None, Some(user)) => (user, None, Vec::new()),
-        (None, None) => return None,
+        (None, None) => return Err("user"),
     };
-    Some(Called {
+    let channel = wire
+        .channel_id
+        .or(wire.channel.as_ref().map(|channel| channel.id));
+    Ok(Some(Called {
         command,
         message: message.map(Box::new),
         asker: Author {
@@ -68,12 +70,12 @@ pub fn called(data: &str) -> Option<Called> {
             id: wire.id,
             application: wire.application_id,
             token: Secret::new(wire.token),
-            channel: wire.channel_id.or(wire.channel.map(|channel| channel.id))?,
+            channel: channel.ok_or("channel_id")?,
             guild: wire.guild_id,
             user: user.id,
             kind,
         },
-    })
+    }))
 }
 
 impl Wire<'_> {
@@ -237,6 +239,7 @@ mod tests {
         called(&format!(
             r#"{{"id":"1","application_id":"2","type":{kind},"token":"secret",{place}{more},{data}}}"#
         ))
+        .unwrap()
     }
 
     #[track_caller]
@@ -290,7 +293,7 @@ mod tests {
     fn what_is_no_command_of_ours_is_told_apart() {
         assert!(call(1, MEMBER, "", ASKED).is_none());
         assert!(call(5, MEMBER, "", ASKED).is_none());
-        assert!(called("{}").is_none());
+        assert_eq!(called("{}").unwrap_err(), "json");
         let old = call(2, MEMBER, "", r#""data":{"id":"9","name":"old","type":1}"#).unwrap();
         assert_eq!(old.command, Command::Unknown("old".to_owned()));
         let bare = call(2, MEMBER, "", r#""data":{"id":"9","name":"ask","type":1}"#).unwrap();

@@ -22,7 +22,7 @@ impl Facts {
                 damaged = error.is_syntax() || error.is_eof(),
                 "an event of a server could not be read"
             );
-            Some(Event::FactsUnreadable(unreadable(event_type, data)))
+            Some(Event::OtherUnreadable(unreadable(event_type, data)))
         });
         if let Some(Event::PermissionsChanged { guild, hidden }) = &mut event {
             *hidden = self.hidden_of(*guild);
@@ -222,16 +222,19 @@ fn placed(data: &str) -> Result<Placed, serde_json::Error> {
 }
 
 /// The ids of an event of which nothing else could be read.
-fn unreadable(event_type: &str, data: &str) -> Unreadable {
-    let Named { id, guild_id } = read(data).unwrap_or_default();
+pub(crate) fn unreadable(event_type: &str, data: &str) -> Unreadable {
+    let Named {
+        id,
+        guild_id,
+        channel_id,
+    } = read(data).unwrap_or_default();
     let is_of = |prefix| event_type.starts_with(prefix);
     let whole_guild = matches!(event_type, "GUILD_CREATE" | "GUILD_UPDATE" | "GUILD_DELETE");
+    let channel = id.filter(|_| is_of("CHANNEL_") || is_of("THREAD_"));
     Unreadable {
         event: event_type.to_ascii_lowercase(),
         guild: guild_id.or_else(|| id.filter(|_| whole_guild)),
-        channel: id
-            .filter(|_| is_of("CHANNEL_") || is_of("THREAD_"))
-            .map(|id| ChannelId::new(id.get())),
+        channel: channel_id.or_else(|| channel.map(|id| ChannelId::new(id.get()))),
         ..Unreadable::default()
     }
 }
@@ -243,6 +246,8 @@ struct Named {
     id: Option<GuildId>,
     #[serde(default, deserialize_with = "lenient")]
     guild_id: Option<GuildId>,
+    #[serde(default, deserialize_with = "lenient")]
+    channel_id: Option<ChannelId>,
 }
 
 #[derive(Deserialize)]

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::commands;
 use crate::event::{self, Event, Ready};
-use crate::facts::{Facts, Us, each, lenient};
+use crate::facts::{Facts, Us, each, lenient, unreadable};
 use clew_context::discord::convert::{self, Incoming, Unreadable, WhyUnreadable};
 use clew_context::model::{
     ApplicationId, ChannelId, ChannelKind, GuildId, MessageId, MessageKind, UserId,
@@ -60,15 +60,17 @@ pub(super) fn event(dispatch: &Dispatch<'_>, facts: &Facts) -> Option<Event> {
         kind @ "MESSAGE_CREATE" => Some(message(kind, data, Event::Message)),
         kind @ "MESSAGE_UPDATE" => Some(message(kind, data, Event::MessageEdited)),
         kind @ ("MESSAGE_DELETE" | "MESSAGE_DELETE_BULK") => Some(deleted(kind, data)),
-        "GUILD_MEMBER_REMOVE" => {
-            serde_json::from_str(data)
-                .ok()
-                .map(|MemberRemove { guild_id, user }| Event::MemberLeft {
-                    guild: guild_id,
-                    user: user.id,
-                })
-        }
-        "INTERACTION_CREATE" => commands::called(data).map(|call| Event::Called(Box::new(call))),
+        kind @ "GUILD_MEMBER_REMOVE" => Some(match serde_json::from_str(data) {
+            Ok(MemberRemove { guild_id, user }) => Event::MemberLeft {
+                guild: guild_id,
+                user: user.id,
+            },
+            Err(_) => lost(kind, data, Vec::new()),
+        }),
+        kind @ "INTERACTION_CREATE" => match commands::called(data) {
+            Ok(call) => call.map(|call| Event::Called(Box::new(call))),
+            Err(part) => Some(lost(kind, data, vec![part])),
+        },
         other => facts.apply(other, data),
     };
     event.inspect(|event| count(event, facts))
@@ -118,6 +120,15 @@ fn deleted(event_type: &str, data: &str) -> Event {
         Some(_) => hole(event_type, channel_id, None, part(WhyUnreadable::Id)),
         None => hole(event_type, None, id, part(WhyUnreadable::Channel)),
     }
+}
+
+/// What it would have changed stays as it was.
+fn lost(event_type: &str, data: &str, parts: Vec<&'static str>) -> Event {
+    tracing::warn!(event_type, ?parts, "an event could not be read");
+    Event::OtherUnreadable(event::Unreadable {
+        parts,
+        ..unreadable(event_type, data)
+    })
 }
 
 /// What happened there is unknown.
@@ -310,6 +321,33 @@ mod tests {
         let [one, two] = [1, 2].map(MessageId::new);
         assert_eq!(ids(r#"{"id":"1","channel_id":"5","guild_id":"6"}"#), [one]);
         assert_eq!(ids(r#"{"ids":["1","2"],"channel_id":"5"}"#), [one, two]);
+    }
+
+    #[test]
+    fn of_an_unreadable_call_or_leaving_the_place_is_told() {
+        #[track_caller]
+        fn check(event_type: &str, data: &str, parts: &[&str]) {
+            let dispatch = Dispatch {
+                event_type,
+                sequence: 1,
+                data,
+            };
+            let Some(Event::OtherUnreadable(found)) = event(&dispatch, &Facts::default()) else {
+                panic!("it was read: {data}");
+            };
+            assert_eq!(found.event, event_type.to_ascii_lowercase());
+            assert_eq!(found.guild, Some(GuildId::new(6)));
+            assert_eq!(found.parts, parts);
+        }
+        check("GUILD_MEMBER_REMOVE", r#"{"guild_id":"6","user":7}"#, &[]);
+        check(
+            "INTERACTION_CREATE",
+            r#"{"guild_id":"6","id":[]}"#,
+            &["json"],
+        );
+        let nobody = r#"{"guild_id":"6","id":"1","application_id":"2","token":"t","type":2,
+            "channel_id":"5","data":{"name":"help"}}"#;
+        check("INTERACTION_CREATE", nobody, &["user"]);
     }
 
     #[test]

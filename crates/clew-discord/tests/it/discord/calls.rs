@@ -73,7 +73,7 @@ async fn next(shard: &mut Shard) -> Called {
             };
             let frame: Frame<'_> = serde_json::from_str(&text).unwrap();
             if frame.t.as_deref() == Some("INTERACTION_CREATE") {
-                return called(frame.d.get()).unwrap();
+                return called(frame.d.get()).unwrap().unwrap();
             }
         }
     };
