@@ -53,13 +53,14 @@ mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 pub use error::{ArchiveError, Place, Report};
 #[cfg(feature = "test-util")]
 pub use index::BYTES_PER_MESSAGE;
 pub use participants::Participant;
 
-use index::{Entry, Files, KEPT, Spans};
+use index::{Entry, Files, KEPT, Spans, WINDOW};
 use participants::Participants;
 use wire::WireMessage;
 
@@ -67,8 +68,6 @@ use clew_context::model::{
     Channel, ChannelId, Message, MessageId, MessageKind, Referenced, UserId,
 };
 
-/// Bytes read at once when messages are read in order.
-const WINDOW: usize = 64 * 1024;
 /// Bytes of the windows of all channels that are read side by side.
 const ALL_WINDOWS: usize = 16 * 1024 * 1024;
 /// A few messages; less would be a read for each.
@@ -79,6 +78,8 @@ const LEAST_WINDOW: usize = 4 * 1024;
 pub struct World {
     channels: BTreeMap<ChannelId, Recorded>,
     files: Files,
+    /// Where a single message was last looked for: the next is often near.
+    looked: Mutex<Spans>,
     /// Messages of scenarios.
     kept: Vec<Message>,
     participants: Participants,
@@ -193,12 +194,11 @@ impl World {
         channel: ChannelId,
         id: MessageId,
     ) -> Result<Option<Message>, ArchiveError> {
-        match index::find(self.entries(channel), id) {
-            Some(entry) => self
-                .read(channel, entry, &mut Spans::new(&self.files, 0))
-                .map(Some),
-            None => Ok(None),
-        }
+        let Some(entry) = index::find(self.entries(channel), id) else {
+            return Ok(None);
+        };
+        let mut spans = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        self.read(channel, entry, &mut spans).map(Some)
     }
 
     /// The channel that holds a message. Asks every channel.
@@ -221,7 +221,7 @@ impl World {
             world: self,
             channel,
             entries: self.entries(channel).iter(),
-            spans: Spans::new(&self.files, share.clamp(LEAST_WINDOW, WINDOW)),
+            spans: Spans::new(share.clamp(LEAST_WINDOW, WINDOW)),
         }
     }
 
@@ -303,7 +303,7 @@ impl World {
         channel: ChannelId,
         entries: &[Entry],
     ) -> Result<Vec<Message>, ArchiveError> {
-        let mut spans = Spans::new(&self.files, WINDOW);
+        let mut spans = Spans::default();
         entries
             .iter()
             .map(|entry| self.read(channel, entry, &mut spans))
@@ -314,7 +314,7 @@ impl World {
         &self,
         channel: ChannelId,
         entry: &Entry,
-        spans: &mut Spans<'_>,
+        spans: &mut Spans,
     ) -> Result<Message, ArchiveError> {
         if let Some(kept) = self.kept(entry) {
             return Ok(kept.clone());
@@ -324,7 +324,7 @@ impl World {
             id: entry.id,
         };
         let guild = self.channel(channel).and_then(|channel| channel.guild);
-        let wire = WireMessage::parse(spans.get(entry)?).map_err(|_| changed())?;
+        let wire = WireMessage::parse(spans.get(&self.files, entry)?).map_err(|_| changed())?;
         let message = wire.message(channel, guild).map_err(|_| changed())?;
         if message.id == entry.id {
             Ok(message)
@@ -340,7 +340,7 @@ pub struct Messages<'a> {
     world: &'a World,
     channel: ChannelId,
     entries: std::slice::Iter<'a, Entry>,
-    spans: Spans<'a>,
+    spans: Spans,
 }
 
 impl Messages<'_> {

@@ -14,6 +14,8 @@ use clew_context::model::MessageId;
 /// Bytes held for each message of an export.
 #[cfg(feature = "test-util")]
 pub const BYTES_PER_MESSAGE: usize = size_of::<Entry>();
+/// Bytes read at once.
+pub(super) const WINDOW: usize = 64 * 1024;
 /// Files kept open between reads, under the usual limit of 1,024 a process.
 const MAX_OPEN: usize = 64;
 /// `Entry::file` of a message that is kept in memory (scenarios).
@@ -109,21 +111,25 @@ impl Files {
     }
 }
 
-/// Reads the bytes of entries that mostly follow each other, a window at a time.
+/// Reads the bytes of entries that are mostly near each other, a window at a time.
 #[derive(Debug)]
-pub(super) struct Spans<'a> {
-    files: &'a Files,
-    /// Bytes to read at once; 0: each entry alone.
+pub(super) struct Spans {
+    /// Bytes to read at once.
     window: usize,
     file: u32,
     start: u64,
     bytes: Vec<u8>,
 }
 
-impl<'a> Spans<'a> {
-    pub(super) fn new(files: &'a Files, window: usize) -> Self {
+impl Default for Spans {
+    fn default() -> Self {
+        Self::new(WINDOW)
+    }
+}
+
+impl Spans {
+    pub(super) fn new(window: usize) -> Self {
         Self {
-            files,
             window,
             file: KEPT,
             start: 0,
@@ -132,9 +138,9 @@ impl<'a> Spans<'a> {
     }
 
     /// The bytes of one entry, which is not a kept one.
-    pub(super) fn get(&mut self, entry: &Entry) -> Result<&[u8], ArchiveError> {
+    pub(super) fn get(&mut self, files: &Files, entry: &Entry) -> Result<&[u8], ArchiveError> {
         let length = entry.length as usize;
-        let path = || self.files.path(entry.file);
+        let path = || files.path(entry.file);
         if self.within(entry).is_none() {
             // In a file that runs from newest to oldest the next entry lies
             // before this one: then the window ends with it.
@@ -146,7 +152,7 @@ impl<'a> Spans<'a> {
             } else {
                 entry.offset
             };
-            self.files
+            files
                 .read(entry.file, start, window, &mut self.bytes)
                 .map_err(|source| ArchiveError::read(path(), source))?;
             (self.file, self.start) = (entry.file, start);

@@ -6,7 +6,9 @@ use std::fs;
 use clew::archive::{Options, World};
 use clew::replay::{Recorded, timeline};
 use clew_context::collect::{Anchor, FetchError, Page, Source as _};
-use clew_context::model::{Attachment, ChannelId, Fallback, Message, MessageId, Referenced};
+use clew_context::model::{
+    Attachment, ChannelId, Fallback, Message, MessageId, MessageKind, Referenced,
+};
 use tokio::time::Instant;
 
 use super::run::{CHANNEL, Place, Row, block_on, export};
@@ -96,7 +98,8 @@ fn a_file_that_is_gone_ends_the_replay() {
     assert!(error.contains("changed while it was being read"), "{error}");
 }
 
-/// Two channels whose messages alternate: each is read a window at a time.
+/// Two channels whose messages alternate, each a reply to one of those before:
+/// all are read a window at a time.
 #[test]
 fn all_messages_are_read_in_windows() {
     let folder = tempfile::tempdir().unwrap();
@@ -106,22 +109,26 @@ fn all_messages_are_read_in_windows() {
             second: 2 * number + odd,
             author: 501,
             text: "it goes on and on".to_owned(),
-            reply: None,
+            reply: (number > 20).then_some(2 * (number - number % 20 - 1) + odd),
         };
         let rows: Vec<Row> = (0..1_500).map(row).collect();
         export(folder.path(), channel, &rows)
     });
     let world = World::open(&files, Options::default()).unwrap();
-    let passed = timeline(&world).map(|event| event.unwrap().message.id);
-    let passed: Vec<MessageId> = passed.collect();
+    let passed = timeline(&world).map(|event| event.unwrap().message);
+    let passed: Vec<Message> = passed.collect();
     assert_eq!(passed.len(), 3_000);
-    assert!(passed.is_sorted());
+    assert!(passed.is_sorted_by_key(|message| message.id));
     let bytes = files.map(|file| fs::metadata(file).unwrap().len());
     let bytes = usize::try_from(bytes.iter().sum::<u64>()).unwrap();
     // A window is 64 KiB, its last message may be a part.
-    assert!(
-        world.reads() < 4 + bytes / 60_000,
-        "{} reads",
-        world.reads()
-    );
+    let windows = 4 + bytes / 60_000;
+    assert!(world.reads() < windows, "{} reads", world.reads());
+    let of_one = |message: &Message| message.channel == GENERAL;
+    for mut message in passed.into_iter().filter(of_one) {
+        world.carry(&mut message).unwrap();
+        let replies = message.kind == MessageKind::Reply;
+        assert_eq!(matches!(message.referenced, Referenced::Known(_)), replies);
+    }
+    assert!(world.reads() < 2 * windows, "{} reads", world.reads());
 }
