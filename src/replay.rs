@@ -8,8 +8,8 @@
 //!
 //! Memory: the recording's index
 //! (24 bytes a message, and its distinct authors), 8 bytes a message of the
-//! bot's, 4 a trigger, the window's limit, and one turn. Messages
-//! stay on disk.
+//! bot's, 4 a trigger, the window's limit, one turn, and what is read at once
+//! (64 KiB a channel, 16 MiB together). Messages stay on disk.
 //!
 //! Invariant: `replay` asks nobody over a network and writes nothing but its
 //! report; how a block is made is decided in clew-context alone.
