@@ -1,8 +1,8 @@
-//! ARCHITECTURE.md's tables "Seeds and tests", held: every test that they name
-//! is in the tree and runs, on each back end that the row says, and every test
-//! that seed S2 lists has a row.
+//! The tables of `docs/behaviour.md`, held: every test that they name is in the
+//! tree and runs, on each back end that the row says, and every test of the
+//! rolling window that was asked for by name has a row.
 //!
-//! A row is `behaviour | tests | back ends`. Tests are paths of modules under
+//! A row is `rule | tests | back ends`. Tests are paths of modules under
 //! `tests/it` or `src` of any package, in backticks; braces share a path, as in `use`.
 
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const HEADING: &str = "## Seeds and tests";
+const DOCUMENT: &str = "docs/behaviour.md";
 /// Where the modules of a path lie: each package's tests and sources.
 const FOLDERS: [&str; 8] = [
     "tests/it",
@@ -22,10 +22,21 @@ const FOLDERS: [&str; 8] = [
     "crates/clew-store/tests/it",
     "crates/clew-store/src",
 ];
-/// The seeds that have a table.
-const SEEDS: [&str; 4] = ["S0", "S2", "S3", "S4"];
-/// The tests that seed S2 wants written first, as it names them.
-const S2_TESTS: [&str; 38] = [
+/// The headings under which a table stands.
+const SECTIONS: [&str; 9] = [
+    "Triggers",
+    "What is answered",
+    "What is collected",
+    "The block and the prompt",
+    "Who may read what",
+    "Context files",
+    ROLLING_WINDOW,
+    "Memory and context",
+    "History across restarts",
+];
+const ROLLING_WINDOW: &str = "Rolling window in a database";
+/// The tests that were asked for by name.
+const WINDOW_TESTS: [&str; 38] = [
     "test_message_persisted_to_sqlite",
     "test_message_includes_agent_name_and_thread_id",
     "test_message_includes_timestamp",
@@ -76,8 +87,8 @@ enum Store {
 /// A line of a table.
 #[derive(Debug)]
 struct Row {
-    seed: String,
-    behaviour: String,
+    section: String,
+    rule: String,
     tests: Vec<String>,
     stores: String,
 }
@@ -100,35 +111,27 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The rows of all tables under the heading.
+/// The rows of all tables.
 fn rows(document: &str) -> Vec<Row> {
-    let from = document.find(&format!("{HEADING}\n"));
-    let section = &document[from.unwrap_or_else(|| panic!("no heading {HEADING:?}"))..];
-    let section = &section[HEADING.len()..];
-    let section = &section[..section.find("\n## ").unwrap_or(section.len())];
-    let mut seed = String::new();
+    let mut section = "";
     let mut rows = Vec::new();
-    for line in section.lines() {
-        if let Some(heading) = line.strip_prefix("### ") {
-            heading
-                .split([':', ' '])
-                .next()
-                .unwrap()
-                .clone_into(&mut seed);
+    for line in document.lines() {
+        if let Some(heading) = line.strip_prefix("## ") {
+            section = heading;
         }
         let Some(cells) = line.strip_prefix("| ") else {
             continue;
         };
         let cells: Vec<&str> = cells.trim_end_matches('|').split(" | ").collect();
-        let [behaviour, tests, stores] = cells[..] else {
+        let [rule, tests, stores] = cells[..] else {
             panic!("not three cells: {line}");
         };
-        if behaviour == "---" || tests == "tests" {
+        if rule == "---" || tests == "tests" {
             continue;
         }
         rows.push(Row {
-            seed: seed.clone(),
-            behaviour: behaviour.to_owned(),
+            section: section.to_owned(),
+            rule: rule.to_owned(),
             tests: quoted(tests).into_iter().flat_map(spread).collect(),
             stores: stores.trim().to_owned(),
         });
@@ -209,15 +212,16 @@ fn is_listed(lines: &[&str], opening: &str, name: &str) -> bool {
 fn problems(document: &str) -> Vec<String> {
     let rows = rows(document);
     let mut problems = Vec::new();
-    for seed in SEEDS {
-        if !rows.iter().any(|row| row.seed == seed) {
-            problems.push(format!("{seed} has no table"));
+    for section in SECTIONS {
+        if !rows.iter().any(|row| row.section == section) {
+            problems.push(format!("{section} has no table"));
         }
     }
-    for wanted in S2_TESTS {
-        let has_row = |row: &Row| row.seed == "S2" && quoted(&row.behaviour).contains(&wanted);
+    for wanted in WINDOW_TESTS {
+        let has_row =
+            |row: &Row| row.section == ROLLING_WINDOW && quoted(&row.rule).contains(&wanted);
         if !rows.iter().any(has_row) {
-            problems.push(format!("S2 lists {wanted}, which has no row"));
+            problems.push(format!("{wanted} has no row"));
         }
     }
     problems.extend(rows.iter().flat_map(of_row));
@@ -225,7 +229,7 @@ fn problems(document: &str) -> Vec<String> {
 }
 
 fn of_row(row: &Row) -> Vec<String> {
-    let place = format!("{}, \"{}\"", row.seed, row.behaviour);
+    let place = format!("{}, \"{}\"", row.section, row.rule);
     let Some(wanted) = stores(&row.stores) else {
         return vec![format!("{place}: no such back ends: {}", row.stores)];
     };
@@ -247,28 +251,29 @@ fn of_row(row: &Row) -> Vec<String> {
 
 #[test]
 fn every_row_has_its_tests() {
-    let document = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let document = fs::read_to_string(root().join(DOCUMENT)).unwrap();
     let problems = problems(&document).into_iter();
     let list = problems.fold(String::new(), |mut list, problem| {
         let _ = write!(list, "\n  {problem}");
         list
     });
-    assert!(list.is_empty(), "ARCHITECTURE.md, {HEADING:?}:{list}");
+    assert!(list.is_empty(), "{DOCUMENT}:{list}");
 }
 
 #[track_caller]
 fn check(rows: &str, expected: &[&str]) {
-    let document =
-        format!("# x\n\n{HEADING}\n\n### S0: files\n\n{rows}\n\n## Next\n\n| a | `b` | c |");
+    let document = format!("# x\n\n## Triggers\n\n{rows}\n\n## Next\n\n| a | `b` | c |");
     let found = problems(&document).into_iter();
-    let found: Vec<_> = found.filter(|problem| problem.starts_with("S0")).collect();
+    let found: Vec<_> = found
+        .filter(|problem| problem.starts_with("Triggers"))
+        .collect();
     assert_eq!(found, expected);
 }
 
 /// What the test above would say.
 #[test]
 fn rows_that_are_wrong_are_found() {
-    let head = "| behaviour | tests | back ends |\n| --- | --- | --- |\n";
+    let head = "| rule | tests | back ends |\n| --- | --- | --- |\n";
     let table = |row: &str| format!("{head}{row}");
     let each = "store::contract::clearing";
     check(
@@ -280,23 +285,29 @@ fn rows_that_are_wrong_are_found() {
     check(&table(both), &[]);
     let unit = "| a | `engine::history::few_and_none_are_possible` | - |";
     check(&table(unit), &[]);
-    check(head, &["S0 has no table"]);
-    check(&table("| a | nobody | all |"), &["S0, \"a\": no test"]);
+    check(head, &["Triggers has no table"]);
+    check(
+        &table("| a | nobody | all |"),
+        &["Triggers, \"a\": no test"],
+    );
     // A helper, and what is not there.
     for name in [
         format!("{each}::cleared"),
         format!("{each}::nothing"),
         "own".to_owned(),
     ] {
-        let problem = format!("S0, \"a\": no test {name}");
+        let problem = format!("Triggers, \"a\": no test {name}");
         check(&table(&format!("| a | `{name}` | - |")), &[&problem]);
     }
     let plain = "| a | `store::files::concurrent_writers_lose_nothing` | databases |";
     let problems = [
-        "S0, \"a\": no test on Sqlite",
-        "S0, \"a\": no test on Postgres",
+        "Triggers, \"a\": no test on Sqlite",
+        "Triggers, \"a\": no test on Postgres",
     ];
     check(&table(plain), &problems);
     let column = "| a | `config::switches_accept_eight_words` | some |";
-    check(&table(column), &["S0, \"a\": no such back ends: some"]);
+    check(
+        &table(column),
+        &["Triggers, \"a\": no such back ends: some"],
+    );
 }
