@@ -1,4 +1,4 @@
-//! `/clear-context`: deletes a conversation, after asking (seed S0).
+//! `/clear-context`: deletes a conversation, after asking.
 
 use super::call::Call;
 use super::context::whose;

@@ -1,4 +1,4 @@
-//! `/context clear|show|save|history|restore` (seed S2).
+//! `/context clear|show|save|history|restore`.
 
 use std::sync::Arc;
 
@@ -117,7 +117,7 @@ async fn show(context: &Context<'_>, agent: &Agent, place: &Place) -> Result<Don
     })))
 }
 
-/// Seed S0's `{exists, messageCount, expiresIn}`.
+/// Whether there is one, of how many messages, and until when.
 fn stored(overview: &Overview) -> String {
     let stats = &overview.stored;
     if !stats.exists {

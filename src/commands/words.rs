@@ -11,7 +11,7 @@ pub(super) const UNCHANGED: &str = "Nothing was changed.";
 /// A store did not do what it was asked.
 pub(super) const FAILED: &str =
     "My memory did not answer, so I cannot say that this was done. Please try again in a moment.";
-/// Seed S2: no agent answers in this channel.
+/// No agent answers in this channel.
 pub(super) const NO_AGENT: &str = "No agent is active in this channel, so there is no context \
      here. The people who run this bot say where its agents answer.";
 /// The caller opted out.

@@ -1,5 +1,5 @@
 //! Memory and history: where conversations and facts are kept, whose they
-//! are, how much of them goes into a prompt (seeds S0, S2, S3, S4).
+//! are, how much of them goes into a prompt.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::check::Checker;
 use super::{store, variable as var};
 use clew_store::model::{ScopeKind, StoreAddress};
 
-/// Most messages of earlier runs that one conversation loads (seed S4).
+/// Most messages of earlier runs that one conversation loads.
 const MOST_LOADED: usize = 100;
 /// Longest time between two saves, seconds: a day.
 const LONGEST_SAVE_INTERVAL_S: f64 = 86_400.0;

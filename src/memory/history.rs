@@ -90,7 +90,7 @@ impl Memory {
     }
 
     /// `/context clear`: from now on, for the asker or for everybody in the
-    /// server (seed S2). Rows stay.
+    /// server. Rows stay.
     ///
     /// # Errors
     /// What the store says.
@@ -112,7 +112,7 @@ impl Memory {
         Ok(now)
     }
 
-    /// `/clear-context`: deletes this conversation (seed S0). Says how many
+    /// `/clear-context`: deletes this conversation. Says how many
     /// messages went.
     ///
     /// # Errors
@@ -189,7 +189,7 @@ impl Memory {
         UnixMillis(self.now().0.saturating_sub(window))
     }
 
-    /// `max(last clear, now - rolling window)` (seed S2); the first clear is
+    /// `max(last clear, now - rolling window)`; the first clear is
     /// the agent's creation.
     pub(super) async fn since(&self, place: &Place) -> Result<UnixMillis, clew_store::Error> {
         let begins = self.begins(place).await?;

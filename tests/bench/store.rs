@@ -39,9 +39,10 @@ pub(crate) fn print() {
         for rows in SIZES {
             let all = rows / 2 / TURNS_A_SCOPE;
             fill(&store, scopes, all).await;
+            measure(&store, rows, all).await;
+            // Of the new ones: of the others some messages are gone by now.
+            remove(&store, scopes, all).await;
             scopes = all;
-            measure(&store, rows, scopes).await;
-            remove(&store, scopes).await;
         }
         let grown = Process::own().resident().saturating_sub(before);
         let bytes = std::fs::metadata(&path).unwrap().len();
@@ -100,9 +101,9 @@ async fn measure(store: &Sqlite, rows: u64, scopes: u64) {
 
 /// Messages deleted, whose turns go, and edited; then the sweep that may be due
 /// after them.
-async fn remove(store: &Sqlite, scopes: u64) {
+async fn remove(store: &Sqlite, from: u64, to: u64) {
     let at = |call: u64| {
-        let scope = call * 7_919 % scopes;
+        let scope = from + call * 7_919 % (to - from);
         let round = (call + call / TURNS_A_SCOPE) % TURNS_A_SCOPE;
         let [question, answer] = turn(scope, scope * TURNS_A_SCOPE + round);
         (question, answer)

@@ -70,12 +70,12 @@ fn nothing_set_gives_the_documented_defaults() {
 }
 
 #[test]
-fn the_example_blocks_of_the_seed_load_verbatim() {
-    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/seeds");
-    let tail = Config::load([], Some(&seeds.join("thread_tail.env"))).unwrap();
+fn the_documented_blocks_load_verbatim() {
+    let blocks = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/env");
+    let tail = Config::load([], Some(&blocks.join("thread_tail.env"))).unwrap();
     assert_eq!(tail.limits.tail, 5);
 
-    let memory = Config::load([], Some(&seeds.join("memory.env"))).unwrap();
+    let memory = Config::load([], Some(&blocks.join("memory.env"))).unwrap();
     assert_eq!(memory.memory.max_context_messages, 30);
     assert!(!memory.memory.in_memory_only);
     assert_eq!(memory.memory.max_user_facts, 5);
@@ -83,7 +83,7 @@ fn the_example_blocks_of_the_seed_load_verbatim() {
     assert_eq!(memory.memory.save_interval, Duration::from_secs(30));
     assert_eq!(memory.warnings(), [""; 0]);
 
-    let text = std::fs::read_to_string(seeds.join("memory.env")).unwrap();
+    let text = std::fs::read_to_string(blocks.join("memory.env")).unwrap();
     let (_dir, path) = dotenv(&text.replace("\n#", "\n"));
     let optional = Config::load([], Some(&path)).unwrap_err();
     // "Optional paths and limits" is prose, the only line that is no setting.

@@ -211,7 +211,7 @@ impl Backend for Store {
 
     /// What comes back is checked once more: a row of another scope, or of
     /// another owner than the scope's, is an error of ours that must not
-    /// reach anybody (seed S4). Nothing is loaded then.
+    /// reach anybody. Nothing is loaded then.
     async fn window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {
         let rows = each!(self, window(query))?;
         let is_theirs = |row: &StoredMessage| {

@@ -34,7 +34,7 @@ pub struct Asker {
     pub user: UserId,
 }
 
-/// What there is of one conversation (seed S0's stats).
+/// What there is of one conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ConversationStats {
     /// There is something.
@@ -75,11 +75,11 @@ pub trait Backend: Send + Sync {
     /// What there is of a conversation, with all agents.
     fn conversation(&self, scope: Scope, now: UnixMillis) -> impl Answer<ConversationStats>;
 
-    /// Deletes a conversation with all agents (`/clear-context`, seed S0).
+    /// Deletes a conversation with all agents (`/clear-context`).
     /// Says how many rows went.
     fn delete_conversation(&self, scope: Scope) -> impl Answer<u64>;
 
-    /// Moves a marker forward (`/context clear`, seed S2). Rows stay.
+    /// Moves a marker forward (`/context clear`). Rows stay.
     fn clear(&self, key: &ClearKey, at: UnixMillis) -> impl Answer<()>;
 
     /// The latest of the user's own marker and everybody's, for an agent in a
@@ -92,7 +92,7 @@ pub trait Backend: Send + Sync {
     ) -> impl Answer<Option<UnixMillis>>;
 
     /// When an agent was first seen, noted as `since` if it was not: its first
-    /// marker (seed S2).
+    /// marker.
     fn agent_created(&self, agent: &AgentName, since: UnixMillis) -> impl Answer<UnixMillis>;
 
     /// A user's own rows with an agent in a server (or in direct messages), in
@@ -177,7 +177,7 @@ pub trait Backend: Send + Sync {
     /// Users with anything from a server: who may have left it unseen.
     fn members(&self, guild: GuildId) -> impl Answer<Vec<UserId>>;
 
-    /// Removes what expires by itself (files: seed S0). Says how many rows
+    /// Removes what expires by itself (files). Says how many rows
     /// went.
     fn sweep(&self, now: UnixMillis) -> impl Answer<u64>;
 

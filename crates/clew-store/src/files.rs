@@ -1,9 +1,9 @@
-//! `CONTEXT_STORE=files:DIR`: the seed's files (seed S0), one a conversation,
+//! `CONTEXT_STORE=files:DIR`: JSON files, one a conversation,
 //! and files for the rest beside them.
 //!
-//! `DIR/guilds/{guild}/{channel}/{user}.json` and `DIR/dms/{user}.json` are the
-//! seed's; `DIR/markers/`, `DIR/settings/{guild}.json`, `DIR/opt_outs.json`,
-//! `DIR/departures.json` and `DIR/agents.json` are ours; facts stand in
+//! `DIR/guilds/{guild}/{channel}/{user}.json` and `DIR/dms/{user}.json` hold
+//! conversations; `DIR/markers/`, `DIR/settings/{guild}.json`, `DIR/opt_outs.json`,
+//! `DIR/departures.json` and `DIR/agents.json` the rest; facts stand in
 //! `USER_PROFILE_DIR/{user}.json` and `SERVER_PROFILE_DIR/{guild}.json`. Every
 //! part of a path that comes from outside is a number.
 //!

@@ -106,8 +106,8 @@ pub(super) fn read_settings(text: &str) -> Result<GuildSettings, FormError> {
     read_settings_fields(&Fields::parse(text.as_bytes())?)
 }
 
-/// A snapshot as the seed's file (seed S2, "Session snapshot file format"),
-/// indented, with what restores it without loss beside the seed's fields.
+/// A snapshot as a file for people to read, with what restores it without
+/// loss.
 pub(super) fn write_snapshot(snapshot: &ContextSnapshot) -> String {
     indented(&SnapshotForm::of(snapshot))
 }
@@ -295,7 +295,7 @@ fn read_snapshot_fields(fields: &mut Fields) -> Result<ContextSnapshot, FormErro
     })
 }
 
-/// The seed's words for roles.
+/// The words for roles.
 pub(super) const ROLE: fields::Reader<StoredRole> = (
     |value| StoredRole::from_word(value.as_str()?),
     "`user`, `assistant`, `tool_use` or `tool_result`",

@@ -1,4 +1,4 @@
-//! Files of saved windows, in the seed's format (seed S2), beside a store that
+//! Files of saved windows, beside a store that
 //! keeps what is known about them.
 
 use std::collections::BTreeSet;

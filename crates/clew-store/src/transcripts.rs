@@ -2,7 +2,7 @@
 //!
 //! `{user}.jsonl` is written to; what would take it above
 //! `MAX_CONVERSATION_LOG_SIZE` makes it `{user}.1.jsonl`, in place of the one
-//! before (seed S3: "Rotate/trim logs"). So a conversation takes at most twice
+//! before. So a conversation takes at most twice
 //! that size, unless one turn alone is larger. Without a limit nothing is
 //! rotated.
 

@@ -18,7 +18,7 @@ use clew_context::model::{
     Block, ChannelId, Fallback, Limits, MessageId, OmitReason, Scene, Stage,
 };
 
-/// `mem.ctx`/`collect_ok` (seed S3).
+/// `mem.ctx`/`collect_ok`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CollectOk {
     /// The scene.
@@ -42,7 +42,7 @@ pub struct CollectOk {
 #[serde(transparent)]
 pub struct OmitCounts(pub BTreeMap<OmitReason, usize>);
 
-/// `mem.ctx`/`collect_truncated` (seed S3): one for each cap that was met.
+/// `mem.ctx`/`collect_truncated`: one for each cap that was met.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CollectTruncated {
     /// The cap.
@@ -53,7 +53,7 @@ pub struct CollectTruncated {
     pub dropped: usize,
 }
 
-/// `mem.ctx`/`collect_fallback` (seed S3).
+/// `mem.ctx`/`collect_fallback`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CollectFallback {
     /// The scene.
@@ -64,7 +64,7 @@ pub struct CollectFallback {
     pub stage: Stage,
 }
 
-/// `mem.ctx`/`merge_ok` (seed S3).
+/// `mem.ctx`/`merge_ok`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MergeOk {
     /// Messages of the block.
@@ -81,7 +81,7 @@ pub struct MergeOk {
     pub chars: usize,
 }
 
-/// `mem.thread`/`tail_ok` (seed S3).
+/// `mem.thread`/`tail_ok`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TailOk {
     /// `THREAD_CONTEXT_TAIL_COUNT`.
@@ -92,7 +92,7 @@ pub struct TailOk {
     pub count: usize,
 }
 
-/// `mem.thread`/`tail_fallback` (seed S3): no tail is shown, or the thread
+/// `mem.thread`/`tail_fallback`: no tail is shown, or the thread
 /// takes no answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TailFallback {

@@ -1,4 +1,4 @@
-//! `/clear-context` (seed S0).
+//! `/clear-context`.
 
 use clew_simulator::{ChannelKind, Id, Permissions, Shown};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `/context clear|show|save` (seed S2).
+//! `/context clear|show|save`.
 
 use clew_simulator::Fault;
 use serde_json::json;
@@ -69,7 +69,7 @@ async fn show_says_what_there_is() {
     bot.stop().await;
 }
 
-/// Seed S0's stats: `{exists, messageCount, expiresIn}`.
+/// Whether there is one, of how many messages, and until when.
 #[tokio::test(flavor = "multi_thread")]
 async fn show_says_when_files_expire_and_that_saving_needs_a_database() {
     let folder = tempfile::TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! `/context history|restore` (seed S2).
+//! `/context history|restore`.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
 //! Agents in whole turns: whose prompt, docs, model and memory, and what one
-//! is told of its other turns (seed S2).
+//! is told of its other turns.
 
 use std::fs;
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn model_of_last(p: &Place) -> Value {
     p.stage.model.requests().last().unwrap()["model"].clone()
 }
 
-/// Seed S2's order: prompt, docs, status, window.
+/// The order: prompt, docs, status, window.
 async fn two_agents_in_two_channels(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     write_agent(&p, "plumber", p.help, &json!({"rolling_window_s": 3600}));

@@ -1,5 +1,5 @@
 //! What a model call is put together from: system prompt, docs, status of the
-//! other turns, window (seed S2's "Context assembly", by its names).
+//! other turns, window.
 
 use std::fs;
 
@@ -200,7 +200,7 @@ async fn save_generates_summary(kind: Kind) {
     bot.stop().await;
 }
 
-/// Once, with the seed's instruction and the caller's conversation alone.
+/// Once, with the one instruction and the caller's conversation alone.
 async fn generate_summary_calls_llm(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;

@@ -135,7 +135,7 @@ async fn a_server_that_we_left_goes_after_a_while(kind: Kind) {
     // Events are in order: this one comes after.
     p.ask(p.abroad, p.boris, "cinnamon").await;
     bot.stop().await;
-    // Files keep a conversation for a day anyway (seed S0).
+    // Files keep a conversation for a day anyway.
     if kind != Kind::Files {
         p.time.pass(29 * DAY);
         p.start().await.stop().await;

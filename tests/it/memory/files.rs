@@ -1,4 +1,4 @@
-//! The context files of seed S0, as the bot writes them.
+//! Context files, as the bot writes them.
 
 use std::fs;
 use std::time::Duration;
@@ -90,7 +90,7 @@ async fn file_structure_and_context_file_format() {
     }
 }
 
-/// What the seed's own program wrote is history.
+/// What an earlier program wrote is history.
 #[tokio::test(flavor = "multi_thread")]
 async fn existing_files_load() {
     let p = Place::new(Kind::Files, &[]).await;
@@ -162,7 +162,7 @@ async fn expiration_is_a_day_from_the_first_message() {
     assert_eq!(conversations(&p), [of_ada(&p)]);
 }
 
-/// The seed's `getContextStats`.
+/// What is told of a conversation.
 #[tokio::test(flavor = "multi_thread")]
 async fn get_context_stats() {
     let p = Place::new(Kind::Files, &[]).await;

@@ -1,4 +1,4 @@
-//! Stored conversation in prompts: whose, how much, how old (seeds S0, S2, S3).
+//! Stored conversation in prompts: whose, how much, how old.
 
 use clew_simulator::{Draft, File};
 use serde_json::Value;
@@ -25,7 +25,7 @@ on_each_database! {
     stored_characters_are_capped_and_the_start_stands_still_between_two_moves
 }
 
-/// Seed S0's table of four, and a restart.
+/// Two people in two channels, and a restart.
 async fn zero_leakage(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
@@ -155,7 +155,7 @@ async fn rolling_window_excludes_old_messages(kind: Kind) {
     let prompt = p.prompt(p.help, p.ada).await;
     says_nothing_of(&prompt, &["saffron"]);
     says(&prompt, &["turmeric", "so: turmeric"]);
-    // Old rows are kept all the same (seed S2).
+    // Old rows are kept all the same.
     assert!(!p.traces("saffron").is_empty());
     bot.stop().await;
 }
@@ -171,7 +171,7 @@ async fn rolling_window_default_is_one_day(kind: Kind) {
     bot.stop().await;
 }
 
-/// Seed S0: error details, refusals and what was broken off are never stored.
+/// Error details, refusals and what was broken off are never stored.
 async fn only_turns_that_succeed_are_stored(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
@@ -221,7 +221,7 @@ async fn only_turns_that_succeed_are_stored(kind: Kind) {
     );
 }
 
-/// Whose words they are: a bare mention adds none of its own (seed S0: no
+/// Whose words they are: a bare mention adds none of its own (no
 /// embeds, no attachments).
 async fn adopted_text_embeds_and_files_are_not_stored(kind: Kind) {
     let p = Place::new(kind, &[]).await;
@@ -263,7 +263,7 @@ async fn what_the_block_shows_is_not_told_twice(kind: Kind) {
     assert_eq!(merged[1]["history_msgs"], 0, "{merged:?}");
 }
 
-/// Seed S0: natural language never clears anything.
+/// Natural language never clears anything.
 async fn words_clear_nothing(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;

@@ -1,4 +1,4 @@
-//! History across restarts (seed S4): how much of it is loaded, and its four
+//! History across restarts: how much of it is loaded, and its four
 //! verification scenarios, by name.
 
 use clew_context::model::{ChannelId, TurnId, UnixMillis, UserId};
@@ -210,7 +210,7 @@ async fn past(p: &Place, turns: u64) {
     store.close().await.unwrap();
 }
 
-/// Seed S4's `MAX_DISCORD_CONVERSATION_HISTORY`.
+/// The most that one conversation loads.
 async fn a_hundred_are_loaded_of_more(kind: Kind) {
     let most = ("LOAD_PAST_CONVERSATIONS", "100");
     let p = Place::new(kind, &[USER_SCOPE, most, ("MAX_CONTEXT_MESSAGES", "300")]).await;

@@ -1,4 +1,4 @@
-//! A store that fails costs its part of the prompt (seed S4).
+//! A store that fails costs its part of the prompt.
 
 use std::fs;
 

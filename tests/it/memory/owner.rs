@@ -1,4 +1,4 @@
-//! The mismatch rule (seed S4): rows of a conversation that are somebody
+//! The mismatch rule: rows of a conversation that are somebody
 //! else's, by whatever fault, are an error in the log and in no prompt.
 
 use super::place::{Kind, Place, says, says_nothing_of};

@@ -1,5 +1,5 @@
 //! Commands and lessons, and the prompts after them and after a restart
-//! (seeds S0, S2 and S3).
+//!.
 
 use clew_simulator::{Id, Shown};
 use serde_json::{Value, json};

@@ -365,7 +365,7 @@ async fn a_locked_thread_stays_shut() {
     ] {
         let (p, thread, lines) = shut(archived, true).await;
         let tail = only(&lines, "tail_fallback");
-        assert_eq!(tail["reason"], expected[0].0, "seed S3 wants it there");
+        assert_eq!(tail["reason"], expected[0].0, "it is told there");
         let failed = details(&lines, "send_fallback");
         let failed: Vec<(&str, &str)> = failed
             .iter()

@@ -1,5 +1,5 @@
 //! Route: is a message for us, and what is it? Each rule is one line of
-//! `DESIGN.md` "What triggers" and has a table of cases in the tests.
+//! `docs/behaviour.md`, "Triggers", and has a table of cases in the tests.
 
 use crate::model::{
     AccessRules, Cause, ChannelId, ChannelKind, ChannelMode, Message, RoleId, Scene, TriggerRules,

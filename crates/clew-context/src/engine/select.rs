@@ -190,7 +190,7 @@ pub struct Pick {
     pub kept: bool,
 }
 
-/// Chooses by the rules of `DESIGN.md` "Collectors".
+/// Chooses by the rules of `docs/behaviour.md`, "What is collected".
 pub fn select(us: &Us, trigger: &Message, gathered: &Gathered, limits: &Limits) -> Selection {
     match gathered {
         Gathered::Thread(thread) => thread::select(us, trigger, thread, limits),

@@ -43,7 +43,7 @@ pub struct Target {
     pub withheld: bool,
 }
 
-/// Applies the rules of `DESIGN.md` "Target, pointed-at and adopted text".
+/// Applies the rules of `docs/behaviour.md`, "What is answered".
 pub fn resolve(us: &Us, facts: &TargetFacts<'_>) -> Target {
     let pointed_at = facts.pointed_at.filter(|_| facts.bare);
     let withheld = pointed_at.is_some_and(|at| at.withheld);

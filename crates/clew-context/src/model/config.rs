@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The `MEM_*` and `THREAD_CONTEXT_TAIL_COUNT` settings (seed S3).
+/// The `MEM_*` and `THREAD_CONTEXT_TAIL_COUNT` settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// `THREAD_CONTEXT_TAIL_COUNT`, 0 to 40: messages before the target.
@@ -31,7 +31,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// The defaults of seed S3 and the design.
+    /// The defaults of the settings.
     fn default() -> Self {
         Self {
             tail: 5,

@@ -69,7 +69,7 @@ pub enum ChannelMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReplyTarget {
     #[default]
-    /// The newest human message at the turn's start (seed S3).
+    /// The newest human message at the turn's start.
     Newest,
     /// The trigger.
     Trigger,

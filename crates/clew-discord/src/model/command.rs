@@ -61,7 +61,7 @@ pub enum WrongCall {
     RollingWindow,
 }
 
-/// `/context ...` (seed S2).
+/// `/context ...`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContextCommand {
     /// `clear [everyone:]`: from now on, for the caller or for all.

@@ -1,5 +1,4 @@
-//! One conversation's file: the seed's format (seed S0, "Context File
-//! Format"), with optional fields of ours beside the seed's.
+//! One conversation's file, version 1, with optional fields beside those of earlier programs.
 
 use std::time::Duration;
 
@@ -12,9 +11,9 @@ use super::folder::Unread;
 use crate::model::{AgentName, Scope, SnapshotId, StoredMessage, StoredRole};
 use clew_context::model::{ChannelId, MessageId, TurnId, UnixMillis};
 
-/// Messages that a file holds (seed S0, "Message Limits").
+/// Messages that a file holds.
 pub(crate) const MOST_MESSAGES: usize = 15;
-/// From its creation on (seed S0, "Expiration").
+/// From its creation on.
 const LIFETIME: Duration = Duration::from_hours(24);
 
 /// What a file holds.
@@ -217,7 +216,7 @@ impl<'a> MessageForm<'a> {
     }
 }
 
-/// A message of the seed's program has no turn: one begins with every message
+/// A message of an earlier program has no turn: one begins with every message
 /// of the user, and its time, far below any id of Discord's, names it.
 fn read_message(
     scope: Scope,
@@ -234,7 +233,7 @@ fn read_message(
         Scope::Member { guild, channel, .. } | Scope::Thread { guild, channel } => {
             (Some(guild), channel)
         }
-        // The seed's program kept no channel. It is used for nothing but to
+        // An earlier program kept no channel. It is used for nothing but to
         // find messages by their ids, of which it kept none either.
         Scope::User(user) | Scope::Direct(user) => {
             let channel = fields.maybe("channelId", id())?;

@@ -19,7 +19,7 @@ pub enum StoreAddress {
     Sqlite(PathBuf),
     /// `postgres://USER:PASSWORD@HOST/DATABASE`: the whole address.
     Postgres(Secret),
-    /// `files:DIR`: a JSON file a conversation (seed S0).
+    /// `files:DIR`: a JSON file a conversation.
     Files(PathBuf),
 }
 

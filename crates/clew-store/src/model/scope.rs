@@ -8,12 +8,12 @@ use clew_context::model::{ChannelId, GuildId, UserId};
 /// `CONTEXT_SCOPE`: whose history a conversation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ScopeKind {
-    /// One user in one channel of one server (seed S0).
+    /// One user in one channel of one server.
     #[default]
     Member,
     /// Everybody in one thread; outside of threads as `Member`.
     Thread,
-    /// One user everywhere (seed S4).
+    /// One user everywhere.
     User,
 }
 

@@ -53,7 +53,7 @@ impl fmt::Display for AgentName {
     }
 }
 
-/// One stored message of a turn (seed S2's `messages` table, a row).
+/// One stored message of a turn (a row of the `messages` table).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredMessage {
     /// The conversation it belongs to.
@@ -70,7 +70,7 @@ pub struct StoredMessage {
     pub role: StoredRole,
     /// The server, none in direct messages.
     pub guild: Option<GuildId>,
-    /// The channel or thread (the seed's `thread_id`).
+    /// The channel or thread (the column `thread_id`).
     pub channel: ChannelId,
     /// The asker of the turn: whose row it is, also in a shared thread.
     pub owner: UserId,
@@ -103,7 +103,7 @@ impl StoredMessage {
     }
 }
 
-/// Which part of a turn a row is (seed S2's `role`).
+/// Which part of a turn a row is (the column `role`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StoredRole {
     /// The trigger.
@@ -121,7 +121,7 @@ impl StoredRole {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::User, Self::Assistant, Self::ToolUse, Self::ToolResult];
 
-    /// The seed's word.
+    /// The column's word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -131,7 +131,7 @@ impl StoredRole {
         }
     }
 
-    /// From the seed's word.
+    /// From the column's word.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.as_str() == word)
     }
@@ -176,8 +176,7 @@ impl fmt::Display for SnapshotId {
     }
 }
 
-/// What `/context save` keeps beside the messages (seed S2's session
-/// metadata).
+/// What `/context save` keeps beside the messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextSnapshotInfo {
     /// Its id.

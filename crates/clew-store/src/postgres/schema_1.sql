@@ -1,5 +1,5 @@
--- Columns agent_name to discord_message_id and the first index are the seed's
--- (S2); thread_id is the channel or thread. Dead rows hold what people
+-- Columns agent_name to discord_message_id and the first index are those of SQLite;
+-- thread_id is the channel or thread. Dead rows hold what people
 -- deleted: they are to be cleaned away soon, however large the table is.
 CREATE TABLE clew.messages (
     id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -118,7 +118,7 @@ fn message_gone(session: &Session, channel: ChannelId, message: MessageId) -> Re
     Ok(gone)
 }
 
-/// Agent by agent, as the seed's index is built.
+/// Agent by agent, as the index is built.
 fn old_messages_gone(session: &Session, time: UnixMillis) -> Result<u64, Fault> {
     let time = time_text(time);
     let next =

@@ -1,4 +1,4 @@
--- The seed's `messages` table and index (seed S2), and all that stands
+-- The `messages` table and its index, and all that stands
 -- beside it. Ids of Discord are integers, times are texts of RFC 3339 in UTC
 -- with milliseconds, so that they sort as texts.
 --

@@ -65,7 +65,7 @@ CREATE INDEX messages_channel ON message_rows(thread_id);
 CREATE INDEX messages_guild ON message_rows(guild_id, owner_id);
 CREATE INDEX messages_gone ON message_rows(id) WHERE gone;
 
--- The seed's table, as it is read (seed S2).
+-- The table as it is read.
 CREATE VIEW messages AS
     SELECT r.id, r.agent_name, r.thread_id, r.role, t.content, t.tool_calls, t.tool_call_id,
         r.timestamp, r.discord_message_id, r.guild_id, r.owner_id, r.scope, r.turn_id, r.ordinal,

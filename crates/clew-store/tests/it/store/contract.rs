@@ -1,6 +1,6 @@
 //! One contract for all stores: each check runs on SQLite, PostgreSQL and
 //! files. What files do not keep, they refuse with a word of what to do.
-//! Checks of what seed S2 lists have its test's name.
+//! What was asked for as a test by name bears that name.
 
 mod clearing;
 mod conversation;

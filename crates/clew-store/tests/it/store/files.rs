@@ -1,4 +1,4 @@
-//! The file store: the seed's layout and format (seed S0), and what it does
+//! The file store: layout and format of version 1, and what it does
 //! when files are torn, foreign, newer or written at once.
 
 use std::fs;
@@ -23,7 +23,7 @@ const HERE: Scope = Scope::Member {
     channel: CHANNEL,
     user: USER,
 };
-/// When the seed's example begins.
+/// When the documented example begins.
 const START: i64 = 1_640_188_800_000;
 const DAY: i64 = 86_400_000;
 
@@ -160,7 +160,7 @@ fn fact(id: u64, subject: Subject, text: &str) -> Fact {
 }
 
 #[tokio::test]
-async fn the_layout_and_the_format_are_the_seeds() {
+async fn the_layout_and_the_format_are_those_of_version_1() {
     let world = World::new();
     let files = world.open().await;
     files.append(&turn(HERE, 1)).await.unwrap();
@@ -224,7 +224,7 @@ const SEED_FILE: &str = r#"{
 }"#;
 
 #[tokio::test]
-async fn a_file_of_the_seeds_program_is_loaded_and_continued() {
+async fn a_file_of_an_earlier_program_is_loaded_and_continued() {
     let world = World::new();
     world.put("context/guilds/12345/67890/99999.json", SEED_FILE);
     world.put("context/dms/99999.json", SEED_FILE);

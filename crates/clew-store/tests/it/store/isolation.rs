@@ -26,7 +26,7 @@ const USERS: u64 = 6;
 const OPERATIONS: u64 = 100_000;
 /// The same with waiting for the disk.
 const SLOW_OPERATIONS: u64 = 2_000;
-/// Rows of one file (seed S0).
+/// Rows of one file.
 const FILE_ROWS: usize = 15;
 /// Of the run whose seed nobody names.
 const SEED: u64 = 20_260_528;

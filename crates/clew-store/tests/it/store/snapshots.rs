@@ -1,4 +1,4 @@
-//! Files of saved windows: the seed's format, nothing lost, no way out of the
+//! Files of saved windows: their form, nothing lost, no way out of the
 //! folder.
 
 use std::fs;
@@ -68,7 +68,7 @@ fn snapshot() -> ContextSnapshot {
 }
 
 #[test]
-fn the_file_is_the_seeds() {
+fn the_file_has_its_documented_form() {
     let folder = tempfile::tempdir().unwrap();
     let files = SnapshotFiles::new(folder.path().to_owned());
     let mut snapshot = snapshot();

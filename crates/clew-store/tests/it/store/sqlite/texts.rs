@@ -352,7 +352,7 @@ async fn what_was_deleted_is_in_no_answer_and_swept_when_it_is_much() {
     assert_eq!(
         count_of(&place, count),
         198,
-        "the seed's table, as it is read"
+        "the view `messages`, as it is read"
     );
 
     store.sweep(now).await.unwrap();
