@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::io;
+use std::time::Duration;
 
 use serde::Deserialize;
+use tokio::time::Instant;
 use twilight_http::error::ErrorType;
 
 use crate::model::Fallback;
@@ -20,6 +22,8 @@ pub struct RestError {
     pub unauthorized: bool,
     /// The HTTP status, where an answer came that says one.
     pub status: Option<u16>,
+    /// Of a limit, the wait that was told.
+    pub retry_after: Option<Duration>,
     /// Discord's JSON error code, where the answer has one.
     pub code: Option<u64>,
     /// The answer complains about `message_reference`.
@@ -147,9 +151,18 @@ impl RestError {
             transient: false,
             unauthorized: false,
             status: None,
+            retry_after: None,
             code: None,
             about_reference: false,
             unreached: None,
+        }
+    }
+
+    /// A limit that lasts until then.
+    pub(super) fn limited_until(until: Instant) -> Self {
+        Self {
+            retry_after: Some(until.saturating_duration_since(Instant::now())),
+            ..Self::lasting(Fallback::RateLimited)
         }
     }
 
@@ -158,6 +171,14 @@ impl RestError {
         Self {
             transient: true,
             ..Self::lasting(Fallback::Unavailable)
+        }
+    }
+
+    /// The same, and what is known of why.
+    pub(super) fn unreached(error: &dyn std::error::Error) -> Self {
+        Self {
+            unreached: error.source().map(Unreached::of),
+            ..Self::broken()
         }
     }
 
@@ -181,6 +202,21 @@ impl RestError {
     /// It is a 429.
     pub(super) fn is_limit(&self) -> bool {
         self.status == Some(429) && self.code.is_none()
+    }
+
+    /// From an answer that may be a proxy's: of those that are no error object
+    /// only these two statuses mean what Discord's do.
+    pub(super) fn refused(status: u16, body: &[u8], retry_after: Option<Duration>) -> Self {
+        let is_known = matches!(status, 413 | 429);
+        let error = if is_known || serde_json::from_slice::<Body>(body).is_ok() {
+            Self::answered(status, body)
+        } else {
+            Self::broken()
+        };
+        Self {
+            retry_after,
+            ..error
+        }
     }
 
     /// From Discord's answer.
@@ -209,6 +245,7 @@ impl RestError {
             // With a code it is about an interaction's token (50027).
             unauthorized: status == 401 && body.code == 0,
             status: Some(status),
+            retry_after: None,
             code: (body.code != 0).then_some(body.code),
             about_reference: body.code == code::REPLY_WITHOUT_HISTORY
                 || body.errors.contains_key("message_reference"),
@@ -227,10 +264,7 @@ impl RestError {
             ErrorType::RequestTimedOut => Self::lasting(Fallback::Timeout),
             // `Parsing` is an error whose body is no error object, as proxies
             // and load balancers write it; twilight drops its status.
-            ErrorType::RequestError => Self {
-                unreached: std::error::Error::source(error).map(Unreached::of),
-                ..Self::broken()
-            },
+            ErrorType::RequestError => Self::unreached(error),
             ErrorType::Parsing { .. } => Self::broken(),
             _ => Self::lasting(Fallback::Malformed),
         }

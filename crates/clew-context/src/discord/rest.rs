@@ -8,6 +8,7 @@ mod address;
 mod files;
 mod flight;
 mod lane;
+mod wire;
 
 use std::sync::Arc;
 
@@ -59,7 +60,7 @@ impl Reader {
         let address = api_url.map(Address::parse).transpose()?;
         let files = Files::new(address.as_ref())?;
         Ok(Self {
-            lanes: Arc::new(Lanes::new(token, address.as_ref())),
+            lanes: Arc::new(Lanes::new(token, address.as_ref(), files.client())),
             flights: Arc::default(),
             files,
         })

@@ -79,12 +79,14 @@ impl Reply {
         } else {
             Content::Json(body)
         };
-        let headers = retry_after.map_or_else(Vec::new, |seconds| {
-            vec![
-                ("retry-after", seconds.ceil().to_string()),
-                ("x-ratelimit-scope", "user".to_owned()),
-            ]
-        });
+        let mut headers = Vec::new();
+        if let Some(seconds) = retry_after {
+            headers.push(("retry-after", seconds.ceil().to_string()));
+            // A proxy's own limit, without Discord's body, has no scope.
+            if matches!(body, Content::Json(_)) {
+                headers.push(("x-ratelimit-scope", "user".to_owned()));
+            }
+        }
         Self {
             status,
             body,

@@ -36,6 +36,11 @@ impl Files {
         })
     }
 
+    /// Its connections, for the API.
+    pub(super) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
     /// The file's first `max_bytes` bytes as text.
     pub(super) async fn text(
         &self,

@@ -73,7 +73,7 @@ impl Flights {
         flights.retain(|_, airborne| airborne.answer.upgrade().is_some());
         let request = build(RequestBuilder::raw(Method::Get, query.path()))?;
         let waiting = Arc::new(Waiting::of(&request));
-        let answer = lanes.start(request, lane, &waiting);
+        let answer = lanes.start(request, lane, &waiting, None);
         let answer = answer.map(|answer| answer.map(Arc::from)).boxed().shared();
         if let Some(weak) = answer.downgrade() {
             let airborne = Airborne {

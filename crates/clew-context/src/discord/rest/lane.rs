@@ -8,22 +8,22 @@
 //! lanes share out Discord's 50 requests a second.
 //!
 //! A 429 is sent again: after the wait that its headers tell, if they name a
-//! bucket. twilight keeps to nothing else and hides what a global limit, or a
-//! proxy's, says of the wait; so two sendings lie [`FIRST_PAUSE`] apart, then
-//! twice as long.
+//! bucket, and what is no GET after any other wait that they tell too (see
+//! [`Wire`]). Two sendings lie at least [`FIRST_PAUSE`] apart, then twice as
+//! long.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::TryFutureExt;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 use twilight_http::Client;
-use twilight_http::request::Request;
+use twilight_http::request::{Method, Request};
 use twilight_http_ratelimiting::{Endpoint, RateLimiter};
 
 use super::address::Address;
+use super::wire::Wire;
 use crate::discord::error::RestError;
 use crate::model::Fallback;
 
@@ -34,7 +34,7 @@ const MAX_SENDINGS: u32 = 5;
 /// seconds, and most global limits last one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// For a caller whose deadline is far away; nothing that we ask takes longer.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Which limiter a request passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,14 +70,21 @@ pub(super) struct Lanes {
     singles: Arc<Client>,
     aside: Arc<Client>,
     checks: Arc<Client>,
+    /// None of a client that was handed to us: where it sends to, it does not say.
+    wire: Option<Wire>,
     refused: CancellationToken,
 }
 
 impl Lanes {
-    pub(super) fn new(token: &str, address: Option<&Address>) -> Self {
+    pub(super) fn new(token: &str, address: Option<&Address>, http: reqwest::Client) -> Self {
         let client = |lane| client(token.trim(), address, lane);
+        let main = client(Lane::Main);
+        let wire = main
+            .token()
+            .and_then(|token| Wire::new(http, token, address));
         Self {
-            main: client(Lane::Main),
+            main,
+            wire,
             singles: client(Lane::Singles),
             aside: client(Lane::Aside),
             checks: client(Lane::Checks),
@@ -92,6 +99,7 @@ impl Lanes {
             singles: Arc::clone(&client),
             aside: Arc::clone(&client),
             checks: client,
+            wire: None,
             refused: CancellationToken::new(),
         }
     }
@@ -118,22 +126,26 @@ impl Lanes {
         deadline: Instant,
     ) -> Result<Vec<u8>, RestError> {
         let waiting = Waiting::of(&request);
-        let answer = self.start(request, lane, &waiting);
+        let answer = self.start(request, lane, &waiting, Some(deadline));
         match timeout_at(deadline, answer).await {
             Ok(answer) => answer,
             Err(_) => Err(self.late(lane, &waiting).await),
         }
     }
 
-    /// The request without a deadline; it owns all that it needs.
+    /// The request; it owns all that it needs. The deadline only tells which waits
+    /// are too long.
     pub(super) fn start(
         &self,
         request: Request,
         lane: Lane,
         waiting: &Waiting,
+        deadline: Option<Instant>,
     ) -> impl Future<Output = Result<Vec<u8>, RestError>> + Send + 'static {
         let client = Arc::clone(self.client(lane));
-        let limited = Arc::clone(&waiting.limited);
+        let is_get = request.method() == Method::Get;
+        let wire = self.wire.clone().filter(|_| !is_get);
+        let waiting = waiting.clone();
         let refused = self.refused.clone();
         // Each further one would count towards a ban.
         let hopeless = refused.is_cancelled();
@@ -142,20 +154,32 @@ impl Lanes {
                 return Err(RestError::unauthorized());
             }
             let mut pause = FIRST_PAUSE;
-            for _ in 1..MAX_SENDINGS {
-                let sent = Arc::<OnceLock<Instant>>::default();
-                let error = match send(&client, request.clone(), &sent).await {
-                    Err(error) if error.is_limit() => error,
-                    other => return other,
+            let mut sendings = 1;
+            loop {
+                let sent = Arc::default();
+                let answer = match (&wire, client.ratelimiter()) {
+                    (Some(wire), Some(limiter)) => {
+                        let endpoint = waiting.endpoint.clone();
+                        wire.send(limiter, endpoint, &request, &sent).await
+                    }
+                    _ => send(&client, request.clone(), &sent).await,
                 };
-                limited.store(true, Ordering::Relaxed);
-                let Some(sent) = sent.get() else {
-                    return Err(error);
+                let (Err(error), Some(sent)) = (&answer, sent.get()) else {
+                    return answer;
                 };
-                sleep_until(*sent + pause).await;
+                if !error.is_limit() || sendings == MAX_SENDINGS {
+                    return answer;
+                }
+                let told = error.retry_after.map(|wait| Instant::now() + wait);
+                let again = told.unwrap_or(*sent).max(*sent + pause);
+                if deadline.is_some_and(|deadline| again > deadline) {
+                    return Err(RestError::limited_until(again));
+                }
+                waiting.limit(again);
+                sleep_until(again).await;
                 pause *= 2;
+                sendings += 1;
             }
-            send(&client, request, &Arc::default()).await
         };
         answer.inspect_err(move |error| {
             if error.unauthorized {
@@ -167,16 +191,15 @@ impl Lanes {
     /// Why a request is late: our limiter holds it, or a 429 did, or nothing
     /// has been answered.
     pub(super) async fn late(&self, lane: Lane, waiting: &Waiting) -> RestError {
-        let limited = waiting.limited.load(Ordering::Relaxed)
-            || match self.client(lane).ratelimiter() {
-                Some(limiter) => is_exhausted(limiter, &waiting.endpoint).await,
-                None => false,
-            };
-        RestError::lasting(if limited {
-            Fallback::RateLimited
-        } else {
-            Fallback::Timeout
-        })
+        let until = match (waiting.limited_until(), self.client(lane).ratelimiter()) {
+            (Some(until), _) => Some(until),
+            (None, Some(limiter)) => reset(limiter, &waiting.endpoint).await,
+            (None, None) => None,
+        };
+        match until {
+            Some(until) => RestError::limited_until(until),
+            None => RestError::lasting(Fallback::Timeout),
+        }
     }
 }
 
@@ -210,17 +233,18 @@ fn client(token: &str, address: Option<&Address>, lane: Lane) -> Arc<Client> {
     })
 }
 
-async fn is_exhausted(limiter: &RateLimiter, endpoint: &Endpoint) -> bool {
-    let bucket = limiter.bucket(endpoint.clone()).await;
-    bucket.is_some_and(|bucket| bucket.remaining == 0)
+/// When a bucket that is used up is filled again.
+async fn reset(limiter: &RateLimiter, endpoint: &Endpoint) -> Option<Instant> {
+    let bucket = limiter.bucket(endpoint.clone()).await?;
+    (bucket.remaining == 0).then(|| bucket.reset_at.into())
 }
 
 /// What is known of a request under way.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Waiting {
     endpoint: Endpoint,
-    /// It was answered 429.
-    limited: Arc<AtomicBool>,
+    /// It was answered 429, and is sent again then.
+    limited: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Waiting {
@@ -233,5 +257,13 @@ impl Waiting {
             },
             limited: Arc::default(),
         }
+    }
+
+    fn limit(&self, until: Instant) {
+        *self.limited.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+    }
+
+    fn limited_until(&self) -> Option<Instant> {
+        *self.limited.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
