@@ -26,6 +26,10 @@ const PACE: Duration = Duration::from_millis(1_500);
 const LATER: Duration = Duration::from_secs(3);
 /// Tries to show a whole answer, each with the few quick ones of a call.
 const SHOWS: u32 = 3;
+/// A whole answer that Discord limits is tried for so long.
+const PATIENCE: Duration = Duration::from_mins(2);
+/// After a limit that does not say how long it lasts.
+const UNTOLD_LIMIT: Duration = Duration::from_secs(30);
 
 /// UTF-8 needs no more for one UTF-16 code unit.
 const MAX_BYTES_A_UNIT: usize = 3;
@@ -99,25 +103,34 @@ pub(super) async fn stream(
 
 /// Shows a whole answer, without its file if that is what fails.
 pub(super) async fn show(posted: &mut Posted<'_>, text: &str) -> Result<(), RestError> {
+    posted.give_up_at(Instant::now() + PATIENCE);
     match persist(posted, text).await {
         Err(error) if posted.gives_up_file(&error) => persist(posted, text).await,
         shown => shown,
     }
 }
 
-/// An outage of some seconds does not lose an answer; the nonce keeps a message
-/// that was posted unseen from being posted twice.
+/// Neither an outage of some seconds nor a limit of some minutes loses an answer;
+/// the nonce keeps a message that was posted unseen from being posted twice.
 async fn persist(posted: &mut Posted<'_>, text: &str) -> Result<(), RestError> {
-    for _ in 1..SHOWS {
-        match posted.show(text, true).await {
-            Err(error) if error.transient => {
-                tracing::info!(%error, "an answer is shown later");
-                sleep(LATER).await;
-            }
-            shown => return shown,
-        }
+    let mut faults = 0;
+    loop {
+        let Err(error) = posted.show(text, true).await else {
+            return Ok(());
+        };
+        let is_limit = error.reason == Fallback::RateLimited && error.code.is_none();
+        let wait = if is_limit {
+            Some(error.retry_after.unwrap_or(UNTOLD_LIMIT))
+        } else {
+            faults += 1;
+            (error.transient && faults < SHOWS).then_some(LATER)
+        };
+        let Some(wait) = wait.filter(|wait| posted.has_until(Instant::now() + *wait)) else {
+            return Err(error);
+        };
+        tracing::info!(%error, seconds = wait.as_secs(), "an answer is shown later");
+        sleep(wait).await;
     }
-    posted.show(text, true).await
 }
 
 /// Waits for that time; without one, for ever.

@@ -15,6 +15,8 @@ use clew_context::model::{
 
 /// The sign that we cannot write here.
 const CANNOT_WRITE: &str = "🔇";
+/// The sign that there was an answer and it could not be posted.
+const NOT_POSTED: &str = "⚠️";
 
 impl Turn<'_> {
     /// Where the answer goes.
@@ -120,6 +122,9 @@ impl Turn<'_> {
             reason => {
                 tracing::warn!(error = %with_sources(&error), "an answer could not be sent");
                 self.sending(reason, SendStage::Create);
+                if may_react && self.request.cause.interaction().is_none() {
+                    self.react(NOT_POSTED).await;
+                }
             }
         }
     }
@@ -132,7 +137,7 @@ impl Turn<'_> {
             self.emit(TailFallback { reason });
         }
         let is_message = self.request.cause.interaction().is_none();
-        if may_react && is_message && self.react().await {
+        if may_react && is_message && self.react(CANNOT_WRITE).await {
             return;
         }
         let channel = self.request.trigger.channel;
@@ -144,11 +149,11 @@ impl Turn<'_> {
         }
     }
 
-    async fn react(&self) -> bool {
+    async fn react(&self, sign: &str) -> bool {
         let trigger = &self.request.trigger;
         let deadline = Instant::now() + super::ASIDE_TIMEOUT;
         let rest = &self.services.rest;
-        let reacted = rest.add_reaction(trigger.channel, trigger.id, CANNOT_WRITE, deadline);
+        let reacted = rest.add_reaction(trigger.channel, trigger.id, sign, deadline);
         match reacted.await {
             Ok(()) => true,
             Err(error) => {

@@ -47,6 +47,8 @@ pub(super) struct Posted<'a> {
     file_failed: bool,
     /// From which byte on the answer was cut off.
     cut_at: Option<usize>,
+    /// No call takes longer.
+    end: Option<Instant>,
     pub(super) edits: usize,
     pub(super) attached: bool,
     pub(super) reference_dropped: Option<Fallback>,
@@ -71,6 +73,7 @@ impl<'a> Posted<'a> {
             no_file: None,
             file_failed: false,
             cut_at: None,
+            end: None,
             edits: 0,
             attached: false,
             reference_dropped: None,
@@ -101,6 +104,21 @@ impl<'a> Posted<'a> {
 
     pub(super) fn pinged(&self) -> bool {
         self.replied() && matches!(self.outlet, Outlet::Channel { ping: true, .. })
+    }
+
+    /// Nothing is tried any longer then.
+    pub(super) fn give_up_at(&mut self, end: Instant) {
+        self.end = Some(end);
+    }
+
+    /// Whether something may still be tried then.
+    pub(super) fn has_until(&self, at: Instant) -> bool {
+        self.end.is_none_or(|end| at < end)
+    }
+
+    fn deadline(&self) -> Instant {
+        let call = deadline();
+        self.end.map_or(call, |end| end.min(call))
     }
 
     /// `ANSWER_MAX_MESSAGES`.
@@ -231,12 +249,12 @@ impl<'a> Posted<'a> {
         match &self.outlet {
             Outlet::Channel { channel, .. } => {
                 self.rest
-                    .edit_message(*channel, id, &text, deadline())
+                    .edit_message(*channel, id, &text, self.deadline())
                     .await
             }
             Outlet::Interaction(interaction) if index == 0 => self
                 .rest
-                .edit_original(interaction, &text, deadline())
+                .edit_original(interaction, &text, self.deadline())
                 .await
                 .map(drop),
             Outlet::Interaction(_) => Ok(()),
@@ -266,7 +284,7 @@ impl<'a> Posted<'a> {
                 };
                 let sent = self
                     .rest
-                    .create_message(*channel, &message, deadline())
+                    .create_message(*channel, &message, self.deadline())
                     .await?;
                 self.reference_dropped = self.reference_dropped.or(sent.reference_dropped);
                 Ok(sent.id)
@@ -275,11 +293,11 @@ impl<'a> Posted<'a> {
                 let text = self.text(content, file);
                 if index == 0 {
                     self.rest
-                        .edit_original(interaction, &text, deadline())
+                        .edit_original(interaction, &text, self.deadline())
                         .await
                 } else {
                     self.rest
-                        .follow_up(interaction, &text, false, deadline())
+                        .follow_up(interaction, &text, false, self.deadline())
                         .await
                 }
             }

@@ -1,7 +1,9 @@
 //! Faults of what is posted: one answer, never two.
 
-use clew_simulator::{Fault, FaultKind, Permissions};
-use serde_json::json;
+use std::time::Duration;
+
+use clew_simulator::{Fault, FaultKind, Id, Permissions};
+use serde_json::{Value, json};
 
 use super::{Place, has, has_no};
 use crate::support::model::Behaviour;
@@ -42,10 +44,11 @@ async fn an_answer_that_cannot_be_posted_is_told() {
         .stage
         .discord
         .fault(Fault::status("POST", POST, 500, 0, "no"));
-    place.ask(place.thread, "what is it about?");
+    let asked = place.ask(place.thread, "what is it about?");
     // Three quick tries, three times.
     let posts = place.stage.discord.wait_request("POST", POST, 9).await;
     posts.unwrap();
+    reacted(&place, asked, "⚠️").await;
     place.stage.discord.wait_idle().await.unwrap();
     assert_eq!(place.stage.discord.hits(broken), 9);
     let lines = place.works_on(bot).await;
@@ -54,6 +57,55 @@ async fn an_answer_that_cannot_be_posted_is_told() {
         "send_fallback",
         &json!({"stage": "create", "reason": "unavailable"}),
     );
+    has(&lines, "turn_done", &json!({"outcome": "failed"}));
+}
+
+/// Waits until the question bears this reaction of ours.
+async fn reacted(place: &Place, asked: Id, sign: &str) {
+    let bears = |message: &clew_simulator::Message| {
+        message.id == asked && message.reactions.iter().any(|(emoji, _)| emoji == sign)
+    };
+    let found = place.stage.discord.wait_for_message(place.thread, bears);
+    found.await.unwrap();
+}
+
+/// A 429 without Discord's body and scope, as proxies send it.
+fn limited_by_proxy(retry_after: f64) -> Fault {
+    let kind = FaultKind::Status {
+        status: 429,
+        body: Value::Null,
+        retry_after: Some(retry_after),
+    };
+    Fault::new("POST", POST, kind)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_without_scope_is_waited_out() {
+    let place = Place::new(&[]).await;
+    let bot = place.stage.start().await;
+    place.stage.discord.clear_requests();
+    place.stage.discord.fault(limited_by_proxy(3.0).once());
+    place.ask(place.thread, "what is it about?");
+    place.says(place.thread, "ok").await;
+    let posts = place.stage.discord.requests_to("POST", POST);
+    assert_eq!(posts.len(), 2);
+    assert!(posts[1].at >= posts[0].at + Duration::from_secs(3));
+    let lines = place.works_on(bot).await;
+    has_no(&lines, "send_fallback");
+}
+
+/// Longer than anybody waits: not asked again in vain, and not lost in silence.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_that_outlasts_the_patience_is_told() {
+    let place = Place::new(&[]).await;
+    let bot = place.stage.start().await;
+    let limit = place.stage.discord.fault(limited_by_proxy(600.0));
+    let asked = place.ask(place.thread, "what is it about?");
+    reacted(&place, asked, "⚠️").await;
+    assert_eq!(place.stage.discord.hits(limit), 1);
+    let lines = place.works_on(bot).await;
+    let told = json!({"stage": "create", "reason": "rate_limited"});
+    has(&lines, "send_fallback", &told);
     has(&lines, "turn_done", &json!({"outcome": "failed"}));
 }
 

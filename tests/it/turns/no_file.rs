@@ -92,7 +92,7 @@ async fn what_cannot_be_uploaded_comes_as_text() {
         retry_after: None,
     };
     for (kind, tries, reason) in [
-        (proxys, 9, "unavailable"),
+        (proxys, 1, "malformed"),
         (status(413, 40_005), 1, "malformed"),
         (status(400, 50_006), 1, "malformed"),
         (status(403, 50_013), 1, "forbidden"),
