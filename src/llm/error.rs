@@ -120,7 +120,8 @@ pub enum SetupError {
 }
 
 impl Error {
-    /// In one word, for a log that must not have the server's.
+    /// In one word.
+    #[cfg(feature = "test-util")]
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Unauthorized { .. } => "unauthorized",
