@@ -161,7 +161,7 @@ async fn an_answer_that_is_taken_back_is_said_with_the_reason() {
     let mut process = Process::start(&place.stage, &[]);
     connected(&place).await;
     let partial = async || {
-        let (pieces, gate) = Behaviour::gated(&["The pump", " is fine."]);
+        let (pieces, gate) = Behaviour::gated(&["The pump\n", "is fine."]);
         place.stage.model.script(pieces);
         let asked = place.ask(place.thread, "what is it about?");
         gate.step(1);
