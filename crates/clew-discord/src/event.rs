@@ -1,4 +1,4 @@
-//! What the gateway tells the bot, in our own words.
+//! What the gateway tells the bot, in our own types.
 
 use super::session::Mark;
 use crate::model::{CallerRights, Command};
@@ -7,30 +7,30 @@ use clew_context::model::{
     ApplicationId, Author, ChannelId, ChannelKind, GuildId, Interaction, MessageId, RoleId, UserId,
 };
 
-/// One event, with its place in its shard's session.
+/// One event, with its position in its shard's session.
 ///
-/// Each delivery counts as begun until the receiver hands its mark to
-/// [`Progress::finished`](super::session::Progress::finished): at once, or
-/// when the turn that it started is over.
+/// Each delivery counts as open until the receiver passes its mark to
+/// [`Progress::finished`](super::session::Progress::finished): at once, or when
+/// the turn it started is over.
 #[derive(Debug)]
 pub struct Delivery {
-    /// Its place in its shard's session.
+    /// Position in its shard's session.
     pub mark: Mark,
     /// What happened.
     pub event: Event,
 }
 
-/// Everything that wakes the bot from Discord's side.
+/// Everything from Discord that wakes the bot.
 #[derive(Debug)]
 pub enum Event {
-    /// A shard is connected under a fresh session.
+    /// A shard connected with a fresh session.
     Ready(Box<Ready>),
-    /// A shard's session goes on; what was missed has been replayed.
+    /// A shard resumed its session; missed events have been replayed.
     Resumed,
-    /// What happened since the last event of this shard is unknown: its session
-    /// could not be resumed. Comes before anything of the new one.
+    /// A shard's session could not be resumed, so events since its last one are
+    /// lost. Comes before any event of the new session.
     SessionLost,
-    /// A shard's connection ended; the next is made without being asked.
+    /// A shard's connection ended; it reconnects by itself.
     Disconnected(Disconnect),
     /// `MESSAGE_CREATE`.
     Message(Box<Incoming>),
@@ -38,72 +38,71 @@ pub enum Event {
     MessageEdited(Box<Incoming>),
     /// `MESSAGE_DELETE` or `MESSAGE_DELETE_BULK`.
     MessagesDeleted {
-        /// Where they stood.
+        /// The channel they were in.
         channel: ChannelId,
-        /// Which.
+        /// The deleted messages.
         ids: Vec<MessageId>,
     },
-    /// An event of messages that could not be read: the channel's window has a
-    /// hole, every window if even the channel is unknown.
+    /// A message event that could not be read. The channel's window now has a
+    /// gap; if the channel is unknown too, every window has one.
     MessageUnreadable(Unreadable),
-    /// A channel is gone, and its threads with it: Discord names none of them.
+    /// A channel was deleted, with its threads. Discord does not list those.
     ChannelDeleted {
-        /// Which.
+        /// The channel.
         channel: ChannelId,
-        /// Those of its threads that were known.
+        /// Its threads, as far as we knew them.
         threads: Vec<ChannelId>,
     },
-    /// A thread was opened, or we were added to it.
+    /// A thread was created, or we were added to one.
     ThreadCreated {
         /// The thread.
         channel: ChannelId,
-        /// Just opened: nothing stands in it that the gateway did not show.
+        /// Just created, so the gateway has shown every message in it.
         newly_created: bool,
     },
-    /// A thread is gone.
+    /// A thread was deleted.
     ThreadDeleted(ChannelId),
-    /// An outage at Discord: events of this server may be missing.
+    /// An outage at Discord: events of this server may be lost.
     GuildUnavailable(GuildId),
-    /// We are no longer in it.
+    /// We are no longer in this server.
     GuildRemoved(GuildId),
-    /// Somebody is no longer in a server (with the members intent only).
+    /// Somebody left a server (only with the server members intent).
     MemberLeft {
         /// The server.
         guild: GuildId,
-        /// Who.
+        /// The member.
         user: UserId,
     },
-    /// A server's channels and roles are known now.
+    /// A server's channels and roles are now known.
     GuildAvailable(GuildId),
-    /// `GUILD_CREATE` came, but parts of it could not be read at all: fill
-    /// them over REST (`Facts::fill`).
+    /// `GUILD_CREATE` came, but parts of it could not be read; fetch them over
+    /// REST (`Facts::fill`).
     GuildIncomplete {
         /// The server.
         guild: GuildId,
-        /// What is missing, as Discord names it.
+        /// The missing parts, by Discord's field names.
         parts: Vec<&'static str>,
     },
-    /// Another event that could not be read; what is known is as it was.
+    /// Any other event that could not be read; the facts stay as they were.
     OtherUnreadable(Unreadable),
-    /// Roles, overwrites, owner, our own roles or our membership of private
-    /// threads changed: who may read what has to be asked anew.
+    /// Roles, overwrites, owner, our own roles or our private-thread membership
+    /// changed: check again who may read what.
     PermissionsChanged {
         /// The server.
         guild: GuildId,
-        /// Its channels that we may not view from here on, until another
-        /// such event: by the time this one is dealt with the facts may be
-        /// of later.
+        /// Channels we may not view as of this event. The facts may already be
+        /// newer by the time it is handled.
         hidden: Vec<ChannelId>,
     },
     /// One of our commands was called.
     Called(Box<Called>),
 }
 
-/// An event that could not be read, and what could be read of it.
+/// An event that could not be read, with the parts that could.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Unreadable {
-    /// Its type in lower case, such as `message_create`; `frame` if even that
-    /// is unknown.
+    /// Event type in lower case, such as `message_create`; `frame` if not even
+    /// the type is known.
     pub event: String,
     /// The server.
     pub guild: Option<GuildId>,
@@ -111,7 +110,7 @@ pub struct Unreadable {
     pub channel: Option<ChannelId>,
     /// The message.
     pub message: Option<MessageId>,
-    /// What is missing, as Discord names it; none where that is unknown.
+    /// The missing parts, by Discord's field names; empty if unknown.
     pub parts: Vec<&'static str>,
 }
 
@@ -127,19 +126,19 @@ pub struct Disconnect {
 /// Why a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LostBy {
-    /// It broke off, or could not be made.
+    /// It broke, or could not be established.
     Network,
     /// A heartbeat went unanswered.
     Heartbeat,
-    /// Discord asked for another one.
+    /// Discord asked us to reconnect (opcode 7).
     Reconnect,
-    /// Discord no longer knows the session.
+    /// Discord invalidated the session (opcode 9).
     InvalidSession,
-    /// Discord closed it.
+    /// Discord closed the connection.
     Closed,
 }
 
-/// What READY says.
+/// The parts of READY we use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ready {
     /// Our user.
@@ -148,9 +147,9 @@ pub struct Ready {
     pub name: String,
     /// Our application.
     pub application: ApplicationId,
-    /// The application may have the message content intent (its flags).
+    /// Its flags allow the message content intent.
     pub content_granted: bool,
-    /// The servers that the shard will tell about.
+    /// The servers on this shard.
     pub guilds: Vec<GuildId>,
     /// How many shards there are.
     pub shards: u32,
@@ -159,24 +158,24 @@ pub struct Ready {
 /// A call of one of our commands.
 #[derive(Debug)]
 pub struct Called {
-    /// What is needed to answer.
+    /// What the reply needs.
     pub interaction: Interaction,
     /// What was called.
     pub command: Command,
-    /// Who called, under the name people see there.
+    /// The caller, under the name shown in that server.
     pub asker: Author,
     /// The caller's roles in the server.
     pub roles: Vec<RoleId>,
     /// What the caller may do there.
     pub rights: CallerRights,
-    /// Type of the channel, where the event said it.
+    /// The channel's type, if the event gave it.
     pub channel_kind: Option<ChannelKind>,
-    /// The message that a message command was called on.
+    /// The target of a message command.
     pub message: Option<Box<Incoming>>,
 }
 
-/// Why the connection to Discord cannot go on without a person; `Display`
-/// says what to do.
+/// Why the connection cannot continue without human help; `Display` says what
+/// to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FatalReason {
     /// REST 401 or close code 4004.
@@ -188,9 +187,9 @@ pub enum FatalReason {
     /// Close code 4014.
     #[error("Discord refused a privileged intent: {}", remedy(*.message_content, *.members))]
     IntentsRefused {
-        /// Message content was asked for.
+        /// The message content intent was requested.
         message_content: bool,
-        /// Server members were asked for.
+        /// The server members intent was requested.
         members: bool,
     },
     /// Close code 4013.
@@ -202,13 +201,13 @@ pub enum FatalReason {
          at the start"
     )]
     ShardingRefused(u16),
-    /// A task of ours broke.
+    /// One of our own tasks failed.
     #[error(
         "the connection to Discord ended by a fault of this program, of which the log tells: \
          start it again"
     )]
     Broken,
-    /// Any other close code after which Discord forbids a reconnect.
+    /// Any other close code that forbids reconnecting.
     #[error("Discord closed the connection for good (close code {0}): update the bot")]
     Closed(u16),
 }

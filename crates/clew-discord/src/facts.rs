@@ -1,10 +1,10 @@
-//! What is known of servers, channels, roles and ourselves without asking:
-//! fed by the gateway in its order, read by everybody.
+//! What we know of servers, channels, roles and ourselves without a request.
+//! The gateway feeds it in order; anyone may read it.
 //!
-//! Kept in twilight's in-memory cache, in lean models: JSON from the gateway,
-//! from REST and from the session file is read leniently into these, so that
-//! one odd channel does not cost a server, and given to the cache as twilight's
-//! events. Locks are held for look-ups only, never across an await.
+//! It lives in twilight's in-memory cache, as lean models. JSON from the
+//! gateway, REST and the session file is read leniently, so that one odd
+//! channel does not cost a whole server, and then passed to the cache as
+//! twilight events. Locks are held for lookups only, never across an await.
 
 mod apply;
 mod build;
@@ -25,7 +25,7 @@ use clew_context::model::{
 };
 use world::{World, kind};
 
-/// The facts; shared by reference.
+/// All known facts; shared by reference.
 #[derive(Debug, Default)]
 pub struct Facts {
     world: RwLock<World>,
@@ -43,22 +43,22 @@ pub struct Us {
 }
 
 impl Facts {
-    /// Ourselves, from the first READY or the session file on.
+    /// Who we are; known after the first READY or from the session file.
     pub fn us(&self) -> Option<Us> {
         self.read().us.clone()
     }
 
-    /// Says who we are (READY, or the session file).
+    /// Sets who we are (from READY or the session file).
     pub fn set_us(&self, us: Us) {
         self.write().us = Some(us);
     }
 
-    /// What a thread's object does not tell of the channel it stands in.
+    /// What a thread's object does not say about its parent channel.
     pub fn parent(&self, id: ChannelId) -> Option<Parent> {
         self.read().channel(id).as_deref().map(to_parent)
     }
 
-    /// A channel or thread of a server; direct messages are never known here.
+    /// A server's channel or thread; never a direct message.
     pub fn channel(&self, id: ChannelId) -> Option<Channel> {
         let world = self.read();
         let channel = world.channel(id)?.value().clone();
@@ -75,8 +75,8 @@ impl Facts {
         Some(channel)
     }
 
-    /// Messages were posted in a channel, or deleted (`change` below zero):
-    /// threads say how many they hold.
+    /// Counts messages posted in a thread, or deleted (`change` below zero).
+    /// Ignores other channels.
     pub(super) fn count_messages(&self, channel: ChannelId, change: i64) {
         let thread = self
             .kind_and_parent(channel)
@@ -86,15 +86,15 @@ impl Facts {
         }
     }
 
-    /// The type of a channel, and what a thread stands in: all that routing
-    /// asks of every message.
+    /// A channel's type, and a thread's parent: all that routing needs for each
+    /// message.
     pub fn kind_and_parent(&self, id: ChannelId) -> Option<(ChannelKind, Option<ChannelId>)> {
         let world = self.read();
         let channel = world.channel(id)?;
         Some((kind(channel.value()), channel.parent_id))
     }
 
-    /// What we may do there; unknown while our roles or the channel are.
+    /// What we may do there; unknown if our roles or the channel are.
     pub fn our_access(&self, channel: ChannelId) -> Access {
         let world = self.read();
         let known = || {
@@ -106,17 +106,16 @@ impl Facts {
         known().unwrap_or(Access::Unknown(Missing::Facts))
     }
 
-    /// What a person may do there with the roles that the person's own message
-    /// or interaction carried, if it carried them. Direct messages are never
-    /// known here.
+    /// What a user may do there, given the roles in their own message or
+    /// interaction, if any. Direct messages are always unknown here.
     pub fn access(&self, user: UserId, roles: Option<&[RoleId]>, channel: ChannelId) -> Access {
         let world = self.read();
         let known = || Some(world.access(user, roles?, &world.spot(channel)?, None));
         known().unwrap_or(Access::Unknown(Missing::Facts))
     }
 
-    /// Our managed role in a server: people mention it by mistake, and it
-    /// counts as us.
+    /// Our managed role in a server; people mention it by mistake, so it counts
+    /// as us.
     pub fn our_role_ids(&self, guild: GuildId) -> Vec<RoleId> {
         let world = self.read();
         let Some(us) = world.us.as_ref() else {
@@ -129,23 +128,23 @@ impl Facts {
         world.roles(guild).into_iter().filter(ours).collect()
     }
 
-    /// Name of a role.
+    /// A role's name.
     pub fn role_name(&self, guild: GuildId, role: RoleId) -> Option<String> {
         Some(self.read().role(guild, role)?.name.clone())
     }
 
-    /// Name of a channel or title of a thread.
+    /// A channel's name, or a thread's title.
     pub fn channel_name(&self, channel: ChannelId) -> Option<String> {
         Some(self.read().channel(channel)?.name.clone())
     }
 
-    /// Name of a member, of those few that the gateway tells of; messages
-    /// carry the names of authors and mentioned users themselves.
+    /// A member's name, for the few members the gateway reports. Messages carry
+    /// the names of authors and mentioned users themselves.
     pub fn user_name(&self, guild: GuildId, user: UserId) -> Option<String> {
         self.read().name(guild, user).map(ToOwned::to_owned)
     }
 
-    /// People were heard of in a server, under these names.
+    /// Remembers the names of people seen in a server.
     pub fn hear<'a>(&self, guild: GuildId, people: impl IntoIterator<Item = (UserId, &'a str)>) {
         let world = self.read();
         let is_new = |(user, name): &(UserId, &str)| world.heard(guild, *user) != Some(*name);
@@ -159,23 +158,23 @@ impl Facts {
         }
     }
 
-    /// The name that somebody was last heard under in a server.
+    /// The name a user was last seen with in a server.
     pub fn heard_name(&self, guild: GuildId, user: UserId) -> Option<String> {
         self.read().heard(guild, user).map(ToOwned::to_owned)
     }
 
-    /// Name of a server.
+    /// A server's name.
     pub fn guild_name(&self, guild: GuildId) -> Option<String> {
         Some(self.read().guild(guild)?.name)
     }
 
-    /// Owner of a server.
+    /// A server's owner.
     #[cfg(test)]
     fn owner(&self, guild: GuildId) -> Option<UserId> {
         self.read().guild(guild)?.owner_id
     }
 
-    /// The server of a channel.
+    /// The server a channel belongs to.
     pub fn guild_of(&self, channel: ChannelId) -> Option<GuildId> {
         self.read().channel(channel)?.guild_id
     }
@@ -190,7 +189,7 @@ impl Facts {
         self.read().channels(guild)
     }
 
-    /// The channels of a server that we may not view for all that is known.
+    /// The server's channels that we may not view, or do not know we may.
     pub(super) fn hidden_of(&self, guild: GuildId) -> Vec<ChannelId> {
         let is_hidden = |channel: &ChannelId| !self.our_access(*channel).may_view();
         self.channels_of(guild)
@@ -199,7 +198,7 @@ impl Facts {
             .collect()
     }
 
-    /// Everything, for the session file, in the order of ids.
+    /// All facts for the session file, sorted by id.
     pub fn snapshot(&self) -> Vec<LeanGuild> {
         let world = self.read();
         let mut guilds = world.guilds();
@@ -208,7 +207,7 @@ impl Facts {
         guilds.into_iter().filter_map(whole).collect()
     }
 
-    /// Takes a snapshot back; [`Facts::set_us`] comes first.
+    /// Restores a snapshot; call [`Facts::set_us`] first.
     pub fn restore(&self, guilds: Vec<LeanGuild>) {
         let mut world = self.write();
         for guild in guilds {
@@ -216,9 +215,9 @@ impl Facts {
         }
     }
 
-    /// Forgets the servers of a shard that its READY does not name: we left
-    /// them while nobody listened. A server belongs to shard `(id >> 22) %
-    /// shards` (Discord's reference, "Sharding").
+    /// Forgets a shard's servers that its READY does not list: we left them
+    /// while disconnected. A server belongs to shard `(id >> 22) % shards`
+    /// (Discord's reference, "Sharding").
     pub fn keep_only(&self, shard: u32, shards: u32, guilds: &[GuildId]) {
         let mut world = self.write();
         for guild in world.guilds() {

@@ -1,8 +1,8 @@
-//! The bot's door to Discord: its events, its commands, what is posted, and
-//! what the gateway told. Messages are read by `clew-context`.
+//! The bot's side of Discord: gateway events, commands, posting, and what the
+//! gateway told us. `clew-context` reads the messages.
 //!
-//! Invariant: the bot names twilight here only, and what leaves are the words
-//! of `model`, of `clew-context` and of what `clew-store` keeps.
+//! Invariant: this is the only place where the bot names twilight. What leaves
+//! it uses the types of `model`, `clew-context` and `clew-store`.
 
 pub mod commands;
 pub mod event;
@@ -16,7 +16,7 @@ pub mod session;
 
 pub use invite::invite;
 
-/// Compiles the README's first use.
+/// Compiles the README's first example.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! The events that change the facts.
+//! Events that change the facts.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -10,13 +10,13 @@ use crate::event::{Event, Unreadable};
 use clew_context::model::{ChannelId, ChannelKind, GuildId, RoleId, UserId};
 
 impl Facts {
-    /// Takes in one dispatch (`t` and the text of `d`) and says what others
-    /// have to know of it. Other types than those of servers, channels,
-    /// threads, roles and members change nothing.
+    /// Applies one dispatch (`t`, and `d` as text) and returns what others need
+    /// to know. Events not about servers, channels, threads, roles or members
+    /// change nothing.
     pub fn apply(&self, event_type: &str, data: &str) -> Option<Event> {
         let taken = self.take(event_type, data);
         let mut event = taken.unwrap_or_else(|error| {
-            // An error of another kind quotes what people wrote.
+            // Other error kinds may quote what people wrote.
             tracing::warn!(
                 event_type,
                 damaged = error.is_syntax() || error.is_eof(),
@@ -93,7 +93,7 @@ impl Facts {
 
     fn guild_deleted(&self, deleted: &Deleted) -> Event {
         if deleted.unavailable == Some(true) {
-            // An outage: what is known stays until the server comes back.
+            // An outage: keep what we know until the server is back.
             return Event::GuildUnavailable(deleted.id);
         }
         self.write().remove(deleted.id);
@@ -188,20 +188,20 @@ impl Facts {
 }
 
 impl World {
-    /// Says whether the answer changed; nothing for an unknown thread.
+    /// Returns whether membership changed; `None` for an unknown thread.
     fn set_joined(&mut self, thread: ChannelId, joined: bool) -> Option<bool> {
         let mut channel = self.channel(thread)?.value().clone();
         let before = channel.member.is_some();
         channel.member = joined.then_some(LeanThreadMember {});
         let posted = self.posted(thread);
         self.put_channel(channel.guild_id?, channel);
-        // This is no count of Discord's.
+        // `put_channel` reset the count, but this was no count from Discord.
         self.count(thread, posted);
         Some(before != joined)
     }
 }
 
-/// What is hidden is looked up when the event is taken in.
+/// `apply` fills in the hidden channels.
 fn permissions_changed(guild: GuildId) -> Event {
     Event::PermissionsChanged {
         guild,
@@ -213,7 +213,7 @@ fn read<T: DeserializeOwned>(data: &str) -> Result<T, serde_json::Error> {
     serde_json::from_str(data)
 }
 
-/// Reads a channel event in two goes: raw values do not pass serde's flatten.
+/// Parsed twice, since raw values do not work with serde's `flatten`.
 fn placed(data: &str) -> Result<Placed, serde_json::Error> {
     Ok(Placed {
         home: read(data)?,
@@ -221,7 +221,7 @@ fn placed(data: &str) -> Result<Placed, serde_json::Error> {
     })
 }
 
-/// The ids of an event of which nothing else could be read.
+/// The ids of an event that is otherwise unreadable.
 pub(crate) fn unreadable(event_type: &str, data: &str) -> Unreadable {
     let Named {
         id,
@@ -241,7 +241,7 @@ pub(crate) fn unreadable(event_type: &str, data: &str) -> Unreadable {
 
 #[derive(Deserialize, Default)]
 struct Named {
-    /// Of whatever the event is about.
+    /// Id of the event's object.
     #[serde(default, deserialize_with = "lenient")]
     id: Option<GuildId>,
     #[serde(default, deserialize_with = "lenient")]
@@ -262,7 +262,7 @@ struct Gone {
     id: ChannelId,
 }
 
-/// A channel and what its event says beside it.
+/// A channel, and the ids its event carries beside it.
 struct Placed {
     home: Home,
     channel: LeanChannel,

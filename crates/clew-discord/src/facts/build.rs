@@ -1,6 +1,6 @@
-//! twilight's models built from the lean objects, so that the events given
-//! to its cache never depend on how strictly it reads JSON: the fields that
-//! no rule of ours reads are empty.
+//! Builds twilight's models from the lean ones, so that what reaches its cache
+//! never depends on how strictly twilight parses JSON. Fields no rule of ours
+//! reads are left empty.
 
 use std::num::NonZeroU64;
 
@@ -21,8 +21,8 @@ use twilight_model::util::Timestamp;
 use super::lean::{LeanChannel, LeanMember, LeanOverwrite, LeanRole, LeanTag, LeanThread};
 use clew_context::model::{GuildId, UserId};
 
-/// An id as twilight writes it. Discord gives nobody the id zero; one that
-/// comes all the same counts as 1, which Discord gave nobody either.
+/// A twilight id. Discord never assigns zero; should it arrive anyway it
+/// becomes 1, which is never assigned either.
 pub(super) fn id<T>(number: u64) -> Id<T> {
     NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN).into()
 }
@@ -90,7 +90,8 @@ fn overwrite(lean: &LeanOverwrite) -> PermissionOverwrite {
     }
 }
 
-/// The times that twilight wants are not known and not read.
+/// twilight requires the timestamps; we do not know them, and nothing reads
+/// them.
 fn thread_metadata(lean: LeanThread) -> Option<ThreadMetadata> {
     Some(ThreadMetadata {
         archived: lean.archived,
@@ -145,7 +146,7 @@ pub(super) fn role(lean: LeanRole) -> Role {
     }
 }
 
-/// Our own member with its roles; the cache is given no other.
+/// Our own member with its roles; no other member is cached.
 pub(super) fn member(lean: LeanMember) -> Member {
     Member {
         avatar: None,
@@ -184,8 +185,8 @@ pub(super) fn member(lean: LeanMember) -> Member {
     }
 }
 
-/// A server without what is in it. An owner who could not be read is put
-/// down as the server's own id, which is no user's.
+/// A server without its contents. If the owner could not be read, the server's
+/// own id stands in, which is no user's.
 pub(super) fn guild(guild: GuildId, name: String, owner: Option<UserId>) -> Guild {
     Guild {
         id: id(guild.get()),
@@ -242,7 +243,7 @@ pub(super) fn guild(guild: GuildId, name: String, owner: Option<UserId>) -> Guil
     }
 }
 
-/// What of a server changes with it, but for its roles.
+/// The name and owner of a server, as an update.
 pub(super) fn guild_update(guild: GuildId, name: String, owner: Option<UserId>) -> GuildUpdate {
     GuildUpdate(PartialGuild {
         id: id(guild.get()),

@@ -1,4 +1,4 @@
-//! Fills what `GUILD_CREATE` left open, over REST.
+//! Fetches over REST what `GUILD_CREATE` left out.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,13 +11,13 @@ use clew_context::discord::error::RestError;
 use clew_context::model::GuildId;
 
 impl Facts {
-    /// Asks for a server's object with its roles, its channels, its active
-    /// threads and our own member: four or five requests, each read item by
-    /// item. What was known is replaced.
+    /// Fetches a server with its roles, its channels, its active threads and
+    /// our own member, in four or five requests, and replaces what was known.
+    /// Unreadable items are skipped.
     ///
     /// # Errors
-    /// The reason of the first request that gave nothing; the facts then stay
-    /// as they are.
+    /// The reason of the first request that failed; the facts then stay as they
+    /// were.
     pub async fn fill(
         &self,
         rest: &Rest,
@@ -51,7 +51,7 @@ fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, RestError> {
     serde_json::from_str(text(body)?).map_err(|_| malformed())
 }
 
-/// The items of an array that can be read.
+/// The readable items of an array.
 fn items<T: serde::de::DeserializeOwned>(json: &str) -> Result<Vec<T>, RestError> {
     let items: Vec<&RawValue> = serde_json::from_str(json).map_err(|_| malformed())?;
     Ok(items

@@ -1,6 +1,6 @@
-//! What twilight's cache keeps of each object: the lean ones. Its own models
-//! do not deserialise, so that nothing would refill it after a RESUME in a new
-//! process, and take 1.2 KB for each channel and thread, which nobody reads.
+//! What twilight's cache stores: our lean models. Its own cannot be
+//! deserialised, so they could not be restored after a RESUME in a new process,
+//! and they take 1.2 KB per channel and thread that nothing reads.
 
 use twilight_cache_inmemory::model::{
     CachedEmoji, CachedMember, CachedMessage, CachedPresence, CachedSticker, CachedVoiceState,
@@ -25,10 +25,10 @@ use super::lean::{
 };
 use clew_context::model::{ChannelId, GuildId, RoleId, TagId, UserId};
 
-/// twilight's cache of servers, channels, threads, roles and our members.
+/// twilight's cache of servers, channels, threads, roles and our own members.
 pub(super) type Cache = InMemoryCache<Kept>;
 
-/// An empty cache; messages have a window of their own.
+/// An empty cache; messages go to the window instead.
 pub(super) fn cache() -> Cache {
     Cache::builder()
         .resource_types(
@@ -37,7 +37,7 @@ pub(super) fn cache() -> Cache {
         .build()
 }
 
-/// The models of the cache.
+/// The cache's model types.
 #[derive(Debug, Clone)]
 pub(super) struct Kept;
 
@@ -146,7 +146,7 @@ impl PartialEq<Role> for LeanRole {
 }
 
 impl CacheableRole for LeanRole {
-    /// Not kept: nobody asks which role is the highest.
+    /// Not stored: nothing asks which role is highest.
     fn position(&self) -> i64 {
         0
     }
@@ -156,12 +156,12 @@ impl CacheableRole for LeanRole {
     }
 }
 
-/// One that is not known is given as the server's own id.
+/// Undoes `build::guild`: the server's own id means an unknown owner.
 fn owner(guild: Id<GuildMarker>, owner: Id<UserMarker>) -> Option<UserId> {
     (owner.get() != guild.get()).then(|| UserId::new(owner.get()))
 }
 
-/// The server itself; the cache keeps what is in it beside it.
+/// The server alone; the cache stores its contents separately.
 impl From<Guild> for LeanGuild {
     fn from(guild: Guild) -> Self {
         Self {

@@ -1,7 +1,7 @@
-//! Servers, channels and roles reduced to what a rule of ours reads, under
-//! Discord's field names: read leniently, item by item, from events and from
-//! REST, so that one odd channel never costs a server, and written to the
-//! session file as they are.
+//! Servers, channels and roles, reduced to the fields our rules read and under
+//! Discord's field names. Read leniently, item by item, from events and REST,
+//! so that one odd channel never costs a server; written as they are to the
+//! session file.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -17,19 +17,19 @@ pub struct LeanGuild {
     /// Its name.
     #[serde(default, deserialize_with = "lenient")]
     pub name: String,
-    /// Who owns it; nobody where that could not be read.
+    /// The owner, unless that could not be read.
     #[serde(default, deserialize_with = "lenient")]
     pub owner_id: Option<UserId>,
-    /// Its roles, everyone's among them.
+    /// Its roles, including @everyone.
     #[serde(default, deserialize_with = "each")]
     pub roles: Vec<LeanRole>,
     /// Its channels.
     #[serde(default, deserialize_with = "each")]
     pub channels: Vec<LeanChannel>,
-    /// Its active threads that we may see.
+    /// Active threads that we may see.
     #[serde(default, deserialize_with = "each")]
     pub threads: Vec<LeanChannel>,
-    /// The members that Discord told of, ourselves among them.
+    /// The members Discord reported, including ourselves.
     #[serde(default, deserialize_with = "each")]
     pub members: Vec<LeanMember>,
 }
@@ -42,7 +42,7 @@ pub struct LeanRole {
     /// Its name.
     #[serde(default, deserialize_with = "lenient")]
     pub name: String,
-    /// Permission bits, none where they could not be read.
+    /// Permission bits; none if they could not be read.
     #[serde(default, deserialize_with = "lenient")]
     pub permissions: Bits,
     /// The bot whose managed role it is.
@@ -63,7 +63,7 @@ pub struct LeanRoleTags {
 pub struct LeanChannel {
     /// Its id.
     pub id: ChannelId,
-    /// Its server; absent where the server stands around it.
+    /// Its server; absent inside a server's object.
     #[serde(
         default,
         deserialize_with = "lenient",
@@ -76,29 +76,29 @@ pub struct LeanChannel {
     /// Its name.
     #[serde(default, deserialize_with = "lenient")]
     pub name: String,
-    /// Its category, or a thread's channel.
+    /// A channel's category, or a thread's parent channel.
     #[serde(default, deserialize_with = "lenient")]
     pub parent_id: Option<ChannelId>,
     /// Who opened the thread.
     #[serde(default, deserialize_with = "lenient")]
     pub owner_id: Option<UserId>,
-    /// Overwrites; absent when one of them could not be read: then nothing is
-    /// known of what anybody but the owner and administrators may do.
+    /// Absent when any of them could not be read: then only the owner's and
+    /// administrators' permissions are known.
     #[serde(default = "no_overwrites", deserialize_with = "overwrites")]
     pub permission_overwrites: Option<Vec<LeanOverwrite>>,
-    /// A forum's tags.
+    /// Tags a forum offers.
     #[serde(default, deserialize_with = "each")]
     pub available_tags: Vec<LeanTag>,
-    /// A post's tags.
+    /// Tags on a forum post.
     #[serde(default, deserialize_with = "each")]
     pub applied_tags: Vec<TagId>,
     /// State of a thread.
     #[serde(default, deserialize_with = "lenient")]
     pub thread_metadata: LeanThread,
-    /// Messages in a thread.
+    /// Messages in a thread, as Discord counted them.
     #[serde(default, deserialize_with = "lenient")]
     pub message_count: Option<u32>,
-    /// Present when we are a member of the thread.
+    /// Present if we are a member of the thread.
     #[serde(default, deserialize_with = "lenient")]
     pub member: Option<LeanThreadMember>,
 }
@@ -114,7 +114,7 @@ pub struct LeanThread {
     pub locked: bool,
 }
 
-/// Our membership of a thread; its mere presence counts.
+/// Our membership of a thread; only its presence matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LeanThreadMember {}
 
@@ -131,26 +131,26 @@ pub struct LeanTag {
 /// A permission overwrite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeanOverwrite {
-    /// Of a role or a member.
+    /// The role's or the member's id.
     pub id: RoleId,
-    /// 0 a role, 1 a member.
+    /// 0 for a role, 1 for a member.
     #[serde(rename = "type")]
     pub kind: u8,
-    /// Bits given.
+    /// Permissions granted.
     pub allow: Bits,
-    /// Bits taken.
+    /// Permissions denied.
     pub deny: Bits,
 }
 
 /// A member of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeanMember {
-    /// Who.
+    /// The member's user.
     pub user: LeanUser,
-    /// Name in this server.
+    /// Nickname in this server.
     #[serde(default, deserialize_with = "lenient")]
     pub nick: Option<String>,
-    /// Roles beside everyone's.
+    /// Roles other than @everyone.
     #[serde(default, deserialize_with = "each")]
     pub roles: Vec<RoleId>,
 }
@@ -160,15 +160,15 @@ pub struct LeanMember {
 pub struct LeanUser {
     /// Its id.
     pub id: UserId,
-    /// The account's name.
+    /// Account name.
     #[serde(default, deserialize_with = "lenient")]
     pub username: String,
-    /// The name it shows.
+    /// Display name.
     #[serde(default, deserialize_with = "lenient")]
     pub global_name: Option<String>,
 }
 
-/// Permission bits, a decimal string on Discord's wire.
+/// Permission bits, sent by Discord as a decimal string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bits(pub u64);
 
@@ -180,14 +180,14 @@ impl Serialize for Bits {
 
 impl<'de> Deserialize<'de> for Bits {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Newer bits may pass what 64 hold: an id's reader refuses those too.
+        // Fails if a newer bit does not fit 64 bits, as reading an id would.
         let text = String::deserialize(deserializer)?;
         text.parse().map(Self).map_err(serde::de::Error::custom)
     }
 }
 
 impl LeanGuild {
-    /// The parts that are missing without which nobody's permissions can be judged.
+    /// The missing parts without which no permissions can be computed.
     pub fn missing(&self) -> Vec<&'static str> {
         let everyone = RoleId::new(self.id.get());
         let parts = [
@@ -200,7 +200,7 @@ impl LeanGuild {
     }
 }
 
-/// Anything unreadable becomes the default.
+/// Reads anything unreadable as the default.
 pub(crate) fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -208,7 +208,7 @@ pub(crate) fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
     Ok(serde_json::from_str(raw.get()).unwrap_or_default())
 }
 
-/// A list without the items that cannot be read.
+/// Reads a list, skipping unreadable items.
 pub(crate) fn each<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -219,14 +219,14 @@ pub(crate) fn each<'de, D: Deserializer<'de>, T: DeserializeOwned>(
         .collect())
 }
 
-/// A channel without the field, such as a thread, has none.
+/// The default for a channel without the field, such as a thread.
 #[expect(clippy::unnecessary_wraps, reason = "serde wants the field's type")]
 const fn no_overwrites() -> Option<Vec<LeanOverwrite>> {
     Some(Vec::new())
 }
 
-/// All overwrites or none: one that is lost may be the one that hides the
-/// channel.
+/// All overwrites or none, since the one we cannot read may be the one that
+/// hides the channel.
 fn overwrites<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Vec<LeanOverwrite>>, D::Error> {
@@ -235,7 +235,7 @@ fn overwrites<'de, D: Deserializer<'de>>(
 }
 
 impl LeanChannel {
-    /// The overwrites in the core's words; absent where they could not be read.
+    /// The overwrites as `clew-context` takes them; absent if unreadable.
     pub fn overwrites(&self) -> Option<Vec<Overwrite>> {
         let lean = self.permission_overwrites.as_ref()?;
         let known = lean.iter().copied();
@@ -244,7 +244,7 @@ impl LeanChannel {
 }
 
 impl LeanMember {
-    /// A member known by one name.
+    /// A member known by a single name.
     pub fn new(user: UserId, nick: Option<String>, roles: Vec<RoleId>) -> Self {
         Self {
             user: LeanUser {
@@ -259,7 +259,8 @@ impl LeanMember {
 }
 
 impl LeanOverwrite {
-    /// In the core's words; a kind this version does not know concerns nobody.
+    /// As `clew-context` takes it; `None` for a kind this version does not
+    /// know.
     pub fn to_overwrite(self) -> Option<Overwrite> {
         let target = match self.kind {
             0 => Target::Role(self.id),

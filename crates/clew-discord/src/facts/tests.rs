@@ -1,4 +1,4 @@
-//! Facts from events, as Discord sends them and as it should not.
+//! Facts from events, both valid and malformed.
 
 use super::lean::Bits;
 use super::*;
@@ -10,7 +10,7 @@ const US: UserId = UserId::new(100);
 const ANN: UserId = UserId::new(200);
 const HELPERS: RoleId = RoleId::new(2);
 
-/// View, history, send, send in threads.
+/// View Channel, Read Message History, Send Messages, Send in Threads.
 const ALL: u64 = 1 << 10 | 1 << 16 | 1 << 11 | 1 << 38;
 const VIEW: u64 = 1 << 10;
 
@@ -22,9 +22,9 @@ fn us() -> Us {
     }
 }
 
-/// A server with an open channel (10), a hidden one for helpers (11), a forum
-/// (12) with a post (20), threads in both channels, public (21 in 11) and
-/// private (22 in 10).
+/// A server with an open channel (10), one hidden from all but helpers (11), a
+/// forum (12) with a post (20), a public thread (21) in 11 and a private one
+/// (22) in 10.
 fn known() -> Facts {
     let facts = Facts::default();
     facts.set_us(us());
@@ -92,7 +92,7 @@ const fn word(access: Access) -> &'static str {
     }
 }
 
-/// What Ann may do, as (view, send); `?` when membership decides.
+/// Checks what Ann may do, as (view, send); `?` if membership decides.
 #[track_caller]
 fn check(user: UserId, roles: &[u64], channel: u64, expected: &str) {
     let roles: Vec<RoleId> = roles.iter().copied().map(RoleId::new).collect();
@@ -121,7 +121,7 @@ fn the_asker_is_judged_by_the_roles_of_the_event() {
     assert_eq!(word(untold), "unknown");
 }
 
-/// What may decide is not there: nobody is let in for that.
+/// Where something that could decide is missing, nobody gets access.
 #[test]
 fn what_is_not_in_the_cache_is_unknown() {
     let facts = known();
@@ -170,7 +170,7 @@ fn changes_of_permissions_are_told_and_others_are_not() {
         )
     };
     let topic = r#"{"id":"10","guild_id":"1","type":0,"name":"general","topic":"new"}"#;
-    // The channel had no overwrites in its event; an empty list is the same.
+    // The first event had no overwrites, which equals an empty list.
     assert!(!told("CHANNEL_UPDATE", topic));
     let hidden = r#"{"id":"10","guild_id":"1","type":0,"name":"general",
         "permission_overwrites":[{"id":"1","type":0,"allow":"0","deny":"1024"}]}"#;
@@ -241,7 +241,7 @@ fn one_odd_part_costs_only_itself() {
     assert_eq!(facts.channels_of(GUILD).len(), 3);
     assert!(facts.our_access(id(10)).may_view());
     assert!(facts.our_access(id(11)).may_view());
-    // Overwrites that cannot be read may be the ones that hide a channel.
+    // Unreadable overwrites may be the ones that hide the channel.
     assert!(!facts.our_access(id(12)).may_view());
     let bare = facts.apply("GUILD_CREATE", r#"{"id":"2","name":"Bare"}"#);
     let Some(Event::GuildIncomplete { guild, parts }) = bare else {
@@ -294,8 +294,8 @@ fn guilds_that_ready_does_not_name_are_forgotten() {
     assert!(facts.guild_name(GUILD).is_none());
 }
 
-/// What the cache's own models would lose or refuse, through the session
-/// file and back: twilight's events are built from the lean objects.
+/// Through the cache and the session file and back, including what the cache's
+/// own models would lose or refuse.
 #[test]
 fn nothing_is_lost_on_the_way_through_the_cache() {
     let first = known();

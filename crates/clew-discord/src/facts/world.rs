@@ -1,9 +1,9 @@
-//! The cache and the little beside it, as one thing under one lock.
+//! The cache and what we keep beside it, under one lock.
 //!
-//! The cache locks its maps one by one, so a server that is being replaced
-//! would be seen half; under the lock of [`super::Facts`] it is seen whole,
-//! and no reader waits in the cache for a writer. A guard of the cache is
-//! still never held while the cache is asked again.
+//! The cache locks each of its maps separately, so a reader could see a server
+//! half replaced. Under the lock of [`super::Facts`] it sees the whole, and no
+//! reader blocks inside the cache. Even so, never hold a guard of the cache
+//! while calling the cache again.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,43 +21,42 @@ use super::{LeanChannel, LeanGuild, LeanMember, LeanRole, Us};
 use clew_context::engine::access::{AccessFacts, Place, Standing, access, permissions_in};
 use clew_context::model::{Access, ChannelId, ChannelKind, GuildId, Missing, RoleId, UserId};
 
-/// Names kept for one server of members, and of people heard of, beside those
-/// that messages carry.
+/// Limit per server for names of members, and again for names of people heard.
 const NAMES_PER_GUILD: usize = 500;
 
-/// Threads whose messages are counted; when full, all counts begin anew, and
-/// a gap marker is off by some.
+/// Threads with a message count; at the limit all counts restart, and gap
+/// markers may be off a little.
 const THREADS_COUNTED: usize = 10_000;
 
-/// All that is known.
+/// Everything known.
 #[derive(Debug)]
 pub(super) struct World {
-    /// Ourselves: twilight's current user has no application.
+    /// Us; kept here since twilight's current user has no application id.
     pub(super) us: Option<Us>,
     cache: Cache,
-    /// Names of the members that Discord told of; the cache has ours alone.
+    /// Names of the members Discord reported; the cache has only our own.
     names: HashMap<GuildId, HashMap<UserId, Box<str>>>,
-    /// Names of people that triggers carried, for stored words that mention them.
+    /// Names carried by triggers, for mentions in stored messages.
     heard: HashMap<GuildId, HashMap<UserId, Box<str>>>,
-    /// Messages posted in threads, less those deleted, since Discord last
-    /// counted them: it tells the count with the thread alone.
+    /// Messages posted less messages deleted in each thread since Discord's
+    /// last count, which only comes with the thread object.
     posted: HashMap<ChannelId, i64>,
 }
 
-/// Where permissions are asked for.
+/// Where to compute permissions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spot {
     /// The server.
     pub(super) guild: GuildId,
-    /// The channel whose overwrites count: of a thread its parent.
+    /// The channel whose overwrites apply: for a thread, its parent.
     judged: ChannelId,
     kind: ChannelKind,
-    /// We are a member of the thread.
+    /// Whether we are a member of the thread.
     pub(super) joined: bool,
 }
 
-/// A server as the cache takes it: what can be made of it before the lock is
-/// taken. In parts, since the cache would clone a `GUILD_CREATE` whole.
+/// A server as the cache takes it, built before the lock is taken. Split into
+/// parts, since the cache would clone a whole `GUILD_CREATE`.
 pub(super) struct Built {
     id: GuildId,
     bare: GuildCreate,
@@ -96,12 +95,11 @@ impl Default for World {
 }
 
 impl World {
-    /// A server without what is in it.
+    /// A server without its contents.
     pub(super) fn guild(&self, guild: GuildId) -> Option<LeanGuild> {
         Some(self.cache.guild(id(guild.get()))?.value().clone())
     }
 
-    /// The servers.
     pub(super) fn guilds(&self) -> Vec<GuildId> {
         let guilds = self.cache.iter().guilds();
         guilds.map(|guild| guild.id).collect()
@@ -141,7 +139,7 @@ impl World {
         })
     }
 
-    /// Our roles in a server, once our member was seen.
+    /// Our roles in a server, once our member is known.
     pub(super) fn our_roles(&self, guild: GuildId) -> Option<Vec<RoleId>> {
         let us = self.us.as_ref()?.user;
         let member = self.cache.member(id(guild.get()), id(us.get()))?;
@@ -149,12 +147,12 @@ impl World {
         Some(roles.map(|role| RoleId::new(role.get())).collect())
     }
 
-    /// Name of a member.
+    /// A member's name.
     pub(super) fn name(&self, guild: GuildId, user: UserId) -> Option<&str> {
         self.names.get(&guild)?.get(&user).map(AsRef::as_ref)
     }
 
-    /// Everything of a server, in the order of ids.
+    /// A server with its contents, sorted by id.
     pub(super) fn whole(&self, guild: GuildId) -> Option<LeanGuild> {
         let mut whole = self.guild(guild)?;
         let mut roles = self.roles(guild);
@@ -178,7 +176,7 @@ impl World {
         Some(whole)
     }
 
-    /// Puts a server in the place of what was known of it.
+    /// Replaces what was known of a server.
     pub(super) fn put(&mut self, built: Built) {
         self.clear(built.id);
         self.cache.update(&built.bare);
@@ -194,7 +192,7 @@ impl World {
         }
     }
 
-    /// Gives a server another name and owner.
+    /// Updates a server's name and owner.
     pub(super) fn rename(&mut self, guild: GuildId, name: String, owner: Option<UserId>) {
         self.cache.update(&build::guild_update(guild, name, owner));
     }
@@ -213,8 +211,8 @@ impl World {
         });
     }
 
-    /// Puts a channel or thread in the place of what was known of it, which
-    /// it gives back. The cache treats both alike.
+    /// Inserts or replaces a channel or thread, and returns the previous one.
+    /// The cache treats both alike.
     pub(super) fn put_channel(
         &mut self,
         guild: GuildId,
@@ -231,7 +229,7 @@ impl World {
         before
     }
 
-    /// Messages were posted in a thread, or deleted.
+    /// Adds to a thread's count of messages posted (or deleted).
     pub(super) fn count(&mut self, thread: ChannelId, change: i64) {
         if self.posted.len() >= THREADS_COUNTED {
             self.posted.clear();
@@ -239,12 +237,12 @@ impl World {
         *self.posted.entry(thread).or_default() += change;
     }
 
-    /// What [`World::count`] came to since Discord last counted.
+    /// The sum of [`World::count`] since Discord's last count.
     pub(super) fn posted(&self, thread: ChannelId) -> i64 {
         self.posted.get(&thread).copied().unwrap_or(0)
     }
 
-    /// Removes a channel, and the threads in it, which it names.
+    /// Removes a channel and its threads; returns those threads.
     pub(super) fn remove_channel(&mut self, channel: ChannelId) -> Vec<ChannelId> {
         self.posted.remove(&channel);
         let known = self.channel(channel);
@@ -253,7 +251,7 @@ impl World {
             return Vec::new();
         };
         if kind_of_it.is_thread() {
-            // Nothing stands in it: the server's channels need no search.
+            // A thread contains nothing, so there is nothing to search for.
             self.forget_one(guild, channel);
             return Vec::new();
         }
@@ -265,8 +263,8 @@ impl World {
         gone
     }
 
-    /// Forgets the threads of these channels, of all without a list: the
-    /// list that follows is complete for them.
+    /// Forgets the threads of these channels, or all threads for `None`; a
+    /// complete list of them follows.
     pub(super) fn forget_threads(&mut self, guild: GuildId, parents: Option<&[ChannelId]>) {
         self.forget(guild, |known| {
             let listed = |parents: &[ChannelId]| {
@@ -277,7 +275,7 @@ impl World {
         });
     }
 
-    /// Gives what is gone.
+    /// Returns what was removed.
     fn forget(&mut self, guild: GuildId, gone: impl Fn(&LeanChannel) -> bool) -> Vec<ChannelId> {
         let mut forgotten = Vec::new();
         for channel in self.channels(guild) {
@@ -291,7 +289,7 @@ impl World {
     }
 
     fn forget_one(&mut self, guild: GuildId, channel: ChannelId) {
-        // The cache reads nothing but the id, of channels as well.
+        // The cache reads only the id, and removes channels this way too.
         self.cache.update(&ThreadDelete {
             guild_id: id(guild.get()),
             id: id(channel.get()),
@@ -300,8 +298,8 @@ impl World {
         });
     }
 
-    /// Puts a role in the place of what was known of it, which it gives back;
-    /// nothing for an unknown server.
+    /// Inserts or replaces a role, and returns the previous one; `None` for an
+    /// unknown server.
     pub(super) fn put_role(&mut self, guild: GuildId, role: LeanRole) -> Option<LeanRole> {
         self.guild(guild)?;
         let before = self
@@ -314,7 +312,7 @@ impl World {
         before
     }
 
-    /// Puts these in the place of a server's roles. Says whether any changed.
+    /// Replaces a server's roles. Returns whether any changed.
     pub(super) fn put_roles(&mut self, guild: GuildId, roles: Vec<LeanRole>) -> bool {
         let given: HashSet<RoleId> = roles.iter().map(|role| role.id).collect();
         let mut changed = false;
@@ -333,9 +331,9 @@ impl World {
         changed
     }
 
-    /// Removes a role; nothing when it was not known.
+    /// Removes a role; `None` if it was not known.
     pub(super) fn remove_role(&mut self, guild: GuildId, role: RoleId) -> Option<()> {
-        // The guard is gone before the cache removes.
+        // Drops the cache's guard before removing.
         self.role(guild, role).map(drop)?;
         self.cache.update(&RoleDelete {
             guild_id: id(guild.get()),
@@ -344,8 +342,8 @@ impl World {
         Some(())
     }
 
-    /// Remembers what somebody was called. When the room of the server is full,
-    /// all are forgotten, to be heard again.
+    /// Remembers a user's name. At the limit all names of the server are
+    /// forgotten, to be learnt again.
     pub(super) fn hear(&mut self, guild: GuildId, user: UserId, name: &str) {
         let heard = self.heard.entry(guild).or_default();
         if heard.len() >= NAMES_PER_GUILD && !heard.contains_key(&user) {
@@ -356,12 +354,12 @@ impl World {
         }
     }
 
-    /// What somebody was last called in a server.
+    /// The name a user was last heard with in a server.
     pub(super) fn heard(&self, guild: GuildId, user: UserId) -> Option<&str> {
         self.heard.get(&guild)?.get(&user).map(AsRef::as_ref)
     }
 
-    /// Remembers a member's name, and of ourselves the roles.
+    /// Remembers a member's name and, if it is us, the roles.
     pub(super) fn meet(&mut self, guild: GuildId, member: LeanMember) {
         let user = &member.user;
         let shown = member.nick.as_ref().or(user.global_name.as_ref());
@@ -379,8 +377,8 @@ impl World {
         }
     }
 
-    /// Where permissions are asked for; nothing for an unknown channel and a
-    /// thread without a parent.
+    /// Where to compute permissions; `None` for an unknown channel or a thread
+    /// without a parent.
     pub(super) fn spot(&self, channel: ChannelId) -> Option<Spot> {
         let found = self.channel(channel)?;
         let kind = kind(&found);
@@ -396,14 +394,14 @@ impl World {
         })
     }
 
-    /// What somebody with these roles may do in a channel, in a private thread as
-    /// a member of it or not. Unknown when a part of the sum is.
+    /// What a user with these roles may do in a channel; `member` says whether
+    /// they are in the private thread, if known. Unknown when any input is.
     ///
-    /// Summed by the core, not by the cache's calculator. That one takes the
-    /// roles of cached members, where the asker's come with the event; knows
-    /// no membership of private threads; takes Attach Files from who is denied
-    /// Send Messages, which in threads means nothing; and gives neither Manage
-    /// Server nor Send Messages in the text of voice and stage channels.
+    /// Computed by `clew-context`, not by twilight's calculator, which takes
+    /// roles from cached members while the asker's come with the event; knows
+    /// no private-thread membership; takes Attach Files away where Send
+    /// Messages is denied, which means nothing in threads; and grants neither
+    /// Manage Server nor Send Messages in the chat of voice and stage channels.
     pub(super) fn access(
         &self,
         user: UserId,
@@ -438,7 +436,7 @@ impl World {
     }
 }
 
-/// Kind of a channel.
+/// A channel's type.
 pub(super) const fn kind(channel: &LeanChannel) -> ChannelKind {
     ChannelKind::from_number(channel.kind)
 }
