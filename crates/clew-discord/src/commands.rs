@@ -1,4 +1,4 @@
-//! Our commands: how Discord shows them, and what a call of one says.
+//! Our commands: their definitions, and how calls of them are read.
 
 mod button;
 mod call;
@@ -18,12 +18,12 @@ use super::rest::Rest;
 use clew_context::discord::error::RestError;
 use clew_context::model::{ApplicationId, GuildId};
 
-/// Registers our commands where they differ from what is registered: in one
-/// server (`DISCORD_COMMAND_GUILD`, at once) or everywhere. Says whether they
-/// differed.
+/// Registers our commands if they differ from those registered, in one server
+/// (`DISCORD_COMMAND_GUILD`, takes effect at once) or everywhere. Returns
+/// whether they differed.
 ///
 /// # Errors
-/// What Discord answered; the bot works on without commands.
+/// Discord's refusal; the bot carries on without commands.
 pub async fn register(
     rest: &Rest,
     application: ApplicationId,
@@ -38,7 +38,7 @@ pub async fn register(
         Some(guild) => interaction.guild_commands(guild).await,
         None => interaction.global_commands().await,
     };
-    // What cannot be read differs from ours.
+    // A list we cannot read counts as different.
     let registered = registered
         .map_err(|error| RegisterError::List(RestError::of_twilight(&error)))?
         .model()
@@ -58,10 +58,10 @@ pub async fn register(
 /// Why the commands could not be registered.
 #[derive(Debug, thiserror::Error)]
 pub enum RegisterError {
-    /// Reading those registered.
+    /// Listing the registered commands failed.
     #[error("cannot list the registered commands")]
     List(#[source] RestError),
-    /// Replacing them.
+    /// Replacing them failed.
     #[error("cannot register the commands")]
     Set(#[source] RestError),
 }

@@ -1,6 +1,7 @@
-//! The words of commands: what people call, and what they are answered.
+//! The types of commands: what people call, and what we answer.
 //!
-//! Invariant: plain data over `clew-context`'s words and those of what is kept.
+//! Invariant: plain data, built on the types of `clew-context` and
+//! `clew-store`.
 
 mod answer;
 mod command;

@@ -1,14 +1,14 @@
-//! What a button says when it is pressed, written into its `custom_id`: all
-//! that is needed, so that a press works after a restart.
+//! What a press of a button means, encoded in its `custom_id` with everything
+//! needed, so that buttons work after a restart.
 
 use crate::model::{Button, Paged};
 use clew_store::model::FactId;
 
-/// Facts that one [`Button::ShowNoted`] can name; further ones are left out.
-/// A `custom_id` holds 100 characters (Discord's reference, "Custom ID").
+/// Most facts that a [`Button::ShowNoted`] can name; the rest are left out. A
+/// `custom_id` holds 100 characters (Discord's reference, "Custom ID").
 pub(super) const MAX_NOTED: usize = 5;
 
-/// Characters of a fact's id.
+/// Characters of a fact's id as written here.
 const FACT_CHARS: usize = 16;
 
 /// The `custom_id` of a button, at most 100 ASCII characters.
@@ -29,7 +29,7 @@ pub(crate) fn custom_id(button: &Button) -> String {
     }
 }
 
-/// The button of a `custom_id`; none for what this version does not write.
+/// The button for a `custom_id`; `None` if this version does not write it.
 pub(super) fn button(custom_id: &str) -> Option<Button> {
     let (word, rest) = match custom_id.split_once(':') {
         Some((word, rest)) => (word, Some(rest)),
@@ -55,7 +55,7 @@ pub(super) fn button(custom_id: &str) -> Option<Button> {
     }
 }
 
-/// Ids without anything between them.
+/// Reads ids written without separators.
 fn noted(facts: &str) -> Option<Vec<FactId>> {
     if !facts.is_ascii() {
         return None;

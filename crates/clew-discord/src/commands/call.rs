@@ -1,5 +1,5 @@
-//! `INTERACTION_CREATE` into a call of one of our commands, a press of one of
-//! our buttons, or a question for choices.
+//! Turns `INTERACTION_CREATE` into a call of one of our commands, a press of
+//! one of our buttons, or an autocompletion.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,24 +18,24 @@ use clew_context::model::{
     InteractionKind, MessageId, RoleId, Secret, UserId,
 };
 
-/// Interaction types (Discord's reference, "Interaction Type"); pings and
-/// modals are not ours.
+/// Interaction types (Discord's reference, "Interaction Type"); we do not use
+/// pings and modals.
 const APPLICATION_COMMAND: u8 = 2;
 const MESSAGE_COMPONENT: u8 = 3;
 const AUTOCOMPLETE: u8 = 4;
-/// Component type of buttons; we send no menus.
+/// Component type of buttons; we send no select menus.
 const BUTTON: u8 = 2;
 /// Interaction contexts (Discord's reference, "Interaction Context Types").
 const CONTEXT_GUILD: u8 = 0;
 const CONTEXT_BOT_DM: u8 = 1;
-/// Key of `authorizing_integration_owners` for an installation in a server.
+/// Key of `authorizing_integration_owners` for an install in a server.
 const GUILD_INSTALL: &str = "0";
 
-/// Reads the text of `d`; nothing for what is no use of ours, and for options
-/// that we do not complete.
+/// Reads `d` as text. `None` for interactions we do not use, and for options we
+/// do not complete.
 ///
 /// # Errors
-/// The part without which it cannot be answered.
+/// The missing part without which we cannot answer.
 pub fn called(data: &str) -> Result<Option<Called>, &'static str> {
     let wire: Wire<'_> = serde_json::from_str(data).map_err(|_| "json")?;
     let kind = wire.place();
@@ -79,10 +79,10 @@ pub fn called(data: &str) -> Result<Option<Called>, &'static str> {
 }
 
 impl Wire<'_> {
-    /// Where it was called: what Discord says, else what it looks like.
+    /// Where it was called: as Discord says, else guessed from the rest.
     fn place(&self) -> InteractionKind {
         let owners = self.authorizing_integration_owners.as_ref();
-        // Installed by the user alone: the bot is not in that server.
+        // Installed for the user only: the bot is not in that server.
         let installed = owners.is_none_or(|owners| owners.contains_key(GUILD_INSTALL));
         let direct = self.channel.as_ref().map(WireChannel::kind) == Some(ChannelKind::Dm);
         match self.context {
@@ -115,7 +115,7 @@ impl WireData<'_> {
         }
     }
 
-    /// The message that a message command was called on, as it came.
+    /// The target of a message command, as JSON.
     fn message(&self) -> Option<&str> {
         let messages = self.resolved.as_ref()?.messages.as_ref()?;
         Some(messages.get(&self.target_id?)?.get())
@@ -123,7 +123,7 @@ impl WireData<'_> {
 }
 
 impl WireMember {
-    /// Administrators may do everything, whatever else is said.
+    /// Administrators have every permission.
     fn rights(&self) -> CallerRights {
         let held = self.permissions.as_deref();
         let held: u64 = held.and_then(|held| held.parse().ok()).unwrap_or(0);
@@ -166,7 +166,7 @@ struct Wire<'a> {
     authorizing_integration_owners: Option<HashMap<String, &'a RawValue>>,
 }
 
-/// Of a command, of an autocompletion (name and options), or of a component
+/// For a command or an autocompletion (name and options), or for a component
 /// (custom id and type).
 #[derive(Deserialize)]
 struct WireData<'a> {

@@ -1,5 +1,5 @@
-//! Our commands as Discord shows them. Names are the words that
-//! [`super::call`] reads; descriptions are at most 100 characters.
+//! Our commands as Discord shows them. Names are the words [`super::call`]
+//! reads; descriptions have at most 100 characters.
 
 use twilight_model::application::command::{Command, CommandType};
 use twilight_model::application::interaction::InteractionContextType;
@@ -12,17 +12,17 @@ use twilight_util::builder::command::{
 
 use super::name;
 
-/// Longest question, as long as a message.
+/// Longest question, in characters: that of a message.
 const MAX_QUESTION: u16 = 2_000;
-/// Longest fact, in characters: a line that a prompt can carry whole.
+/// Longest fact, in characters: short enough for one line of a prompt.
 const MAX_FACT: u16 = 300;
-/// Longest description of a snapshot, in characters: it fits a choice.
+/// Longest snapshot description, in characters: it fits a choice.
 const MAX_SAVED_DESCRIPTION: u16 = 100;
-/// Longest time that is typed, in characters.
+/// Longest time span as typed, in characters.
 const MAX_SPAN: u16 = 20;
-/// The choice that takes a setting back.
+/// The choice that resets a setting.
 const OPERATORS: (&str, &str) = ("As the operator set it", name::DEFAULT);
-/// Channels that people talk in; a thread counts as its parent.
+/// Channel types people talk in; a thread counts as its parent.
 const TALKED_IN: [ChannelType; 6] = [
     ChannelType::GuildText,
     ChannelType::GuildVoice,
@@ -32,8 +32,8 @@ const TALKED_IN: [ChannelType; 6] = [
     ChannelType::GuildMedia,
 ];
 
-/// Our commands. Only for servers and direct messages with the bot, which a
-/// command registered everywhere has to say.
+/// Our commands. Registered everywhere, they are limited to servers and direct
+/// messages with the bot.
 pub(super) fn definitions(everywhere: bool) -> Vec<Command> {
     let anywhere = [
         ask(),

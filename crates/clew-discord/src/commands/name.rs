@@ -1,4 +1,4 @@
-//! The words of our commands: what is registered is what is read.
+//! The words of our commands, used both to register and to read them.
 
 // Commands.
 pub(super) const ASK: &str = "ask";
@@ -11,7 +11,7 @@ pub(super) const SERVER_MEMORY: &str = "server-memory";
 pub(super) const PRIVACY: &str = "privacy";
 pub(super) const HELP: &str = "help";
 
-// Their sub-commands.
+// Sub-commands.
 pub(super) const CLEAR: &str = "clear";
 pub(super) const SHOW: &str = "show";
 pub(super) const SAVE: &str = "save";

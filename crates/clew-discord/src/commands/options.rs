@@ -1,4 +1,4 @@
-//! The options of a call into what it asks for.
+//! Reads the options of a call.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -17,18 +17,18 @@ use crate::model::{
 use clew_context::model::{ChannelId, ChannelMode, MessageId, ReplyTarget};
 use clew_store::model::{Change, SettingsChange};
 
-/// For how long a conversation may be remembered: up to a year.
+/// How long a conversation may be remembered, in minutes: up to a year.
 const WINDOW_MINUTES: RangeInclusive<u64> = 1..=365 * 24 * 60;
 /// Option types (Discord's reference, "Application Command Option Type").
 const SUB_COMMAND: u8 = 1;
 
-/// The options of a call, its sub-command told apart.
+/// The options of a call, with its sub-command split off.
 pub(super) struct Options<'a> {
     sub: Option<&'a str>,
     values: &'a [WireOption<'a>],
 }
 
-/// An option as it comes; a sub-command has options of its own.
+/// An option as Discord sends it; a sub-command has options of its own.
 #[derive(Deserialize)]
 pub(super) struct WireOption<'a> {
     #[serde(borrow)]
@@ -43,7 +43,7 @@ pub(super) struct WireOption<'a> {
     options: Vec<WireOption<'a>>,
 }
 
-/// A choice that this version does not offer.
+/// A choice this version does not offer.
 struct OtherVersion;
 
 impl<'a> Options<'a> {
@@ -60,7 +60,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// A value; none where it is not given or of another type.
+    /// A value; `None` if it is absent or of another type.
     fn get<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         let option = self.values.iter().find(|option| option.name == name)?;
         serde_json::from_str(option.value?.get()).ok()
@@ -70,12 +70,12 @@ impl<'a> Options<'a> {
         self.get(name)
     }
 
-    /// A switch that is off unless it is given.
+    /// A switch that defaults to off.
     fn flag(&self, name: &str) -> bool {
         self.get(name).unwrap_or(false)
     }
 
-    /// A value that has to fit where it is given at all.
+    /// A choice, if given; an error if we do not offer it.
     fn choice<T>(
         &self,
         name: &str,
@@ -86,7 +86,7 @@ impl<'a> Options<'a> {
     }
 }
 
-/// What is called; none for what this version does not know.
+/// The command called; `None` if this version does not know it.
 pub(super) fn command(
     name: &str,
     options: &Options<'_>,
@@ -185,7 +185,8 @@ fn change(options: &Options<'_>) -> Result<Result<SettingsChange, WrongCall>, Ot
     Ok(Ok(change))
 }
 
-/// A time as people write it: `90m`, `12 hours`, `7d`; a bare number is hours.
+/// A time span as people type it: `90m`, `12 hours`, `7d`; a bare number is
+/// hours.
 fn span(text: &str) -> Option<Duration> {
     let text = text.trim().to_ascii_lowercase();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -240,7 +241,7 @@ fn privacy(sub: &str) -> Option<PrivacyCommand> {
     }
 }
 
-/// The option that is being typed; none for those that we do not complete.
+/// The option being typed; `None` for those we do not complete.
 pub(super) fn completing(name: &str, options: &Options<'_>) -> Option<Completing> {
     let focused = options.values.iter().find(|option| option.focused)?;
     let typed = options.text(&focused.name).unwrap_or_default();
@@ -257,7 +258,7 @@ pub(super) fn completing(name: &str, options: &Options<'_>) -> Option<Completing
 mod tests {
     use super::*;
 
-    /// What `name` with options as Discord writes them says.
+    /// Reads a call of `name`, with options as Discord writes them.
     fn read(name: &str, options: &str) -> Option<Command> {
         let options: Vec<WireOption<'_>> = serde_json::from_str(options).unwrap();
         command(name, &Options::of(&options), None)

@@ -1,13 +1,13 @@
-//! Whether what is registered is what we define: what Discord adds (ids,
-//! versions, empty lists, defaults written out) does not count.
+//! Compares registered commands with our definitions, ignoring what Discord
+//! adds (ids, versions, empty lists, explicit defaults).
 
 use twilight_model::application::command::{
     Command, CommandOption, CommandOptionChoice, CommandOptionChoiceValue, CommandOptionValue,
 };
 use twilight_model::guild::Permissions;
 
-/// Compares what we define. The places of a command of one server are not
-/// ours to say.
+/// Compares the parts we define. A command of one server does not set where it
+/// can be used, so that is skipped then.
 pub(super) fn same(registered: &[Command], wanted: &[Command], everywhere: bool) -> bool {
     let keys = |commands: &[Command]| {
         let mut keys: Vec<CommandKey> = commands.iter().map(|one| key(one, everywhere)).collect();
@@ -17,19 +17,19 @@ pub(super) fn same(registered: &[Command], wanted: &[Command], everywhere: bool)
     keys(registered) == keys(wanted)
 }
 
-/// What of a command is ours.
+/// The parts of a command that we define.
 #[derive(PartialEq)]
 struct CommandKey {
     name: String,
     kind: u8,
     description: String,
     permissions: Option<Permissions>,
-    /// Contexts and installations, where they count.
+    /// Contexts and installation types, if they matter.
     places: Option<(Vec<u8>, Vec<u8>)>,
     options: Vec<OptionKey>,
 }
 
-/// What of an option is ours; options count in their order.
+/// The parts of an option that we define; the order of options matters.
 #[derive(PartialEq)]
 struct OptionKey {
     name: String,
@@ -75,7 +75,7 @@ fn option_key(option: &CommandOption) -> OptionKey {
     }
 }
 
-/// Discord's numbers of places or channel types, in order.
+/// Discord's numbers for contexts, installation or channel types, sorted.
 fn numbers<T: Copy + Into<u8>>(items: Option<&Vec<T>>) -> Vec<u8> {
     let items = items.into_iter().flatten();
     let mut numbers: Vec<u8> = items.map(|item| (*item).into()).collect();
@@ -90,7 +90,7 @@ mod tests {
     use super::super::definitions;
     use super::*;
 
-    /// As Discord writes them back, in another order and with what it adds.
+    /// Our commands as Discord returns them: reordered, with its additions.
     fn echoed() -> Vec<Command> {
         let mut echoed = definitions(true);
         echoed.reverse();
@@ -113,7 +113,7 @@ mod tests {
         }
     }
 
-    /// The command of a name among those echoed.
+    /// The echoed command with this name.
     fn named<'a>(echoed: &'a mut [Command], name: &str) -> &'a mut Command {
         echoed.iter_mut().find(|one| one.name == name).unwrap()
     }

@@ -1,60 +1,60 @@
-//! What a command answers, before it is Discord's JSON: text, one embed,
-//! buttons, files. Discord's limits are held where it is read here, so that
-//! nothing that is said is refused for its length.
+//! The answer to a command, before it becomes Discord's JSON: text, one embed,
+//! buttons, files. The readers here apply Discord's limits, so that no answer
+//! is refused for its length.
 
 use super::Button;
 
-/// Characters of a message's text.
+/// Characters in a message's text.
 const MAX_CONTENT: usize = 2_000;
-/// Characters of an embed's title (Discord's reference, "Embed Limits").
+/// Characters in an embed's title (Discord's reference, "Embed Limits").
 const MAX_TITLE: usize = 256;
-/// Characters of an embed's description.
+/// Characters in an embed's description.
 const MAX_DESCRIPTION: usize = 4_096;
-/// Fields of an embed.
+/// Fields in an embed.
 const MAX_FIELDS: usize = 25;
-/// Characters of a field's name.
+/// Characters in a field's name.
 const MAX_FIELD_NAME: usize = 256;
-/// Characters of a field's value.
+/// Characters in a field's value.
 const MAX_FIELD_VALUE: usize = 1_024;
-/// Characters of an embed's footer.
+/// Characters in an embed's footer.
 const MAX_FOOTER: usize = 2_048;
-/// Characters of an embed in all.
+/// Characters in a whole embed.
 const MAX_EMBED: usize = 6_000;
-/// Buttons of a row.
+/// Buttons in a row.
 const MAX_BUTTONS_A_ROW: usize = 5;
-/// Rows of a message.
+/// Rows in a message.
 const MAX_ROWS: usize = 5;
-/// Characters of a button's label.
+/// Characters in a button's label.
 const MAX_LABEL: usize = 80;
-/// Stands where Discord wants a text and there is none: a zero-width space.
+/// A zero-width space, for where Discord requires a text and we have none.
 const BLANK: &str = "\u{200b}";
 
-/// An answer to a call, a button or a person. It pings nobody.
+/// An answer to a command, a button or a user. It pings nobody.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Answer {
-    /// The text; cut at 2,000 characters when it is sent.
+    /// The text; cut to 2,000 characters when sent.
     pub content: String,
-    /// Below the text.
+    /// Shown below the text.
     pub embed: Option<AnswerEmbed>,
-    /// Below that, five in a row; beyond 25 they are left out. No two may say
-    /// the same [`Button`].
+    /// Below the embed, five per row; those beyond 25 are dropped. No two may
+    /// carry the same [`Button`].
     pub buttons: Vec<AnswerButton>,
-    /// Files by name and content: at most ten, each within what the server
-    /// allows (10 MiB everywhere); Discord refuses more.
+    /// Files by name and content: at most ten, each within the server's limit
+    /// (10 MiB everywhere). Discord refuses more.
     pub files: Vec<(String, Vec<u8>)>,
-    /// Seen by the caller alone. Counts for first answers and follow-ups; an
-    /// edit leaves that as it is.
+    /// Visible to the caller only. Applies to first answers and follow-ups; an
+    /// edit cannot change it.
     pub ephemeral: bool,
 }
 
-/// A box with a title; an empty text is left out.
+/// A box with a title; empty texts are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AnswerEmbed {
     /// Up to 256 characters.
     pub title: String,
     /// Up to 4,096 characters.
     pub description: String,
-    /// Up to 25 names and values of up to 256 and 1,024 characters.
+    /// Up to 25 pairs of name (256 characters) and value (1,024).
     pub fields: Vec<(String, String)>,
     /// Small print, up to 2,048 characters.
     pub footer: String,
@@ -63,11 +63,11 @@ pub struct AnswerEmbed {
 /// A button under an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerButton {
-    /// What stands on it, 1 to 80 characters.
+    /// Its label, 1 to 80 characters.
     pub label: String,
     /// How it looks.
     pub style: ButtonStyle,
-    /// What a press says.
+    /// What a press means.
     pub button: Button,
 }
 
@@ -83,7 +83,7 @@ pub enum ButtonStyle {
 }
 
 impl Answer {
-    /// A text that the caller alone sees.
+    /// A text only the caller sees.
     pub fn for_caller(content: impl Into<String>) -> Self {
         Self {
             content: content.into(),
@@ -92,7 +92,7 @@ impl Answer {
         }
     }
 
-    /// A text that all see.
+    /// A text everyone sees.
     pub fn for_all(content: impl Into<String>) -> Self {
         Self {
             content: content.into(),
@@ -100,14 +100,14 @@ impl Answer {
         }
     }
 
-    /// With an embed.
+    /// Adds an embed.
     #[must_use]
     pub fn with_embed(mut self, embed: AnswerEmbed) -> Self {
         self.embed = Some(embed);
         self
     }
 
-    /// With one more button.
+    /// Adds a button.
     #[must_use]
     pub fn with_button(
         mut self,
@@ -123,34 +123,34 @@ impl Answer {
         self
     }
 
-    /// With one more file.
+    /// Adds a file.
     #[must_use]
     pub fn with_file(mut self, name: impl Into<String>, bytes: Vec<u8>) -> Self {
         self.files.push((name.into(), bytes));
         self
     }
 
-    /// The text within Discord's limit.
+    /// The text, cut to Discord's limit.
     pub fn text(&self) -> String {
         shortened(&self.content, MAX_CONTENT)
     }
 
-    /// The buttons by row, within Discord's limits.
+    /// The buttons in rows, within Discord's limits.
     pub fn rows(&self) -> impl Iterator<Item = &[AnswerButton]> {
         self.buttons.chunks(MAX_BUTTONS_A_ROW).take(MAX_ROWS)
     }
 }
 
 impl AnswerButton {
-    /// The label within Discord's limit.
+    /// The label, within Discord's limits.
     pub fn text(&self) -> String {
         filled(shortened(&self.label, MAX_LABEL))
     }
 }
 
 impl AnswerEmbed {
-    /// The same within Discord's limits, each and all together. Where there is
-    /// too much, the last fields go first.
+    /// A copy within Discord's limits, each part's and the total. If there is
+    /// too much, the last fields are dropped first.
     #[must_use]
     pub fn fitted(&self) -> Self {
         let mut left = MAX_EMBED;
@@ -182,7 +182,7 @@ impl AnswerEmbed {
     }
 }
 
-/// Discord takes no empty text there.
+/// Replaces a blank text, which Discord refuses there.
 fn filled(text: String) -> String {
     if text.trim().is_empty() {
         BLANK.to_owned()
@@ -191,7 +191,7 @@ fn filled(text: String) -> String {
     }
 }
 
-/// A text of at most so many characters; what is cut off ends with `…`.
+/// Cuts a text to at most `most` characters, ending in `…` if cut.
 fn shortened(text: &str, most: usize) -> String {
     if text.chars().nth(most).is_none() {
         return text.to_owned();

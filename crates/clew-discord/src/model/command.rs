@@ -1,4 +1,4 @@
-//! A call of one of our commands, after parsing.
+//! A call of one of our commands, parsed.
 
 use clew_context::model::MessageId;
 use clew_store::model::{AgentName, FactId, SettingsChange};
@@ -18,7 +18,7 @@ pub enum Command {
     },
     /// `/context ...`
     Context(ContextCommand),
-    /// `/clear-context`: deletes the caller's history of this channel.
+    /// `/clear-context`: deletes the caller's history in this channel.
     ClearContext,
     /// `/settings ...`
     Settings(SettingsCommand),
@@ -32,28 +32,28 @@ pub enum Command {
     Help,
     /// A button under one of our answers was pressed.
     Button(Button),
-    /// The caller types an option that we complete.
+    /// The caller is typing an option that we complete.
     Complete(Completing),
-    /// One of ours with options that do not fit together, which Discord
-    /// cannot refuse by itself.
+    /// One of our commands with options that do not fit together, which Discord
+    /// cannot check.
     Wrong(WrongCall),
-    /// A command this version does not know (an old registration).
+    /// A command this version does not know (registered by an older one).
     Unknown(String),
 }
 
-/// What is wrong with a call; `Display` tells the caller.
+/// What is wrong with a call; `Display` addresses the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WrongCall {
-    /// `/settings set channel:` alone.
+    /// `/settings set channel:` without `mode:`.
     #[error("`channel` needs `mode` with it: what do I answer there?")]
     ChannelWithoutMode,
-    /// `/settings set mode:` alone.
+    /// `/settings set mode:` without `channel:`.
     #[error("`mode` needs `channel` with it: which channel is it for?")]
     ModeWithoutChannel,
-    /// `/settings set` without anything.
+    /// `/settings set` without options.
     #[error("Say what to change: give at least one of the options.")]
     NothingToSet,
-    /// No time, or one that is out of range.
+    /// Not a time span, or out of range.
     #[error(
         "`rolling-window` is a time such as `90m`, `12h` or `7d`, from a minute to 365 days, or \
          `default` for the operator's."
@@ -64,7 +64,7 @@ pub enum WrongCall {
 /// `/context ...`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContextCommand {
-    /// `clear [everyone:]`: from now on, for the caller or for all.
+    /// `clear [everyone:]`: start afresh, for the caller or for everyone.
     Clear {
         /// For everybody in the server; needs Manage Server.
         everyone: bool,
@@ -148,31 +148,31 @@ pub enum PrivacyCommand {
     Erase,
 }
 
-/// A button under one of our answers. It carries all that it needs, so that it
-/// works after a restart.
+/// A button under one of our answers. It carries all it needs, so that it works
+/// after a restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Button {
     /// Another page of a list.
     Page(Paged, u16),
     /// Another page of `/context history agent:`.
     SnapshotsOf(AgentName, u16),
-    /// Yes, delete my history of this channel.
+    /// Confirms deleting the caller's history in this channel.
     ClearContext,
-    /// Yes, forget this fact about me.
+    /// Confirms forgetting this fact about the caller.
     Forget(FactId),
-    /// Yes, forget this fact about the server.
+    /// Confirms forgetting this fact about the server.
     ForgetOfServer(FactId),
-    /// Yes, erase everything about me.
+    /// Confirms erasing everything about the caller.
     Erase,
-    /// Yes, keep nothing of me from now on, and erase what there is.
+    /// Confirms opting out: erase everything, and store nothing from now on.
     OptOut,
-    /// Under "Noted 1 thing": show what, to the person it is about.
+    /// Under "Noted 1 thing": shows it, to the person it is about.
     ShowNoted(Vec<FactId>),
-    /// No.
+    /// Cancels.
     Cancel,
 }
 
-/// Lists with pages.
+/// Paged lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paged {
     /// `/memory show`
@@ -183,7 +183,7 @@ pub enum Paged {
     Snapshots,
 }
 
-/// What the caller types and we complete.
+/// The option being typed, with its text so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Completing {
     /// `/memory forget fact:`
@@ -196,8 +196,8 @@ pub enum Completing {
     Agent(String),
 }
 
-/// What the caller may do where the command was called, as Discord computed
-/// it (`member.permissions`). In direct messages nothing of it.
+/// What the caller may do in that channel, as computed by Discord
+/// (`member.permissions`). All false in direct messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CallerRights {
     /// Manage Server.
