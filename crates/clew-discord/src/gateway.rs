@@ -1,5 +1,5 @@
-//! The connection to Discord's gateway: one supervised task a shard, which
-//! converts and forwards and never waits on work.
+//! The connection to Discord's gateway: one supervised task per shard, which
+//! converts and forwards events and never waits for work.
 
 mod backoff;
 mod plan;
@@ -20,11 +20,11 @@ use super::facts::Facts;
 use super::rest::Rest;
 use super::session::{Progress, ShardSession};
 
-/// Runs all shards until `shutdown`, then closes each so that its session can
-/// be resumed. [`Progress::sessions`] then tells from where.
+/// Runs all shards until `shutdown`, then closes each so that it can be
+/// resumed, from where [`Progress::sessions`] says.
 ///
 /// # Errors
-/// What only a person can cure; all shards are closed then.
+/// A reason only a person can fix; all shards are closed by then.
 pub async fn run(gateway: Gateway, rest: &Rest) -> Result<(), FatalReason> {
     let Some(plan) = plan::plan(&gateway, rest).await? else {
         return Ok(());
@@ -55,16 +55,16 @@ pub async fn run(gateway: Gateway, rest: &Rest) -> Result<(), FatalReason> {
     outcome
 }
 
-/// What the gateway works with.
+/// What the gateway needs.
 pub struct Gateway {
     /// How to connect.
     pub settings: GatewaySettings,
-    /// Fed with every event before it is handed on.
+    /// Updated with every event before it is forwarded.
     pub facts: Arc<Facts>,
-    /// Told of every event; the receiver says `finished`.
+    /// Records every event; the receiver calls `finished`.
     pub progress: Arc<Mutex<Progress>>,
-    /// Where the events go. A full queue holds the shard up, and with it its
-    /// heartbeats: the receiver must not wait on work.
+    /// Where events go. A full queue blocks the shard and its heartbeats, so
+    /// the receiver must not wait for work.
     pub events: mpsc::Sender<Delivery>,
     /// Ends the connection.
     pub shutdown: CancellationToken,
@@ -75,23 +75,23 @@ pub struct Gateway {
 pub struct GatewaySettings {
     /// The bot's token.
     pub token: String,
-    /// Where the REST API is, as it may be logged.
+    /// The REST API's address, safe to log.
     pub api: String,
-    /// `DISCORD_GATEWAY_URL`; else what `/gateway/bot` says.
+    /// `DISCORD_GATEWAY_URL`; otherwise what `/gateway/bot` returns.
     pub url: Option<String>,
-    /// Ask for the message content intent.
+    /// Request the message content intent.
     pub message_content: bool,
-    /// Ask for the server members intent.
+    /// Request the server members intent.
     pub members: bool,
-    /// Sessions of the process before.
+    /// Sessions of the previous process.
     pub resume: Vec<ShardSession>,
-    /// What waits are drawn from: another one for each process, so that those
-    /// that were cut off together do not come back together.
+    /// Seed of the random waits. Differs per process, so that processes cut off
+    /// together do not all reconnect together.
     pub seed: u64,
 }
 
 impl GatewaySettings {
-    /// The session to resume, if it fits the number of shards.
+    /// The session to resume, if the number of shards still matches.
     fn session(&self, shard: u32, shards: u32) -> Option<ShardSession> {
         let mut sessions = self.resume.iter();
         let fits = |session: &&ShardSession| session.shard == shard && session.shards == shards;
@@ -124,8 +124,8 @@ impl Gateway {
 }
 
 fn twilight_config(settings: &GatewaySettings, plan: &Plan) -> Config<plan::Identifies> {
-    // Without a provider the builder panics, even for ws://; a second
-    // installation is refused, which is as good.
+    // Without a crypto provider the builder panics, even for ws://. If one is
+    // installed already, this call fails, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     ConfigBuilder::new(settings.token.clone(), settings.intents())
         .queue(plan.identifies.clone())

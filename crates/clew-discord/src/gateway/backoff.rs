@@ -1,17 +1,17 @@
-//! How long to wait before the next connection.
+//! How long to wait before reconnecting.
 
 use std::time::Duration;
 
-/// Wait before the second connection in a row; the first is at once, since
-/// Discord asks for reconnects every few hours.
+/// Wait before the second reconnect in a row. The first is immediate, since
+/// Discord asks for a reconnect every few hours.
 const FIRST: Duration = Duration::from_secs(1);
 /// Longest wait.
 const LONGEST: Duration = Duration::from_mins(1);
-/// A connection that lasted this long was a good one.
+/// A connection that lasted this long counts as good.
 const STABLE: Duration = Duration::from_mins(1);
 
 /// Discord's wait after an invalid session, before the next IDENTIFY or RESUME
-/// (Discord's reference, "Gateway", "Resuming": 1 to 5 s by chance).
+/// (Discord's reference, "Gateway", "Resuming": random, 1 to 5 s).
 const INVALID_SESSION: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 
 /// Counts connections that did not last.
@@ -30,9 +30,9 @@ impl Backoff {
         }
     }
 
-    /// The wait after a connection that lasted so long (`None`: it never got
-    /// a session): none, then doubling from [`FIRST`] to [`LONGEST`], half of
-    /// it by chance so that shards do not come back together.
+    /// The wait after a connection that lasted this long (`None`: it never got
+    /// a session): first none, then doubling from [`FIRST`] to [`LONGEST`].
+    /// Half of it is random, so that shards do not reconnect together.
     pub(super) fn after(&mut self, lasted: Option<Duration>) -> Duration {
         if lasted.is_some_and(|lasted| lasted >= STABLE) {
             self.failures = 0;
@@ -46,26 +46,25 @@ impl Backoff {
         full / 2 + (full / 2).mul_f64(self.chance())
     }
 
-    /// The wait after an invalid session: Discord tells us to come again, so it
-    /// counts as no failure.
+    /// The wait after an invalid session. Discord asks for it, so it does not
+    /// count as a failure.
     pub(super) fn after_invalid_session(&mut self) -> Duration {
         let [least, most] = INVALID_SESSION;
         least + most.saturating_sub(least).mul_f64(self.chance())
     }
 
-    /// A session began, or goes on: what failed before is over. The next end is
-    /// waited for all the same, so that a session that ends at once again and
-    /// again does not make us connect without a pause.
+    /// A session started or resumed, which clears earlier failures but one. So
+    /// a session that keeps ending at once still gets a wait.
     pub(super) fn connected(&mut self) {
         self.failures = self.failures.min(1);
     }
 
-    /// Connections in a row that did not last.
+    /// Consecutive connections that did not last.
     pub(super) const fn failures(&self) -> u32 {
         self.failures
     }
 
-    /// Between 0 and 1, by `SplitMix64` (Steele, Lea and Flood 2014).
+    /// A number from 0 to 1, by `SplitMix64` (Steele, Lea and Flood 2014).
     fn chance(&mut self) -> f64 {
         self.chance = self.chance.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.chance;

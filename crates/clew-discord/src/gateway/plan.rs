@@ -1,4 +1,4 @@
-//! What `/gateway/bot` says: where, how many shards, how many starts.
+//! What `/gateway/bot` says: the address, shards, and session starts left.
 
 use std::time::Duration;
 
@@ -10,22 +10,23 @@ use super::backoff::Backoff;
 use crate::event::FatalReason;
 use crate::rest::{GatewayInfo, Rest, SessionStartLimit};
 
-/// The queue that spaces IDENTIFYs.
+/// The queue that spaces out IDENTIFYs.
 pub(super) type Identifies = InMemoryQueue;
 
-/// Starts kept back: when all of a day are used up, Discord resets the token.
+/// Session starts held in reserve: using up a day's starts makes Discord reset
+/// the token.
 const STARTS_KEPT_BACK: u32 = 5;
-/// For one answer of `/gateway/bot`.
+/// Timeout of one `/gateway/bot` request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How the shards connect.
+/// Where and with how many shards to connect.
 pub(super) struct Plan {
     pub(super) url: String,
     pub(super) shards: u32,
     pub(super) identifies: Identifies,
 }
 
-/// Asks Discord until it answers; nothing when the shutdown came first.
+/// Asks Discord until it answers; `None` if shutdown came first.
 pub(super) async fn plan(gateway: &Gateway, rest: &Rest) -> Result<Option<Plan>, FatalReason> {
     tokio::select! {
         plan = ask(gateway, rest) => plan.map(Some),
@@ -57,7 +58,7 @@ async fn ask(gateway: &Gateway, rest: &Rest) -> Result<Plan, FatalReason> {
     })
 }
 
-/// Waits for more session starts when these few would use up the day's.
+/// Waits for the daily reset if `starts` would cut into the reserve.
 async fn await_starts(limit: &mut SessionStartLimit, starts: u32) {
     let reserve = STARTS_KEPT_BACK.min(limit.total / 10);
     if starts == 0 || limit.remaining >= starts.saturating_add(reserve) {

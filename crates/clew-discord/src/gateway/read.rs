@@ -1,5 +1,5 @@
-//! Text frames into events: the envelope is opened without its content, and
-//! only the event types in use are read further.
+//! Turns text frames into events. The envelope is parsed without its content;
+//! only event types we use are parsed further.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -22,22 +22,22 @@ pub(super) enum Frame<'a> {
     Dispatch(Dispatch<'a>),
     /// Opcode 10.
     Hello,
-    /// Opcode 7: twilight makes another connection.
+    /// Opcode 7: twilight reconnects.
     Reconnect,
-    /// Opcode 9: twilight resumes or begins a fresh session.
+    /// Opcode 9: twilight resumes or starts a fresh session.
     InvalidSession,
-    /// What twilight deals with alone.
+    /// Anything twilight handles alone.
     Other,
 }
 
-/// An event as it came.
+/// An event as received.
 pub(super) struct Dispatch<'a> {
     pub(super) event_type: &'a str,
     pub(super) sequence: u64,
     pub(super) data: &'a str,
 }
 
-/// Opens the envelope.
+/// Parses the envelope.
 pub(super) fn frame(text: &str) -> Option<Frame<'_>> {
     let envelope: Envelope<'_> = serde_json::from_str(text).ok()?;
     match (envelope.op, envelope.t, envelope.s) {
@@ -53,7 +53,7 @@ pub(super) fn frame(text: &str) -> Option<Frame<'_>> {
     }
 }
 
-/// What an event tells the bot; nothing for types not in use.
+/// What an event means to the bot; `None` for types we do not use.
 pub(super) fn event(dispatch: &Dispatch<'_>, facts: &Facts) -> Option<Event> {
     let data = dispatch.data;
     let event = match dispatch.event_type {
@@ -76,7 +76,8 @@ pub(super) fn event(dispatch: &Dispatch<'_>, facts: &Facts) -> Option<Event> {
     event.inspect(|event| count(event, facts))
 }
 
-/// Threads say how many messages they hold only when they themselves change.
+/// Keeps count of a thread's messages, since Discord sends its count only when
+/// the thread itself changes.
 fn count(event: &Event, facts: &Facts) {
     match event {
         Event::Message(incoming) => {
@@ -122,7 +123,7 @@ fn deleted(event_type: &str, data: &str) -> Event {
     }
 }
 
-/// What it would have changed stays as it was.
+/// An event that could not be read; the facts stay as they were.
 fn lost(event_type: &str, data: &str, parts: Vec<&'static str>) -> Event {
     tracing::warn!(event_type, ?parts, "an event could not be read");
     Event::OtherUnreadable(event::Unreadable {
@@ -131,7 +132,7 @@ fn lost(event_type: &str, data: &str, parts: Vec<&'static str>) -> Event {
     })
 }
 
-/// What happened there is unknown.
+/// A message event that could not be read, which leaves a gap.
 fn hole(
     event_type: &str,
     channel: Option<ChannelId>,
@@ -154,7 +155,7 @@ fn hole(
     })
 }
 
-/// What was missing, as Discord names it.
+/// The missing part, by Discord's field name.
 const fn part(reason: WhyUnreadable) -> &'static str {
     match reason {
         WhyUnreadable::Json => "json",
@@ -213,7 +214,7 @@ struct Deleted {
     channel_id: Option<ChannelId>,
     #[serde(default, deserialize_with = "lenient")]
     id: Option<MessageId>,
-    /// One that cannot be read makes all of them unknown.
+    /// One unreadable id makes the whole list unknown.
     #[serde(default, deserialize_with = "lenient")]
     ids: Option<Vec<MessageId>>,
 }
@@ -227,13 +228,13 @@ struct MemberRemove {
 #[derive(Deserialize)]
 struct WireReady {
     user: WireUser,
-    /// Some Discord-compatible servers leave it out; a bot's application has
-    /// the bot's id as a rule.
+    /// Some Discord-compatible servers leave it out; a bot's application id
+    /// usually equals the bot's id.
     #[serde(default, deserialize_with = "lenient")]
     application: Option<WireApplication>,
     #[serde(default, deserialize_with = "each")]
     guilds: Vec<WireGuild>,
-    /// Which shard of how many.
+    /// Shard number and number of shards.
     #[serde(default, deserialize_with = "lenient")]
     shard: Option<(u32, u32)>,
 }
@@ -261,7 +262,7 @@ struct WireGuild {
 mod tests {
     use super::*;
 
-    /// A frame in a few words.
+    /// Describes the frame in a few words and compares.
     #[track_caller]
     fn check(text: &str, expected: &str) {
         let found = match frame(text) {

@@ -1,5 +1,5 @@
-//! One shard: receives, converts, forwards; reconnects with back-off, which
-//! twilight does not do once a connection was made.
+//! One shard: receives, converts, forwards, and reconnects with back-off, which
+//! twilight does not do once it has connected.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -23,53 +23,54 @@ use super::read::{self, Dispatch, Frame};
 use crate::event::{Delivery, Disconnect, Event, FatalReason, LostBy, Unreadable};
 use crate::session::ShardSession;
 
-/// From the connection's start to HELLO; twilight gives connecting 10 s and
-/// waits for HELLO for ever.
+/// From the start of a connection to HELLO. twilight gives up connecting after
+/// 10 s, but waits for HELLO forever.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
-/// For Discord's answer to our close frame.
+/// Wait for Discord to answer our close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Making a connection wakes us a few times (address, TCP, TLS, upgrade). More
-/// often means that twilight makes one connection after the other, each ended
-/// before it said anything.
+/// Connecting polls us only a few times (address, TCP, TLS, upgrade). More
+/// polls mean that twilight keeps reconnecting, each time cut off before
+/// anything was said.
 const POLLS_TO_CONNECT: u32 = 50;
-/// After so many failures in a row the session itself may be what fails (it
-/// replays the same frame again and again), and is given up, once.
+/// After this many failures in a row the session itself may be the cause
+/// (replaying the same bad frame every time), so it is dropped, once.
 const FAILURES_OF_A_SESSION: u32 = 5;
-/// Ordinary events have a few KB; this much is read in some milliseconds.
+/// Larger events are read off the loop: most have a few KB, and one this large
+/// takes some milliseconds.
 const LARGE_EVENT_BYTES: usize = 500_000;
 
-/// A shard and what is known of its connection.
+/// A shard and the state of its connection.
 pub(super) struct ShardTask {
     context: Arc<Gateway>,
     config: Config<Identifies>,
     id: ShardId,
     backoff: Backoff,
-    /// HELLO came on this connection.
+    /// HELLO was received on this connection.
     greeted: bool,
-    /// Polls while connecting, see [`POLLS_TO_CONNECT`].
+    /// Polls while connecting; see [`POLLS_TO_CONNECT`].
     idle_polls: u32,
     /// When this connection got its session.
     since: Option<Instant>,
-    /// Discord said why this connection will end.
+    /// Why Discord said this connection would end.
     told: Option<LostBy>,
-    /// This process had a session before: a further READY means a loss.
+    /// This process had a session before, so another READY means it was lost.
     had_session: bool,
 }
 
-/// What came of waiting for a frame.
+/// The outcome of waiting for a frame.
 enum Next {
     /// A text frame.
     Text(String),
-    /// One that could not be read; the connection goes on.
+    /// A frame that could not be read; the connection stays open.
     Unreadable,
-    /// The connection ended; twilight makes the next.
+    /// The connection ended, with its close code; twilight reconnects.
     Ended(Option<u16>),
-    /// None came about, for these causes; a new shard has to make the next.
+    /// Could not connect, for these causes; a new shard has to try.
     Unreached(String),
-    /// The connection is of no use; a new shard has to make the next.
+    /// The connection is unusable; a new shard has to reconnect.
     Failed(String),
-    /// twilight's end of the stream: a close code that forbids to reconnect.
+    /// twilight's stream ended: the close code forbids reconnecting.
     ForGood,
 }
 
@@ -94,7 +95,7 @@ impl ShardTask {
         }
     }
 
-    /// Runs until the shutdown, then closes resumably.
+    /// Runs until shutdown, then closes so that it can be resumed.
     pub(super) async fn run(mut self, resume: Option<ShardSession>) -> Result<(), FatalReason> {
         let mut shard = self.first_shard(resume);
         let shutdown = self.context.shutdown.clone();
@@ -109,7 +110,7 @@ impl ShardTask {
         Ok(())
     }
 
-    /// A shard that resumes, or one that identifies.
+    /// A shard that resumes, if there is a session, or identifies.
     fn first_shard(&mut self, resume: Option<ShardSession>) -> Shard<Identifies> {
         let Some(session) = resume else {
             return self.shard(None, None);
@@ -166,7 +167,7 @@ impl ShardTask {
         }
     }
 
-    /// A new connection for one that is of no use.
+    /// Replaces an unusable connection.
     async fn again(&mut self, shard: &mut Shard<Identifies>, why: &str) {
         let told = self.lost(shard, None).await;
         let resume_url = shard.resume_url().map(str::to_owned);
@@ -186,9 +187,9 @@ impl ShardTask {
         greeted.unwrap_or(Next::Failed("no HELLO came".to_owned()))
     }
 
-    /// Polls the shard, and notices when it goes from one connection to the
-    /// next without a word: it does so at once, again and again, when the
-    /// other side hangs up without a close frame.
+    /// Polls the shard, and detects when twilight moves silently to a new
+    /// connection: if the other side hangs up without a close frame, it
+    /// reconnects immediately, again and again.
     fn poll(&mut self, shard: &mut Shard<Identifies>, context: &mut Context<'_>) -> Poll<Next> {
         let connected = !is_disconnected(shard);
         let polled = shard.poll_next_unpin(context);
@@ -214,8 +215,8 @@ impl ShardTask {
         }
     }
 
-    /// Tells of the end of a connection, once it was one. Gives what Discord
-    /// said before.
+    /// Reports the end of a connection, if HELLO had come. Returns the reason
+    /// Discord had announced.
     async fn lost(&mut self, shard: &mut Shard<Identifies>, code: Option<u16>) -> Option<LostBy> {
         let told = self.told.take();
         if !self.greeted {
@@ -242,8 +243,8 @@ impl ShardTask {
         }
     }
 
-    /// Waits between two connections: as Discord wants it after an invalid
-    /// session, else by the back-off.
+    /// Waits before reconnecting: as Discord asks after an invalid session,
+    /// else by the back-off.
     async fn wait(&mut self, why: &str, told: Option<LostBy>) {
         let lasted = self.since.take().map(|since| since.elapsed());
         self.greeted = false;
@@ -287,7 +288,7 @@ impl ShardTask {
         }
     }
 
-    /// A frame is lost. It may have been a message, of whatever channel.
+    /// Reports a lost frame, which may have held a message of any channel.
     async fn unreadable(&self, shard: &mut Shard<Identifies>) {
         tracing::warn!(shard = self.id.number(), "a frame could not be read");
         let sequence = shard.session().map_or(0, Session::sequence);
@@ -299,8 +300,8 @@ impl ShardTask {
             .await;
     }
 
-    /// A second HELLO without an end in between: twilight reconnects by
-    /// itself when the connection breaks off without a word.
+    /// A second HELLO without an end in between: the connection broke off
+    /// silently and twilight reconnected by itself.
     async fn hello(&mut self, shard: &mut Shard<Identifies>) {
         if self.greeted {
             let told = self.lost(shard, None).await;
@@ -324,8 +325,8 @@ impl ShardTask {
         }
     }
 
-    /// Reads an event, a very large one (a server with thousands of channels)
-    /// beside the loop, which serves others meanwhile.
+    /// Reads an event; a very large one (a server with thousands of channels)
+    /// on another thread, so that the loop stays free.
     async fn event(&self, dispatch: &Dispatch<'_>) -> Option<Event> {
         if dispatch.data.len() <= LARGE_EVENT_BYTES {
             return read::event(dispatch, &self.context.facts);
@@ -375,19 +376,19 @@ impl ShardTask {
         self.backoff.connected();
     }
 
-    /// Hands an event on. It counts as begun before it enters the queue, so
+    /// Forwards an event. It counts as begun before it enters the queue, so
     /// that one lost in a shutdown is replayed.
     async fn forward(&self, sequence: u64, event: Event) {
         let mark = self.context.progress().began(self.id.number(), sequence);
         let delivery = Delivery { mark, event };
         if self.context.events.send(delivery).await.is_err() {
-            // Nobody listens any more: a shutdown without its token.
+            // The receiver is gone without having cancelled the token.
             self.context.shutdown.cancel();
         }
     }
 }
 
-/// The chain behind an error, without its own word.
+/// The chain of causes behind an error, without the error itself.
 fn causes(error: &dyn Error) -> String {
     let mut causes = Vec::new();
     let mut next = error.source();
@@ -410,8 +411,8 @@ fn is_disconnected(shard: &Shard<Identifies>) -> bool {
     matches!(shard.state(), ShardState::Disconnected { .. })
 }
 
-/// What an error of twilight's means for the connection. A frame that it
-/// quotes stays out of the log.
+/// What a twilight error means for the connection. The frame it quotes is not
+/// logged.
 fn after_error(shard: &Shard<Identifies>, error: &ReceiveMessageError) -> Next {
     match error.kind() {
         ReceiveMessageErrorType::Reconnect => Next::Unreached(causes(error)),
@@ -421,20 +422,20 @@ fn after_error(shard: &Shard<Identifies>, error: &ReceiveMessageError) -> Next {
         ReceiveMessageErrorType::Deserializing { .. } => {
             Next::Failed("HELLO or READY could not be read".to_owned())
         }
-        // Not decompressed: twilight has begun to close.
+        // Decompression failed; twilight is already closing.
         _ => Next::Ended(None),
     }
 }
 
-/// Closes so that the session can be resumed, and waits for Discord to take
-/// note, but not for long.
+/// Closes so that the session can be resumed, and briefly waits for Discord to
+/// confirm.
 async fn close(shard: &mut Shard<Identifies>) {
     if !shard.state().is_identified() {
         return;
     }
     shard.close(CloseFrame::RESUME);
-    // A server that hangs up without a close frame makes twilight connect
-    // again: its HELLO is the end as well, and the session stays as it is.
+    // If the server hangs up without a close frame, twilight reconnects. Its
+    // HELLO then ends the wait too; the session is unchanged.
     let closed = async {
         while let Some(Ok(Message::Text(text))) = shard.next().await {
             if matches!(read::frame(&text), Some(Frame::Hello)) {
