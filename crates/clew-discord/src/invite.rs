@@ -1,9 +1,9 @@
-//! The link under which somebody adds the bot to a server.
+//! The link to add the bot to a server.
 
 use clew_context::model::ApplicationId;
 use twilight_model::guild::Permissions;
 
-/// What it asks for; the README says why.
+/// Requested permissions; the README explains each.
 const PERMISSIONS: Permissions = Permissions::VIEW_CHANNEL
     .union(Permissions::READ_MESSAGE_HISTORY)
     .union(Permissions::SEND_MESSAGES)
@@ -11,7 +11,7 @@ const PERMISSIONS: Permissions = Permissions::VIEW_CHANNEL
     .union(Permissions::ATTACH_FILES)
     .union(Permissions::ADD_REACTIONS);
 
-/// With the scopes and permissions that the bot needs.
+/// The invite link, with the scopes and permissions the bot needs.
 pub fn invite(application: ApplicationId) -> String {
     format!(
         "https://discord.com/oauth2/authorize?client_id={application}\

@@ -1,5 +1,5 @@
-//! Discord's REST API as the bot uses it: `clew-context`'s reader, and what
-//! posts in [`super::send`].
+//! Discord's REST API as the bot uses it: `clew-context`'s reader, and posting
+//! in [`super::send`].
 
 mod start;
 
@@ -22,21 +22,21 @@ pub struct Rest {
 }
 
 impl Rest {
-    /// Sets up the client, see [`Reader::new`].
+    /// Creates the client; see [`Reader::new`].
     ///
     /// # Errors
-    /// A token or an address that cannot be used.
+    /// The token or the address cannot be used.
     pub fn new(token: &str, api_url: Option<&str>) -> Result<Self, ConnectError> {
         let reader = Reader::new(token, api_url)?;
         Ok(Self { reader })
     }
 
-    /// What reads.
+    /// The client's reading half.
     pub const fn reader(&self) -> &Reader {
         &self.reader
     }
 
-    /// One GET, shared with nobody.
+    /// One GET, not shared with other callers.
     pub(super) async fn get(
         &self,
         path: String,
@@ -46,7 +46,7 @@ impl Rest {
         self.reader.get(path, lane, deadline).await
     }
 
-    /// One request, answered, refused or given up at `deadline`.
+    /// One request: answered, refused, or given up at `deadline`.
     pub(super) async fn call(
         &self,
         request: Request,
@@ -56,7 +56,7 @@ impl Rest {
         self.reader.call(request, lane, deadline).await
     }
 
-    /// twilight's client for commands.
+    /// twilight's client for interactions.
     pub(super) fn interaction(&self, application: ApplicationId) -> Option<InteractionClient<'_>> {
         let id = Id::new_checked(application.get())?;
         Some(self.reader.client(Lane::Main).interaction(id))

@@ -1,9 +1,9 @@
-//! What is posted to Discord: answers, edits, typing, reactions, and answers
-//! to interactions.
+//! Posting to Discord: answers, edits, typing, reactions, and answers to
+//! interactions.
 //!
-//! Nothing pings but what the caller names. A new message carries a nonce that
-//! Discord enforces, so a POST whose answer was lost is repeated without
-//! posting twice.
+//! Nothing pings except whom the caller names. A new message carries a nonce
+//! that Discord enforces, so a POST whose reply was lost can be repeated
+//! without posting twice.
 
 mod answer;
 mod direct;
@@ -21,33 +21,33 @@ use super::rest::{Lane, Rest, build, malformed};
 use clew_context::discord::error::RestError;
 use clew_context::model::{ChannelId, Fallback, MessageFlags, MessageId, UserId};
 
-/// Discord's limit of a nonce (Create Message, `nonce`), in characters.
+/// Discord's limit for a nonce, in characters (Create Message, `nonce`).
 const MAX_NONCE_CHARS: usize = 25;
-/// Waits before the first and the second repetition: a dropped connection is
-/// back at once, a server error lasts longer.
+/// Waits before the first and the second retry: a dropped connection recovers
+/// quickly, a server error takes longer.
 const BACK_OFF: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
-/// A file to be attached, by name and content.
+/// A file to attach: name and content.
 pub type File = (String, Vec<u8>);
 
-/// A message to be posted.
+/// A message to post.
 #[derive(Debug, Clone, Default)]
 pub struct Outgoing {
     /// The text, up to 2,000 characters.
     pub content: String,
     /// The message it replies to.
     pub reply_to: Option<MessageId>,
-    /// The reply pings the author of that message.
+    /// Whether the reply pings the author of that message.
     pub ping_replied: bool,
-    /// Whom the text may ping; nobody else, no role, not everyone. Nothing that
-    /// is posted today names anybody; what people ask for by command may.
+    /// Users the text may ping; never other users, roles or everyone. Empty in
+    /// all we post today.
     pub allowed_users: Vec<UserId>,
-    /// Up to 25 characters, the same for every attempt at this message and
-    /// for no other.
+    /// Up to 25 characters: the same for every attempt at this message,
+    /// different for every other.
     pub nonce: String,
-    /// A file by name and content.
+    /// A file to attach.
     pub attachment: Option<File>,
-    /// Links in the text show previews.
+    /// Whether links in the text show previews.
     pub link_previews: bool,
 }
 
@@ -56,14 +56,14 @@ pub struct Outgoing {
 pub struct Text<'a> {
     /// Up to 2,000 characters.
     pub content: &'a str,
-    /// A file by name and content.
+    /// A file to attach.
     pub file: Option<&'a File>,
-    /// Links in the text show previews.
+    /// Whether links in the text show previews.
     pub link_previews: bool,
 }
 
 impl<'a> Text<'a> {
-    /// Words of our own: no file, no links.
+    /// Text of our own: no file, no link previews.
     pub const fn plain(content: &'a str) -> Self {
         Self {
             content,
@@ -80,7 +80,7 @@ impl<'a> Text<'a> {
         flags(self.link_previews)
     }
 
-    /// For a new message.
+    /// The body of a new message.
     fn message(&self) -> Value {
         let mut payload = json!({
             "content": self.content,
@@ -93,8 +93,8 @@ impl<'a> Text<'a> {
         payload
     }
 
-    /// For an edit: what it does not name stays. Discord takes no other flag
-    /// of ours there (Edit Message, `flags`).
+    /// The body of an edit; Discord keeps fields it does not contain. Previews
+    /// are the only flag of ours that an edit may set (Edit Message, `flags`).
     fn edit(&self) -> Value {
         let mut payload = self.message();
         if self.link_previews
@@ -111,20 +111,21 @@ impl<'a> Text<'a> {
 pub struct Sent {
     /// Its id.
     pub id: MessageId,
-    /// It was posted without its reference, since Discord refused that.
+    /// Set if Discord refused the reply reference and it was posted without
+    /// one.
     pub reference_dropped: Option<Fallback>,
 }
 
 impl Rest {
     /// Posts a message.
     ///
-    /// A refused reference (160002, 50035 on `message_reference`, 10008) is
-    /// left out and the message posted without. Server errors and broken
-    /// connections are repeated up to two times.
+    /// If the reference is refused (160002, 50035 on `message_reference`,
+    /// 10008), the message is posted without it. Server errors and broken
+    /// connections are retried twice.
     ///
     /// # Errors
     /// [`Fallback::Archived`] and [`Fallback::Locked`] for threads,
-    /// [`Fallback::Forbidden`] without permission, otherwise as a read.
+    /// [`Fallback::Forbidden`] without permission, otherwise as for reads.
     pub async fn create_message(
         &self,
         channel: ChannelId,
@@ -168,7 +169,7 @@ impl Rest {
         self.repeat(make, Lane::Main, deadline).await
     }
 
-    /// Replaces a message's text, and may attach a file; it pings nobody.
+    /// Replaces a message's text, and may attach a file; pings nobody.
     ///
     /// # Errors
     /// As `create_message`.
@@ -188,7 +189,7 @@ impl Rest {
         self.repeat(make, Lane::Main, deadline).await.map(drop)
     }
 
-    /// Deletes a message; one that is gone is no error.
+    /// Deletes a message; it is no error if it is already gone.
     ///
     /// # Errors
     /// As `create_message`.
@@ -206,10 +207,10 @@ impl Rest {
         }
     }
 
-    /// Reacts with an emoji of Unicode.
+    /// Reacts with a Unicode emoji.
     ///
     /// # Errors
-    /// As a read.
+    /// As for reads.
     pub async fn add_reaction(
         &self,
         channel: ChannelId,
@@ -223,18 +224,18 @@ impl Rest {
         self.call(request, Lane::Aside, deadline).await.map(drop)
     }
 
-    /// Shows that we are typing, for ten seconds or until we post.
+    /// Shows the typing indicator, for ten seconds or until we post.
     ///
     /// # Errors
-    /// As a read.
+    /// As for reads.
     pub async fn typing(&self, channel: ChannelId, deadline: Instant) -> Result<(), RestError> {
         let path = format!("channels/{channel}/typing");
         let request = build(RequestBuilder::raw(Method::Post, path))?;
         self.call(request, Lane::Aside, deadline).await.map(drop)
     }
 
-    /// Sends a request that may be sent twice without harm, until it is
-    /// answered, refused, or [`BACK_OFF`] is used up.
+    /// Sends a request that is safe to repeat, until it is answered, refused,
+    /// or [`BACK_OFF`] is used up.
     async fn repeat(
         &self,
         make: impl Fn() -> Result<Request, RestError>,
@@ -257,19 +258,19 @@ impl Rest {
     }
 }
 
-/// Why a message is to be posted without its reference.
+/// Why a message has to be posted without its reference, if it has.
 fn dropped_reference(error: &RestError) -> Option<Fallback> {
     match error.reason {
         Fallback::Deleted => Some(Fallback::Deleted),
         Fallback::Forbidden if error.about_reference => Some(Fallback::Forbidden),
-        // 50035 "Unknown message": the message replied to is gone.
+        // 50035 "Unknown message": the message to reply to is gone.
         _ if error.about_reference => Some(Fallback::Deleted),
         _ => None,
     }
 }
 
-/// Create Message's body. `allowed_mentions` names everything that may ping,
-/// since what is left out would be parsed from the text.
+/// Create Message's body. `allowed_mentions` is always complete: Discord parses
+/// the text for any kind left out.
 fn payload(message: &Outgoing, reply_to: Option<MessageId>) -> Value {
     let mut payload = json!({
         "content": message.content,
@@ -290,7 +291,7 @@ fn payload(message: &Outgoing, reply_to: Option<MessageId>) -> Value {
     payload
 }
 
-/// Makes a message one, however often it is sent.
+/// Makes Discord create the message once, however often we send it.
 fn enforce_nonce(payload: &mut Value, nonce: &str) {
     let nonce: String = nonce.chars().take(MAX_NONCE_CHARS).collect();
     if !nonce.is_empty() {
@@ -325,13 +326,13 @@ fn with_body(
     build(builder.form(form))
 }
 
-/// A file name that cannot leave its quotes in a header.
+/// A file name that cannot break out of its quotes in a header.
 fn header_safe(name: &str) -> String {
     let unsafe_char = |c: char| c.is_control() || matches!(c, '"' | '\\');
     name.replace(unsafe_char, "_")
 }
 
-/// The id of the message in an answer.
+/// The message id in a response body.
 fn message_id(body: &[u8]) -> Result<MessageId, RestError> {
     #[derive(serde::Deserialize)]
     struct Posted {
@@ -341,7 +342,7 @@ fn message_id(body: &[u8]) -> Result<MessageId, RestError> {
     Ok(posted.id)
 }
 
-/// For one segment of a path.
+/// Encodes one path segment.
 fn percent_encoded(text: &str) -> String {
     let encode = |byte: u8| {
         if byte.is_ascii_alphanumeric() {

@@ -1,5 +1,5 @@
-//! What a restart must not lose: how far each shard's events are dealt with,
-//! which messages were answered, and the file that carries both over.
+//! What must survive a restart: how far each shard's events are handled, which
+//! messages were answered, and the file that stores both.
 
 mod claims;
 mod file;
@@ -16,14 +16,14 @@ use serde::{Deserialize, Serialize};
 /// A gateway session that can be resumed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardSession {
-    /// Number of the shard.
+    /// Shard number.
     pub shard: u32,
-    /// How many shards there were; a session fits no other number.
+    /// Number of shards; a session cannot be resumed with another number.
     pub shards: u32,
     /// Discord's id of the session.
     pub id: String,
     /// Where to resume it.
     pub resume_url: Option<String>,
-    /// The last event that counts as received: Discord replays what follows.
+    /// Last event that counts as received: Discord replays those after it.
     pub sequence: u64,
 }

@@ -1,4 +1,4 @@
-//! What is asked at the start: where to connect.
+//! The request made at startup: where to connect.
 
 use serde::Deserialize;
 use tokio::time::Instant;
@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use super::{Lane, Rest, malformed};
 use clew_context::discord::error::RestError;
 
-/// What `/gateway/bot` says.
+/// The reply of `/gateway/bot`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct GatewayInfo {
     /// Where to connect.
@@ -14,27 +14,27 @@ pub struct GatewayInfo {
     /// How many shards Discord recommends.
     #[serde(default = "one")]
     pub shards: u32,
-    /// How often a session may still be started.
+    /// How many sessions may still be started.
     #[serde(default)]
     pub session_start_limit: SessionStartLimit,
 }
 
-/// How often a session may be started. Running out resets the token.
+/// Limits on session starts. Using them all up makes Discord reset the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct SessionStartLimit {
-    /// Starts a day.
+    /// Starts per day.
     pub total: u32,
     /// Starts left.
     pub remaining: u32,
     /// Milliseconds until the limit is full again.
     pub reset_after: u64,
-    /// Identifies in five seconds.
+    /// IDENTIFYs allowed per five seconds.
     pub max_concurrency: u16,
 }
 
 impl Default for SessionStartLimit {
-    /// What a server that says nothing leaves to us: Discord's usual limit.
+    /// Discord's usual limits, for servers that do not send any.
     fn default() -> Self {
         Self {
             total: 1_000,
@@ -50,10 +50,10 @@ const fn one() -> u32 {
 }
 
 impl Rest {
-    /// Where to connect, and how often a session may still be started.
+    /// Where to connect, and how many sessions may still be started.
     ///
     /// # Errors
-    /// The reason, of Discord's answer or of its absence.
+    /// Why there is no readable answer.
     pub async fn gateway(&self, deadline: Instant) -> Result<GatewayInfo, RestError> {
         let path = "gateway/bot".to_owned();
         let body = self.get(path, Lane::Main, deadline).await?;

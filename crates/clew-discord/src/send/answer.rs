@@ -1,4 +1,4 @@
-//! Our answers as Discord's JSON.
+//! Encodes our answers as Discord's JSON.
 
 use serde_json::{Value, json};
 
@@ -11,8 +11,8 @@ use clew_context::model::MessageFlags;
 const ACTION_ROW: u8 = 1;
 const BUTTON: u8 = 2;
 
-/// A whole message: as an edit it replaces text, embeds, buttons and files,
-/// so that no button of before stays.
+/// A whole message. As an edit it replaces text, embeds, buttons and files, so
+/// that no old button remains.
 pub(super) fn message(answer: &Answer) -> Value {
     json!({
         "content": answer.text(),
@@ -23,7 +23,7 @@ pub(super) fn message(answer: &Answer) -> Value {
     })
 }
 
-/// The same as a new answer to an interaction.
+/// The same, as a new answer to an interaction.
 pub(super) fn new_message(answer: &Answer) -> Value {
     let mut message = message(answer);
     message["flags"] = json!(flags(answer.ephemeral));
@@ -38,7 +38,7 @@ pub(super) const fn flags(ephemeral: bool) -> u32 {
     }
 }
 
-/// Names the files that follow.
+/// Lists the files of this request.
 pub(super) fn attachments(files: &[File]) -> Value {
     let files = files.iter().enumerate();
     files

@@ -1,5 +1,4 @@
-//! Answers outside of interactions: to a person by direct message, or into a
-//! channel.
+//! Answers outside interactions: to a user by direct message, or in a channel.
 
 use serde_json::json;
 use twilight_http::request::{Method, RequestBuilder};
@@ -14,12 +13,11 @@ use clew_context::discord::error::RestError;
 use clew_context::model::{ChannelId, MessageId, UserId};
 
 impl Rest {
-    /// The channel of our direct messages with a user (Create DM); it exists
-    /// from then on. That the user takes none shows only when something is
-    /// sent into it.
+    /// Our direct message channel with a user (Create DM), created if need be.
+    /// Whether the user accepts direct messages only shows when one is sent.
     ///
     /// # Errors
-    /// As a read.
+    /// As for reads.
     pub async fn direct_channel(
         &self,
         user: UserId,
@@ -39,13 +37,13 @@ impl Rest {
         Ok(opened.id)
     }
 
-    /// Posts an answer with its files and buttons into a channel, where all
-    /// see it. The nonce, up to 25 characters, is the same for every attempt
-    /// at this message and for no other.
+    /// Posts an answer with its files and buttons in a channel, visible to
+    /// everyone there. The nonce, up to 25 characters, is the same for every
+    /// attempt at this message and different for every other.
     ///
     /// # Errors
-    /// [`Fallback::Forbidden`](clew_context::model::Fallback::Forbidden) where the
-    /// person takes no direct messages; otherwise as
+    /// [`Fallback::Forbidden`](clew_context::model::Fallback::Forbidden) if the
+    /// user accepts no direct messages; otherwise as for
     /// [`create_message`](Rest::create_message).
     pub async fn post_answer(
         &self,

@@ -1,5 +1,5 @@
-//! Answers to interactions, which need no permission but a token that lasts
-//! 15 minutes, and come first within three seconds.
+//! Answers to interactions. They need no permission but the interaction's
+//! token, valid for 15 minutes; the first is due within 3 seconds.
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -12,9 +12,9 @@ use crate::rest::{Lane, Rest};
 use clew_context::discord::error::RestError;
 use clew_context::model::{Interaction, MessageId};
 
-/// Most choices of an autocompletion (Discord's reference, "Autocomplete").
+/// Most choices in an autocompletion (Discord's reference, "Autocomplete").
 const MAX_CHOICES: usize = 25;
-/// Characters of a choice's name and of its value.
+/// Characters in a choice's name or value.
 const MAX_CHOICE: usize = 100;
 
 /// The first answer to an interaction.
@@ -22,25 +22,26 @@ const MAX_CHOICE: usize = 100;
 pub enum Callback {
     /// A message.
     Message(Answer),
-    /// "... is thinking": the message comes by
-    /// [`edit_original`](Rest::edit_original).
+    /// "... is thinking"; [`edit_original`](Rest::edit_original) fills in the
+    /// message.
     Deferred {
-        /// Seen by the caller alone.
+        /// Visible to the caller only.
         ephemeral: bool,
     },
-    /// To a button: its message is replaced as a whole. Who sees it stays.
+    /// For a button: replaces its whole message. Who can see it stays.
     Update(Answer),
-    /// To a button: nothing is shown yet; the message it is under is replaced
-    /// by [`edit_original_answer`](Rest::edit_original_answer).
+    /// For a button: shows nothing yet;
+    /// [`edit_original_answer`](Rest::edit_original_answer) replaces its
+    /// message.
     DeferredUpdate,
-    /// To an autocompletion, and nothing else is: choices as name and value.
-    /// Beyond 25 they are left out, and so are those whose value is longer
-    /// than 100 characters; names are cut there.
+    /// The only answer to an autocompletion: choices as name and value. Those
+    /// beyond 25 are dropped, as are values over 100 characters; names are cut
+    /// there.
     Autocomplete(Vec<(String, String)>),
 }
 
 impl Callback {
-    /// Discord's reference, "Interaction Callback Type".
+    /// Types as in Discord's reference, "Interaction Callback Type".
     fn payload(&self) -> Value {
         match self {
             Self::Message(answer) => json!({"type": 4, "data": new_message(answer)}),
@@ -72,18 +73,18 @@ impl Callback {
     }
 }
 
-/// Discord refuses all choices for one whose value is too long, or one of
-/// whose texts is blank.
+/// Discord refuses the whole list if one value is too long, or one name or
+/// value is blank.
 fn sendable(name: &str, value: &str) -> bool {
     !name.trim().is_empty() && !value.trim().is_empty() && value.chars().nth(MAX_CHOICE).is_none()
 }
 
 impl Rest {
-    /// The first answer. It is sent once: Discord takes one.
+    /// Sends the first answer, without retries: Discord accepts only one.
     ///
     /// # Errors
-    /// As a read; [`NotFound`](clew_context::model::Fallback::NotFound) after three
-    /// seconds.
+    /// As for reads; [`NotFound`](clew_context::model::Fallback::NotFound)
+    /// after three seconds.
     pub async fn answer_interaction(
         &self,
         interaction: &Interaction,
@@ -98,10 +99,10 @@ impl Rest {
         body.await.map(drop)
     }
 
-    /// Fills or replaces the first answer.
+    /// Fills in or replaces the first answer's text.
     ///
     /// # Errors
-    /// As a read.
+    /// As for reads.
     pub async fn edit_original(
         &self,
         interaction: &Interaction,
@@ -114,11 +115,11 @@ impl Rest {
         message_id(&body.await?)
     }
 
-    /// Fills or replaces the first answer as a whole: after a deferred one
-    /// that is the message, after an update the one that the button is under.
+    /// Replaces the whole first answer: the message after a deferred one, the
+    /// button's message after an update.
     ///
     /// # Errors
-    /// As a read.
+    /// As for reads.
     pub async fn edit_original_answer(
         &self,
         interaction: &Interaction,
@@ -131,10 +132,10 @@ impl Rest {
         message_id(&body.await?)
     }
 
-    /// One more message after the first answer.
+    /// Sends a follow-up text.
     ///
     /// # Errors
-    /// As a read.
+    /// As for reads.
     pub async fn follow_up(
         &self,
         interaction: &Interaction,
@@ -149,10 +150,10 @@ impl Rest {
         message_id(&body.await?)
     }
 
-    /// One more message after the first answer.
+    /// Sends a follow-up answer.
     ///
     /// # Errors
-    /// As a read.
+    /// As for reads.
     pub async fn follow_up_answer(
         &self,
         interaction: &Interaction,
@@ -165,7 +166,7 @@ impl Rest {
         message_id(&body.await?)
     }
 
-    /// The token in the path stands for ours.
+    /// A request authorised by the interaction token in its path, not by ours.
     async fn hook(
         &self,
         method: Method,

@@ -1,15 +1,15 @@
-//! Each message is taken once, however often the gateway delivers it.
+//! Claims each message once, however often the gateway delivers it.
 
 use std::collections::{HashSet, VecDeque};
 
 use clew_context::model::MessageId;
 
-/// Messages remembered; a resumed session replays minutes, not more.
+/// Claimed messages remembered; a resumed session replays only minutes.
 const REMEMBERED: usize = 10_000;
-/// Answered messages that go into the session file.
+/// Answered messages written to the session file.
 const ANSWERED: usize = 1_000;
 
-/// Which messages were taken, and which of them are answered.
+/// Which messages were claimed, and which of them are answered.
 #[derive(Debug)]
 pub struct Claims {
     taken: Recent,
@@ -26,7 +26,8 @@ impl Default for Claims {
 }
 
 impl Claims {
-    /// With the answered messages of the session file: they are taken too.
+    /// Restores the answered messages of the session file; they count as
+    /// claimed.
     pub fn restore(answered: &[MessageId]) -> Self {
         let mut claims = Self::default();
         for id in answered {
@@ -35,24 +36,24 @@ impl Claims {
         claims
     }
 
-    /// True the first time.
+    /// Returns true the first time.
     pub fn claim(&mut self, id: MessageId) -> bool {
         self.taken.insert(id)
     }
 
-    /// Its turn is over: a restart does not answer it again.
+    /// Its turn is over: no restart will answer it again.
     pub fn answered(&mut self, id: MessageId) {
         self.taken.insert(id);
         self.answered.insert(id);
     }
 
-    /// The answered ones, oldest first, for the session file.
+    /// The answered messages, oldest first, for the session file.
     pub fn all_answered(&self) -> Vec<MessageId> {
         self.answered.order.iter().copied().collect()
     }
 }
 
-/// The last so many ids.
+/// The most recent ids, up to a limit.
 #[derive(Debug)]
 struct Recent {
     most: usize,

@@ -1,4 +1,4 @@
-//! The session file: JSON in a format of our own, one object, with a version.
+//! The session file: one JSON object in our own format, with a version.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
@@ -15,24 +15,25 @@ use super::ShardSession;
 use crate::facts::{Facts, LeanGuild, Us};
 use clew_context::model::{ApplicationId, MessageId, OptedOut, UnixMillis, UserId};
 
-/// Raised with every change of the format; a file of another version counts
-/// as absent.
+/// Raised with every change of format; a file of another version counts as
+/// damaged.
 const VERSION: u32 = 1;
-/// Discord keeps a session for minutes; an older file is not worth the try.
+/// Discord keeps a session for minutes; resuming an older one is not worth
+/// trying.
 const MOST_AGE: Duration = Duration::from_mins(5);
-/// Sets fingerprints of tokens apart from any other hash of them.
+/// Keeps these fingerprints distinct from any other hash of the token.
 const FINGERPRINT_KEY: &[u8] = b"clew session file, fingerprint of the token";
 
 /// Enough to tell tokens apart.
 const FINGERPRINT_BYTES: usize = 12;
 
-/// What one process leaves to the next.
+/// What one process leaves for the next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionFile {
     version: u32,
-    /// When it was written, Unix milliseconds.
+    /// When it was written, in Unix milliseconds.
     pub written: i64,
-    /// Which token it belongs to, by a keyed hash of it.
+    /// Keyed hash of the token it belongs to.
     pub token: String,
     /// Our user.
     pub user: UserId,
@@ -40,36 +41,36 @@ pub struct SessionFile {
     pub name: String,
     /// Our application.
     pub application: ApplicationId,
-    /// One session a shard.
+    /// One session per shard.
     pub shards: Vec<ShardSession>,
-    /// Messages answered, oldest first: their events may be replayed.
+    /// Answered messages, oldest first: their events may be replayed.
     pub answered: Vec<MessageId>,
-    /// The facts, which a resumed session does not repeat.
+    /// The facts, which resuming does not send again.
     pub guilds: Vec<LeanGuild>,
 }
 
-/// Why there is no usable file; each means IDENTIFY.
+/// Why there is no usable file; in each case we IDENTIFY.
 #[derive(Debug, thiserror::Error)]
 pub enum Absent {
-    /// There is none.
+    /// It does not exist.
     #[error("there is no session file")]
     Missing,
     /// It could not be read.
     #[error("the session file cannot be read")]
     Unreadable(#[source] io::Error),
-    /// It is not what this version writes.
+    /// It is not in this version's format.
     #[error("the session file is damaged or of another version")]
     Damaged(#[source] Option<serde_json::Error>),
     /// It belongs to another token.
     #[error("the session file belongs to another token")]
     OtherToken,
-    /// Discord has forgotten the session by now.
+    /// Too old: Discord will have dropped the session.
     #[error("the session file is {0} s old, sessions last for minutes")]
     Old(i64),
 }
 
 impl Absent {
-    /// As after a first start, a long pause or with a new token: nothing is wrong.
+    /// Expected after a first start, a long pause or a new token: not a fault.
     pub const fn is_ordinary(&self) -> bool {
         match self {
             Self::Missing | Self::OtherToken | Self::Old(_) => true,
@@ -79,8 +80,8 @@ impl Absent {
 }
 
 impl SessionFile {
-    /// Puts together what is to be kept; nothing before the first READY. Titles of
-    /// threads whose owners opted out are left out.
+    /// Collects what to save; `None` before the first READY. Leaves out titles
+    /// of threads whose owners opted out.
     pub fn new(
         now: UnixMillis,
         token: &str,
@@ -105,7 +106,7 @@ impl SessionFile {
         })
     }
 
-    /// Gives the facts back.
+    /// Restores the facts.
     pub fn restore(&mut self, facts: &Facts) {
         facts.set_us(Us {
             user: self.user,
@@ -119,7 +120,7 @@ impl SessionFile {
 /// Reads the file.
 ///
 /// # Errors
-/// Why it is of no use.
+/// Why it cannot be used.
 pub fn load(path: &Path, token: &str, now: UnixMillis) -> Result<SessionFile, Absent> {
     let text = fs::read_to_string(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Absent::Missing,
@@ -140,11 +141,11 @@ pub fn load(path: &Path, token: &str, now: UnixMillis) -> Result<SessionFile, Ab
     Ok(file)
 }
 
-/// Writes the file so that a reader finds the old or the new one, never half
-/// of one; only its owner may read it.
+/// Writes the file atomically: a reader finds the old one or the new one. Only
+/// its owner may read it.
 ///
 /// # Errors
-/// What the file system said.
+/// The file system's error.
 pub fn save(path: &Path, file: &SessionFile) -> io::Result<()> {
     let folder = path
         .parent()
@@ -157,19 +158,19 @@ pub fn save(path: &Path, file: &SessionFile) -> io::Result<()> {
     new.write_all(&serde_json::to_vec(file)?)?;
     new.sync_all()?;
     fs::rename(&beside, path)?;
-    // The rename itself lasts once its folder is on disk.
+    // The rename is durable only once the folder is synced.
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// A title is what a thread's owner wrote. Of other channels nobody is named as
-/// the owner.
+/// Clears titles written by owners who opted out. Only threads name their
+/// owner.
 fn untitle(guilds: &mut [LeanGuild], opted_out: &OptedOut) {
     let channels = guilds.iter_mut().flat_map(|guild| &mut guild.channels);
     let theirs = channels.filter(|one| one.owner_id.is_some_and(|owner| opted_out.contains(owner)));
     theirs.for_each(|thread| thread.name.clear());
 }
 
-/// A short hash of the token, which does not tell it.
+/// A short hash of the token that does not reveal it.
 fn fingerprint(token: &str) -> String {
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(FINGERPRINT_KEY) else {
         return String::new();
@@ -178,13 +179,13 @@ fn fingerprint(token: &str) -> String {
     let hash = mac.finalize().into_bytes();
     let mut text = String::with_capacity(FINGERPRINT_BYTES * 2);
     for byte in hash.iter().take(FINGERPRINT_BYTES) {
-        // Writing into a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
     }
     text
 }
 
-/// The path with something after its name.
+/// The path with `suffix` appended to its name.
 pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

@@ -1,4 +1,4 @@
-//! One process for one token and session file.
+//! Ensures one process per token and session file.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 
 use super::file::beside;
 
-/// Held as long as the process uses the session file; the system frees it
-/// when the process ends, however it ends.
+/// Held while the process uses the session file; the operating system releases
+/// it however the process ends.
 #[derive(Debug)]
 pub struct SessionLock {
     _file: File,
 }
 
-/// Why the lock was not got.
+/// Why the lock could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process has it.
+    /// Another process holds it.
     #[error(
         "another process (pid {pid}) runs with this token and session file and holds `{}`: stop it \
          first, or give this one a STATE_DIR and a token of its own",
@@ -25,7 +25,7 @@ pub enum LockError {
     Held {
         /// The lock file.
         path: PathBuf,
-        /// Its process id as it wrote it, or `unknown`.
+        /// Process id that it wrote there, or `unknown`.
         pid: String,
     },
     /// The lock file cannot be used.
@@ -37,18 +37,18 @@ pub enum LockError {
     Io {
         /// The lock file.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
 }
 
 impl SessionLock {
-    /// Takes the lock of a session file: the file beside it with `.lock`
-    /// after its name, which holds our process id.
+    /// Takes the lock of a session file: a file beside it with `.lock` appended
+    /// to its name, which holds our process id.
     ///
     /// # Errors
-    /// [`LockError::Held`] names the process that has it.
+    /// [`LockError::Held`] names the process that holds it.
     pub fn take(session_file: &Path) -> Result<Self, LockError> {
         let path = beside(session_file, ".lock");
         let io = |source| LockError::Io {

@@ -1,30 +1,30 @@
-//! Which events are dealt with, so that a restart replays the others.
+//! Tracks which events are done, so that a restart replays the rest.
 
 use std::collections::BTreeMap;
 
 use super::ShardSession;
 
-/// The place of an event under work, for [`Progress::finished`].
+/// The position of an event in progress, for [`Progress::finished`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
     shard: u32,
     sequence: u64,
-    /// Which session of this process: each counts its events from one.
+    /// Which session of this process: sequences restart with each.
     session: u32,
 }
 
 impl Mark {
-    /// The shard whose event it is.
+    /// The event's shard.
     pub const fn shard(&self) -> u32 {
         self.shard
     }
 }
 
-/// Per shard, the events that came and the work that still runs for them.
+/// Per shard, the events received and the work still running for them.
 ///
-/// The gateway says `seen` for every event and `began` for each that it hands
-/// on; the receiver says `finished` once the event, and the turn it may have
-/// started, is done with.
+/// The gateway calls `seen` for every event and `began` for each that it
+/// forwards; the receiver calls `finished` once the event, and any turn it
+/// started, is done.
 #[derive(Debug, Default)]
 pub struct Progress {
     shards: BTreeMap<u32, Shard>,
@@ -33,22 +33,22 @@ pub struct Progress {
 #[derive(Debug, Default)]
 struct Shard {
     session: Option<ShardSession>,
-    /// Counts the sessions of this process.
+    /// Counts this process's sessions.
     number: u32,
     seen: u64,
-    /// Sequence numbers under work, with how often each was begun: a resumed
-    /// session delivers an event again.
+    /// Sequence numbers in progress, and how often each was begun: a resumed
+    /// session may deliver an event again.
     open: BTreeMap<u64, u32>,
 }
 
 impl Progress {
-    /// An event came.
+    /// Records that an event arrived.
     pub fn seen(&mut self, shard: u32, sequence: u64) {
         let shard = self.shards.entry(shard).or_default();
         shard.seen = shard.seen.max(sequence);
     }
 
-    /// Work on an event began; it came, too.
+    /// Records that an event arrived and work on it began.
     pub fn began(&mut self, shard: u32, sequence: u64) -> Mark {
         self.seen(shard, sequence);
         let state = self.shards.entry(shard).or_default();
@@ -60,8 +60,8 @@ impl Progress {
         }
     }
 
-    /// Work on an event is done. Events of a session that is gone hold
-    /// nothing up any more.
+    /// Records that work on an event is done. Marks of earlier sessions are
+    /// ignored.
     pub fn finished(&mut self, mark: Mark) {
         let Some(shard) = self.shards.get_mut(&mark.shard) else {
             return;
@@ -77,9 +77,9 @@ impl Progress {
         }
     }
 
-    /// A session was opened, or is resumed in a new process. A fresh one
-    /// counts from one again; work of the one before no longer holds anything
-    /// up, since its events cannot be replayed.
+    /// Records a new session, or one resumed by a new process. A fresh one
+    /// counts from one again; work of the old one no longer holds it back,
+    /// since its events cannot be replayed.
     pub fn opened(&mut self, session: ShardSession) {
         let state = self.shards.entry(session.shard).or_default();
         state.number += 1;
@@ -88,7 +88,7 @@ impl Progress {
         state.session = Some(session);
     }
 
-    /// The sessions as a new process may resume them: at their safe sequence.
+    /// The sessions for a new process to resume, at their safe sequence.
     pub fn sessions(&self) -> Vec<ShardSession> {
         let numbers = self.shards.keys();
         let resumable = numbers.filter_map(|number| {
@@ -102,8 +102,8 @@ impl Progress {
         resumable.collect()
     }
 
-    /// Everything up to this number is dealt with; nothing for a shard that
-    /// has seen nothing.
+    /// The number up to which everything is done; `None` for a shard that has
+    /// seen nothing.
     fn safe_sequence(&self, shard: u32) -> Option<u64> {
         let shard = self.shards.get(&shard)?;
         let first_open = shard.open.keys().next();
@@ -118,7 +118,7 @@ mod tests {
     enum Step {
         Seen(u64),
         Began(u64),
-        /// Finishes the work that began as the so-manieth, from 0.
+        /// Finishes the nth piece of work begun, from 0.
         Finished(usize),
         Opened(u64),
     }

@@ -1,4 +1,4 @@
-//! Connecting, losing the connection, and restarting: the gateway against the
+//! Connecting, losing the connection and restarting: the gateway against the
 //! simulator, over sockets.
 #![expect(
     clippy::unwrap_used,
@@ -28,10 +28,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// Longest wait for an event: a bound, not a measure.
+/// Longest wait for an event: an upper bound, not a measurement.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A world with one server, one channel and a person.
+/// A world with one server, one channel and one user.
 struct Place {
     simulator: Simulator,
     guild: GuildId,
@@ -41,7 +41,7 @@ struct Place {
 
 async fn place(change: impl FnOnce(&mut World)) -> Place {
     let mut world = World::new();
-    // 0 does without the five seconds between two identifies.
+    // 0 skips the five seconds between two IDENTIFYs.
     world.settings.max_concurrency = 0;
     let guild = world.guild("Guild");
     let channel = world.channel(guild, ChannelKind::Text, "general");
@@ -114,7 +114,7 @@ impl Bot {
         progress.finished(delivery.mark);
     }
 
-    /// Deals with events until one gives a value.
+    /// Handles events until `pick` returns a value.
     async fn until<T>(&mut self, mut pick: impl FnMut(&Event) -> Option<T>) -> T {
         loop {
             let delivery = self.next().await;
@@ -227,8 +227,7 @@ async fn an_invalid_session_is_told_before_the_next_begins() {
     assert_eq!(bot.message().await, id(posted));
 }
 
-/// Discord wants a wait of 1 to 5 s then, however few connections failed, and
-/// again and again.
+/// Discord asks for 1 to 5 s each time, however few connections failed.
 #[tokio::test]
 async fn an_invalid_session_is_waited_out() {
     let place = place(|_| {}).await;
@@ -514,7 +513,7 @@ async fn commands_are_registered_once_and_calls_come_in() {
     assert_eq!(found.2.as_deref(), Some("look at this"));
 }
 
-/// A gateway that says HELLO or nothing, and then something broken.
+/// A gateway that sends the frame `last` gives, or hangs up if there is none.
 async fn broken_gateway(last: fn() -> Option<Frame>) -> (String, Arc<AtomicUsize>) {
     let connections = Arc::new(AtomicUsize::new(0));
     let serve = move |upgrade: WebSocketUpgrade, State(count): State<Arc<AtomicUsize>>| async move {
@@ -522,7 +521,7 @@ async fn broken_gateway(last: fn() -> Option<Frame>) -> (String, Arc<AtomicUsize
         upgrade.on_upgrade(move |mut socket: WebSocket| async move {
             if let Some(frame) = last() {
                 let _ = socket.send(frame).await;
-                // Until the client goes.
+                // Until the client leaves.
                 while let Some(Ok(_)) = socket.recv().await {}
             }
         })
@@ -546,7 +545,7 @@ async fn broken_connections_are_made_anew_with_pauses() {
             ..settings(&place.simulator)
         };
         let bot = connect(&place.simulator, broken, Arc::default());
-        // Without pauses thousands would be made in this time.
+        // Without waits it would make thousands in this time.
         tokio::time::sleep(Duration::from_secs(3)).await;
         let made = connections.load(Ordering::SeqCst);
         assert!((2..=most).contains(&made), "{made} connections");
@@ -556,7 +555,7 @@ async fn broken_connections_are_made_anew_with_pauses() {
         check(|| Some(Frame::Binary(vec![1, 2, 3].into())), 5),
         check(|| Some(Frame::Text("{}".into())), 5),
         check(|| Some(Frame::Close(None)), 5),
-        // It takes some of them to notice.
+        // Silent disconnects are noticed only after some of them.
         check(|| None, 150),
     );
 }

@@ -1,4 +1,4 @@
-//! The door to Discord against the simulator, over real sockets.
+//! The crate against the simulator, over real sockets.
 
 mod calls;
 mod rest;

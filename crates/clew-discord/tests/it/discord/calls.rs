@@ -1,5 +1,5 @@
-//! Commands, buttons and completions: from the client through the gateway's
-//! event into our words, and back as what the person sees.
+//! Commands, buttons and autocompletion: from the client through the gateway's
+//! event to our types, and back to what the user sees.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
@@ -25,8 +25,8 @@ use super::rest::{channel_id, patient, rest};
 use crate::openapi::Document;
 use crate::simulator::{Small, all_intents, greeted, shard, small};
 
-/// A bot that registered its commands but does nothing by itself; what it is
-/// told comes by a shard of its own.
+/// A bot that registered its commands but does nothing by itself; the test
+/// reads its events from a shard of its own.
 struct Hand {
     discord: Simulator,
     small: Small,
@@ -101,7 +101,7 @@ async fn commands_are_registered_only_when_they_changed() {
         assert_eq!(first, of.is_some(), "{of:?}");
         assert!(!register(&hand.rest, application, of).await.unwrap());
     }
-    // What Discord has is another version's.
+    // Pretend another version registered the commands.
     let plain = crate::simulator::Rest::new(&hand.discord);
     let path = format!("/applications/{application}/commands");
     let all = plain.get(&path).await;
@@ -441,7 +441,7 @@ async fn an_export_goes_to_direct_messages_unless_they_are_closed() {
     assert_eq!(nobody.unwrap_err().code, Some(50_033));
 }
 
-/// The bodies of our requests against the official `OpenAPI` document.
+/// Validates our request bodies against Discord's official `OpenAPI` document.
 #[tokio::test]
 async fn what_we_send_is_what_discord_documents() {
     let (hand, mut shard) = Hand::new().await;

@@ -1,5 +1,5 @@
-//! Where the bot is to connect, and that its reads do not wait for what it
-//! posts. What reads give is tested in `clew-context`.
+//! Where to connect, and that reads do not wait for posts. What reads return is
+//! tested in `clew-context`.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
@@ -25,7 +25,7 @@ pub(super) fn in_seconds(seconds: u64) -> Instant {
     Instant::now() + Duration::from_secs(seconds)
 }
 
-/// A deadline that only a request that hangs meets.
+/// A deadline that only a hanging request reaches.
 pub(super) fn patient() -> Instant {
     in_seconds(20)
 }

@@ -1,4 +1,4 @@
-//! What is posted, how often, and what a refusal is called.
+//! What is posted, how often, and how refusals are classified.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
@@ -184,7 +184,7 @@ async fn a_refused_reference_is_left_out_once() {
     assert_eq!(sent.reference_dropped, Some(Fallback::Deleted));
 }
 
-/// An id of no message.
+/// An id no message has.
 const START: u64 = 1_000_000;
 
 async fn asked_without_history() -> (Simulator, Small, Id) {
@@ -251,7 +251,7 @@ async fn interactions_are_answered() {
     let used = Use::slash("ask", &[("question", "why")]);
     let id = simulator.interact(small.channel, small.alice, &used);
     let known = simulator.interaction(id).unwrap();
-    // The simulator's application has its bot's id.
+    // The simulator's application id equals its bot's id.
     let application = ApplicationId::new(simulator.bot().0);
     let interaction = interaction(&known, application, &small);
     let deferred = Callback::Deferred { ephemeral: false };
