@@ -23,11 +23,12 @@ const FOLDERS: [&str; 8] = [
     "crates/clew-store/src",
 ];
 /// The headings under which a table stands.
-const SECTIONS: [&str; 9] = [
+const SECTIONS: [&str; 10] = [
     "Triggers",
     "What is answered",
     "What is collected",
     "The block and the prompt",
+    "The model and its answer",
     "Who may read what",
     "Context files",
     ROLLING_WINDOW,
