@@ -81,6 +81,14 @@ pub(super) fn read(check: &mut Checker) -> Option<LlmConfig> {
         key,
     );
     warn_about_form(check, asked, base_url.as_ref());
+    if context_tokens.is_some_and(|all| all <= max_output_tokens) {
+        let (all, answer) = (&var::LLM_CONTEXT_TOKENS, &var::LLM_MAX_OUTPUT_TOKENS);
+        let warning = format!(
+            "{} leaves no room for a question beside {}",
+            all.name, answer.name
+        );
+        check.warn(warning);
+    }
     if asked && model.is_none() {
         let accepted = "a model's name, since LLM_BASE_URL is set";
         check.problem(Problem::missing(&var::LLM_MODEL, accepted));

@@ -534,6 +534,7 @@ fn settings_without_effect_are_said_so() {
         ("MENTION_ONLY", "true"),
         ("AUTO_REPLY_CHANNELS", "5"),
         ("LLM_MODEL", "m"),
+        ("LLM_CONTEXT_TOKENS", "1024"),
         ("THREAD_CONTEXT_TAIL_COUNT", "9"),
         ("MEM_MAX_MSGS", "3"),
     ]);
@@ -542,6 +543,7 @@ fn settings_without_effect_are_said_so() {
         [
             "AUTO_REPLY_CHANNELS has no effect with MENTION_ONLY=true",
             "LLM_MODEL has no effect without LLM_BASE_URL",
+            "LLM_CONTEXT_TOKENS leaves no room for a question beside LLM_MAX_OUTPUT_TOKENS",
             "THREAD_CONTEXT_TAIL_COUNT is above MEM_MAX_MSGS, which holds",
         ]
     );
