@@ -1,11 +1,9 @@
 //! What a reader takes for one character: a letter with its marks, a joined
-//! emoji, a flag. Texts are cut only between these.
-//!
-//! A simplified form of the extended grapheme clusters of Unicode's annex 29:
-//! marks, variation selectors, joiners, skin tones, tags, flags, Hangul and
-//! CR LF are held together; prepended characters are not.
+//! emoji, a flag (extended grapheme clusters, Unicode's annex 29). Texts are cut
+//! only between these.
 
 use unicode_properties::{GeneralCategoryGroup, UnicodeEmoji, UnicodeGeneralCategory};
+use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
 use super::charset::CharSet;
 
@@ -16,41 +14,56 @@ pub const MAX_CLUSTER_CHARS: usize = 32;
 /// The clusters of `text`, which concatenate to `text`. None is empty and none
 /// has more than [`MAX_CLUSTER_CHARS`] scalars.
 pub fn clusters(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let (cluster, after) = rest.split_at(first_cluster_len(rest));
-        rest = after;
-        (!cluster.is_empty()).then_some(cluster)
+    text.graphemes(true).flat_map(|cluster| {
+        let mut rest = cluster;
+        std::iter::from_fn(move || {
+            let end = nth_char(rest, MAX_CLUSTER_CHARS);
+            let (part, after) = rest.split_at(end);
+            rest = after;
+            (!part.is_empty()).then_some(part)
+        })
     })
 }
 
 /// The longest prefix of `text` with at most `max_chars` scalars that ends
 /// between two clusters. Empty if the first cluster is longer.
 pub fn head(text: &str, max_chars: usize) -> &str {
-    let (mut chars, mut end) = (0, 0);
-    for cluster in clusters(text) {
-        chars += cluster.chars().count();
-        if chars > max_chars {
-            break;
-        }
-        end += cluster.len();
+    let most = nth_char(text, max_chars);
+    if is_between(text, most) {
+        return &text[..most];
     }
-    &text[..end]
+    // Within a cluster: back to where it begins, unless that is far.
+    let near = nth_char(text, max_chars.saturating_sub(MAX_CLUSTER_CHARS));
+    let mut starts = text[near..most]
+        .char_indices()
+        .map(|(at, _)| near + at)
+        .rev();
+    let start = starts.find(|at| is_between(text, *at));
+    &text[..start.unwrap_or(most)]
 }
 
 /// The longest suffix of `text` with at most `max_chars` scalars that starts
 /// between two clusters.
 pub fn tail(text: &str, max_chars: usize) -> &str {
-    let mut chars = text.chars().count();
-    let mut start = 0;
-    for cluster in clusters(text) {
-        if chars <= max_chars {
-            break;
-        }
-        chars -= cluster.chars().count();
-        start += cluster.len();
-    }
-    &text[start..]
+    let all = text.chars().count();
+    let least = nth_char(text, all.saturating_sub(max_chars));
+    let rest = &text[least..];
+    let far = nth_char(rest, MAX_CLUSTER_CHARS);
+    let ends = rest[..far].char_indices().map(|(at, _)| least + at);
+    let mut ends = ends.chain([least + far]);
+    let start = ends.find(|at| is_between(text, *at));
+    &text[start.unwrap_or(least)..]
+}
+
+/// Where the scalar of this number begins, or the end.
+fn nth_char(text: &str, number: usize) -> usize {
+    let found = text.char_indices().nth(number);
+    found.map_or(text.len(), |(at, _)| at)
+}
+
+fn is_between(text: &str, at: usize) -> bool {
+    let mut cursor = GraphemeCursor::new(at, text.len(), true);
+    cursor.is_boundary(text, 0).unwrap_or(true)
 }
 
 /// Whether `character` is an emoji by itself. Digits, `#` and `*`, which are
@@ -64,53 +77,6 @@ pub fn is_mark(character: char) -> bool {
     static MARKS: CharSet =
         CharSet::new(|character| character.general_category_group() == GeneralCategoryGroup::Mark);
     !character.is_ascii() && MARKS.contains(character)
-}
-
-fn first_cluster_len(text: &str) -> usize {
-    let mut chars = text.char_indices();
-    let Some((_, mut previous)) = chars.next() else {
-        return 0;
-    };
-    let mut flag_letters = usize::from(is_flag_letter(previous));
-    for (count, (index, next)) in (1..).zip(chars) {
-        let pairs_up = is_flag_letter(next) && flag_letters == 1 && is_flag_letter(previous);
-        if count >= MAX_CLUSTER_CHARS || !(pairs_up || joins(previous, next)) {
-            return index;
-        }
-        flag_letters += usize::from(is_flag_letter(next));
-        previous = next;
-    }
-    text.len()
-}
-
-/// Whether no cut may fall between the two, flags apart.
-fn joins(previous: char, next: char) -> bool {
-    if next.is_ascii() {
-        return previous == '\r' && next == '\n';
-    }
-    if previous.is_ascii_control() {
-        return false;
-    }
-    matches!(next, '\u{200C}' | '\u{200D}' | '\u{1F3FB}'..='\u{1F3FF}' | '\u{E0020}'..='\u{E007F}')
-        || is_mark(next)
-        || (previous == '\u{200D}' && is_emoji(next))
-        || hangul_joins(previous, next)
-}
-
-fn is_flag_letter(character: char) -> bool {
-    matches!(character, '\u{1F1E6}'..='\u{1F1FF}')
-}
-
-/// Hangul written as separate leading, vowel and trailing letters.
-fn hangul_joins(previous: char, next: char) -> bool {
-    let leading = matches!(previous, '\u{1100}'..='\u{115F}' | '\u{A960}'..='\u{A97C}');
-    let syllable = matches!(previous, '\u{AC00}'..='\u{D7A3}' | '\u{1160}'..='\u{11FF}');
-    match next {
-        '\u{1100}'..='\u{115F}' | '\u{AC00}'..='\u{D7A3}' => leading,
-        '\u{1160}'..='\u{11A7}' => leading || syllable,
-        '\u{11A8}'..='\u{11FF}' => syllable,
-        _ => false,
-    }
 }
 
 #[cfg(test)]
@@ -131,11 +97,11 @@ mod tests {
         check("👨‍👩‍👧x", &["👨‍👩‍👧", "x"]);
         check("👍🏽👍", &["👍🏽", "👍"]);
         check("🇩🇪🇫🇷🇫", &["🇩🇪", "🇫🇷", "🇫"]);
-        check("👨\u{200D}🇩🇪🇫", &["👨\u{200D}🇩🇪", "🇫"]);
+        check("👨\u{200D}🇩🇪🇫", &["👨\u{200D}", "🇩🇪", "🇫"]);
         check("1\u{FE0F}\u{20E3}2", &["1\u{FE0F}\u{20E3}", "2"]);
         check("각\u{1100}\u{1161}", &["각", "\u{1100}\u{1161}"]);
         check("\u{1100}가\u{11A8}가", &["\u{1100}가\u{11A8}", "가"]);
-        check("क\u{94D}\u{200D}ष", &["क\u{94D}\u{200D}", "ष"]);
+        check("क\u{94D}\u{200D}षक", &["क\u{94D}\u{200D}ष", "क"]);
     }
 
     #[test]
@@ -153,5 +119,10 @@ mod tests {
         assert_eq!(tail("a👍🏽b", 3), "👍🏽b");
         assert_eq!(head("👍🏽", 0), "");
         assert_eq!(tail("ab", 9), "ab");
+        let zalgo = format!("a{}", "\u{301}".repeat(100));
+        for most in [0, 1, 40, 101] {
+            assert!(head(&zalgo, most).chars().count() <= most);
+            assert!(tail(&zalgo, most).chars().count() <= most);
+        }
     }
 }

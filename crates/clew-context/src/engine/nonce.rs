@@ -1,6 +1,6 @@
 //! The mark of a prompt's frames that no message can forge.
 
-use hmac::{Hmac, Mac};
+use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use unicode_normalization::UnicodeNormalization;
 
