@@ -1,4 +1,4 @@
-//! The README keeps up with the settings and with the telemetry.
+//! The tables of settings and of telemetry keep up with the code.
 
 use std::collections::BTreeSet;
 
@@ -6,28 +6,29 @@ use clew::config::VARIABLES;
 use clew::telemetry::Event;
 
 #[test]
-fn the_readme_lists_every_setting_with_its_default() {
-    let readme = include_str!("../../README.md");
+fn every_setting_is_listed_with_its_default() {
+    let document = include_str!("../../docs/settings.md");
     for variable in VARIABLES {
         let row = format!("| `{}` | ", variable.name);
-        let line = readme.lines().find(|line| line.starts_with(&row));
-        let line = line.unwrap_or_else(|| panic!("README.md lacks a row for {}", variable.name));
+        let line = document.lines().find(|line| line.starts_with(&row));
+        let line =
+            line.unwrap_or_else(|| panic!("docs/settings.md lacks a row for {}", variable.name));
         let default = match variable.default {
             "" => format!("{row} | "),
             default => format!("{row}`{default}` | "),
         };
         assert!(
             line.starts_with(&default),
-            "README.md has another default: {line}"
+            "docs/settings.md has another default: {line}"
         );
     }
 }
 
 /// An empty first cell repeats the one above.
 #[test]
-fn the_readme_lists_every_event_under_its_subsystem() {
-    let readme = include_str!("../../README.md");
-    let table = readme.lines();
+fn every_event_is_listed_under_its_subsystem() {
+    let document = include_str!("../../telemetry/README.md");
+    let table = document.lines();
     let table = table.skip_while(|line| !line.starts_with("| subsys | event |"));
     let rows = table.skip(2).take_while(|line| line.starts_with('|'));
     let mut subsys = "";
