@@ -1,9 +1,9 @@
-//! Pure decisions of the bot beside those of `clew-context`: [`history`] says
-//! which stored turns go into a prompt, [`facts`] and [`learn`] what is
-//! remembered, [`deliver`] how the answer is cut into messages.
+//! The bot's pure decisions, in addition to those of `clew-context`: [`history`]
+//! chooses the stored turns that go into a prompt, [`facts`] and [`learn`] decide
+//! what is remembered, [`deliver`] cuts the answer into messages.
 //!
-//! Invariant: engine imports words alone (`model`, `clew-context`, the
-//! `model` of `clew-store`), does no IO, reads no clock, environment or
+//! Invariant: `engine` imports only domain types (`model`, `clew-context`, the
+//! `model` of `clew-store`), does no IO, and reads no clock, environment or
 //! randomness.
 
 pub mod deliver;

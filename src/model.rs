@@ -1,7 +1,7 @@
-//! The bot's own words: its personas.
+//! The bot's own domain types: its personas.
 //!
-//! Those of messages and turns are `clew-context`'s, those of commands
-//! `clew-discord`'s, those of what is kept `clew-store`'s.
+//! Those of messages and turns are in `clew-context`, those of commands in
+//! `clew-discord`, those of stored data in `clew-store`.
 //!
 //! Invariant: `model` imports no other module of the bot; its values are plain
 //! data.

@@ -5,60 +5,61 @@ mod fence;
 
 use self::fence::{Fence, after_text};
 
-/// The most that one message holds. Discord's documentation says 2,000
-/// characters without saying of what; UTF-16 code units are never fewer than
-/// code points, so by these it always fits.
+/// The longest a message may be. Discord's documentation says 2,000 characters
+/// without defining them; UTF-16 code units are never fewer than code points, so
+/// counting those is always safe.
 pub const MAX_MESSAGE_UNITS: usize = 2_000;
 
-/// The most that one attached file holds: Discord's limit where nobody pays for
-/// more, 10 MiB. The file has the whole answer and messages only repeat its
-/// beginning, so nothing longer can be posted.
+/// The largest file that can be attached, in bytes: 10 MiB, Discord's limit
+/// without paid boosts. The file holds the whole answer and the messages repeat
+/// its beginning, so no longer answer can be posted.
 pub const MAX_ATTACHMENT_BYTES: usize = 10 * 1024 * 1024;
 
-/// The name of the file that takes an answer which needs too many messages.
+/// The name of the file that holds an answer too long for the messages.
 pub const ATTACHMENT_NAME: &str = "answer.md";
 
-/// How the last message ends if there is such a file.
+/// The last line of the last message if there is such a file.
 pub const CONTINUED: &str = "… (continued in the attached file)";
 
-/// How it ends if there can be none: small print, no part of the answer.
+/// The last line if no file can be attached: small print, not part of the answer.
 pub const CUT: &str = "-# There was more, but I could not attach it as a file here.";
 
-/// Kept free in each message for the line that closes a cut code block. Always,
-/// so that where a message ends depends on its length alone and not on what is
-/// open at its end, which the next streamed word may change.
+/// Reserved in each message for the line that closes a cut code block, in UTF-16
+/// code units. Always reserved, so that where a message ends depends on its length
+/// alone and not on what is open there, which the next streamed word may change.
 const CLOSING_UNITS: usize = 20;
 
-/// An answer as it is sent.
+/// An answer, split for sending.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Delivery {
     /// In order; none is blank or over [`MAX_MESSAGE_UNITS`].
     pub messages: Vec<String>,
-    /// The whole answer, for a file [`ATTACHMENT_NAME`], if the messages do
-    /// not hold it.
+    /// The whole answer, to be attached as [`ATTACHMENT_NAME`], if the
+    /// messages do not hold all of it.
     pub overflow: Option<String>,
-    /// From which byte on the answer is in no message and in no file.
+    /// Where the answer was cut off, in bytes, if the rest is neither posted
+    /// nor attached.
     pub cut_at: Option<usize>,
 }
 
-/// What becomes of an answer that the messages do not hold.
+/// What happens to an answer that the messages cannot hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overflow {
-    /// The whole comes as a file.
+    /// The whole answer is attached as a file.
     Attached,
-    /// The rest is cut off, and that is said.
+    /// The rest is dropped, and the last message says so.
     Cut,
 }
 
-/// Splits `text` into at most `max_messages` messages, preferably between
-/// paragraphs, then list items, lines, sentences, words; never within a joined
-/// character, and within a mention, link or inline markup only if it does not
-/// fit otherwise. A code block that is cut is closed and opened again with its
-/// language. What is left open at the end is closed. A blank text gives none.
+/// Splits `text` into at most `max_messages` messages: preferably between
+/// paragraphs, then between list items, lines, sentences or words; never inside a
+/// grapheme cluster, and inside a mention, link or inline markup only if there is
+/// no other way. A code block that is cut is closed and reopened with its
+/// language, and one left open at the end is closed. Blank text gives no messages.
 ///
-/// While a text grows, all messages but the last stay as they are: a cut
-/// depends only on what stands before it, and on one character more. So a
-/// streamed answer is split anew at each edit, without state.
+/// As a text grows, all messages but the last stay as they are: a cut depends only
+/// on the text before it and on one more character. So a streamed answer can be
+/// split again at each edit, without keeping state.
 pub fn split(text: &str, max_messages: usize, overflow: Overflow) -> Delivery {
     let mut delivery = Delivery::default();
     let mut left = Left {
@@ -101,7 +102,7 @@ impl Overflow {
 }
 
 impl Delivery {
-    /// `left` of `text` is in no message.
+    /// Records that `left`, the end of `text`, is in no message.
     fn end(&mut self, text: &str, left: &str, overflow: Overflow) {
         match overflow {
             Overflow::Attached => self.overflow = Some(text.to_owned()),
@@ -110,14 +111,14 @@ impl Delivery {
     }
 }
 
-/// What is still to be sent, and the code block it starts in.
+/// The text still to be sent, and the code block it starts in.
 struct Left<'a> {
     text: &'a str,
     open: Option<Fence>,
 }
 
 impl<'a> Left<'a> {
-    /// The units of text that the next message has room for.
+    /// How much text fits into the next message, in UTF-16 code units.
     fn room(&self) -> usize {
         MAX_MESSAGE_UNITS - CLOSING_UNITS - units(&self.opening())
     }
@@ -134,8 +135,8 @@ impl<'a> Left<'a> {
         }
     }
 
-    /// The message of the first `room` units at most, of more than that, and
-    /// what is left then. No message if they are blank.
+    /// Makes a message of at most the first `room` units of a longer text, and
+    /// returns it with what is left. No message if those units are blank.
     fn take(self, room: usize) -> (Option<String>, Left<'a>) {
         let window = first_units(self.text, room);
         let next = self.text[window.len()..].chars().next().unwrap_or(' ');
@@ -168,8 +169,8 @@ impl<'a> Left<'a> {
     }
 }
 
-/// What follows a cut within the code block `fence`. Its closing line is
-/// dropped if it is all that is left of it: the cut has closed it already.
+/// What follows a cut inside the code block `fence`. If only the closing line
+/// is left of the block, it is dropped: the cut has already closed the block.
 fn left_in_code<'a>(fence: &Fence, after: &'a str) -> Left<'a> {
     let text = match after.trim_start_matches([' ', '\t']).strip_prefix('\n') {
         Some(lines) => lines,
@@ -189,8 +190,8 @@ fn left_in_code<'a>(fence: &Fence, after: &'a str) -> Left<'a> {
     }
 }
 
-/// What follows a cut in prose: a new line keeps its indentation, a line that
-/// goes on starts with its next word.
+/// What follows a cut in prose: a new line keeps its indentation, a continued
+/// line starts with its next word.
 fn after_cut(after: &str) -> &str {
     if after
         .trim_start_matches([' ', '\t'])
@@ -202,7 +203,7 @@ fn after_cut(after: &str) -> &str {
     }
 }
 
-/// `text` from its first line that is not blank.
+/// `text` without its leading blank lines.
 fn without_blank_lines(text: &str) -> &str {
     let blank = text.len() - text.trim_start().len();
     let start = text[..blank].rfind('\n').map_or(0, |newline| newline + 1);

@@ -1,13 +1,13 @@
-//! Facts: what is kept when there is no room for all, and what fits into a
+//! Facts: which are kept when there is no room for all, and how many fit into a
 //! prompt.
 
 use clew_store::model::Fact;
 
 use clew_context::engine::sanitise;
 
-/// Longest fact, Unicode scalars: one sentence.
+/// The longest a fact may be, in Unicode scalars: about one sentence.
 pub const MAX_FACT_CHARS: usize = 300;
-/// Facts about a server in one prompt, Unicode scalars of their texts.
+/// The most that a server's facts may take up in a prompt, in Unicode scalars.
 const SERVER_BUDGET_CHARS: usize = 2_000;
 
 /// A subject's facts after one was added.
@@ -15,18 +15,18 @@ const SERVER_BUDGET_CHARS: usize = 2_000;
 pub struct Room {
     /// All of them, oldest first.
     pub facts: Vec<Fact>,
-    /// The one that was added, or the one that it repeats.
+    /// The fact that was added, or the known one that it repeats.
     pub fact: Fact,
-    /// It was known already.
+    /// Whether it was known already.
     pub known: bool,
-    /// What went to make room: the least useful.
+    /// The least useful facts, which were dropped to make room.
     pub dropped: Vec<Fact>,
 }
 
-/// Adds a fact to those of its subject, at most `most` of which are kept. One
-/// that is known counts once more. None if nothing may be kept, if it says
-/// nothing, or if only facts that people asked for could make room for one that
-/// nobody asked for.
+/// Adds a fact to those of its subject, keeping at most `most` of them. A fact that
+/// is already known is counted as seen once more. Returns `None` if `most` is 0, if
+/// the fact is empty, or if a fact that nobody asked for would have to displace one
+/// that somebody did ask for.
 pub fn add(mut facts: Vec<Fact>, fact: Fact, most: usize) -> Option<Room> {
     if most == 0 || fact.text.is_empty() {
         return None;
@@ -65,8 +65,8 @@ pub fn add(mut facts: Vec<Fact>, fact: Fact, most: usize) -> Option<Room> {
     })
 }
 
-/// Unpinned before pinned, then the longest unused, then the one learnt least
-/// often, then the oldest.
+/// Ranks unpinned facts before pinned ones, then those unused for longest, then
+/// those seen least often, then the oldest.
 fn least_useful(facts: &[Fact]) -> usize {
     let usefulness = |fact: &Fact| (fact.pinned, fact.last_used, fact.seen, fact.at);
     let least = facts
@@ -76,7 +76,7 @@ fn least_useful(facts: &[Fact]) -> usize {
     least.map_or(0, |(at, _)| at)
 }
 
-/// The first ones that the budget of a prompt holds.
+/// As many of the first facts as the budget of a prompt allows.
 pub fn within_budget(facts: Vec<Fact>) -> Vec<Fact> {
     let mut left = SERVER_BUDGET_CHARS;
     let fits = |fact: &Fact| {
@@ -87,20 +87,20 @@ pub fn within_budget(facts: Vec<Fact>) -> Vec<Fact> {
     facts.into_iter().take_while(fits).collect()
 }
 
-/// No choice has to be made.
+/// Whether the budget allows all of these, so that there is nothing to choose.
 pub fn all_fit(facts: &[Fact]) -> bool {
     let chars = facts.iter().map(|fact| fact.text.chars().count());
     chars.sum::<usize>() <= SERVER_BUDGET_CHARS
 }
 
-/// A text as a fact: sanitised, on one line, not too long.
+/// Turns a text into a fact: sanitised, on one line, cut to the longest length.
 pub fn one_line(text: &str) -> String {
     let clean = sanitise::text(text);
     let line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().take(MAX_FACT_CHARS).collect()
 }
 
-/// Two facts that differ by case, spaces or the last dot are one.
+/// The form in which facts are compared: case, spacing and final dots do not count.
 pub(super) fn plain(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     words.trim_end_matches(['.', '!']).to_lowercase()
@@ -157,7 +157,7 @@ mod tests {
         let facts = vec![seen(1, 3), seen(2, 1), seen(3, 2)];
         let room = add(facts, fact(100, "new", true, 100), 3).unwrap();
         assert_eq!(room.dropped[0].id, FactId(2));
-        // And of those learnt as often the oldest.
+        // Among those seen equally often, the oldest goes.
         let at = |id, at| Fact {
             at: UnixMillis(at),
             ..seen(id, 1)
@@ -174,7 +174,7 @@ mod tests {
         facts.push(fact(3, "3", false, 3));
         let room = add(facts.clone(), fact(100, "new", false, 100), 3).unwrap();
         assert_eq!(room.dropped[0].id, FactId(3));
-        // Room was taken away meanwhile; even then.
+        // Even if the limit has been lowered since.
         assert_eq!(add(facts, fact(100, "new", false, 100), 2), None);
     }
 

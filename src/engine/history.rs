@@ -1,58 +1,58 @@
 //! History: which stored rows go into a prompt.
 //!
-//! Whole turns go in and out together, so that no tool result stands without
-//! its call. When there is more than fits, by rows or by characters, the
-//! window's start moves by several turns at once: between two moves the prompts
-//! of a conversation begin alike, and the caches of model servers hold.
+//! Whole turns go in and out together, so that no tool result appears without its
+//! call. When there is more than fits, by rows or by characters, the window's start
+//! moves by several turns at once: between two moves the prompts of a conversation
+//! begin alike, so the prompt caches of model servers keep working.
 
 use clew_context::engine::{frame, shorten};
 use clew_context::model::{HistoryMessage, UnixMillis};
 use clew_store::model::{StoredMessage, StoredRole};
 
-/// The window's start moves by this part of it.
+/// The window's start moves by one part in so many of the window.
 const MOVES_A_WINDOW: usize = 8;
-/// One row has at most this part of the characters.
+/// One row gets at most one part in so many of the characters.
 const LONGEST_ROWS: usize = 4;
 
 /// How much history a prompt carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryLimits {
-    /// `MAX_CONTEXT_MESSAGES`: rows.
+    /// `MAX_CONTEXT_MESSAGES`, in rows.
     pub max_messages: usize,
-    /// `MAX_CONTEXT_CHARS`: Unicode scalars of the rows as the prompt shows
+    /// `MAX_CONTEXT_CHARS`, in Unicode scalars of the rows as the prompt shows
     /// them, headers included.
     pub max_chars: usize,
-    /// `LOAD_PAST_CONVERSATIONS`: rows older than `started`.
+    /// `LOAD_PAST_CONVERSATIONS`: how many rows older than `started` may go in.
     pub load_past: usize,
     /// When the process started.
     pub started: UnixMillis,
 }
 
 impl HistoryLimits {
-    /// How many rows have to be read to decide: one more than may go in tells
-    /// whether there are more.
+    /// How many rows to read: one more than may go in, which tells whether there
+    /// are more.
     pub const fn to_read(self) -> usize {
         self.max_messages + 1
     }
 
-    /// Unicode scalars that a row's text may have in a prompt.
+    /// The longest that a row's text may be in a prompt, in Unicode scalars.
     pub const fn longest_row(self) -> usize {
         self.max_chars / LONGEST_ROWS
     }
 }
 
-/// Chooses among the newest rows of a conversation, given oldest first.
+/// Chooses from the newest rows of a conversation, given oldest first.
 pub fn window<'a>(rows: &'a [StoredMessage], limits: &HistoryLimits) -> &'a [StoredMessage] {
     let chars: Vec<usize> = rows.iter().map(|row| chars(row, limits)).collect();
     let by_rows = cut(rows, &vec![1; rows.len()], limits.max_messages);
     let by_chars = cut(rows, &chars, limits.max_chars);
     let recent = &rows[by_rows.max(by_chars)..];
-    // A turn that was stored again keeps its place: times need not grow.
+    // A turn that is stored again keeps its place, so times may be out of order.
     let is_past = |row: &StoredMessage| row.timestamp < limits.started;
     let past = recent.iter().enumerate().rev();
     let too_old = past.filter(|(_, row)| is_past(row)).nth(limits.load_past);
     let first = too_old.map_or(0, |(at, _)| at + 1);
-    // A part of a turn may stay, but never from the middle of its tool calls.
+    // Part of a turn may stay, but not from the middle of its tool calls.
     let whole = recent[first..].iter().position(|row| is_spoken(row.role));
     whole.map_or(&[], |skipped| &recent[first + skipped..])
 }
@@ -61,7 +61,8 @@ const fn is_spoken(role: StoredRole) -> bool {
     matches!(role, StoredRole::User | StoredRole::Assistant)
 }
 
-/// Of a row in the prompt. Tool rows are for the tool loop alone.
+/// The length of a row in the prompt, in Unicode scalars. Tool rows count as 0:
+/// only the tool loop uses them.
 fn chars(row: &StoredMessage, limits: &HistoryLimits) -> usize {
     if !is_spoken(row.role) {
         return 0;
@@ -76,10 +77,10 @@ fn header(row: &StoredMessage) -> Option<String> {
     (row.role == StoredRole::User).then(|| frame::stored_header(name, row.timestamp, is_restored))
 }
 
-/// The first row that stays, of rows of these sizes. Of the turns that fill the
-/// first eighth of what fits, the window begins with the roundest ordinal (the
-/// one that most powers of two divide): ordinals never change, so it stays the
-/// beginning until it no longer fits.
+/// The index of the first row to keep, given the rows' sizes. Among the turns that
+/// make up the first eighth of what fits, the window starts at the one whose ordinal
+/// is divisible by the highest power of two. Ordinals never change, so the start
+/// stays where it is until it no longer fits.
 fn cut(rows: &[StoredMessage], sizes: &[usize], max: usize) -> usize {
     let mut room = max;
     let too_much = sizes
@@ -110,7 +111,7 @@ fn cut(rows: &[StoredMessage], sizes: &[usize], max: usize) -> usize {
         .unwrap_or(first)
 }
 
-/// The last turn alone is too long: what follows its last tool row stays, as
+/// Where to start if the last turn alone is too long: after its last tool row, as
 /// far as it fits.
 fn tail_of_turn(rows: &[StoredMessage], fits: usize) -> usize {
     let after_tools = rows.iter().rposition(|row| !is_spoken(row.role));
@@ -118,11 +119,12 @@ fn tail_of_turn(rows: &[StoredMessage], fits: usize) -> usize {
 }
 
 fn is_start(rows: &[StoredMessage], at: usize) -> bool {
-    // Of the very first row nobody knows what stands before it.
+    // What came before the very first row is unknown.
     at > 0 && rows[at - 1].turn != rows[at].turn
 }
 
-/// As the prompt shows it. Tool rows are for the tool loop alone.
+/// The rows as the prompt shows them, without tool rows: only the tool loop uses
+/// those.
 pub fn messages(rows: &[StoredMessage], limits: &HistoryLimits) -> Vec<HistoryMessage> {
     let spoken = rows.iter().filter(|row| is_spoken(row.role)).map(|row| {
         let ours = row.role == StoredRole::Assistant;
@@ -168,8 +170,8 @@ mod tests {
         }
     }
 
-    /// So many turns, those before `started` of an earlier process; gives the
-    /// turns and rows that stay.
+    /// Takes the window of this many turns, those before `started` belonging to an
+    /// earlier process. Returns the turns that stay and the number of their rows.
     fn kept(turns: u64, max: usize, load_past: usize, started: i64) -> (Vec<u64>, usize) {
         let rows: Vec<StoredMessage> = (1..=turns)
             .flat_map(|turn| {
@@ -248,7 +250,7 @@ mod tests {
         }
     }
 
-    /// So many turns whose questions and answers have texts of these lengths.
+    /// One turn per length, with a question and an answer that long.
     fn turns(lengths: &[usize]) -> Vec<StoredMessage> {
         let texts = lengths.iter().map(|length| "é".repeat(*length));
         let turns = (1..).zip(texts).flat_map(|(turn, content)| {
@@ -271,7 +273,7 @@ mod tests {
     #[test]
     fn characters_are_capped_whole_turns_together_and_the_start_moves_by_several() {
         let mut starts = Vec::new();
-        // 440 a turn with the header above the question: 36 fit, an eighth are 4.
+        // A turn takes 440 with the header above its question: 36 fit, an eighth is 4.
         for count in 30..=100 {
             let rows = turns(&vec![200; count]);
             let kept = window(&rows, &CHARS);
@@ -295,7 +297,7 @@ mod tests {
         let rows = turns(&[9_000, 9_000, 10]);
         let shown = messages(window(&rows, &CHARS), &CHARS);
         let lengths: Vec<usize> = shown.iter().map(|one| one.text.chars().count()).collect();
-        // The first turn does not fit beside headers.
+        // With its header, the first turn no longer fits.
         assert_eq!(lengths, [4_000, 4_000, 10, 10]);
         assert!(shown[0].text.contains(" [... 5,0"));
         assert!(shown[0].text.ends_with('é'));

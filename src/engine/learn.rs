@@ -1,6 +1,6 @@
-//! Learning: what of a message is its author's own, and what of that which a
-//! model says of him may be remembered. A rule that is in doubt refuses: what
-//! is not learnt today is said again.
+//! Learning: which words of a message are its author's own, and which facts that a
+//! model derives from them may be remembered. When in doubt, a fact is refused:
+//! people repeat what matters.
 
 mod own;
 
@@ -8,8 +8,8 @@ use super::facts::{MAX_FACT_CHARS, one_line, plain};
 
 pub use own::{own, without_others};
 
-/// What the model is told. Its own data comes as one JSON object, so that
-/// nothing in it can end the data and begin to give orders.
+/// What the model is told. The data comes separately, as one JSON object, so that
+/// nothing in it can end the data and start giving orders.
 pub const PROMPT: &str = "\
 You keep short notes about one person. The next message is one JSON object of data: \"asker\" is \
 the person's name, \"message\" is what the person just wrote on Discord, \"known\" is what was \
@@ -29,25 +29,26 @@ for word; otherwise leave known notes out. Most messages give nothing to note.
 Answer with one JSON object and nothing else: {\"facts\":[{\"text\":\"...\"}]}, at most three \
 facts; {\"facts\":[]} if there is nothing.";
 
-/// Facts in one answer: who finds more of them in one message makes them up.
+/// The most facts in one answer: a model that finds more in one message is
+/// making them up.
 pub const MAX_FACTS: usize = 3;
-/// Letters of a fact; fewer say nothing in any script.
+/// The fewest letters of a fact; fewer mean nothing in any script.
 const MIN_LETTERS: usize = 3;
-/// Letters of a part of a name by which alone somebody is recognised.
+/// The fewest letters by which part of a name identifies somebody.
 const MIN_NAME_PART: usize = 4;
-/// What parts the sentences of a fact; a line break is a space by then.
+/// What separates the sentences of a fact; line breaks are spaces by then.
 const SENTENCE_ENDS: [char; 8] = ['.', '!', '?', ';', ':', '。', '！', '？'];
-/// Digits in a row, as Discord's ids have them.
+/// As many digits in a row may be a Discord id.
 const ID_DIGITS: usize = 15;
-/// Digits with spaces and signs between them: telephone, card and account
-/// numbers. A date has eight.
+/// As many digits, even with spaces and signs between them, may be a telephone,
+/// card or account number. A date has eight.
 const NUMBER_DIGITS: usize = 9;
-/// Length from which a word of letters and digits is taken for a key.
+/// From this length on, a word of letters and digits is taken for a key.
 const KEY_CHARS: usize = 20;
-/// The same for hexadecimal digits.
+/// The same for a word of hexadecimal digits.
 const HEX_CHARS: usize = 16;
 
-/// Second person, or the reader by another name: said to us, not of him.
+/// Words that address the reader: said to us, not about the person.
 const ADDRESSES: [&str; 14] = [
     " you ",
     " your ",
@@ -64,7 +65,7 @@ const ADDRESSES: [&str; 14] = [
     " system prompt ",
     " previous instructions ",
 ];
-/// What an order begins with, or says after [`MODALS`].
+/// Verbs that make an order at the start of a fact or after one of [`MODALS`].
 const VERBS: [&str; 20] = [
     "ignore",
     "disregard",
@@ -87,9 +88,9 @@ const VERBS: [&str; 20] = [
     "trust",
     "assume",
 ];
-/// What makes an order of a [verb](VERBS) after it.
+/// Words that turn one of the [`VERBS`] after them into an order.
 const MODALS: [&str; 7] = ["always", "never", "must", "should", "shall", "please", "t"];
-/// Words beside which a secret stands.
+/// Words that come with a secret.
 const SECRETS: [&str; 13] = [
     " password ",
     " passwords ",
@@ -105,7 +106,7 @@ const SECRETS: [&str; 13] = [
     " iban ",
     " cvv ",
 ];
-/// Beginnings of well-known keys.
+/// How well-known kinds of keys begin.
 const KEYS: [&str; 8] = [
     "sk-",
     "ghp_",
@@ -117,21 +118,21 @@ const KEYS: [&str; 8] = [
     "-----begin",
 ];
 
-/// What a model named, judged.
+/// The model's facts, judged.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Judged {
-    /// What may be remembered: one clean line each, no two alike.
+    /// The facts that may be remembered, one clean line each, no two alike.
     pub kept: Vec<String>,
-    /// How many may not.
+    /// How many facts were refused.
     pub refused: usize,
 }
 
 /// Why something is not remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
-    /// It says nothing.
+    /// It has too few letters to say anything.
     Blank,
-    /// It is longer than a fact is.
+    /// It is longer than a fact may be.
     Long,
     /// It mentions somebody or something by id or address.
     Mention,
@@ -143,8 +144,8 @@ enum Refusal {
     Secret,
 }
 
-/// Judges what a model named. `others` are the names, as people see them, of
-/// those who are mentioned or speak in the conversation, the asker left out.
+/// Judges the facts that a model gave. `others` are the display names of the people
+/// who are mentioned or speak in the conversation, without the asker.
 pub fn judge(texts: &[String], others: &[String]) -> Judged {
     let mut judged = Judged::default();
     for text in texts {
@@ -158,7 +159,7 @@ pub fn judge(texts: &[String], others: &[String]) -> Judged {
     judged
 }
 
-/// `line` is the cleaned `raw`.
+/// Why a fact is refused, if it is. `line` is the cleaned form of `raw`.
 fn refusal(raw: &str, line: &str, others: &[String]) -> Option<Refusal> {
     if line.chars().filter(|one| one.is_alphabetic()).count() < MIN_LETTERS {
         return Some(Refusal::Blank);
@@ -202,16 +203,17 @@ fn is_order(lower: &str) -> bool {
             .any(|pair| MODALS.contains(&pair[0]) && is_verb(pair[1]))
 }
 
-/// Mentions and addresses have an at sign, channels and emoji angle brackets.
+/// Whether there is a mention, an address (both have an at sign), a channel or
+/// emoji (angle brackets), or an id.
 fn is_mention(line: &str) -> bool {
     let digits = line.split(|one: char| !one.is_ascii_digit());
     line.contains(['@', '<', '>']) || digits.map(str::len).any(|count| count >= ID_DIGITS)
 }
 
-/// The fact is about somebody else: he is the subject of one of its sentences,
-/// or named in it. A word that is also a name is no name yet: of one word it
-/// takes a capital.
-/// Scripts without spaces between words have no whole words to look for.
+/// Whether the fact is about somebody else: the name is the subject of one of its
+/// sentences, or appears in it. A single word is taken for the name only if
+/// capitalised. In scripts without spaces there are no whole words to look for, so
+/// any occurrence counts.
 fn is_named(name: &str, line: &str, words_of_fact: &[&str], padded: &str) -> bool {
     let parts = words(name);
     let whole = parts.join(" ").to_lowercase();
@@ -236,9 +238,8 @@ fn is_named(name: &str, line: &str, words_of_fact: &[&str], padded: &str) -> boo
         .any(|part| (parts.len() == 1 || is_long(part)) && is_said(part))
 }
 
-/// A sentence begins with the name, or with a part of it, whatever its case:
-/// facts begin with a verb, and a name where that should stand is whom the
-/// sentence is about.
+/// Whether a sentence begins with the name or part of it, in any case. Facts begin
+/// with a verb, so a name in that position is the person the sentence is about.
 fn is_subject(parts_of_name: &[&str], line: &str) -> bool {
     let mut subjects = line.split(SENTENCE_ENDS).filter_map(|sentence| {
         let first = words(sentence).into_iter().next()?;
@@ -269,7 +270,7 @@ fn is_key(token: &str) -> bool {
     mixed && (chars >= KEY_CHARS && token.chars().all(alphabet) || chars >= HEX_CHARS && is_hex)
 }
 
-/// Digits that belong together, whatever separates their groups.
+/// The most digits that belong together, whatever separates their groups.
 fn longest_number(line: &str) -> usize {
     let (mut longest, mut count) = (0, 0);
     for one in line.chars() {
@@ -337,7 +338,7 @@ mod tests {
             "Thinks that Mia is late.",
             "is a friend of MIA",
             "田中さんと働いています。",
-            // As the subject of a sentence, whatever part of the name it is.
+            // As the subject of a sentence, any part of the name counts.
             "bob lives in Oslo.",
             "Bob's flat is in Oslo",
             "max collects stamps",

@@ -6,20 +6,20 @@ use std::time::Duration;
 use clew_context::model::{AgentDoc, ChannelId};
 use clew_store::model::{AgentName, ScopeKind};
 
-/// A persona: what the model is told, and where.
+/// A persona: what the model is told, and where it answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agent {
-    /// Its name, that of its folder.
+    /// Its name, which is also that of its folder.
     pub name: AgentName,
-    /// The operator's prompt for it, trimmed.
+    /// The system prompt that the operator wrote for it, trimmed.
     pub system: String,
-    /// What else it knows, sorted by name; part of every prompt.
+    /// Further documents that it knows, sorted by name; part of every prompt.
     pub docs: Vec<AgentDoc>,
-    /// The model that answers, if not `LLM_MODEL`.
+    /// The model to use instead of `LLM_MODEL`.
     pub model: Option<String>,
-    /// How far back it remembers, if not `CONTEXT_ROLLING_WINDOW_S`.
+    /// How far back it remembers, instead of `CONTEXT_ROLLING_WINDOW_S`.
     pub rolling_window: Option<Duration>,
-    /// Whose history a conversation is, if not `CONTEXT_SCOPE`.
+    /// How its history is scoped, instead of `CONTEXT_SCOPE`.
     pub scope: Option<ScopeKind>,
     /// Where it answers.
     pub channels: AgentChannels,
@@ -28,14 +28,15 @@ pub struct Agent {
 /// Where an agent answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentChannels {
-    /// Wherever no other agent is named; direct messages too.
+    /// Wherever no other agent is named, also in direct messages.
     Everywhere,
-    /// In these and the threads of these. In none: it is only called by name.
+    /// In these channels and their threads. If empty, it answers only when
+    /// called by name.
     Only(BTreeSet<ChannelId>),
 }
 
 impl AgentChannels {
-    /// Whether it is named for exactly this channel.
+    /// Whether the agent is named for exactly this channel.
     pub fn names(&self, channel: ChannelId) -> bool {
         matches!(self, Self::Only(channels) if channels.contains(&channel))
     }

@@ -1,9 +1,9 @@
-//! Where a message that is too long is best cut.
+//! Chooses where to cut a text that is too long for one message.
 
 use super::fence::{Fence, after_line};
 use clew_context::engine::cluster::clusters;
 
-/// Kinds of places, the better the earlier.
+/// Kinds of places to cut at, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// Between two paragraphs.
@@ -20,7 +20,7 @@ enum Place {
     Sentence,
     /// Between two words.
     Word,
-    /// Between two words of code, bold text, a link's text; after a heading.
+    /// Between two words of code, bold text or link text; or after a heading.
     Torn,
     /// Between any two characters.
     Character,
@@ -28,9 +28,9 @@ enum Place {
     Forced,
 }
 
-/// The kinds from best to worst, each with the eighths of the window that must
-/// come before: a better place that would leave a tiny message is passed over
-/// at first.
+/// The kinds from best to worst, each with how many eighths of the window must
+/// come before the cut: on the first pass, a better place that would leave a tiny
+/// message is skipped.
 const PLACES: [(Place, usize); 10] = [
     (Place::Paragraph, 4),
     (Place::Item, 2),
@@ -44,14 +44,14 @@ const PLACES: [(Place, usize); 10] = [
     (Place::Forced, 8),
 ];
 
-/// The most bytes of a mention, custom emoji or timestamp.
+/// The longest mention, custom emoji or timestamp, in bytes.
 const MAX_MENTION_BYTES: usize = 100;
 
-/// Where to cut: a byte index in `window`, above 0, between two characters,
-/// with something visible before it. `window` is all that fits, not blank, and
-/// `next` follows it; it starts within the code block `open`.
+/// Where to cut: a byte index in `window`, above 0, between two characters, with
+/// something visible before it. `window` is all that fits and is not blank; `next`
+/// is the character after it, and `open` the code block it starts in.
 ///
-/// Only these decide, whatever comes later.
+/// The result depends on these alone, not on any later text.
 pub(super) fn best(window: &str, next: char, open: Option<&Fence>) -> usize {
     let seen = format!("{window}{next}");
     let mut scan = Scan {
@@ -64,24 +64,24 @@ pub(super) fn best(window: &str, next: char, open: Option<&Fence>) -> usize {
     scan.choose()
 }
 
-/// The last place of each kind.
+/// The last place found of each kind.
 struct Scan<'a> {
     /// The window and the next character.
     seen: &'a str,
-    /// The last index at which a cut may be.
+    /// The last index at which a cut is allowed.
     end: usize,
-    /// The first visible character.
+    /// The index of the first visible character.
     start: usize,
-    /// By kind, 0 for none.
+    /// The byte index for each kind; 0 if there is none.
     last_of: [usize; PLACES.len()],
 }
 
-/// What is known of the lines before the one at hand.
+/// What is known of the line before the current one.
 #[derive(Default)]
 struct Before {
     blank: bool,
     heading: bool,
-    /// Whether the last line opened a code block (true) or closed one (false).
+    /// Whether the line opened a code block (true) or closed one (false).
     fence: Option<bool>,
 }
 
@@ -146,7 +146,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Notes the end of a window that is the end of a line.
+    /// Notes the end of the window if a line ends there.
     fn window_end(&mut self, in_code: bool, before: &Before) {
         match in_code {
             true if before.has_opened() => {}
@@ -179,7 +179,7 @@ impl Scan<'_> {
     }
 }
 
-/// The kind of the break before `line`, if there may be one.
+/// The kind of break before `line`, if a cut is allowed there.
 fn line_start(line: &str, open: Option<&Fence>, before: &Before) -> Option<Place> {
     let blank = line.trim().is_empty();
     if let Some(fence) = open {
@@ -208,8 +208,8 @@ fn line_start(line: &str, open: Option<&Fence>, before: &Before) -> Option<Place
     }
 }
 
-/// The kind of the break between the end of `before` and `next`, on one line
-/// and outside of markup.
+/// The kind of break between the end of `before` and `next`, which are on one
+/// line and outside of markup.
 fn between(before: &str, next: char) -> Place {
     let mut backwards = before.chars().rev();
     let last = backwards.next().unwrap_or(' ');
@@ -235,8 +235,8 @@ fn between(before: &str, next: char) -> Place {
     Place::Character
 }
 
-/// Scripts that write no spaces between words: Han, kana, Thai, Lao, Burmese,
-/// Khmer, with their punctuation.
+/// Characters of scripts written without spaces between words: Han, kana, Thai,
+/// Lao, Burmese and Khmer, with their punctuation.
 fn needs_no_spaces(character: char) -> bool {
     matches!(
         character,
@@ -250,7 +250,7 @@ fn needs_no_spaces(character: char) -> bool {
     )
 }
 
-/// Wide punctuation that does not start a line.
+/// Full-width punctuation and small kana, which must not start a line.
 fn closes_wide(character: char) -> bool {
     "、。，．！？：；」』）】〉》ー～…ぁぃぅぇぉっゃゅょァィゥェォッャュョ".contains(character)
 }
@@ -260,8 +260,8 @@ fn is_heading(line: &str) -> bool {
     (1..=3).contains(&(line.len() - title.len())) && title.starts_with(' ')
 }
 
-/// The bytes of the list marker that `line` starts with, indentation and space
-/// included; 0 if it is no list item.
+/// The length in bytes of the list marker at the start of `line`, with its
+/// indentation and space; 0 if the line is not a list item.
 fn marker_len(line: &str) -> usize {
     let item = line.trim_start();
     let indent = line.len() - item.len();
@@ -279,23 +279,23 @@ fn marker_len(line: &str) -> usize {
     }
 }
 
-/// Inline markup that is open at a place of a line.
+/// The inline markup that is open at a position in a line.
 #[derive(Default)]
 struct Markup {
-    /// The backticks that opened inline code, 0 outside.
+    /// The number of backticks that opened the inline code; 0 outside of code.
     code: usize,
-    /// Bold, underline, strikethrough, spoiler.
+    /// Whether bold, underline, strikethrough and spoiler are open.
     pairs: [bool; 4],
-    /// Within a link's text or address.
+    /// Whether we are inside a link's text or address.
     link: bool,
-    /// The end of the mention or address in which we are.
+    /// Where the current mention or address ends.
     atom_end: usize,
 }
 
 const PAIRS: [&str; 4] = ["**", "__", "~~", "||"];
 
 impl Markup {
-    /// Takes in what starts at `index` of `line`.
+    /// Updates the state with what starts at `index` of `line`.
     fn advance(&mut self, line: &str, index: usize) {
         let rest = &line[index..];
         let previous = line[..index].bytes().next_back();
@@ -332,16 +332,16 @@ impl Markup {
         self.code > 0 || self.link || self.pairs.contains(&true)
     }
 
-    /// Whether a cut at `index`, after `cluster` and before `next`, would break
-    /// a mention, an address or a mark.
+    /// Whether a cut at `index`, after `cluster` and before `next`, would split
+    /// a mention, an address or a markup sign.
     fn holds(&self, cluster: &str, next: char, index: usize) -> bool {
         let within_mark = "`*_~|".contains(next) && cluster.starts_with(next);
         within_mark || index < self.atom_end
     }
 }
 
-/// The bytes of the mention, custom emoji, timestamp or address at the start of
-/// `text`, as far as it is there.
+/// The length in bytes of the mention, custom emoji, timestamp or address at the
+/// start of `text`, as far as `text` goes.
 fn atom_len(text: &str) -> Option<usize> {
     if let Some(inner) = text.strip_prefix('<')
         && inner.starts_with(['@', '#', ':', '/', 'a', 't', 'i'])

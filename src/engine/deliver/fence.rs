@@ -1,14 +1,14 @@
-//! Code blocks between lines of backticks, as Discord shows them.
+//! Code blocks fenced by backticks, as Discord shows them.
 //!
-//! Discord ends a block of three backticks at the next three, wherever they
-//! stand, and knows no `~~~`. A longer fence is read as Markdown elsewhere does:
-//! it ends at a line of at least as many.
+//! Discord ends a block of three backticks at the next three, wherever they are,
+//! and does not know `~~~`. A longer fence is read as in standard Markdown: it ends
+//! at a line of at least as many backticks.
 
 /// An open code block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fence {
-    /// What stands before the backticks on each of its fence lines: indentation
-    /// or quote marks.
+    /// What comes before the backticks on each fence line: indentation or quote
+    /// marks.
     prefix: String,
     ticks: usize,
     language: String,
@@ -17,14 +17,14 @@ pub(super) struct Fence {
 /// Longer runs of backticks are rulers or art, not fences.
 const MAX_TICKS: usize = 8;
 
-/// A longer indentation is not repeated when a block is opened again.
+/// A longer prefix is not repeated when a block is reopened.
 const MAX_PREFIX_CHARS: usize = 8;
 
 /// A longer word after the backticks is not a language.
 const MAX_LANGUAGE_CHARS: usize = 32;
 
 impl Fence {
-    /// The line that opens the block again, with its line break.
+    /// The line that reopens the block, with its line break.
     pub(super) fn reopen(&self) -> String {
         format!(
             "{}{}{}\n",
@@ -34,8 +34,8 @@ impl Fence {
         )
     }
 
-    /// `text` with the block closed at its end. A closing line that has begun
-    /// to arrive is completed.
+    /// `text` with the block closed at its end. A closing line that is only
+    /// partly there is completed.
     pub(super) fn close(&self, text: &str) -> String {
         let text = text.trim_end();
         let begun = text
@@ -51,13 +51,13 @@ impl Fence {
         format!("{text}\n{}{}", self.prefix, "`".repeat(self.ticks))
     }
 
-    /// Whether `line` does nothing but close the block.
+    /// Whether all that `line` does is close the block.
     pub(super) fn is_closed_by(&self, line: &str) -> bool {
         let ticks = line.trim_start_matches(is_prefix).trim_end();
         ticks.len() >= self.ticks && ticks.bytes().all(|byte| byte == b'`')
     }
 
-    /// What follows on `line` after the end of the block, if it ends there.
+    /// The rest of `line` after the end of the block, if the block ends there.
     fn end_on<'a>(&self, line: &'a str) -> Option<&'a str> {
         if self.is_closed_by(line) {
             return Some("");
@@ -71,12 +71,12 @@ impl Fence {
     }
 }
 
-/// The block that is open after `text`, of one that was `open` before it.
+/// The block that is open after `text`, given the one that was `open` before it.
 pub(super) fn after_text(open: Option<Fence>, text: &str) -> Option<Fence> {
     text.lines().fold(open, after_line)
 }
 
-/// The block that is open after `line`, of one that was `open` before it.
+/// The block that is open after `line`, given the one that was `open` before it.
 pub(super) fn after_line(open: Option<Fence>, line: &str) -> Option<Fence> {
     let mut rest = line;
     if let Some(fence) = open {
@@ -101,8 +101,8 @@ pub(super) fn after_line(open: Option<Fence>, line: &str) -> Option<Fence> {
     None
 }
 
-/// Whether backticks between these open a block. Within a line of prose they
-/// may be the subject of the sentence.
+/// Whether backticks with this text around them open a block. In a line of prose
+/// they may be what the sentence is about.
 fn opens(before: &str, after: &str) -> bool {
     let at_start = before.chars().all(is_prefix);
     let introduced = before.trim_end().ends_with([':', '.', '-', '*', '>']);
@@ -130,7 +130,7 @@ fn is_prefix(character: char) -> bool {
     matches!(character, ' ' | '\t' | '>')
 }
 
-/// Discord's languages are one word of these characters.
+/// Whether `word` can be a language on Discord: a word of these characters only.
 fn is_language(word: &str) -> bool {
     word.len() <= MAX_LANGUAGE_CHARS
         && word
@@ -138,7 +138,7 @@ fn is_language(word: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"_+-.#".contains(&byte))
 }
 
-/// Start and length of each run of three or more backticks.
+/// The start and length, in bytes, of each run of three or more backticks.
 fn runs(line: &str) -> impl Iterator<Item = (usize, usize)> {
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -156,7 +156,7 @@ fn runs(line: &str) -> impl Iterator<Item = (usize, usize)> {
 mod tests {
     use super::*;
 
-    /// How the block that is open after `text` would be opened again.
+    /// Checks how the block that is open after `text` would be reopened.
     #[track_caller]
     fn check(text: &str, expected: Option<&str>) {
         let open = after_text(None, text).map(|fence| fence.reopen());

@@ -1,23 +1,24 @@
-//! The asker's own words of a message: without quotes, code and the names of
-//! those he mentions.
+//! Reduces a message to the asker's own words: no quotes, no code, and no names
+//! of people who are mentioned.
 
 use clew_context::model::UserId;
 
-/// Words given to the model, Unicode scalars: a message without Nitro.
+/// The most words given to the model, in Unicode scalars: what a message without
+/// Nitro can hold.
 const MAX_CHARS: usize = 2_000;
-/// A message that says less tells nothing that lasts.
+/// A shorter message says nothing that lasts, in Unicode scalars.
 const MIN_CHARS: usize = 12;
-/// Letters of any script in it.
+/// The fewest letters, of any script, that such a message has.
 const MIN_LETTERS: usize = 6;
-/// Words between quotation marks that are somebody's; fewer are a title.
+/// As many words between quotation marks are a quotation; fewer are a title.
 const QUOTED_WORDS: usize = 3;
-/// Stands for a mention.
+/// Replaces a mention.
 const SOMEBODY: &str = "@somebody";
-/// Stands for a passage between quotation marks.
+/// Replaces a passage between quotation marks.
 const QUOTED: &str = "(quoted)";
-/// Starts and ends a block of code.
+/// Starts and ends a code block.
 const FENCE: &str = "```";
-/// Quotation marks that belong together.
+/// Quotation marks, in pairs.
 const MARKS: [(char, char); 6] = [
     ('"', '"'),
     ('“', '”'),
@@ -27,8 +28,8 @@ const MARKS: [(char, char); 6] = [
     ('「', '」'),
 ];
 
-/// Raw Discord text with mentions of others (`<@id>`, `<@!id>`) taken out, so
-/// that nobody's name is told.
+/// Replaces mentions of others (`<@id>`, `<@!id>`) in raw Discord text, so that
+/// no names are passed on. Mentions of `us` stay.
 pub fn without_others(content: &str, us: UserId) -> String {
     let mut out = String::with_capacity(content.len());
     let mut rest = content;
@@ -47,16 +48,15 @@ pub fn without_others(content: &str, us: UserId) -> String {
     out + rest
 }
 
-/// The user's id of the mention at the start of a text, and its bytes.
+/// The user id of the mention at the start of a text, and its length in bytes.
 fn user(mention: &str) -> Option<(u64, usize)> {
     let (inner, _) = mention.strip_prefix("<@")?.split_once('>')?;
     let id = inner.strip_prefix('!').unwrap_or(inner).parse().ok()?;
     Some((id, "<@>".len() + inner.len()))
 }
 
-/// The author's own of a message's words, as they were typed: no quoted
-/// line, no code block, no passage between quotation marks. None if too little
-/// is left to learn from.
+/// The author's own words in a message, as typed: without quoted lines, code blocks
+/// and passages between quotation marks. `None` if too little is left to learn from.
 pub fn own(words: &str) -> Option<String> {
     let mut own = String::new();
     let mut in_code = false;
@@ -64,7 +64,7 @@ pub fn own(words: &str) -> Option<String> {
         let outside = outside_code(line, &mut in_code);
         let start = line.trim_start();
         if start.starts_with(">>>") {
-            // Everything below is quoted.
+            // Everything from here on is quoted.
             break;
         }
         if !start.starts_with('>') && !outside.trim().is_empty() {
@@ -78,7 +78,7 @@ pub fn own(words: &str) -> Option<String> {
     (said.chars().count() >= MIN_CHARS && letters >= MIN_LETTERS).then_some(own)
 }
 
-/// What of a line stands outside of code blocks, one of which may go on.
+/// The part of a line outside of code blocks; `in_code` carries over between lines.
 fn outside_code(line: &str, in_code: &mut bool) -> String {
     let mut outside = String::new();
     for (at, part) in line.split(FENCE).enumerate() {
@@ -92,7 +92,7 @@ fn outside_code(line: &str, in_code: &mut bool) -> String {
     outside
 }
 
-/// A line without what it quotes.
+/// A line without the passages that it quotes.
 fn without_passages(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
@@ -118,7 +118,7 @@ fn is_mark(one: char) -> bool {
     MARKS.iter().any(|(open, _)| *open == one)
 }
 
-/// Up to the mark that closes, and what comes after it.
+/// The text up to the closing mark, and what comes after the mark.
 fn passage(open: char, inside: &str) -> Option<(&str, &str)> {
     let closes = |one: char| MARKS.contains(&(open, one));
     let end = inside.find(closes)?;
