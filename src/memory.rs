@@ -1,10 +1,10 @@
-//! Memory: what is remembered between turns, and what may be. History, facts,
-//! snapshots, settings of servers and who opted out, over the stores.
+//! Memory: what is remembered between turns, and what may be. It manages history,
+//! facts, snapshots, servers' settings and opt-outs, on top of the stores.
 //!
-//! A turn asks with [`Memory::history`], [`Memory::read_facts`] and
-//! [`Memory::profiles`] and tells with [`Memory::record`] and
-//! [`Memory::learn`]; a store that fails costs its part of the prompt, never
-//! the answer, and gets the turn when it is back. Commands get the error.
+//! A turn reads with [`Memory::history`], [`Memory::read_facts`] and
+//! [`Memory::profiles`], and writes with [`Memory::record`] and [`Memory::learn`].
+//! If a store fails, the turn loses that part of its prompt, never its answer, and
+//! is stored once the store is back. Commands get the error.
 //!
 //! Invariant: nothing of a user who opted out is ever given to a store; what
 //! is purged is purged from every store and from memory.
@@ -43,7 +43,7 @@ pub use mend::{Edit, Fetched, Mend, Missed};
 pub use privacy::Exported;
 pub use snapshots::{RestoreError, Restored, SaveError};
 
-/// How much is remembered, and how.
+/// How much is remembered, and how: the operator's settings.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// `CONTEXT_SCOPE`.
@@ -66,27 +66,27 @@ pub struct Settings {
     pub save_interval: Duration,
     /// `MEMORY_LEARN`.
     pub learn: bool,
-    /// `RETENTION_DAYS`; for ever if none.
+    /// `RETENTION_DAYS`; without it, data is kept indefinitely.
     pub retention: Option<Duration>,
     /// `GUILD_RETENTION_DAYS`.
     pub guild_retention: Duration,
-    /// `MEM_FETCH_TIMEOUT_S`: what a store that hangs costs a turn.
+    /// `MEM_FETCH_TIMEOUT_S`: how long a turn waits for a store that hangs.
     pub patience: Duration,
 }
 
-/// Where things are kept.
+/// Where data is kept.
 #[derive(Clone)]
 pub struct Stores {
     /// What outlives the process.
     pub lasting: Arc<Store>,
-    /// Conversations: the same, or one in memory (`IN_MEMORY_CONTEXT_ONLY`).
+    /// Conversations: the same store, or one in memory (`IN_MEMORY_CONTEXT_ONLY`).
     pub conversations: Arc<Store>,
     /// `DM_LOGS_DIR`.
     pub transcripts: Option<Arc<Transcripts>>,
 }
 
 impl Stores {
-    /// Each store once, with the name that people are told.
+    /// Each store once, with the name used for it in messages to people.
     fn all(&self) -> Vec<(&'static str, &Arc<Store>)> {
         let mut all = vec![("store", &self.lasting)];
         if !Arc::ptr_eq(&self.lasting, &self.conversations) {
@@ -96,7 +96,7 @@ impl Stores {
     }
 }
 
-/// What is remembered. One for the process.
+/// What is remembered. There is one per process.
 pub struct Memory {
     stores: Stores,
     settings: Settings,
@@ -106,24 +106,24 @@ pub struct Memory {
     opt_outs: Arc<OptOuts>,
     guilds: Mutex<HashMap<GuildId, Arc<GuildSettings>>>,
     changing: tokio::sync::Mutex<()>,
-    /// When agents came to be, as far as it was asked for.
+    /// When agents were created, as far as looked up.
     created: Mutex<HashMap<AgentName, UnixMillis>>,
     facts: facts::Cache,
     mends: mend::Queue,
     doubts: mend::Doubts,
     lessons: learn::Lessons,
     unsaved: unsaved::Unsaved,
-    /// Of the lasting store, and of one for conversations.
+    /// The lasting store's, and that of a separate one for conversations.
     circuits: [circuit::Circuit; 2],
-    /// A store failed, or a turn could not be stored.
+    /// Notified when a store failed or a turn could not be stored.
     recovery: tokio::sync::Notify,
-    /// The longest window that was read by, in milliseconds.
+    /// The longest rolling window used so far, in milliseconds.
     longest_window: AtomicI64,
-    /// Who we are, once Discord said so.
+    /// Our application id, once Discord has told us.
     application: OnceLock<ApplicationId>,
 }
 
-/// Where a conversation takes place, and with whom.
+/// Where a conversation takes place, and who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The key of its history.
@@ -136,17 +136,16 @@ pub struct Place {
     pub channel: ChannelId,
     /// Who asks.
     pub asker: UserId,
-    /// How far back it is remembered.
+    /// How far back the conversation is remembered.
     pub rolling_window: Duration,
 }
 
 impl Memory {
-    /// Over stores that are open; reads the settings of servers and who opted
-    /// out.
+    /// Uses stores that are already open; reads the servers' settings and the
+    /// opt-outs.
     ///
     /// # Errors
-    /// What the store says: without knowing who opted out nothing may be
-    /// stored.
+    /// The store's error: without knowing who opted out, nothing may be stored.
     pub async fn open(
         stores: Stores,
         settings: Settings,
@@ -184,19 +183,19 @@ impl Memory {
         })
     }
 
-    /// Says whose the lasting store is: what is in it is of the servers of one
-    /// bot only.
+    /// Marks the lasting store as this bot's: it holds the servers of one bot
+    /// only.
     ///
     /// # Errors
-    /// [`clew_store::Error::Owned`] if it is another bot's; what else the store
-    /// says.
+    /// [`clew_store::Error::Owned`] if it belongs to another bot; otherwise the
+    /// store's error.
     pub async fn claim(&self, application: ApplicationId) -> Result<(), clew_store::Error> {
         let _same = self.application.set(application);
         self.stores.lasting.claim(application).await
     }
 
-    /// The place of a conversation: a server's own setting of the window goes
-    /// before the agent's, that before the operator's.
+    /// The place of a conversation. For the rolling window, the server's setting
+    /// takes precedence over the agent's, and that over the operator's.
     pub fn place(
         &self,
         agent: &Agent,
@@ -219,7 +218,7 @@ impl Memory {
         }
     }
 
-    /// Whether this user wants nothing to be kept or read.
+    /// Whether this user has opted out of being remembered or read.
     pub fn opted_out(&self, user: UserId) -> bool {
         self.opt_outs.current().contains(user)
     }
@@ -229,22 +228,22 @@ impl Memory {
         &self.settings
     }
 
-    /// What the people of a server set for it.
+    /// The settings that a server's managers chose.
     pub fn guild_settings(&self, guild: GuildId) -> Arc<GuildSettings> {
         let guilds = self.guilds.lock().unwrap_or_else(PoisonError::into_inner);
         guilds.get(&guild).cloned().unwrap_or_default()
     }
 
-    /// Changes the settings of a server. They are on disk when this returns.
+    /// Changes a server's settings. They are on disk when this returns.
     ///
     /// # Errors
-    /// What the store says; nothing has changed then.
+    /// The store's error; nothing has changed then.
     pub async fn change_settings(
         &self,
         guild: GuildId,
         change: &SettingsChange,
     ) -> Result<Arc<GuildSettings>, clew_store::Error> {
-        // One at a time: the second builds on the first.
+        // One at a time: each change builds on the one before.
         let _changing = self.changing.lock().await;
         let changed = GuildSettings::clone(&self.guild_settings(guild)).changed(change);
         self.stores.lasting.set_settings(guild, &changed).await?;
@@ -260,12 +259,12 @@ impl Memory {
         self.settings.learn && of_guild.unwrap_or(true)
     }
 
-    /// The time by which turns are stored.
+    /// The time with which turns are stored.
     pub fn now(&self) -> UnixMillis {
         (self.clock)()
     }
 
-    /// A failure that costs a part of what is remembered, not the answer.
+    /// Reports a failure that costs part of what is remembered, not the answer.
     fn failed(&self, ids: &Ids, operation: StoreOperation, error: &clew_store::Error) {
         tracing::warn!(error = %with_sources(error), operation = operation.as_str(),
             "the store failed");

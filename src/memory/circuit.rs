@@ -1,7 +1,7 @@
-//! A circuit breaker before each store, reading and writing apart: one that
-//! hangs costs one turn its patience, and the turns after it nothing. Whether
-//! it is back is for [`recovery`](super::recovery) to find out. Told in the
-//! telemetry when it changes, not by every turn.
+//! A circuit breaker in front of each store, for reading and writing separately: a
+//! store that hangs delays one turn for its patience and later turns not at all.
+//! [`recovery`](super::recovery) finds out whether it is back. Telemetry reports
+//! changes of state, not every failed turn.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use crate::telemetry::Ids;
 use crate::telemetry::event::{CircuitChanged, CircuitState, StoreOperation};
 use clew_store::Store;
 
-/// What is asked of a store.
+/// The kind of operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Read,
@@ -21,7 +21,7 @@ pub(super) enum Side {
 #[derive(Debug, Default)]
 pub(super) struct Circuit(Mutex<Sides>);
 
-/// How it is with a store.
+/// The state of a store, for each kind of operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sides {
     pub(super) read: CircuitState,
@@ -38,20 +38,20 @@ impl Default for Sides {
     }
 }
 
-/// Why a store did not do what it was asked.
+/// Why a store did not do what it was asked to.
 #[derive(Debug)]
 pub(super) enum Trouble {
     /// It did not answer within [`Settings::patience`](super::Settings).
     Hung,
     /// It is locked, full or gone.
     Gone(clew_store::Error),
-    /// It answers, and refuses this.
+    /// It answers, but refuses this request.
     Refused(clew_store::Error),
 }
 
 impl Sides {
-    /// A hang opens both sides, since nothing would come of the other either; a
-    /// failure at once costs nothing, so that turns may ask on.
+    /// A hang opens both sides, since the other would hang as well. A failure that
+    /// comes at once costs no time, so turns keep asking.
     pub(super) fn after(self, side: Side, trouble: &Trouble) -> Self {
         match (trouble, side) {
             (Trouble::Hung, _) => Self {
@@ -85,7 +85,7 @@ impl Circuit {
         state == CircuitState::Open
     }
 
-    /// Gives how it is now, if that is a change.
+    /// Applies a change and returns the new state if it differs.
     fn change(&self, change: impl FnOnce(Sides) -> Sides) -> Option<Sides> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = *held;
@@ -100,8 +100,8 @@ impl Memory {
         &self.circuits[at]
     }
 
-    /// Asks a store for a turn. None if it failed, or would: the turn goes on
-    /// without.
+    /// Reads from a store for a turn. `None` if that failed or the circuit is
+    /// open: the turn goes on without.
     pub(super) async fn ask<T>(
         &self,
         ids: &Ids,
@@ -120,7 +120,8 @@ impl Memory {
         }
     }
 
-    /// Asks whatever is known, but not for ever.
+    /// Tries regardless of the circuit, for [`Settings::patience`](super::Settings)
+    /// at most.
     pub(super) async fn attempt<T>(
         &self,
         work: impl Future<Output = Result<T, clew_store::Error>>,
@@ -133,7 +134,7 @@ impl Memory {
         }
     }
 
-    /// Notes a failure. A store that is known to be gone is not told of again.
+    /// Notes a failure. Further failures in the same state are not reported.
     pub(super) fn trouble(
         &self,
         ids: &Ids,
@@ -167,7 +168,7 @@ impl Memory {
         }
     }
 
-    /// What looking after a store found.
+    /// Notes the state that a check of a store found.
     pub(super) fn found(&self, store: &Arc<Store>, sides: Sides) {
         let Some(now) = self.circuit(store).change(|_| sides) else {
             return;

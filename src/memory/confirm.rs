@@ -1,5 +1,5 @@
-//! Confirming: stored messages that may be gone are asked for, each by its own
-//! id, in a lane of its own. Only Discord's "Unknown Message" (10008) purges.
+//! Confirming: asks Discord for stored messages that may be gone, one by one, in a
+//! lane of its own. Only Discord's "Unknown Message" (10008) purges.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,32 +16,32 @@ use clew_context::model::{ChannelId, Fallback, Message, MessageId, TurnId};
 use clew_discord::rest::Rest;
 use clew_store::model::{StoredMessage, StoredRole};
 
-/// Asked for by one turn; what is more is asked for behind it.
+/// The most messages a turn asks for; the rest are asked for in the background.
 const MOST_A_TURN: usize = 8;
-/// One look behind turns.
+/// How long one request in the background may take.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
-/// Between two looks behind turns.
+/// The pause between two requests in the background.
 const PACE: Duration = Duration::from_millis(250);
-/// So many in a row without an answer, and the others are not asked for now.
+/// After this many requests in a row without an answer, the round ends.
 const MOST_UNANSWERED: usize = 3;
-/// What got no answer is asked for again after this long.
+/// How long until messages without an answer are asked for again.
 const AGAIN: Duration = Duration::from_mins(1);
 
-/// What an edited message says now, as a turn would store it; none if no turn
-/// may be made of it.
+/// What an edited message says now, as a turn would store it; none if the message
+/// may not become part of a turn.
 pub type EditOf<'a> = &'a (dyn Fn(&Message) -> Option<Edit> + Send + Sync);
 
-/// What Discord says of a message.
+/// Discord's answer about a message.
 enum Answer {
-    /// It is there; edited, maybe.
+    /// The message exists; with its edit, if it has one.
     There(Option<Edit>),
-    /// It is not.
+    /// The message does not exist.
     Gone,
-    /// The channel refuses us.
+    /// We may not read the channel.
     Refused,
-    /// Nothing in time.
+    /// No answer in time.
     Unanswered,
-    /// Nothing of use.
+    /// An answer that settles nothing.
     Unclear,
 }
 
@@ -57,10 +57,10 @@ impl Fetched {
 }
 
 impl Memory {
-    /// Asks for those rows of a prompt that lie before a gap and were not
-    /// confirmed since, the newest first, until `deadline`. What is gone is left
-    /// out and purged; what could not be asked for stays, and is asked for
-    /// behind the turn.
+    /// Asks for the rows of a prompt that lie before a gap and have not been
+    /// confirmed since, newest first, until `deadline`. Rows whose message is gone
+    /// are left out and purged; the ones that could not be asked for stay, and
+    /// are asked for in the background.
     pub async fn confirm(
         &self,
         ids: &Ids,
@@ -99,7 +99,7 @@ impl Memory {
                         continue;
                     }
                     Answer::Unclear => self.doubts.unclear(key),
-                    // It stays with those that are left.
+                    // It stays with the rest, which is asked for later.
                     Answer::Unanswered => break,
                 }
                 asking.done();
@@ -112,10 +112,10 @@ impl Memory {
         self.leave_out_doubtful(rows);
     }
 
-    /// What a page says of the rows of one prompt, at once: those that it shows
-    /// are confirmed and have its words, those that it lacks are in doubt, and so
-    /// is what was learnt from messages that it lacks. The page itself is a
-    /// [`Mend::Fetched`] beside this.
+    /// Compares the rows of a prompt with a fetched page, without waiting. Rows on
+    /// the page are confirmed and take its words; those missing from it are put in
+    /// doubt, as are facts learnt from messages missing from it. The page itself
+    /// is passed on separately, as a [`Mend::Fetched`].
     pub fn look_through(&self, page: &Fetched, rows: &mut [StoredMessage]) {
         let keys = || rows.iter().flat_map(traces).map(|trace| trace.key());
         let ids = |of: &dyn Fn(Key) -> bool| -> BTreeSet<MessageId> {
@@ -132,7 +132,7 @@ impl Memory {
         }
     }
 
-    /// Messages that are there, as the window or the trigger itself shows.
+    /// Settles messages that the window or the trigger itself shows to exist.
     pub fn confirmed(
         &self,
         rows: &[StoredMessage],
@@ -144,8 +144,8 @@ impl Memory {
         }
     }
 
-    /// Without what is made of messages that are deleted or in doubt: with a
-    /// question its answer goes, as in a purge.
+    /// Removes rows made of messages that are deleted or in doubt. A question
+    /// takes its answer with it, as in a purge.
     pub(super) fn leave_out_doubtful(&self, rows: &mut Vec<StoredMessage>) {
         let is_hidden = |row: &StoredMessage| {
             let deleted = || {
@@ -164,7 +164,7 @@ impl Memory {
         });
     }
 
-    /// Beside the bot: what is in doubt is asked for, channel by channel in turn.
+    /// In the background: asks for what is in doubt, channel by channel in turn.
     pub(super) async fn settle_doubts(
         &self,
         rest: &Rest,
@@ -197,7 +197,7 @@ impl Memory {
         }
     }
 
-    /// One round. Gives back what got no answer.
+    /// Asks for one round of messages. Returns those without an answer.
     async fn ask_round(
         &self,
         rest: &Rest,
@@ -252,7 +252,7 @@ impl Memory {
         }
     }
 
-    /// What was edited is settled once the stores say what it says.
+    /// An edited message is settled only once the stores have its new words.
     fn there(&self, (channel, id): Key, edit: Option<Edit>) {
         match edit {
             Some(edit) => {
@@ -263,7 +263,7 @@ impl Memory {
         }
     }
 
-    /// Those of a channel go together: each purge costs writes of its own.
+    /// Purges the messages of a channel together, since each purge costs writes.
     fn gone(&self, keys: &[Key]) {
         for of_channel in keys.chunk_by(|one, next| one.0 == next.0) {
             for key in of_channel {
@@ -276,7 +276,7 @@ impl Memory {
     }
 }
 
-/// A question that was edited says what it says now.
+/// Gives an edited question its new words.
 fn reword(rows: &mut [StoredMessage], channel: ChannelId, edit: &Edit) {
     let is_it = |row: &&mut StoredMessage| {
         (row.channel, row.message) == (channel, Some(edit.message)) && row.role == StoredRole::User
@@ -286,7 +286,7 @@ fn reword(rows: &mut [StoredMessage], channel: ChannelId, edit: &Edit) {
     }
 }
 
-/// The row of that message has these words already.
+/// Whether the rows of that message already have these words.
 fn says(rows: &[StoredMessage], key: Key, edit: &Edit) -> bool {
     let mut of_message = rows.iter().filter(|row| row.message == Some(key.1));
     let words = stored_words(&edit.words);

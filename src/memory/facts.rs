@@ -1,5 +1,5 @@
-//! Facts about users and servers: held in memory, written behind every
-//! `MEMORY_SAVE_INTERVAL`, and at once when a person asked for it.
+//! Facts about users and servers: held in memory and written every
+//! `MEMORY_SAVE_INTERVAL`, or at once when a person asked for it.
 
 mod held;
 
@@ -17,33 +17,33 @@ use clew_context::model::{ChannelId, GuildId, MessageId, Profiles, UnixMillis, U
 use clew_store::model::{Fact, FactId, Origin, Subject};
 use clew_store::{Backend, Purge};
 
-/// Facts of a server that are ranked for one prompt.
+/// The most facts of a server that are ranked for one prompt.
 const MAX_RANKED: usize = 50;
 
-/// What became of a fact that somebody asked for.
+/// The result of remembering a fact that somebody asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remembered {
     /// The fact as it is kept.
     pub fact: Fact,
-    /// It was known already.
+    /// Whether it was known already.
     pub known: bool,
-    /// What went to make room.
+    /// The facts that were dropped to make room.
     pub dropped: Vec<Fact>,
 }
 
-/// Which facts of a prompt could be read.
+/// Which facts could be read for a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Readable {
     user: bool,
     server: bool,
 }
 
-/// Facts in memory, and what is not on disk yet.
+/// Facts in memory, and which of them are not on disk yet.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     held: Mutex<Held>,
-    /// One writer at a time: what is forgotten must not come back by a write
-    /// that was on its way.
+    /// One writer at a time, so that what is forgotten does not come back through
+    /// a write that was already under way.
     writing: tokio::sync::Mutex<()>,
 }
 
@@ -52,7 +52,7 @@ impl Cache {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Messages of a channel that facts were learnt from.
+    /// The messages of a channel that facts were learnt from.
     pub(super) fn links(&self, channel: ChannelId) -> impl Iterator<Item = MessageId> {
         let here: Vec<MessageId> = self.lock().links(channel).collect();
         here.into_iter()
@@ -60,9 +60,9 @@ impl Cache {
 }
 
 impl Memory {
-    /// Reads the facts for one prompt into memory, all at once and beside
-    /// everything else that the prompt needs; [`Memory::profiles`] finds them
-    /// there. A store that is gone costs its time once.
+    /// Reads the facts for one prompt into memory, in parallel with each other
+    /// and with whatever else the prompt needs; [`Memory::profiles`] finds them
+    /// there. So a store that is gone delays the turn only once.
     pub async fn read_facts(&self, ids: &Ids, place: &Place) -> Readable {
         let user = async {
             !self.opted_out(place.asker) && self.reads(ids, Subject::User(place.asker)).await
@@ -87,9 +87,9 @@ impl Memory {
                 .is_some()
     }
 
-    /// The facts for one prompt: the asker's as far as their origin allows,
-    /// and the server's, best match with `words` first, within a budget. Those
-    /// given count as used now.
+    /// The facts for one prompt: the asker's, as far as their origin allows, and
+    /// the server's, best match with `words` first, within a budget. The facts
+    /// returned count as used now.
     pub async fn profiles(
         &self,
         ids: &Ids,
@@ -119,14 +119,14 @@ impl Memory {
         profiles
     }
 
-    /// The message that it was learnt from may be deleted, or is.
+    /// Whether the message that it was learnt from is deleted, or may be.
     fn is_doubtful(&self, fact: &Fact) -> bool {
         let link = fact.link.map(|(_, id)| id);
         trace_of_fact(fact).is_some_and(|trace| self.doubts.hides(&trace))
             || !self.mends.deleted_of(link).is_empty()
     }
 
-    /// Who left a server unseen is found out when something from there is used.
+    /// Using a fact from a server checks whether the user has left it unnoticed.
     fn note_used_elsewhere(&self, user: UserId, facts: &[Fact]) {
         for fact in facts {
             if let Origin::Guild(guild) = fact.origin {
@@ -135,7 +135,7 @@ impl Memory {
         }
     }
 
-    /// Best match first; without a ranking as they are.
+    /// Sorts the best match first; if there is no ranking, the order stays.
     async fn ranked(&self, ids: &Ids, guild: GuildId, words: &str, facts: Vec<Fact>) -> Vec<Fact> {
         let opted_out = self.opt_outs.current();
         let mut facts: Vec<Fact> = facts
@@ -154,7 +154,7 @@ impl Memory {
         facts
     }
 
-    /// Notes that these are used now; gives their texts.
+    /// Marks these facts as used now; returns their texts.
     fn using(&self, subject: Subject, facts: Vec<Fact>) -> Vec<String> {
         let now = self.now();
         let mut held = self.facts.lock();
@@ -164,7 +164,7 @@ impl Memory {
         facts.into_iter().map(|fact| fact.text).collect()
     }
 
-    /// A subject's facts; none when the store fails.
+    /// A subject's facts; empty if the store fails.
     async fn facts_or_none(&self, ids: &Ids, subject: Subject) -> Vec<Fact> {
         let held = self.facts.lock().get(subject).cloned();
         if let Some(facts) = held {
@@ -178,7 +178,7 @@ impl Memory {
     /// All facts about a user or a server, oldest first.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's error.
     pub async fn facts_of(&self, subject: Subject) -> Result<Vec<Fact>, clew_store::Error> {
         loop {
             let purges = {
@@ -190,7 +190,7 @@ impl Memory {
             };
             let facts = self.stores.lasting.facts(subject).await?;
             let mut held = self.facts.lock();
-            // What was purged meanwhile must not come back from here.
+            // What was purged during the read must not come back through it.
             if held.purges() == purges {
                 return Ok(held.read(subject, facts).to_vec());
             }
@@ -198,10 +198,10 @@ impl Memory {
     }
 
     /// Remembers what a person asked for. It is on disk when this returns.
-    /// None if nothing may be remembered of such a subject.
+    /// None if the person opted out or nothing may be remembered of the subject.
     ///
     /// # Errors
-    /// What the store says; nothing has changed then.
+    /// The store's error; nothing has changed then.
     pub async fn remember(
         &self,
         subject: Subject,
@@ -210,7 +210,7 @@ impl Memory {
         by: UserId,
     ) -> Result<Option<Remembered>, clew_store::Error> {
         let _writing = self.facts.writing.lock().await;
-        // Under the lock that a purge holds, too: an opt-out is not overtaken.
+        // Checked under the lock that a purge holds, too, so that no opt-out is missed.
         if self.opted_out(by) {
             return Ok(None);
         }
@@ -238,8 +238,8 @@ impl Memory {
         };
         let store = &self.stores.lasting;
         store.put_facts(std::slice::from_ref(&fact)).await?;
-        // From here on it is remembered, whatever becomes of the others: what
-        // is not removed now goes with the next save.
+        // From here on it is remembered, whatever happens to the dropped facts: those
+        // not removed now are removed with the next save.
         self.facts.lock().put(subject, facts);
         if !dropped.is_empty() {
             let ids: Vec<FactId> = dropped.iter().map(|fact| fact.id).collect();
@@ -254,12 +254,12 @@ impl Memory {
         }))
     }
 
-    /// Adds what was learnt, as long as it is wanted: what is purged is purged
-    /// under the same lock, so nothing slips in behind it. It is written with
-    /// the next save. Gives the facts that are new.
+    /// Adds facts that were learnt, as long as `wanted` says so: purges take the
+    /// same lock, so nothing slips in behind one. They are written with the next
+    /// save. Returns those that are new.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's error.
     pub(super) async fn learnt_while(
         &self,
         facts_learnt: Vec<Fact>,
@@ -281,17 +281,17 @@ impl Memory {
             }
             self.facts.lock().put(subject, room.facts);
         }
-        // What made room for another one in the same breath is not news.
+        // A new fact may have been dropped again to make room for the next one.
         let held = self.facts.lock();
         new.retain(|fact| held.is_changed(fact.id));
         Ok(new)
     }
 
-    /// Forgets one fact of a subject, on disk too when this returns. None if
+    /// Forgets one fact of a subject, on disk as well when this returns. None if
     /// there is no such fact.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's error.
     pub async fn forget(
         &self,
         subject: Subject,
@@ -308,8 +308,8 @@ impl Memory {
         Ok(Some(fact))
     }
 
-    /// Saves what changed since the last save. What cannot be saved is kept
-    /// for the next one.
+    /// Saves what changed since the last save. What cannot be saved stays until
+    /// the next one.
     pub async fn flush(&self) {
         let _writing = self.facts.writing.lock().await;
         if let Err(error) = self.write_facts().await {
@@ -335,9 +335,9 @@ impl Memory {
         Ok(())
     }
 
-    /// Purges behind the back of what is held: saved before, read anew after.
-    /// Most purges are of messages that no fact hangs on; those leave what is
-    /// held as it is.
+    /// Runs a purge in the stores: facts in memory are saved before it and read
+    /// again after it. Most purges are of messages from which no fact was learnt;
+    /// those leave the facts in memory alone.
     pub(super) async fn beneath_facts<T>(
         &self,
         purge: &Purge,
@@ -346,17 +346,17 @@ impl Memory {
         let _writing = self.facts.writing.lock().await;
         if self.facts.lock().is_touched_by(purge) {
             self.write_facts().await?;
-            // Who asks from here on gets what the store has by then.
+            // From here on readers go to the store.
             self.facts.lock().purged(purge);
         }
         let done = work.await;
-        // Some may have been read and held meanwhile.
+        // Some may have been read into memory since.
         self.facts.lock().purged(purge);
         done
     }
 
-    /// Nothing more is learnt of a subject with these facts: people asked for
-    /// each of them, and what is learnt never takes their place.
+    /// Whether nothing more can be learnt of a subject with these facts: people
+    /// asked for each of them, and learnt facts never displace those.
     pub fn is_full(&self, subject: Subject, facts: &[Fact]) -> bool {
         facts.len() >= self.most(subject) && facts.iter().all(|fact| fact.pinned)
     }
@@ -373,8 +373,8 @@ impl Memory {
     }
 }
 
-/// An id that nobody else has.
+/// A unique id.
 pub(super) fn new_id() -> FactId {
-    // Databases count to i64::MAX.
+    // At most i64::MAX, for the databases.
     FactId(uuid::Uuid::new_v4().as_u64_pair().0 >> 1)
 }

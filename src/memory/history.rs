@@ -1,4 +1,4 @@
-//! History: what was said before in a conversation, and what a turn adds.
+//! History: what was said earlier in a conversation, and what a turn adds to it.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -12,19 +12,19 @@ use clew_context::model::{HistoryMessage, MessageId, TurnId, UnixMillis};
 use clew_store::model::{AgentName, ClearKey, StoredMessage, StoredRole};
 use clew_store::{Asker, Backend, ConversationStats, WindowQuery};
 
-/// What stands for a trigger without words of its own.
+/// Stored for a trigger without words of its own.
 const MENTION: &str = "(mention)";
-/// Unicode scalars that are kept of an answer, if prompts do not show more of
-/// it: every turn that follows reads it again.
+/// The most that is kept of an answer, in Unicode scalars, unless prompts may show
+/// more: every later turn reads it again.
 const ANSWER_CHARS: usize = 32_000;
 
-/// A turn that succeeded, as it is kept.
+/// A turn that succeeded, as it will be stored.
 #[derive(Debug, Clone)]
 pub struct Exchange {
     /// The turn.
     pub turn: TurnId,
-    /// The trigger; none for a command, whose call is no message: no page would
-    /// hold it, and it would be asked for in vain.
+    /// The trigger; none for a command, which is not a message: no page would
+    /// show it, so asking whether it still exists would be in vain.
     pub trigger: Option<MessageId>,
     /// The asker's name there.
     pub asker_name: String,
@@ -32,7 +32,7 @@ pub struct Exchange {
     pub words: String,
     /// The message that the answer replies to.
     pub target: Option<MessageId>,
-    /// When it was asked, by our clock.
+    /// When the turn began, by our clock.
     pub asked: UnixMillis,
     /// The answer.
     pub answer: String,
@@ -40,25 +40,26 @@ pub struct Exchange {
     pub messages: Vec<MessageId>,
 }
 
-/// What `/context show` tells.
+/// What `/context show` reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overview {
     /// What is stored of this conversation.
     pub stored: ConversationStats,
-    /// Messages of it that the next prompt carries.
+    /// How many of its messages the next prompt carries.
     pub in_prompt: usize,
-    /// Where the window begins.
+    /// When the window begins.
     pub since: UnixMillis,
-    /// How far back it goes at most.
+    /// The most that the window goes back.
     pub rolling_window: Duration,
-    /// Conversations are kept in memory only.
+    /// Whether conversations are kept in memory only.
     pub in_memory_only: bool,
 }
 
 impl Memory {
-    /// The rows of what was said before the turn that asks, oldest first, that go
-    /// into a prompt, unless [`Memory::confirm`] finds them gone. What is not
-    /// stored yet when the store fails, nothing for who opted out. What the turn itself left, before its trigger was edited, was not said before.
+    /// The rows of earlier turns that go into this turn's prompt, oldest first,
+    /// unless [`Memory::confirm`] finds them gone. Only those not stored yet if the
+    /// store fails; none if the asker opted out. Rows that this turn left before
+    /// its trigger was edited are not included.
     pub async fn history(&self, ids: &Ids, place: &Place, turn: TurnId) -> Vec<StoredMessage> {
         if self.settings.max_messages == 0 || self.opted_out(place.asker) {
             return Vec::new();
@@ -66,7 +67,7 @@ impl Memory {
         let store = &self.stores.conversations;
         let mut rows = match self.ask(ids, store, self.window(place)).await {
             Some(rows) => rows,
-            // What was said since it failed is known all the same.
+            // What was said since it failed is in memory.
             None => self.with_unsaved(place, self.oldest(place), Vec::new()),
         };
         rows.retain(|row| row.turn != turn);
@@ -89,11 +90,11 @@ impl Memory {
         history::messages(rows, &self.limits())
     }
 
-    /// `/context clear`: from now on, for the asker or for everybody in the
-    /// server. Rows stay.
+    /// `/context clear`: the next prompts start from now, for the asker or for
+    /// everyone in the server. The rows stay. Returns the time of the marker.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's error.
     pub async fn clear(
         &self,
         place: &Place,
@@ -105,18 +106,18 @@ impl Memory {
             guild: place.guild,
             user: (!everyone).then_some(place.asker),
         };
-        // A turn that is stored after the marker counts as later.
+        // A turn stored after the marker would count as later than it.
         self.save_first(|turn| turn.is_cleared_by(&key)).await?;
         self.stores.conversations.clear(&key, now).await?;
         self.unsaved.forget(|turn| turn.is_cleared_by(&key));
         Ok(now)
     }
 
-    /// `/clear-context`: deletes this conversation. Says how many
-    /// messages went.
+    /// `/clear-context`: deletes this conversation. Returns the number of
+    /// messages deleted.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's error.
     pub async fn delete_conversation(&self, place: &Place) -> Result<u64, clew_store::Error> {
         let scope = place.scope;
         self.save_first(|turn| turn.is_of(scope)).await?;
@@ -129,7 +130,7 @@ impl Memory {
     /// `/context show`.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's error.
     pub async fn overview(&self, place: &Place) -> Result<Overview, clew_store::Error> {
         self.save_first(|turn| turn.is_of(place.scope)).await?;
         let stored = self
@@ -167,7 +168,7 @@ impl Memory {
         Ok(self.with_unsaved(place, since, rows))
     }
 
-    /// With what is not stored yet, without what may be deleted.
+    /// Adds rows not stored yet, and leaves out those whose message may be deleted.
     fn with_unsaved(
         &self,
         place: &Place,
@@ -182,15 +183,15 @@ impl Memory {
         rows
     }
 
-    /// Where the rolling window begins.
+    /// When the rolling window begins.
     fn oldest(&self, place: &Place) -> UnixMillis {
         let window = i64::try_from(place.rolling_window.as_millis()).unwrap_or(i64::MAX);
         self.longest_window.fetch_max(window, Ordering::Relaxed);
         UnixMillis(self.now().0.saturating_sub(window))
     }
 
-    /// `max(last clear, now - rolling window)`; the first clear is
-    /// the agent's creation.
+    /// `max(last clear, now - rolling window)`; the agent's creation counts as the
+    /// first clear.
     pub(super) async fn since(&self, place: &Place) -> Result<UnixMillis, clew_store::Error> {
         let begins = self.begins(place).await?;
         let store = &self.stores.conversations;
@@ -200,17 +201,17 @@ impl Memory {
         Ok(cleared.map_or(begins, |at| at.max(begins)))
     }
 
-    /// The same but for clear markers.
+    /// The same, without clear markers.
     async fn begins(&self, place: &Place) -> Result<UnixMillis, clew_store::Error> {
         let oldest = self.oldest(place);
-        // Noted as the beginning of its first window: the question that an
-        // agent is first asked, and what another program left, came before
-        // anybody looked for it.
+        // A new agent's creation is noted as the beginning of its first window:
+        // the first question to it, and rows that another program left, are older
+        // than this lookup.
         let created = self.agent_created(&place.agent, oldest).await?;
         Ok(created.max(oldest))
     }
 
-    /// It never changes once it is written, and every turn asks for it.
+    /// Cached: it never changes once written, and every turn asks for it.
     async fn agent_created(
         &self,
         agent: &AgentName,
@@ -241,13 +242,13 @@ impl Memory {
     }
 }
 
-/// What is kept of a trigger's words.
+/// What is stored of a trigger's words.
 pub(super) fn stored_words(words: &str) -> &str {
     let words = words.trim();
     if words.is_empty() { MENTION } else { words }
 }
 
-/// A turn as rows. Of a very long answer its two ends are kept.
+/// A turn as rows. Of a very long answer only the two ends are kept.
 pub(super) fn rows(
     place: &Place,
     exchange: &Exchange,

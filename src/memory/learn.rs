@@ -1,6 +1,6 @@
-//! Learning facts about the asker from what he wrote: the model names them,
-//! the rules of [`crate::engine::learn`] judge them. Never facts about a
-//! server: those are for people who manage it.
+//! Learning facts about the asker from their messages: the model names facts, the
+//! rules of [`crate::engine::learn`] judge them. Facts about a server are never
+//! learnt: only those who manage it may set them.
 
 mod json;
 
@@ -17,8 +17,8 @@ use clew_context::engine::echo::Echo;
 use clew_context::model::{ChatMessage, MessageId, Role, UnixMillis};
 use clew_store::model::{Fact, Origin, Subject};
 
-/// Lessons that wait while one is learnt; further ones are dropped: answers
-/// come first, and what is stable is said again.
+/// How many lessons may wait while one is learnt; further ones are dropped, since
+/// answers come first and people repeat what lasts.
 const MAX_WAITING: usize = 8;
 
 /// What a turn leaves to learn from.
@@ -33,17 +33,17 @@ pub struct Lesson {
     /// The asker's own words of this turn alone, as
     /// [`own`](crate::engine::learn::own) gives them.
     pub words: String,
-    /// Names of others who are mentioned or speak in the conversation: facts
+    /// The names of others who are mentioned or speak in the conversation: facts
     /// that name them are refused.
     pub others: Vec<String>,
-    /// The message that it is learnt from; none where the trigger is no
-    /// message, as for a command.
+    /// The message that it is learnt from; none if the trigger is not a message,
+    /// as with a command.
     pub message: Option<MessageId>,
-    /// When the turn was asked, by our clock.
+    /// When the turn began, by our clock.
     pub asked: UnixMillis,
 }
 
-/// One lesson at a time.
+/// Learns one lesson at a time.
 #[derive(Debug)]
 pub(super) struct Lessons {
     turn: Semaphore,
@@ -62,7 +62,7 @@ impl Default for Lessons {
 }
 
 impl Lessons {
-    /// Waits for the lessons before; none if too many wait.
+    /// Waits for the lessons before; none if too many are waiting.
     async fn begin(&self) -> Option<SemaphorePermit<'_>> {
         let waiting = Waiting(&self.waiting);
         if self.waiting.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING {
@@ -73,7 +73,7 @@ impl Lessons {
         permit.ok()
     }
 
-    /// What was learnt by now may have been about to be purged.
+    /// A lesson under way may hold what a purge was to remove: it is discarded.
     pub(super) fn purged(&self) {
         self.purges.fetch_add(1, Ordering::SeqCst);
     }
@@ -83,7 +83,7 @@ impl Lessons {
     }
 }
 
-/// Counts one that waits, also if it no longer wants to.
+/// Counts a lesson as waiting until dropped, even if it stops waiting early.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl Drop for Waiting<'_> {
@@ -93,9 +93,9 @@ impl Drop for Waiting<'_> {
 }
 
 impl Memory {
-    /// Asks the model for facts about the asker and keeps those that may be
-    /// kept; they are written with the next save. Gives the new ones. Nothing
-    /// is learnt where it is switched off, of who opted out, or when the model
+    /// Asks the model for facts about the asker and keeps those that may be kept;
+    /// they are written with the next save. Returns the new ones. Nothing is learnt
+    /// where learning is switched off, about users who opted out, or if the model
     /// or the store fails.
     pub async fn learn(&self, model: &llm::Client, lesson: Lesson) -> Vec<Fact> {
         if !self.may_learn(&lesson) {
@@ -149,8 +149,8 @@ impl Memory {
         Ok(new)
     }
 
-    /// What is known already, as far as it may be used there: elsewhere's
-    /// facts do not come here in other words.
+    /// What is known already and may be used there, so that facts from elsewhere
+    /// do not get in reworded.
     async fn known(&self, lesson: &Lesson) -> Result<Vec<String>, clew_store::Error> {
         let facts = self.facts_of(Subject::User(lesson.place.asker)).await?;
         let serving = facts
@@ -182,8 +182,8 @@ impl Memory {
     }
 }
 
-/// What the model names, judged; none if it gave no answer. An answer of
-/// another form counts as one that was refused.
+/// The facts that the model names, judged; none if it gave no answer. An answer in
+/// another format counts as one refused fact.
 async fn ask(model: &llm::Client, lesson: &Lesson, known: &[String]) -> Option<Judged> {
     let data = json::question(&lesson.asker, known, &lesson.words)?;
     let prompt = [
@@ -229,7 +229,7 @@ mod tests {
         })
         .await;
         assert!(lessons.begin().await.is_none(), "one too many");
-        // Who no longer waits makes room.
+        // A lesson that stops waiting makes room.
         waiting.pop();
         let mut next = Box::pin(lessons.begin());
         poll_fn(|context| {

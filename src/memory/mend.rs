@@ -1,7 +1,7 @@
-//! Mending: what was deleted or edited on Discord is deleted or edited in
-//! every store. Events say so at once. What a fetched page lacks is a hint of
-//! what happened while we were away, never a proof: it is left out of prompts
-//! and asked for, and only Discord's "Unknown Message" (10008) purges it.
+//! Mending: what is deleted or edited on Discord is deleted or edited in every
+//! store. Events are acted on at once. A message missing from a fetched page is
+//! only a hint at what happened while we were away, never proof: it is left out of
+//! prompts and asked for, and only Discord's "Unknown Message" (10008) purges it.
 
 mod doubt;
 mod queue;
@@ -22,65 +22,64 @@ use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use clew_store::model::{StoredMessage, Subject};
 use clew_store::{Backend, Kind, Purge, Purged};
 
-/// Something that happened on Discord and has to reach every store.
+/// Something that happened on Discord and must be carried over to every store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mend {
     /// `MESSAGE_DELETE`, `MESSAGE_DELETE_BULK`.
     Deleted {
         /// The server; none in direct messages.
         guild: Option<GuildId>,
-        /// Where they stood.
+        /// The channel that they were in.
         channel: ChannelId,
-        /// Which.
+        /// Their ids.
         ids: Vec<MessageId>,
     },
     /// Discord was asked for these messages and knows none of them (10008).
     Unknown {
-        /// Where they stood.
+        /// The channel that they were in.
         channel: ChannelId,
-        /// Which.
+        /// Their ids.
         ids: Vec<MessageId>,
     },
     /// `MESSAGE_UPDATE`.
     Edited {
         /// The server; none in direct messages.
         guild: Option<GuildId>,
-        /// Where it stands.
+        /// The channel that it is in.
         channel: ChannelId,
-        /// What it says now.
+        /// Its new words.
         edit: Edit,
     },
     /// `CHANNEL_DELETE` or `THREAD_DELETE`.
     ChannelDeleted(ChannelId),
     /// `GUILD_DELETE`, not for an outage.
     GuildLeft(GuildId),
-    /// We are in that server.
+    /// We are in this server.
     GuildJoined(GuildId),
-    /// A shard is connected anew, and these are its servers: others that it
-    /// would have, by their ids, we left unseen.
+    /// A shard connected anew, and these are its servers: we have left any other
+    /// server that belongs to it by id.
     Connected {
         /// The shard.
         shard: u32,
-        /// Of so many.
+        /// The total number of shards.
         shards: u32,
-        /// Its servers.
+        /// The shard's servers.
         guilds: Vec<GuildId>,
     },
     /// A member left a server.
     MemberLeft {
         /// The server.
         guild: GuildId,
-        /// Who.
+        /// The user who left.
         user: UserId,
     },
     /// A page was fetched.
     Fetched(Fetched),
-    /// Of a channel's messages from here on it is in doubt whether they are
-    /// still there.
+    /// Whether a channel's messages from some id on still exist is in doubt.
     Recheck {
         /// The channel.
         channel: ChannelId,
-        /// From here on.
+        /// The first message in doubt.
         from: MessageId,
     },
 }
@@ -88,38 +87,38 @@ pub enum Mend {
 /// A message that was edited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
-    /// Which.
+    /// The message.
     pub message: MessageId,
-    /// Whose.
+    /// Its author.
     pub author: UserId,
-    /// Its words now, as a turn would store them.
+    /// What it says now, as a turn would store it.
     pub words: String,
     /// When a person edited it; none if Discord only added a preview.
     pub at: Option<UnixMillis>,
 }
 
-/// What a fetched page tells: what was edited, and, inside its range, what it
-/// lacks.
+/// What a fetched page shows: which messages were edited and, within its range,
+/// which are missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
-    /// When, by our clock.
+    /// When it was fetched, by our clock.
     pub at: UnixMillis,
     /// The server; none in direct messages.
     pub guild: Option<GuildId>,
     /// The channel.
     pub channel: ChannelId,
-    /// The page reaches from here...
+    /// The first id of the page's range...
     pub from: MessageId,
-    /// ...to here, both included.
+    /// ...and the last, both included.
     pub to: MessageId,
-    /// What is there.
+    /// The messages on the page.
     pub present: BTreeSet<MessageId>,
-    /// What was edited.
+    /// Those that were edited.
     pub edited: Vec<Edit>,
 }
 
 impl Fetched {
-    /// Of one message, which is there.
+    /// A page of one message, which exists.
     pub(super) fn one(at: UnixMillis, channel: ChannelId, edit: Edit) -> Self {
         let id = edit.message;
         Self {
@@ -135,7 +134,7 @@ impl Fetched {
 }
 
 impl Memory {
-    /// Notes what happened; never waits. [`upkeep`](Memory::upkeep) does it.
+    /// Queues a change, without waiting. [`upkeep`](Memory::upkeep) carries it out.
     pub fn mend(&self, mend: Mend) {
         match &mend {
             Mend::Deleted { ids, .. } | Mend::Unknown { ids, .. } => self.mends.note_deleted(ids),
@@ -147,7 +146,7 @@ impl Memory {
                 let member = Purge::Member { guild, user };
                 self.mends.note_gone(member, self.now());
             }
-            // Nobody told what happened before.
+            // Nobody told us what happened before.
             Mend::Connected { shard, shards, .. } => {
                 let (shard, shards) = (*shard, *shards);
                 self.missed(Missed::Shard { shard, shards });
@@ -163,14 +162,14 @@ impl Memory {
         self.make_up_for(overflow);
     }
 
-    /// Events went unheard there: what was stored before is confirmed when it
-    /// is next used.
+    /// Notes that events were missed there: what was stored before is confirmed
+    /// when next used.
     pub fn missed(&self, missed: Missed) {
         self.doubts.missed(missed, self.now());
     }
 
-    /// What is kept of messages whose deletions and edits found no room is not
-    /// shown until Discord has been asked for each.
+    /// If deletions and edits were dropped for lack of room, nothing of the channels
+    /// concerned is shown until Discord has been asked for each message.
     fn make_up_for(&self, overflow: Overflow) {
         let Overflow { mends, channels } = overflow;
         if mends == 0 {
@@ -188,7 +187,7 @@ impl Memory {
         }
     }
 
-    /// What is not stored yet does not wait for the store.
+    /// Applies a change at once to turns that are not stored yet.
     fn mend_unsaved(&self, mend: &Mend) {
         let purge = match mend {
             Mend::Deleted { channel, ids, .. } | Mend::Unknown { channel, ids } => {
@@ -215,9 +214,9 @@ impl Memory {
         self.unsaved.purge(&purge);
     }
 
-    /// Does all that waits. Once begun it has to be waited for: what is taken
-    /// from the queue is nowhere else. What a store that is locked, full or
-    /// gone does not do, and what comes after it, waits for the next save.
+    /// Carries out all that is queued. Must not be cancelled once begun: a change
+    /// taken from the queue is nowhere else. If a store is locked, full or gone,
+    /// its change and those after it wait for the next save.
     pub async fn mend_all(&self) {
         let _doing = self.mends.doing.lock().await;
         let mut mends = together(self.mends.take()).into_iter();
@@ -230,7 +229,7 @@ impl Memory {
         }
     }
 
-    /// Says whether it is over: done, or of no use to be tried again.
+    /// Returns whether the change is finished: done, or not worth another try.
     async fn do_mend(&self, mend: &Mend) -> bool {
         let cause = cause(mend);
         match self.try_mend(mend.clone()).await {
@@ -277,10 +276,10 @@ impl Memory {
         }
     }
 
-    /// Removes from every store and from memory.
+    /// Purges from every store and from memory.
     ///
     /// # Errors
-    /// What the first failing store says; the others were purged all the same.
+    /// The error of the first store that failed; the others were purged all the same.
     pub(super) async fn purge(&self, purge: &Purge) -> Result<Purged, clew_store::Error> {
         if !matches!(purge, Purge::Messages { .. } | Purge::Before(_)) {
             self.lessons.purged();
@@ -289,11 +288,11 @@ impl Memory {
             self.mends.note_gone(purge.clone(), self.now());
         }
         self.unsaved.purge(purge);
-        // Boxed: it is large, and rare.
+        // Boxed: the future is large, and purges are rare.
         Box::pin(self.beneath_facts(purge, purge_all(&self.stores, purge))).await
     }
 
-    /// Most edited messages were never part of anything.
+    /// Applies an edit. Most edited messages never became part of anything.
     async fn edited(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, clew_store::Error> {
         let message = edit.message;
         if self.held(channel, message, message).await?.is_empty() {
@@ -302,7 +301,7 @@ impl Memory {
         self.edit(channel, edit).await
     }
 
-    /// A message that something is kept of gets its new words everywhere.
+    /// Gives a message that something is kept of its new words everywhere.
     async fn edit(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, clew_store::Error> {
         let Edit { message, words, .. } = edit;
         let words = stored_words(words);
@@ -316,8 +315,8 @@ impl Memory {
         self.unlearn(channel, edit).await
     }
 
-    /// What was learnt from the words that stood there before goes: nobody
-    /// says it any longer.
+    /// Forgets what was learnt from a message's earlier words: the author has
+    /// withdrawn them.
     async fn unlearn(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, clew_store::Error> {
         let mut gone = Purged::default();
         let Some(at) = edit.at else {
@@ -334,7 +333,7 @@ impl Memory {
         Ok(gone)
     }
 
-    /// Most deleted messages were never part of anything.
+    /// Applies deletions. Most deleted messages never became part of anything.
     async fn deleted(
         &self,
         channel: ChannelId,
@@ -355,8 +354,8 @@ impl Memory {
         Ok(purged)
     }
 
-    /// Which messages of a channel anything is kept of, in any store or in
-    /// memory.
+    /// The messages of a channel, within a range of ids, that something is kept
+    /// of, in any store or in memory.
     async fn held(
         &self,
         channel: ChannelId,
@@ -375,9 +374,9 @@ impl Memory {
         Ok(held)
     }
 
-    /// Servers of this shard that Discord no longer names. A server belongs to
-    /// shard `(id >> 22) % shards` (Discord's reference, "Sharding"). Nothing
-    /// goes before the next sweep: a server that turns up after all is back.
+    /// Marks servers of this shard that Discord no longer names as left. A server
+    /// belongs to shard `(id >> 22) % shards` (Discord's reference, "Sharding").
+    /// Nothing is purged before the next sweep, in case a server turns up after all.
     async fn left_unseen(
         &self,
         shard: u32,
@@ -385,10 +384,10 @@ impl Memory {
         guilds: &[GuildId],
     ) -> Result<Purged, clew_store::Error> {
         if guilds.is_empty() {
-            // Some Discord-compatible servers do not name them.
+            // Some Discord-compatible servers do not list them.
             return Ok(Purged::default());
         }
-        // Another bot's servers are not those that we left.
+        // In another bot's store, the servers not named are not ones that we left.
         if let Some(application) = self.application.get() {
             self.stores.lasting.claim(*application).await?;
         }
@@ -412,7 +411,7 @@ impl Memory {
         Ok(Purged::default())
     }
 
-    /// We left; what is stored goes after `GUILD_RETENTION_DAYS`.
+    /// Notes that we left; what is stored is purged after `GUILD_RETENTION_DAYS`.
     async fn depart(&self, guild: GuildId) -> Result<Purged, clew_store::Error> {
         let now = self.now();
         self.stores.lasting.set_departure(guild, Some(now)).await?;
@@ -420,7 +419,7 @@ impl Memory {
     }
 
     async fn rejoin(&self, guild: GuildId) -> Result<Purged, clew_store::Error> {
-        // Every start says it of every server, and of few we ever left.
+        // Sent for every server at each start; we had left only few of them.
         let lasting = &self.stores.lasting;
         let departed = lasting.departures().await?;
         if departed.iter().any(|(departed, _)| *departed == guild) {
@@ -429,7 +428,7 @@ impl Memory {
         Ok(Purged::default())
     }
 
-    /// An absence purges nothing: a page may be short for many reasons.
+    /// Absence purges nothing: a page may be short for many reasons.
     async fn compare(&self, page: Fetched) -> Result<Purged, clew_store::Error> {
         let channel = page.channel;
         let held = self.held(channel, page.from, page.to).await?;
@@ -447,7 +446,7 @@ impl Memory {
         Ok(Purged::default())
     }
 
-    /// All that is kept of a channel from there on is asked for.
+    /// Asks for all that is kept of a channel from some message on.
     async fn recheck(
         &self,
         channel: ChannelId,
@@ -458,19 +457,19 @@ impl Memory {
         Ok(Purged::default())
     }
 
-    /// Permissions changed in these channels: what they refused to tell before
-    /// is asked for once more.
+    /// Permissions changed in these channels: messages that we could not read
+    /// before are asked for once more.
     pub fn permissions_changed(&self, may_be_of: impl Fn(ChannelId) -> bool) {
         self.doubts.ask_refused(may_be_of);
     }
 
-    /// Whether these rows would be part of what was purged since then.
+    /// Whether any of these rows belongs to something purged since then.
     pub(super) fn is_purged(&self, rows: &[StoredMessage], since: UnixMillis) -> bool {
         !self.mends.gone_of(rows, since).is_empty()
     }
 
-    /// What was deleted or purged since then of which one of these rows would
-    /// be a part.
+    /// The deletions and purges since then that would have covered any of these
+    /// rows.
     pub(super) fn late_purges(&self, rows: &[StoredMessage], since: UnixMillis) -> Vec<Purge> {
         let mut late = self.mends.gone_of(rows, since);
         for of_channel in rows.chunk_by(|one, next| one.channel == next.channel) {
@@ -486,8 +485,8 @@ impl Memory {
         late
     }
 
-    /// What was deleted or purged while these rows were on their way to a
-    /// store goes once more.
+    /// Repeats the deletions and purges that came while these rows were on their
+    /// way to a store.
     pub(super) async fn purge_late(&self, rows: &[StoredMessage], since: UnixMillis) {
         for purge in self.late_purges(rows, since) {
             if let Err(error) = self.purge(&purge).await {
@@ -497,7 +496,7 @@ impl Memory {
     }
 }
 
-/// Every store is purged, whatever becomes of one.
+/// Purges every store, even if one fails.
 async fn purge_all(stores: &Stores, purge: &Purge) -> Result<Purged, clew_store::Error> {
     let mut all = Purged::default();
     let mut result = Ok(());
@@ -516,8 +515,8 @@ async fn purge_all(stores: &Stores, purge: &Purge) -> Result<Purged, clew_store:
     result.map(|()| all)
 }
 
-/// Deletions of one channel in a row become one, and of the edits of a message
-/// the last one by a person is done.
+/// Merges consecutive deletions in one channel, and drops edits of a message that
+/// a later edit by a person replaces.
 fn together(mends: Vec<Mend>) -> Vec<Mend> {
     let mut edited = BTreeSet::new();
     let mut is_latest: Vec<bool> = mends

@@ -1,29 +1,29 @@
-//! Privacy: who opts out, what is erased, what is exported.
+//! Privacy: opting out, erasing and exporting.
 
 use super::Memory;
 use crate::telemetry::event::PurgeCause;
 use clew_context::model::{OptedOut, UnixMillis, UserId};
 use clew_store::{Backend, Cursor, Kind, Purge, Purged, Record};
 
-/// Entries read at once for an export.
+/// How many entries an export reads at a time.
 const EXPORT_PAGE: usize = 500;
 
-/// Everything that is kept of a user.
+/// Everything that is kept about a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exported {
-    /// When.
+    /// When it was exported.
     pub at: UnixMillis,
-    /// JSON objects as text, one an entry, each with its `kind`.
+    /// One JSON object as text per entry, each with its `kind`.
     pub entries: Vec<String>,
 }
 
 impl Memory {
-    /// From now on nothing of this user is kept, learnt or read, and what is
-    /// kept goes. Who holds messages has to let go of theirs too.
+    /// From now on nothing of this user is kept, learnt or read, and what is kept
+    /// is purged. Callers that hold messages must drop this user's themselves.
     ///
     /// # Errors
-    /// What the store says. The opt-out may be noted already; asking again
-    /// finishes it.
+    /// The store's error. The opt-out may have been noted already; calling this
+    /// again finishes it.
     pub async fn opt_out(&self, user: UserId) -> Result<Purged, clew_store::Error> {
         self.unsaved.purge(&Purge::User(user));
         let lasting = &self.stores.lasting;
@@ -34,10 +34,10 @@ impl Memory {
         Ok(purged)
     }
 
-    /// From now on this user is treated as everybody.
+    /// From now on this user is treated like everyone else.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's error.
     pub async fn opt_in(&self, user: UserId) -> Result<(), clew_store::Error> {
         self.stores.lasting.set_opt_out(user, None).await?;
         self.read_opt_outs().await
@@ -50,23 +50,23 @@ impl Memory {
         Ok(())
     }
 
-    /// Everything of a user goes, from every store and from memory; an
-    /// opt-out stays. Says what went.
+    /// Removes everything about a user from every store and from memory, except
+    /// for an opt-out. Returns what was removed.
     ///
     /// # Errors
-    /// What a store says; the others were purged all the same.
+    /// A store's error; the other stores were purged all the same.
     pub async fn erase(&self, user: UserId) -> Result<Purged, clew_store::Error> {
-        // What is on its way to a store goes with the rest.
+        // Changes on their way to a store are applied first, to go with the rest.
         self.mend_all().await;
         let purged = self.purge(&Purge::User(user)).await?;
         self.tell_purged(PurgeCause::Erase, &purged);
         Ok(purged)
     }
 
-    /// How much of each kind is kept of a user.
+    /// How much of each kind is kept about a user.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's error.
     pub async fn kept_of(&self, user: UserId) -> Result<Purged, clew_store::Error> {
         let mut kept = Purged::default();
         for record in self.records_of(user).await? {
@@ -79,10 +79,10 @@ impl Memory {
         Ok(kept)
     }
 
-    /// Everything that is kept of a user.
+    /// Everything that is kept about a user.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's error.
     pub async fn export(&self, user: UserId) -> Result<Exported, clew_store::Error> {
         self.flush().await;
         let records = self.records_of(user).await?;

@@ -1,6 +1,6 @@
-//! After a store failed: whether it is back, and what waits for it. Once it
-//! answers, what was deleted meanwhile goes first, then what was answered
-//! meanwhile is stored, and only then turns ask it again.
+//! Recovery after a store failed: checks whether it is back. Once it answers, the
+//! deletions that waited go first, then the turns answered meanwhile are stored,
+//! and only then do turns use it again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,25 +15,25 @@ use clew_context::model::{UnixMillis, UserId};
 use clew_store::model::{AgentName, Scope, Subject};
 use clew_store::{Asker, Backend, Store, WindowQuery};
 
-/// Pauses between two looks at a store that failed grow from here...
+/// The pause between two checks of a store that failed grows from this...
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// ...to here...
+/// ...to this...
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// ...and to here while a store does what it is asked, but refuses some turns.
+/// ...or to this while the store works but refuses some turns.
 const LONGEST_PAUSE_WELL: Duration = Duration::from_secs(10);
-/// At the end what waits has this long.
+/// How long the last attempt at shutdown may take.
 const LAST_TRY: Duration = Duration::from_secs(10);
-/// A user that nobody is: their conversation is empty.
+/// A user id that nobody has, so the conversation is empty.
 const NOBODY: UserId = UserId::new(1);
 
 impl Memory {
-    /// Every store does what it is asked, as far as is known.
+    /// Whether every store does what it is asked, as far as is known.
     pub(super) fn is_well(&self) -> bool {
         let mut circuits = self.circuits.iter();
         circuits.all(|circuit| circuit.now() == Sides::default())
     }
 
-    /// Looks after stores that failed until `shutdown`.
+    /// Looks after failed stores until `shutdown`.
     pub(super) async fn recover(&self, shutdown: &CancellationToken) {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -55,7 +55,7 @@ impl Memory {
                 () = shutdown.cancelled() => return,
                 next = due => pause = next,
             }
-            // What it has begun is finished: a mend that is dropped is lost.
+            // Not cancelled: a mend dropped halfway is lost.
             self.look_after().await;
         }
     }
@@ -80,8 +80,8 @@ impl Memory {
         }
     }
 
-    /// Reads what turns read: there is nothing, but a lock or a server that
-    /// is gone shows.
+    /// Reads what turns read. There is nothing to find, but it shows whether the
+    /// store is locked or gone.
     async fn look(&self, store: &Arc<Store>) -> Result<(), Trouble> {
         let query = WindowQuery {
             scope: Scope::Direct(NOBODY),
@@ -100,7 +100,7 @@ impl Memory {
         self.attempt(reading).await
     }
 
-    /// Ends when the shutdown has waited long enough for a store that fails.
+    /// Returns once the shutdown has waited long enough for a failing store.
     pub(super) async fn gives_up(&self, shutdown: &CancellationToken) {
         shutdown.cancelled().await;
         loop {
@@ -111,8 +111,8 @@ impl Memory {
         }
     }
 
-    /// Finishes what is being written and closes the stores. What a store that
-    /// fails does not take now is lost, and counted.
+    /// Finishes what is being written and closes the stores. What a failing store
+    /// does not take now is lost, and counted.
     pub async fn close(&self) {
         let saved = tokio::time::timeout(LAST_TRY, self.save_turns(|_| true)).await;
         if matches!(saved, Ok(Ok(()))) {

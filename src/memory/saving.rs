@@ -1,5 +1,5 @@
-//! Saving turns: each on its own when it is answered, and those that wait for
-//! a store that failed together, when it is back.
+//! Saving turns: each on its own once answered; those waiting for a failed store
+//! together, once it is back.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ use crate::telemetry::{Ids, Ms};
 use clew_store::{Backend, Purge};
 
 impl Memory {
-    /// Keeps a turn. For who opted out nothing happens, nor with what was
-    /// purged since it was asked. A store that fails gets it later.
+    /// Keeps a turn, except for a user who opted out and for anything purged since
+    /// it was asked. A store that fails gets it later.
     pub async fn record(&self, ids: &Ids, place: &Place, exchange: &Exchange) {
         if self.opted_out(place.asker) {
             return;
@@ -26,7 +26,7 @@ impl Memory {
         for dropped in self.unsaved.keep(turn) {
             self.tell_dropped(&dropped, 1, DropReason::Room);
         }
-        // What came before it was kept; what comes from here on finds it there.
+        // Later purges will find it in the queue; those from before are applied here.
         for purge in late {
             self.unsaved.purge(&purge);
         }
@@ -41,11 +41,11 @@ impl Memory {
         }
     }
 
-    /// Stores those turns that wait, in their order. A conversation of which the
-    /// store refuses a turn waits, and the others go on.
+    /// Stores the matching turns that wait, in order. If the store refuses a turn,
+    /// the rest of its conversation waits and others go on.
     ///
     /// # Errors
-    /// The store is gone.
+    /// The store is gone or does not answer.
     pub(super) async fn save_turns(
         &self,
         is_meant: impl Fn(&UnsavedTurn) -> bool + Send + Sync,
@@ -74,7 +74,7 @@ impl Memory {
         }
     }
 
-    /// What is refused once is refused again: that is told once a turn.
+    /// Reports a refusal only at the first try: it will be repeated at each further one.
     fn append_failed(&self, turn: &UnsavedTurn, trouble: &Trouble) {
         if turn.tries == 1 || !matches!(trouble, Trouble::Refused(_)) {
             let (store, append) = (&self.stores.conversations, StoreOperation::Append);
@@ -82,8 +82,8 @@ impl Memory {
         }
     }
 
-    /// What a deleted message leaves of a turn replaces what a store may have
-    /// of it already.
+    /// If the store may have the turn already, deletions since are applied to it
+    /// before it is stored again.
     async fn store_turn(&self, turn: &UnsavedTurn) -> Result<(), clew_store::Error> {
         let store = &self.stores.conversations;
         for purge in &turn.purges {
@@ -100,7 +100,7 @@ impl Memory {
 
     async fn stored(&self, moving: Moving<'_>) {
         let turn = moving.turn.clone();
-        // Edited on its way, it is stored twice, and logged once.
+        // A turn edited on its way is stored twice, but logged once.
         let is_first = !turn.is_logged && !turn.rows.is_empty();
         if is_first {
             self.log_direct(&turn).await;
@@ -124,11 +124,11 @@ impl Memory {
         }
     }
 
-    /// Before a command looks at what is stored, or sets what counts from then
-    /// on: what was answered before is stored before.
+    /// For commands that read what is stored, or set what counts from then on:
+    /// stores the turns answered before.
     ///
     /// # Errors
-    /// The store is gone.
+    /// The store is gone, refuses a turn or does not answer.
     pub(super) async fn save_first(
         &self,
         is_meant: impl Fn(&UnsavedTurn) -> bool + Send + Sync,
@@ -143,7 +143,7 @@ impl Memory {
         }
     }
 
-    /// The process ends: what waits has had its last try.
+    /// Gives up the turns that are left at the end of the process, and reports them.
     pub(super) fn drop_unsaved(&self) {
         let turns = self.unsaved.len();
         if turns > 0 {

@@ -1,6 +1,6 @@
-//! Turns that are answered and not stored yet: a moment each, and as long as
-//! the store fails all of them, within bounds. Prompts carry them, and what is
-//! deleted or edited meanwhile is deleted or edited here.
+//! Answered turns that are not stored yet: normally for a moment, and all of them,
+//! within bounds, while the store fails. Prompts include them, and messages deleted
+//! or edited meanwhile are deleted or edited here.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -13,20 +13,20 @@ use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, Use
 use clew_store::model::{AgentName, ClearKey, Scope, StoredMessage};
 use clew_store::{Purge, Reach};
 
-/// Turns that wait at most.
+/// The most turns that may wait.
 const MOST_TURNS: usize = 4_096;
-/// What they may take, bytes of text and [`TURN_BYTES`] each.
+/// The most that they may take, in bytes of text plus [`TURN_BYTES`] each.
 const MOST_BYTES: usize = 16 << 20;
-/// A turn that the store refuses so often is passed by those after it.
+/// After this many refusals by the store, later turns no longer wait for a turn.
 const TRIES_IN_ORDER: u32 = 10;
-/// A turn without its texts, about.
+/// The size of a turn without its texts, in bytes, roughly.
 const TURN_BYTES: usize = 1 << 10;
 
-/// All of them, oldest first.
+/// The turns that wait, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Unsaved {
     turns: Mutex<Turns>,
-    /// One that was being stored is no longer.
+    /// Notified when a turn is no longer being stored.
     ended: Notify,
 }
 
@@ -44,10 +44,10 @@ struct Waiting {
     number: u64,
     turn: UnsavedTurn,
     bytes: usize,
-    /// It is on its way to the store.
+    /// Whether it is on its way to the store.
     is_moving: bool,
-    /// The store may have it, or get it from a call that was given up: what is
-    /// deleted from it is deleted there as well.
+    /// Whether the store may have it, or may still get it from an abandoned call:
+    /// then what is deleted from it must be deleted there as well.
     may_be_stored: bool,
 }
 
@@ -57,18 +57,18 @@ pub(super) struct UnsavedTurn {
     pub(super) ids: Ids,
     /// When it was answered.
     pub(super) answered: UnixMillis,
-    /// Empty when all of it was deleted meanwhile.
+    /// Empty if all of it was deleted meanwhile.
     pub(super) rows: Arc<Vec<StoredMessage>>,
-    /// What was deleted meanwhile of what may be stored already.
+    /// Deletions since, to be applied to what the store may already have.
     pub(super) purges: Vec<Purge>,
-    /// How often it was given out.
+    /// How many attempts to store it were begun.
     pub(super) tries: u32,
-    /// It is stored, and was changed on its way: what is told once was told.
+    /// Whether an earlier version was stored and logged.
     pub(super) is_logged: bool,
     key: Key,
 }
 
-/// A turn of a conversation.
+/// Identifies a turn within its conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Key {
     scope: Scope,
@@ -82,17 +82,17 @@ impl Key {
     }
 }
 
-/// The next one to be stored.
+/// The next turn to be stored.
 pub(super) enum Next<'a> {
     /// This one.
     Turn(Moving<'a>),
-    /// None, but one that has to come before is on its way.
+    /// None yet: one that has to come before is on its way.
     Wait,
     /// None.
     Nothing,
 }
 
-/// A turn that is being stored. Dropped, it waits again.
+/// A turn that is being stored. When dropped, it waits again.
 pub(super) struct Moving<'a> {
     unsaved: &'a Unsaved,
     number: u64,
@@ -100,7 +100,7 @@ pub(super) struct Moving<'a> {
 }
 
 impl UnsavedTurn {
-    /// None without rows.
+    /// None if there are no rows.
     pub(super) fn new(ids: Ids, answered: UnixMillis, rows: Vec<StoredMessage>) -> Option<Self> {
         let first = rows.first()?;
         let key = Key {
@@ -123,7 +123,7 @@ impl UnsavedTurn {
         self.key.scope == scope
     }
 
-    /// Whether a marker of `/context clear` is for it.
+    /// Whether a `/context clear` marker covers it.
     pub(super) fn is_cleared_by(&self, key: &ClearKey) -> bool {
         self.key.agent == key.agent
             && self.ids.guild == key.guild
@@ -134,7 +134,7 @@ impl UnsavedTurn {
         self.ids.user == Some(user)
     }
 
-    /// Whose it is, and where: what is shared out fairly.
+    /// The server and user whose room it takes up.
     fn owner(&self) -> (Option<GuildId>, Option<UserId>) {
         (self.ids.guild, self.ids.user)
     }
@@ -150,7 +150,7 @@ impl UnsavedTurn {
 }
 
 impl Waiting {
-    /// Takes out what a purge names.
+    /// Removes the rows that a purge covers.
     fn purge(&mut self, purge: &Purge) {
         let rows = Arc::clone(&self.turn.rows);
         let reach = Reach::of(purge, &rows);
@@ -163,7 +163,7 @@ impl Waiting {
         }
     }
 
-    /// Nothing of it is left, here or in the store.
+    /// Whether nothing of it is left, here or to be purged in the store.
     fn is_over(&self) -> bool {
         self.turn.rows.is_empty() && self.turn.purges.is_empty()
     }
@@ -182,9 +182,9 @@ impl Unsaved {
         self.lock().waiting.is_empty()
     }
 
-    /// Keeps a turn until it is stored, instead of what an earlier attempt at
-    /// it left. Gives what had to go to make room: of the server that takes
-    /// most, of its user who takes most, the oldest.
+    /// Keeps a turn until it is stored, in place of an earlier attempt at it. Returns
+    /// the turns dropped to make room: the oldest of the user who takes most, in
+    /// the server that takes most.
     pub(super) fn keep(&self, turn: UnsavedTurn) -> Vec<Ids> {
         let mut turns = self.lock();
         let bytes = turn.bytes();
@@ -212,7 +212,7 @@ impl Unsaved {
         turns.make_room()
     }
 
-    /// The next of those turns that is not on its way, oldest first. Turns of a
+    /// The oldest of the matching turns that is not on its way. Turns of one
     /// conversation are stored one after the other.
     pub(super) fn next(
         &self,
@@ -248,8 +248,8 @@ impl Unsaved {
         }
     }
 
-    /// What a turn that the store refused is in the way of: itself, and for some
-    /// tries what comes after it in its conversation.
+    /// The turns held up by one that the store refused: itself and, for the first
+    /// few tries, those after it in its conversation.
     pub(super) fn held_up_by(&self, refused: &UnsavedTurn) -> Vec<u64> {
         let Key { scope, agent, .. } = &refused.key;
         let is_held_up = |one: &&Waiting| {
@@ -261,7 +261,7 @@ impl Unsaved {
         held_up.map(|one| one.number).collect()
     }
 
-    /// Whether one of those is left, on its way or not.
+    /// Whether any matching turn is left, on its way or not.
     pub(super) fn waits(&self, is_meant: impl Fn(&UnsavedTurn) -> bool) -> bool {
         let turns = self.lock();
         turns.waiting.iter().any(|one| is_meant(&one.turn))
@@ -272,12 +272,12 @@ impl Unsaved {
         self.ended.notified()
     }
 
-    /// Nothing of what has to go is stored later.
+    /// Removes what a purge covers, so that it is not stored later.
     pub(super) fn purge(&self, purge: &Purge) {
         let mut turns = self.lock();
         let purge = match purge {
             Purge::Messages { channel, ids } => {
-                // A deletion names a hundred messages, and most are of no turn.
+                // A bulk deletion names up to a hundred messages, most of no turn.
                 let ids = turns.known(*channel, ids);
                 if ids.is_empty() {
                     return;
@@ -293,7 +293,7 @@ impl Unsaved {
         turns.tidy();
     }
 
-    /// Lets go of those turns: nothing of them has reached the store.
+    /// Drops matching turns of which nothing has reached the store.
     pub(super) fn forget(&self, is_meant: impl Fn(&UnsavedTurn) -> bool) {
         let mut turns = self.lock();
         turns
@@ -302,7 +302,7 @@ impl Unsaved {
         turns.tidy();
     }
 
-    /// An edited message gets its new words, as [`clew_store`] does it.
+    /// Gives an edited message its new words, as [`clew_store`] does.
     pub(super) fn edit(&self, channel: ChannelId, message: MessageId, words: &str) {
         let mut turns = self.lock();
         for waiting in &mut turns.waiting {
@@ -324,7 +324,7 @@ impl Unsaved {
         turns.tidy();
     }
 
-    /// Messages of a channel that turns are made of.
+    /// The messages of a channel that waiting turns are made of.
     pub(super) fn messages(&self, channel: ChannelId) -> BTreeSet<MessageId> {
         let turns = self.lock();
         let rows = turns.waiting.iter().flat_map(|one| one.turn.rows.iter());
@@ -333,7 +333,7 @@ impl Unsaved {
             .collect()
     }
 
-    /// Puts what waits of a conversation behind its stored rows, numbered on.
+    /// Adds a conversation's waiting turns after its stored rows, with the next ordinals.
     pub(super) fn add_to(
         &self,
         rows: &mut Vec<StoredMessage>,
@@ -347,7 +347,7 @@ impl Unsaved {
             if !turn.key.is_of(scope, agent) {
                 continue;
             }
-            // The store may have it, perhaps as it was before.
+            // The store may have it too, perhaps in an earlier version.
             rows.retain(|row| row.turn != turn.key.turn);
             let ordinal = rows.last().map_or(0, |row| row.ordinal) + 1;
             let recent = turn.rows.iter().filter(|row| row.timestamp > since);
@@ -372,7 +372,7 @@ impl Turns {
         gone
     }
 
-    /// The oldest of the user who takes most of the server that takes most.
+    /// The oldest turn of the user who takes most, in the server that takes most.
     /// Direct messages count as one server.
     fn to_go(&self) -> Option<usize> {
         let still = || self.waiting.iter().filter(|one| !one.is_moving);
@@ -383,7 +383,7 @@ impl Turns {
         self.waiting.iter().position(goes)
     }
 
-    /// Which of these messages any turn is made of.
+    /// Which of these messages are part of any turn.
     fn known(&self, channel: ChannelId, ids: &[MessageId]) -> Vec<MessageId> {
         let ids: BTreeSet<&MessageId> = ids.iter().collect();
         let rows = self.waiting.iter().flat_map(|one| one.turn.rows.iter());
@@ -392,7 +392,7 @@ impl Turns {
         held.filter(|id| ids.contains(id)).copied().collect()
     }
 
-    /// After a change.
+    /// Removes empty turns and recounts bytes after a change.
     fn tidy(&mut self) {
         self.waiting.retain(|one| one.is_moving || !one.is_over());
         for waiting in &mut self.waiting {
@@ -402,7 +402,7 @@ impl Turns {
     }
 }
 
-/// Who takes most; of equals the one with the lowest id.
+/// The key with the largest sum; the lowest key if several are equal.
 fn largest<K: Copy + Ord>(parts: impl Iterator<Item = (K, usize)>) -> Option<K> {
     let mut sums: BTreeMap<K, usize> = BTreeMap::new();
     for (key, bytes) in parts {
@@ -415,8 +415,8 @@ fn largest<K: Copy + Ord>(parts: impl Iterator<Item = (K, usize)>) -> Option<K> 
 }
 
 impl Moving<'_> {
-    /// It is stored as it was given out. What was changed meanwhile has to be
-    /// stored again.
+    /// Notes that it was stored as it was given out. If it has changed since, it has
+    /// to be stored again.
     pub(super) fn stored(self) {
         let mut turns = self.unsaved.lock();
         let at = turns

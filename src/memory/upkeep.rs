@@ -1,4 +1,4 @@
-//! Upkeep: saving, mending, sweeping, beside everything else.
+//! Upkeep: saving, mending and sweeping in the background.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,21 +15,21 @@ use clew_discord::facts::Facts;
 use clew_discord::rest::Rest;
 use clew_store::{Backend, Purge, Purged};
 
-/// What expires is looked for this often.
+/// How often expired data is looked for.
 const SWEEP_EVERY: Duration = Duration::from_hours(1);
-/// What deletions left behind is cleared away this often, if a store has to.
+/// How often a store that needs it clears away what deletions left behind.
 const TIDY_EVERY: Duration = Duration::from_mins(1);
-/// Who left unseen is looked for this often, the first time an hour after the
-/// start, when the servers are known.
+/// How often members who left unnoticed are looked for, and how long after the
+/// start for the first time, when the servers are known.
 const ROLL_CALL_EVERY: Duration = Duration::from_hours(24);
 const FIRST_ROLL_CALL: Duration = Duration::from_hours(1);
-/// Between two members of a roll call, so that it never is in the way.
+/// The pause between two members of a roll call, so that it never gets in the way.
 const ROLL_CALL_PACE: Duration = Duration::from_secs(1);
-/// One look at a member.
+/// How long looking up one member may take.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Memory {
-    /// Runs beside the bot until `shutdown`; [`Memory::close`] does what waits.
+    /// Runs beside the bot until `shutdown`; [`Memory::close`] handles what is left.
     pub async fn upkeep(
         &self,
         rest: &Rest,
@@ -52,8 +52,8 @@ impl Memory {
         }
     }
 
-    /// Mends, saves, sweeps. What has begun is finished: a mend that is dropped
-    /// half way is lost.
+    /// Mends, saves and sweeps. What has begun is finished: a mend dropped halfway
+    /// is lost.
     async fn tend(&self, shutdown: &CancellationToken) {
         let mut saving = every(self.settings.save_interval, self.settings.save_interval);
         let mut sweeping = every(SWEEP_EVERY, SWEEP_EVERY);
@@ -62,7 +62,7 @@ impl Memory {
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => return,
-                // Before what may come without a pause.
+                // Before mends, which may arrive without a pause.
                 _ = saving.tick() => {
                     self.mend_all().await;
                     self.flush().await;
@@ -73,8 +73,8 @@ impl Memory {
         }
     }
 
-    /// Clears away what deletions left behind, beside all that: it may take
-    /// long, and be broken off.
+    /// Clears away what deletions left behind, separately: it may take long, and
+    /// may be cancelled.
     async fn tidy(&self, shutdown: &CancellationToken) {
         let mut tidying = every(TIDY_EVERY, TIDY_EVERY);
         let tidy = async {
@@ -92,7 +92,7 @@ impl Memory {
         let _ = shutdown.run_until_cancelled(tidy).await;
     }
 
-    /// Beside all that: a roll call takes a second a member.
+    /// Runs roll calls, separately: they take a second per member.
     async fn call_rolls(&self, rest: &Rest, facts: &Facts, shutdown: &CancellationToken) {
         let mut calling = every(FIRST_ROLL_CALL, ROLL_CALL_EVERY);
         let calls = async {
@@ -113,7 +113,7 @@ impl Memory {
         }
     }
 
-    /// What expires, what is too old, and servers that we left long ago.
+    /// Removes expired data, data past its retention, and servers left long ago.
     pub async fn sweep(&self) {
         let now = self.now();
         for (_, store) in self.stores.all() {
@@ -131,9 +131,9 @@ impl Memory {
         self.swept(PurgeCause::Guild, left);
     }
 
-    /// Conversations in memory go when no prompt would carry them any more: they
-    /// are older than the operator's window and the longest of a server or an
-    /// agent that anybody asked in.
+    /// Removes conversations in memory that no prompt would include any more: they
+    /// are older than the operator's window and the longest window of a server or
+    /// agent used so far.
     async fn forget_beyond_windows(&self, now: UnixMillis) {
         let Stores {
             lasting,
@@ -156,7 +156,7 @@ impl Memory {
         }
     }
 
-    /// Servers that we left `GUILD_RETENTION_DAYS` ago.
+    /// Purges the servers that we left `GUILD_RETENTION_DAYS` ago.
     pub(super) async fn purge_departed(
         &self,
         now: UnixMillis,
@@ -171,8 +171,8 @@ impl Memory {
         Ok(purged)
     }
 
-    /// Members of whom something is kept are looked for: who left unseen
-    /// (without the members intent Discord does not tell) is purged.
+    /// Looks up the members that something is kept of, and purges those who left
+    /// unnoticed (without the members intent Discord does not say).
     async fn roll_call(&self, rest: &Rest, guilds: Vec<GuildId>) {
         for guild in guilds {
             for user in self.members_kept(guild).await {
@@ -182,7 +182,7 @@ impl Memory {
         }
     }
 
-    /// Asks Discord whether somebody is still a member; who is not is purged.
+    /// Asks Discord whether somebody is still a member, and purges them if not.
     pub async fn check_member(&self, rest: &Rest, guild: GuildId, user: UserId) {
         let deadline = Instant::now() + LOOK_TIMEOUT;
         match rest.reader().is_member(guild, user, deadline).await {

@@ -1,5 +1,5 @@
-//! The facts that are held in memory, by subject, and found by the message
-//! that they were learnt from.
+//! The facts held in memory, by subject, with an index by the message that they
+//! were learnt from.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,20 +7,20 @@ use clew_context::model::{ChannelId, MessageId, UnixMillis};
 use clew_store::Purge;
 use clew_store::model::{Fact, FactId, Subject};
 
-/// Users and servers whose facts are held in memory; beyond, those without
-/// unsaved changes are let go.
+/// The most users and servers whose facts are held in memory; beyond, those
+/// without unsaved changes are dropped.
 const MAX_SUBJECTS: usize = 10_000;
 
-/// Facts in memory, and what is not on disk yet.
+/// Facts in memory, and which of them are not on disk yet.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     subjects: HashMap<Subject, Vec<Fact>>,
-    /// How many of them each message gave.
+    /// How many of the facts were learnt from each message.
     links: HashMap<ChannelId, HashMap<MessageId, usize>>,
-    /// Not written yet; those gone meanwhile are no longer among the facts.
+    /// Not written yet. Facts dropped since are no longer in `subjects`.
     changed: HashMap<FactId, Subject>,
     removed: HashSet<FactId>,
-    /// Counts purges: what was read from a store before one is out of date.
+    /// The number of purges: anything read from a store before one is out of date.
     purges: u64,
 }
 
@@ -29,7 +29,7 @@ impl Held {
         self.subjects.get(&subject)
     }
 
-    /// Facts as a store has them, unless the subject's are held already.
+    /// Takes facts as read from a store, unless the subject's are held already.
     pub(super) fn read(&mut self, subject: Subject, facts: Vec<Fact>) -> &[Fact] {
         self.shrink();
         if !self.subjects.contains_key(&subject) {
@@ -38,7 +38,7 @@ impl Held {
         &self.subjects[&subject]
     }
 
-    /// Puts a subject's facts in place of those held, and notes what changed.
+    /// Replaces a subject's facts, and notes what changed.
     pub(super) fn put(&mut self, subject: Subject, facts: Vec<Fact>) {
         let before = self.set(subject, facts);
         let after = &self.subjects[&subject];
@@ -53,7 +53,7 @@ impl Held {
         self.changed.extend(changed.map(|fact| (fact.id, subject)));
     }
 
-    /// These facts of a subject were used.
+    /// Marks these facts of a subject as used.
     pub(super) fn used(&mut self, subject: Subject, ids: &HashSet<FactId>, now: UnixMillis) {
         let facts = self.subjects.get_mut(&subject);
         let facts = facts.into_iter().flatten();
@@ -63,12 +63,12 @@ impl Held {
         }
     }
 
-    /// Has changed and is not written yet.
+    /// Whether it has changed and is not written yet.
     pub(super) fn is_changed(&self, fact: FactId) -> bool {
         self.changed.contains_key(&fact)
     }
 
-    /// What is to be written, and which are to be removed.
+    /// The facts to write, and the ids to remove.
     pub(super) fn unsaved(&self) -> (Vec<Fact>, Vec<FactId>) {
         let facts = self.changed.iter().filter_map(|(id, subject)| {
             let facts = self.subjects.get(subject)?;
@@ -77,10 +77,10 @@ impl Held {
         (facts.collect(), self.removed.iter().copied().collect())
     }
 
-    /// These are written and removed.
+    /// Notes that these were written and removed.
     pub(super) fn saved(&mut self, facts: &[Fact], removed: &[FactId]) {
         for fact in facts {
-            // Unless it was used again meanwhile.
+            // Unless it has been used again since.
             let now = self.subjects.get(&fact.subject);
             if now.is_none_or(|all| all.contains(fact)) {
                 self.changed.remove(&fact.id);
@@ -103,7 +103,7 @@ impl Held {
         }
     }
 
-    /// Messages of a channel that facts were learnt from.
+    /// The messages of a channel that facts were learnt from.
     pub(super) fn links(&self, channel: ChannelId) -> impl Iterator<Item = MessageId> {
         self.links
             .get(&channel)
@@ -116,9 +116,9 @@ impl Held {
         self.purges
     }
 
-    /// After a purge: what was read before it is out of date. What it may have
-    /// removed is let go of, since the store knows better now; nothing may be
-    /// unsaved then.
+    /// Notes a purge: anything read before it is out of date. If it may have
+    /// removed facts that are held, all are dropped, to be read again; nothing may
+    /// be unsaved then.
     pub(super) fn purged(&mut self, purge: &Purge) {
         let purges = self.purges + 1;
         if self.is_touched_by(purge) {
@@ -127,7 +127,7 @@ impl Held {
         self.purges = purges;
     }
 
-    /// Gives what was there.
+    /// Replaces a subject's facts; returns the previous ones.
     fn set(&mut self, subject: Subject, facts: Vec<Fact>) -> Vec<Fact> {
         for (channel, message) in facts.iter().filter_map(|fact| fact.link) {
             *self
@@ -142,7 +142,7 @@ impl Held {
         before
     }
 
-    /// Lets go of what is saved when there is too much.
+    /// Drops subjects without unsaved changes when there are too many.
     fn shrink(&mut self) {
         if self.subjects.len() <= MAX_SUBJECTS {
             return;
@@ -200,8 +200,8 @@ mod tests {
         }
     }
 
-    /// Every look is by channel or by id: what is held of a channel is what a
-    /// search through all facts would find.
+    /// Lookups are by channel or by id: the index must find what a search through all
+    /// facts would.
     #[track_caller]
     fn check(held: &Held) {
         let all = || held.subjects.values().flatten();
@@ -232,8 +232,8 @@ mod tests {
             let of = |n| fact(user, user * 10 + n, Some((1_000 + user, n)));
             held.read(Subject::User(UserId::new(user)), (1..=5).map(of).collect());
         }
-        // The two maps that a look goes through hold the channels, and the
-        // messages of one.
+        // A lookup needs two maps only: one of the channels, and one of the
+        // messages of a channel.
         assert_eq!(held.links.len(), 5_000);
         let here = ChannelId::new(1_042);
         assert_eq!(held.links[&here].len(), 5);
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(unsaved(&held), expected);
         assert!(held.is_changed(three.id) && !held.is_changed(two.id));
 
-        // Used while it is written: that is to be written yet.
+        // Used while it is being written: it has to be written again.
         let (facts, removed) = held.unsaved();
         held.used(subject, &HashSet::from([three.id]), UnixMillis(9));
         held.saved(&facts, &removed);
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(unsaved(&held), (BTreeSet::new(), BTreeSet::new()));
     }
 
-    /// Who reads from the store beside a purge can tell that there was one.
+    /// A reader of the store can tell that there was a purge meanwhile.
     #[test]
     fn a_purge_lets_go_of_what_it_may_have_removed() {
         let mut held = Held::default();
@@ -300,7 +300,7 @@ mod tests {
         assert!(before < between && between < held.purges());
     }
 
-    /// What is not written yet stays.
+    /// Those not yet written stay.
     #[test]
     fn of_too_many_those_that_are_saved_are_let_go_of() {
         let mut held = Held::default();

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::learn::MAX_FACTS;
 
-/// Bytes of an answer that is read at all; three facts need less.
+/// The longest answer that is read, in bytes; three facts need less.
 const MAX_BYTES: usize = 8_192;
 
 #[derive(Serialize)]
@@ -36,8 +36,8 @@ pub(super) fn question(asker: &str, known: &[String], message: &str) -> Option<S
     serde_json::to_string(&question).ok()
 }
 
-/// The texts that an answer names: exactly one object of the agreed shape,
-/// with a fence around it or without. None if it is anything else.
+/// The texts in an answer, which must be exactly one object of the agreed shape,
+/// with or without a code fence around it. None for anything else.
 pub(super) fn texts(answer: &str) -> Option<Vec<String>> {
     if answer.len() > MAX_BYTES {
         return None;

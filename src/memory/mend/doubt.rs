@@ -1,11 +1,11 @@
-//! Doubts: stored messages that may be gone from Discord, or say something
-//! else by now, without our having heard of it. Each is settled by an answer
-//! about that very message, or by a page that shows it.
+//! Doubts: stored messages that may have been deleted or edited on Discord without
+//! our hearing of it. Each is settled by an answer about that very message, or by
+//! a page that shows it.
 //!
-//! In a *gap* events went unheard. What was stored before it is confirmed once
-//! when a prompt takes it, and shown unless Discord says in time that it is
-//! gone. What a page lacks, and what was heard but could not be kept (a *loss*),
-//! is shown only after Discord has been asked.
+//! In a *gap* events were missed. What was stored before one is confirmed once,
+//! when a prompt uses it, and shown unless Discord says in time that it is gone. A
+//! message missing from a page, or covered by an event that was heard but could not
+//! be kept (a *loss*), is shown only after Discord has been asked.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -16,16 +16,17 @@ use tokio::sync::Notify;
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis};
 use clew_store::model::{Fact, Origin, StoredMessage};
 
-/// Messages that are to be asked for, over all channels and in one.
+/// The most messages to be asked for, over all channels and in one channel.
 const MOST_QUESTIONS: usize = 4_096;
 const MOST_OF_A_CHANNEL: usize = 256;
-/// Asked for in one round, over all channels and in one, so that none waits
-/// long for another.
+/// The most messages asked for in one round, over all channels and in one channel,
+/// so that no channel waits long for another.
 const A_ROUND: usize = 64;
 const A_ROUND_OF_A_CHANNEL: usize = 8;
-/// Channels and servers with gaps or losses of their own; beyond, all have one.
+/// The most channels and servers with a gap or loss each; beyond, one covers all.
 const MOST_MISSED: usize = 8_192;
-/// Messages known to be settled; beyond, the older half is asked for once more.
+/// The most messages remembered as settled; beyond, the older half is forgotten
+/// and asked for once more if needed.
 const MOST_SETTLED: usize = 32_768;
 
 /// A message, by its channel and id.
@@ -40,7 +41,7 @@ pub enum Missed {
     Shard {
         /// The shard.
         shard: u32,
-        /// Of so many.
+        /// The total number of shards.
         shards: u32,
     },
     /// In a server.
@@ -54,11 +55,11 @@ pub enum Missed {
 pub(in crate::memory) struct Trace {
     key: Key,
     guild: Option<GuildId>,
-    /// When it was stored; long ago if a snapshot brought it back.
+    /// When it was stored; the distant past if restored from a snapshot.
     at: UnixMillis,
 }
 
-/// Of a row: its message and further parts.
+/// The traces of a row: of its message and of the message's further parts.
 pub(in crate::memory) fn traces(row: &StoredMessage) -> impl Iterator<Item = Trace> + '_ {
     let at = match row.restored_from {
         Some(_) => UnixMillis(i64::MIN),
@@ -71,7 +72,7 @@ pub(in crate::memory) fn traces(row: &StoredMessage) -> impl Iterator<Item = Tra
     })
 }
 
-/// Of a fact that was learnt from a message.
+/// The trace of a fact that was learnt from a message.
 pub(in crate::memory) fn trace_of_fact(fact: &Fact) -> Option<Trace> {
     let guild = match fact.origin {
         Origin::Guild(guild) => Some(guild),
@@ -93,22 +94,22 @@ impl Trace {
 /// How far a question has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
-    /// To be asked.
+    /// Still to be asked.
     Due,
     /// Being asked, or known to be gone and being purged.
     Asking,
-    /// Discord would not say. Permissions may change that, or another page.
+    /// Discord would not say. A change of permissions or another page reopens it.
     Refused,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Question {
     progress: Progress,
-    /// Nothing of it is shown meanwhile.
+    /// Whether nothing made from the message is shown in the meantime.
     hidden: bool,
 }
 
-/// What is in doubt.
+/// The messages in doubt.
 #[derive(Debug, Default)]
 pub(in crate::memory) struct Doubts {
     inner: Mutex<Inner>,
@@ -120,14 +121,14 @@ struct Inner {
     questions: BTreeMap<Key, Question>,
     gaps: Since,
     losses: Since,
-    /// When Discord last showed a message; ids are unique over all channels.
+    /// When Discord last showed a message, by its id, which is unique across channels.
     settled: HashMap<MessageId, UnixMillis>,
-    /// Channels with more in doubt than there is room for, and up to where it
-    /// has been noted.
+    /// Channels with more in doubt than there is room for, with the last message
+    /// that was noted.
     unfinished: BTreeMap<ChannelId, MessageId>,
 }
 
-/// When something last happened, by where.
+/// The last time something happened, by place.
 #[derive(Debug, Default)]
 struct Since {
     everything: Option<UnixMillis>,
@@ -157,7 +158,7 @@ impl Since {
         }
     }
 
-    /// The latest that concerns a message. A server belongs to shard
+    /// The latest time that concerns a message. A server belongs to shard
     /// `(id >> 22) % shards` (Discord's reference, "Sharding").
     fn latest(&self, trace: &Trace) -> Option<UnixMillis> {
         let id = trace.guild.map_or(0, |guild| guild.get() >> 22);
@@ -177,7 +178,7 @@ impl Since {
 }
 
 impl Inner {
-    /// Something happened there since it was stored and last shown.
+    /// Whether something happened there after it was stored and last shown.
     fn is_open(&self, since: &Since, trace: &Trace) -> bool {
         let settled = self.settled.get(&trace.key.1);
         since
@@ -185,7 +186,7 @@ impl Inner {
             .is_some_and(|at| trace.at < at && settled.is_none_or(|settled| *settled < at))
     }
 
-    /// Says whether there was room.
+    /// Returns whether there was room.
     fn ask(&mut self, key: Key, hidden: bool) -> bool {
         if self.questions.len() >= MOST_QUESTIONS {
             return false;
@@ -205,7 +206,8 @@ impl Doubts {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Events went unheard. Who refused to tell after an earlier gap is asked anew.
+    /// Notes a gap. Messages that Discord would not tell of before may be asked for
+    /// again.
     pub(in crate::memory) fn missed(&self, missed: Missed, now: UnixMillis) {
         let mut inner = self.lock();
         inner.gaps.note(missed, now);
@@ -214,14 +216,14 @@ impl Doubts {
             .retain(|_, question| question.hidden || question.progress != Progress::Refused);
     }
 
-    /// Events were heard and could not be kept.
+    /// Notes a loss: events were heard and could not be kept.
     pub(in crate::memory) fn lost(&self, missed: Missed, now: UnixMillis) {
         self.lock().losses.note(missed, now);
     }
 
-    /// Of these, in order of their ids, something is kept, and a page that was
-    /// fetched at that time lacked them. Those for which there is no room are
-    /// lost for now, and noted when there is, see [`Doubts::unfinished`].
+    /// Notes stored messages, in order of their ids, that were missing from a page
+    /// fetched at that time. If there is no room for the rest, it counts as lost
+    /// and is noted later, see [`Doubts::unfinished`].
     pub(in crate::memory) fn lacking(
         &self,
         channel: ChannelId,
@@ -255,7 +257,7 @@ impl Doubts {
         self.due.notify_one();
     }
 
-    /// Discord shows these, or they are purged.
+    /// Settles messages that Discord showed, or that were purged.
     pub(in crate::memory) fn settle(
         &self,
         channel: ChannelId,
@@ -275,15 +277,15 @@ impl Doubts {
         }
     }
 
-    /// The channel is gone, with all that was kept of it.
+    /// Drops the doubts of a channel that is gone, with all that was kept of it.
     pub(in crate::memory) fn forget(&self, channel: ChannelId) {
         let mut inner = self.lock();
         inner.questions.retain(|(of, _), _| *of != channel);
         inner.unfinished.remove(&channel);
     }
 
-    /// Whether nothing that was made of it may be shown now. What was lost is
-    /// asked for from now on.
+    /// Whether nothing made from the message may be shown now. A message affected
+    /// by a loss is queued to be asked for.
     pub(in crate::memory) fn hides(&self, trace: &Trace) -> bool {
         let mut inner = self.lock();
         let is_lost = inner.is_open(&inner.losses, trace);
@@ -297,8 +299,8 @@ impl Doubts {
         is_lost
     }
 
-    /// Those that lie before a gap and are not confirmed yet: the first `most`
-    /// are to be asked for by the caller, the others are asked for later.
+    /// Queues messages that lie before a gap and are not confirmed yet: the caller
+    /// has to ask for the first `most`, the others are asked for later.
     pub(in crate::memory) fn take_unconfirmed(
         &self,
         traces: impl IntoIterator<Item = Trace>,
@@ -321,8 +323,8 @@ impl Doubts {
         Asking { doubts: self, keys }
     }
 
-    /// Waits until messages have to be asked for, and names some, those of a
-    /// channel together.
+    /// Waits until there are messages to ask for, and returns some, grouped by
+    /// channel.
     pub(in crate::memory) async fn due(&self) -> Asking<'_> {
         loop {
             let keys = self.lock().take_round();
@@ -333,7 +335,7 @@ impl Doubts {
         }
     }
 
-    /// Discord knows none of that id: it is purged, and not shown until then.
+    /// The message is gone: hides it until it is purged.
     pub(in crate::memory) fn gone(&self, key: Key) {
         let question = Question {
             progress: Progress::Asking,
@@ -342,13 +344,13 @@ impl Doubts {
         self.lock().questions.insert(key, question);
     }
 
-    /// Discord gave no answer of use.
+    /// Discord's answer did not settle it.
     pub(in crate::memory) fn unclear(&self, key: Key) {
         self.lock().progress(key, Progress::Refused);
     }
 
-    /// The channel refuses us: it is not asked on, since refused requests count
-    /// towards a ban.
+    /// We may not read the channel: it is not asked about again for now, since
+    /// refused requests count towards a ban.
     pub(in crate::memory) fn refused(&self, channel: ChannelId) {
         let mut inner = self.lock();
         let of_channel = inner
@@ -360,7 +362,7 @@ impl Doubts {
         }
     }
 
-    /// Those that were refused are asked for once more.
+    /// Messages that were refused are asked for once more.
     pub(in crate::memory) fn ask_refused(&self, which: impl Fn(ChannelId) -> bool) {
         let mut inner = self.lock();
         for ((channel, _), question) in &mut inner.questions {
@@ -371,7 +373,7 @@ impl Doubts {
         self.due.notify_one();
     }
 
-    /// Those that got no answer are asked for once more.
+    /// Messages that got no answer are asked for once more.
     pub(in crate::memory) fn ask_again(&self, keys: &[Key]) {
         let mut inner = self.lock();
         for key in keys {
@@ -380,8 +382,8 @@ impl Doubts {
         self.due.notify_one();
     }
 
-    /// Channels for whose further messages there is room now, and from where on
-    /// they were not noted.
+    /// Channels that have room again, each with the last message that was noted
+    /// before the room ran out.
     pub(in crate::memory) fn unfinished(&self) -> Vec<Key> {
         let mut inner = self.lock();
         let is_busy = |inner: &Inner, channel: ChannelId| {
@@ -425,7 +427,7 @@ impl Inner {
     }
 }
 
-/// Messages that somebody asks for now. What is left when it is dropped is due
+/// Messages being asked for by the holder. Those left when it is dropped are due
 /// again.
 #[derive(Debug)]
 pub(in crate::memory) struct Asking<'a> {
@@ -439,12 +441,12 @@ impl Asking<'_> {
         self.keys.first().copied()
     }
 
-    /// The first one has been dealt with.
+    /// Removes the first one, which has been dealt with.
     pub(in crate::memory) fn done(&mut self) {
         self.keys.remove(0);
     }
 
-    /// It is not asked for any longer, nor are others of its channel.
+    /// Stops asking for the messages of a channel.
     pub(in crate::memory) fn leave(&mut self, channel: ChannelId) {
         self.keys.retain(|(of, _)| *of != channel);
     }
@@ -453,7 +455,7 @@ impl Asking<'_> {
         self.keys.len()
     }
 
-    /// What is left is somebody else's to ask for again.
+    /// Returns those left, for the caller to have asked for again.
     pub(in crate::memory) fn hand_over(mut self) -> Vec<Key> {
         std::mem::take(&mut self.keys)
     }

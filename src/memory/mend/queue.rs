@@ -1,5 +1,5 @@
-//! What waits to be mended, and what was lately, for turns that are being
-//! stored meanwhile.
+//! The queue of mends, and recent deletions and purges, which turns being stored
+//! meanwhile have to respect.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,31 +12,31 @@ use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use clew_store::Purge;
 use clew_store::model::StoredMessage;
 
-/// Deletions remembered for a turn that is being stored while they come.
+/// Deletions remembered for turns that are being stored at that time.
 const RECENT_DELETIONS: usize = 4_096;
-/// Members of whom is remembered when they were looked up.
+/// The most members for whom it is remembered when they were last looked up.
 const MEMBERS_REMEMBERED: usize = 10_000;
-/// A member is looked up no more often.
+/// The time between two lookups of a member.
 const A_DAY_MS: i64 = 24 * 60 * 60 * 1_000;
-/// Channels, members and users that went, remembered for turns that were running.
+/// Channels, members and users that are gone, remembered for turns under way.
 const RECENTLY_GONE: usize = 1_024;
-/// Bytes of mends that wait for a store that is gone or slow, over all servers.
+/// The most that may wait for a store that is gone or slow, in bytes, over all servers.
 const MOST_BYTES: usize = 4 << 20;
 
-/// What waits to be mended: at most [`MOST_BYTES`]. Beyond, the messages of
-/// those who have most there are no longer known one by one, until half is free.
+/// The mends that wait: at most [`MOST_BYTES`]. Beyond, those who take most lose
+/// what is known about single messages, until half of the room is free.
 #[derive(Debug, Default)]
 pub(in crate::memory) struct Queue {
     waiting: Mutex<Waiting>,
     came: Notify,
-    /// Held while mends are done: who waits for all to be done waits for those
-    /// that somebody else has begun, too.
+    /// Held while mends are carried out, so that waiting for all of them includes
+    /// those that another task has begun.
     pub(super) doing: tokio::sync::Mutex<()>,
     deleted: Mutex<Deleted>,
-    /// Members to be looked up, and when others were.
+    /// The members to look up, and when others were.
     members: Mutex<Members>,
     member_due: Notify,
-    /// Channels, members and users, and when they went.
+    /// Channels, members and users that are gone, and since when.
     gone: Mutex<VecDeque<(UnixMillis, Purge)>>,
 }
 
@@ -46,8 +46,8 @@ struct Waiting {
     bytes: usize,
 }
 
-/// Whose a mend is, where room is shared out: a server's, or a direct
-/// conversation's.
+/// Who a mend counts against when room is shared out: a server or a direct
+/// conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Party {
     Guild(GuildId),
@@ -61,13 +61,13 @@ impl Party {
 }
 
 impl Mend {
-    /// Memory that it takes, about.
+    /// The memory that it takes, roughly.
     fn bytes(&self) -> usize {
         let texts = |edits: &[Edit]| -> usize {
             let one = |edit: &Edit| size_of::<Edit>() + edit.words.len();
             edits.iter().map(one).sum()
         };
-        // One a channel at most.
+        // There is at most one per channel.
         if let Self::Recheck { .. } = self {
             return 0;
         }
@@ -77,7 +77,7 @@ impl Mend {
                 Self::Edited { edit, .. } => edit.words.len(),
                 Self::Connected { guilds, .. } => size_of_val(&**guilds),
                 Self::Fetched(page) => {
-                    // A set takes about twice what is in it.
+                    // A set takes about twice the size of its elements.
                     2 * page.present.len() * size_of::<MessageId>() + texts(&page.edited)
                 }
                 Self::ChannelDeleted(_)
@@ -88,8 +88,9 @@ impl Mend {
             }
     }
 
-    /// Whose it is and which channel's, if it can be made up for: by asking for
-    /// what is kept of that channel, or by the roll call of members.
+    /// Whose it is and in which channel, if it may be dropped because something
+    /// else makes up for it: asking for what is kept of that channel, or the roll
+    /// call of members.
     fn droppable(&self) -> Option<(Party, Option<ChannelId>)> {
         match self {
             Self::Deleted { guild, channel, .. } | Self::Edited { guild, channel, .. } => {
@@ -107,18 +108,18 @@ impl Mend {
     }
 }
 
-/// What there was no room for.
+/// What was dropped for lack of room.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Overflow {
     /// Mends that were dropped.
     pub(super) mends: usize,
-    /// Of messages in these channels.
+    /// The channels of the messages concerned.
     pub(super) channels: BTreeSet<ChannelId>,
 }
 
 impl Waiting {
-    /// Gives up what is known of single messages, of those with most first,
-    /// until half of the room is free.
+    /// Drops mends of single messages, starting with those who have most, until
+    /// half of the room is free.
     fn make_room(&mut self) -> Overflow {
         let mut overflow = Overflow::default();
         if self.bytes <= MOST_BYTES {
@@ -154,7 +155,7 @@ impl Waiting {
     }
 }
 
-/// The latest deletions, in the order they came.
+/// The latest deletions, in order of arrival.
 #[derive(Debug, Default)]
 struct Deleted {
     order: VecDeque<MessageId>,
@@ -183,8 +184,8 @@ impl Queue {
         waiting.make_room()
     }
 
-    /// Puts back what could not be done, before what came meanwhile; nobody is
-    /// woken for it.
+    /// Puts mends that could not be carried out back in front of those that have
+    /// arrived since; wakes nobody.
     pub(super) fn put_back(&self, mends: impl IntoIterator<Item = Mend>) -> Overflow {
         let mut waiting = self.waiting();
         waiting.mends.splice(0..0, mends);
@@ -196,8 +197,8 @@ impl Queue {
         std::mem::take(&mut *self.waiting()).mends
     }
 
-    /// Waits until there is something to do. Holds nothing meanwhile, and may
-    /// be dropped at any time.
+    /// Waits until something arrives. Safe to cancel: it holds nothing while
+    /// waiting.
     pub(in crate::memory) async fn came(&self) {
         self.came.notified().await;
     }
@@ -224,12 +225,12 @@ impl Queue {
         }
     }
 
-    /// What went since then of which one of these rows would be a part.
+    /// What has gone since then that would have covered any of these rows.
     pub(super) fn gone_of(&self, rows: &[StoredMessage], since: UnixMillis) -> Vec<Purge> {
         self.gone_since(since, |purge| rows.iter().any(|row| purge.names(row)))
     }
 
-    /// Whether a conversation, or its asker, went since then.
+    /// Whether a conversation, or its asker, has gone since then.
     pub(in crate::memory) fn is_gone(&self, place: &Place, since: UnixMillis) -> bool {
         let reaches = |purge: &Purge| match purge {
             Purge::Channel(channel) => *channel == place.channel,
@@ -240,7 +241,7 @@ impl Queue {
         !self.gone_since(since, reaches).is_empty()
     }
 
-    /// Who erases and asks in one moment asks afterwards.
+    /// A question at the very time of its asker's erasure counts as asked after it.
     fn gone_since(&self, since: UnixMillis, reaches: impl Fn(&Purge) -> bool) -> Vec<Purge> {
         let gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
         let is_late = |at: UnixMillis, purge: &Purge| {
@@ -251,8 +252,8 @@ impl Queue {
         late.filter(|purge| reaches(purge)).cloned().collect()
     }
 
-    /// Something that a member told in a server is used outside of it: once a
-    /// day it is looked up whether they are one still.
+    /// Something that a member said in a server is used elsewhere: once a day it
+    /// is checked whether they are still a member.
     pub(in crate::memory) fn used(&self, member: (GuildId, UserId), now: UnixMillis) {
         let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
         if members.looked_up.len() >= MEMBERS_REMEMBERED {
@@ -267,14 +268,14 @@ impl Queue {
         }
     }
 
-    /// Waits until members have to be looked up, and names them.
+    /// Waits until there are members to look up, and returns them.
     pub(in crate::memory) async fn due_members(&self) -> Vec<(GuildId, UserId)> {
         self.member_due.notified().await;
         let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut members.due)
     }
 
-    /// Which of these were deleted lately.
+    /// Which of these were deleted recently.
     pub(in crate::memory) fn deleted_of(
         &self,
         ids: impl IntoIterator<Item = MessageId>,

@@ -1,4 +1,4 @@
-//! Mends that wait: what becomes one, and what is gone for whom.
+//! Queued mends: how they are merged, and which turns a purge reaches.
 
 use std::time::Duration;
 
@@ -65,8 +65,8 @@ fn of_the_edits_of_a_message_the_last_one_by_a_person_is_done() {
     assert_eq!(together(mends.clone()), mends[1..]);
 }
 
-/// A turn that began before is not stored; who erases and asks in one moment
-/// asks afterwards.
+/// A turn that began earlier is not stored. A question at the very time of its
+/// asker's erasure counts as asked after it.
 #[test]
 fn what_is_gone_is_gone_for_turns_that_began_before() {
     const GUILD: GuildId = GuildId::new(1);
@@ -84,7 +84,7 @@ fn what_is_gone_is_gone_for_turns_that_began_before() {
     };
     let other = UserId::new(6);
     let (guild, user) = (GUILD, USER);
-    // Each with the turns that it reaches: of the channel, the member, the user.
+    // Each purge, and whether it reaches the turns of the channel, member and user.
     let (in_channel, of_member) = (place(2, HERE, other), place(1, ELSEWHERE, USER));
     let (of_user, nobodys) = (place(2, ELSEWHERE, USER), place(1, ELSEWHERE, other));
     for (purge, at_once, reached) in [

@@ -114,7 +114,7 @@ fn what_is_refused_is_passed_by_its_conversation_in_the_end() {
 fn who_takes_most_makes_room() {
     let unsaved = Unsaved::default();
     let large = "x".repeat(MOST_BYTES / 64);
-    // One user of one server takes all that there is, others little.
+    // One user of one server takes nearly all the room, the others little.
     unsaved.keep(turn(1, 1, 1, "modest"));
     unsaved.keep(turn(2, 2, 2, "neighbour"));
     let mut gone = Vec::new();
@@ -138,7 +138,7 @@ fn who_takes_most_makes_room() {
     assert_eq!(numbers.last(), Some(&99), "the oldest go: {numbers:?}");
 }
 
-/// Words, what tools were asked, and names count; so much fits to the byte.
+/// Words, tool calls and names count; this many fit, to the byte.
 #[test]
 fn what_waits_is_bounded_by_its_bytes() {
     let each = MOST_BYTES / 256;
@@ -161,7 +161,7 @@ fn what_waits_is_bounded_by_its_bytes() {
         assert_eq!(unsaved.keep(large(number)).len(), 1);
         assert_eq!(unsaved.len(), 256);
     }
-    // Another attempt at a turn takes the place of the first.
+    // Another attempt at a turn replaces the first.
     for _ in 0..9 {
         assert_eq!(unsaved.keep(large(300)), []);
     }
@@ -214,7 +214,7 @@ fn what_changes_on_its_way_is_stored_again() {
     let again = next(&unsaved).unwrap();
     assert_eq!(again.turn.rows[0].content, "after");
     assert!(again.turn.is_logged);
-    // The store may have it by now, or get it late: it is told to let go.
+    // The store may have it by now, or get it late: it is told to purge it.
     unsaved.purge(&deleted(10));
     again.stored();
     let gone = next(&unsaved).unwrap();
@@ -234,7 +234,7 @@ fn an_earlier_attempt_at_a_turn_is_replaced() {
         texts(&unsaved),
         ["a, edited", "re: a, edited", "b", "re: b"]
     );
-    // What was deleted while the first was on its way has to go all the same.
+    // What was deleted while the first was on its way must be deleted all the same.
     let moving = next(&unsaved).unwrap();
     unsaved.purge(&deleted(10));
     drop(moving);
@@ -244,7 +244,7 @@ fn an_earlier_attempt_at_a_turn_is_replaced() {
     assert_eq!(again.turn.purges, [deleted(10)]);
 }
 
-/// Of the server or of direct messages, and of everybody or of one.
+/// A clear covers a server or direct messages, and everybody or one user.
 #[test]
 fn a_clear_reaches_what_waits_of_it() {
     let one = turn(1, 5, 1, "a");
@@ -284,7 +284,7 @@ fn what_waits_is_found_by_its_conversation_and_its_messages() {
     let messages = |channel| unsaved.messages(ChannelId::new(channel));
     assert_eq!(messages(7), [10, 11].map(MessageId::new).into());
     assert_eq!(messages(8), BTreeSet::new());
-    // What is held up is not given out, nor is what is not meant.
+    // What is held up or does not match is not given out.
     let held_up = BTreeSet::from([0]);
     unsaved.keep(his);
     let hers = |one: &UnsavedTurn| one.is_by(UserId::new(1));
@@ -299,7 +299,7 @@ fn a_prompt_has_what_waits_behind_what_is_stored() {
     for row in &mut rows {
         row.ordinal = 4;
     }
-    // Its answer was lost on the way: it is in the store, and waits.
+    // Stored, but the store's reply was lost: it is in the store and waits as well.
     unsaved.keep(turn(1, 1, 1, "stored"));
     unsaved.keep(turn(1, 1, 2, "waits"));
     unsaved.keep(turn(1, 9, 3, "somebody else's"));
@@ -313,7 +313,7 @@ fn a_prompt_has_what_waits_behind_what_is_stored() {
     assert_eq!(rows.len(), 2, "later than the window's beginning");
 }
 
-/// One that is being stored is its mover's to let go of.
+/// A turn that is being stored is left to whoever stores it.
 #[test]
 fn turns_of_one_user_are_let_go_of() {
     let unsaved = Unsaved::default();

@@ -1,4 +1,4 @@
-//! What stays in doubt, what is asked again, and what is forgotten.
+//! What stays in doubt, what is asked for again, and what is forgotten.
 
 use futures_util::FutureExt;
 
@@ -15,7 +15,7 @@ fn trace(channel: ChannelId, id: u64) -> Trace {
     }
 }
 
-/// What the next round asks for, by channel and message.
+/// Takes a round and returns what it asks for, by channel and message.
 fn round(doubts: &Doubts) -> Vec<(u64, u64)> {
     let keys = doubts.lock().take_round().into_iter();
     keys.map(|(channel, id)| (channel.get(), id.get()))
@@ -27,7 +27,7 @@ fn asked(doubts: &Doubts) -> Vec<u64> {
     asking.into_iter().map(|(_, id)| id.get()).collect()
 }
 
-/// Permissions may have changed since; what was hidden stays hidden.
+/// Permissions may have changed meanwhile; what was hidden stays hidden.
 #[test]
 fn who_would_not_say_is_asked_anew_after_the_next_gap() {
     let doubts = Doubts::default();
@@ -45,7 +45,7 @@ fn who_would_not_say_is_asked_anew_after_the_next_gap() {
     assert!(doubts.hides(&trace(HERE, 2)));
 }
 
-/// What would not be said is not asked round after round.
+/// A refused message is not asked for in round after round.
 #[test]
 fn who_would_not_say_is_not_due() {
     let doubts = Doubts::default();
@@ -54,11 +54,11 @@ fn who_would_not_say_is_not_due() {
     assert_eq!(round(&doubts), [(7, 2)]);
 }
 
-/// What was stored or shown since is not asked for; nor is what others missed.
-/// A server belongs to one shard, direct messages to the first.
+/// Nothing is asked for that was stored or shown after the gap, or that lies
+/// elsewhere. A server belongs to one shard, direct messages to the first.
 #[test]
 fn a_gap_concerns_what_was_stored_and_shown_before_it_there() {
-    // Of shard 5, and 1 of 2.
+    // In shard 5 of 8, and in shard 1 of 2.
     let guild = GuildId::new(5 << 22 | 3);
     let shard = |shard, shards| Missed::Shard { shard, shards };
     for (missed, of_guild, direct) in [
@@ -105,7 +105,7 @@ fn a_gap_concerns_what_was_stored_and_shown_before_it_there() {
     }
 }
 
-/// So many places are told apart.
+/// Up to this many places are told apart.
 #[test]
 fn with_too_many_gaps_all_is_in_doubt() {
     let doubts = Doubts::default();
@@ -118,8 +118,8 @@ fn with_too_many_gaps_all_is_in_doubt() {
     assert_eq!(asked(&doubts), [1]);
 }
 
-/// The first are the caller's; none of them is asked for twice, and what the
-/// caller leaves is due again.
+/// The first ones are the caller's. None is asked for twice, and what the caller
+/// leaves is due again.
 #[test]
 fn of_what_is_unconfirmed_the_caller_asks_for_the_first() {
     let doubts = Doubts::default();
@@ -142,7 +142,7 @@ fn of_what_is_unconfirmed_the_caller_asks_for_the_first() {
     assert!(!doubts.hides(&traces[0]), "shown meanwhile");
 }
 
-/// So many at once, and of a channel so many, that none waits long for another.
+/// A round is limited overall and per channel, so that none waits long for another.
 #[test]
 fn a_round_is_shared_out() {
     let doubts = Doubts::default();
@@ -171,7 +171,7 @@ fn a_round_waits_until_something_is_due() {
     assert!(doubts.due().now_or_never().is_none(), "being asked");
 }
 
-/// A page that lacks it is a reason to ask once more, but not twice at once.
+/// Missing from a page is a reason to ask again, but not twice at once.
 #[test]
 fn a_channel_that_refused_is_asked_when_there_is_a_reason() {
     let doubts = Doubts::default();
@@ -207,7 +207,7 @@ fn what_was_lost_is_hidden_until_it_is_shown() {
     doubts.settle(HERE, [MessageId::new(1)], UnixMillis(6));
     assert!(!doubts.hides(&here));
 
-    // Lost while it is asked for because of a gap.
+    // Lost while it is being asked for because of a gap.
     doubts.missed(Missed::Everything, UnixMillis(7));
     let asking = doubts.take_unconfirmed([here], 9);
     assert!(!doubts.hides(&here));
@@ -217,7 +217,7 @@ fn what_was_lost_is_hidden_until_it_is_shown() {
     assert_eq!(round(&doubts), [], "handed over");
 }
 
-/// Until it is purged.
+/// It stays hidden until it is purged.
 #[test]
 fn what_is_gone_is_hidden_and_not_asked_for() {
     let doubts = Doubts::default();
@@ -237,8 +237,8 @@ fn a_channel_that_is_gone_leaves_no_doubts() {
     assert!(doubts.hides(&trace(ELSEWHERE, 1)));
 }
 
-/// A page older than what was shown since tells nothing; of too many that were
-/// shown the older half is forgotten.
+/// A page older than the last showing settles nothing. When too many were shown,
+/// the older half is forgotten.
 #[test]
 fn the_newer_half_of_what_was_shown_is_remembered() {
     let doubts = Doubts::default();
@@ -258,7 +258,7 @@ fn the_newer_half_of_what_was_shown_is_remembered() {
     }
 }
 
-/// Also of those that were shown at one time.
+/// Also if all were shown at the same time.
 #[test]
 fn so_many_that_were_shown_are_remembered() {
     let doubts = Doubts::default();
@@ -270,7 +270,7 @@ fn so_many_that_were_shown_are_remembered() {
     assert!(doubts.lock().settled.len() <= MOST_SETTLED);
 }
 
-/// There is room for so many of a channel; the others are noted when those are
+/// A channel has room for only so many; the others are noted once those are
 /// settled.
 #[test]
 fn what_there_is_no_room_for_waits_until_there_is() {
@@ -283,7 +283,7 @@ fn what_there_is_no_room_for_waits_until_there_is() {
     assert_eq!(doubts.unfinished(), [(HERE, last)]);
     assert_eq!(doubts.unfinished(), [], "told once");
 
-    // So many over all channels.
+    // The limit over all channels.
     let doubts = Doubts::default();
     let channels = (MOST_QUESTIONS / MOST_OF_A_CHANNEL) as u64;
     let ids = || (1..=MOST_OF_A_CHANNEL as u64).map(MessageId::new);

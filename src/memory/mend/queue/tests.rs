@@ -1,4 +1,4 @@
-//! What waits, its bounds, and what is remembered of it.
+//! The queue, its bounds, and what is remembered of it.
 
 use futures_util::FutureExt;
 
@@ -41,7 +41,7 @@ fn fetched(present: u64, edits: usize) -> Mend {
     })
 }
 
-/// About a hundred thousand bytes each, and of small ones many.
+/// Some of about a hundred thousand bytes each, and many small ones.
 #[test]
 fn what_waits_is_bounded_by_its_bytes() {
     let (channel, guild, user) = (HERE, GuildId::new(1), UserId::new(5));
@@ -70,7 +70,7 @@ fn what_waits_is_bounded_by_its_bytes() {
     ] {
         let queue = Queue::default();
         let most = MOST_BYTES / bytes;
-        // Of those that are too many for sure one is the first.
+        // These are certainly too many, so one of them is the first to overflow.
         let mut pushes = (1..=most + 9).map(|waiting| (waiting, queue.push(mend.clone())));
         let (waiting, overflow) = pushes
             .find(|(_, overflow)| *overflow != Overflow::default())
@@ -98,13 +98,13 @@ fn who_has_most_makes_room() {
     for (guild, bytes) in [(2, part * 2), (9, part * 3), (4, part), (8, half - part)] {
         assert_eq!(queue.push(edited(guild, bytes)), Overflow::default());
     }
-    // That of a channel that is gone cannot be made up for.
+    // Nothing makes up for a deleted channel, so it stays.
     let gone = Mend::ChannelDeleted(HERE);
     assert_eq!(queue.push(gone.clone()), Overflow::default());
     let overflow = queue.push(edited(8, part * 4));
     let channels = BTreeSet::from([ChannelId::new(8)]);
     assert_eq!(overflow, Overflow { mends: 2, channels });
-    // There is room again for half of it.
+    // Half of the room is free again.
     let more = edited(1, half - part);
     assert_eq!(queue.push(more.clone()), Overflow::default());
     let left = [
@@ -121,8 +121,8 @@ fn who_has_most_makes_room() {
     assert_eq!(overflow, Overflow { mends: 2, channels });
 }
 
-/// A server that was left, joined and left again; only a channel that is to be
-/// asked for waits once.
+/// A server left, joined and left again. Only a channel to be rechecked is
+/// queued once.
 #[test]
 fn what_happens_twice_waits_twice() {
     let guild = GuildId::new(1);
