@@ -1,22 +1,22 @@
 //! Agents: personas that the operator writes as folders, and which of them
 //! answers where. Changed files are read again while the bot runs.
 //!
-//! Invariant: `agents` imports words alone, never reads files on the thread
-//! that asks, and an agent that cannot be used never replaces one that can.
+//! Invariant: `agents` imports only domain types, never reads files on the calling
+//! thread, and never replaces a working agent with one that cannot be used.
 //!
 //! # Files
-//! `AGENTS_DIR/{name}/agent.json`, a JSON object; other fields are errors:
+//! `AGENTS_DIR/{name}/agent.json` is a JSON object; unknown fields are errors:
 //!
 //! - `system_prompt`, a text, or `system_prompt_file`, a file in the folder
-//! - `model`, if not `LLM_MODEL`
-//! - `rolling_window_s`, seconds, if not `CONTEXT_ROLLING_WINDOW_S`
-//! - `scope`: `member`, `thread` or `user`, if not `CONTEXT_SCOPE`
+//! - `model`, instead of `LLM_MODEL`
+//! - `rolling_window_s`, in seconds, instead of `CONTEXT_ROLLING_WINDOW_S`
+//! - `scope`: `member`, `thread` or `user`, instead of `CONTEXT_SCOPE`
 //! - `channels`: a list of ids; threads count as their parent. Without the
-//!   field, or `"*"`: everywhere. An empty list: nowhere, only by name
+//!   field, or with `"*"`: everywhere. An empty list: only when called by name
 //!
-//! and `docs/*.md`, all of which go into each prompt, sorted by name. At most
-//! 64 agents, 64 KiB of `agent.json` or prompt file, 256 KiB of docs an agent.
-//! A folder `default` takes the built-in agent's place.
+//! `docs/*.md` all go into each prompt, sorted by name. Limits: 64 agents, 64 KiB
+//! for `agent.json` and for the prompt file, 256 KiB of docs per agent. A folder
+//! `default` replaces the built-in agent.
 
 mod fields;
 mod folder;
@@ -37,13 +37,13 @@ use clew_store::model::AgentName;
 
 use watch::{Found, Watch};
 
-/// The folder is looked at no more often.
+/// The shortest time between two looks at the folder.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(2);
-/// Longest that anybody waits for a look: a turn goes on with what is known
-/// when a disk does not answer.
+/// The longest that a turn waits for a look: if the disk does not answer, it goes
+/// on with what is known.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// The agents there are.
+/// All agents.
 #[derive(Debug)]
 pub struct Agents {
     root: Option<PathBuf>,
@@ -52,11 +52,11 @@ pub struct Agents {
     shared: Arc<Shared>,
 }
 
-/// What the reading thread changes.
+/// The state that the reading thread updates.
 #[derive(Debug, Default)]
 struct Shared {
     known: Mutex<Known>,
-    /// Held while the files are read: one reads at a time.
+    /// Held while the files are read, so that only one thread reads.
     watch: Mutex<Watch>,
 }
 
@@ -64,14 +64,14 @@ struct Shared {
 struct Known {
     agents: Arc<Vec<Arc<Agent>>>,
     problems: Vec<AgentProblem>,
-    /// Problems that are not in the log yet.
+    /// Problems that have not been logged yet.
     untold: Vec<AgentProblem>,
 }
 
 impl Agents {
     /// Reads `AGENTS_DIR`, if there is one. `builtin_prompt` is the operator's
-    /// `SYSTEM_PROMPT` with `DEFAULT_AGENT=on`, none with `off`. A folder that
-    /// does not exist has no agents; what cannot be used is logged and in
+    /// `SYSTEM_PROMPT` with `DEFAULT_AGENT=on`, none with `off`. A folder that does
+    /// not exist counts as empty; what cannot be used is logged and listed in
     /// [`Agents::problems`].
     pub async fn load(root: Option<PathBuf>, builtin_prompt: Option<String>, now: Instant) -> Self {
         let agents = Self {
@@ -84,9 +84,9 @@ impl Agents {
         agents
     }
 
-    /// Takes in what changed in the folder. Looks at most every two seconds
-    /// and waits at most one; a longer look goes on and counts when it ends.
-    /// A problem is logged once for each change that brings it.
+    /// Picks up changes in the folder. Looks at most every two seconds and waits
+    /// for at most one; a look that takes longer continues and counts when it ends.
+    /// A problem is logged once for each change that causes it.
     pub async fn refresh(&self, now: Instant) {
         let is_due = {
             let mut looked = lock(&self.looked);
@@ -104,10 +104,10 @@ impl Agents {
         }
     }
 
-    /// The agent that answers in a channel; `parent` is a thread's channel.
-    /// One that names the channel comes before one that names the parent, then
-    /// one that answers everywhere, then the built-in one; of several the
-    /// first by name.
+    /// The agent that answers in a channel; `parent` is a thread's channel. An
+    /// agent that names the channel takes precedence over one that names the
+    /// parent, then one that answers everywhere, then the built-in one. Among
+    /// several, the first by name answers.
     pub fn pick(&self, channel: ChannelId, parent: Option<ChannelId>) -> Option<Arc<Agent>> {
         let agents = self.agents();
         let first = |fits: &dyn Fn(&AgentChannels) -> bool| {
@@ -119,7 +119,7 @@ impl Agents {
             .or_else(|| self.builtin_unless_replaced(&agents))
     }
 
-    /// The agent of this name.
+    /// The agent with this name.
     #[cfg(feature = "test-util")]
     pub fn named(&self, name: &AgentName) -> Option<Arc<Agent>> {
         let agents = self.agents();
@@ -128,7 +128,7 @@ impl Agents {
         found.or_else(builtin)
     }
 
-    /// All names, sorted.
+    /// The names of all agents, sorted.
     pub fn names(&self) -> Vec<AgentName> {
         let agents = self.agents();
         let builtin = self.builtin_unless_replaced(&agents);
@@ -138,7 +138,7 @@ impl Agents {
         names
     }
 
-    /// What is wrong with the files now.
+    /// The current problems with the files.
     #[cfg(feature = "test-util")]
     pub fn problems(&self) -> Vec<AgentProblem> {
         lock(&self.shared.known).problems.clone()
@@ -153,7 +153,7 @@ impl Agents {
         self.builtin.clone().filter(|builtin| !is_replaced(builtin))
     }
 
-    /// Looks at the files on a thread that may wait for a disk.
+    /// Looks at the files on a thread that may block.
     async fn look(&self, longest: Option<Duration>) {
         let Some(root) = self.root.clone() else {
             return;
@@ -164,7 +164,7 @@ impl Agents {
             let mut watch = match shared.watch.try_lock() {
                 Ok(watch) => watch,
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                // Somebody looks already, at a disk that does not answer.
+                // Another look is under way, at a disk that does not answer.
                 Err(TryLockError::WouldBlock) => return,
             };
             let found = watch.look(&root);
@@ -183,7 +183,7 @@ impl Agents {
         self.tell();
     }
 
-    /// Logs what is not logged yet.
+    /// Logs the problems not logged yet.
     fn tell(&self) {
         let untold = std::mem::take(&mut lock(&self.shared.known).untold);
         for problem in untold {
@@ -206,7 +206,7 @@ impl Shared {
     }
 }
 
-/// The agent of `SYSTEM_PROMPT`.
+/// The agent that `SYSTEM_PROMPT` describes.
 fn builtin(prompt: String) -> Agent {
     Agent {
         name: AgentName::default_agent(),

@@ -1,19 +1,19 @@
-//! The door to recordings: exported channels and scenario files, as one world
-//! of channels and messages.
+//! Recordings: exported channels and scenario files, read into one world of
+//! channels and messages.
 //!
-//! Invariant: `archive` imports clew-context's `model` alone, and holds of an
-//! export 24 bytes a message and its distinct authors, never the messages.
+//! Invariant: `archive` imports only clew-context's `model`. Of an export it holds
+//! 24 bytes per message and the distinct authors in memory, never the messages.
 //!
 //! # Exports
-//! DiscordChatExporter's JSON, one file a channel or thread, or several
-//! (partitions, overlapping date ranges: merged, of one id the last file's
-//! message is used). Files may run from newest to oldest. A thread's `category`
-//! is its parent channel; if that is not among the files, a thread that holds
-//! the message with its own id is a forum post. What exports do not say, their
-//! channels do not have: forum tags, archived and locked, flags of messages.
-//! Mentions shown as `@name` become `<@id>` again. A bot without a
-//! discriminator is a webhook. The referenced message of a reply is never
-//! carried: see [`World::carry`].
+//! DiscordChatExporter's JSON, with one file per channel or thread, or several
+//! (partitions or overlapping date ranges, which are merged: if an id occurs twice,
+//! the last file's message is used). Files may run from newest to oldest. A thread's
+//! `category` is its parent channel; if that is not among the files, a thread that
+//! holds the message with its own id is a forum post. What exports leave out is
+//! missing here: forum tags, the archived and locked states, message flags.
+//! Mentions shown as `@name` become `<@id>` again. A bot without a discriminator is
+//! a webhook. A reply never carries the message that it refers to: see
+//! [`World::carry`].
 //!
 //! # Scenarios
 //! A JSON object, kept in memory: `bot` and `users` (`id`, `username`,
@@ -21,21 +21,22 @@
 //! `name`, `parent_id`, `available_tags`, `hidden`; `threads` with `id`,
 //! `type`, `parent_id`, `name`, `owner_id`, `applied_tags`, `archived`,
 //! `locked`), `dms` (channels), `timeline` and `trigger`. Types are Discord's
-//! numbers, other keys are ignored. A timeline is a list of operations, each
+//! numbers; other keys are ignored. A timeline is a list of operations, each
 //! with its `op`:
 //!
 //! - `create`: `message` with `id`, `channel_id`, `author_id`, `content`,
 //!   `type` (0, or 19 with a `ref`), `ref` (`message_id`, `channel_id`,
-//!   `type`), `ping` (the reply mentions whom it answers), `ms` (posted, else
-//!   the id's time), `edited_ms`, `flags`, `webhook_id`, `snapshots`, `embeds`,
+//!   `type`), `ping` (whether a reply mentions the author it replies to), `ms` (when
+//!   it was posted; by default the time in its id), `edited_ms`, `flags`,
+//!   `webhook_id`, `snapshots`, `embeds`,
 //!   `attachments`, `stickers`, `components`, `poll`
-//! - `thread`: `thread` as above, `starter_id` for its type 21 message
+//! - `thread`: `thread` as above, `starter_id` for its message of type 21
 //! - `edit`: `channel_id`, `id`, `content`, `ms`; `delete`: `channel_id`, `id`
 //! - `archive`: `channel_id`, `locked`
-//! - `react`, `typing`: change nothing here
+//! - `react`, `typing`: have no effect here
 //!
-//! `trigger` is one more operation, applied last. The world is the final
-//! state: edits and deletes have happened.
+//! `trigger` is one more operation, applied last. The world is the final state,
+//! after all edits and deletions.
 
 mod build;
 mod error;
@@ -68,9 +69,9 @@ use clew_context::model::{
     Channel, ChannelId, Message, MessageId, MessageKind, Referenced, UserId,
 };
 
-/// Bytes of the windows of all channels that are read side by side.
+/// The read windows of all channels together, in bytes, when read side by side.
 const ALL_WINDOWS: usize = 16 * 1024 * 1024;
-/// A few messages; less would be a read for each.
+/// The smallest window, in bytes: a few messages. Any less would mean a read for each.
 const LEAST_WINDOW: usize = 4 * 1024;
 
 /// Everything that was recorded.
@@ -78,7 +79,7 @@ const LEAST_WINDOW: usize = 4 * 1024;
 pub struct World {
     channels: BTreeMap<ChannelId, Recorded>,
     files: Files,
-    /// Where a single message was last looked for: the next is often near.
+    /// The window of the last lookup of a single message: the next is often nearby.
     looked: Mutex<Spans>,
     /// Messages of scenarios.
     kept: Vec<Message>,
@@ -92,28 +93,28 @@ pub struct World {
 /// How to open a world.
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// Leave out what cannot be read and use the good rest; the [`Report`]
-    /// says what went.
+    /// Leave out what cannot be read and use the rest; the [`Report`] lists what
+    /// was left out.
     pub lenient: bool,
-    /// Called about once a megabyte with the bytes done and the bytes there
-    /// are, over all files.
+    /// Called about once per megabyte with the bytes done and the total number of
+    /// bytes, over all files.
     pub progress: Option<&'a dyn Fn(u64, u64)>,
 }
 
 #[derive(Debug)]
 struct Recorded {
     channel: Channel,
-    /// By id, after opening.
+    /// Sorted by id once the world is open.
     entries: Vec<Entry>,
     anchored: bool,
 }
 
 impl World {
-    /// Reads every file once, and notes where its messages stand. Blocking.
+    /// Reads every file once and notes where its messages are. Blocking.
     ///
     /// # Errors
-    /// The first file that cannot be opened or is no recording; without
-    /// `lenient` also the first message that cannot be read and the first file
+    /// For the first file that cannot be opened or is not a recording; without
+    /// `lenient` also for the first message that cannot be read and the first file
     /// that is cut off.
     pub fn open(paths: &[PathBuf], options: Options<'_>) -> Result<Self, ArchiveError> {
         if paths.is_empty() {
@@ -147,21 +148,21 @@ impl World {
         self.channels.values().map(|recorded| &recorded.channel)
     }
 
-    /// A recorded channel. The parent of a recorded thread need not be one.
+    /// A recorded channel. A recorded thread's parent may not be recorded.
     pub fn channel(&self, id: ChannelId) -> Option<&Channel> {
         Some(&self.channels.get(&id)?.channel)
     }
 
-    /// The scenario says that the bot cannot see this channel.
+    /// Whether the scenario says that the bot cannot see this channel.
     pub fn hidden(&self, channel: ChannelId) -> bool {
         self.hidden.contains(&channel)
     }
 
-    /// The newest `limit` messages before an id, oldest first. None in a
+    /// The newest `limit` messages before an id, oldest first. Empty for a
     /// channel that was not recorded.
     ///
     /// # Errors
-    /// When the file cannot be read any more.
+    /// If the file can no longer be read.
     pub fn page_before(
         &self,
         channel: ChannelId,
@@ -171,11 +172,11 @@ impl World {
         self.read_all(channel, index::before(self.entries(channel), before, limit))
     }
 
-    /// The oldest `limit` messages after an id, oldest first. None in a
+    /// The oldest `limit` messages after an id, oldest first. Empty for a
     /// channel that was not recorded.
     ///
     /// # Errors
-    /// When the file cannot be read any more.
+    /// If the file can no longer be read.
     pub fn page_after(
         &self,
         channel: ChannelId,
@@ -185,10 +186,10 @@ impl World {
         self.read_all(channel, index::after(self.entries(channel), after, limit))
     }
 
-    /// One message.
+    /// One message; none if it was not recorded.
     ///
     /// # Errors
-    /// When the file cannot be read any more.
+    /// If the file can no longer be read.
     pub fn message(
         &self,
         channel: ChannelId,
@@ -201,7 +202,7 @@ impl World {
         self.read(channel, entry, &mut spans).map(Some)
     }
 
-    /// The channel that holds a message. Asks every channel.
+    /// The channel that holds a message. Searches every channel.
     pub fn channel_of(&self, id: MessageId) -> Option<ChannelId> {
         let holds = |recorded: &&Recorded| index::find(&recorded.entries, id).is_some();
         Some(self.channels.values().find(holds)?.channel.id)
@@ -213,8 +214,8 @@ impl World {
         self.entries(channel).iter().map(|entry| entry.id)
     }
 
-    /// A channel's messages, oldest first, read as the iterator is driven: many
-    /// at once, so that all channels can be read side by side.
+    /// A channel's messages, oldest first, read as the iterator advances: several
+    /// per read, so that all channels can be read side by side.
     pub fn messages(&self, channel: ChannelId) -> Messages<'_> {
         let share = ALL_WINDOWS / self.channels.len().max(1);
         Messages {
@@ -225,17 +226,17 @@ impl World {
         }
     }
 
-    /// How often the files were read, since they were indexed.
+    /// The number of reads from the files since they were indexed.
     #[cfg(feature = "test-util")]
     pub fn reads(&self) -> usize {
         self.files.reads()
     }
 
-    /// Lets a reply or thread starter carry the message it points at, as
-    /// Discord's own pages do; left alone if that was not recorded.
+    /// Attaches the message that a reply or thread starter refers to, as Discord's
+    /// own pages do. Does nothing if that message was not recorded.
     ///
     /// # Errors
-    /// When the file cannot be read any more.
+    /// If the file can no longer be read.
     pub fn carry(&self, message: &mut Message) -> Result<(), ArchiveError> {
         let carries = matches!(
             message.kind,
@@ -252,22 +253,22 @@ impl World {
         Ok(())
     }
 
-    /// Everybody who wrote or was mentioned, by id.
+    /// Everyone who wrote or was mentioned, by id.
     pub fn participants(&self) -> impl Iterator<Item = &Participant> {
         self.participants.0.values()
     }
 
-    /// One of them.
+    /// One participant.
     pub fn participant(&self, id: UserId) -> Option<&Participant> {
         self.participants.0.get(&id)
     }
 
-    /// The bot of the scenario; of several, the first one's.
+    /// The scenario's bot; with several scenarios, the first one's.
     pub fn bot(&self) -> Option<UserId> {
         self.bot
     }
 
-    /// The scenario's own trigger; of several, the first one's.
+    /// The scenario's trigger; with several scenarios, the first one's.
     #[cfg(feature = "test-util")]
     pub fn trigger(&self) -> Option<MessageId> {
         self.trigger
@@ -278,7 +279,7 @@ impl World {
         &self.report
     }
 
-    /// Bytes that the index occupies: [`BYTES_PER_MESSAGE`] a message.
+    /// The size of the index in bytes: [`BYTES_PER_MESSAGE`] per message.
     #[cfg(feature = "test-util")]
     pub fn index_bytes(&self) -> usize {
         let entries = self.channels.values();
@@ -344,7 +345,7 @@ pub struct Messages<'a> {
 }
 
 impl Messages<'_> {
-    /// Of the next one, which is not read for it.
+    /// The id of the next message, without reading it.
     pub fn next_id(&self) -> Option<MessageId> {
         self.entries.as_slice().first().map(|entry| entry.id)
     }

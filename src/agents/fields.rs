@@ -1,4 +1,4 @@
-//! `agent.json`: from text to fields that can be used, or everything that is
+//! Parses `agent.json` into usable fields, or into a list of everything that is
 //! wrong with it.
 
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use clew_store::model::ScopeKind;
 
 use super::problem::{AgentProblem, cut};
 
-/// Every field, as [`suggestion`] offers them.
+/// All fields, for [`suggestion`].
 const FIELDS: [&str; 6] = [
     "system_prompt",
     "system_prompt_file",
@@ -22,19 +22,19 @@ const FIELDS: [&str; 6] = [
     "scope",
     "channels",
 ];
-/// Longest rolling window, seconds: a year, to catch milliseconds.
+/// The longest rolling window, in seconds: a year, to catch milliseconds.
 const LONGEST_WINDOW_S: u64 = 366 * 24 * 60 * 60;
-/// Longest name of a model, bytes.
+/// The longest name of a model, in bytes.
 const LONGEST_MODEL: usize = 256;
-/// Most channels of an agent, as many as a server has.
+/// The most channels that an agent may name: as many as a server can have.
 const MOST_CHANNELS: usize = 500;
-/// In `channels`: every channel.
+/// Stands for every channel in `channels`.
 const EVERYWHERE: &str = "*";
-/// What `channels` may be.
+/// What `channels` may contain.
 const CHANNELS: &str = "accepted: a list of channel ids in quotes, or \"*\" for every channel, \
                         which is what an agent without the field has";
 
-/// What `agent.json` says.
+/// The contents of `agent.json`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fields {
     pub(super) prompt: PromptField,
@@ -49,11 +49,11 @@ pub(super) struct Fields {
 pub(super) enum PromptField {
     /// In `agent.json`.
     Text(String),
-    /// In this file, relative to the agent's folder and within it.
+    /// In this file, relative to the agent's folder and inside it.
     File(PathBuf),
 }
 
-/// The fields of the file at `path` with this text.
+/// Parses the text of the file at `path`.
 ///
 /// # Errors
 /// Everything that is wrong with it, at least one.
@@ -88,7 +88,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Fields, Vec<AgentProblem>
     }
 }
 
-/// Reads one field after the other and keeps what is wrong.
+/// Reads one field after another and collects problems.
 struct Reader<'a> {
     path: &'a Path,
     object: &'a Map<String, Value>,
@@ -233,7 +233,7 @@ impl Reader<'_> {
     }
 }
 
-/// A channel's id, in quotes or as a number: a file has all its digits.
+/// A channel's id, in quotes or as a number, since the file keeps all its digits.
 fn channel(value: &Value) -> Option<ChannelId> {
     match value {
         Value::String(text) => text.parse().ok(),
@@ -250,7 +250,7 @@ fn suggestion(name: &str) -> String {
         .map(|field| (strsim::damerau_levenshtein(&lower, field), *field))
         .min();
     match nearest {
-        // A third may be wrong, as in names of variables.
+        // Up to a third may be wrong, as with the names of variables.
         Some((distance, field)) if distance <= field.len() / 3 => {
             format!("did you mean \"{field}\"?")
         }
@@ -258,7 +258,7 @@ fn suggestion(name: &str) -> String {
     }
 }
 
-/// A value as a problem repeats it.
+/// A value as a problem shows it.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => format!("{:?}", cut(text)),
@@ -267,7 +267,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// A value's kind: prompts are never repeated.
+/// What a value is. Used instead of the value, since prompts are never shown.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

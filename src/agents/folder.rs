@@ -1,4 +1,4 @@
-//! One agent's folder: whether it changed, and what is in it. Blocking.
+//! One agent's folder: whether it has changed, and what is in it. Blocking.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,23 +16,23 @@ use super::problem::AgentProblem;
 
 /// The file that makes a folder an agent.
 pub(super) const AGENT_FILE: &str = "agent.json";
-/// Where its docs are.
+/// The folder of its docs.
 const DOCS: &str = "docs";
-/// What a doc's name ends in.
+/// The extension of a doc's name.
 const DOC_EXTENSION: &str = "md";
-/// Where snapshots of conversations are put, also for the built-in agent: a
-/// folder with nothing else in it is no agent.
+/// The folder for snapshots of conversations, which the built-in agent has too: a
+/// folder with nothing else in it is not an agent.
 const SNAPSHOTS: &str = "sessions";
-/// Largest `agent.json` or prompt file, bytes.
+/// The largest `agent.json` or prompt file, in bytes.
 const LARGEST_FILE: u64 = 64 * 1024;
-/// All docs of an agent, bytes: they are in each of its prompts.
+/// The most that an agent's docs may take together, in bytes: each prompt has them.
 const LARGEST_DOCS: u64 = 256 * 1024;
-/// Most docs of an agent.
+/// The most docs of an agent.
 const MOST_DOCS: usize = 256;
-/// Entries of a folder that are looked at; with more it is surely another one.
+/// The most entries that are looked at; a folder with more is surely the wrong one.
 pub(super) const MOST_ENTRIES: usize = 4_096;
 
-/// What the files of an agent looked like: changed files, changed stamps.
+/// What an agent's files looked like: if a file changes, its stamp does too.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Seen {
     files: BTreeMap<PathBuf, Stamp>,
@@ -41,23 +41,23 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// There is no agent here: the folder holds its snapshots alone.
+    /// Whether there is no agent here: the folder only holds snapshots.
     pub(super) fn is_no_agent(&self) -> bool {
         self.is_kept_for_snapshots
     }
 }
 
-/// A file as the file system tells it apart from its earlier version.
+/// What the file system tells about a version of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Stamp {
-    /// There, or something else of that name.
+    /// Something of that name is there, maybe not a file.
     There {
         len: u64,
         modified: Option<SystemTime>,
         inode: u64,
         is_file: bool,
     },
-    /// Not there, or not to be looked at.
+    /// Nothing is there, or it cannot be looked at.
     Not(ErrorKind),
 }
 
@@ -75,20 +75,20 @@ impl Stamp {
     }
 }
 
-/// The listing of `docs`.
+/// The contents of `docs`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 enum Docs {
     /// There is no such folder.
     #[default]
     None,
-    /// These, sorted.
+    /// These files, sorted.
     Files(Vec<PathBuf>),
-    /// It cannot be used, and why.
+    /// It cannot be used, for this reason.
     Bad(String),
 }
 
-/// What the folder looks like now. Nothing is opened. `prompt_file` is the one
-/// that `agent.json` named when it was read last, if it named one.
+/// What the folder looks like now, without opening any file. `prompt_file` is the
+/// one that `agent.json` named when it was last read, if any.
 pub(super) fn look(folder: &Path, prompt_file: Option<&Path>) -> Seen {
     let docs = list_docs(&folder.join(DOCS));
     let mut paths = vec![folder.join(AGENT_FILE)];
@@ -132,12 +132,12 @@ fn list_docs(folder: &Path) -> Docs {
     Docs::Files(files)
 }
 
-/// Why a folder has no listing.
+/// Why a folder could not be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListError {
     /// It does not exist.
     None,
-    /// It is something else.
+    /// It is not a folder.
     NoFolder,
     /// It has more than [`MOST_ENTRIES`].
     TooMany,
@@ -146,7 +146,7 @@ pub(super) enum ListError {
 }
 
 impl ListError {
-    /// For the operator, who may put `accepted` there.
+    /// The problem in words for the operator; `accepted` is what may be there.
     pub(super) fn what(self, accepted: &str) -> String {
         match self {
             Self::None => format!("is not there; accepted: {accepted}"),
@@ -159,8 +159,8 @@ impl ListError {
     }
 }
 
-/// The entries of a folder, sorted by name; not the hidden ones, which
-/// editors and mounted volumes leave.
+/// The entries of a folder, sorted by name, without hidden ones, which editors and
+/// mounted volumes leave behind.
 pub(super) fn list(folder: &Path) -> Result<Vec<PathBuf>, ListError> {
     let failed = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => ListError::None,
@@ -182,8 +182,8 @@ pub(super) fn list(folder: &Path) -> Result<Vec<PathBuf>, ListError> {
     Ok(paths)
 }
 
-/// What was read, with what it looked like before that: a file that changes
-/// meanwhile looks different afterwards.
+/// What was read, with what the files looked like just before: a file that changes
+/// meanwhile looks different at the next look.
 pub(super) struct Reading {
     pub(super) seen: Seen,
     pub(super) prompt_file: Option<PathBuf>,
@@ -218,7 +218,7 @@ pub(super) fn read(folder: &Path, name: &AgentName) -> Reading {
     }
 }
 
-/// Both, or the problems of both.
+/// Both values, or the problems of both.
 fn both<A, B>(
     a: Result<A, Vec<AgentProblem>>,
     b: Result<B, AgentProblem>,
@@ -311,7 +311,7 @@ fn read_docs(folder: &Path, docs: &Docs) -> Result<Vec<AgentDoc>, AgentProblem> 
     Ok(docs)
 }
 
-/// A text file of at most `most` bytes, without a byte order mark.
+/// Reads a text file of at most `most` bytes, without its byte order mark.
 fn read_text(path: &Path, most: u64) -> Result<String, AgentProblem> {
     let accepted = format!("accepted: a UTF-8 text file of at most {most} bytes");
     let about = |what: String| AgentProblem::of(path, format!("{what}; {accepted}"));
@@ -320,7 +320,7 @@ fn read_text(path: &Path, most: u64) -> Result<String, AgentProblem> {
         ErrorKind::InvalidData => about("is not UTF-8".to_owned()),
         kind => about(format!("cannot be read ({kind})")),
     };
-    // A pipe would keep its reader waiting.
+    // Checked first: reading a pipe could block.
     let metadata = fs::metadata(path).map_err(failed)?;
     if !metadata.is_file() {
         return Err(about("is not a file".to_owned()));

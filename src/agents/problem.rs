@@ -3,22 +3,22 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Characters of a wrong value that a problem repeats.
+/// The most characters of a wrong value that a problem repeats.
 const SHOWN_CHARS: usize = 80;
 
-/// Something that cannot be used: where, and what is accepted instead.
+/// Something that cannot be used: where it is, and what would be accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct AgentProblem {
     /// The file or folder.
     pub path: PathBuf,
-    /// The field of `agent.json`, if it is about one.
+    /// The field of `agent.json`, if it concerns one.
     pub field: Option<String>,
     /// What is wrong and what is accepted.
     pub what: String,
 }
 
 impl AgentProblem {
-    /// About a file or folder as a whole.
+    /// A problem with a whole file or folder.
     pub(super) fn of(path: &Path, what: impl Into<String>) -> Self {
         Self {
             path: path.to_owned(),
@@ -27,7 +27,7 @@ impl AgentProblem {
         }
     }
 
-    /// About one field.
+    /// A problem with one field.
     pub(super) fn field(path: &Path, field: &str, what: impl Into<String>) -> Self {
         Self {
             path: path.to_owned(),
@@ -47,7 +47,7 @@ impl fmt::Display for AgentProblem {
     }
 }
 
-/// The beginning of a long text.
+/// Cuts a long text.
 pub(super) fn cut(text: &str) -> String {
     match text.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{}...", &text[..end]),

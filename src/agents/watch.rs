@@ -1,5 +1,5 @@
-//! The folder of all agents over time: reads what changed, keeps the last
-//! good version of what cannot be used now. Blocking.
+//! Watches the folder of all agents: reads what changed, and keeps the last good
+//! version of what cannot be used now. Blocking.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,16 +11,16 @@ use clew_store::model::AgentName;
 use super::folder::{self, AGENT_FILE, ListError, Seen};
 use super::problem::AgentProblem;
 
-/// Most agents: each is held in memory with its docs.
+/// The most agents: each is held in memory with its docs.
 const MOST_AGENTS: usize = 64;
-/// What the folder of all agents is.
+/// What the folder of all agents should be.
 const ACCEPTED: &str = "a folder with a folder for each agent";
 
-/// What is known of the folder from the last look.
+/// What the last look found.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     slots: BTreeMap<AgentName, Slot>,
-    /// What is wrong with the folder as a whole.
+    /// What is wrong with the folder itself.
     problems: Vec<AgentProblem>,
 }
 
@@ -29,26 +29,26 @@ pub(super) struct Watch {
 struct Slot {
     seen: Seen,
     prompt_file: Option<PathBuf>,
-    /// It looked the same twice. Two writes of one size within one tick of the
-    /// file system's clock look alike, so once is not enough.
+    /// Whether it looked the same twice. Two writes of the same size within one
+    /// tick of the file system's clock look alike, so once is not enough.
     is_settled: bool,
     good: Option<Arc<Agent>>,
     problems: Vec<AgentProblem>,
 }
 
-/// What a look found.
+/// The result of a look.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// By name; the last good version of each.
+    /// The last good version of each agent, by name.
     pub(super) agents: Vec<Arc<Agent>>,
-    /// Everything that is wrong now.
+    /// All current problems.
     pub(super) problems: Vec<AgentProblem>,
-    /// Those of them that came up since the last look.
+    /// Those that are new since the last look.
     pub(super) fresh: Vec<AgentProblem>,
 }
 
 impl Watch {
-    /// Looks at the folder, and reads what changed.
+    /// Looks at the folder and reads what changed.
     pub(super) fn look(&mut self, root: &Path) -> Found {
         let mut fresh = Vec::new();
         let problems = match list_agents(root) {
@@ -60,7 +60,7 @@ impl Watch {
                 }
                 problems
             }
-            // Everybody stays until there is a folder again.
+            // The agents stay until there is a folder again.
             Err(problem) => vec![problem],
         };
         let is_new = |problem: &&AgentProblem| !self.problems.contains(problem);
@@ -80,7 +80,7 @@ impl Watch {
 }
 
 impl Slot {
-    /// Reads the folder if it changed; what is wrong with the change.
+    /// Reads the folder if it changed; returns the problems with the change.
     fn look(&mut self, folder: &Path, name: &AgentName) -> Vec<AgentProblem> {
         let seen = folder::look(folder, self.prompt_file.as_deref());
         let changed = seen != self.seen;
@@ -114,7 +114,7 @@ impl Slot {
     }
 }
 
-/// The agents' folders by name, and what else is there that looks like one.
+/// The agents' folders by name, and problems with entries that look like agents.
 type Listing = (BTreeMap<AgentName, PathBuf>, Vec<AgentProblem>);
 
 fn list_agents(root: &Path) -> Result<Listing, AgentProblem> {
@@ -144,8 +144,8 @@ fn list_agents(root: &Path) -> Result<Listing, AgentProblem> {
     Ok((folders, problems))
 }
 
-/// The agent whose folder this is. Files are none of ours, unless they are
-/// named as if they were meant to be an agent.
+/// The agent whose folder this is. Other files are ignored, unless their name
+/// suggests that they were meant to be an agent.
 fn agent_name(path: &Path) -> Result<Option<AgentName>, AgentProblem> {
     let name = path.file_name().map(|name| name.to_string_lossy());
     let name = name.unwrap_or_default();

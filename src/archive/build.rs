@@ -1,4 +1,4 @@
-//! From files to a world.
+//! Builds a world from files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -38,7 +38,7 @@ impl World {
         Ok(())
     }
 
-    /// Further parts of a channel join the first.
+    /// Adds an exported channel; further parts of a channel join the first.
     fn add_export(&mut self, mut export: Export) {
         let recorded = self.record(export.channel);
         recorded.anchored |= export.anchored;
@@ -86,7 +86,7 @@ impl World {
         })
     }
 
-    /// Orders the messages, and tells threads what their parents are.
+    /// Sorts the messages, and tells threads their parents' kinds and names.
     pub(super) fn settle(&mut self) {
         for recorded in self.channels.values_mut() {
             self.report.duplicates += index::settle(&mut recorded.entries);
@@ -114,9 +114,9 @@ impl World {
 }
 
 impl Recorded {
-    /// The kind of a parent that was not recorded: only posts of forums hold
-    /// the message with the thread's own id, and only threads of other
-    /// channels begin with a type 21 message.
+    /// The kind of a parent that was not recorded. Only forum posts hold the
+    /// message with the thread's own id, and only threads of other channels begin
+    /// with a message of type 21.
     fn guess_parent(&self) -> Option<ChannelKind> {
         if !self.channel.kind.is_thread() {
             return None;

@@ -1,4 +1,4 @@
-//! What can be wrong with a recording, where, and what helps.
+//! What can be wrong with a recording: what, where, and the remedy.
 
 use std::fmt;
 use std::fs::{File, Metadata};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clew_context::model::MessageId;
 
-/// Places kept in a [`Report`]; what lies beyond is only counted.
+/// The most places kept in a [`Report`]; further ones are only counted.
 pub(super) const MAX_PLACES: usize = 20;
 
 /// A recording that cannot be used.
@@ -19,43 +19,43 @@ pub enum ArchiveError {
     /// The file could not be opened or read.
     #[error("cannot read {}", path.display())]
     Read {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         #[source]
         source: io::Error,
     },
-    /// It is read once from its beginning and then where messages stand.
+    /// It is not a regular file, so messages cannot be read from their offsets.
     #[error(
         "{} is {what}; {remedy}", path.display()
     )]
     NoFile {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// What it is.
         what: &'static str,
-        /// What helps.
+        /// The remedy.
         remedy: &'static str,
     },
-    /// It is something else.
+    /// It is not an export.
     #[error(
         "{} is not an export: {found}; export the channel with DiscordChatExporter as JSON \
          (`--format Json`), or name a scenario file", path.display()
     )]
     NotAnExport {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// What it looks like.
         found: String,
     },
-    /// It ends in the middle.
+    /// The file ends in the middle.
     #[error(
         "{place}: the file is cut off after {messages} messages; export it again, or use --lenient to replay what is there"
     )]
     CutOff {
         /// Where the last, incomplete part begins.
         place: Place,
-        /// Whole messages before it.
+        /// The complete messages before it.
         messages: u64,
     },
     /// One message or operation cannot be read.
@@ -66,20 +66,20 @@ pub enum ArchiveError {
         /// What is wrong.
         problem: String,
     },
-    /// A scenario is kept in memory and may not be larger than this.
+    /// A scenario is kept in memory, so its size is limited.
     #[error("{} is a scenario of {bytes} bytes; at most {max} are read", path.display())]
     TooLarge {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Its size.
+        /// Its size in bytes.
         bytes: u64,
-        /// The limit.
+        /// The limit in bytes.
         max: u64,
     },
-    /// The file is not what it was when it was opened.
+    /// The file has changed since it was opened.
     #[error("{} changed while it was being read: message {id} is no longer where it was", path.display())]
     Changed {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// The message that was looked for.
         id: MessageId,
@@ -87,7 +87,7 @@ pub enum ArchiveError {
 }
 
 impl ArchiveError {
-    /// What cannot be opened twice and read from any byte: pipes, folders.
+    /// Refuses what cannot be opened twice and read from any offset: pipes, folders.
     pub(super) fn unless_file(path: &Path, found: &Metadata) -> Result<(), Self> {
         let (what, remedy) = if found.is_file() {
             return Ok(());
@@ -114,14 +114,14 @@ impl ArchiveError {
     }
 }
 
-/// A place in a file.
+/// A position in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The file.
     pub path: PathBuf,
-    /// Line, from 1.
+    /// The line, from 1; 0 if it could not be found out.
     pub line: u64,
-    /// Byte, from 0.
+    /// The byte offset, from 0.
     pub offset: u64,
     /// The message's id, where it could be read.
     pub message: Option<String>,
@@ -143,20 +143,20 @@ impl fmt::Display for Place {
     }
 }
 
-/// What was read, and what was left out by `lenient`.
+/// What was read, and what `lenient` left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
     /// Files read.
     pub files: usize,
     /// Messages in the world.
     pub messages: u64,
-    /// Messages that stood in more than one file; the last file's is used.
+    /// Messages that were in more than one file; the last file's is used.
     pub duplicates: u64,
     /// Messages or operations left out because they could not be read.
     pub skipped: u64,
     /// Files that end in the middle.
     pub cut_off: u64,
-    /// The first 20 of both, each with what is wrong.
+    /// The first 20 skipped messages or cut-off files, each with what is wrong.
     pub places: Vec<(Place, String)>,
 }
 
@@ -168,8 +168,8 @@ impl Report {
     }
 }
 
-/// What a parser says, in JSON's words: not in those of this program. Its
-/// position counts from a message's beginning; the place says it better.
+/// A parser's error in JSON's terms instead of this program's. Its position is
+/// dropped: it counts from the message's beginning, and [`Place`] has the file's.
 pub(super) fn plain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let text = text.rfind(" at line ").map_or(&*text, |at| &text[..at]);
@@ -190,7 +190,7 @@ pub(super) fn plain(error: &serde_json::Error) -> String {
     format!("{found}, expected {expected}")
 }
 
-/// The place of a byte. Lines are counted only here, where something is wrong.
+/// The place of a byte. Lines are counted only here, when something is wrong.
 pub(super) fn place(path: &Path, offset: u64, message: Option<&str>) -> Place {
     Place {
         path: path.to_owned(),
@@ -210,7 +210,7 @@ fn line_of(path: &Path, offset: u64) -> io::Result<u64> {
             break;
         }
         let used = chunk.len().min(left);
-        // Pieces between line breaks are one more than line breaks.
+        // There is one piece more than there are line breaks.
         line += chunk[..used].split(|byte| *byte == b'\n').count() as u64 - 1;
         reader.consume(used);
         left -= used;

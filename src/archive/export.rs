@@ -1,5 +1,5 @@
-//! One pass over an exported channel: its header, and where each message
-//! stands. Nothing else of a message is kept.
+//! One pass over an exported channel: reads its header, and notes where each
+//! message is. Nothing else of a message is kept, except for its participants.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,20 +14,20 @@ use super::scan::{ScanError, Scanner, opening_id};
 use super::wire::WireMessage;
 use clew_context::model::{Channel, MessageKind};
 
-/// Bytes between two calls of the progress function.
+/// The number of bytes between two calls of the progress function.
 const PROGRESS_STEP: u64 = 1 << 20;
 /// Top-level keys that only scenarios have.
 const SCENARIO_KEYS: [&str; 6] = ["bot", "users", "guilds", "dms", "timeline", "trigger"];
 
-/// What a pass needs to know and to fill.
+/// What a pass needs and what it fills.
 pub(super) struct Pass<'a> {
     pub(super) path: &'a Path,
-    /// Number of the file in the index.
+    /// The file's number in the index.
     pub(super) file: u32,
     pub(super) lenient: bool,
     pub(super) report: &'a mut Report,
     pub(super) participants: &'a mut Participants,
-    /// Told the bytes of this file that are done.
+    /// Called with the number of bytes of this file that are done.
     pub(super) progress: &'a dyn Fn(u64),
 }
 
@@ -38,12 +38,13 @@ pub(super) enum Found {
     Scenario,
 }
 
-/// An exported channel, or a part of one.
+/// An exported channel, or part of one.
 pub(super) struct Export {
     pub(super) channel: Channel,
-    /// In the file's order.
+    /// In the order of the file.
     pub(super) entries: Vec<Entry>,
-    /// It has a type 21 message: a thread that hangs on one.
+    /// Whether it has a message of type 21: then it is a thread started from a
+    /// message.
     pub(super) anchored: bool,
 }
 
@@ -72,17 +73,17 @@ pub(super) fn read(pass: Pass<'_>) -> Result<Found, ArchiveError> {
 struct Reader<'a> {
     pass: Pass<'a>,
     scanner: Scanner,
-    /// The value last cut out.
+    /// The value read last.
     value: Vec<u8>,
     guild: Option<WireGuild>,
     channel: Option<WireChannel>,
     entries: Vec<Entry>,
     anchored: bool,
-    /// There is a list of them, be it empty.
+    /// Whether there is a list of messages, even an empty one.
     has_messages: bool,
-    /// Top-level keys, for saying what a file is that is no export.
+    /// Top-level keys, to describe a file that is not an export.
     keys: Vec<String>,
-    /// What comes now is of no use to us.
+    /// Whether the messages are over: nothing after them is needed.
     past_messages: bool,
     reported: u64,
 }
@@ -93,7 +94,7 @@ enum Ended {
 }
 
 enum Stop {
-    /// The file is no JSON from some place on.
+    /// The file is not valid JSON from some place on.
     Damage(ScanError),
     Error(ArchiveError),
 }
@@ -111,7 +112,7 @@ impl From<std::io::Error> for Stop {
 }
 
 impl Reader<'_> {
-    /// Tells files of other kinds by their first byte.
+    /// Recognises other kinds of files by their first byte.
     fn sniff(&mut self) -> Result<(), ArchiveError> {
         let first = self.scanner.peek();
         let first = first.map_err(|error| ArchiveError::read(self.pass.path, error))?;
@@ -125,7 +126,7 @@ impl Reader<'_> {
         Err(self.not_an_export(found))
     }
 
-    /// What a file comes to, by how the reading of it ended.
+    /// Turns the way the reading ended into a result.
     fn conclude(mut self, ended: Result<Ended, Stop>) -> Result<Found, ArchiveError> {
         let usable = self.pass.lenient && self.channel.is_some();
         match ended {
@@ -141,8 +142,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Damage beside the messages: goes on at the next message, if there can
-    /// be one. Each call comes further in the file, so it ends.
+    /// Damage outside of a message: continues at the next message, if there is
+    /// one. Each call gets further in the file, so this ends.
     fn rescue(&mut self, at: u64, what: &str) -> Result<Ended, Stop> {
         self.value.clear();
         self.note(at, what);
@@ -152,7 +153,7 @@ impl Reader<'_> {
         Ok(Ended::Whole)
     }
 
-    /// The members of the top-level object.
+    /// Reads the members of the top-level object.
     fn members(&mut self) -> Result<Ended, Stop> {
         self.scanner.expect(b'{', "an object is missing")?;
         if self.scanner.take(b'}')? {
@@ -184,8 +185,8 @@ impl Reader<'_> {
         }
     }
 
-    /// After the last bracket. Another export may follow: two in one file
-    /// would count as one.
+    /// Checks that nothing follows the last bracket: a second export in the same
+    /// file would be taken for part of the first.
     fn end(&mut self) -> Result<Ended, Stop> {
         self.past_messages = true;
         if self.scanner.peek()?.is_none() {
@@ -195,13 +196,13 @@ impl Reader<'_> {
         Err(ScanError::Syntax(at, "more follows after the end of the export").into())
     }
 
-    /// One that is `null` is as good as absent.
+    /// One member's value; `null` counts as absent.
     fn member<T: for<'de> Deserialize<'de>>(&mut self) -> Result<Option<T>, Stop> {
         self.scanner.value(&mut self.value)?;
         self.parsed()
     }
 
-    /// The value last cut out, as what it should be.
+    /// Parses the value read last.
     fn parsed<T: for<'de> Deserialize<'de>>(&self) -> Result<T, Stop> {
         serde_json::from_slice(&self.value).map_err(|error| {
             let offset = self.scanner.offset() - self.value.len() as u64;
@@ -209,7 +210,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The messages; false if nothing after them can be read any more.
+    /// Reads the messages; false if nothing after them can be read.
     fn messages(&mut self) -> Result<bool, Stop> {
         self.scanner.expect(b'[', "`messages` is no list")?;
         if self.scanner.take(b']')? {
@@ -218,7 +219,7 @@ impl Reader<'_> {
         self.elements()
     }
 
-    /// From the beginning of a message to the end of the list.
+    /// Reads from the beginning of a message to the end of the list.
     fn elements(&mut self) -> Result<bool, Stop> {
         loop {
             self.scanner.peek()?;
@@ -255,12 +256,12 @@ impl Reader<'_> {
         }
     }
 
-    /// After a `]`: the list ended, unless another message follows.
+    /// After a `]`: whether it ended the list; not so if another message follows.
     fn list_ends(&mut self) -> Result<bool, Stop> {
         Ok(matches!(self.scanner.peek()?, None | Some(b',' | b'}')))
     }
 
-    /// Notes where the message just cut out stands.
+    /// Notes where the message read last is.
     fn message(&mut self, start: u64) -> Result<Next, Stop> {
         let parsed = WireMessage::parse(&self.value);
         let wire = match parsed {
@@ -292,7 +293,7 @@ impl Reader<'_> {
         Ok(Next::Separator)
     }
 
-    /// The file is no JSON at `at`. Looks from `resume` on for the next message.
+    /// The file is not valid JSON at `at`. Looks for the next message from `resume` on.
     fn damaged(&mut self, resume: u64, at: u64, problem: &str) -> Result<Next, Stop> {
         if !self.pass.lenient {
             return Err(Stop::Error(self.bad(at, problem.to_owned())));
@@ -302,11 +303,11 @@ impl Reader<'_> {
         Ok(if found { Next::Resynced } else { Next::Nothing })
     }
 
-    /// The file ends inside a message: it is cut off, unless a quote or
-    /// bracket too few made the rest look like one message.
+    /// The file ends inside a message: it is cut off, unless a missing quote or
+    /// bracket made the rest look like one message.
     fn ended_within(&mut self, start: u64) -> Result<Next, Stop> {
         if !self.scanner.resync(start + 1)? {
-            // The end is told at the place where the last message begins.
+            // Report the beginning of the last message as the place.
             self.scanner.rewind(start)?;
             return Err(ScanError::End.into());
         }
@@ -338,8 +339,8 @@ impl Reader<'_> {
         })
     }
 
-    /// The file ends in the middle; `lenient` uses what is there, if that
-    /// says which channel it is.
+    /// The file ends in the middle; `lenient` uses what is there, provided that
+    /// the channel is known.
     fn cut_off(self) -> Result<Export, ArchiveError> {
         let offset = self.scanner.offset();
         let place = || place(self.pass.path, offset, opening_id(&self.value));
@@ -389,13 +390,13 @@ impl Reader<'_> {
     }
 }
 
-/// Where the reading of messages goes on.
+/// Where to continue reading messages.
 enum Next {
-    /// A comma or the end of the list has to come.
+    /// A comma or the end of the list has to follow.
     Separator,
     /// At the beginning of a message.
     Resynced,
-    /// Nowhere: no message follows.
+    /// Nowhere: there are no more messages.
     Nothing,
 }
 
@@ -406,13 +407,13 @@ fn not_an_export(path: &Path, found: &str) -> ArchiveError {
     }
 }
 
-/// A few keys, for an error.
+/// The first few keys, for an error.
 fn first(keys: &[String]) -> String {
     let shown: Vec<&str> = keys.iter().take(4).map(String::as_str).collect();
     shown.join("`, `")
 }
 
-/// The byte that a parser's error means.
+/// The offset that a parser's error refers to.
 pub(super) fn position(bytes: &[u8], error: &serde_json::Error) -> u64 {
     let lines = bytes.split_inclusive(|byte| *byte == b'\n');
     let before: usize = lines

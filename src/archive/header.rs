@@ -1,4 +1,4 @@
-//! What an export says of its channel.
+//! What an export says about its channel.
 
 use serde::Deserialize;
 
@@ -25,10 +25,10 @@ pub(super) struct WireChannel {
 }
 
 impl WireChannel {
-    /// Exports write the parent of a thread as its category.
+    /// Exports write a thread's parent as its category.
     pub(super) fn into_channel(self, guild: Option<&WireGuild>) -> Channel {
         let kind = names::channel_kind(&self.kind);
-        // Server and category have the id 0 for direct messages.
+        // For direct messages, server and category have the id 0.
         let guild: Option<GuildId> = guild.and_then(|guild| guild.id.parse().ok());
         let parent: Option<ChannelId> = self.category_id.and_then(|id| id.parse().ok());
         let parent = parent.filter(|_| !kind.is_direct());

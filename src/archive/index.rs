@@ -1,4 +1,4 @@
-//! Where each message stands: 24 bytes a message in memory, the messages
+//! Where each message is: 24 bytes per message in memory, while the messages
 //! themselves stay on disk.
 
 use std::fs::File;
@@ -11,29 +11,29 @@ use std::sync::{Mutex, PoisonError};
 use super::error::ArchiveError;
 use clew_context::model::MessageId;
 
-/// Bytes held for each message of an export.
+/// The memory held per message of an export, in bytes.
 #[cfg(feature = "test-util")]
 pub const BYTES_PER_MESSAGE: usize = size_of::<Entry>();
-/// Bytes read at once.
+/// The number of bytes per read.
 pub(super) const WINDOW: usize = 64 * 1024;
-/// Files kept open between reads, under the usual limit of 1,024 a process.
+/// The most files kept open between reads, below the usual limit of 1,024 per process.
 const MAX_OPEN: usize = 64;
-/// `Entry::file` of a message that is kept in memory (scenarios).
+/// `Entry::file` of a message kept in memory (from a scenario).
 pub(super) const KEPT: u32 = u32::MAX;
 
-/// One message's place.
+/// The place of one message.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry {
     pub(super) id: MessageId,
-    /// Byte in the file; for kept messages their number.
+    /// The byte offset in the file; for a kept message, its number.
     pub(super) offset: u64,
     pub(super) length: u32,
-    /// Number of the file, or [`KEPT`].
+    /// The file's number, or [`KEPT`].
     pub(super) file: u32,
 }
 
-/// Puts entries in the order of their ids, of several with one id the last
-/// file's. Says how many went.
+/// Sorts entries by id and keeps the last file's if an id occurs more than once.
+/// Returns how many were removed.
 pub(super) fn settle(entries: &mut Vec<Entry>) -> u64 {
     let key = |entry: &Entry| (entry.id, entry.file, entry.offset);
     if !entries.is_sorted_by_key(key) {
@@ -69,7 +69,7 @@ pub(super) fn find(entries: &[Entry], id: MessageId) -> Option<&Entry> {
     entries.get(at)
 }
 
-/// The files of a world, opened when they are read.
+/// The files of a world, opened on demand.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     pub(super) paths: Vec<PathBuf>,
@@ -80,7 +80,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Reads up to `length` bytes; fewer only at the file's end.
+    /// Reads up to `length` bytes; fewer only at the end of the file.
     fn read(&self, file: u32, offset: u64, length: usize, into: &mut Vec<u8>) -> io::Result<()> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let mut handle = match open.iter().position(|(number, _)| *number == file) {
@@ -111,10 +111,10 @@ impl Files {
     }
 }
 
-/// Reads the bytes of entries that are mostly near each other, a window at a time.
+/// Reads the bytes of entries, mostly close to each other, one window at a time.
 #[derive(Debug)]
 pub(super) struct Spans {
-    /// Bytes to read at once.
+    /// The number of bytes per read.
     window: usize,
     file: u32,
     start: u64,
@@ -137,13 +137,13 @@ impl Spans {
         }
     }
 
-    /// The bytes of one entry, which is not a kept one.
+    /// The bytes of one entry that is not kept in memory.
     pub(super) fn get(&mut self, files: &Files, entry: &Entry) -> Result<&[u8], ArchiveError> {
         let length = entry.length as usize;
         let path = || files.path(entry.file);
         if self.within(entry).is_none() {
-            // In a file that runs from newest to oldest the next entry lies
-            // before this one: then the window ends with it.
+            // If the file runs from newest to oldest, the next entry comes before this
+            // one, so the window should end with this one.
             let backwards = self.file == entry.file && entry.offset < self.start;
             let window = self.window.max(length);
             let end = entry.offset + length as u64;
@@ -166,7 +166,7 @@ impl Spans {
         }
     }
 
-    /// Where the entry begins in the window, if it is whole in it.
+    /// Where the entry begins in the window, if all of it is there.
     fn within(&self, entry: &Entry) -> Option<usize> {
         let at = entry.offset.checked_sub(self.start)?;
         let at = usize::try_from(at).ok()?;

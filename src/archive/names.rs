@@ -1,10 +1,10 @@
-//! The names that exports use where Discord has numbers. A number in a string
-//! is what an exporter writes for a type it does not know itself.
+//! The names that exports use instead of Discord's numbers. For a type that it
+//! does not know, an exporter writes the number as a string.
 
 use clew_context::model::{ChannelKind, MessageKind};
 
-/// Message types by the exporter's names (Discord's documentation, "Message
-/// Types", has the numbers).
+/// Message types by the exporter's names (numbers from Discord's documentation,
+/// "Message Types").
 const MESSAGE_KINDS: [(&str, u16); 22] = [
     ("Default", 0),
     ("RecipientAdd", 1),
@@ -30,8 +30,8 @@ const MESSAGE_KINDS: [(&str, u16); 22] = [
     ("PollResult", 46),
 ];
 
-/// Channel types by the exporter's names (Discord's documentation, "Channel
-/// Types", has the numbers).
+/// Channel types by the exporter's names (numbers from Discord's documentation,
+/// "Channel Types").
 const CHANNEL_KINDS: [(&str, u8); 16] = [
     ("GuildTextChat", 0),
     ("DirectTextChat", 1),
@@ -46,13 +46,13 @@ const CHANNEL_KINDS: [(&str, u8); 16] = [
     ("GuildDirectory", 14),
     ("GuildForum", 15),
     ("GuildMedia", 16),
-    // As Discord itself names them.
+    // Discord's own names.
     ("GuildText", 0),
     ("PublicThread", 11),
     ("PrivateThread", 12),
 ];
 
-/// A message type; an unknown name is a system message.
+/// A message type; an unknown name counts as a system message.
 pub(super) fn message_kind(name: &str) -> MessageKind {
     let known = MESSAGE_KINDS.iter().find(|(known, _)| *known == name);
     let number = match known {
@@ -62,7 +62,7 @@ pub(super) fn message_kind(name: &str) -> MessageKind {
     MessageKind::from_number(number)
 }
 
-/// A channel type; an unknown name is a type that no rule names.
+/// A channel type; an unknown name gives a type that no rule applies to.
 pub(super) fn channel_kind(name: &str) -> ChannelKind {
     let known = CHANNEL_KINDS.iter().find(|(known, _)| *known == name);
     let number = match known {

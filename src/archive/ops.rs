@@ -82,7 +82,7 @@ pub(super) enum Op {
     },
     Thread {
         thread: WireThread,
-        /// Id of the type 21 message in a thread that hangs on a message.
+        /// The id of the thread's message of type 21, if it was started from a message.
         #[serde(default)]
         starter_id: Option<MessageId>,
     },
@@ -152,7 +152,7 @@ pub(super) struct WireReference {
 }
 
 impl Op {
-    /// The message it is about.
+    /// The message that it concerns.
     pub(super) fn message(&self) -> Option<MessageId> {
         match self {
             Self::Create { message } => Some(message.id),
@@ -163,7 +163,7 @@ impl Op {
 }
 
 impl WireUser {
-    /// Server nicknames do not show in direct messages.
+    /// The name shown; server nicknames do not apply in direct messages.
     pub(super) fn shown_name(&self, in_guild: bool) -> String {
         let nick = self.nick.as_ref().filter(|_| in_guild);
         let name = nick
@@ -188,7 +188,7 @@ impl WireReference {
 }
 
 impl WireMessage {
-    /// The type 21 message at the head of a thread that hangs on a message.
+    /// The message of type 21 at the head of a thread started from a message.
     pub(super) fn starter(
         id: MessageId,
         thread: ChannelId,
@@ -220,7 +220,7 @@ impl WireMessage {
         }
     }
 
-    /// Its type; without one a default reference makes it a reply.
+    /// Its type; if not given, a default reference makes it a reply.
     pub(super) fn message_kind(&self) -> MessageKind {
         let replies = self.reference.is_some_and(|to| to.kind == 0);
         match self.kind {
@@ -230,7 +230,7 @@ impl WireMessage {
         }
     }
 
-    /// Takes out everything beside the text.
+    /// Takes out everything except the text.
     pub(super) fn take_extras(&mut self) -> Extras {
         let mut component_text = Vec::new();
         for component in &self.components {

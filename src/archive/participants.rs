@@ -1,4 +1,4 @@
-//! Who wrote, and who was mentioned: one small record a person, however many
+//! Who wrote and who was mentioned: one small record per person, however many
 //! messages there are.
 
 use std::collections::BTreeMap;
@@ -12,17 +12,17 @@ pub struct Participant {
     pub id: UserId,
     /// The name last shown.
     pub name: Box<str>,
-    /// A bot or a webhook. False for who was only mentioned.
+    /// Whether it is a bot or a webhook. False for those only mentioned.
     pub bot: bool,
-    /// A webhook, as far as the recording lets one tell.
+    /// Whether it is a webhook, as far as the recording shows.
     pub webhook: bool,
-    /// Messages written, those that stand in two files counted twice.
+    /// The number of messages written; those in two files count twice.
     pub messages: u64,
-    /// Messages of an export that mention it, counted likewise.
+    /// The number of exported messages that mention it, counted the same way.
     pub mentioned: u64,
 }
 
-/// Everybody, by id.
+/// All participants, by id.
 #[derive(Debug, Default)]
 pub(super) struct Participants(pub(super) BTreeMap<UserId, Participant>);
 
@@ -34,7 +34,7 @@ impl Participants {
         entry.messages += 1;
     }
 
-    /// Listed as a user, whether or not there are messages.
+    /// Adds a listed user, whether or not there are messages.
     pub(super) fn known(&mut self, id: UserId, name: &str, bot: bool) {
         self.named(id, name).bot = bot;
     }

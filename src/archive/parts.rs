@@ -1,4 +1,4 @@
-//! What messages carry beside their text, as exports write it.
+//! The parts of messages other than their text, as exports write them.
 
 use serde::Deserialize;
 
@@ -37,7 +37,7 @@ struct WireField {
     value: Box<str>,
 }
 
-/// Only that it is there counts.
+/// Only its presence matters.
 #[derive(Deserialize)]
 struct WireMedia {}
 
@@ -77,7 +77,7 @@ pub(super) struct WirePoll {
     answers: Vec<WireAnswer>,
 }
 
-/// Discord nests a poll's texts, exporters write them plainly.
+/// Discord nests a poll's texts; exporters write them directly.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum WireText {
@@ -102,7 +102,7 @@ pub(super) struct WireForward {
     embeds: Vec<WireEmbed>,
     attachments: Vec<WireAttachment>,
     stickers: Vec<WireSticker>,
-    /// In scenarios: when the original was posted, Unix milliseconds.
+    /// In scenarios: when the original was posted, in Unix milliseconds.
     ms: Option<i64>,
 }
 
@@ -143,7 +143,7 @@ impl WireAttachment {
 }
 
 impl WireComponent {
-    /// Texts in reading order, a component's own before its children's.
+    /// The texts in reading order, a component's own before its children's.
     pub(super) fn texts(&self, out: &mut Vec<Box<str>>) {
         let own = [
             &self.label,
@@ -206,7 +206,7 @@ impl WireForward {
     }
 }
 
-/// Exports write an empty string where Discord has nothing.
+/// Exports write an empty string where Discord has none.
 fn filled(text: Option<Box<str>>) -> Option<Box<str>> {
     text.filter(|text| !text.is_empty())
 }

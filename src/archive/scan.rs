@@ -1,36 +1,36 @@
-//! Finds where JSON values begin and end in a file of any size, without
-//! holding more than one of them.
+//! Finds where JSON values begin and end in a file of any size, holding only one
+//! of them at a time.
 //!
-//! It knows brackets, strings and white space, nothing else: the values it
-//! cuts out are checked by the JSON parser afterwards.
+//! It only knows brackets, strings and white space; the JSON parser checks the
+//! values afterwards.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// Bytes read from the file at once; a few dozen messages.
+/// The number of bytes per read from the file: a few dozen messages.
 const CHUNK: usize = 256 * 1024;
-/// Largest value that is cut out. A message with every reacting user listed
-/// reaches a few MB; past this the file is damaged, not large.
+/// The largest value that is read, in bytes. A message that lists every reacting
+/// user can reach a few MB; beyond this limit the file is damaged, not large.
 const MAX_VALUE: usize = 64 * 1024 * 1024;
-/// A message's first key and value fit in this many bytes, indented too.
+/// Enough bytes for a message's first key and value, even if indented.
 const OPENING: usize = 256;
 
 /// A position-aware reader of one file.
 pub(super) struct Scanner {
     file: File,
     buffer: Vec<u8>,
-    /// Next unread byte in `buffer`.
+    /// The next unread byte in `buffer`.
     next: usize,
-    /// Offset in the file of `buffer`'s first byte.
+    /// The offset in the file of the first byte of `buffer`.
     base: u64,
 }
 
-/// Why a value could not be cut out.
+/// Why a value could not be read.
 #[derive(Debug)]
 pub(super) enum ScanError {
-    /// The file ends inside it.
+    /// The file ends inside the value.
     End,
-    /// It cannot be JSON from this byte on.
+    /// The file cannot be JSON from this offset on.
     Syntax(u64, &'static str),
     /// The file could not be read.
     Io(io::Error),
@@ -43,7 +43,7 @@ impl From<io::Error> for ScanError {
 }
 
 impl Scanner {
-    /// Reads from the file's beginning, past a byte order mark.
+    /// Starts at the beginning of the file, after a byte order mark.
     pub(super) fn new(file: File) -> io::Result<Self> {
         let mut scanner = Self {
             file,
@@ -57,12 +57,12 @@ impl Scanner {
         Ok(scanner)
     }
 
-    /// Offset of the next unread byte.
+    /// The offset of the next unread byte.
     pub(super) fn offset(&self) -> u64 {
         self.base + self.next as u64
     }
 
-    /// The next byte that is no white space, not taken.
+    /// The next byte that is not white space, without consuming it.
     pub(super) fn peek(&mut self) -> io::Result<Option<u8>> {
         loop {
             let rest = &self.buffer[self.next..];
@@ -77,14 +77,14 @@ impl Scanner {
         }
     }
 
-    /// Takes `wanted` if it comes next.
+    /// Consumes `wanted` if it comes next.
     pub(super) fn take(&mut self, wanted: u8) -> io::Result<bool> {
         let found = self.peek()? == Some(wanted);
         self.next += usize::from(found);
         Ok(found)
     }
 
-    /// Takes `wanted`, which has to come next.
+    /// Consumes `wanted`, which must come next.
     pub(super) fn expect(&mut self, wanted: u8, what: &'static str) -> Result<(), ScanError> {
         if self.take(wanted)? {
             return Ok(());
@@ -95,8 +95,8 @@ impl Scanner {
         }
     }
 
-    /// Cuts out the next value into `out`, which is emptied first; after an
-    /// error it holds what came before it.
+    /// Reads the next value into `out`, which is cleared first; after an error it
+    /// holds the part before the error.
     pub(super) fn value(&mut self, out: &mut Vec<u8>) -> Result<(), ScanError> {
         out.clear();
         self.walk(|bytes, offset| {
@@ -108,12 +108,12 @@ impl Scanner {
         })
     }
 
-    /// Passes over the next value, of any size.
+    /// Skips the next value, of any size.
     pub(super) fn skip(&mut self) -> Result<(), ScanError> {
         self.walk(|_, _| Ok(()))
     }
 
-    /// Goes back (or on) to an offset.
+    /// Goes back (or forward) to an offset.
     pub(super) fn rewind(&mut self, to: u64) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(to))?;
         self.buffer.clear();
@@ -122,9 +122,9 @@ impl Scanner {
         Ok(())
     }
 
-    /// Goes to the next place at or after `from` that opens a message: an
-    /// object whose first keys are an `id` of digits and a `type`. Authors,
-    /// files and emoji have other second keys. False if there is none.
+    /// Goes to the next place at or after `from` where a message begins: an object
+    /// whose first keys are an `id` of digits and a `type`. Authors, files and
+    /// emoji have other second keys. False if there is none.
     pub(super) fn resync(&mut self, from: u64) -> io::Result<bool> {
         self.rewind(from)?;
         loop {
@@ -145,7 +145,7 @@ impl Scanner {
         }
     }
 
-    /// Feeds the bytes of the next value to `sink`, chunk by chunk.
+    /// Passes the bytes of the next value to `sink`, chunk by chunk.
     fn walk(
         &mut self,
         mut sink: impl FnMut(&[u8], u64) -> Result<(), ScanError>,
@@ -208,7 +208,7 @@ impl Scanner {
     }
 }
 
-/// Where in a value a walk over its bytes stands.
+/// The state of a walk over the bytes of a value.
 #[derive(Default)]
 struct Walk {
     depth: u32,
@@ -218,8 +218,8 @@ struct Walk {
 }
 
 impl Walk {
-    /// How many bytes belong to the value, and whether it ended with them; or
-    /// where in `bytes` it stops being JSON.
+    /// Returns how many bytes belong to the value and whether it ends there; or, as
+    /// an error, where in `bytes` it stops being JSON.
     fn advance(&mut self, bytes: &[u8]) -> Result<(usize, bool), (usize, &'static str)> {
         let mut at = 0;
         while at < bytes.len() {
@@ -252,7 +252,7 @@ impl Walk {
         Ok((at, false))
     }
 
-    /// From `at` inside a string to the byte after its closing quote, or to
+    /// Goes from `at` inside a string to the byte after its closing quote, or to
     /// the end of `bytes`. A raw line break means that a quote is missing.
     fn through_string(
         &mut self,
@@ -277,13 +277,13 @@ impl Walk {
         Ok(at)
     }
 
-    /// A number may end with its file.
+    /// Whether the value may end with the file: only a number or word has no end mark.
     fn ends_with_file(&self) -> bool {
         self.in_scalar && self.depth == 0
     }
 }
 
-/// The id of the message that these bytes begin with, if they do.
+/// The id of the message that starts with these bytes, if one does.
 pub(super) fn opening_id(bytes: &[u8]) -> Option<&str> {
     let rest = after(bytes, b"{")?;
     let rest = after(rest, b"\"id\"")?;
@@ -305,7 +305,7 @@ fn opens_message(bytes: &[u8]) -> bool {
     !id.is_empty() && second.is_some()
 }
 
-/// What follows `token`, white space before it passed over.
+/// What follows `token`, which white space may precede.
 fn after<'a>(bytes: &'a [u8], token: &[u8]) -> Option<&'a [u8]> {
     bytes.trim_ascii_start().strip_prefix(token)
 }

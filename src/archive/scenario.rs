@@ -1,5 +1,5 @@
 //! Scenario files: a small world written by hand, and what happened in it.
-//! The format is described in the head of [`archive`](super).
+//! [`archive`](super) describes the format.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::ops::{Op, WireChannel, WireGuild, WireUser};
 use super::staged::Stage;
 use clew_context::model::{Channel, ChannelId, ChannelKind, Message, MessageId, UserId};
 
-/// Largest scenario; it is kept in memory, unlike an export.
+/// The largest scenario, in bytes: unlike an export it is kept in memory.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// A scenario after its last operation.
@@ -26,7 +26,7 @@ pub(super) struct Scenario {
     pub(super) messages: BTreeMap<(ChannelId, MessageId), Message>,
     pub(super) bot: Option<UserId>,
     pub(super) trigger: Option<MessageId>,
-    /// Everybody, the bot too: id, name, bot flag.
+    /// Everyone, including the bot: id, name, bot flag.
     pub(super) users: Vec<(UserId, String, bool)>,
 }
 
@@ -43,7 +43,7 @@ struct WireScenario<'a> {
     trigger: Option<&'a RawValue>,
 }
 
-/// Reads a whole scenario and applies its timeline and its trigger.
+/// Reads a whole scenario and applies its timeline and trigger.
 pub(super) fn read(
     path: &Path,
     lenient: bool,
@@ -84,7 +84,7 @@ pub(super) fn read(
     Ok(stage.finish())
 }
 
-/// One operation of the timeline.
+/// Applies one operation of the timeline.
 fn step(
     path: &Path,
     text: &str,

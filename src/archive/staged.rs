@@ -1,4 +1,4 @@
-//! A scenario while its operations are applied.
+//! A scenario while its operations are being applied.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,13 +10,13 @@ use clew_context::model::{
     MessageKind, Referenced, ThreadState, UnixMillis, UserId,
 };
 
-/// The world as far as the operations have come.
+/// The world after the operations so far.
 pub(super) struct Stage {
     users: HashMap<UserId, WireUser>,
     bot: Option<UserId>,
     channels: BTreeMap<ChannelId, Channel>,
     hidden: BTreeSet<ChannelId>,
-    /// Names of forum tags by id.
+    /// Names of forum tags, by id.
     tags: HashMap<String, String>,
     messages: BTreeMap<(ChannelId, MessageId), Message>,
     deleted: BTreeSet<MessageId>,
@@ -236,7 +236,7 @@ impl Stage {
         }
     }
 
-    /// Users named in a text, and whom a reply pings.
+    /// The users mentioned in a text, and the one that a reply pings.
     fn mentions_in(
         &self,
         content: &str,

@@ -1,7 +1,7 @@
 //! One message of an export, from JSON to [`Message`].
 //!
-//! Without an id, an author's id and a time there is no message. Any other
-//! part that cannot be read is named in `Extras::unread` and costs only itself.
+//! A message must have an id, an author's id and a time. Any other part that
+//! cannot be read is left out and named in `Extras::unread`.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -15,7 +15,7 @@ use clew_context::model::{
     Reference, ReferenceKind, Referenced, RoleId, UnixMillis, UserId,
 };
 
-/// A message as DiscordChatExporter writes it, its parts not yet looked into.
+/// A message as DiscordChatExporter writes it, its parts not yet parsed.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WireMessage<'a> {
@@ -49,7 +49,7 @@ pub(super) struct WireMessage<'a> {
     forwarded_message: Option<&'a RawValue>,
 }
 
-/// What a message cannot be without, and whom it names.
+/// The parts that a message must have, and whom it mentions.
 pub(super) struct Essentials {
     pub(super) id: MessageId,
     pub(super) kind: MessageKind,
@@ -83,12 +83,12 @@ struct WireReference {
 }
 
 impl<'a> WireMessage<'a> {
-    /// Checks that it is JSON, and an object.
+    /// Checks that it is a JSON object.
     pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)
     }
 
-    /// Reads what a message cannot be without; the error says what is missing.
+    /// Reads the parts that a message must have; the error says what is missing.
     pub(super) fn essentials(&self) -> Result<Essentials, String> {
         let id = unquoted(self.id).ok_or("it has no `id`")?;
         let id = id.parse().map_err(|error| format!("`id`: {error}"))?;
@@ -173,8 +173,8 @@ impl<'a> WireMessage<'a> {
 }
 
 impl WireUser<'_> {
-    /// Webhooks are not marked in exports. They are bots without a
-    /// discriminator, which bots of applications still have.
+    /// Exports do not mark webhooks. They are bots without a discriminator, which
+    /// applications' bots still have.
     fn into_author(self) -> Result<Author, String> {
         let bot = self.is_bot.unwrap_or(false);
         let discriminator = unquoted(self.discriminator);
@@ -202,7 +202,7 @@ impl WireUser<'_> {
 }
 
 impl WireReference {
-    /// Older exports do not say the type; a forward is known by its content.
+    /// Older exports lack the type; a forward is recognised by its content.
     fn into_reference(self, forward: bool) -> Reference {
         let kind = match self.kind.as_deref() {
             None if forward => ReferenceKind::Forward,
@@ -218,7 +218,7 @@ impl WireReference {
     }
 }
 
-/// A part that may be absent or null; unreadable, it is named in `unread`.
+/// A part that may be absent or null; if unreadable, it is named in `unread`.
 fn part<T: DeserializeOwned + Default>(
     raw: Option<&RawValue>,
     name: &'static str,
@@ -250,7 +250,7 @@ fn mentions(raw: Option<&RawValue>) -> Option<Vec<Mention>> {
         .collect()
 }
 
-/// The text of a string without escapes (ids, times, type names), or of a number.
+/// The contents of a string without escapes (ids, times, type names), or a number.
 fn unquoted(raw: Option<&RawValue>) -> Option<&str> {
     let text = raw?.get();
     let text = text
@@ -260,9 +260,9 @@ fn unquoted(raw: Option<&RawValue>) -> Option<&str> {
     (text != "null").then_some(text)
 }
 
-/// Exports show mentions as `@name` unless made with `--markdown false`. The
-/// users are listed beside, so that Discord's own form can be put back: a bare
-/// mention is to be seen as one.
+/// Exports show mentions as `@name` unless made with `--markdown false`. They also
+/// list the mentioned users, so Discord's own form can be restored: otherwise a
+/// bare mention would not be recognised.
 fn restore_mentions(mut content: String, mentions: &[Mention]) -> String {
     let mut by_length: Vec<&Mention> = mentions.iter().collect();
     by_length.sort_by_key(|mention| std::cmp::Reverse(mention.name.len()));
@@ -287,7 +287,7 @@ fn restore_mentions(mut content: String, mentions: &[Mention]) -> String {
     content
 }
 
-/// Roles mentioned in Discord's own form; exports do not list them.
+/// The roles mentioned in Discord's own form; exports do not list them.
 pub(super) fn mentioned_roles(content: &str) -> Vec<RoleId> {
     let mut roles: Vec<RoleId> = Vec::new();
     for rest in content.split("<@&").skip(1) {
