@@ -1,6 +1,6 @@
-//! Files that are there whole or not at all, whatever kills the process.
+//! Files that exist whole or not at all, whatever kills the process.
 //!
-//! Every call blocks: callers are on a thread that may, see [`blocking`].
+//! Every call blocks, so run it on a thread that may; see [`blocking`].
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Read, Write};
@@ -9,22 +9,23 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 
-/// The end of a temporary file's name. No file of ours ends like it, so what
-/// a kill left behind is recognised.
+/// Suffix of temporary files. None of our other files ends like this, so
+/// leftovers of a killed process can be recognised.
 const TEMPORARY: &str = ".clew-tmp";
-/// Stands between the name and the number of a file that was set aside.
+/// Separates the name and the number of a file that was set aside.
 const SET_ASIDE: &str = ".corrupt-";
-/// Files set aside under one name. More than that is a fault to look at, not
-/// to collect.
+/// Limit of set-aside files per name. Beyond it something is wrong that needs a
+/// look, not more copies.
 const MOST_SET_ASIDE: u32 = 10_000;
 
-/// Replaces a file, durably: temporary file in the same folder, fsync, rename,
-/// fsync of the folder. Missing folders are made. Only the owner may read it.
+/// Replaces a file durably: temporary file in the same folder, fsync, rename,
+/// fsync of the folder. Creates missing folders. Only the owner may read the
+/// file.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     write_with(path, |file| file.write_all(bytes))
 }
 
-/// As [`write()`], what `fill` writes.
+/// As [`write()`], with the content that `fill` writes.
 pub(super) fn write_with(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -52,7 +53,7 @@ pub(super) fn write_with(
     sync_folder(folder)
 }
 
-/// Reads a file; none when there is none. One above `most` bytes is refused
+/// Reads a file; `None` if there is none. A file over `most` bytes is refused
 /// unread.
 pub(super) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Error> {
     let failed = |source| Error::Io {
@@ -78,7 +79,7 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Error> {
     })
 }
 
-/// Removes a file, durably. Says whether there was one.
+/// Removes a file durably. Returns whether it existed.
 pub(super) fn remove(path: &Path) -> Result<bool, Error> {
     match fs::remove_file(path) {
         Ok(()) => sync_folder(folder_of(path)).map(|()| true),
@@ -91,14 +92,14 @@ pub(super) fn remove(path: &Path) -> Result<bool, Error> {
     }
 }
 
-/// A file that says who uses what lies beside it, as long as it is held: the
-/// system lets go of it when the process ends, however it ends.
+/// Holds a lock file that names its holder. The operating system releases it
+/// however the process ends.
 #[derive(Debug)]
 pub(super) struct Hold {
     _file: File,
 }
 
-/// Takes a file to be held; who has it already if somebody has.
+/// Takes a lock file, or returns who holds it.
 pub(super) fn hold(path: &Path) -> Result<Result<Hold, String>, Error> {
     let failed = |source| Error::Io {
         operation: "lock",
@@ -123,8 +124,8 @@ pub(super) fn hold(path: &Path) -> Result<Result<Hold, String>, Error> {
     Ok(Ok(Hold { _file: file }))
 }
 
-/// Renames a file that cannot be read to `NAME.corrupt-<n>`, the first `n`
-/// from 1 that is free, and says to what.
+/// Renames an unreadable file to `NAME.corrupt-<n>`, with the first free `n`
+/// from 1, and returns the new path.
 pub(super) fn set_aside(path: &Path) -> Result<PathBuf, Error> {
     let failed = |source| Error::Io {
         operation: "set aside",
@@ -135,7 +136,8 @@ pub(super) fn set_aside(path: &Path) -> Result<PathBuf, Error> {
         let mut name = path.as_os_str().to_owned();
         name.push(format!("{SET_ASIDE}{number}"));
         let aside = PathBuf::from(name);
-        // Taken first, so that the rename replaces nothing but our own file.
+        // Reserve the name first, so that the rename replaces only our own
+        // file.
         match OpenOptions::new().write(true).create_new(true).open(&aside) {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -148,7 +150,7 @@ pub(super) fn set_aside(path: &Path) -> Result<PathBuf, Error> {
     Err(failed(io::Error::other("too many were set aside already")))
 }
 
-/// Makes a folder and those above it, durably.
+/// Creates a folder and its parents durably.
 pub(super) fn create_folders(folder: &Path) -> Result<(), Error> {
     if folder.as_os_str().is_empty() || folder.is_dir() {
         return Ok(());
@@ -166,8 +168,8 @@ pub(super) fn create_folders(folder: &Path) -> Result<(), Error> {
     }
 }
 
-/// Removes the temporary files that a kill left in a folder and those below
-/// it. Says how many there were. Only for a folder that nobody writes to.
+/// Removes the temporary files that a killed process left in a folder and
+/// below. Returns how many. Only for a folder nobody is writing to.
 pub(super) fn sweep_temporary(folder: &Path) -> Result<u64, Error> {
     let mut swept = 0;
     files_below(folder, &mut |file| {
@@ -179,7 +181,7 @@ pub(super) fn sweep_temporary(folder: &Path) -> Result<u64, Error> {
     Ok(swept)
 }
 
-/// Visits every file in a folder and those below it.
+/// Visits every file in a folder and its subfolders.
 pub(super) fn files_below(
     folder: &Path,
     visit: &mut dyn FnMut(&Path) -> Result<(), Error>,
@@ -197,7 +199,7 @@ pub(super) fn files_below(
     Ok(())
 }
 
-/// Set aside by [`set_aside`].
+/// Whether the file was set aside by [`set_aside`].
 pub(super) fn is_set_aside(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| name.contains(SET_ASIDE))
@@ -208,16 +210,16 @@ fn is_temporary(path: &Path) -> bool {
     name.is_some_and(|name| name.starts_with('.') && name.ends_with(TEMPORARY))
 }
 
-/// What stands in a folder.
+/// An entry of a folder.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// Its whole path.
+    /// Its full path.
     pub(super) path: PathBuf,
-    /// A folder; links are not followed.
+    /// Whether it is a folder; links are not followed.
     pub(super) is_folder: bool,
 }
 
-/// What stands in a folder, by name; nothing when there is none.
+/// A folder's entries, sorted by name; empty if there is no folder.
 pub(super) fn entries(folder: &Path) -> Result<Vec<Entry>, Error> {
     let failed = |source| Error::Io {
         operation: "list",
@@ -241,7 +243,7 @@ pub(super) fn entries(folder: &Path) -> Result<Vec<Entry>, Error> {
     Ok(found)
 }
 
-/// Does something on a thread that may block.
+/// Runs work on a thread that may block.
 pub(super) async fn blocking<T: Send + 'static>(
     operation: &'static str,
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
@@ -253,7 +255,7 @@ pub(super) async fn blocking<T: Send + 'static>(
     })?
 }
 
-/// The folder that a path stands in.
+/// The folder that contains a path.
 fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -261,7 +263,7 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Makes names of files durable.
+/// Makes the names in a folder durable.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), Error> {
     let synced = File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(|source| Error::Io {

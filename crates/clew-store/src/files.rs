@@ -1,15 +1,16 @@
-//! `CONTEXT_STORE=files:DIR`: JSON files, one a conversation,
-//! and files for the rest beside them.
+//! `CONTEXT_STORE=files:DIR`: one JSON file per conversation, with other files
+//! for the rest.
 //!
 //! `DIR/guilds/{guild}/{channel}/{user}.json` and `DIR/dms/{user}.json` hold
-//! conversations; `DIR/markers/`, `DIR/settings/{guild}.json`, `DIR/opt_outs.json`,
-//! `DIR/departures.json` and `DIR/agents.json` the rest; facts stand in
-//! `USER_PROFILE_DIR/{user}.json` and `SERVER_PROFILE_DIR/{guild}.json`. Every
-//! part of a path that comes from outside is a number.
+//! conversations; `DIR/markers/`, `DIR/settings/{guild}.json`,
+//! `DIR/opt_outs.json`, `DIR/departures.json` and `DIR/agents.json` the rest;
+//! facts are in `USER_PROFILE_DIR/{user}.json` and
+//! `SERVER_PROFILE_DIR/{guild}.json`. Every part of a path that comes from
+//! outside is a number.
 //!
-//! A conversation holds at most 15 messages, the newest whole turns, for 24
-//! hours from its first. Ordinals begin again with a new file. Rows that are
-//! copied from another store live for 24 hours from then.
+//! A conversation holds at most 15 messages, in the newest whole turns, for 24
+//! hours from its first. Ordinals restart with a new file. Rows copied from
+//! another store live for 24 hours after the copy.
 
 mod conversation;
 mod copy;
@@ -38,7 +39,7 @@ use clew_context::model::{
     ApplicationId, ChannelId, Clock, GuildId, MessageId, UnixMillis, UserId,
 };
 
-/// The version of all files.
+/// The version of every file format.
 const VERSION: u32 = 1;
 
 /// A store of files. Two processes never share one.
@@ -46,13 +47,12 @@ const VERSION: u32 = 1;
 pub struct Files(Arc<Folder>);
 
 impl Files {
-    /// Makes the folders that are missing, takes them for this process and
-    /// removes what a kill left half written. The clock says when files
-    /// expire.
+    /// Creates missing folders, locks them for this process and removes files a
+    /// killed process left half-written. The clock decides when files expire.
     ///
     /// # Errors
     ///
-    /// A folder cannot be made or read, another process uses it, or two of
+    /// A folder cannot be created or read, another process uses it, or two of
     /// the three are the same.
     pub async fn open(
         dir: PathBuf,
@@ -69,13 +69,13 @@ impl Files {
         .await
     }
 
-    /// The version of the files in a folder; none when it is not there. Each
-    /// file says its own, and is looked at when it is used.
+    /// The file version of a folder; `None` if it does not exist. Each file
+    /// states its own, which is checked when it is read.
     pub fn version(dir: &Path) -> Option<u32> {
         dir.exists().then_some(VERSION)
     }
 
-    /// Does something with the files on a thread that may block.
+    /// Runs work with the files on a thread that may block.
     fn run<T: Send + 'static, W>(
         &self,
         operation: &'static str,
@@ -97,7 +97,7 @@ impl Files {
     }
 }
 
-/// Agents are described in the database.
+/// Other agents need a database.
 pub(super) fn check_agent(agent: &AgentName) -> Result<(), Error> {
     if *agent == AgentName::default_agent() {
         return Ok(());
@@ -113,7 +113,7 @@ fn no_snapshots() -> Error {
     }
 }
 
-/// A file of a newer version is refused and left as it is.
+/// Refuses a file of a newer version, and leaves it unchanged.
 fn check_version(fields: &Fields) -> Result<(), Unread> {
     let found = fields.need("version", NUMBER)?;
     match u32::try_from(found).unwrap_or(u32::MAX) {

@@ -1,6 +1,6 @@
-//! What a store keeps as JSON, both ways and without loss: ids as texts, times
-//! as RFC 3339, unknown fields ignored, errors that name the field and hold no
-//! text of the file.
+//! The JSON of stored data, lossless in both directions: ids as text, times as
+//! RFC 3339. Unknown fields are ignored; errors name the field and hold none of
+//! the file's text.
 
 mod facts;
 mod fields;
@@ -21,7 +21,7 @@ use crate::model::{
 use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UserId};
 
 impl Record {
-    /// One line of JSON without its line break, `kind` first.
+    /// Encodes a single line of JSON without a line break, `kind` first.
     pub fn to_line(&self) -> String {
         let agent_name = AgentName::as_str;
         line(&match self {
@@ -53,16 +53,16 @@ impl Record {
         })
     }
 
-    /// Reads such a line.
+    /// Parses such a line.
     ///
     /// # Errors
     ///
-    /// Names the field that is missing or holds something else.
+    /// Names the field that is missing or invalid.
     pub fn from_line(text: &str) -> Result<Self, FormError> {
         Self::from_fields(&mut Fields::parse(text.as_bytes())?)
     }
 
-    /// Reads the fields of such a line.
+    /// Parses the fields of such a line.
     pub(super) fn from_fields(fields: &mut Fields) -> Result<Self, FormError> {
         let kind = fields.need("kind", TEXT)?;
         Ok(match kind.as_str() {
@@ -101,25 +101,24 @@ pub(super) fn write_settings(settings: &GuildSettings) -> String {
     line(&SettingsForm::of(settings))
 }
 
-/// Reads what [`write_settings`] wrote.
+/// Parses what [`write_settings`] wrote.
 pub(super) fn read_settings(text: &str) -> Result<GuildSettings, FormError> {
     read_settings_fields(&Fields::parse(text.as_bytes())?)
 }
 
-/// A snapshot as a file for people to read, with what restores it without
-/// loss.
+/// A snapshot as a human-readable file that can be restored without loss.
 pub(super) fn write_snapshot(snapshot: &ContextSnapshot) -> String {
     indented(&SnapshotForm::of(snapshot))
 }
 
-/// Reads what [`write_snapshot`] wrote.
+/// Parses what [`write_snapshot`] wrote.
 pub(super) fn read_snapshot(text: &[u8]) -> Result<ContextSnapshot, FormError> {
     read_snapshot_fields(&mut Fields::parse(text)?)
 }
 
-/// A file's text for people to read, with a line break at its end.
+/// Human-readable JSON, ending in a line break.
 pub(super) fn indented(form: &impl Serialize) -> String {
-    // Our forms have texts for keys and cannot fail.
+    // Cannot fail: our forms only have text keys.
     let mut text = serde_json::to_string_pretty(form).unwrap_or_default();
     text.push('\n');
     text
@@ -295,12 +294,12 @@ fn read_snapshot_fields(fields: &mut Fields) -> Result<ContextSnapshot, FormErro
     })
 }
 
-/// The words for roles.
+/// The words of roles.
 pub(super) const ROLE: fields::Reader<StoredRole> = (
     |value| StoredRole::from_word(value.as_str()?),
     "`user`, `assistant`, `tool_use` or `tool_result`",
 );
-/// `t` and the hexadecimal number of a turn, as it is written elsewhere.
+/// A turn's id: `t` and a hexadecimal number.
 pub(super) const TURN: fields::Reader<TurnId> = (
     |value| {
         let digits = value.as_str()?.strip_prefix('t')?;

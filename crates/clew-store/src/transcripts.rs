@@ -1,10 +1,9 @@
-//! `DM_LOGS_DIR`: logs of direct messages as JSON Lines, beside every store.
+//! `DM_LOGS_DIR`: logs of direct messages as JSON Lines, outside of any store.
 //!
-//! `{user}.jsonl` is written to; what would take it above
-//! `MAX_CONVERSATION_LOG_SIZE` makes it `{user}.1.jsonl`, in place of the one
-//! before. So a conversation takes at most twice
-//! that size, unless one turn alone is larger. Without a limit nothing is
-//! rotated.
+//! Turns are appended to `{user}.jsonl`. When it would exceed
+//! `MAX_CONVERSATION_LOG_SIZE`, it replaces `{user}.1.jsonl` first. So a
+//! conversation takes at most twice that size, unless a single turn is larger.
+//! Without a limit nothing is rotated.
 
 mod line;
 
@@ -19,25 +18,25 @@ use super::{Erasure, Error, Kind, KindStats, Purge, Purged, disk};
 use crate::model::{StoredMessage, StoredRole};
 use clew_context::model::{ChannelId, MessageId, TurnId, UnixMillis, UserId};
 
-/// Logs of direct messages. One process writes to a folder.
+/// Logs of direct messages. Only one process writes to a folder.
 #[derive(Clone)]
 pub struct Transcripts(Arc<Folder>);
 
 impl Transcripts {
-    /// In this folder, which is made if it is missing; files of at most
-    /// `max_bytes`, or of any size.
+    /// Opens a folder, creating it if missing. Files have at most `max_bytes`,
+    /// or any size for `None`.
     ///
     /// # Errors
     ///
-    /// The folder cannot be made or read.
+    /// The folder cannot be created or read.
     pub async fn open(dir: PathBuf, max_bytes: Option<u64>) -> Result<Self, Error> {
         let open = move || Folder::open(dir, max_bytes);
         let folder = disk::blocking("open the logs of direct messages", open).await?;
         Ok(Self(Arc::new(folder)))
     }
 
-    /// Adds the rows of a turn of direct messages, one line each; those of
-    /// tools are left out. It is durable when this returns.
+    /// Appends a turn of direct messages, one line per row, leaving out tool
+    /// rows. Durable on return.
     ///
     /// # Errors
     ///
@@ -48,8 +47,8 @@ impl Transcripts {
             .await
     }
 
-    /// Removes lines, as the same purge removes rows from a store. What is
-    /// about servers changes nothing here.
+    /// Removes lines just as the purge removes rows from a store. Purges of
+    /// servers change nothing here.
     ///
     /// # Errors
     ///
@@ -70,7 +69,7 @@ impl Transcripts {
             .await
     }
 
-    /// Users of whom there are lines, in order.
+    /// Users with log lines, sorted.
     ///
     /// # Errors
     ///
@@ -79,7 +78,7 @@ impl Transcripts {
         self.run("list the logs", Folder::known).await
     }
 
-    /// Gives an edited message its new text. Says how many lines there were.
+    /// Gives an edited message its new text. Returns how many lines matched.
     ///
     /// # Errors
     ///
@@ -97,8 +96,8 @@ impl Transcripts {
         .await
     }
 
-    /// Which messages of a channel are logged, within a range of ids, both
-    /// ends included.
+    /// Which messages of a channel are logged, within an inclusive range of
+    /// ids.
     ///
     /// # Errors
     ///
@@ -125,7 +124,7 @@ impl Transcripts {
             .await
     }
 
-    /// How much there is.
+    /// How much is logged.
     ///
     /// # Errors
     ///
@@ -144,11 +143,11 @@ impl Transcripts {
     }
 }
 
-/// The folder. Whoever holds the map is alone with the files.
+/// The folder. Its files may only be used while the map is locked.
 struct Folder {
     dir: PathBuf,
     max_bytes: Option<u64>,
-    /// Whose a channel is, so that a message is found without reading all.
+    /// The user of each channel, to find a message without reading all logs.
     users: Mutex<HashMap<ChannelId, UserId>>,
 }
 
@@ -163,7 +162,7 @@ impl Folder {
         };
         for user in folder.known()? {
             let mut first = None;
-            // A user has one channel with us: the first line tells it.
+            // A user has only one channel with us, so the first line suffices.
             folder.each_line(user, &mut |line, _| {
                 first = Some(line.channel);
                 false
@@ -254,7 +253,7 @@ impl Folder {
         Ok(lines)
     }
 
-    /// With a message of the user goes the turn, with one of ours the answer.
+    /// Deleting a user's message removes its turn; one of ours, the answer.
     fn remove_messages(&self, user: UserId, ids: &[MessageId]) -> Result<u64, Error> {
         let named = |line: &Line| line.messages().any(|message| ids.contains(&message));
         let mut triggers: Vec<TurnId> = Vec::new();
@@ -363,12 +362,12 @@ impl Folder {
         })
     }
 
-    /// The older file and the one that is written to.
+    /// The rotated file and the current one.
     fn paths(&self, user: UserId) -> [PathBuf; 2] {
         ["1.jsonl", "jsonl"].map(|end| self.dir.join(format!("{user}.{end}")))
     }
 
-    /// Users with files, in order.
+    /// Users with files, sorted.
     fn known(&self) -> Result<Vec<UserId>, Error> {
         let mut users = Vec::new();
         for entry in disk::entries(&self.dir)? {
@@ -382,8 +381,8 @@ impl Folder {
         Ok(users)
     }
 
-    /// Visits a user's lines, oldest first, until `visit` gives false. A line
-    /// that a kill tore is none.
+    /// Visits a user's lines, oldest first, until `visit` returns false. Skips
+    /// torn lines.
     fn each_line(
         &self,
         user: UserId,
@@ -406,8 +405,8 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes a user's files anew. Says how many lines changed. Torn lines go:
-    /// nobody knows what they say.
+    /// Rewrites a user's files. Returns how many lines changed. Drops torn
+    /// lines, since their content is unknown.
     fn rewrite(&self, user: UserId, change: &dyn Fn(&Line) -> Change) -> Result<u64, Error> {
         let mut changed = 0;
         for path in self.paths(user) {
@@ -444,7 +443,7 @@ impl Folder {
     }
 }
 
-/// What becomes of a line.
+/// What to do with a line.
 enum Change {
     Keep,
     Remove,

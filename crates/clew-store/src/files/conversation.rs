@@ -1,4 +1,5 @@
-//! One conversation's file, version 1, with optional fields beside those of earlier programs.
+//! One conversation's file, version 1, with more optional fields than earlier
+//! programs wrote.
 
 use std::time::Duration;
 
@@ -11,26 +12,26 @@ use super::folder::Unread;
 use crate::model::{AgentName, Scope, SnapshotId, StoredMessage, StoredRole};
 use clew_context::model::{ChannelId, MessageId, TurnId, UnixMillis};
 
-/// Messages that a file holds.
+/// Most messages in a file.
 pub(crate) const MOST_MESSAGES: usize = 15;
-/// From its creation on.
+/// Counted from the file's creation.
 const LIFETIME: Duration = Duration::from_hours(24);
 
-/// What a file holds.
+/// A file's content.
 pub(super) struct Conversation {
     created: UnixMillis,
     updated: UnixMillis,
     expires: UnixMillis,
-    /// The latest clear marker when it was last written.
+    /// The latest clear marker at the last write.
     pub(super) cleared: Option<UnixMillis>,
-    /// The highest ordinal given.
+    /// The highest ordinal assigned.
     last_ordinal: u64,
     /// Oldest first.
     pub(super) rows: Vec<StoredMessage>,
 }
 
 impl Conversation {
-    /// Begins now.
+    /// A new conversation that starts now.
     pub(super) fn fresh(now: UnixMillis) -> Self {
         Self {
             created: now,
@@ -52,8 +53,8 @@ impl Conversation {
         Duration::from_millis(left.unsigned_abs())
     }
 
-    /// Adds a turn, or replaces it, and drops the oldest ones above the limit.
-    /// Gives its ordinal.
+    /// Adds or replaces a turn, and drops the oldest turns over the limit.
+    /// Returns its ordinal.
     pub(super) fn append(&mut self, turn: &[StoredMessage], now: UnixMillis) -> u64 {
         let Some(first) = turn.first() else {
             return 0;
@@ -77,8 +78,8 @@ impl Conversation {
         ordinal
     }
 
-    /// Takes a row as it is, in the place of the one with the same turn, role
-    /// and message.
+    /// Stores a row unchanged, replacing one with the same turn, role and
+    /// message.
     pub(super) fn put(&mut self, row: &StoredMessage, now: UnixMillis) {
         let key = |row: &StoredMessage| (row.agent.clone(), row.turn, row.role, row.message);
         match self.rows.iter_mut().find(|old| key(old) == key(row)) {
@@ -88,7 +89,7 @@ impl Conversation {
         self.settle(now);
     }
 
-    /// Order, limit and time of the last change.
+    /// Restores order, applies the limit and notes the time of the change.
     pub(super) fn settle(&mut self, now: UnixMillis) {
         self.updated = now;
         self.rows.sort_by_key(|row| row.ordinal);
@@ -97,14 +98,14 @@ impl Conversation {
         while self.rows.len() > MOST_MESSAGES {
             let oldest = self.rows.first().map(|row| row.ordinal);
             if oldest == self.rows.last().map(|row| row.ordinal) {
-                // One turn alone, however long, stays whole.
+                // A single turn stays whole, however long.
                 break;
             }
             self.rows.retain(|row| Some(row.ordinal) != oldest);
         }
     }
 
-    /// The file's text.
+    /// Encodes the file.
     pub(super) fn write(&self) -> String {
         json::indented(&Form {
             version: VERSION,
@@ -117,7 +118,7 @@ impl Conversation {
         })
     }
 
-    /// From a file's text.
+    /// Parses a file's text.
     pub(super) fn read(scope: Scope, text: &[u8]) -> Result<Self, Unread> {
         let mut fields = Fields::parse(text)?;
         super::check_version(&fields)?;
@@ -144,8 +145,7 @@ impl Conversation {
     }
 }
 
-/// Only what a file can hold: the agent is the default one and no row is of
-/// tools.
+/// Checks that a file can hold the row: default agent, no tool rows.
 pub(super) fn check(row: &StoredMessage) -> Result<(), Error> {
     super::check_agent(&row.agent)?;
     match row.role {
@@ -190,7 +190,7 @@ struct MessageForm<'a> {
     author_name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     target_id: Option<MessageId>,
-    /// Of direct messages, whose path does not say it.
+    /// For direct messages, whose path does not contain it.
     #[serde(skip_serializing_if = "Option::is_none")]
     channel_id: Option<ChannelId>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -216,8 +216,8 @@ impl<'a> MessageForm<'a> {
     }
 }
 
-/// A message of an earlier program has no turn: one begins with every message
-/// of the user, and its time, far below any id of Discord's, names it.
+/// Messages by earlier programs have no turn, so each user message starts one,
+/// named by its time, which is far below any Discord id.
 fn read_message(
     scope: Scope,
     fields: &Fields,
@@ -233,8 +233,8 @@ fn read_message(
         Scope::Member { guild, channel, .. } | Scope::Thread { guild, channel } => {
             (Some(guild), channel)
         }
-        // An earlier program kept no channel. It is used for nothing but to
-        // find messages by their ids, of which it kept none either.
+        // Earlier programs stored no channel. It only serves to find messages
+        // by id, and they stored no ids either.
         Scope::User(user) | Scope::Direct(user) => {
             let channel = fields.maybe("channelId", id())?;
             (None, channel.unwrap_or(ChannelId::new(user.get())))

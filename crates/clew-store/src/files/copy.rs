@@ -1,4 +1,4 @@
-//! Entries as values: for exports, copies and statistics.
+//! Reads entries as values, for exports, copies and statistics.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ impl Folder {
         after: Option<&Cursor>,
         limit: usize,
     ) -> Result<Records, Error> {
-        // At least one, or reading would never come to an end.
+        // At least one entry, or reading would never end.
         let mut page = Page::new(after, limit.max(1))?;
         match kind {
             Kind::Messages => self.message_page(owner, &mut page)?,
@@ -110,13 +110,13 @@ impl Folder {
     }
 }
 
-/// Entries counted at once.
+/// Entries counted at a time.
 const STATS_PAGE: usize = 10_000;
 
-/// A page that is being filled. Its cursor is `place#entries`: so many entries
-/// of that place were given.
+/// A page being filled. Its cursor is `place#entries`: that many entries of
+/// that place were already returned.
 struct Page {
-    /// Where it goes on.
+    /// The place to continue from.
     key: Option<String>,
     skip: usize,
     limit: usize,
@@ -149,7 +149,7 @@ impl Page {
         self.records.next.is_some()
     }
 
-    /// Takes entries of the next place.
+    /// Adds the entries of the next place.
     fn take(&mut self, key: &str, entries: impl Iterator<Item = Record>) {
         let begun = self.key.take().is_some_and(|begun| begun == key);
         let skip = if begun { self.skip } else { 0 };
@@ -163,7 +163,7 @@ impl Page {
     }
 }
 
-/// Of a user: theirs, about them, or said by them.
+/// Whether an entry is a user's: theirs, about them, or stated by them.
 fn is_of(record: &Record, user: UserId) -> bool {
     match record {
         Record::Message(row) => row.owner == user,

@@ -1,5 +1,5 @@
-//! Files of everything that is no conversation: a version and a list of
-//! entries, each as [`Record::to_line`] writes it.
+//! Files of everything except conversations: a version and a list of entries,
+//! each as [`Record::to_line`] writes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use super::{VERSION, check_agent};
 use crate::model::{AgentName, ClearKey, Fact, FactId, GuildSettings, Subject};
 use clew_context::model::{ApplicationId, GuildId, UnixMillis, UserId};
 
-/// Bytes of the file that names an application.
+/// Largest size of the owner file, in bytes.
 const LARGEST_OWNER: u64 = 64;
 
 impl Folder {
-    /// Where an entry stands; none for those that have other places.
+    /// The file an entry belongs in; `None` for kinds stored elsewhere.
     fn place_of(&self, record: &Record) -> Option<PathBuf> {
         match record {
             Record::Message(_) | Record::Snapshot(_) => None,
@@ -30,7 +30,7 @@ impl Folder {
         }
     }
 
-    /// Files that hold entries of a kind, in an order that stays.
+    /// Files that hold entries of a kind, in a stable order.
     pub(super) fn entry_files(&self, kind: Kind) -> Result<Vec<PathBuf>, Error> {
         let one = |name: &str| Ok(vec![self.dir.join(name)]);
         match kind {
@@ -51,13 +51,13 @@ impl Folder {
         }
     }
 
-    /// What a file holds.
+    /// A file's entries.
     pub(super) fn entries(&self, path: &Path) -> Result<Vec<Record>, Error> {
         self.alone(path, || self.entries_alone(path))
     }
 
-    /// Who wants nothing to be stored is never forgotten: that file is not set
-    /// aside but refused.
+    /// Opt-outs must never be lost: an unreadable file is refused rather than
+    /// set aside.
     fn entries_alone(&self, path: &Path) -> Result<Vec<Record>, Error> {
         let entries = if path.ends_with("opt_outs.json") {
             load(path, parse)?
@@ -67,7 +67,7 @@ impl Folder {
         Ok(entries.unwrap_or_default())
     }
 
-    /// Changes what a file holds; one without entries goes.
+    /// Changes a file's entries; a file left without any is removed.
     pub(super) fn change<T>(
         &self,
         path: &Path,
@@ -86,7 +86,7 @@ impl Folder {
         })
     }
 
-    /// Puts entries into their files, replacing those with the same key.
+    /// Writes entries to their files, replacing those with the same key.
     pub(super) fn put(&self, records: &[Record]) -> Result<(), Error> {
         let mut by_file: BTreeMap<PathBuf, Vec<&Record>> = BTreeMap::new();
         for record in records {
@@ -125,8 +125,7 @@ impl Folder {
         Ok(all)
     }
 
-    /// Where markers stand: with their server, or with the user of direct
-    /// messages.
+    /// The file of markers: per server, or per user for direct messages.
     fn markers(&self, guild: Option<GuildId>, user: Option<UserId>) -> PathBuf {
         let folder = self.dir.join("markers");
         match (guild, user) {
@@ -136,7 +135,7 @@ impl Folder {
         }
     }
 
-    /// Where the facts about somebody stand.
+    /// The file of facts about a user or server.
     pub(super) fn profile(&self, subject: Subject) -> PathBuf {
         match subject {
             Subject::User(user) => self.users.join(format!("{user}.json")),
@@ -199,7 +198,7 @@ impl Folder {
         })
     }
 
-    /// Facts about somebody, oldest first.
+    /// Facts about a user or server, oldest first.
     pub(super) fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error> {
         let entries = self.entries(&self.profile(subject))?;
         let facts = entries.into_iter().filter_map(|entry| match entry {
@@ -223,7 +222,7 @@ impl Folder {
         Ok(removed)
     }
 
-    /// Removes entries of a file. Says how many went.
+    /// Removes entries from a file. Returns how many.
     pub(super) fn strip(&self, path: &Path, goes: &dyn Fn(&Record) -> bool) -> Result<u64, Error> {
         self.change(path, |entries| {
             let before = entries.len();
@@ -320,11 +319,11 @@ impl Folder {
         self.strip(&path, &goes).map(drop)
     }
 
-    /// Notes which channels the facts link into.
+    /// Records which channels facts link into.
     pub(super) fn index_links(&self) -> Result<(), Error> {
         for kind in [Kind::UserFacts, Kind::ServerFacts] {
             for path in self.entry_files(kind)? {
-                // One that is of a newer version is said when it is used.
+                // A file of a newer version is reported when it is used.
                 for entry in self.entries(&path).unwrap_or_default() {
                     if let Record::Fact(Fact {
                         subject,

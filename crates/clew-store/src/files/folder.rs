@@ -1,4 +1,4 @@
-//! Where the files are, whose turn it is to write, and reading them.
+//! The folders, the locks for writing, and reading files.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -11,12 +11,12 @@ use super::super::{Error, FormError, disk};
 use crate::model::{Scope, Subject};
 use clew_context::model::{ChannelId, Clock, GuildId, UserId};
 
-/// Locks of paths: enough that two writers seldom wait for each other's.
+/// Number of locks shared by all paths: enough that two writers seldom collide.
 const STRIPES: usize = 64;
-/// Held while a process uses a folder.
+/// Lock file held while a process uses a folder.
 const LOCK: &str = ".lock";
-/// Largest file that is read. 15 messages of the longest answers stay far
-/// below; so do the facts of a server at the largest `MAX_SERVER_MEMORY`.
+/// Largest file read, in bytes. 15 of the longest messages stay far below this;
+/// so do a server's facts at the largest `MAX_SERVER_MEMORY`.
 const LARGEST_FILE: u64 = 64 << 20;
 
 /// The folders of a file store.
@@ -30,25 +30,25 @@ pub(super) struct Folder {
     pub(super) clock: Clock,
     stripes: [Mutex<()>; STRIPES],
     hasher: std::hash::RandomState,
-    /// Written to while empty folders are removed, so that none goes under a
-    /// file that is being written.
+    /// Locked for writing while empty folders are removed, so that none
+    /// disappears under a file being written.
     tidying: RwLock<()>,
     index: Mutex<Index>,
     locks: Mutex<Vec<disk::Hold>>,
 }
 
-/// What spares reading all files for one message.
+/// Saves reading all files to find one message.
 #[derive(Default)]
 pub(super) struct Index {
-    /// Whose direct messages a channel is.
+    /// The user of each direct message channel.
     pub(super) direct: HashMap<ChannelId, UserId>,
-    /// About whom there were facts with links into a channel.
+    /// Whose facts link (or once linked) into each channel.
     pub(super) linked: HashMap<ChannelId, BTreeSet<Subject>>,
-    /// Files that were set aside: they may hold what a purge is about.
+    /// Files set aside, which may hold what a purge covers.
     pub(super) aside: BTreeSet<PathBuf>,
 }
 
-/// Where conversations are looked for.
+/// Which conversations to visit.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place {
     Everywhere,
@@ -57,9 +57,9 @@ pub(super) enum Place {
     Direct,
 }
 
-/// Why a file's text was not taken.
+/// Why a file's text was rejected.
 pub(super) enum Unread {
-    /// Of this version, newer than ours.
+    /// It has this version, newer than ours.
     Newer(u32),
     Form(FormError),
 }
@@ -71,8 +71,8 @@ impl From<FormError> for Unread {
 }
 
 impl Folder {
-    /// Makes the folders, takes them for this process and removes what a kill
-    /// left in them.
+    /// Creates the folders, locks them for this process and removes leftovers
+    /// of a killed one.
     pub(super) fn open(
         dir: PathBuf,
         users: PathBuf,
@@ -107,14 +107,14 @@ impl Folder {
         })
     }
 
-    /// Lets go of the folders when nothing is being written.
+    /// Releases the folders once nothing is being written.
     pub(super) fn release(&self) {
         let _nobody_writes = self.tidying.write().unwrap_or_else(PoisonError::into_inner);
         let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
         locks.clear();
     }
 
-    /// The folders may be another process's by now.
+    /// Once released, the folders may belong to another process.
     pub(super) fn is_released(&self) -> bool {
         let locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
         locks.is_empty()
@@ -124,7 +124,7 @@ impl Folder {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with a file while nobody else does. Never within itself.
+    /// Runs work while nobody else uses the file. Must not be nested.
     pub(super) fn alone<T>(
         &self,
         path: &Path,
@@ -138,8 +138,8 @@ impl Folder {
         work()
     }
 
-    /// Reads a file, within [`Self::alone`]. One that cannot be read is set
-    /// aside, and it is as if there were none.
+    /// Reads a file; call it within [`Self::alone`]. An unreadable file is set
+    /// aside and counts as missing.
     pub(super) fn load<T>(
         &self,
         path: &Path,
@@ -173,7 +173,7 @@ impl Folder {
         }
     }
 
-    /// Visits conversations that have a file, in the order of [`Scope`].
+    /// Visits conversations that have a file, in [`Scope`] order.
     pub(super) fn conversations(
         &self,
         place: Place,
@@ -210,12 +210,12 @@ impl Folder {
         Ok(())
     }
 
-    /// Removes folders of conversations that are empty.
+    /// Removes empty conversation folders.
     pub(super) fn tidy(&self) -> Result<(), Error> {
         for guild in self.guilds(Place::Everywhere)? {
             let _nobody_writes = self.tidying.write().unwrap_or_else(PoisonError::into_inner);
             for channel in self.channels(Place::Everywhere, guild)? {
-                // Refused unless it is empty, which is what is wanted.
+                // Fails unless the folder is empty, as intended.
                 let _ = fs::remove_dir(self.channel(guild, channel));
             }
             let _ = fs::remove_dir(self.dir.join("guilds").join(guild.to_string()));
@@ -244,7 +244,7 @@ impl Folder {
     }
 }
 
-/// Reads a file; one that cannot be read is an error and stays.
+/// Reads a file; an unreadable one is an error and stays in place.
 pub(super) fn load<T>(
     path: &Path,
     parse: impl FnOnce(&[u8]) -> Result<T, Unread>,
@@ -268,7 +268,7 @@ pub(super) fn load<T>(
     }
 }
 
-/// Ids that have a `{id}.json` in a folder, in order.
+/// The ids of all `{id}.json` files in a folder, sorted.
 pub(super) fn ids_in<T: FromStr + Ord + ToString>(folder: &Path) -> Result<Vec<T>, Error> {
     named(folder, false, ".json")
 }
@@ -289,7 +289,7 @@ fn named<T: FromStr + Ord + ToString>(
             continue;
         };
         let id = stem.parse::<T>().ok();
-        // `007.json` is not ours: its path would not be found again.
+        // Skip names like `007.json`, whose path we would not find again.
         ids.extend(id.filter(|id| entry.is_folder == folders && id.to_string() == stem));
     }
     ids.sort();
@@ -306,7 +306,7 @@ fn users_in(folder: &Path, user: Option<UserId>) -> Result<Vec<UserId>, Error> {
     }
 }
 
-/// Takes a folder for this process.
+/// Locks a folder for this process.
 fn lock(folder: &Path) -> Result<disk::Hold, Error> {
     disk::hold(&folder.join(LOCK))?.map_err(|holder| Error::Open {
         place: folder.display().to_string(),

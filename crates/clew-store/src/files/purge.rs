@@ -1,4 +1,4 @@
-//! What has to go, goes from every file.
+//! Removes purged data from every file.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +20,7 @@ impl Folder {
                     self.purge_entries(kind, purge)
                 }
                 Kind::UserFacts | Kind::ServerFacts => self.purge_facts(kind, purge),
-                // Outlive every purge, or are not kept in files of ours.
+                // Survive every purge, or are not stored here.
                 Kind::OptOuts | Kind::Agents | Kind::Snapshots | Kind::Transcripts => Ok(0),
             };
             purged.add(kind, all.add(gone));
@@ -54,7 +54,7 @@ impl Folder {
                 Purge::Channel(channel) => self.strip_rows(scope, &|rows| {
                     rows.iter().map(|row| row.channel == *channel).collect()
                 }),
-                // All that the walk comes to is theirs.
+                // The walk only visits conversations that the purge covers.
                 Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) => {
                     self.delete_conversation(scope)
                 }
@@ -196,7 +196,7 @@ impl Folder {
         Ok(members.into_iter().collect())
     }
 
-    /// Removes files that were set aside and may hold what has to go.
+    /// Removes set-aside files that may hold purged data.
     pub(super) fn remove_aside(&self, goes: &mut dyn FnMut(&Path) -> bool) -> Result<(), Error> {
         let aside = self.index().aside.clone();
         for path in aside.into_iter().filter(|path| goes(path)) {
@@ -207,8 +207,8 @@ impl Folder {
     }
 }
 
-/// What went. A file that cannot be read or written keeps none of the others:
-/// the first error is given when all were tried.
+/// Counts what was removed. A file that fails does not stop the others: the
+/// first error is returned at the end.
 #[derive(Default)]
 struct Tally {
     gone: u64,
@@ -234,7 +234,7 @@ impl Tally {
     }
 }
 
-/// With a trigger its whole turn, with one of our messages the answer.
+/// Selects a trigger's whole turn, and the answer of one of our messages.
 fn of_messages(rows: &[StoredMessage], channel: ChannelId, ids: &[MessageId]) -> Vec<bool> {
     let named = |row: &StoredMessage| {
         let mut its = row.message.iter().chain(&row.parts);
@@ -270,8 +270,8 @@ fn fact_goes(fact: &Fact, purge: &Purge) -> bool {
     }
 }
 
-/// Nobody knows what such a file says: it goes when its path or its text names
-/// what has to go, or when it is from before.
+/// Whether to remove an unreadable file: when its path or text contains an id
+/// to be purged, or when it is older than the purge's time.
 fn aside_goes(path: &Path, purge: &Purge) -> bool {
     let ids: Vec<String> = match purge {
         Purge::Messages { ids, .. } => ids.iter().map(ToString::to_string).collect(),
@@ -296,13 +296,13 @@ fn is_older(path: &Path, moment: UnixMillis) -> bool {
     since.is_ok_and(|since| i64::try_from(since.as_millis()).is_ok_and(|at| at < moment.0))
 }
 
-/// The id stands in a text, not as part of a longer number.
+/// Whether a text contains the id, not as part of a longer number.
 fn names(text: &str, id: &str) -> bool {
     text.split(|letter: char| !letter.is_ascii_digit())
         .any(|number| number == id)
 }
 
-/// The server that an entry is of.
+/// The server an entry belongs to.
 fn guild_of(entry: &Record) -> Option<GuildId> {
     match entry {
         Record::Marker(key, _) => key.guild,

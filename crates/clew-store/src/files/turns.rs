@@ -9,10 +9,10 @@ use super::folder::{Folder, Place};
 use crate::model::{AgentName, Scope, StoredMessage};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
-/// How a conversation's end was found.
+/// What was found for a conversation.
 enum Found {
     Nothing,
-    /// Rows that went with an expired file.
+    /// It had expired; this many rows were removed.
     Expired(u64),
     There(Conversation),
 }
@@ -48,7 +48,7 @@ impl Folder {
         Ok(ordinal)
     }
 
-    /// Writes rows of one conversation as they are.
+    /// Writes rows of one conversation unchanged.
     pub(super) fn put_rows(&self, scope: Scope, rows: &[&StoredMessage]) -> Result<(), Error> {
         let path = self.conversation(scope)?;
         let now = (self.clock)();
@@ -75,7 +75,7 @@ impl Folder {
         let Some(conversation) = self.rows_of(query.scope, now)? else {
             return Ok(Vec::new());
         };
-        // A file that was moved here brings its marker along.
+        // A file that was moved here carries its marker with it.
         let brought = conversation.cleared.filter(|at| Some(*at) > cleared);
         let asked = match query.cleared {
             Some(asker) => self.cleared_at(&query.agent, asker.guild, asker.user)?,
@@ -160,7 +160,7 @@ impl Folder {
         Ok(edited)
     }
 
-    /// Removes rows of a conversation: those that `select` gives true for.
+    /// Removes those rows of a conversation that `select` marks true.
     pub(super) fn strip_rows(
         &self,
         scope: Scope,
@@ -181,7 +181,7 @@ impl Folder {
             match self.alone(&path, || self.find(scope, &path, now)) {
                 Ok(Found::Expired(rows)) => gone += rows,
                 Ok(Found::Nothing | Found::There(_)) => {}
-                // One file that cannot be read keeps none of the others.
+                // One unreadable file does not stop the others.
                 Err(error) => tracing::error!(file = %path.display(), %error, "not swept"),
             }
             Ok(())
@@ -190,7 +190,7 @@ impl Folder {
         Ok(gone)
     }
 
-    /// A conversation that has not expired.
+    /// The rows of a conversation, unless it has expired.
     pub(super) fn rows_of(
         &self,
         scope: Scope,
@@ -203,8 +203,8 @@ impl Folder {
         }
     }
 
-    /// Changes rows; writes nothing when the count of changes is zero, and
-    /// removes a file that holds no more rows.
+    /// Changes rows. Writes nothing if `change` returns zero, and removes a
+    /// file left without rows.
     fn revise(
         &self,
         scope: Scope,
@@ -238,7 +238,7 @@ impl Folder {
         }
     }
 
-    /// Reads a file; an expired one is removed.
+    /// Reads a file; removes it if it has expired.
     fn find(&self, scope: Scope, path: &Path, now: UnixMillis) -> Result<Found, Error> {
         match self.load(path, |text| Conversation::read(scope, text))? {
             None => Ok(Found::Nothing),
@@ -250,12 +250,12 @@ impl Folder {
         }
     }
 
-    /// Notes the channels of direct messages.
+    /// Records the channels of direct messages.
     pub(super) fn index_direct(&self) -> Result<(), Error> {
         self.conversations(Place::Direct, None, &mut |scope| {
             let path = self.conversation(scope)?;
             let load = || self.load(&path, |text| Conversation::read(scope, text));
-            // One that is of a newer version is said when it is used.
+            // A file of a newer version is reported when it is used.
             let found = self.alone(&path, load).ok().flatten();
             let rows = found.into_iter().flat_map(|found| found.rows);
             rows.for_each(|row| self.note_direct(&row));

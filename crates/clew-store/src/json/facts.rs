@@ -98,7 +98,7 @@ pub(super) fn read_fact_fields(fields: &Fields) -> Result<Fact, FormError> {
 pub(super) struct SettingsForm<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     rolling_window_s: Option<u64>,
-    /// What is below a second, only when there is something.
+    /// The part below a second, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     rolling_window_ns: Option<u32>,
     channels_off: Vec<&'a ChannelId>,

@@ -1,4 +1,4 @@
-//! Fields of a JSON object, one by one, so that an error names the field.
+//! Reads a JSON object field by field, so that errors can name the field.
 
 use std::str::FromStr;
 
@@ -8,42 +8,42 @@ use serde_json::{Map, Value};
 
 use clew_context::model::UnixMillis;
 
-/// Why a JSON text is not what it should be. Holds no text of it.
+/// Why a JSON text was rejected. Holds none of its text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormError {
-    /// It is no JSON.
+    /// It is not JSON.
     #[error("no valid JSON at line {line} column {column}")]
     Syntax {
-        /// From 1.
+        /// Counted from 1.
         line: usize,
-        /// From 1.
+        /// Counted from 1.
         column: usize,
     },
-    /// A field that has to be there is not.
+    /// A required field is missing.
     #[error("`{0}` is missing")]
     Missing(String),
-    /// A field holds something else.
+    /// A field has an invalid value.
     #[error("`{field}` is not {expected}")]
     Unfit {
-        /// Its name, with those of the fields it stands in.
+        /// Its name, prefixed with those of the enclosing fields.
         field: String,
         /// What it should be.
         expected: &'static str,
     },
 }
 
-/// The fields of one object. Those that nobody asks for are ignored.
+/// The fields of one object; unread ones are ignored.
 pub(crate) struct Fields {
-    /// Stands before the names in errors.
+    /// Prefix for field names in errors.
     within: String,
     map: Map<String, Value>,
 }
 
-/// How a value is read, and what it should be.
+/// A function that reads a value, and what it expects.
 pub(crate) type Reader<T> = (fn(&Value) -> Option<T>, &'static str);
 
 impl Fields {
-    /// Of a whole text.
+    /// Parses a whole text.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, FormError> {
         let value = serde_json::from_slice(text).map_err(|error| FormError::Syntax {
             line: error.line(),
@@ -62,13 +62,13 @@ impl Fields {
         }
     }
 
-    /// A field that has to be there.
+    /// Reads a required field.
     pub(crate) fn need<T>(&self, name: &str, read: Reader<T>) -> Result<T, FormError> {
         let found = self.maybe(name, read)?;
         found.ok_or_else(|| FormError::Missing(self.name(name)))
     }
 
-    /// A field that may be absent or null.
+    /// Reads a field that may be absent or null.
     pub(crate) fn maybe<T>(
         &self,
         name: &str,
@@ -85,7 +85,7 @@ impl Fields {
         read(value).map(Some).ok_or_else(unfit)
     }
 
-    /// Objects of a list; none when it is absent.
+    /// Reads a list of objects; empty if absent.
     pub(crate) fn objects(&mut self, name: &str) -> Result<Vec<Self>, FormError> {
         let values = match self.map.remove(name) {
             None | Some(Value::Null) => return Ok(Vec::new()),
@@ -111,11 +111,11 @@ impl Fields {
 
 /// A text.
 pub(crate) const TEXT: Reader<String> = (|value| value.as_str().map(str::to_owned), "a text");
-/// A whole number that is not negative.
+/// A non-negative whole number.
 pub(crate) const NUMBER: Reader<u64> = (Value::as_u64, "a whole number");
-/// True or false.
+/// A boolean.
 pub(crate) const SWITCH: Reader<bool> = (Value::as_bool, "true or false");
-/// A moment: RFC 3339, or milliseconds since 1970.
+/// A time: RFC 3339, or milliseconds since 1970.
 pub(crate) const TIME: Reader<UnixMillis> = (read_time, "a time (RFC 3339 or milliseconds)");
 
 /// A Discord id, as text or number.
@@ -128,7 +128,7 @@ pub(crate) const fn ids<C: DeserializeOwned>() -> Reader<C> {
     (|value| C::deserialize(value).ok(), "a list of Discord ids")
 }
 
-/// A text with a form of its own.
+/// A text that is parsed further.
 pub(crate) const fn parsed<T: FromStr>(expected: &'static str) -> Reader<T> {
     (|value| value.as_str()?.parse().ok(), expected)
 }
@@ -140,8 +140,8 @@ fn read_time(value: &Value) -> Option<UnixMillis> {
     }
 }
 
-/// A moment as text, RFC 3339 to the millisecond; outside of the years that
-/// RFC 3339 knows, the milliseconds as a number.
+/// A time as RFC 3339 text, to the millisecond; outside RFC 3339's years, as a
+/// number of milliseconds.
 pub(crate) struct Time(pub(crate) UnixMillis);
 
 impl Serialize for Time {

@@ -1,4 +1,4 @@
-//! The lines of a log, and the files they stand in.
+//! A log's lines and files.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -11,7 +11,7 @@ use super::super::json::{Fields, FormError, ROLE, TEXT, TIME, TURN, Time, id, id
 use crate::model::{StoredMessage, StoredRole};
 use clew_context::model::{ChannelId, MessageId, TurnId, UnixMillis, UserId};
 
-/// One line.
+/// One line of a log.
 pub(super) struct Line {
     pub(super) at: UnixMillis,
     pub(super) role: StoredRole,
@@ -65,7 +65,7 @@ impl Line {
         })
     }
 
-    /// With its line break.
+    /// Encodes it, with a line break.
     pub(super) fn write(&self) -> String {
         let form = Form {
             ts: Time(self.at),
@@ -77,7 +77,7 @@ impl Line {
             parts: &self.parts,
             text: &self.text,
         };
-        // Our forms have texts for keys and cannot fail.
+        // Cannot fail: our forms only have text keys.
         let mut text = serde_json::to_string(&form).unwrap_or_default();
         text.push('\n');
         text
@@ -88,8 +88,8 @@ impl Line {
     }
 }
 
-/// Lines of a file, as bytes: a kill may tear a letter. None when there is
-/// none.
+/// A file's lines as bytes, since a kill may split a character. `None` if there
+/// is no file.
 pub(super) fn lines_of(
     path: &Path,
 ) -> Result<Option<impl Iterator<Item = io::Result<Vec<u8>>>>, Error> {
@@ -100,7 +100,7 @@ pub(super) fn lines_of(
     }
 }
 
-/// Adds text, on a line of its own also after a torn one.
+/// Appends text, starting a new line if the last one is torn.
 pub(super) fn add(path: &Path, text: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let mut file = options.create(true).read(true).append(true).open(path)?;
@@ -119,7 +119,7 @@ pub(super) fn add(path: &Path, text: &str) -> io::Result<()> {
         .write_all(whole.as_bytes())
         .and_then(|()| file.sync_all());
     if written.is_err() {
-        // The turn is logged whole or not at all, also on a full disk.
+        // Log the turn whole or not at all, even on a full disk.
         file.set_len(length)?;
     }
     written
