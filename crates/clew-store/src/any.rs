@@ -1,4 +1,4 @@
-//! The store that `CONTEXT_STORE` names, whichever it is.
+//! The store that `CONTEXT_STORE` names, of any back end.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -17,18 +17,18 @@ use clew_context::model::{
     ApplicationId, ChannelId, Clock, GuildId, MessageId, UnixMillis, UserId,
 };
 
-/// Folders that stores keep beside what `CONTEXT_STORE` names.
+/// Folders that stores use besides the one in `CONTEXT_STORE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folders {
-    /// `AGENTS_DIR`: snapshots lie in their agent's folder.
+    /// `AGENTS_DIR`: snapshots are in their agent's folder.
     pub agents: PathBuf,
-    /// `USER_PROFILE_DIR`, for files.
+    /// `USER_PROFILE_DIR`, used by the file store.
     pub users: PathBuf,
-    /// `SERVER_PROFILE_DIR`, for files.
+    /// `SERVER_PROFILE_DIR`, used by the file store.
     pub servers: PathBuf,
 }
 
-/// One of the back ends. Closed, so that nobody above has to be generic.
+/// One of the back ends. An enum, so that callers need not be generic.
 pub enum Store {
     /// `sqlite:PATH`, or in memory.
     Sqlite(Sqlite),
@@ -51,12 +51,12 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens the store at an address for this process alone; what is missing is
-    /// made, and brought to the schema of this version.
+    /// Opens the store at an address for this process alone, creating or
+    /// migrating it to this version's schema as needed.
     ///
     /// # Errors
     /// [`Error::Open`], [`Error::Held`], [`Error::Newer`] or
-    /// [`Error::Corrupt`], each with the place.
+    /// [`Error::Corrupt`], each naming the place.
     pub async fn open(
         address: &StoreAddress,
         folders: &Folders,
@@ -66,12 +66,13 @@ impl Store {
         Self::open_with(address, Use::Alone, snapshots, folders, clock).await
     }
 
-    /// As [`Store::open`], only to read: also while another process uses it, of
-    /// which nothing is touched then. Files are for one process in any case.
+    /// As [`Store::open`], but read-only: it may run beside another process
+    /// that uses the store, and then changes nothing. Files always need
+    /// exclusive use.
     ///
     /// # Errors
-    /// As [`Store::open`]; [`Error::Open`] if another process uses it and it is
-    /// not of this version.
+    /// As [`Store::open`]; [`Error::Open`] if another process uses it and its
+    /// schema is of another version.
     pub async fn look(
         address: &StoreAddress,
         folders: &Folders,
@@ -81,8 +82,8 @@ impl Store {
         Self::open_with(address, Use::Look, snapshots, folders, clock).await
     }
 
-    /// As [`Store::open`], beside another store that has the same folders:
-    /// files of snapshots may be the other's, too, and are never removed.
+    /// As [`Store::open`], for a second store with the same folders. Snapshot
+    /// files are never removed, since they may belong to the first.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -129,8 +130,8 @@ impl Store {
         }
     }
 
-    /// The version of what is at an address, without changing it; none when
-    /// there is nothing yet.
+    /// The schema version found at an address, without changing anything;
+    /// `None` if nothing is there yet.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -148,7 +149,7 @@ impl Store {
         }
     }
 
-    /// A store that never reaches a disk and ends with the process.
+    /// A store that never touches a disk and ends with the process.
     ///
     /// # Errors
     /// [`Error::Open`].
@@ -157,16 +158,16 @@ impl Store {
     }
 }
 
-/// What a store is opened for.
+/// Why a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
-    /// Everything, by one process at a time.
+    /// Exclusive use by one process.
     Alone,
-    /// Reading, whoever else uses it.
+    /// Reading only, possibly beside another process.
     Look,
 }
 
-/// Opening and migrating a file may take its time.
+/// Runs on a blocking thread, since opening and migrating a file may be slow.
 async fn blocking<T: Send + 'static>(
     open: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
@@ -187,8 +188,8 @@ fn without_postgres(address: &StoreAddress) -> Error {
     }
 }
 
-/// Hands a call on to the back end. A call to PostgreSQL has to wait for the
-/// network in many places: boxed, so that it is not part of every turn's size.
+/// Forwards a call to the back end. PostgreSQL calls await the network in many
+/// places, so their futures are boxed to keep each turn's future small.
 macro_rules! each {
     ($store:expr, $name:ident($($argument:expr),*)) => {
         match $store {
@@ -209,9 +210,9 @@ impl Backend for Store {
         each!(self, append(turn))
     }
 
-    /// What comes back is checked once more: a row of another scope, or of
-    /// another owner than the scope's, is an error of ours that must not
-    /// reach anybody. Nothing is loaded then.
+    /// Checks the result again: a row of another scope, or of an owner other
+    /// than the scope's, is a bug of ours and must not reach anybody, so the
+    /// call fails.
     async fn window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {
         let rows = each!(self, window(query))?;
         let is_theirs = |row: &StoredMessage| {

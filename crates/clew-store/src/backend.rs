@@ -1,4 +1,4 @@
-//! What a store can do.
+//! The operations of a store.
 
 use std::future::Future;
 use std::time::Duration;
@@ -10,79 +10,79 @@ use crate::model::{
 };
 use clew_context::model::{ApplicationId, ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
-/// Which rows of a conversation.
+/// Selects rows of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WindowQuery {
     /// The conversation.
     pub scope: Scope,
-    /// With this agent.
+    /// Rows of this agent only.
     pub agent: AgentName,
-    /// Later than this.
+    /// Rows later than this.
     pub since: UnixMillis,
-    /// Later than the clear markers that apply to this asker, too.
+    /// Also later than the clear markers that apply to this asker.
     pub cleared: Option<Asker>,
-    /// At most so many, the newest.
+    /// At most this many, the newest.
     pub limit: usize,
 }
 
-/// Whose clear markers apply: those of a user and everybody's.
+/// Whose clear markers apply: those of one user and those of everybody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asker {
-    /// In this server; none in direct messages.
+    /// In this server; `None` for direct messages.
     pub guild: Option<GuildId>,
     /// Who asks.
     pub user: UserId,
 }
 
-/// What there is of one conversation.
+/// What is stored of one conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ConversationStats {
-    /// There is something.
+    /// Whether anything is stored.
     pub exists: bool,
     /// Rows.
     pub message_count: usize,
-    /// Time until it goes by itself; none if it never does.
+    /// Time until it expires; `None` if it never does.
     pub expires_in: Option<Duration>,
 }
 
-/// A result that comes later, on any thread.
+/// A future result that can be awaited on any thread.
 pub trait Answer<T>: Future<Output = Result<T, Error>> + Send {}
 impl<T, F: Future<Output = Result<T, Error>> + Send> Answer<T> for F {}
 
-/// What a store can do. What is confirmed is durable: it survives `kill -9`.
+/// What a store can do. Confirmed writes are durable: they survive `kill -9`.
 /// No call blocks the async thread.
 ///
-/// Every error is one of [`Error`]; a call that fails has changed nothing.
+/// Every error is an [`Error`]; a failed call has changed nothing.
 pub trait Backend: Send + Sync {
-    /// Says whose store it is; the first to say so is.
+    /// Claims the store for an application; the first to claim it owns it.
     ///
     /// # Errors
-    /// [`Error::Owned`] if it is another application's.
+    /// [`Error::Owned`] if another application owns it.
     fn claim(&self, application: ApplicationId) -> impl Answer<()>;
 
-    /// Appends one turn to its conversation, all rows or none, and gives its
-    /// ordinal. All rows have one scope, agent, turn. A turn that is there
-    /// already in that scope is replaced and keeps its ordinal.
+    /// Appends one turn to its conversation, all rows or none, and returns its
+    /// ordinal. All rows share one scope, agent and turn. A turn already in
+    /// that scope is replaced and keeps its ordinal.
     ///
-    /// A clock that went back is made up for: each row's timestamp is moved up
-    /// to that of the conversation's newest row, and beyond the clear markers
-    /// that apply to the turn's owner.
+    /// Makes up for a clock that went back: each row's timestamp is raised to
+    /// that of the conversation's newest row, and past the clear markers that
+    /// apply to the turn's owner.
     fn append(&self, turn: &[StoredMessage]) -> impl Answer<u64>;
 
     /// The newest rows of a conversation, oldest first.
     fn window(&self, query: &WindowQuery) -> impl Answer<Vec<StoredMessage>>;
 
-    /// What there is of a conversation, with all agents.
+    /// What is stored of a conversation, across all agents.
     fn conversation(&self, scope: Scope, now: UnixMillis) -> impl Answer<ConversationStats>;
 
-    /// Deletes a conversation with all agents (`/clear-context`).
-    /// Says how many rows went.
+    /// Deletes a conversation for all agents (`/clear-context`). Returns how
+    /// many rows were deleted.
     fn delete_conversation(&self, scope: Scope) -> impl Answer<u64>;
 
-    /// Moves a marker forward (`/context clear`). Rows stay.
+    /// Moves a clear marker forward (`/context clear`). Rows stay.
     fn clear(&self, key: &ClearKey, at: UnixMillis) -> impl Answer<()>;
 
-    /// The latest of the user's own marker and everybody's, for an agent in a
+    /// The later of the user's own marker and everybody's, for an agent in a
     /// server or in direct messages.
     fn cleared_at(
         &self,
@@ -91,13 +91,13 @@ pub trait Backend: Send + Sync {
         user: UserId,
     ) -> impl Answer<Option<UnixMillis>>;
 
-    /// When an agent was first seen, noted as `since` if it was not: its first
-    /// marker.
+    /// When an agent was first seen, before which it has no history. Records
+    /// `since` if it was not known.
     fn agent_created(&self, agent: &AgentName, since: UnixMillis) -> impl Answer<UnixMillis>;
 
-    /// A user's own rows with an agent in a server (or in direct messages), in
-    /// all channels and scopes, later than `since`, oldest first: what
-    /// `/context save` keeps.
+    /// A user's own rows with an agent in a server (or in direct messages),
+    /// across channels and scopes, later than `since`, oldest first: what
+    /// `/context save` saves.
     fn own_messages(
         &self,
         owner: UserId,
@@ -106,11 +106,11 @@ pub trait Backend: Send + Sync {
         since: UnixMillis,
     ) -> impl Answer<Vec<StoredMessage>>;
 
-    /// Keeps a snapshot: its file and its row.
+    /// Saves a snapshot: its file and its row.
     fn save_snapshot(&self, snapshot: &ContextSnapshot) -> impl Answer<()>;
 
-    /// A user's snapshots of a server (or of direct messages), newest first;
-    /// of one agent or of all.
+    /// A user's snapshots from a server (or from direct messages), newest
+    /// first, of one agent or of all.
     fn snapshots(
         &self,
         owner: UserId,
@@ -128,41 +128,41 @@ pub trait Backend: Send + Sync {
     /// Writes facts, replacing those with the same id.
     fn put_facts(&self, facts: &[Fact]) -> impl Answer<()>;
 
-    /// Removes facts. Says how many went.
+    /// Removes facts. Returns how many were removed.
     fn remove_facts(&self, facts: &[FactId]) -> impl Answer<u64>;
 
-    /// A server's facts that match words of a conversation, best first, at
-    /// most `limit` (BM25, or PostgreSQL's own ranking). `words` is any text.
+    /// At most `limit` of a server's facts that match `words`, which may be any
+    /// text; best first (by BM25, or PostgreSQL's own ranking).
     fn matching_facts(&self, guild: GuildId, words: &str, limit: usize)
     -> impl Answer<Vec<FactId>>;
 
     /// Who opted out, and when.
     fn opt_outs(&self) -> impl Answer<Vec<(UserId, UnixMillis)>>;
 
-    /// Notes an opt-out, or its end.
+    /// Records an opt-out, or removes it (`None`).
     fn set_opt_out(&self, user: UserId, since: Option<UnixMillis>) -> impl Answer<()>;
 
     /// The settings of all servers.
     fn settings(&self) -> impl Answer<Vec<(GuildId, GuildSettings)>>;
 
-    /// Replaces the settings of a server.
+    /// Replaces a server's settings.
     fn set_settings(&self, guild: GuildId, settings: &GuildSettings) -> impl Answer<()>;
 
     /// Servers that we left, and when.
     fn departures(&self) -> impl Answer<Vec<(GuildId, UnixMillis)>>;
 
-    /// Notes that we left a server, or are back.
+    /// Records that we left a server, or that we are back (`None`).
     fn set_departure(&self, guild: GuildId, at: Option<UnixMillis>) -> impl Answer<()>;
 
-    /// Removes what has to go, without a trace in any file.
+    /// Removes everything a purge covers, leaving no trace in any file.
     fn purge(&self, purge: &Purge) -> impl Answer<Purged>;
 
-    /// An edited message: its rows, and their copies in snapshots, get the new
-    /// text. Says how many rows there were.
+    /// Gives an edited message its new text, in its rows and in snapshots.
+    /// Returns how many rows matched.
     fn edit_message(&self, channel: ChannelId, message: MessageId, text: &str) -> impl Answer<u64>;
 
-    /// Which messages of a channel are held in any form, within a range of
-    /// ids, both ends included: what a fetched page is compared with.
+    /// Which messages of a channel are stored in any form, within an inclusive
+    /// range of ids; compared with a fetched page.
     fn held_messages(
         &self,
         channel: ChannelId,
@@ -170,18 +170,19 @@ pub trait Backend: Send + Sync {
         to: MessageId,
     ) -> impl Answer<Vec<MessageId>>;
 
-    /// Servers of which anything is kept, beside departures: some may have been
-    /// left unseen.
+    /// Servers with anything stored, besides departures; we may have left some
+    /// of them while offline.
     fn guilds(&self) -> impl Answer<Vec<GuildId>>;
 
-    /// Users with anything from a server: who may have left it unseen.
+    /// Users with anything stored from a server; they may have left it while we
+    /// were offline.
     fn members(&self, guild: GuildId) -> impl Answer<Vec<UserId>>;
 
-    /// Removes what expires by itself (files). Says how many rows
-    /// went.
+    /// Removes what expired (files); clears deleted rows and shrinks the file
+    /// if worthwhile (SQLite). Returns how many rows expired.
     fn sweep(&self, now: UnixMillis) -> impl Answer<u64>;
 
-    /// Entries of a kind, of one user or of all, from a place on.
+    /// Entries of a kind, of one user or of all, continuing from a cursor.
     fn records(
         &self,
         kind: Kind,
@@ -190,21 +191,21 @@ pub trait Backend: Send + Sync {
         limit: usize,
     ) -> impl Answer<Records>;
 
-    /// Writes entries as they are, replacing those with the same key.
+    /// Writes entries unchanged, replacing those with the same key.
     fn write(&self, records: &[Record]) -> impl Answer<()>;
 
     /// How much there is of each kind.
     fn stats(&self) -> impl Answer<Vec<KindStats>>;
 
-    /// Clears away what deletions and edits left behind, if it is time for
-    /// that; others work meanwhile. Called every minute.
+    /// Cleans up what deletions and edits left behind, if it is due, without
+    /// blocking other calls. Called every minute.
     fn tidy(&self) -> impl Answer<()> {
         std::future::ready(Ok(()))
     }
 
-    /// Gives room back to the file system.
+    /// Returns unused space to the file system.
     fn vacuum(&self) -> impl Answer<()>;
 
-    /// Finishes what is being written and lets go of files and connections.
+    /// Finishes pending writes and releases files and connections.
     fn close(&self) -> impl Answer<()>;
 }

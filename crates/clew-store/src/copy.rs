@@ -1,8 +1,8 @@
-//! From one store to another: what the other cannot hold is known before
-//! anything is written, and what was written is read again.
+//! Copies one store to another. What the target cannot hold is known before
+//! anything is written, and what was written is read back.
 //!
-//! Entries are read three times: to see what they lose, to write them, and
-//! where they went, to compare. Only a few are in memory at a time.
+//! Entries are read three times: to find what would be lost, to write them, and
+//! at the target, to compare. Only a few are in memory at a time.
 
 mod fit;
 mod sum;
@@ -13,68 +13,68 @@ use super::{Backend, Cursor, Error, Kind, Record, Store};
 use fit::Fit;
 use sum::Sum;
 
-/// Entries read at once.
+/// Entries read at a time.
 const PAGE: usize = 500;
-/// Rows at a page's end whose turns may go on behind it: turns that are stored
-/// at one moment may stand in each other.
+/// Rows at a page's end whose turns may continue on the next page: turns stored
+/// at the same moment may be interleaved.
 const TAIL: usize = 64;
 
-/// Entries of a kind that the other store cannot hold as they are.
+/// Entries of a kind that the target cannot hold unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Loss {
-    /// Of what.
+    /// Their kind.
     pub kind: Kind,
-    /// What they are or need: a phrase after kind and count.
+    /// Why: a phrase that follows the count and kind.
     pub why: &'static str,
     /// How many.
     pub entries: u64,
 }
 
-/// What was copied, by kind. Logs of direct messages are files beside every
-/// store and stay where they are.
+/// Entries copied, by kind. Logs of direct messages are files outside of any
+/// store and are not copied.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Copied(BTreeMap<Kind, u64>);
 
 impl Copied {
-    /// Entries by kind, of every kind of which there were any.
+    /// The kinds copied, with their number of entries.
     pub fn iter(&self) -> impl Iterator<Item = (Kind, u64)> + '_ {
         self.0.iter().map(|(kind, entries)| (*kind, *entries))
     }
 }
 
-/// How far it is.
+/// Progress of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyProgress {
-    /// So many entries were looked at.
+    /// Entries checked so far.
     Looking(u64),
-    /// So many entries were written.
+    /// Entries written so far.
     Copying(u64),
-    /// So many entries were compared.
+    /// Entries compared so far.
     Comparing(u64),
 }
 
-/// Why nothing was copied, or not all.
+/// Why nothing, or not everything, was copied.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
-    /// The store to read from failed.
+    /// Reading from the source failed.
     #[error("the store to copy from")]
     From(#[source] Error),
-    /// The store to write to failed.
+    /// Writing to or reading from the target failed.
     #[error("the store to copy to")]
     To(#[source] Error),
-    /// There is something already.
+    /// The target already holds something.
     #[error("the store to copy to is not empty: it holds {entries} {kind}", kind = .kind.as_str())]
     NotEmpty {
-        /// Of the first kind that there is.
+        /// The first kind found there.
         kind: Kind,
-        /// So many.
+        /// Entries of that kind.
         entries: u64,
     },
-    /// What was read again is not what was written.
+    /// What was read back differs from what was written.
     #[error("the {kind} that were copied are not those that are read again ({found} of {expected} \
              entries): something writes to one of the stores", kind = .kind.as_str())]
     Differs {
-        /// Of what.
+        /// The kind that differs.
         kind: Kind,
         /// Entries written.
         expected: u64,
@@ -83,7 +83,7 @@ pub enum CopyError {
     },
 }
 
-/// A look at two stores before anything is copied.
+/// A copy that was checked but has not begun.
 pub struct CopyPlan<'a> {
     from: &'a Store,
     to: &'a Store,
@@ -92,10 +92,10 @@ pub struct CopyPlan<'a> {
 }
 
 impl<'a> CopyPlan<'a> {
-    /// Looks at every entry. Writes nothing.
+    /// Checks every entry without writing anything.
     ///
     /// # Errors
-    /// A store fails, or the one to copy to is not empty.
+    /// A store fails, or the target is not empty.
     pub async fn new(
         from: &'a Store,
         to: &'a Store,
@@ -129,7 +129,7 @@ impl<'a> CopyPlan<'a> {
         })
     }
 
-    /// What is lost; nothing, if it is empty.
+    /// What would be lost; empty if nothing would be.
     pub fn losses(&self) -> Vec<Loss> {
         let losses = self.losses.iter();
         losses
@@ -137,10 +137,10 @@ impl<'a> CopyPlan<'a> {
             .collect()
     }
 
-    /// Copies what the other store can hold, and reads it again.
+    /// Copies what the target can hold, and reads it back.
     ///
     /// # Errors
-    /// A store fails, or what is read again differs. What was written by then
+    /// A store fails, or what is read back differs. What was written so far
     /// stays.
     pub async fn copy(mut self, notice: &dyn Fn(CopyProgress)) -> Result<Copied, CopyError> {
         let mut copied = Copied::default();
@@ -183,8 +183,8 @@ impl<'a> CopyPlan<'a> {
     }
 
     async fn write(&self, records: Vec<Record>, sum: &mut Sum) -> Result<(), CopyError> {
-        // A snapshot is a file, too: one at a time, so that a kill in between
-        // leaves one at most.
+        // A snapshot is also a file, so write one at a time: a kill then leaves
+        // at most one behind.
         let at_once = match records.first().map(Record::kind) {
             Some(Kind::Snapshots) => 1,
             Some(_) | None => records.len().max(1),
@@ -225,7 +225,7 @@ impl<'a> CopyPlan<'a> {
     }
 }
 
-/// All entries of a kind, page by page.
+/// Reads all entries of a kind, page by page.
 struct Pages<'a> {
     store: &'a Store,
     kind: Kind,
@@ -255,8 +255,8 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// Entries that wait to be written: rows of one turn are written together, so
-/// that two which look alike stay two.
+/// Entries waiting to be written. Rows of one turn are written together, so
+/// that identical-looking rows stay separate.
 #[derive(Default)]
 struct Batch(Vec<Record>);
 
@@ -265,7 +265,7 @@ impl Batch {
         self.0.extend(records);
     }
 
-    /// What is complete.
+    /// The entries whose turns are complete.
     fn ready(&mut self) -> Vec<Record> {
         let tail = self.0.len().saturating_sub(TAIL);
         let open: Vec<_> = self.0.iter().skip(tail).filter_map(turn_of).collect();
@@ -276,7 +276,7 @@ impl Batch {
         ready
     }
 
-    /// All.
+    /// All remaining entries.
     fn rest(self) -> Vec<Record> {
         self.0
     }

@@ -1,13 +1,13 @@
-//! What an operator erases by hand, and what that would take.
+//! What an operator erases by hand, and a preview of its effect.
 
 use super::{Backend, Cursor, Error, Kind, Purge, Purged, Record};
 use crate::model::{ContextSnapshot, Fact, Origin, StoredMessage, Subject};
 use clew_context::model::{ChannelId, GuildId, UnixMillis, UserId};
 
-/// Entries read at once.
+/// Entries read at a time.
 const PAGE: usize = 500;
 
-/// What an operator may erase by hand. Each is a [`Purge`].
+/// What an operator may erase by hand. Each maps to a [`Purge`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Erasure {
     /// See [`Purge::User`].
@@ -21,7 +21,7 @@ pub enum Erasure {
 }
 
 impl Erasure {
-    /// What takes it.
+    /// The purge that does it.
     pub const fn purge(self) -> Purge {
         match self {
             Self::User(user) => Purge::User(user),
@@ -31,11 +31,11 @@ impl Erasure {
         }
     }
 
-    /// What a store would lose, by kind; nothing is changed. Reads all that it
-    /// may reach.
+    /// What a store would lose, by kind, without changing anything. Reads
+    /// everything that might be affected.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's error.
     pub async fn would_go(self, store: &impl Backend) -> Result<Purged, Error> {
         let owner = match self {
             Self::User(user) => Some(user),
@@ -57,14 +57,14 @@ impl Erasure {
         Ok(purged)
     }
 
-    /// Whether it takes an entry, of a snapshot any part.
+    /// Whether it affects an entry; for a snapshot, any part of it.
     fn takes(self, record: &Record) -> bool {
         match record {
             Record::Message(row) => self.takes_row(row),
             Record::Marker(key, _) => match self {
                 Self::User(user) => key.user == Some(user),
                 Self::Guild(guild) => key.guild == Some(guild),
-                // A marker is no text, and of no one channel.
+                // A marker holds no text and belongs to no single channel.
                 Self::Channel(_) | Self::Before(_) => false,
             },
             Record::Snapshot(snapshot) => self.takes_of(snapshot),

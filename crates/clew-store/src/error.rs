@@ -1,46 +1,45 @@
-//! Why a store did not do what it was asked.
+//! Why a store call failed.
 
 use std::path::PathBuf;
 
 use clew_context::model::ApplicationId;
 
-/// What a database or file system said.
+/// An error from a database or file system.
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
 impl Error {
-    /// Asking again may help.
+    /// Whether a retry may help.
     pub const fn is_passing(&self) -> bool {
         matches!(self, Self::Unavailable { .. } | Self::NotReady { .. })
     }
 }
 
-/// Why a store did not do what it was asked. `Display` names the place and,
-/// where a person can do something, the remedy; no text of messages, no
-/// password.
+/// Why a store call failed. `Display` names the place and, where a person can
+/// help, the remedy; it never holds message text or passwords.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It cannot be opened.
+    /// The store cannot be opened.
     #[error("cannot open the store {place}: {remedy}")]
     Open {
         /// Path or address, without a password.
         place: String,
         /// What to do.
         remedy: String,
-        /// What the system said.
+        /// The underlying error.
         #[source]
         source: Option<Source>,
     },
-    /// It cannot be opened yet: its server starts, stops, is full or cannot be
-    /// reached. Opening it again may help.
+    /// It cannot be opened yet: its server is starting, stopping, full or
+    /// unreachable. Opening it again may help.
     #[error("the store {place} is not ready")]
     NotReady {
         /// Address, without a password.
         place: String,
-        /// What the system said.
+        /// The underlying error.
         #[source]
         source: Source,
     },
-    /// Another process uses it.
+    /// Another process uses the store.
     #[error(
         "the store {place} is in use by another process ({holder}): stop that one first, or give \
          each a CONTEXT_STORE of its own"
@@ -48,10 +47,10 @@ pub enum Error {
     Held {
         /// Path or address, without a password.
         place: String,
-        /// Which process, as far as it is known.
+        /// The other process, as far as known.
         holder: String,
     },
-    /// What it holds is another bot's.
+    /// It belongs to another bot.
     #[error(
         "the store {place} is of another bot, application {owner}, and this one is application \
          {asked}: give this one a CONTEXT_STORE of its own; if it takes the other's place, \
@@ -60,12 +59,12 @@ pub enum Error {
     Owned {
         /// Path or address, without a password.
         place: String,
-        /// Whose it is.
+        /// The application that owns it.
         owner: ApplicationId,
-        /// Who asked for it.
+        /// The application that asked for it.
         asked: ApplicationId,
     },
-    /// Its schema is of a newer version of the program.
+    /// Its schema is of a newer program version.
     #[error(
         "the store {place} is of version {found}, this program knows {known}: update the program, \
          or restore the backup from before the update"
@@ -78,23 +77,22 @@ pub enum Error {
         /// The newest version known.
         known: u32,
     },
-    /// Not with this store.
+    /// This back end does not support it.
     #[error("{what} need a database: set CONTEXT_STORE=sqlite:PATH or postgres://...")]
     NeedsDatabase {
-        /// What was asked for, plural.
+        /// What was asked for, in the plural.
         what: &'static str,
     },
-    /// It is locked, full, gone or over its limits for now; asking again may
-    /// help.
+    /// Locked, full, gone or over a limit for now; a retry may help.
     #[error("the store is not available: cannot {operation}")]
     Unavailable {
         /// What was asked for.
         operation: &'static str,
-        /// What the system said.
+        /// The underlying error.
         #[source]
         source: Source,
     },
-    /// What it holds cannot be read.
+    /// Stored data cannot be read.
     #[error("cannot {operation}: {place} holds what is not ours")]
     Corrupt {
         /// What was asked for.
@@ -110,18 +108,18 @@ pub enum Error {
     Io {
         /// What was asked for.
         operation: &'static str,
-        /// Where.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The underlying error.
         #[source]
         source: std::io::Error,
     },
-    /// Anything else that a database refused.
+    /// Any other database error.
     #[error("cannot {operation}")]
     Database {
         /// What was asked for.
         operation: &'static str,
-        /// What the database said.
+        /// The database's error.
         #[source]
         source: Source,
     },

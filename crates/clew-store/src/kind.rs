@@ -1,34 +1,34 @@
-//! What is kept, and how it goes.
+//! The kinds of stored data, and how they are purged.
 
 use std::collections::BTreeMap;
 
 use crate::model::StoredMessage;
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
-/// What is kept. Closed: everything that goes through all kinds matches it
+/// The kinds of stored data. Closed: code that handles all kinds matches it
 /// without a wildcard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// Rows of turns.
     Messages,
-    /// Where conversations begin (`/context clear`).
+    /// Where conversations start (`/context clear`).
     Markers,
-    /// Saved windows of conversation, their files included.
+    /// Saved conversation windows, with their files.
     Snapshots,
     /// Facts about users.
     UserFacts,
     /// Facts about servers.
     ServerFacts,
-    /// Who wants nothing to be stored. Outlives an erasure: it is the wish
-    /// that nothing be kept.
+    /// Users who opted out. Survives an erasure, since it is the very wish that
+    /// nothing be stored.
     OptOuts,
-    /// What the people of a server set for it.
+    /// Servers' own settings.
     Settings,
     /// When agents were first seen.
     Agents,
     /// When we left servers.
     Departures,
-    /// Logs of direct messages (`DM_LOGS_DIR`), which are files beside every
+    /// Logs of direct messages (`DM_LOGS_DIR`), which are files outside of any
     /// store.
     Transcripts,
 }
@@ -65,35 +65,35 @@ impl Kind {
     }
 }
 
-/// How much there is of a kind.
+/// How much is stored of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KindStats {
-    /// Of what.
+    /// The kind.
     pub kind: Kind,
     /// Entries.
     pub entries: u64,
-    /// Bytes of their texts, about.
+    /// Approximate size of their texts.
     pub bytes: u64,
 }
 
-/// What has to go.
+/// What to remove.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Purge {
-    /// Deleted messages, and what was made from them: with a trigger its whole
-    /// turn, with one of our messages the answer it is part of, facts that
-    /// were learnt from them, their copies in snapshots.
+    /// Deleted messages and what was made from them: for a trigger its whole
+    /// turn, for one of our messages the answer it is part of, facts learnt
+    /// from them, and their copies in snapshots.
     Messages {
-        /// Where they stood.
+        /// The channel they were in.
         channel: ChannelId,
-        /// Which.
+        /// The messages.
         ids: Vec<MessageId>,
     },
-    /// A deleted channel or thread: its rows, facts that link into it, its
-    /// rows in snapshots.
+    /// A deleted channel or thread: its rows, in snapshots too, and facts that
+    /// link into it.
     Channel(ChannelId),
-    /// A server that we left: everything of it, of all kinds.
+    /// A server that we left: everything stored of it, of all kinds.
     Guild(GuildId),
-    /// A user who left a server: everything of theirs from that server.
+    /// A user who left a server: everything of theirs from it.
     Member {
         /// The server.
         guild: GuildId,
@@ -101,16 +101,16 @@ pub enum Purge {
         user: UserId,
     },
     /// Everything of a user: rows, markers, snapshots, facts about them and
-    /// facts that they said. The opt-out stays.
+    /// facts they stated. The opt-out stays.
     User(UserId),
-    /// `RETENTION_DAYS`: every text from before that moment. Settings,
-    /// opt-outs, agents and departures hold no text and stay.
+    /// `RETENTION_DAYS`: every text from before this time. Settings, opt-outs,
+    /// agents and departures hold no text and stay.
     Before(UnixMillis),
 }
 
 impl Purge {
-    /// Whether it is about this row itself. More of its turn may go along, see
-    /// [`Reach`](super::Reach).
+    /// Whether it covers this row itself. More of its turn may be removed too;
+    /// see [`Reach`](super::Reach).
     pub fn names(&self, row: &StoredMessage) -> bool {
         match self {
             Self::Messages { channel, ids } => {
@@ -126,31 +126,31 @@ impl Purge {
     }
 }
 
-/// What went, by kind. Kinds of which nothing went are left out.
+/// Entries removed, by kind; kinds with none are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Purged(BTreeMap<Kind, u64>);
 
 impl Purged {
-    /// Notes that so many entries of a kind went.
+    /// Adds removed entries of a kind.
     pub fn add(&mut self, kind: Kind, entries: u64) {
         if entries > 0 {
             *self.0.entry(kind).or_default() += entries;
         }
     }
 
-    /// What another store lost, too.
+    /// Adds what another store removed.
     pub fn merge(&mut self, other: &Self) {
         for (kind, entries) in other.iter() {
             self.add(kind, entries);
         }
     }
 
-    /// Entries by kind.
+    /// Entries removed, by kind.
     pub fn iter(&self) -> impl Iterator<Item = (Kind, u64)> + '_ {
         self.0.iter().map(|(kind, entries)| (*kind, *entries))
     }
 
-    /// Of all kinds.
+    /// Entries removed, of all kinds.
     pub fn total(&self) -> u64 {
         self.0.values().sum()
     }

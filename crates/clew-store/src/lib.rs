@@ -1,12 +1,12 @@
-//! Stores: what outlives the process, in SQLite, PostgreSQL or files.
+//! Stores for what outlives the process, in SQLite, PostgreSQL or files.
 //!
-//! [`Backend`] is what a store can do; `tests/it/store` holds all of them to
-//! one contract. [`Kind`] is the closed list of what is kept: purge, export
-//! and statistics match it without a wildcard, so that a new kind cannot be
-//! forgotten by any of them.
+//! [`Backend`] lists what a store can do; `tests/it/store` runs one contract
+//! against all of them. [`Kind`] is the closed list of what is stored: purge,
+//! export and statistics match it without a wildcard, so none of them can miss
+//! a new kind.
 //!
-//! Invariant: SQL is written here only; no read returns a row of another
-//! scope than the one asked for.
+//! Invariant: SQL is written here only; no read returns a row of a scope other
+//! than the one asked for.
 
 mod any;
 mod backend;
@@ -41,7 +41,7 @@ pub use snapshots::{Reach, SUMMARY_REMOVED, SnapshotFiles, with_edit, without};
 pub use sqlite::{Durability, Sqlite, SqliteSettings};
 pub use transcripts::Transcripts;
 
-/// Compiles and runs the README's first use.
+/// Compiles and runs the README's first example.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

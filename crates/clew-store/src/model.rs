@@ -1,7 +1,7 @@
-//! The words of what is kept: stored turns and their scope, snapshots, facts,
-//! a server's settings, and where a store is.
+//! The types of stored data: turns and their scope, snapshots, facts, server
+//! settings, and a store's address.
 //!
-//! Invariant: plain data over `clew-context`'s words; knows no back end.
+//! Invariant: plain data, built on `clew-context`'s types; knows no back end.
 
 mod address;
 mod fact;

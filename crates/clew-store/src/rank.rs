@@ -1,4 +1,5 @@
-//! Which facts match words best, by SQLite's full-text index (FTS5, BM25).
+//! Ranks facts by how well they match a text, with SQLite's full-text index
+//! (FTS5, BM25).
 
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeSet;
@@ -9,13 +10,12 @@ use rusqlite::{Connection, params};
 use super::Error;
 use crate::model::FactId;
 
-/// Different words of a conversation that are looked for; what comes later
-/// says little about it and costs as much.
+/// Most distinct words searched for; further ones add little but cost as much.
 const MOST_WORDS: usize = 64;
 
-/// Words of any text as an FTS5 query that matches any of them: the first
-/// `most` different ones. Each is quoted, so that nothing in a text is FTS5's
-/// syntax. None without words.
+/// Builds an FTS5 query that matches any of the first `most` distinct words of
+/// a text. Words are quoted, so that no text is read as FTS5 syntax. `None`
+/// without words.
 fn any_word(text: &str, most: usize) -> Option<String> {
     let words = text.split(|letter: char| !letter.is_alphanumeric());
     let mut seen = BTreeSet::new();
@@ -27,18 +27,18 @@ fn any_word(text: &str, most: usize) -> Option<String> {
     (!quoted.is_empty()).then(|| quoted.join(" OR "))
 }
 
-/// An index of some facts in memory: nothing of it is ever on a disk. Kept for
-/// the next search, which often is among the same facts.
+/// An in-memory index of some facts; none of it ever reaches a disk. Kept for
+/// the next search, which is often over the same facts.
 #[derive(Debug, Default)]
 pub(super) struct Ranker {
     memory: OnceCell<Connection>,
     hasher: RandomState,
-    /// What is in the index.
+    /// Hash of the facts in the index.
     indexed: Cell<Option<u64>>,
 }
 
 impl Ranker {
-    /// The facts that match a text, best first by BM25, at most `limit`.
+    /// At most `limit` facts that match a text, best first by BM25.
     pub(super) fn best(
         &self,
         facts: &[(FactId, &str)],
@@ -67,7 +67,7 @@ impl Ranker {
                 "CREATE VIRTUAL TABLE fact
                      USING fts5(text, tokenize = 'unicode61 remove_diacritics 2')",
             )?;
-            // Nobody else can have set it.
+            // Cannot be set already: nothing else has access.
             let _ = self.memory.set(memory);
         }
         let memory = self.memory.get().ok_or(rusqlite::Error::InvalidQuery)?;

@@ -1,5 +1,4 @@
-//! Entries of any kind as values: for exports and for copying from one store
-//! to another.
+//! Entries of any kind as values, for exports and copies between stores.
 
 use super::Kind;
 use crate::model::{
@@ -10,11 +9,11 @@ use clew_context::model::{GuildId, UnixMillis, UserId};
 /// One entry of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
-    /// A row of a turn, its ordinal kept.
+    /// A row of a turn, with its ordinal.
     Message(StoredMessage),
-    /// Where a conversation begins.
+    /// Where a conversation starts.
     Marker(ClearKey, UnixMillis),
-    /// A saved window.
+    /// A saved conversation window.
     Snapshot(ContextSnapshot),
     /// A fact about a user or a server.
     Fact(Fact),
@@ -48,15 +47,15 @@ impl Record {
     }
 }
 
-/// Where to go on reading. Only the store that gave it understands it.
+/// Where to continue reading. Only the store that issued it can read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor(pub String);
 
 /// Some entries of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Records {
-    /// In an order that does not change while nothing is written.
+    /// In a stable order while nothing is written.
     pub records: Vec<Record>,
-    /// Where the next ones are; none at the end.
+    /// Where the next page starts; `None` at the end.
     pub next: Option<Cursor>,
 }

@@ -1,5 +1,4 @@
-//! Files of saved windows, beside a store that
-//! keeps what is known about them.
+//! Files of saved conversation windows; the store keeps the data about them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,26 +9,26 @@ use crate::model::{
 };
 use clew_context::model::{ChannelId, MessageId, TurnId, UnixMillis};
 
-/// Stands for a summary that a model wrote about messages which were deleted
-/// or edited since: it may repeat them.
+/// Replaces a model's summary once messages it covers were deleted or edited,
+/// since it may repeat them.
 pub const SUMMARY_REMOVED: &str = "(summary removed: messages in it were deleted or edited)";
-/// Largest file that is read. A window is bounded by days, not by bytes; this
-/// is far above what people write, and still fits in memory.
+/// Largest file read, in bytes. Windows are bounded by days, not bytes; this is
+/// far more than people write, and still fits in memory.
 const LARGEST_FILE: u64 = 256 << 20;
-/// The folder of saved windows in an agent's folder.
+/// Folder of saved windows inside an agent's folder.
 const SESSIONS: &str = "sessions";
 
-/// `AGENTS_DIR/{agent}/sessions/{UTC yyyymmddThhmmssZ}_{uuid}.json`. Names are
-/// made from the agent's name, the time and the id only. All calls block.
+/// `AGENTS_DIR/{agent}/sessions/{UTC yyyymmddThhmmssZ}_{uuid}.json`. File names
+/// consist only of agent name, time and id. All calls block.
 #[derive(Debug, Clone)]
 pub struct SnapshotFiles {
     agents_dir: PathBuf,
-    /// Another store has them, too.
+    /// Whether another store uses the same files.
     shared: bool,
 }
 
 impl SnapshotFiles {
-    /// Below this folder. Nothing is made before something is written.
+    /// Uses this folder. Nothing is created until the first write.
     pub const fn new(agents_dir: PathBuf) -> Self {
         Self {
             agents_dir,
@@ -37,7 +36,7 @@ impl SnapshotFiles {
         }
     }
 
-    /// The same, while another store has the same files, too: none is removed.
+    /// The same, for files shared with another store: none is removed.
     pub const fn shared(agents_dir: PathBuf) -> Self {
         Self {
             agents_dir,
@@ -45,7 +44,7 @@ impl SnapshotFiles {
         }
     }
 
-    /// Writes a snapshot's file, durably, replacing it if it is there.
+    /// Writes or replaces a snapshot's file durably.
     ///
     /// # Errors
     ///
@@ -59,8 +58,8 @@ impl SnapshotFiles {
     ///
     /// # Errors
     ///
-    /// It is gone, cannot be read, or is of another snapshot, agent, owner or
-    /// server than the one asked for.
+    /// It is missing, unreadable, or of another snapshot, agent, owner or
+    /// server than asked for.
     pub fn read(&self, info: &ContextSnapshotInfo) -> Result<ContextSnapshot, Error> {
         let path = self.path(info);
         let corrupt = |source| Error::Corrupt {
@@ -83,13 +82,13 @@ impl SnapshotFiles {
         }
     }
 
-    /// Reads a snapshot's file for a list of all that there is. One that is gone
-    /// leaves what its row says: a purge that was killed takes the file first,
-    /// and must not be in the way of everything else.
+    /// Reads a snapshot's file for a list of everything. If it is missing, only
+    /// the row's data is returned: a purge removes the file first, and if it
+    /// was killed then, that must not block the rest.
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read), but for a file that is gone.
+    /// As [`read`](Self::read), except that a missing file is no error.
     pub fn read_what_is_left(&self, info: &ContextSnapshotInfo) -> Result<ContextSnapshot, Error> {
         let path = self.path(info);
         if path.try_exists().unwrap_or(true) {
@@ -102,8 +101,8 @@ impl SnapshotFiles {
         })
     }
 
-    /// Removes a snapshot's file, unless it is another store's, too. Says
-    /// whether there was one.
+    /// Removes a snapshot's file, unless another store shares it. Returns
+    /// whether it existed.
     ///
     /// # Errors
     ///
@@ -115,8 +114,8 @@ impl SnapshotFiles {
         disk::remove(&self.path(info))
     }
 
-    /// Removes what a kill left half written: for the start, before anything
-    /// is written.
+    /// Removes files a killed process left half-written. Call at startup,
+    /// before anything is written.
     ///
     /// # Errors
     ///
@@ -130,7 +129,7 @@ impl SnapshotFiles {
         Ok(())
     }
 
-    /// Where a snapshot's file is.
+    /// The path of a snapshot's file.
     pub fn path(&self, info: &ContextSnapshotInfo) -> PathBuf {
         let folder = self.agents_dir.join(info.agent.as_str()).join(SESSIONS);
         let name = format!("{}_{}.json", compact(info.timestamp), info.id);
@@ -138,22 +137,22 @@ impl SnapshotFiles {
     }
 }
 
-/// Which rows of a snapshot have to go.
+/// Which of a snapshot's rows a purge removes.
 #[derive(Debug)]
 pub struct Reach<'a> {
     purge: &'a Purge,
-    /// Whose triggers have to go.
+    /// Turns whose trigger is removed.
     turns: BTreeSet<TurnKey<'a>>,
-    /// Whose tool calls have to go.
+    /// Turns of which a tool call is removed.
     tools: BTreeSet<TurnKey<'a>>,
 }
 
-/// A turn within a snapshot, whose rows may be of several scopes.
+/// A turn in a snapshot, whose rows may be of several scopes.
 type TurnKey<'a> = (Scope, &'a AgentName, TurnId);
 
 impl<'a> Reach<'a> {
-    /// With a deleted trigger its turn goes, with a call of a tool all of the
-    /// turn's calls and their results.
+    /// A deleted trigger takes its whole turn along; a deleted tool call takes
+    /// all of its turn's calls and results.
     pub fn of(purge: &'a Purge, messages: &'a [StoredMessage]) -> Self {
         let mut reach = Self {
             purge,
@@ -173,7 +172,7 @@ impl<'a> Reach<'a> {
         reach
     }
 
-    /// Whether this row is one of them.
+    /// Whether the purge removes this row.
     pub fn holds(&self, row: &StoredMessage) -> bool {
         let is_tool = matches!(row.role, StoredRole::ToolUse | StoredRole::ToolResult);
         self.purge.names(row)
@@ -186,8 +185,8 @@ fn turn_key(row: &StoredMessage) -> TurnKey<'_> {
     (row.scope, &row.agent, row.turn)
 }
 
-/// A snapshot without the rows that a predicate names: none when nothing
-/// remains, the same when nothing went.
+/// The snapshot without the rows `goes` selects: `None` if no row remains,
+/// unchanged if none was selected.
 pub fn without(
     snapshot: &ContextSnapshot,
     goes: impl Fn(&StoredMessage) -> bool,
@@ -208,8 +207,8 @@ pub fn without(
     Some(ContextSnapshot { info, messages })
 }
 
-/// A snapshot in which a message has its new text; none when it is not in it,
-/// the same when it says that already.
+/// The snapshot with a message's new text: `None` if the message is not in it,
+/// unchanged if it already has that text.
 pub fn with_edit(
     snapshot: &ContextSnapshot,
     channel: ChannelId,
@@ -230,8 +229,7 @@ pub fn with_edit(
     Some(edited)
 }
 
-/// `20260212T143000Z`; a time outside of the years that RFC 3339 knows is
-/// named by its milliseconds.
+/// `20260212T143000Z`; times outside RFC 3339's years become milliseconds.
 fn compact(time: UnixMillis) -> String {
     match jiff::Timestamp::from_millisecond(time.0) {
         Ok(time) => time.strftime("%Y%m%dT%H%M%SZ").to_string(),

@@ -7,10 +7,10 @@ use super::super::{Kind, Record, Store};
 use crate::model::{AgentName, ContextSnapshot, Fact, Scope, StoredMessage, StoredRole};
 use clew_context::model::{MessageId, TurnId};
 
-/// What stands for U+0000 in PostgreSQL.
+/// Replaces U+0000 for PostgreSQL.
 const REPLACEMENT: &str = "\u{fffd}";
 
-// Reasons, each a phrase after a kind and a count.
+// Reasons, each a phrase that follows a kind and a count.
 const NUL: &str = "hold the character U+0000, which becomes U+FFFD";
 const SNAPSHOTS: &str = "need a database";
 const OF_AGENT: &str = "are another agent's than the default one's, and need a database";
@@ -21,22 +21,22 @@ const PLACE: &str = "are of another channel or user than their conversation";
 const ALIKE: &str = "look like another one of their turn";
 const OLDER: &str = "are beyond the newest 15 of their conversation";
 
-/// What a store can hold, and what was found that it cannot.
+/// What the target can hold, and what was found that it cannot.
 pub(super) struct Fit {
     into: Into,
     losses: BTreeMap<(Kind, &'static str), u64>,
 }
 
 enum Into {
-    /// Everything.
+    /// Holds everything.
     Sqlite,
-    /// Everything but U+0000.
+    /// Holds everything except U+0000.
     #[cfg_attr(
         not(feature = "postgres"),
         expect(dead_code, reason = "this build has none")
     )]
     Postgres,
-    /// The newest rows of conversations of the default agent, and lists.
+    /// Holds lists, and the newest rows of the default agent's conversations.
     Files(HashMap<Scope, Newest>),
 }
 
@@ -54,7 +54,7 @@ impl Fit {
         }
     }
 
-    /// Looks at an entry, before any is [`Self::fit`].
+    /// Checks an entry; call for all before the first [`Self::fit`].
     pub(super) fn see(&mut self, record: &Record) {
         let lost = match &mut self.into {
             Into::Sqlite => None,
@@ -73,7 +73,7 @@ impl Fit {
         }
     }
 
-    /// What cannot be held as it is, by kind and reason.
+    /// What cannot be held unchanged, by kind and reason.
     pub(super) fn losses(&self) -> BTreeMap<(Kind, &'static str), u64> {
         let mut losses = self.losses.clone();
         if let Into::Files(conversations) = &self.into {
@@ -88,7 +88,7 @@ impl Fit {
         losses
     }
 
-    /// An entry as it can be held; none if it cannot.
+    /// The entry as the target can hold it, if it can.
     pub(super) fn fit(&mut self, record: Record) -> Option<Record> {
         match &mut self.into {
             Into::Sqlite => Some(record),
@@ -109,16 +109,16 @@ impl Fit {
     }
 }
 
-/// What tells rows of a conversation's file apart.
+/// Distinguishes rows in a conversation's file.
 type Key = (TurnId, StoredRole, Option<MessageId>);
 
-/// The newest whole turns of a conversation, as many as a file holds.
+/// A conversation's newest whole turns, as many as a file holds.
 #[derive(Default)]
 struct Newest {
-    /// By ordinal.
+    /// By ordinal, in increasing order.
     turns: BTreeMap<u64, Vec<Key>>,
     rows: usize,
-    /// Ordinals up to this one were left out.
+    /// Ordinals up to this one were dropped.
     left_out: Option<u64>,
     older: u64,
     alike: u64,
@@ -147,7 +147,7 @@ impl Newest {
         }
     }
 
-    /// Whether a row stays; the first of those that look alike.
+    /// Whether to keep a row; of identical-looking rows, only the first.
     fn take(&mut self, row: &StoredMessage) -> bool {
         let Some(turn) = self.turns.get_mut(&row.ordinal) else {
             return false;
@@ -174,7 +174,7 @@ fn unfit(record: &Record) -> Option<&'static str> {
     }
 }
 
-/// A file's path says whose its rows are.
+/// A file's path states its rows' scope, so others do not fit.
 fn unfit_row(row: &StoredMessage) -> Option<&'static str> {
     let in_place = match row.scope {
         Scope::Member {
@@ -206,7 +206,7 @@ fn without_nul(mut record: Record) -> Record {
     record
 }
 
-/// The texts of an entry that stand in the database: a snapshot's messages are
+/// Visits an entry's texts that the database holds; a snapshot's messages are
 /// in its file.
 fn each_text(record: &mut Record, visit: &mut dyn FnMut(&mut String)) {
     match record {

@@ -1,11 +1,11 @@
-//! A sum over entries, whatever their order.
+//! An order-independent checksum of entries.
 
 use sha2::{Digest, Sha256};
 
 use super::super::Record;
 
-/// How many entries there are, and the sum of their digests. Two stores with
-/// the same sums hold the same.
+/// The number of entries and the sum of their digests. Stores with equal sums
+/// hold the same entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Sum {
     pub(super) entries: u64,

@@ -1,4 +1,4 @@
-//! Where stored history lives.
+//! Addresses of stores.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,31 +6,31 @@ use std::str::FromStr;
 
 use clew_context::model::Secret;
 
-/// How a database's address begins.
+/// Prefixes of a PostgreSQL address.
 const POSTGRES: [&str; 2] = ["postgres://", "postgresql://"];
 
 /// `CONTEXT_STORE`: which back end, and where.
 ///
-/// Its text, in `Display` too, is the setting's, with a password and all
-/// parameters of a database's address left out.
+/// `Display` gives the setting's text, without the password and any parameters
+/// of a database address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreAddress {
     /// `sqlite:PATH`: one database file.
     Sqlite(PathBuf),
     /// `postgres://USER:PASSWORD@HOST/DATABASE`: the whole address.
     Postgres(Secret),
-    /// `files:DIR`: a JSON file a conversation.
+    /// `files:DIR`: one JSON file per conversation.
     Files(PathBuf),
 }
 
-/// The text is no store's address. It is not repeated, since it may hold a
+/// The text is not a store address. It is not repeated, since it may hold a
 /// password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a store's address is {}", StoreAddress::FORMS)]
 pub struct StoreAddressError;
 
 impl StoreAddress {
-    /// What is accepted, in words.
+    /// The accepted forms, for messages.
     pub const FORMS: &'static str = "sqlite:PATH, postgres://user:password@host/database with \
         special characters percent-encoded, or files:DIR";
 }
@@ -63,13 +63,13 @@ impl fmt::Display for StoreAddress {
     }
 }
 
-/// A path; `//` is the beginning of a URL, which a file is not given by.
+/// A path. One starting with `//` looks like a URL and is refused.
 fn local(path: &str) -> Option<PathBuf> {
     let fits = !path.is_empty() && !path.contains('\0') && !path.starts_with("//");
     fits.then(|| PathBuf::from(path))
 }
 
-/// What may be shown of a database's address.
+/// The parts of a database address that may be shown.
 struct Parts<'a> {
     scheme: &'static str,
     user: Option<&'a str>,
@@ -79,10 +79,10 @@ struct Parts<'a> {
     has_parameters: bool,
 }
 
-/// Reads an address strictly: with an `@` only before the host and neither
-/// `/`, `?` nor `#` before it, so that no part of a password can be taken for
-/// something else. Who has one of them in a password has to encode it for
-/// every other program as well.
+/// Parses an address strictly: `@` only before the host, and no `/`, `?` or `#`
+/// before it, so that no part of a password is taken for something else. A
+/// password with one of these has to be percent-encoded, as other programs
+/// require too.
 fn parts(text: &str) -> Option<Parts<'_>> {
     let (scheme, rest) = POSTGRES
         .iter()
@@ -120,8 +120,8 @@ fn parts(text: &str) -> Option<Parts<'_>> {
     })
 }
 
-/// Whether what follows a host is the number of a port: in `user:password`
-/// without a host, which is read as one, the password is not.
+/// Whether whatever follows a host's colon is a port number. If the host is
+/// missing, `user:password` is read as host and port, and refused here.
 fn hosts_fit(place: &str) -> bool {
     let hosts = place.split('/').next().unwrap_or_default();
     hosts.split(',').all(|host| {
@@ -143,7 +143,7 @@ impl fmt::Display for Parts<'_> {
         }
         f.write_str(self.place)?;
         if self.has_parameters {
-            // A password may be one of them.
+            // Parameters may include a password.
             f.write_str("?[secret]")?;
         }
         Ok(())

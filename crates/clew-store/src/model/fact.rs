@@ -1,4 +1,4 @@
-//! What is remembered of users and servers.
+//! Facts remembered about users and servers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,31 +10,32 @@ use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 pub struct Fact {
     /// Its id.
     pub id: FactId,
-    /// Whom it is about.
+    /// Who or what it is about.
     pub subject: Subject,
-    /// What is remembered, one line.
+    /// The fact, in one line.
     pub text: String,
-    /// Where it was learnt, which decides where it is used.
+    /// Where it was learnt, which decides where it may be used.
     pub origin: Origin,
     /// Who said it.
     pub by: UserId,
-    /// When.
+    /// When it was learnt.
     pub at: UnixMillis,
-    /// The message it was learnt from. When that is deleted, so is the fact.
+    /// The message it was learnt from; deleting that deletes the fact.
     pub link: Option<(ChannelId, MessageId)>,
-    /// A person asked for it by command: it goes last when room is needed.
+    /// Someone requested it by command, so it is dropped last when space runs
+    /// out.
     pub pinned: bool,
-    /// How often it was learnt: repeated patterns count.
+    /// How often it was learnt; repetition counts in its favour.
     pub seen: u32,
-    /// When a prompt last carried it.
+    /// When a prompt last included it.
     pub last_used: UnixMillis,
 }
 
-/// A fact's id. Its text is 16 hexadecimal digits.
+/// A fact's id, written as 16 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FactId(pub u64);
 
-/// The text is no fact's id.
+/// The text is not a fact's id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not the id of a fact")]
 pub struct FactIdError(pub String);
@@ -55,7 +56,7 @@ impl FromStr for FactId {
     }
 }
 
-/// Whom a fact is about.
+/// Who or what a fact is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
     /// A user.
@@ -67,17 +68,17 @@ pub enum Subject {
 /// Where a fact was learnt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Origin {
-    /// In direct messages, and for them only.
+    /// In direct messages, for use there only.
     Direct,
-    /// In a server: for it, and for the person's direct messages.
+    /// In a server, for use there and in the user's direct messages.
     Guild(GuildId),
-    /// For everywhere: `/memory remember everywhere:true`.
+    /// For use everywhere: `/memory remember everywhere:true`.
     Everywhere,
 }
 
 impl Origin {
-    /// Whether a fact of this origin may be used in `guild`; none for direct
-    /// messages.
+    /// Whether a fact of this origin may be used in `guild`; `None` means
+    /// direct messages.
     pub fn serves(self, guild: Option<GuildId>) -> bool {
         match (self, guild) {
             (Self::Everywhere, _) | (_, None) => true,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clew_context::model::{ChannelId, GuildId, UserId};
 
-/// `CONTEXT_SCOPE`: whose history a conversation is.
+/// `CONTEXT_SCOPE`: who shares a conversation's history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ScopeKind {
     /// One user in one channel of one server.
@@ -17,9 +17,9 @@ pub enum ScopeKind {
     User,
 }
 
-/// The isolation key of one conversation. No read ever crosses it.
+/// The isolation key of one conversation. No read crosses it.
 ///
-/// Its text is the key that stores write: `member/GUILD/CHANNEL/USER`,
+/// Its text is the key in stores: `member/GUILD/CHANNEL/USER`,
 /// `thread/GUILD/CHANNEL`, `discord_conv:USER`, `dm/USER`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
@@ -46,8 +46,8 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// The scope of a conversation under `kind`. Without a server it is the
-    /// user's alone.
+    /// The scope of a conversation under `kind`. Outside of servers it is the
+    /// user's own.
     pub const fn of(
         kind: ScopeKind,
         guild: Option<GuildId>,
@@ -67,7 +67,7 @@ impl Scope {
         }
     }
 
-    /// The one user it belongs to; nobody's alone for a shared thread.
+    /// The one user it belongs to; `None` for a shared thread.
     pub const fn owner(self) -> Option<UserId> {
         match self {
             Self::Member { user, .. } | Self::User(user) | Self::Direct(user) => Some(user),
@@ -91,7 +91,7 @@ impl fmt::Display for Scope {
     }
 }
 
-/// The text was not the key of a scope.
+/// The text is not a scope's key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not the key of a conversation")]
 pub struct ParseScopeError(pub String);

@@ -1,11 +1,11 @@
-//! What the people of a server set for it (`/settings`).
+//! The settings of a server (`/settings`).
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clew_context::model::{ChannelId, ChannelMode, ReplyTarget};
 
-/// The settings of one server; what is not set follows the operator's.
+/// The settings of one server; unset ones follow the operator's.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GuildSettings {
     /// How far back a conversation is remembered
@@ -13,7 +13,7 @@ pub struct GuildSettings {
     pub rolling_window: Option<Duration>,
     /// Channels in which the bot is silent; a thread counts as its parent.
     pub channels_off: BTreeSet<ChannelId>,
-    /// Channels in which every human message is answered.
+    /// Channels in which the bot answers every message by a human.
     pub channels_answered: BTreeSet<ChannelId>,
     /// `THREAD_REPLY_TARGET`.
     pub reply_target: Option<ReplyTarget>,
@@ -21,7 +21,7 @@ pub struct GuildSettings {
     pub learning: Option<bool>,
 }
 
-/// One `/settings set`: what is given changes, the rest stays.
+/// One `/settings set`: the given settings change, the others stay.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SettingsChange {
     /// How far back a conversation is remembered.
@@ -34,15 +34,15 @@ pub struct SettingsChange {
     pub learning: Change<bool>,
 }
 
-/// What becomes of one setting.
+/// A change to one setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Change<T> {
-    /// It stays as it is.
+    /// Leave it as it is.
     #[default]
     Keep,
-    /// It follows the operator's again.
+    /// Follow the operator's setting again.
     Unset,
-    /// It is this.
+    /// Set this value.
     Set(T),
 }
 
@@ -71,7 +71,7 @@ impl GuildSettings {
         }
     }
 
-    /// With a change made.
+    /// Applies a change.
     #[must_use]
     pub fn changed(mut self, change: &SettingsChange) -> Self {
         self.rolling_window = change.rolling_window.of(self.rolling_window);

@@ -1,5 +1,5 @@
-//! What is kept of conversations: turns, snapshots of them, and where a
-//! conversation begins.
+//! Stored conversations: turns, snapshots of them, and where a conversation
+//! starts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,15 +9,15 @@ use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, Use
 
 use super::Scope;
 
-/// Longest name of an agent, bytes.
+/// Longest agent name, in bytes.
 const LONGEST_NAME: usize = 32;
 
-/// An agent's name: 1 to 32 of `a-z`, `0-9`, `-` and `_`, so that it can be a
+/// An agent's name: 1 to 32 of `a-z`, `0-9`, `-` and `_`, so that it can name a
 /// folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AgentName(Arc<str>);
 
-/// The text cannot be an agent's name.
+/// The text is not a valid agent name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` cannot be an agent's name: 1 to 32 of a-z, 0-9, - and _")]
 pub struct AgentNameError(pub String);
@@ -28,7 +28,7 @@ impl AgentName {
         Self("default".into())
     }
 
-    /// The name.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -60,33 +60,34 @@ pub struct StoredMessage {
     pub scope: Scope,
     /// The agent that answered.
     pub agent: AgentName,
-    /// The turn it is part of. Rows of one turn are stored and go together.
+    /// Its turn. Rows of one turn are stored and deleted together.
     pub turn: TurnId,
-    /// The turn's number within its scope and agent, from 1, given by the
-    /// store when the turn is appended and never given again: what a prompt's
-    /// window is cut by. 0 before.
+    /// The turn's number within its scope and agent, from 1. The store assigns
+    /// it on append and never reuses it; a prompt's window starts at one. 0
+    /// until then.
     pub ordinal: u64,
-    /// Which part of the turn.
+    /// Its role in the turn.
     pub role: StoredRole,
-    /// The server, none in direct messages.
+    /// The server; `None` for direct messages.
     pub guild: Option<GuildId>,
     /// The channel or thread (the column `thread_id`).
     pub channel: ChannelId,
-    /// The asker of the turn: whose row it is, also in a shared thread.
+    /// The asker of the turn, who owns the row even in a shared thread.
     pub owner: UserId,
     /// The asker's name at that time, for `User` rows.
     pub author_name: Option<String>,
-    /// The text. For a trigger the asker's own words, or `(mention)`.
+    /// The text. For a trigger the asker's own words, or `(mention)` if none.
     pub content: String,
-    /// JSON of the tool calls, for `ToolUse` rows.
+    /// The tool calls as JSON, for `ToolUse` rows.
     pub tool_calls: Option<String>,
-    /// Which call it answers, for `ToolResult` rows.
+    /// The call it answers, for `ToolResult` rows.
     pub tool_call_id: Option<String>,
-    /// When, by our clock.
+    /// When it was stored, by our clock.
     pub timestamp: UnixMillis,
-    /// Discord's message: the trigger, or the first of the answer.
+    /// Discord's message id: the trigger's, or that of the answer's first
+    /// message.
     pub message: Option<MessageId>,
-    /// Discord's further messages of a long answer.
+    /// Ids of a long answer's further messages.
     pub parts: Vec<MessageId>,
     /// The message that the answer replied to, for `User` rows.
     pub target: Option<MessageId>,
@@ -95,33 +96,33 @@ pub struct StoredMessage {
 }
 
 impl StoredMessage {
-    /// Its text is what the message says. Of a long answer no single message
-    /// says it, so an edit of one changes nothing.
+    /// Whether its text is that message's text. A long answer spans several
+    /// messages, so editing one of them changes nothing.
     pub fn is_text_of(&self, channel: ChannelId, message: MessageId) -> bool {
         let is_whole = self.parts.is_empty() || self.role == StoredRole::User;
         self.channel == channel && self.message == Some(message) && is_whole
     }
 }
 
-/// Which part of a turn a row is (the column `role`).
+/// A row's role in its turn (the column `role`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StoredRole {
     /// The trigger.
     User,
     /// The answer.
     Assistant,
-    /// The model calls tools. No turn does yet; the stores hold such rows, so
-    /// that none has to migrate when one does.
+    /// The model's tool calls. No turn makes any yet; the stores support such
+    /// rows already, to avoid a later migration.
     ToolUse,
-    /// What a tool gave.
+    /// A tool's result.
     ToolResult,
 }
 
 impl StoredRole {
-    /// All of them.
+    /// All roles.
     pub const ALL: [Self; 4] = [Self::User, Self::Assistant, Self::ToolUse, Self::ToolResult];
 
-    /// The column's word.
+    /// The word in the column.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -131,23 +132,23 @@ impl StoredRole {
         }
     }
 
-    /// From the column's word.
+    /// Parses the word in the column.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.as_str() == word)
     }
 }
 
-/// A snapshot's id, a UUID in its usual form of 36 characters.
+/// A snapshot's id: a UUID in the usual form of 36 characters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SnapshotId(String);
 
-/// The text is no snapshot's id.
+/// The text is not a snapshot's id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not the id of a snapshot")]
 pub struct SnapshotIdError(pub String);
 
 impl SnapshotId {
-    /// The id.
+    /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -176,47 +177,47 @@ impl fmt::Display for SnapshotId {
     }
 }
 
-/// What `/context save` keeps beside the messages.
+/// What `/context save` stores besides the messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextSnapshotInfo {
     /// Its id.
     pub id: SnapshotId,
-    /// Whose agent.
+    /// The agent whose conversation it is.
     pub agent: AgentName,
-    /// Who saved it; nobody else sees it.
+    /// Who saved it; only they can see it.
     pub owner: UserId,
-    /// The server it was saved in, none in direct messages.
+    /// The server it was saved in; `None` for direct messages.
     pub guild: Option<GuildId>,
     /// When it was saved.
     pub timestamp: UnixMillis,
-    /// What the caller called it.
+    /// The caller's description.
     pub description: Option<String>,
     /// Two to four sentences by the model, or `(summary generation failed)`.
     pub summary: String,
-    /// Messages in it.
+    /// Number of messages in it.
     pub message_count: usize,
-    /// Where the saved window begins.
+    /// Start of the saved window.
     pub window_start: UnixMillis,
-    /// Where it ends.
+    /// End of the saved window.
     pub window_end: UnixMillis,
 }
 
-/// A saved window of conversation.
+/// A saved conversation window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextSnapshot {
-    /// What is known about it.
+    /// The data about it.
     pub info: ContextSnapshotInfo,
-    /// The caller's rows, oldest first, each of its own scope.
+    /// The caller's rows, oldest first, each with its own scope.
     pub messages: Vec<StoredMessage>,
 }
 
-/// Where a conversation begins: set by `/context clear`, rows stay.
+/// Where a conversation starts: set by `/context clear`; rows stay.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClearKey {
-    /// For this agent.
+    /// The agent.
     pub agent: AgentName,
-    /// In this server; none for direct messages.
+    /// The server; `None` for direct messages.
     pub guild: Option<GuildId>,
-    /// For this user; none: for everybody in the server.
+    /// The user; `None` for everybody in the server.
     pub user: Option<UserId>,
 }
