@@ -1,12 +1,12 @@
-//! PostgreSQL: everything in the schema `clew` of a database.
+//! PostgreSQL: everything is in the schema `clew` of a database.
 //!
-//! One conversation at a time: each transaction says which one it is about,
-//! the server's row-level security holds it to that, and each row is checked
-//! again when it arrives. Only calls that go through all conversations (purge,
-//! edit, export, statistics) see all rows, for one transaction.
+//! Each transaction names one conversation, the server's row-level security
+//! limits it to that one, and every row is checked again on arrival. Only calls
+//! that cover all conversations (purge, edit, export, statistics) see all rows,
+//! for one transaction.
 //!
-//! The server may go and come back: calls fail with [`Error::Unavailable`]
-//! within seconds meanwhile, and work again afterwards.
+//! The server may go away and come back: meanwhile calls fail within seconds
+//! with [`Error::Unavailable`], and afterwards they work again.
 //!
 //! Times are exact to the millisecond. U+0000, which PostgreSQL refuses in
 //! texts, becomes U+FFFD.
@@ -50,10 +50,10 @@ use clew_context::model::{
     ApplicationId, ChannelId, GuildId, MessageId, Secret, UnixMillis, UserId,
 };
 
-/// A plain vacuum makes dead rows unreadable and lets others work meanwhile.
+/// A plain vacuum makes dead rows unreadable without locking others out.
 const VACUUM_AFTER_PURGE: &str = "VACUUM clew.messages, clew.facts, clew.message_ids, \
      clew.snapshots, clew.snapshot_messages, clew.markers, clew.guild_settings";
-/// A full one writes the tables anew and gives room back to the file system.
+/// A full vacuum rewrites the tables and returns space to the file system.
 const VACUUM_FULL: &str = "VACUUM (FULL, ANALYZE) clew.messages, clew.facts, clew.message_ids, \
      clew.conversations, clew.snapshots, clew.snapshot_messages, clew.markers, \
      clew.guild_settings, clew.agents, clew.opt_outs, clew.departures";
@@ -66,12 +66,11 @@ pub struct Postgres {
     /// Host and database, for errors.
     place: String,
     files: SnapshotFiles,
-    /// Shared by calls under way, taken alone at the end.
+    /// Shared by running calls; locked exclusively to close the store.
     open: Arc<RwLock<()>>,
 }
 
-/// A call within a transaction of its own, which is committed when it went
-/// well.
+/// Runs a call in its own transaction, committed on success.
 macro_rules! within {
     ($self:ident, $patience:expr, $operation:expr, $transaction:ident => $work:expr) => {
         $self
@@ -88,17 +87,17 @@ macro_rules! within {
 }
 
 impl Postgres {
-    /// Connects, takes the database for this process alone, brings the tables up
-    /// to date, and warns in the log if row-level security does not hold for the role. `url` is
-    /// `postgres://user:password@host/database?sslmode=MODE`: `disable`;
-    /// `prefer` (default), encrypted if the server can, whatever its
-    /// certificate; `require`, encrypted, and the system has to trust the
-    /// certificate.
+    /// Connects, locks the database for this process alone, migrates the
+    /// tables, and logs a warning if row-level security does not apply to the
+    /// role. `url` is `postgres://user:password@host/database?sslmode=MODE`:
+    /// `disable`; `prefer` (default), encrypted if the server can, with any
+    /// certificate; `require`, encrypted, with a certificate that the system
+    /// trusts.
     ///
     /// # Errors
     ///
     /// [`Error::Open`] naming host and database but not the password,
-    /// [`Error::Held`] if another process has it, [`Error::Newer`].
+    /// [`Error::Held`] if another process uses it, [`Error::Newer`].
     pub async fn open(url: &Secret, files: SnapshotFiles) -> Result<Self, Error> {
         let connected = connect::pool(url, Use::Alone)?;
         let mut client = connect::first(&connected).await?;
@@ -124,13 +123,13 @@ impl Postgres {
         Ok(store)
     }
 
-    /// As [`Self::open`], only to read: also while another process has it, of
-    /// which nothing is touched then.
+    /// As [`Self::open`], but read-only: it may run beside another process that
+    /// uses the database, and then changes nothing.
     ///
     /// # Errors
     ///
-    /// As [`Self::open`]; [`Error::Open`] if another process has it and it is of
-    /// an older version.
+    /// As [`Self::open`]; [`Error::Open`] if another process uses it and its
+    /// schema is of an older version.
     pub async fn look(url: &Secret, files: SnapshotFiles) -> Result<Self, Error> {
         match Self::open(url, files.clone()).await {
             Err(Error::Held { .. }) => {}
@@ -160,8 +159,8 @@ impl Postgres {
         }
     }
 
-    /// The version of what a database holds, without changing it; none when
-    /// there is nothing of ours in it.
+    /// The schema version of a database, without changing anything; `None` if
+    /// it holds nothing of ours.
     ///
     /// # Errors
     ///
@@ -183,7 +182,7 @@ impl Postgres {
         })
     }
 
-    /// Gives an operation's failure its name, and the operation an end.
+    /// Gives an operation a deadline, and its failure a name.
     async fn bounded<T>(
         &self,
         patience: Duration,
@@ -195,8 +194,8 @@ impl Postgres {
         done.map_err(|failure| failure.during(operation))
     }
 
-    /// A statement that runs outside of transactions, without a time limit on
-    /// the server. Its connection is not used again.
+    /// Runs a statement outside of transactions, without a time limit on the
+    /// server. Its connection is not reused.
     async fn alone(&self, statement: &str) -> Outcome<()> {
         let lease = self.lease().await?;
         if let Some(client) = &lease.client {
@@ -225,8 +224,7 @@ impl Postgres {
             Err(error) => Err(error),
         };
         if written.is_err() {
-            // The first error is the one to tell; what stays is taken back at
-            // the next start.
+            // Report the first error; what stays is removed at the next start.
             let taken = within!(self, LONG_PATIENCE, operation, transaction =>
                 snapshots::take_back(&transaction, files, Some(&snapshots)));
             drop(taken);
@@ -392,7 +390,7 @@ impl Backend for Postgres {
             let vacuum = self.alone(VACUUM_AFTER_PURGE);
             let done = self.bounded(LONG_PATIENCE, "vacuum", vacuum).await;
             if let Err(error) = done {
-                // The rows are gone; autovacuum does the rest.
+                // The rows are deleted; autovacuum will do the rest.
                 tracing::warn!(%error, "no vacuum after a purge");
             }
         }
@@ -428,7 +426,7 @@ impl Backend for Postgres {
             messages::members(&transaction, guild))
     }
 
-    /// Nothing expires by itself here.
+    /// Nothing expires here.
     async fn sweep(&self, _: UnixMillis) -> Result<u64, Error> {
         Ok(0)
     }
@@ -468,7 +466,7 @@ impl Backend for Postgres {
         Ok(())
     }
 
-    /// Writes the tables anew: they are locked while it lasts.
+    /// Rewrites the tables, which are locked meanwhile.
     async fn vacuum(&self) -> Result<(), Error> {
         self.bounded(LONG_PATIENCE, "vacuum", self.alone(VACUUM_FULL))
             .await

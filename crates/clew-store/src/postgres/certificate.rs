@@ -1,12 +1,12 @@
-//! Certificates: looked at with `sslmode=require`, taken as they come with
+//! Certificates: verified with `sslmode=require`, accepted unseen with
 //! `prefer`.
 //!
-//! `prefer` goes on without encryption where the server has none, so whoever
-//! sits in between could have that; a certificate that nobody vouches for, such
-//! as the one Debian's PostgreSQL makes for itself, is better than that. libpq
-//! does the same. It holds off listeners, not somebody who answers in the
-//! server's place: that one may ask for the password in clear text instead of
-//! SCRAM, and gets it. So `prefer` to another machine is warned about.
+//! `prefer` falls back to no encryption if the server offers none, which anyone
+//! in between could bring about. So an unverified certificate, such as the one
+//! Debian's PostgreSQL generates for itself, is still better; libpq does the
+//! same. It protects from eavesdroppers, but not from an impostor, who may ask
+//! for the password in clear text instead of SCRAM, and gets it. So we warn
+//! about `prefer` to another machine.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use rustls_platform_verifier::BuilderVerifierExt;
 
-/// Only certificates that the system trusts for that host.
+/// Accepts only certificates the system trusts for that host.
 pub(super) fn trusted() -> Result<ClientConfig, Error> {
     let builder = ClientConfig::builder_with_provider(provider());
     Ok(builder
@@ -25,7 +25,7 @@ pub(super) fn trusted() -> Result<ClientConfig, Error> {
         .with_no_client_auth())
 }
 
-/// Any certificate.
+/// Accepts any certificate.
 pub(super) fn any() -> Result<ClientConfig, Error> {
     let provider = provider();
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
@@ -40,7 +40,7 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// Takes every certificate; that the server has its key is checked.
+/// Accepts any certificate, but verifies that the server has its key.
 #[derive(Debug)]
 struct Any(Arc<CryptoProvider>);
 

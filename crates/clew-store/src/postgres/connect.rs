@@ -1,5 +1,5 @@
-//! The pool: bounded, encrypted as the URL says, its errors without the
-//! password.
+//! The connection pool: bounded, encrypted as the URL says, and with errors
+//! that leave out the password.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -22,48 +22,49 @@ use super::session::{
 use super::{certificate, hold};
 use clew_context::model::Secret;
 
-/// Connections. Turns are few and calls short; a server gives 100 to all.
+/// Connections in the pool. Turns are few and calls short; by default a server
+/// allows 100 in all.
 pub(super) const CONNECTIONS: usize = 4;
-/// A call waits so long until one of them is free.
+/// How long a call waits for a free connection.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A connection is made, encrypted and logged in within this time.
+/// Time to connect, encrypt and log in.
 const CREATE_TIMEOUT: Duration = Duration::from_secs(5);
-/// One address answers within this time, unless the URL says `connect_timeout`.
+/// Time for one address to answer, unless the URL sets `connect_timeout`.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Looking whether a connection still stands costs no round trip.
+/// Time to check that a pooled connection is still open; needs no round trip.
 const RECYCLE_TIMEOUT: Duration = Duration::from_secs(2);
-/// A server that stopped to acknowledge is given up after this time, unless
-/// the URL says `tcp_user_timeout`.
+/// Time until a server that stopped acknowledging is given up, unless the URL
+/// sets `tcp_user_timeout`.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(8);
-/// In which every text can be kept.
+/// The encoding that can store any text.
 const ENCODING: &str = "UTF8";
-/// How long a start waits for another process to end, and how often it looks.
+/// How long a start waits for another process to end, and how often it checks.
 const HELD_PATIENCE: Duration = Duration::from_secs(10);
 const HELD_PAUSE: Duration = Duration::from_millis(50);
-/// PostgreSQL's own port.
+/// PostgreSQL's default port.
 const PORT: u16 = 5432;
-/// Whom row-level security does not hold.
+/// Whether the role bypasses row-level security.
 const STANDS_ABOVE: &str =
     "SELECT rolsuper OR rolbypassrls FROM pg_catalog.pg_roles WHERE rolname = current_user";
 
-/// A pool and where it leads to, without the password.
+/// A pool and the place it connects to, without the password.
 pub(super) struct Connected {
     pub(super) pool: Pool,
     pub(super) place: String,
 }
 
-/// What connections are made for.
+/// Why connections are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
-    /// Everything, by one process at a time.
+    /// Exclusive use by one process.
     Alone,
-    /// Reading, whoever else uses the database.
+    /// Reading only, possibly beside another process.
     Look,
 }
 
-/// Makes the pool; connects to nothing yet.
+/// Creates the pool; does not connect yet.
 pub(super) fn pool(url: &Secret, used: Use) -> Result<Connected, Error> {
-    // What the parser says may quote the URL, and so the password.
+    // The parser's error may quote the URL, with its password.
     let mut config: Config = url.expose().parse().map_err(|_| {
         let remedy = "it is not of the form postgres://user:password@host/database?sslmode=MODE \
                       with MODE disable, prefer or require";
@@ -110,8 +111,8 @@ pub(super) fn pool(url: &Secret, used: Use) -> Result<Connected, Error> {
     Ok(Connected { pool, place })
 }
 
-/// The first connection; its error says what to do, or that it is to be tried
-/// again.
+/// Makes the first connection. Its error gives the remedy, or says that a retry
+/// may help.
 pub(super) async fn first(connected: &Connected) -> Result<Object, Error> {
     let place = &connected.place;
     let mut client = match reached(connected).await {
@@ -134,8 +135,8 @@ pub(super) async fn first(connected: &Connected) -> Result<Object, Error> {
     Ok(client)
 }
 
-/// A connection; a process that was killed has its own until the server is done
-/// with what it was asked last.
+/// Makes a connection. A killed process keeps its lock until the server
+/// finishes its last statement, so this waits for a while.
 async fn reached(connected: &Connected) -> Result<Object, PoolError> {
     let until = Instant::now() + HELD_PATIENCE;
     loop {
@@ -160,7 +161,7 @@ async fn encoding(client: &mut Object) -> Outcome<String> {
     Ok(encoding.unwrap_or_default())
 }
 
-/// Says in the log when row-level security is not in force for us.
+/// Logs a warning if row-level security does not apply to our role.
 pub(super) async fn warn_of_privileges(client: &mut Object) -> Outcome<()> {
     let transaction = client.transaction().await?;
     let found = rows(&transaction, STANDS_ABOVE, &[]).await?;
@@ -188,7 +189,7 @@ fn not_ready(place: &str, said: String) -> Error {
     }
 }
 
-/// A failure at the start, as the error of opening.
+/// Turns a failure during startup into an error of opening.
 pub(super) fn at_start(failure: Failure, place: &str) -> Error {
     match failure.during("bring the tables up to date") {
         said @ (Error::Newer { .. }
@@ -227,7 +228,7 @@ fn remedy(error: &PoolError) -> &'static str {
     }
 }
 
-/// What the server enforces on each connection.
+/// Limits that the server enforces per connection.
 fn limits() -> String {
     format!(
         "SET statement_timeout = {}; SET lock_timeout = {}; \
@@ -255,7 +256,7 @@ fn manager(config: Config, place: &str) -> Result<Manager, Error> {
     Ok(Manager::from_config(config, tls, how))
 }
 
-/// Another machine whose certificate is not looked at.
+/// Whether a host is on another machine and its certificate is not verified.
 fn may_be_overheard(config: &Config) -> bool {
     let is_far = |host: &Host| match host {
         Host::Tcp(name) => {

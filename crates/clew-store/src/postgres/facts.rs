@@ -7,10 +7,10 @@ use super::values::{self, Moment, guild_key, limit, text};
 use crate::model::{Fact, FactId, Origin, Subject};
 use clew_context::model::GuildId;
 
-/// Of a conversation so many bytes are compared with facts: a block at its
-/// largest default size in any script.
+/// Most bytes of a conversation that are matched against facts: a block of the
+/// largest default size, in any script.
 const MOST_WORDS: usize = 32 << 10;
-/// ... and so many different words: a query of thousands helps nobody.
+/// Most distinct words; a query of thousands helps nobody.
 const MOST_LEXEMES: i64 = 512;
 
 const PUT: &str = "
@@ -24,9 +24,9 @@ ON CONFLICT (id) DO UPDATE SET
     link_message = excluded.link_message, pinned = excluded.pinned, seen = excluded.seen,
     last_used = excluded.last_used";
 
-/// PostgreSQL's own parser takes both texts apart, so that they meet; what it
-/// finds is quoted (PostgreSQL, "tsquery") and any of it may match. Long facts
-/// do not win by their length (normalisation 1).
+/// PostgreSQL's parser splits both texts, so that words match. Those of the
+/// conversation are quoted (PostgreSQL, "tsquery") and any of them may match.
+/// Long facts do not win by their length (normalisation 1).
 const MATCHING: &str = r"
 WITH wanted AS (
     SELECT string_agg(

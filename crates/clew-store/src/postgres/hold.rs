@@ -1,7 +1,7 @@
-//! One process uses a database at a time. Each connection of its pool has a
-//! lock of the server's that says whose it is, and none is made while another
-//! process has one: no connection is spent on that, and the locks end with the
-//! process, however it does.
+//! Ensures that one process uses a database at a time. Every connection of a
+//! pool holds an advisory lock with its process's number, and none is made
+//! while another process holds one. This needs no extra connection, and the
+//! locks end however the process does.
 
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -11,31 +11,33 @@ use super::super::Error;
 use super::session::Outcome;
 use clew_context::model::ApplicationId;
 
-/// Of these locks, any number; this one spells "clew". The second key is the
-/// process's.
+/// First key of these locks: an arbitrary number that spells "clew". The second
+/// is the process's number.
 const HOLDS: i32 = 0x636c_6577;
-/// One connection at a time looks and takes: any number; this one spells "hold".
+/// Lock to check and lock one connection at a time: an arbitrary number that
+/// spells "hold".
 const ONE_BY_ONE: i64 = 0x686f_6c64;
-/// A process whose machine is gone is noticed within a minute.
+/// Detects within a minute that a process's machine is gone.
 const KEEPALIVE: &str = "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; \
      SET tcp_keepalives_count = 3";
-/// Another process: the server's for it, and where it is.
+/// Finds another process's lock: its server process, and where it connects
+/// from.
 const OTHER: &str = "SELECT l.pid, coalesce(host(a.client_addr), 'this machine') \
      FROM pg_catalog.pg_locks l LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid \
      WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2 \
          AND l.classid = $1::int4::oid AND l.objid <> $2::int4::oid \
          AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()) \
      LIMIT 1";
-/// Between the parts of a refusal.
+/// Separates the parts of a refusal.
 const PART: char = '\n';
 
-/// A number for this use of a database.
+/// A random number for this pool.
 pub(super) fn number() -> i32 {
     let number = RandomState::new().hash_one(std::process::id());
     i32::try_from(number >> 33).unwrap_or(1)
 }
 
-/// Takes the lock for a new connection, or refuses it.
+/// Takes the lock for a new connection, or refuses the connection.
 pub(super) async fn take(
     client: &ClientWrapper,
     number: i32,
@@ -47,7 +49,7 @@ pub(super) async fn take(
     }
 }
 
-/// Takes it unless another process is there, which is named then.
+/// Takes the lock, unless another process holds one, which it then names.
 async fn other(
     client: &ClientWrapper,
     number: i32,
@@ -63,9 +65,8 @@ async fn other(
     Ok(None)
 }
 
-/// Lets go of a database that nobody works with any more, and of the
-/// connections. Whoever comes next need not wait until the server notices
-/// their end.
+/// Unlocks a database once nothing uses it, and closes the connections, so that
+/// the next process need not wait for the server to notice.
 pub(super) async fn release(pool: &Pool) {
     for client in pool.retain(|_, _| false).removed {
         if let Err(error) = client
@@ -77,7 +78,7 @@ pub(super) async fn release(pool: &Pool) {
     }
 }
 
-/// What a refusal of [`take`] means.
+/// The error for a refusal by [`take`].
 pub(super) fn refusal(error: &PoolError) -> Option<Error> {
     let PoolError::PostCreateHook(HookError::Message(text)) = error else {
         return None;

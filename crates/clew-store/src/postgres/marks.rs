@@ -1,4 +1,4 @@
-//! Small things: markers, agents, opt-outs, settings, departures.
+//! Small tables: markers, agents, opt-outs, settings, departures.
 
 use deadpool_postgres::Transaction;
 
@@ -20,7 +20,7 @@ const SET_AGENT: &str = "
 INSERT INTO clew.agents (agent_name, created_at) VALUES ($1, $2)
 ON CONFLICT (agent_name) DO UPDATE SET created_at = excluded.created_at";
 
-/// The update changes nothing; without it the row would not be returned.
+/// The update changes nothing, but makes the statement return the row.
 const SEE_AGENT: &str = "
 INSERT INTO clew.agents AS seen (agent_name, created_at) VALUES ($1, $2)
 ON CONFLICT (agent_name) DO UPDATE SET created_at = seen.created_at
@@ -39,7 +39,7 @@ pub(super) async fn clear(
     marker(transaction, CLEAR, key, at).await
 }
 
-/// Writes a marker as it is.
+/// Writes a marker unchanged.
 pub(super) async fn set_marker(
     transaction: &Transaction<'_>,
     key: &ClearKey,
@@ -87,7 +87,7 @@ pub(super) async fn agent_created(
     })
 }
 
-/// Writes an agent as it is.
+/// Writes an agent unchanged.
 pub(super) async fn set_agent(
     transaction: &Transaction<'_>,
     agent: &AgentName,
@@ -97,7 +97,7 @@ pub(super) async fn set_agent(
     Ok(())
 }
 
-/// A table of ids with a time each: opt-outs and departures.
+/// A table of ids, each with a time: opt-outs or departures.
 #[derive(Clone, Copy)]
 pub(super) enum Dated {
     OptOuts,
@@ -154,7 +154,7 @@ pub(super) async fn dated(
     read.collect()
 }
 
-/// Notes an id with its time, or forgets it.
+/// Records an id with its time, or removes it.
 pub(super) async fn set_dated(
     transaction: &Transaction<'_>,
     what: Dated,

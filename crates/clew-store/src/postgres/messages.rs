@@ -15,7 +15,7 @@ use super::values::{self, Moment, guild_key, limit, maybe_text, text, user_key};
 use crate::model::{AgentName, Scope, SnapshotId, StoredMessage};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
-/// Inserts that travel together.
+/// Inserts sent together.
 const INSERTS_AT_ONCE: usize = 16;
 
 const INSERT: &str = "
@@ -31,7 +31,7 @@ SELECT DISTINCT held.message_id, $7::bigint, added.id
 FROM added, unnest($15::bigint[] || $14::bigint) AS held (message_id)
 WHERE held.message_id IS NOT NULL";
 
-/// Whoever appends to a conversation holds its counter until the end.
+/// Locks a conversation's counter while appending, until the transaction ends.
 const HOLD_COUNTER: &str = "
 INSERT INTO clew.conversations AS held
     (scope, agent_name, last_ordinal, guild_id, channel_id, owner_id)
@@ -39,7 +39,7 @@ VALUES ($1, $2, 0, $3, $4, $5)
 ON CONFLICT (scope, agent_name) DO UPDATE SET last_ordinal = held.last_ordinal
 RETURNING last_ordinal";
 
-/// As [`HOLD_COUNTER`], at least at $6 afterwards.
+/// As [`HOLD_COUNTER`], also raising the counter to at least $6.
 const RAISE_COUNTER: &str = "
 INSERT INTO clew.conversations AS held
     (scope, agent_name, guild_id, channel_id, owner_id, last_ordinal)
@@ -47,8 +47,8 @@ VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (scope, agent_name)
 DO UPDATE SET last_ordinal = greatest(held.last_ordinal, excluded.last_ordinal)";
 
-/// What a turn comes after: its own ordinal if it is there, the newest
-/// row, and the marker of its owner or of everybody.
+/// What bounds a new turn: its own ordinal if it exists, the newest row, and
+/// the clear markers of its owner and of everybody.
 const BEFORE_TURN: &str = "
 SELECT
     (SELECT min(ordinal) FROM clew.messages
@@ -71,14 +71,14 @@ SELECT * FROM clew.messages
 WHERE owner_id = $1 AND agent_name = $2 AND guild_id IS NOT DISTINCT FROM $3 AND timestamp > $4
 ORDER BY timestamp, scope, ordinal, turn_id, position";
 
-/// The same row of another time: what identifies a row within its turn.
+/// Deletes an earlier copy of a row, by what identifies a row in its turn.
 const DELETE_SAME: &str = "
 DELETE FROM clew.messages
 WHERE scope = $1 AND turn_id = $2 AND agent_name = $3 AND role = $4
     AND tool_call_id IS NOT DISTINCT FROM $5 AND tool_calls IS NOT DISTINCT FROM $6
     AND discord_message_id IS NOT DISTINCT FROM $7";
 
-/// Rows, their copies, and facts are what we hold of a message.
+/// A message may be stored in rows, in snapshots and as the source of facts.
 const HELD: &str = "
 SELECT message_id FROM clew.message_ids
     WHERE channel_id = $1 AND message_id BETWEEN $2 AND $3
@@ -140,7 +140,7 @@ pub(super) async fn append(transaction: &Transaction<'_>, turn: &[StoredMessage]
 
 struct Before {
     ordinal: Option<u64>,
-    /// No row of the turn is earlier.
+    /// Earliest time allowed for the turn's rows.
     floor: UnixMillis,
 }
 
@@ -191,7 +191,7 @@ async fn raise_counter(
     Ok(())
 }
 
-/// Server, channel and user of a scope, so that its counter goes with them.
+/// Server, channel and user of a scope, so that purges find its counter.
 fn places(scope: Scope) -> (Option<i64>, Option<i64>, Option<i64>) {
     let (guild, channel) = match scope {
         Scope::Member { guild, channel, .. } | Scope::Thread { guild, channel } => {
@@ -213,18 +213,18 @@ async fn delete_turn(transaction: &Transaction<'_>, row: &StoredMessage) -> Outc
     Ok(())
 }
 
-/// A row and where it goes.
+/// A row and where it is inserted.
 struct Placed<'a> {
     row: &'a StoredMessage,
     ordinal: u64,
     at: UnixMillis,
-    /// Its place within the turn.
+    /// Its position within the turn.
     position: i64,
 }
 
-/// Rows with their ordinals and times, in this order.
+/// Inserts rows with their ordinals and times, in this order.
 async fn insert(transaction: &Transaction<'_>, placed: &[Placed<'_>]) -> Outcome<()> {
-    // Prepared before, so that the inserts are sent in order.
+    // Prepared first, so that the inserts are sent in order.
     transaction.prepare_cached(INSERT).await?;
     for chunk in placed.chunks(INSERTS_AT_ONCE) {
         let inserts = chunk.iter().map(|placed| insert_one(transaction, placed));
@@ -261,8 +261,8 @@ async fn insert_one(transaction: &Transaction<'_>, placed: &Placed<'_>) -> Outco
     Ok(())
 }
 
-/// Writes rows as they are, instead of the same rows of another time. Rows of
-/// one call stay several, also when nothing tells them apart.
+/// Writes rows unchanged, replacing earlier copies of them. Rows of one call
+/// stay separate, even if they look identical.
 pub(super) async fn write(
     transaction: &Transaction<'_>,
     messages: &[&StoredMessage],
@@ -299,7 +299,7 @@ pub(super) async fn write(
     insert(transaction, &placed).await
 }
 
-/// After the rows of its turn that are there.
+/// The position after the existing rows of its turn.
 async fn next_position(transaction: &Transaction<'_>, row: &StoredMessage) -> Outcome<i64> {
     let sql = "SELECT coalesce(max(position) + 1, 0) FROM clew.messages \
                WHERE scope = $1 AND turn_id = $2 AND agent_name = $3";
@@ -329,7 +329,7 @@ pub(super) async fn window(
         .iter()
         .rev()
         .filter_map(|row| match values::message(row) {
-            // Held by key, by policy, and here.
+            // Enforced by the key, by row-level security, and here.
             Ok(message) if message.scope == query.scope => Some(message),
             Ok(_) => {
                 let id = row.try_get::<_, i64>("id").unwrap_or(0);
@@ -345,7 +345,7 @@ pub(super) async fn window(
     Ok(readable.collect())
 }
 
-/// See [`super::super::Backend::conversation`]. Nothing expires by itself.
+/// See [`super::super::Backend::conversation`]. Nothing expires here.
 pub(super) async fn conversation(
     transaction: &Transaction<'_>,
     scope: Scope,
@@ -387,8 +387,8 @@ pub(super) async fn own(
     found.iter().map(values::message).collect()
 }
 
-/// The rows of an edited message get the new text. An answer of several
-/// messages keeps its own: one of them is not all of it.
+/// Gives an edited message's rows the new text. An answer of several messages
+/// keeps its text, since one message is only part of it.
 pub(super) async fn edit(
     transaction: &Transaction<'_>,
     channel: ChannelId,
@@ -411,7 +411,7 @@ pub(super) async fn held(
     to: MessageId,
 ) -> Outcome<Vec<MessageId>> {
     see_all(transaction).await?;
-    // No id of Discord's has the highest bit: a bound beyond is no bound.
+    // No Discord id uses the highest bit, so a higher bound means no bound.
     let bound = |id: MessageId| i64::try_from(id.get()).unwrap_or(i64::MAX);
     let channel = channel.get().cast_signed();
     let found = rows(transaction, HELD, &[&channel, &bound(from), &bound(to)]).await?;

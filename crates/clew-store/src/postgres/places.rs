@@ -1,5 +1,5 @@
-//! Places at the pool: as many as there may be connections. A server that has
-//! no more to give leaves us with those that exist, and calls wait for them.
+//! Slots for connections, as many as the pool may have. If the server has no
+//! more to give, calls share the connections we have.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,9 +11,9 @@ use tokio::time::Instant;
 use super::connect::CONNECTIONS;
 use super::session::{Failure, Outcome, is_full};
 
-/// Without any connection the server is asked for one this often.
+/// How often to ask a full server while we have no connection.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
-/// A server that was full is asked for more connections after this time.
+/// How long until a full server is asked for more connections.
 const FULL_FOR: Duration = Duration::from_secs(30);
 
 pub(super) struct Places {
@@ -21,7 +21,7 @@ pub(super) struct Places {
     given_up: Mutex<GivenUp>,
 }
 
-/// Places that the server has no connection for.
+/// Slots that the server has no connection for.
 #[derive(Default)]
 struct GivenUp {
     places: usize,
@@ -38,7 +38,7 @@ impl Default for Places {
 }
 
 impl Places {
-    /// A connection, and the place that it holds.
+    /// A connection, and its slot.
     pub(super) async fn connection(&self, pool: &Pool) -> Outcome<(Object, OwnedSemaphorePermit)> {
         loop {
             self.open_again();
@@ -52,7 +52,7 @@ impl Places {
         }
     }
 
-    /// The server is full. While we have connections, their places are enough.
+    /// Handles a full server. If we have connections, their slots suffice.
     async fn wait(&self, pool: &Pool, place: OwnedSemaphorePermit) {
         if pool.status().size > 0 && self.give_up() {
             place.forget();
@@ -62,7 +62,7 @@ impl Places {
         }
     }
 
-    /// Says whether there is another place left.
+    /// Gives up a slot, unless it is the last. Returns whether it did.
     fn give_up(&self) -> bool {
         let mut given_up = self.given_up.lock().unwrap_or_else(PoisonError::into_inner);
         given_up.last = Some(Instant::now());

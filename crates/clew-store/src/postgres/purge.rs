@@ -1,8 +1,8 @@
-//! What has to go, in every kind of entry.
+//! Purges, for every kind of entry.
 //!
-//! Dead rows stay in PostgreSQL's files until they are vacuumed: after a purge
-//! of a user, a server or a time it is done at once, after deletions of single
-//! messages within minutes (see [`tidying`](super::tidying)).
+//! Dead rows stay in PostgreSQL's files until vacuumed: at once after a purge
+//! of a user, a server or a time, within minutes after deletions of single
+//! messages (see [`tidying`](super::tidying)).
 
 use deadpool_postgres::Transaction;
 use tokio_postgres::types::ToSql;
@@ -12,8 +12,8 @@ use super::session::{Failure, Outcome, rows, touched, write_all};
 use super::snapshots;
 use super::values::{self, Moment};
 
-/// With a trigger its whole turn, with a call of a tool all of the turn's
-/// calls and results, with an answer itself.
+/// A trigger takes its whole turn along, a tool call all of its turn's calls
+/// and results; an answer goes alone.
 const ROWS_OF_MESSAGES: &str = "id IN (
     WITH hits AS (
         SELECT row.id, row.scope, row.agent_name, row.turn_id, row.role
@@ -29,7 +29,7 @@ const ROWS_OF_MESSAGES: &str = "id IN (
 
 type Parameter = Box<dyn ToSql + Sync + Send>;
 
-/// Purges one transaction's worth: everything.
+/// Purges all kinds, in the caller's transaction.
 pub(super) async fn purge(
     transaction: &Transaction<'_>,
     files: &SnapshotFiles,
@@ -52,7 +52,7 @@ pub(super) async fn purge(
     Ok(purged)
 }
 
-/// Whether a purge is followed by a vacuum at once.
+/// Whether a vacuum follows at once.
 pub(super) const fn is_thorough(purge: &Purge) -> bool {
     match purge {
         Purge::Messages { .. } | Purge::Channel(_) => false,
@@ -83,7 +83,7 @@ fn borrowed(parameters: &[Parameter]) -> Vec<&(dyn ToSql + Sync)> {
         .collect()
 }
 
-/// What $1 and $2 are in the conditions on a purge.
+/// The values of $1 and $2 in a purge's conditions.
 fn parameters(purge: &Purge) -> Vec<Parameter> {
     let signed = |id: u64| -> Parameter { Box::new(id.cast_signed()) };
     match purge {
@@ -99,12 +99,13 @@ fn parameters(purge: &Purge) -> Vec<Parameter> {
     }
 }
 
-/// Which rows of which table go; nothing of the kinds that a purge spares.
+/// The table and condition of the rows to delete; `None` for kinds that this
+/// purge spares.
 fn condition(kind: Kind, purge: &Purge) -> Option<(&'static str, String)> {
     let (table, condition) = match kind {
         Kind::Messages => ("messages", Some(rows_of(purge).to_owned())),
         Kind::Markers => ("markers", markers(purge).map(str::to_owned)),
-        // Their files go with them: see `purge_snapshots`.
+        // Deleted together with their files, in `purge_snapshots`.
         Kind::Snapshots => ("snapshots", None),
         Kind::UserFacts => (
             "facts",
@@ -116,7 +117,7 @@ fn condition(kind: Kind, purge: &Purge) -> Option<(&'static str, String)> {
         ),
         Kind::Settings => ("guild_settings", of_guild(purge)),
         Kind::Departures => ("departures", of_guild(purge)),
-        // The wish outlives; agents are the operator's; logs are files.
+        // Opt-outs survive erasures; agents are the operator's; logs are files.
         Kind::OptOuts | Kind::Agents | Kind::Transcripts => ("", None),
     };
     Some((table, condition?))
@@ -135,7 +136,7 @@ const fn rows_of(purge: &Purge) -> &'static str {
 
 const fn markers(purge: &Purge) -> Option<&'static str> {
     match purge {
-        // A marker is no text.
+        // Markers hold no text.
         Purge::Messages { .. } | Purge::Channel(_) | Purge::Before(_) => None,
         Purge::Guild(_) => Some("guild_id = $1"),
         Purge::Member { .. } => Some("guild_id = $1 AND user_id = $2"),
@@ -168,7 +169,7 @@ fn of_guild(purge: &Purge) -> Option<String> {
     }
 }
 
-/// Counters of conversations that cannot come back as they were.
+/// Counters of conversations that are removed whole.
 const fn counters(purge: &Purge) -> Option<&'static str> {
     match purge {
         Purge::Messages { .. } | Purge::Before(_) => None,
@@ -179,7 +180,7 @@ const fn counters(purge: &Purge) -> Option<&'static str> {
     }
 }
 
-/// Snapshots that hold what has to go, wholly or in part.
+/// Snapshots that hold anything to be purged.
 const fn touched_snapshots(purge: &Purge) -> &'static str {
     match purge {
         Purge::Messages { .. } => {
@@ -197,7 +198,7 @@ const fn touched_snapshots(purge: &Purge) -> &'static str {
     }
 }
 
-/// Says how many snapshots went or lost a part.
+/// Returns how many snapshots were removed or rewritten.
 async fn purge_snapshots(
     transaction: &Transaction<'_>,
     files: &SnapshotFiles,
@@ -222,7 +223,7 @@ async fn purge_snapshots(
                     let reach = Reach::of(purge, &snapshot.messages);
                     without(&snapshot, |row| reach.holds(row))
                 }
-                // Nobody can say what it holds.
+                // Unreadable, so it may hold anything: remove it.
                 Err(Failure::Store(Error::Corrupt { .. })) => {
                     tracing::error!(id = %info.id, "a snapshot that cannot be read was removed");
                     None

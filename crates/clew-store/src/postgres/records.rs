@@ -1,4 +1,5 @@
-//! All entries of a kind, page by page, and back: exports, copies, statistics.
+//! Reads and writes all entries of a kind, page by page, for exports, copies
+//! and statistics.
 
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
@@ -10,8 +11,8 @@ use super::{facts, marks, messages, snapshots};
 use crate::model::{AgentName, ClearKey, StoredMessage};
 use clew_context::model::{GuildId, UserId};
 
-/// $1: after this key, $2: of this user, $3: at most so many. The key comes
-/// first, or is built by [`key`].
+/// $1: after this key, $2: of this user, $3: at most this many. The key is the
+/// first column, or is built by [`key`].
 const fn page(kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::Messages => Some(
@@ -57,7 +58,7 @@ const fn page(kind: Kind) -> Option<&'static str> {
     }
 }
 
-/// The first column is a text.
+/// Whether the first column is a text.
 const fn is_named(kind: Kind) -> bool {
     match kind {
         Kind::Snapshots | Kind::Agents | Kind::Markers => true,
@@ -84,7 +85,7 @@ pub(super) async fn records(
         return Ok(Records::default());
     };
     see_all(transaction).await?;
-    // One more tells whether there are more.
+    // One extra row shows whether there are more.
     let owner = owner.map(|user| user.get().cast_signed());
     let found = if is_named(kind) {
         let after = after.map(|cursor| cursor.0.as_str());
@@ -174,10 +175,10 @@ pub(super) async fn write(transaction: &Transaction<'_>, records: &[Record]) -> 
 
 async fn write_one(transaction: &Transaction<'_>, record: &Record) -> Outcome<()> {
     match record {
-        // Written together, before.
+        // Already written, all together.
         Record::Message(_) => Ok(()),
         Record::Marker(key, at) => marks::set_marker(transaction, key, *at).await,
-        // Its row and file are there: see `Postgres::write`.
+        // `Postgres::write` has written its row and file.
         Record::Snapshot(snapshot) => snapshots::ready(transaction, &snapshot.info.id).await,
         Record::Fact(fact) => facts::put_one(transaction, fact).await,
         Record::OptOut(user, since) => {
@@ -199,7 +200,7 @@ async fn write_one(transaction: &Transaction<'_>, record: &Record) -> Outcome<()
     }
 }
 
-/// Entries of a kind and bytes of their texts.
+/// Counts a kind's entries and the bytes of their texts.
 const fn measure(kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::Messages => Some(
@@ -230,8 +231,8 @@ const fn measure(kind: Kind) -> Option<&'static str> {
     }
 }
 
-/// See [`super::super::Backend::stats`]. Logs of direct messages are not ours
-/// to count.
+/// See [`super::super::Backend::stats`]. Logs of direct messages are counted
+/// elsewhere.
 pub(super) async fn stats(transaction: &Transaction<'_>) -> Outcome<Vec<KindStats>> {
     see_all(transaction).await?;
     let mut stats = Vec::with_capacity(Kind::ALL.len());

@@ -1,13 +1,14 @@
-//! The tables, and how they came to be.
+//! The tables and their migrations.
 //!
-//! All are in the schema `clew`, so that a database can be shared. A role that
-//! may not create schemas finds one that it owns.
+//! All are in the schema `clew`, so that a database can be shared. For a role
+//! that may not create schemas, create one that it owns beforehand.
 //!
-//! What holds people's texts is under row-level security, for its owner too: a
-//! transaction sees and writes one conversation, named by `clew.scope`, the
-//! facts and snapshots of one user (`clew.user`) or the facts of one server
-//! (`clew.server`), or all, when it says `clew.all`. Backups: as superuser, or with
-//! `PGOPTIONS='-c clew.all=on' pg_dump --enable-row-security`.
+//! Tables with people's texts are under row-level security, which also applies
+//! to their owner: a transaction sees and writes one conversation, named by
+//! `clew.scope`, the facts and snapshots of one user (`clew.user`) or the facts
+//! of one server (`clew.server`), or everything if it sets `clew.all`. Backups:
+//! as superuser, or with `PGOPTIONS='-c clew.all=on' pg_dump
+//! --enable-row-security`.
 
 use deadpool_postgres::Object;
 use tokio_postgres::Transaction;
@@ -15,20 +16,20 @@ use tokio_postgres::Transaction;
 use super::super::Error;
 use super::session::{Failure, Outcome};
 
-/// Serialises starts: one program migrates, the others wait for it. Any
-/// number; this one spells "schema".
+/// Serialises starts: one process migrates, the others wait. An arbitrary
+/// number that spells "schema".
 const SCHEMA_LOCK: i64 = 0x7363_6865_6d61;
 
-/// The newest version that this program knows.
+/// The newest version this program knows.
 pub(super) const KNOWN: u32 = 3;
-/// Step by step, each applied once and never changed after a release.
+/// One entry per version, applied once and never changed after a release.
 const MIGRATIONS: [&str; KNOWN as usize] = [
     include_str!("schema_1.sql"),
     include_str!("schema_2.sql"),
     include_str!("schema_3.sql"),
 ];
 
-/// Brings the database up to the newest version. `place` is for errors.
+/// Migrates the database to the newest version. `place` is for errors.
 pub(super) async fn migrate(client: &mut Object, place: &str) -> Outcome<()> {
     loop {
         let transaction = client.build_transaction().start().await?;
@@ -40,9 +41,9 @@ pub(super) async fn migrate(client: &mut Object, place: &str) -> Outcome<()> {
     }
 }
 
-/// Applies the next migration; says whether there was one.
+/// Applies the next migration, if any. Returns whether there was one.
 async fn step(transaction: &Transaction<'_>, place: &str) -> Outcome<bool> {
-    // Another start may be at a long migration: wait for it.
+    // Wait for another process, which may be in a long migration.
     transaction
         .batch_execute("SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0")
         .await?;
@@ -62,7 +63,7 @@ async fn step(transaction: &Transaction<'_>, place: &str) -> Outcome<bool> {
     Ok(true)
 }
 
-/// The database's version; 0 when there is nothing of ours in it yet.
+/// The database's version; 0 if it holds nothing of ours yet.
 async fn version(transaction: &Transaction<'_>) -> Outcome<u32> {
     let is_there = "SELECT to_regnamespace('clew') IS NOT NULL, \
                     to_regclass('clew.clew_schema') IS NOT NULL";
@@ -78,8 +79,8 @@ async fn version(transaction: &Transaction<'_>) -> Outcome<u32> {
     read_version(transaction).await
 }
 
-/// The version of a database that is not to be changed; none when there is
-/// nothing of ours in it. `place` is for errors.
+/// The version of a database that must not be changed; `None` if it holds
+/// nothing of ours. `place` is for errors.
 pub(super) async fn found(client: &mut Object, place: &str) -> Outcome<Option<u32>> {
     let transaction = client.build_transaction().read_only(true).start().await?;
     let is_there = "SELECT to_regclass('clew.clew_schema') IS NOT NULL";

@@ -1,5 +1,4 @@
-//! One call at the database: a connection, a transaction, a deadline, and what
-//! went wrong.
+//! One database call: connection, transaction, deadline and errors.
 
 use std::error::Error as StdError;
 use std::io;
@@ -16,53 +15,53 @@ use super::super::Error;
 use super::hold;
 use crate::model::{Scope, Subject};
 
-/// Parameters of a statement.
+/// A statement's parameters.
 pub(super) type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 pub(super) type Outcome<T> = Result<T, Failure>;
 
-/// A turn waits for a call so long. Longer than [`STATEMENT_TIMEOUT`], so that
-/// the server gets to say which statement it was.
+/// How long a turn waits for a call. Longer than [`STATEMENT_TIMEOUT`], so that
+/// the server can report which statement was slow.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
-/// The server gives up a statement of a turn.
+/// When the server aborts a statement of a turn.
 pub(super) const STATEMENT_TIMEOUT: Duration = Duration::from_secs(8);
-/// Waiting for somebody else's lock.
+/// When the server gives up waiting for a lock.
 pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// Calls that go through everything: purge, export, statistics, vacuum.
+/// For calls that cover everything: purge, export, statistics, vacuum.
 pub(super) const LONG_PATIENCE: Duration = Duration::from_mins(10);
-/// The lock that who writes to one conversation shares, and that who writes
-/// through all of them has alone. Any number; this one spells "clew".
+/// Shared by writers of a single conversation, exclusive for those that write
+/// across all. An arbitrary number that spells "clew".
 const WRITERS_LOCK: i64 = 0x636c_6577;
 
-/// The rows of one conversation become visible, until the transaction ends.
+/// Makes one conversation's rows visible until the transaction ends.
 const SEE_SCOPE: &str = "SELECT set_config('clew.scope', $1, true)";
-/// ... and nobody goes through all conversations meanwhile.
+/// The same, and keeps out writers across all conversations.
 const WRITE_SCOPE: &str =
     "SELECT set_config('clew.scope', $1, true), pg_advisory_xact_lock_shared($2)";
-/// The facts about a user, and their snapshots, become visible...
+/// Makes a user's facts and snapshots visible.
 const SEE_USER: &str = "SELECT set_config('clew.user', $1, true)";
-/// ...or the facts about a server.
+/// Makes a server's facts visible.
 const SEE_SERVER: &str = "SELECT set_config('clew.server', $1, true)";
-/// All rows become visible, and there is time to read them.
+/// Makes all rows visible, and allows time to read them.
 const SEE_ALL: &str =
     "SELECT set_config('clew.all', 'on', true), set_config('statement_timeout', $1, true)";
-/// ... and nobody else writes meanwhile.
+/// Keeps out all other writers.
 const WRITE_ALL: &str = "SELECT pg_advisory_xact_lock($1)";
 
-/// Why a call failed, before it is known what was called.
+/// Why a call failed, before the call is named.
 #[derive(Debug)]
 pub(super) enum Failure {
     Database(tokio_postgres::Error),
     Pool(PoolError),
     /// The deadline passed.
     Slow,
-    /// A row that is not ours.
+    /// A row that is not in our format.
     Unreadable {
         place: String,
         source: Box<dyn StdError + Send + Sync>,
     },
-    /// The caller's mistake.
+    /// A mistake of the caller.
     Refused(&'static str),
-    /// Said already.
+    /// An error that is complete already.
     Store(Error),
 }
 
@@ -85,7 +84,7 @@ impl From<Error> for Failure {
 }
 
 impl Failure {
-    /// As the error of an operation.
+    /// Turns it into the error of an operation.
     pub(super) fn during(self, operation: &'static str) -> Error {
         match self {
             Self::Database(error) if is_passing(&error) => Error::Unavailable {
@@ -118,7 +117,7 @@ impl Failure {
     }
 }
 
-/// Asking again may help.
+/// Whether a retry may help.
 fn is_passing(error: &tokio_postgres::Error) -> bool {
     let Some(code) = error.code() else {
         let io = error.source().and_then(<dyn StdError>::downcast_ref);
@@ -130,8 +129,8 @@ fn is_passing(error: &tokio_postgres::Error) -> bool {
     matches!(class, "08" | "40" | "53" | "57") || *code == SqlState::LOCK_NOT_AVAILABLE
 }
 
-/// A certificate that is not trusted is data that is not valid; a socket that
-/// is somebody else's stays so.
+/// An untrusted certificate (invalid data) and a socket we may not use stay as
+/// they are, so a retry is useless.
 fn is_passing_io(error: &io::Error) -> bool {
     let kind = error.kind();
     !matches!(
@@ -140,7 +139,7 @@ fn is_passing_io(error: &io::Error) -> bool {
     )
 }
 
-/// A connection may be had later.
+/// Whether a connection may be available later.
 pub(super) fn is_passing_pool(error: &PoolError) -> bool {
     match error {
         PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
@@ -151,7 +150,7 @@ pub(super) fn is_passing_pool(error: &PoolError) -> bool {
     }
 }
 
-/// The server has all the connections that it takes.
+/// Whether the server has reached its limit of connections.
 pub(super) fn is_full(error: &PoolError) -> bool {
     let PoolError::Backend(error) = error else {
         return false;
@@ -159,7 +158,7 @@ pub(super) fn is_full(error: &PoolError) -> bool {
     error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS)
 }
 
-/// What the database said, without what it may quote from a row or a word.
+/// The database's message, unless it may quote a row or a search word.
 pub(super) fn said(error: &tokio_postgres::Error) -> String {
     let Some(database) = error.as_db_error() else {
         return match error.source() {
@@ -169,7 +168,7 @@ pub(super) fn said(error: &tokio_postgres::Error) -> String {
     };
     let code = database.code();
     let quotes = *code == SqlState::SYNTAX_ERROR || code.code().starts_with('2');
-    // Class 28 is about roles and passwords, and names the role only.
+    // Class 28 is about roles and passwords, and only names the role.
     if quotes && !code.code().starts_with("28") {
         let table = database.table().unwrap_or("the statement");
         format!("error {} at {table}", code.code())
@@ -178,7 +177,7 @@ pub(super) fn said(error: &tokio_postgres::Error) -> String {
     }
 }
 
-/// What the pool said.
+/// The pool's message.
 pub(super) fn pool_said(error: &PoolError) -> String {
     match error {
         PoolError::Backend(error) => said(error),
@@ -186,17 +185,17 @@ pub(super) fn pool_said(error: &PoolError) -> String {
     }
 }
 
-/// A connection for one call. It goes back to the pool only after a call that
-/// went well: what a broken-off call leaves behind is nobody's business.
+/// A connection for one call. It returns to the pool only if the call
+/// succeeded, so that no call meets leftovers of an aborted one.
 pub(super) struct Lease {
     pub(super) client: Option<Object>,
     pub(super) _open: OwnedRwLockReadGuard<()>,
-    /// Let go of after the connection: who waits for it finds it.
+    /// Released after the connection, so that the next waiting call finds one.
     pub(super) _place: OwnedSemaphorePermit,
 }
 
 impl Lease {
-    /// Begins a transaction, which ends without effect unless it is committed.
+    /// Begins a transaction, which has no effect unless committed.
     pub(super) async fn begin(&mut self) -> Outcome<Transaction<'_>> {
         match &mut self.client {
             Some(client) => Ok(client.transaction().await?),
@@ -204,7 +203,7 @@ impl Lease {
         }
     }
 
-    /// The connection is as it was before.
+    /// Returns the connection to the pool, for reuse.
     pub(super) fn finished(mut self) {
         drop(self.client.take());
     }
@@ -218,7 +217,7 @@ impl Drop for Lease {
     }
 }
 
-/// Rows of a statement, prepared once a connection.
+/// The rows of a statement, which is prepared once per connection.
 pub(super) async fn rows(
     transaction: &Transaction<'_>,
     sql: &str,
@@ -228,7 +227,7 @@ pub(super) async fn rows(
     Ok(transaction.query(&statement, parameters).await?)
 }
 
-/// How many rows a statement touched.
+/// How many rows a statement affected.
 pub(super) async fn touched(
     transaction: &Transaction<'_>,
     sql: &str,
@@ -238,8 +237,8 @@ pub(super) async fn touched(
     Ok(transaction.execute(&statement, parameters).await?)
 }
 
-/// Rows of one conversation: what makes it visible and what reads it travel
-/// together.
+/// Rows of one conversation. The statement that makes it visible and the one
+/// that reads it are sent together.
 pub(super) async fn scoped_rows(
     transaction: &Transaction<'_>,
     scope: Scope,
@@ -251,7 +250,7 @@ pub(super) async fn scoped_rows(
     let scope = scope.to_string();
     let see_parameters: Parameters<'_> = &[&scope];
     let seen = transaction.query(&see, see_parameters);
-    // Polled in this order, so sent in this order.
+    // Polled in this order, hence sent in this order.
     let (_, rows) = future::try_join(seen, transaction.query(&statement, parameters)).await?;
     Ok(rows)
 }
@@ -263,8 +262,8 @@ pub(super) async fn write_scope(transaction: &Transaction<'_>, scope: Scope) -> 
     Ok(())
 }
 
-/// From here on the transaction reads and writes the facts about a user or a
-/// server, and a user's snapshots, beside those that it did before.
+/// From here on the transaction also reads and writes the facts about a user,
+/// with their snapshots, or those about a server.
 pub(super) async fn see(transaction: &Transaction<'_>, subject: Subject) -> Outcome<()> {
     let (sql, id) = match subject {
         Subject::User(user) => (SEE_USER, user.to_string()),
@@ -281,7 +280,7 @@ pub(super) async fn see_all(transaction: &Transaction<'_>) -> Outcome<()> {
     Ok(())
 }
 
-/// From here on the transaction reads and writes everything, alone.
+/// From here on the transaction reads and writes everything, exclusively.
 pub(super) async fn write_all(transaction: &Transaction<'_>) -> Outcome<()> {
     see_all(transaction).await?;
     rows(transaction, WRITE_ALL, &[&WRITERS_LOCK]).await?;

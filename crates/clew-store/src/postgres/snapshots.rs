@@ -1,9 +1,9 @@
-//! Saved windows: a row of metadata, the ids in it, and a file with the rows.
+//! Saved windows: a row about each, the ids in it, and a file with its rows.
 //!
-//! A row comes first and is marked as not ready, then the file, then the mark
-//! goes: a kill in between leaves a row that says which file to remove. What
-//! is removed goes from the file before it is committed: a kill in between
-//! leaves less than the rows say, never more.
+//! To save one, its row is written first, marked as not ready, then the file,
+//! then the mark is cleared: after a kill in between, the row tells which file
+//! to remove. Removals change the file before they are committed: after a kill
+//! in between, a file holds less than its row says, never more.
 
 use deadpool_postgres::Transaction;
 
@@ -37,7 +37,7 @@ SELECT * FROM clew.snapshots
 WHERE ready AND owner_id = $1 AND guild_id IS NOT DISTINCT FROM $2 AND ($3::text IS NULL OR agent_name = $3)
 ORDER BY timestamp DESC, seq DESC LIMIT $4";
 
-/// Work at files, off the async threads.
+/// Runs work with files off the async threads.
 pub(super) async fn at_files<T: Send + 'static>(
     files: &SnapshotFiles,
     work: impl FnOnce(&SnapshotFiles) -> Result<T, Error> + Send + 'static,
@@ -47,7 +47,8 @@ pub(super) async fn at_files<T: Send + 'static>(
     Ok(done.map_err(|_| Failure::Refused("the work at the files broke off"))??)
 }
 
-/// Announces snapshots: their rows, not ready. One that had this id goes.
+/// Announces snapshots: writes their rows as not ready, and removes old ones
+/// with the same ids.
 pub(super) async fn announce(
     transaction: &Transaction<'_>,
     files: &SnapshotFiles,
@@ -64,7 +65,7 @@ pub(super) async fn announce(
     Ok(())
 }
 
-/// The files of announced snapshots.
+/// Writes the files of announced snapshots.
 pub(super) async fn write_files(
     files: &SnapshotFiles,
     snapshots: &[&ContextSnapshot],
@@ -76,7 +77,7 @@ pub(super) async fn write_files(
     Ok(())
 }
 
-/// A snapshot whose file is written becomes visible.
+/// Makes a snapshot visible once its file is written.
 pub(super) async fn ready(transaction: &Transaction<'_>, id: &SnapshotId) -> Outcome<()> {
     let sql = "UPDATE clew.snapshots SET ready = true WHERE snapshot_id = $1";
     match touched(transaction, sql, &[&id.as_str()]).await? {
@@ -85,7 +86,7 @@ pub(super) async fn ready(transaction: &Transaction<'_>, id: &SnapshotId) -> Out
     }
 }
 
-/// Takes back announced snapshots: these, or all that a kill left behind.
+/// Removes announced snapshots: these, or all that a kill left behind.
 pub(super) async fn take_back(
     transaction: &Transaction<'_>,
     files: &SnapshotFiles,
@@ -100,7 +101,7 @@ pub(super) async fn take_back(
             remove(transaction, files, info).await?;
         }
     }
-    // Of purged ones the row is gone already.
+    // A purge may have removed the row already.
     for snapshot in snapshots.unwrap_or_default() {
         let sql = "SELECT FROM clew.snapshots WHERE snapshot_id = $1";
         let id = snapshot.info.id.as_str();
@@ -112,7 +113,7 @@ pub(super) async fn take_back(
     Ok(())
 }
 
-/// A snapshot that lost rows or changed: its row, then its file.
+/// Rewrites a snapshot that lost rows or changed: its row, then its file.
 pub(super) async fn rewrite(
     transaction: &Transaction<'_>,
     files: &SnapshotFiles,
@@ -215,7 +216,7 @@ pub(super) async fn one(
     id: &SnapshotId,
 ) -> Outcome<Option<ContextSnapshot>> {
     see(transaction, Subject::User(owner)).await?;
-    // Held, so that the file does not go between row and file.
+    // Locks the row, so that the file is not removed before it is read.
     let sql = "SELECT * FROM clew.snapshots WHERE snapshot_id = $1 AND owner_id = $2 AND ready \
                FOR SHARE";
     let parameters: Parameters<'_> = &[&id.as_str(), &owner.get().cast_signed()];
@@ -226,7 +227,7 @@ pub(super) async fn one(
     }
 }
 
-/// A snapshot with the rows of its file.
+/// A snapshot with its file's rows.
 pub(super) async fn read(
     files: &SnapshotFiles,
     info: ContextSnapshotInfo,
@@ -234,7 +235,7 @@ pub(super) async fn read(
     at_files(files, move |files| files.read(&info)).await
 }
 
-/// The same for a list of all that there is.
+/// The same for a list of everything, without its rows if the file is missing.
 pub(super) async fn what_is_left(
     files: &SnapshotFiles,
     info: ContextSnapshotInfo,
@@ -242,7 +243,7 @@ pub(super) async fn what_is_left(
     at_files(files, move |files| files.read_what_is_left(&info)).await
 }
 
-/// An edited message gets its new text in all snapshots.
+/// Gives an edited message its new text in all snapshots.
 pub(super) async fn edit(
     transaction: &Transaction<'_>,
     files: &SnapshotFiles,

@@ -1,4 +1,4 @@
-//! Our values as columns and back.
+//! Converts our values to columns and back.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -14,17 +14,17 @@ use crate::model::{
 };
 use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
 
-/// PostgreSQL counts microseconds from the first of 2000.
+/// PostgreSQL counts microseconds from 1 January 2000.
 const EPOCH_MS: i64 = 946_684_800_000;
-/// The first and last milliseconds that a `timestamptz` can be
-/// (PostgreSQL, "Date/Time Types": 4713 BC to 294276 AD), on our scale.
+/// First and last millisecond of a `timestamptz` (PostgreSQL, "Date/Time
+/// Types": 4713 BC to 294276 AD), in Unix time.
 const FIRST_MS: i64 = -210_866_803_200_000;
 const LAST_MS: i64 = 9_224_318_015_999_999;
-/// Stands for U+0000, which PostgreSQL refuses in texts.
+/// Replaces U+0000, which PostgreSQL refuses in texts.
 const REPLACEMENT: &str = "\u{fffd}";
 
-/// A time as `timestamptz`, exact to the millisecond; one outside of
-/// PostgreSQL's years becomes the nearest inside.
+/// A time as `timestamptz`, exact to the millisecond; times outside of
+/// PostgreSQL's range become its nearest bound.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moment(pub(super) UnixMillis);
 
@@ -53,7 +53,7 @@ impl<'a> FromSql<'a> for Moment {
     accepts!(TIMESTAMPTZ);
 }
 
-/// A text without U+0000: PostgreSQL refuses it, U+FFFD stands in its place.
+/// Replaces U+0000, which PostgreSQL refuses, by U+FFFD.
 pub(super) fn text(text: &str) -> Cow<'_, str> {
     if text.contains('\0') {
         Cow::Owned(text.replace('\0', REPLACEMENT))
@@ -62,33 +62,32 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// As [`text`], where there is one.
+/// As [`text`], if there is a text.
 pub(super) fn maybe_text(maybe: Option<&String>) -> Option<Cow<'_, str>> {
     maybe.map(|value| text(value))
 }
 
-/// A limit of rows as SQL takes it.
+/// A row limit for SQL.
 pub(super) fn limit(rows: usize) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
 }
 
-/// A count that SQL gave.
+/// A count from SQL.
 pub(super) fn count(rows: i64) -> u64 {
     u64::try_from(rows).unwrap_or(0)
 }
 
-/// A server's id as part of a key; 0, which no server has, for direct
-/// messages.
+/// A server's id in a key; 0, which no server has, for direct messages.
 pub(super) fn guild_key(guild: Option<GuildId>) -> i64 {
     guild.map_or(0, |guild| guild.get().cast_signed())
 }
 
-/// A user's id as part of a key; 0, which no user has, for everybody.
+/// A user's id in a key; 0, which no user has, for everybody.
 pub(super) fn user_key(user: Option<UserId>) -> i64 {
     user.map_or(0, |user| user.get().cast_signed())
 }
 
-/// One row, read column by column; its errors name the table and the row.
+/// A row, read column by column; errors name its table and key.
 pub(super) struct Columns<'a> {
     pub(super) table: &'static str,
     pub(super) key: String,
@@ -96,7 +95,7 @@ pub(super) struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// A row of a table whose first column is an integer and its key.
+    /// A row whose first column is its integer key.
     pub(super) fn new(table: &'static str, row: &'a Row) -> Self {
         let key = row
             .try_get::<_, i64>(0)
@@ -104,7 +103,7 @@ impl<'a> Columns<'a> {
         Self { table, key, row }
     }
 
-    /// A row of a table whose first column is a text and its key.
+    /// A row whose first column is its text key.
     pub(super) fn named(table: &'static str, row: &'a Row) -> Self {
         let key = row.try_get(0).unwrap_or_else(|_| "?".to_owned());
         Self { table, key, row }
@@ -134,7 +133,7 @@ impl<'a> Columns<'a> {
         text.parse().map_err(|error: T::Err| self.bad(error))
     }
 
-    /// What the row holds cannot be read.
+    /// The failure for a row that cannot be read.
     pub(super) fn bad(&self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Failure {
         Failure::Unreadable {
             place: format!("table {}, row {}", self.table, self.key),
