@@ -1,9 +1,9 @@
-//! The store in one file of `SQLite`, or in memory.
+//! The store in one `SQLite` file, or in memory.
 //!
-//! One thread writes and two read, each with a connection of its own; async
-//! code only waits. What waits to be written at one moment goes into one
-//! transaction, each call in a savepoint, so that it fails by itself. A call
-//! whose future is dropped is done nevertheless.
+//! One thread writes and two read, each with its own connection; async code
+//! only waits. Writes that are waiting at the same time share a transaction,
+//! each in a savepoint, so that they fail separately. A call is carried out
+//! even if its future is dropped.
 
 mod facts;
 mod fault;
@@ -41,32 +41,32 @@ use crate::model::{
 };
 use clew_context::model::{ApplicationId, ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
-/// Connections that read.
+/// Read connections.
 const READERS: usize = 2;
-/// Conversations in memory: some tens of thousands of turns.
+/// Bytes for conversations in memory: some tens of thousands of turns.
 const BYTES_IN_MEMORY: u32 = 64 << 20;
-/// Rows that are swept before others have their turn: some milliseconds.
+/// Rows swept before other calls get a turn: some milliseconds of work.
 const ROWS_A_STEP: usize = 64;
 
 /// A store in a file, or in memory.
 pub struct Sqlite {
     writer: Queue,
-    /// None in memory: a database there has one connection.
+    /// `None` in memory, where a database has one connection.
     readers: Option<Queue>,
-    /// See [`Backend::sweep`].
+    /// Whether this process has swept; see [`Backend::sweep`].
     has_swept: AtomicBool,
-    /// As long as it is open, if it is this process's alone.
+    /// Held while the store is open, if it is for this process alone.
     hold: Mutex<Option<disk::Hold>>,
 }
 
 impl Sqlite {
-    /// Opens a database file for this process alone, made with its folder if it
-    /// is not there, and brings it to the newest version. Blocks.
+    /// Opens a database file for this process alone, creating it and its folder
+    /// if missing, and migrates it to the newest version. Blocks.
     ///
     /// # Errors
     ///
-    /// [`Error::Open`] if it is a folder, another program's, damaged, locked
-    /// or out of reach; [`Error::Held`] if another process has it;
+    /// [`Error::Open`] if it is a folder, another program's, damaged, locked or
+    /// unreachable; [`Error::Held`] if another process uses it;
     /// [`Error::Newer`] if a newer version wrote it.
     pub fn open(
         path: &Path,
@@ -86,13 +86,13 @@ impl Sqlite {
         Self::start(path, writer, Some(hold))
     }
 
-    /// As [`Self::open`], only to read: also while another process has it, of
-    /// which nothing is touched then. Blocks.
+    /// As [`Self::open`], but read-only: it may run beside another process that
+    /// uses the file, and then changes nothing. Blocks.
     ///
     /// # Errors
     ///
-    /// As [`Self::open`]; [`Error::Open`] if another process has it and it is
-    /// of an older version.
+    /// As [`Self::open`]; [`Error::Open`] if another process uses it and its
+    /// schema is of an older version.
     pub fn look(
         path: &Path,
         snapshots: SnapshotFiles,
@@ -118,8 +118,8 @@ impl Sqlite {
         })
     }
 
-    /// The version of a database file, without changing it; none when there
-    /// is no file or an empty one. Blocks.
+    /// The version of a database file, without changing it; `None` if there is
+    /// no file or an empty one. Blocks.
     ///
     /// # Errors
     ///
@@ -132,18 +132,18 @@ impl Sqlite {
         Ok(u32::try_from(found).ok().filter(|found| *found > 0))
     }
 
-    /// A store that nothing of is on disk, snapshots included, of 64 MiB at
-    /// most. When that is full the oldest conversations go, of those who take
-    /// more than their share.
+    /// A store entirely in memory, snapshots included, of at most 64 MiB. When
+    /// it is full, the oldest conversations are removed, of those users who
+    /// take more than their share.
     ///
     /// # Errors
     ///
-    /// No memory or no thread.
+    /// There is no memory, or no thread could be started.
     pub fn in_memory() -> Result<Self, Error> {
         Self::in_memory_of(BYTES_IN_MEMORY)
     }
 
-    /// The same of so many bytes at most.
+    /// The same with another limit, in bytes.
     ///
     /// # Errors
     ///
@@ -161,7 +161,7 @@ impl Sqlite {
         })
     }
 
-    /// Within a transaction that may be others', too.
+    /// Runs work in a transaction that other calls may share.
     fn grouped<T, W>(&self, operation: &'static str, work: W) -> impl Answer<T> + use<T, W>
     where
         T: Send + 'static,
@@ -170,7 +170,7 @@ impl Sqlite {
         self.writer.ask(operation, false, work)
     }
 
-    /// By itself; `work` makes its own transactions.
+    /// Runs work by itself; it makes its own transactions.
     fn alone<T, W>(&self, operation: &'static str, work: W) -> impl Answer<T> + use<T, W>
     where
         T: Send + 'static,
@@ -179,8 +179,7 @@ impl Sqlite {
         self.writer.ask(operation, true, work)
     }
 
-    /// Sweeps rows that are gone in steps, between which others have their
-    /// turn.
+    /// Sweeps deleted rows in steps, so that other calls get a turn in between.
     async fn sweep_rows(&self) -> Result<(), Error> {
         let step = || self.alone("sweep", |session| texts::sweep_rows(session, ROWS_A_STEP));
         while step().await? {}
@@ -252,7 +251,7 @@ impl Backend for Sqlite {
     async fn agent_created(&self, agent: &AgentName, now: UnixMillis) -> Result<UnixMillis, Error> {
         const OPERATION: &str = "note when an agent was first seen";
         let name = agent.clone();
-        // Nearly always it was: nothing is to be written then.
+        // Nearly always it is known, and nothing has to be written.
         let seen = self.read(OPERATION, move |session| lists::agent_seen(session, &name));
         if let Some(seen) = seen.await? {
             return Ok(seen);
@@ -370,9 +369,9 @@ impl Backend for Sqlite {
             purge::purge(session, &purge)
         });
         let purged = purged.await?;
-        // Of a user, a server or a channel not even the ids are to stay. The
-        // texts are gone already: a failure costs nothing that is not made up
-        // for by a later sweep.
+        // For a user, a server or a channel not even the ids may stay. The
+        // texts are already gone, so a failure here is made up for by a later
+        // sweep.
         if !is_single && let Err(error) = self.sweep_rows().await {
             tracing::warn!(%error, "rows that were removed are not swept yet");
         }
@@ -407,9 +406,8 @@ impl Backend for Sqlite {
         })
     }
 
-    /// Nothing expires by itself here. What was removed one by one is swept
-    /// when it is enough to be worth it, and at the first call, which makes up
-    /// for a kill.
+    /// Nothing expires here. Sweeps rows deleted one by one once that is
+    /// worthwhile, and at the first call, in case the last process was killed.
     async fn sweep(&self, _now: UnixMillis) -> Result<u64, Error> {
         let is_first = !self.has_swept.swap(true, Ordering::Relaxed);
         let is_due = self.read("look what is to be swept", texts::is_sweep_due);
@@ -456,7 +454,7 @@ impl Backend for Sqlite {
         }
     }
 
-    /// Readers first: the last to close is to empty the log.
+    /// Readers first, since the last connection to close empties the log.
     async fn close(&self) -> Result<(), Error> {
         if let Some(readers) = &self.readers {
             readers.close().await;
@@ -472,15 +470,15 @@ impl Backend for Sqlite {
     }
 }
 
-/// The file that is held while a database is in use.
+/// The lock file of a database.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     name.into()
 }
 
-/// Makes the file and its folder: the database holds what people said, so
-/// that only we may read it. A folder in its place is said so.
+/// Creates the file and its folder, readable only by us, since it holds what
+/// people said. The error says if there is a folder in its place.
 fn make_file(path: &Path) -> Result<(), Error> {
     let refused = |remedy: &str, source: Option<std::io::Error>| Error::Open {
         place: path.display().to_string(),

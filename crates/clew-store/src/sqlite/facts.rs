@@ -1,4 +1,4 @@
-//! Facts about users and servers, and the search among a server's.
+//! Facts about users and servers, and searching those of a server.
 
 use rusqlite::{OptionalExtension, Params, Row, params};
 
@@ -9,7 +9,7 @@ use super::texts;
 use crate::model::{Fact, FactId, Origin, Subject};
 use clew_context::model::{ChannelId, GuildId, MessageId, UserId};
 
-/// What [`fact`] reads.
+/// The columns [`fact`] reads.
 pub(super) const FACT: &str = "id, subject, subject_id, text, origin, origin_guild, by_user, at, \
      link_channel, link_message, pinned, seen, last_used";
 
@@ -21,7 +21,7 @@ pub(super) fn about(session: &Session, subject: Subject) -> Result<Vec<Fact>, Fa
     select.query_and_then(subject_key(subject), fact)?.collect()
 }
 
-/// A row of `facts` with the columns of [`FACT`].
+/// Reads a row of `facts` with the columns of [`FACT`].
 pub(super) fn fact(row: &Row<'_>) -> Result<Fact, Fault> {
     let row = Columns::of("facts", row)?;
     let about = row.id_of("subject_id")?;
@@ -90,7 +90,7 @@ pub(super) fn put(session: &Session, facts: &[Fact]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Keeps the text that is there, or writes the one that takes its place.
+/// Keeps a fact's text if it is the same, else writes a new one.
 fn put_text(session: &Session, fact: &Fact) -> Result<i64, Fault> {
     let connection = &session.connection;
     let mut held = connection.prepare_cached(
@@ -108,7 +108,7 @@ fn put_text(session: &Session, fact: &Fact) -> Result<i64, Fault> {
     texts::FACTS.add(connection, [&fact.text])
 }
 
-/// Removes facts. Says how many went.
+/// Removes facts. Returns how many were removed.
 pub(super) fn remove(session: &Session, facts: &[FactId]) -> Result<u64, Fault> {
     let mut gone = 0;
     for id in facts {
@@ -117,12 +117,12 @@ pub(super) fn remove(session: &Session, facts: &[FactId]) -> Result<u64, Fault> 
     Ok(gone)
 }
 
-/// Removes facts by a condition on `fact_rows`. Says how many went.
+/// Removes facts by a condition on `fact_rows`. Returns how many were removed.
 pub(super) fn remove_where(session: &Session, which: &str, key: impl Params) -> Result<u64, Fault> {
     let sql = format!("DELETE FROM fact_rows WHERE {which} RETURNING text_id");
     let mut remove = session.connection.prepare_cached(&sql)?;
     let gone = remove.query_map(key, |row| row.get(0))?;
-    // To the end, or rows stay.
+    // Read to the end, or rows would remain.
     let gone: Vec<i64> = gone.collect::<Result<_, _>>()?;
     for text in &gone {
         texts::FACTS.blank(session, *text)?;

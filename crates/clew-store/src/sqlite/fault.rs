@@ -1,5 +1,4 @@
-//! What goes wrong on a thread with a connection, and what it is called
-//! outside of it.
+//! Errors on a connection's thread, and their names for callers.
 
 use std::sync::Arc;
 
@@ -7,22 +6,22 @@ use rusqlite::ErrorCode;
 
 use crate::Error;
 
-/// What went wrong. None of it holds text of messages: our statements have
+/// What went wrong. Never contains message text, since our statements take
 /// their values as parameters.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// `SQLite` said so. Shared by all jobs whose common transaction it was.
+    /// An error of `SQLite`. Shared by all jobs of the failed transaction.
     Sql(Arc<rusqlite::Error>),
     /// A row cannot be read.
     Row {
-        /// Its table.
+        /// The row's table.
         table: &'static str,
-        /// Its number.
+        /// The row's number.
         id: i64,
-        /// Which column.
+        /// The column.
         column: &'static str,
     },
-    /// Anything that has its name already.
+    /// An error that is complete already.
     Store(Error),
     /// The caller's values contradict each other.
     Unfit(&'static str),
@@ -41,7 +40,7 @@ impl From<Error> for Fault {
 }
 
 impl Fault {
-    /// Its name outside.
+    /// Turns it into the error of an operation.
     pub(super) fn named(self, operation: &'static str, place: &str) -> Error {
         match self {
             Self::Store(error) => error,

@@ -1,4 +1,4 @@
-//! What is kept by one key each: markers, agents, opt-outs, settings,
+//! Small tables with one entry per key: markers, agents, opt-outs, settings,
 //! departures.
 
 use rusqlite::{Connection, OptionalExtension};
@@ -10,7 +10,7 @@ use crate::model::{AgentName, ClearKey, GuildSettings};
 use crate::{Error, json};
 use clew_context::model::{ApplicationId, GuildId, UnixMillis, UserId};
 
-/// For no server, and for everybody.
+/// Stands for no server, or for everybody.
 pub(super) const NONE: i64 = 0;
 
 /// See [`super::super::Backend::claim`].
@@ -42,7 +42,7 @@ pub(super) fn clear(connection: &Connection, key: &ClearKey, at: UnixMillis) -> 
     Ok(())
 }
 
-/// Puts a marker where it is said to be.
+/// Sets a marker, even to an earlier time.
 pub(super) fn put_marker(
     connection: &Connection,
     key: &ClearKey,
@@ -97,7 +97,7 @@ pub(super) fn agent_seen(
     Columns::of("agents", row)?.time("created_at").map(Some)
 }
 
-/// The same, noted as `now` if it was not.
+/// The same; records `now` if it was not seen before.
 pub(super) fn agent_created(
     session: &Session,
     agent: &AgentName,
@@ -110,7 +110,7 @@ pub(super) fn agent_created(
     Ok(agent_seen(session, agent)?.unwrap_or(now))
 }
 
-/// Notes when an agent was first seen.
+/// Records when an agent was first seen.
 pub(super) fn put_agent(
     connection: &Connection,
     agent: &AgentName,
@@ -134,7 +134,7 @@ pub(super) fn opt_outs(session: &Session) -> Result<Vec<(UserId, UnixMillis)>, F
     rows.collect()
 }
 
-/// Notes an opt-out, or its end.
+/// Records an opt-out, or removes it.
 pub(super) fn set_opt_out(
     connection: &Connection,
     user: UserId,
@@ -163,7 +163,7 @@ pub(super) fn settings(session: &Session) -> Result<Vec<(GuildId, GuildSettings)
     rows.collect()
 }
 
-/// Replaces the settings of a server.
+/// Replaces a server's settings.
 pub(super) fn set_settings(
     connection: &Connection,
     guild: GuildId,
@@ -187,7 +187,7 @@ pub(super) fn departures(session: &Session) -> Result<Vec<(GuildId, UnixMillis)>
     rows.collect()
 }
 
-/// Notes that we left a server, or are back.
+/// Records that we left a server, or that we are back.
 pub(super) fn set_departure(
     connection: &Connection,
     guild: GuildId,
@@ -204,8 +204,7 @@ pub(super) fn set_departure(
     Ok(())
 }
 
-/// Every server that anything says a user was active in is asked for its
-/// users: rows, markers, snapshots, facts.
+/// Users with anything stored from a server: rows, markers, snapshots, facts.
 pub(super) fn members(session: &Session, guild: GuildId) -> Result<Vec<UserId>, Fault> {
     let mut select = session.connection.prepare_cached(
         "SELECT owner_id FROM message_rows WHERE guild_id = ?1 AND NOT gone
@@ -223,8 +222,8 @@ pub(super) fn members(session: &Session, guild: GuildId) -> Result<Vec<UserId>, 
         .collect()
 }
 
-/// See [`super::super::Backend::guilds`]. From server to server along the index:
-/// a server's rows are read up to the first that is not gone.
+/// See [`super::super::Backend::guilds`]. Steps from server to server along the
+/// index, reading each one's rows only up to the first that is not deleted.
 pub(super) fn guilds(session: &Session) -> Result<Vec<GuildId>, Fault> {
     let mut select = session.connection.prepare_cached(
         "WITH RECURSIVE each(id) AS (
@@ -247,7 +246,7 @@ pub(super) fn guilds(session: &Session) -> Result<Vec<GuildId>, Fault> {
         .collect()
 }
 
-/// The text of a time, if a query has one.
+/// The text in a query's result, if any.
 pub(super) fn maybe_text(
     connection: &Connection,
     sql: &str,

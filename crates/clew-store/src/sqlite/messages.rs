@@ -1,4 +1,4 @@
-//! Conversations: rows of turns, their windows and what deletes or edits them.
+//! Conversations: rows of turns, their windows, and deletions.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -11,7 +11,7 @@ use crate::model::{AgentName, Scope, StoredMessage};
 use crate::{ConversationStats, WindowQuery};
 use clew_context::model::{GuildId, UnixMillis, UserId};
 
-/// Appends a turn or replaces it (see `Backend::append`).
+/// Appends or replaces a turn (see `Backend::append`).
 pub(super) fn append(session: &Session, turn: &[StoredMessage]) -> Result<u64, Fault> {
     let connection = &session.connection;
     let Some(first) = turn.first() else {
@@ -52,16 +52,16 @@ pub(super) fn append(session: &Session, turn: &[StoredMessage]) -> Result<u64, F
     Ok(ordinal)
 }
 
-/// What is known of a conversation besides its rows.
+/// What is stored of a conversation besides its rows.
 pub(super) struct State {
-    /// The last ordinal that was given.
+    /// The last ordinal assigned.
     pub(super) last_ordinal: u64,
-    /// Times do not grow with the ordinals: a turn was replaced.
+    /// A turn was replaced, so times may not increase with ordinals.
     pub(super) disordered: bool,
 }
 
 impl State {
-    /// As it is written, or that of a new conversation.
+    /// The stored state, or that of a new conversation.
     pub(super) fn of(
         connection: &Connection,
         scope: Scope,
@@ -83,7 +83,7 @@ impl State {
         }))
     }
 
-    /// Writes it.
+    /// Stores the state.
     pub(super) fn keep(
         &self,
         connection: &Connection,
@@ -104,7 +104,7 @@ impl State {
         Ok(())
     }
 
-    /// The highest ordinal that is there and the latest time.
+    /// The highest ordinal present, and the latest time.
     pub(super) fn newest(
         &self,
         connection: &Connection,
@@ -128,7 +128,7 @@ impl State {
         });
         Ok(match found.optional()? {
             Some((Some(ordinal), Some(time))) => {
-                // A time that cannot be read is said so when the row is.
+                // An unreadable time is reported when its row is read.
                 let time = UnixMillis::parse(&time).unwrap_or_default();
                 Some((ordinal.cast_unsigned(), time))
             }
@@ -137,7 +137,7 @@ impl State {
     }
 }
 
-/// Removes the rows of a turn and gives its ordinal, if it is there.
+/// Removes a turn's rows. Returns its ordinal, if it existed.
 fn remove_turn(session: &Session, row: &StoredMessage) -> Result<Option<u64>, Fault> {
     let sql = format!("SELECT ordinal FROM message_rows WHERE NOT gone AND {OF_TURN} LIMIT 1");
     let mut select = session.connection.prepare_cached(&sql)?;
@@ -150,16 +150,16 @@ fn remove_turn(session: &Session, row: &StoredMessage) -> Result<Option<u64>, Fa
     Ok(ordinal.map(i64::cast_unsigned))
 }
 
-/// The rows of a turn, by the index of turns: the conversation's, which
-/// `SQLite` would take, is long.
+/// The rows of a turn. `+` keeps `SQLite` from using the conversation's index,
+/// which finds far more rows than that of turns.
 pub(super) const OF_TURN: &str = "turn_id = ?1 AND +scope = ?2 AND +agent_name = ?3";
 
-/// The newest rows of a conversation, oldest first. Where times grow with the
-/// ordinals it stops at the first row that is too old, so that what lies
-/// before costs nothing. A row that cannot be read is left out.
+/// A conversation's newest rows, oldest first. If times increase with ordinals,
+/// it stops at the first row that is too old, so older rows cost nothing.
+/// Unreadable rows are left out.
 pub(super) fn window(session: &Session, query: &WindowQuery) -> Result<Vec<StoredMessage>, Fault> {
     let connection = &session.connection;
-    // All of one moment, and one lock for all statements.
+    // One snapshot of the data, and one lock, for all statements.
     let reading = connection.unchecked_transaction()?;
     let window = window_of(session, query)?;
     reading.commit()?;
@@ -199,7 +199,7 @@ fn window_of(session: &Session, query: &WindowQuery) -> Result<Vec<StoredMessage
             break;
         }
         match row::message(row) {
-            // Looked up by both; said again of what came back.
+            // The query selects by both; check the result again.
             Ok(message) if message.scope == query.scope && message.agent == query.agent => {
                 window.push(message);
             }
@@ -215,7 +215,7 @@ fn window_of(session: &Session, query: &WindowQuery) -> Result<Vec<StoredMessage
     Ok(window)
 }
 
-/// What there is of a conversation; nothing here expires.
+/// What is stored of a conversation; nothing here expires.
 pub(super) fn stats(session: &Session, scope: Scope) -> Result<ConversationStats, Fault> {
     let mut count = session
         .connection
@@ -228,8 +228,7 @@ pub(super) fn stats(session: &Session, scope: Scope) -> Result<ConversationStats
     })
 }
 
-/// Deletes a conversation with all agents. The ordinals that were given stay
-/// given.
+/// Deletes a conversation for all agents. Its ordinals are not reused.
 pub(super) fn delete(session: &Session, scope: Scope) -> Result<u64, Fault> {
     let connection = &session.connection;
     let gone = texts::remove_messages(session, "scope = ?1", [scope.to_string()])?;

@@ -1,4 +1,4 @@
-//! What has to go, by kind, and edits, which are a way of going, too.
+//! Purges, by kind, and edits, which also remove text.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,7 @@ use crate::model::{ContextSnapshotInfo, Scope, StoredRole};
 use crate::{Kind, Purge, Purged, Reach, snapshots};
 use clew_context::model::{ChannelId, MessageId, UnixMillis};
 
-/// Removes what has to go. A snapshot that was written again counts as one
-/// that went.
+/// Purges all kinds. Rewritten snapshots count as removed.
 pub(super) fn purge(session: &Session, purge: &Purge) -> Result<Purged, Fault> {
     let changes = snapshots_changed(session, purge)?;
     saved::change_files(session, &changes)?;
@@ -32,7 +31,7 @@ pub(super) fn purge(session: &Session, purge: &Purge) -> Result<Purged, Fault> {
     })
 }
 
-/// Removes the rows of a kind and says how many went.
+/// Removes a kind's rows. Returns how many were removed.
 fn rows_gone(session: &Session, kind: Kind, purge: &Purge) -> Result<u64, Fault> {
     let connection = &session.connection;
     match kind {
@@ -42,9 +41,8 @@ fn rows_gone(session: &Session, kind: Kind, purge: &Purge) -> Result<u64, Fault>
         Kind::ServerFacts => facts_gone(session, "server", purge),
         Kind::Settings => of_guild(connection, "DELETE FROM guild_settings", purge),
         Kind::Departures => of_guild(connection, "DELETE FROM departures", purge),
-        // Snapshots went with their files. An opt-out is the wish that nothing
-        // be kept, and outlives it; agents are nobody's; transcripts are
-        // files beside every store.
+        // Snapshots were removed with their files. Opt-outs survive erasures;
+        // agents belong to nobody; transcripts are files outside of any store.
         Kind::Snapshots | Kind::OptOuts | Kind::Agents | Kind::Transcripts => Ok(0),
     }
 }
@@ -88,8 +86,8 @@ fn messages_gone(session: &Session, purge: &Purge) -> Result<u64, Fault> {
     }
 }
 
-/// With a trigger its turn, with an answer itself, with a call of a tool all
-/// of the turn's calls and their results.
+/// A trigger takes its whole turn along, a tool call all of its turn's calls
+/// and results; an answer goes alone.
 fn message_gone(session: &Session, channel: ChannelId, message: MessageId) -> Result<u64, Fault> {
     let mut held = session.connection.prepare_cached(
         "SELECT m.id, m.role, m.turn_id, m.scope, m.agent_name
@@ -118,7 +116,7 @@ fn message_gone(session: &Session, channel: ChannelId, message: MessageId) -> Re
     Ok(gone)
 }
 
-/// Agent by agent, as the index is built.
+/// Agent by agent, to use the index.
 fn old_messages_gone(session: &Session, time: UnixMillis) -> Result<u64, Fault> {
     let time = time_text(time);
     let next =
@@ -146,7 +144,7 @@ fn markers_gone(connection: &Connection, purge: &Purge) -> Result<u64, Fault> {
             let sql = "DELETE FROM markers WHERE user_id = ?1 AND user_id <> ?2";
             run(connection, sql, (number(user.get()), NONE))
         }
-        // A marker is no text.
+        // Markers hold no text.
         Purge::Messages { .. } | Purge::Channel(_) | Purge::Before(_) => Ok(0),
     }
 }
@@ -190,8 +188,8 @@ fn facts_gone(session: &Session, about: &str, purge: &Purge) -> Result<u64, Faul
     }
 }
 
-/// Ordinals of conversations that nobody can go on with: their keys name
-/// whom or what has to go.
+/// Removes ordinals of conversations that cannot continue: their keys name what
+/// is purged.
 fn counters_gone(connection: &Connection, purge: &Purge) -> Result<(), Fault> {
     let patterns = match purge {
         Purge::Channel(channel) => {
@@ -205,7 +203,7 @@ fn counters_gone(connection: &Connection, purge: &Purge) -> Result<(), Fault> {
         Purge::User(user) => vec![
             format!("member/%/{user}"),
             Scope::Direct(*user).to_string(),
-            // `_` stands for itself, too.
+            // `_` in the key matches itself as well.
             Scope::User(*user).to_string(),
         ],
         Purge::Messages { .. } | Purge::Before(_) => vec![],
@@ -220,7 +218,7 @@ fn counters_gone(connection: &Connection, purge: &Purge) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What becomes of each snapshot that a purge reaches.
+/// What to do with each snapshot that a purge affects.
 fn snapshots_changed(session: &Session, purge: &Purge) -> Result<Vec<Change>, Fault> {
     let mut changes = Vec::new();
     for (seq, info) in snapshots_reached(session, purge)? {
@@ -229,7 +227,7 @@ fn snapshots_changed(session: &Session, purge: &Purge) -> Result<Vec<Change>, Fa
             continue;
         }
         let Ok(snapshot) = saved::whole(session, info.clone()) else {
-            // What has to go may be in it, and nobody can take it out.
+            // It may hold purged data, which cannot be taken out.
             tracing::error!(snapshot = %info.id, "a snapshot that cannot be read was removed");
             changes.push(Change::Removed(seq, info));
             continue;
@@ -244,7 +242,7 @@ fn snapshots_changed(session: &Session, purge: &Purge) -> Result<Vec<Change>, Fa
     Ok(changes)
 }
 
-/// Those that may hold anything of it.
+/// Snapshots that may hold purged data.
 fn snapshots_reached(
     session: &Session,
     purge: &Purge,
@@ -283,7 +281,7 @@ fn snapshots_reached(
     Ok(found.into_iter().collect())
 }
 
-/// It goes with everything in it.
+/// Whether the whole snapshot is removed.
 fn is_whole(info: &ContextSnapshotInfo, purge: &Purge) -> bool {
     match purge {
         Purge::Messages { .. } | Purge::Channel(_) => false,
@@ -294,8 +292,8 @@ fn is_whole(info: &ContextSnapshotInfo, purge: &Purge) -> bool {
     }
 }
 
-/// Gives the rows of a message, and their copies in snapshots, a new text. An
-/// answer of several messages keeps its own: one of them is not all of it.
+/// Gives a message's rows, and their copies in snapshots, a new text. An answer
+/// of several messages keeps its text, since one message is only part of it.
 pub(super) fn edit(
     session: &Session,
     channel: ChannelId,
@@ -333,8 +331,8 @@ pub(super) fn edit(
     })
 }
 
-/// Which messages of a channel are held by rows, snapshots or facts, within a
-/// range of ids, both ends included.
+/// Which messages of a channel are stored in rows, snapshots or facts, within
+/// an inclusive range of ids.
 pub(super) fn held(
     session: &Session,
     channel: ChannelId,
@@ -350,7 +348,7 @@ pub(super) fn held(
              WHERE link_channel = ?1 AND link_message BETWEEN ?2 AND ?3
          ORDER BY 1",
     )?;
-    // No id of Discord's reaches the sign; a range may.
+    // No Discord id uses the highest bit, but a range may.
     let bound = |id: MessageId| i64::try_from(id.get()).unwrap_or(i64::MAX);
     let key = (number(channel.get()), bound(from), bound(to));
     let ids = held.query_map(key, |row| row.get::<_, i64>(0))?;

@@ -1,4 +1,4 @@
-//! Everything as values, in and out, and how much there is.
+//! Reads and writes all entries as values, and counts them.
 
 use std::collections::HashSet;
 
@@ -14,10 +14,10 @@ use crate::model::{AgentName, ClearKey, StoredMessage};
 use crate::{Cursor, Kind, KindStats, Record, Records, json};
 use clew_context::model::{GuildId, UserId};
 
-/// An entry, and the place after it.
+/// An entry, and the cursor after it.
 type Placed = (String, Record);
 
-/// Entries of a kind from a place on.
+/// Entries of a kind, continuing from a cursor.
 pub(super) fn page(
     session: &Session,
     kind: Kind,
@@ -29,7 +29,7 @@ pub(super) fn page(
     let owner = owner.map(|owner| number(owner.get()));
     let most = i64::try_from(limit).unwrap_or(i64::MAX - 1);
     let of_nobody = owner.is_some();
-    // One more than asked for says whether there is more.
+    // One extra entry shows whether there are more.
     let mut found = match kind {
         Kind::Messages => messages(session, owner, after, most + 1)?,
         Kind::Markers => markers(session, owner, after, most + 1)?,
@@ -41,7 +41,7 @@ pub(super) fn page(
         Kind::Settings => settings(session, after, most + 1)?,
         Kind::Agents => agents(session, after, most + 1)?,
         Kind::Departures => departures(session, after, most + 1)?,
-        // Files beside every store.
+        // Files outside of any store.
         Kind::Transcripts => Vec::new(),
     };
     let is_more = found.len() > limit;
@@ -53,12 +53,12 @@ pub(super) fn page(
     })
 }
 
-/// Where numbers go on; from the lowest where it is not one.
+/// The number in a cursor; the lowest if it holds none.
 fn number_after(after: &str) -> i64 {
     after.parse().unwrap_or(i64::MIN)
 }
 
-/// Rows by their number, each read by `read`.
+/// Rows sorted by number, each read by `read`.
 fn numbered(
     session: &Session,
     sql: &str,
@@ -135,7 +135,7 @@ fn snapshots(
     })
 }
 
-/// Of a user: about them, or said by them.
+/// For a user: facts about them, or stated by them.
 fn facts_about(
     session: &Session,
     subject: &str,
@@ -205,7 +205,7 @@ fn agents(session: &Session, after: &str, most: i64) -> Result<Vec<Placed>, Faul
     rows.collect()
 }
 
-/// Writes entries as they are, replacing those with the same key.
+/// Writes entries unchanged, replacing those with the same key.
 pub(super) fn write(session: &Session, records: &[Record]) -> Result<(), Fault> {
     let snapshots = records.iter().filter_map(|record| match record {
         Record::Snapshot(snapshot) => Some(snapshot),
@@ -226,7 +226,7 @@ fn write_one(session: &Session, record: &Record, written: &mut HashSet<i64>) -> 
     match record {
         Record::Message(message) => write_message(session, message, written),
         Record::Marker(key, at) => lists::put_marker(connection, key, *at),
-        // Its row is written beside its file.
+        // Its row is written together with its file.
         Record::Snapshot(_) => Ok(()),
         Record::Fact(fact) => facts::put(session, std::slice::from_ref(fact)),
         Record::OptOut(user, since) => lists::set_opt_out(connection, *user, Some(*since)),
@@ -236,8 +236,9 @@ fn write_one(session: &Session, record: &Record, written: &mut HashSet<i64>) -> 
     }
 }
 
-/// A row's key is its turn, role, call and message. Two rows of one turn that
-/// have the same, written together, stay two; `written` knows them.
+/// Writes a row, replacing one with the same key: turn, role, call and message.
+/// Rows in `written` are not replaced, so that two with the same key stay
+/// separate if written together.
 fn write_message(
     session: &Session,
     message: &StoredMessage,
@@ -275,8 +276,8 @@ fn write_message(
     .keep(connection, message.scope, &message.agent)
 }
 
-/// Whether the rows of this turn are still the last of the conversation, in
-/// the order of their times.
+/// Whether this turn's rows are still the conversation's last, in order of
+/// time.
 fn is_last_turn(connection: &Connection, message: &StoredMessage) -> Result<bool, Fault> {
     let mut last = connection.prepare_cached(
         "SELECT turn_id, timestamp FROM message_rows
@@ -295,7 +296,7 @@ fn is_last_turn(connection: &Connection, message: &StoredMessage) -> Result<bool
     Ok(is_ours && times.is_sorted_by(|newer, older| newer >= older))
 }
 
-/// The row with the same key that was not written just now, and its position.
+/// The row with the same key, unless it was just written, and its position.
 fn place_of(
     connection: &Connection,
     message: &StoredMessage,
@@ -323,8 +324,8 @@ fn place_of(
     Ok(rows.into_iter().find(|(id, _)| !written.contains(id)))
 }
 
-/// How much there is of each kind. Snapshots count with their files' rows,
-/// not bytes.
+/// How much is stored of each kind. Snapshots count their files' rows, but not
+/// the bytes of those.
 pub(super) fn stats(session: &Session) -> Result<Vec<KindStats>, Fault> {
     let of = |kind: Kind| {
         let sql = match kind {

@@ -1,9 +1,9 @@
-//! Room in memory: when a database there is full, conversations go, the oldest
-//! first, of those who take more than their share.
+//! Limits a database in memory: when it is full, the oldest conversations are
+//! removed, of those who take more than their share.
 //!
-//! Servers share the room alike, and so do the people of a server; direct
-//! messages count as a server of one person. Who keeps to a share loses
-//! nothing, whatever others write.
+//! Servers have equal shares of the space, and so do the people of a server;
+//! direct messages count as a server of one person. Whoever stays within their
+//! share loses nothing, whatever others write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,16 +12,15 @@ use rusqlite::Connection;
 use super::fault::Fault;
 use super::texts;
 
-/// Of the room, so much is free afterwards: the work is done once for many
-/// turns.
+/// This part of the space is freed at once, so that the work is rarely needed.
 const FREED_PART: i64 = 8;
-/// Bytes of a row beside its texts, its entries in indexes included, about.
+/// Approximate bytes of a row besides its texts, including index entries.
 const ROW_BYTES: i64 = 600;
 
-/// A server, or none and a person.
+/// A server, or `None` and a person for direct messages.
 type Server = (Option<i64>, i64);
 
-/// What one person said in a conversation with an agent.
+/// One person's part of a conversation with an agent.
 struct Talk {
     server: Server,
     person: i64,
@@ -30,8 +29,8 @@ struct Talk {
     bytes: i64,
 }
 
-/// Makes room when more than `most` bytes are in use, within the transaction
-/// under way.
+/// Frees space if more than `most` bytes are in use, within the current
+/// transaction.
 pub(super) fn make(connection: &Connection, most: i64) -> Result<(), Fault> {
     if used(connection)? <= most {
         return Ok(());
@@ -58,7 +57,7 @@ fn used(connection: &Connection) -> Result<i64, Fault> {
     Ok((pragma("page_count")? - pragma("freelist_count")?) * pragma("page_size")?)
 }
 
-/// All that is said, what was last added to at the end.
+/// All talks, the most recently extended last.
 fn talks(connection: &Connection) -> Result<Vec<Talk>, Fault> {
     let mut select = connection.prepare_cached(&format!(
         "SELECT guild_id, owner_id, scope, agent_name,
@@ -78,9 +77,9 @@ fn talks(connection: &Connection) -> Result<Vec<Talk>, Fault> {
     Ok(talks.collect::<Result<_, _>>()?)
 }
 
-/// Leaves about so many bytes of all. While there are more, some server has
-/// more than its share, and somebody in it more than theirs; shares only get
-/// smaller, so one way through all is enough.
+/// Frees space until about `wanted` bytes are left. While there are more, some
+/// server exceeds its share, and somebody in it theirs. Excess only shrinks, so
+/// one pass is enough.
 fn free(connection: &Connection, talks: Vec<Talk>, wanted: i64) -> Result<(), Fault> {
     let mut servers = BTreeMap::<Server, i64>::new();
     let mut people = BTreeMap::<(Server, i64), i64>::new();
@@ -103,8 +102,8 @@ fn free(connection: &Connection, talks: Vec<Talk>, wanted: i64) -> Result<(), Fa
     Ok(())
 }
 
-/// Removes the oldest turns of a talk until so many bytes went, or all did.
-/// Says how many did.
+/// Removes a talk's oldest turns until `bytes` are freed, or all are gone.
+/// Returns the bytes freed.
 fn remove_oldest(connection: &Connection, talk: &Talk, bytes: i64) -> Result<i64, Fault> {
     if bytes <= 0 {
         return Ok(0);

@@ -1,4 +1,4 @@
-//! Values as columns and back.
+//! Converts values to columns and back.
 
 use std::cell::Cell;
 
@@ -10,35 +10,36 @@ use super::texts;
 use crate::model::{Scope, SnapshotId, StoredMessage, StoredRole};
 use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
 
-/// The years that sort as texts of one width: 0 to 9999, in milliseconds.
+/// Times whose texts sort by their fixed width: years 0 to 9999, in
+/// milliseconds.
 const TIMES: std::ops::RangeInclusive<i64> = -62_167_219_200_000..=253_402_207_199_999;
 
-/// What [`message`] reads, in its order.
+/// The columns [`message`] reads, in this order.
 pub(super) const MESSAGE: &str = "id, scope, agent_name, turn_id, ordinal, role, guild_id, \
      thread_id, owner_id, author_name, content, tool_calls, tool_call_id, timestamp, \
      discord_message_id, parts, target_id, restored_from";
 
-/// A time as it is written: of one width, so that it sorts.
+/// A time as stored: of fixed width, so that it sorts.
 pub(super) fn time_text(time: UnixMillis) -> String {
     UnixMillis(time.0.clamp(*TIMES.start(), *TIMES.end())).rfc3339()
 }
 
-/// An id as it is written.
+/// An id as stored.
 pub(super) const fn number(id: u64) -> i64 {
     id.cast_signed()
 }
 
-/// A server as it is written: nothing in direct messages.
+/// A server as stored; `None` for direct messages.
 pub(super) fn guild_number(guild: Option<GuildId>) -> Option<i64> {
     guild.map(|guild| number(guild.get()))
 }
 
-/// One row being read, which can say where it is.
+/// A row being read, which can name its place in errors.
 pub(super) struct Columns<'row> {
     table: &'static str,
     id: i64,
     row: &'row Row<'row>,
-    /// Behind the last column that was read.
+    /// Index after the last column read.
     next: Cell<usize>,
 }
 
@@ -59,7 +60,7 @@ impl<'row> Columns<'row> {
         self.id
     }
 
-    /// A column as it is.
+    /// A column's raw value.
     pub(super) fn get<T: FromSql>(&self, column: &'static str) -> Result<T, Fault> {
         T::column_result(self.value(column)?).map_err(|_| self.unread(column))
     }
@@ -70,8 +71,8 @@ impl<'row> Columns<'row> {
         self.row.get_ref(index).map_err(|_| self.unread(column))
     }
 
-    /// Columns are nearly always read in their order: a search for each among
-    /// all of them would cost more than the reading.
+    /// The index of a column. Columns are nearly always read in order, and
+    /// searching all names each time would cost more than the reading.
     fn index(&self, column: &str) -> Option<usize> {
         let statement = self.row.as_ref();
         let next = self.next.get();
@@ -81,7 +82,7 @@ impl<'row> Columns<'row> {
         statement.column_index(column).ok()
     }
 
-    /// A text that means something.
+    /// A text that is parsed.
     pub(super) fn read<T>(
         &self,
         column: &'static str,
@@ -91,7 +92,7 @@ impl<'row> Columns<'row> {
         text.ok_or_else(|| self.unread(column))
     }
 
-    /// The same where there may be none.
+    /// The same for a column that may be null.
     pub(super) fn maybe<T>(
         &self,
         column: &'static str,
@@ -103,7 +104,7 @@ impl<'row> Columns<'row> {
         read(text).map(Some).ok_or_else(|| self.unread(column))
     }
 
-    /// A text where it stands.
+    /// A text, borrowed from the row.
     fn text(&self, column: &'static str) -> Result<Option<&'row str>, Fault> {
         let text = self.value(column)?.as_str_or_null();
         text.map_err(|_| self.unread(column))
@@ -119,12 +120,12 @@ impl<'row> Columns<'row> {
         Ok(self.get::<i64>(column)?.cast_unsigned())
     }
 
-    /// An id, if there is one.
+    /// An id, unless null.
     pub(super) fn maybe_id(&self, column: &'static str) -> Result<Option<u64>, Fault> {
         Ok(self.get::<Option<i64>>(column)?.map(i64::cast_unsigned))
     }
 
-    /// This column is not what we write.
+    /// The error for a column that does not hold what we write.
     pub(super) const fn unread(&self, column: &'static str) -> Fault {
         Fault::Row {
             table: self.table,
@@ -134,7 +135,7 @@ impl<'row> Columns<'row> {
     }
 }
 
-/// A row of `messages` with the columns of [`MESSAGE`].
+/// Reads a row of `messages` with the columns of [`MESSAGE`].
 pub(super) fn message(row: &Row<'_>) -> Result<StoredMessage, Fault> {
     let row = Columns::of("messages", row)?;
     Ok(StoredMessage {
@@ -158,7 +159,7 @@ pub(super) fn message(row: &Row<'_>) -> Result<StoredMessage, Fault> {
     })
 }
 
-/// Writes a row with its ordinal and its place within the turn, and gives its
+/// Inserts a row with its ordinal and its position in the turn. Returns its
 /// number.
 pub(super) fn insert_message(
     connection: &Connection,
@@ -197,7 +198,7 @@ pub(super) fn insert_message(
     Ok(row)
 }
 
-/// Ids with spaces between.
+/// Ids separated by spaces.
 pub(super) fn write_parts(parts: &[MessageId]) -> Option<String> {
     let ids: Vec<String> = parts.iter().map(ToString::to_string).collect();
     (!ids.is_empty()).then(|| ids.join(" "))

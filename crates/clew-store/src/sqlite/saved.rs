@@ -1,9 +1,9 @@
-//! Snapshots: a row of what is known about each, its messages in a file.
+//! Snapshots: a row about each, with its messages in a file.
 //!
-//! A row is written first and marked as not ready, then the file, then the
-//! mark goes: a kill in between leaves a row that says which file to remove.
-//! What is removed goes from the file first: a kill in between leaves less
-//! than the rows say, never more.
+//! To save one, its row is written first, marked as not ready, then the file,
+//! then the mark is cleared: after a kill in between, the row tells which file
+//! to remove. Removals change the file first: after a kill in between, a file
+//! holds less than its row says, never more.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,12 +18,12 @@ use crate::model::{AgentName, ContextSnapshot, ContextSnapshotInfo, SnapshotId, 
 use crate::{Error, SnapshotFiles};
 use clew_context::model::{GuildId, UserId};
 
-/// Where snapshots' messages are.
+/// Where snapshots' messages are stored.
 #[derive(Debug)]
 pub(super) enum SnapshotPlace {
     /// In files.
     Files(SnapshotFiles),
-    /// In memory, beside a database in memory.
+    /// In memory, for a database in memory.
     Memory(Mutex<BTreeMap<SnapshotId, ContextSnapshot>>),
 }
 
@@ -71,11 +71,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What [`info`] reads.
+/// The columns [`info`] reads.
 pub(super) const INFO: &str = "seq, id, agent_name, owner_id, guild_id, timestamp, description, \
      summary, message_count, window_start, window_end";
 
-/// A row of `snapshots` with the columns of [`INFO`], and its number.
+/// Reads a row of `snapshots` with the columns of [`INFO`], and its number.
 pub(super) fn info(row: &Row<'_>) -> Result<(i64, ContextSnapshotInfo), Fault> {
     let row = Columns::of("snapshots", row)?;
     let info = ContextSnapshotInfo {
@@ -94,9 +94,9 @@ pub(super) fn info(row: &Row<'_>) -> Result<(i64, ContextSnapshotInfo), Fault> {
     Ok((row.id(), info))
 }
 
-/// Keeps snapshots whose rows are ready once `finish` did the rest of the
-/// caller's work in the same transaction. All or none, but that one with an
-/// id that was there already goes in any case.
+/// Saves snapshots, all or none; their rows become ready in the same
+/// transaction in which `finish` does the caller's other work. Old snapshots
+/// with the same ids are removed in any case.
 pub(super) fn save(
     session: &Session,
     snapshots: &[&ContextSnapshot],
@@ -123,14 +123,13 @@ pub(super) fn save(
         })
     });
     if saved.is_err() && !snapshots.is_empty() {
-        // The first error is the one to tell; what stays is removed at the
-        // next start.
+        // Report the first error; what stays is removed at the next start.
         drop(remove_pending(session));
     }
     saved
 }
 
-/// Snapshots with these ids go, their files first.
+/// Removes snapshots with these ids, files first.
 fn forget(session: &Session, snapshots: &[&ContextSnapshot]) -> Result<(), Fault> {
     for snapshot in snapshots {
         let old = select(session, "id = ?1", [snapshot.info.id.as_str()])?;
@@ -189,7 +188,7 @@ fn oldest(messages: &[StoredMessage]) -> Option<String> {
         .map(time_text)
 }
 
-/// Which messages and channels are in a snapshot.
+/// Stores which messages and channels are in a snapshot.
 fn insert_contents(
     connection: &Connection,
     seq: i64,
@@ -210,7 +209,7 @@ fn insert_contents(
     Ok(())
 }
 
-/// Rows of snapshots, also of those not ready.
+/// Rows of snapshots, including those not ready.
 pub(super) fn select(
     session: &Session,
     which: &str,
@@ -222,7 +221,7 @@ pub(super) fn select(
     select.query_and_then(key, info)?.collect()
 }
 
-/// A user's snapshots of a server, newest first.
+/// A user's snapshots from a server, newest first.
 pub(super) fn list(
     session: &Session,
     owner: UserId,
@@ -258,13 +257,13 @@ pub(super) fn one(
             let messages = snapshot.messages;
             Ok(Some(ContextSnapshot { info, messages }))
         }
-        // It was removed between the two looks.
+        // It was removed after its row was found.
         Err(_) if find()?.is_empty() => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// The whole of a snapshot whose row is at hand.
+/// A whole snapshot, given its row.
 pub(super) fn whole(
     session: &Session,
     info: ContextSnapshotInfo,
@@ -273,7 +272,7 @@ pub(super) fn whole(
     Ok(ContextSnapshot { info, messages })
 }
 
-/// The same for a list of all that there is.
+/// The same for a list of everything, without its rows if the file is missing.
 pub(super) fn what_is_left(
     session: &Session,
     info: ContextSnapshotInfo,
@@ -282,15 +281,15 @@ pub(super) fn what_is_left(
     Ok(ContextSnapshot { info, messages })
 }
 
-/// What becomes of one snapshot.
+/// What to do with a snapshot.
 pub(super) enum Change {
-    /// It goes.
+    /// Remove it.
     Removed(i64, ContextSnapshotInfo),
-    /// It is written again, with less or other text.
+    /// Rewrite it, with fewer rows or other text.
     Rewritten(i64, ContextSnapshot),
 }
 
-/// Files first (see above), then rows by [`change_rows`].
+/// Changes files first (see above), then rows by [`change_rows`].
 pub(super) fn change_files(session: &Session, changes: &[Change]) -> Result<(), Fault> {
     for change in changes {
         match change {
@@ -301,7 +300,7 @@ pub(super) fn change_files(session: &Session, changes: &[Change]) -> Result<(), 
     Ok(())
 }
 
-/// The rows of what [`change_files`] changed.
+/// Updates the rows of what [`change_files`] changed.
 pub(super) fn change_rows(session: &Session, changes: &[Change]) -> Result<(), Fault> {
     let connection = &session.connection;
     for change in changes {
@@ -327,7 +326,7 @@ pub(super) fn change_rows(session: &Session, changes: &[Change]) -> Result<(), F
     Ok(())
 }
 
-/// Puts a summary and a description in place of a snapshot's.
+/// Replaces a snapshot's summary and description.
 fn replace_text(session: &Session, seq: i64, info: &ContextSnapshotInfo) -> Result<i64, Fault> {
     let connection = &session.connection;
     let mut old = connection.prepare_cached("SELECT text_id FROM snapshot_rows WHERE seq = ?1")?;

@@ -1,25 +1,25 @@
-//! The schema, version by version, and how a file is brought to the newest.
+//! The schema's versions, and migrating a file to the newest.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::fault::Fault;
 use crate::Error;
 
-/// Says in the file's head that it is ours: `Clew` in ASCII.
+/// Marks the file as ours in its header: `Clew` in ASCII.
 pub(super) const APPLICATION_ID: i32 = 0x436c_6577;
-/// The newest version that this program knows.
+/// The newest version this program knows.
 pub(super) const VERSION: usize = MIGRATIONS.len();
-/// What leads from each version to the next, from an empty file on. Never
-/// changed once released: a change is a new entry.
+/// One migration per version, starting from an empty file. Never changed once
+/// released: a change is a new entry.
 const MIGRATIONS: [&str; 2] = [include_str!("schema_1.sql"), include_str!("schema_2.sql")];
 
-/// Brings a file to the newest version, each step in a transaction of its own.
-/// A file that is not empty and not ours is refused before anything is written.
+/// Migrates a file to the newest version, each step in its own transaction. A
+/// file that is not empty and not ours is refused before anything is written.
 pub(super) fn migrate(connection: &Connection, place: &str) -> Result<(), Fault> {
     let found = version(connection, place)?;
     for (at, step) in MIGRATIONS.iter().enumerate().skip(found) {
         let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
-        // Another process may have been faster.
+        // Another process may have done this step.
         if version(connection, place)? > at {
             continue;
         }
@@ -35,7 +35,7 @@ pub(super) fn migrate(connection: &Connection, place: &str) -> Result<(), Fault>
     Ok(())
 }
 
-/// The version of a file of ours, 0 for an empty one.
+/// The version of our file; 0 for an empty one.
 pub(super) fn version(connection: &Connection, place: &str) -> Result<usize, Fault> {
     let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (owner, version) = (pragma("application_id")?, pragma("user_version")?);

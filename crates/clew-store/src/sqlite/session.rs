@@ -1,4 +1,4 @@
-//! A connection and how it is set up.
+//! A connection and its setup.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -15,42 +15,40 @@ use super::{schema, texts};
 use crate::Error;
 use crate::rank::Ranker;
 
-/// Statements that a connection keeps prepared: all that we have, about.
+/// Prepared statements cached per connection: about all that we have.
 const STATEMENTS: usize = 128;
-/// Pages that the connection that writes keeps in memory, in KiB.
+/// Page cache of the write connection, in KiB.
 const WRITER_CACHE_KIB: i32 = 4 * 1024;
-/// The same of one that reads. Each write of another connection makes it forget
-/// all of them, so more would be memory without use.
+/// Page cache of a read connection, in KiB. Each write by another connection
+/// invalidates all of it, so more would be wasted.
 const READER_CACHE_KIB: i32 = 512;
-/// Pages (of 4 KiB) up to which a file is written again by way of memory; a
-/// larger one goes by way of a temporary file, which has no name.
+/// Files of up to this many pages (of 4 KiB) are rewritten in memory; larger
+/// ones by way of an unnamed temporary file.
 const PAGES_IN_MEMORY: i64 = 16 * 1024;
-/// What the write-ahead log shrinks to when it was emptied, bytes.
+/// Size to which the write-ahead log shrinks when emptied, in bytes.
 const JOURNAL_LIMIT: i32 = 4 << 20;
-/// Pages of 4 KiB that the log may have before an append waits for it to be
-/// written into the database.
+/// Pages of 4 KiB that the log may have before an append waits for a
+/// checkpoint.
 const LOG_PAGES: i32 = 16 * 1024;
-/// How long it is tried to empty the log before that is put off, and how long
-/// each try waits for those who read.
+/// How long to try to empty the log before postponing it, and how long each try
+/// waits for readers.
 const SCRUB_PATIENCE: Duration = Duration::from_millis(2_500);
 const SCRUB_WAIT: Duration = Duration::from_millis(250);
-/// Between two tries, while another connection brings the log into the
-/// database.
+/// Pause between two tries, while another connection runs a checkpoint.
 const SCRUB_PAUSE: Duration = Duration::from_millis(2);
 
-/// What survives what.
+/// What confirmed writes survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// What is confirmed survives the end of the process, `kill -9` included:
-    /// it is in the operating system's hands. A loss of power may take the
-    /// last turns, never the database. An append costs no wait for the disk,
-    /// which is what keeps it under a millisecond.
+    /// The end of the process, `kill -9` included: the data is with the
+    /// operating system. A power failure may lose the last turns, but never the
+    /// database. Appends do not wait for the disk, which keeps them under a
+    /// millisecond.
     #[default]
     Process,
-    /// What is confirmed survives a loss of power, too: every commit waits for
-    /// the disk.
+    /// A power failure too: every commit waits for the disk.
     Power,
-    /// No promise at all, for tests.
+    /// Nothing; for tests.
     None,
 }
 
@@ -67,11 +65,11 @@ impl Durability {
 /// How the database is run. The default is what the bot uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqliteSettings {
-    /// What survives what.
+    /// What confirmed writes survive.
     pub durability: Durability,
-    /// How long to wait for another process that writes.
+    /// How long to wait for another process that is writing.
     pub busy_timeout: Duration,
-    /// Largest size in pages of 4 KiB; none: as large as the disk allows.
+    /// Largest size in pages of 4 KiB; `None` for no limit but the disk.
     pub max_pages: Option<u32>,
 }
 
@@ -85,45 +83,44 @@ impl Default for SqliteSettings {
     }
 }
 
-/// Whether the write-ahead log still has texts that went.
+/// Whether the write-ahead log still holds deleted texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Log {
-    /// It has not.
+    /// It does not.
     Clean,
-    /// Nobody has tried yet to empty it.
+    /// It may; emptying it has not been tried yet.
     Due,
-    /// It could not be emptied: another program reads.
+    /// It does: another program was reading, so it could not be emptied.
     PutOff,
 }
 
-/// A connection on the thread that has it.
+/// A connection on its thread.
 pub(super) struct Session {
-    /// It.
+    /// The connection.
     pub(super) connection: Connection,
-    /// The file, for errors.
+    /// The file's path, for errors.
     pub(super) place: Arc<str>,
-    /// Where snapshots' messages are.
+    /// Where snapshots' messages are stored.
     pub(super) snapshots: Arc<SnapshotPlace>,
-    /// How long to wait for another process that writes.
+    /// How long to wait for another process that is writing.
     busy_timeout: Duration,
-    /// The search among facts.
+    /// Ranks facts for searches.
     pub(super) ranker: Ranker,
-    /// Bytes that conversations may take, in memory.
+    /// Bytes that conversations in memory may take.
     pub(super) room: Option<i64>,
-    /// A text was overwritten in the work under way.
+    /// Whether the current work overwrote a text.
     overwrote: Cell<bool>,
-    /// What the log may still have.
+    /// Whether the log still holds deleted texts.
     log: Cell<Log>,
-    /// Texts moved, so that the file has to be written again before anything
-    /// that goes counts as gone. Stands in the table `upkeep`, too.
+    /// Texts have moved, so the file must be rewritten before anything deleted
+    /// counts as gone. Also stored in the table `upkeep`.
     rewrite_owed: Cell<bool>,
-    /// Of the one that writes: a connection that brings the log into the
-    /// database meanwhile.
+    /// On the writer: a connection that checkpoints the log in parallel.
     checkpointer: Cell<Option<Connection>>,
 }
 
 impl Session {
-    /// The one connection that writes; brings the file to the newest version.
+    /// Opens the one write connection and migrates the file.
     pub(super) fn writer(
         path: &Path,
         snapshots: Arc<SnapshotPlace>,
@@ -136,8 +133,8 @@ impl Session {
         })
     }
 
-    /// The same for a look while another process has the file: whatever there
-    /// is to do to it is that one's.
+    /// Opens a file to look at while another process has it; migrating and
+    /// cleaning up are up to that process.
     pub(super) fn beside(
         path: &Path,
         snapshots: Arc<SnapshotPlace>,
@@ -175,17 +172,17 @@ impl Session {
         }
     }
 
-    /// The version of the file at a path, 0 for an empty one.
+    /// The version of the file at a path; 0 for an empty one.
     pub(super) fn version(path: &Path) -> Result<usize, Error> {
         let place = path.display().to_string();
-        // What was left in the log is played back, which needs to write.
+        // Opening replays a leftover log, which needs write access.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection =
             Connection::open_with_flags(path, flags).map_err(|error| unopened(&place, error))?;
         schema::version(&connection, &place).map_err(|fault| unusable(fault, &place))
     }
 
-    /// A connection that cannot write.
+    /// Opens a read-only connection.
     pub(super) fn reader(writer: &Self, path: &Path) -> Result<Self, Error> {
         let place = Arc::clone(&writer.place);
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -201,7 +198,7 @@ impl Session {
         Ok(session)
     }
 
-    /// As it is before it is set up.
+    /// A session before its setup.
     fn on(
         connection: Connection,
         place: &Arc<str>,
@@ -224,7 +221,8 @@ impl Session {
 
     fn set_up_any(&self, wait: Duration, cache_kib: i32) -> Result<(), Fault> {
         self.connection.busy_timeout(wait)?;
-        // A statement would be planned anew for each value that it is asked with.
+        // Otherwise a statement would be planned again for each value it is run
+        // with.
         self.connection
             .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         self.connection
@@ -236,7 +234,8 @@ impl Session {
             .pragma_update(None, "temp_store", "MEMORY")?)
     }
 
-    /// Whose file it is comes first: the journal mode is written to it.
+    /// Checks first that the file is ours, since setting the journal mode
+    /// writes.
     fn set_up_writer(&self, settings: &SqliteSettings) -> Result<(), Fault> {
         let connection = &self.connection;
         self.set_up_any(settings.busy_timeout, WRITER_CACHE_KIB)?;
@@ -257,8 +256,8 @@ impl Session {
         schema::migrate(connection, &self.place)
     }
 
-    /// A checkpoint waits for the disk. On a connection of its own it holds up
-    /// nobody: who writes goes on writing to the log.
+    /// Opens the checkpointer. A checkpoint waits for the disk; on its own
+    /// connection it blocks nobody, and writers keep appending to the log.
     fn open_checkpointer(&self, path: &Path) -> Result<(), Fault> {
         if self.is_in_memory() {
             return Ok(());
@@ -272,7 +271,7 @@ impl Session {
         Ok(())
     }
 
-    /// The connection that brings the log into the database, once.
+    /// Takes the checkpoint connection; only the first call gets it.
     pub(super) fn take_checkpointer(&self) -> Option<Connection> {
         self.checkpointer.take()
     }
@@ -281,7 +280,7 @@ impl Session {
         self.connection.path().is_none_or(str::is_empty)
     }
 
-    /// Runs work in a transaction of its own, rolled back when it fails.
+    /// Runs work in its own transaction, rolled back on failure.
     pub(super) fn transact<T>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, Fault>,
@@ -293,8 +292,8 @@ impl Session {
         Ok(done)
     }
 
-    /// Whether texts went since this was asked the last time: what was done
-    /// since is confirmed after [`Self::scrub`].
+    /// Whether texts were overwritten since the last call. If so, the work
+    /// since then may only be confirmed after [`Self::scrub`].
     pub(super) fn takes_scrub(&self) -> bool {
         let overwrote = self.overwrote.take();
         if overwrote {
@@ -303,15 +302,15 @@ impl Session {
         overwrote
     }
 
-    /// A text was overwritten.
+    /// Notes that a text was overwritten.
     pub(super) fn overwrote(&self) {
         self.overwrote.set(true);
     }
 
-    /// Leaves nothing in the files of texts that went since the last time.
+    /// Removes the last traces of deleted texts from the files.
     ///
-    /// In the database they are overwritten already; the log may have older
-    /// pages and is emptied. Our readers hold that up for moments only; if
+    /// They are overwritten in the database already, but the log may hold older
+    /// pages and is emptied. Our readers delay that only for moments. If
     /// another program reads for longer, it is tried again after later jobs,
     /// without waiting.
     pub(super) fn scrub(&self) {
@@ -336,8 +335,8 @@ impl Session {
         }
     }
 
-    /// What a kill left undone: pages with texts that went may stand in the
-    /// log, copies of texts that moved in the file.
+    /// Finishes what a killed process left undone: the log may hold pages with
+    /// deleted texts, the file copies of texts that moved.
     fn pay_debts(&self) -> Result<(), Fault> {
         if self.is_in_memory() {
             return Ok(());
@@ -351,8 +350,7 @@ impl Session {
         Ok(())
     }
 
-    /// Drops overwritten texts and writes the whole file again, without room
-    /// between.
+    /// Drops overwritten texts and rewrites the whole file without gaps.
     pub(super) fn compact(&self) -> Result<(), Fault> {
         texts::drop_blank(self)?;
         if self.is_in_memory() {
@@ -364,7 +362,7 @@ impl Session {
         Ok(())
     }
 
-    /// Writes the whole file again.
+    /// Rewrites the whole file.
     fn rewrite(&self) -> rusqlite::Result<()> {
         let connection = &self.connection;
         let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
@@ -382,7 +380,7 @@ impl Session {
         Ok(())
     }
 
-    /// Writes the log into the database and empties it.
+    /// Checkpoints and empties the log.
     fn empty_log(&self) {
         let until = Instant::now() + SCRUB_PATIENCE;
         while !self.empties_log(SCRUB_WAIT) {
@@ -415,10 +413,10 @@ impl Session {
     }
 }
 
-/// What is being done meanwhile.
+/// The operation named in errors.
 const OPENING: &str = "open the store";
 
-/// Why a file cannot be used, with what to do about it.
+/// The error for an unusable file, with its remedy.
 fn unusable(fault: Fault, place: &str) -> Error {
     let Fault::Sql(error) = fault else {
         return fault.named(OPENING, place);
@@ -458,7 +456,7 @@ mod tests {
 
     use super::*;
 
-    /// Planning costs more than most statements do.
+    /// Planning costs more than running most statements.
     #[test]
     fn a_statement_is_planned_once_whatever_it_is_asked_with() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,14 +1,14 @@
-//! Texts of people: written behind all others of their table, never moved, and
-//! gone by being overwritten where they stand.
+//! People's texts: appended after all others of their table, never moved, and
+//! deleted by overwriting them in place.
 //!
-//! `secure_delete` clears a row that is deleted, but not the copies that stay
-//! in pages when a b-tree moves rows between them. Rows that are only ever
-//! added behind the last one, or replaced by as many bytes, do not move
-//! (`texts_never_move` holds that to the bytes of the file). So nothing is
-//! left in the database; what the write-ahead log still has goes when it is
-//! emptied, see [`Session::scrub`].
+//! `secure_delete` clears a deleted row, but not the copies left in pages when
+//! a b-tree moves rows between them. Rows that are only ever appended, or
+//! replaced by equally many bytes, do not move (`texts_never_move` checks this
+//! against the file's bytes). So nothing is left in the database; what the
+//! write-ahead log still holds is removed when it is emptied, see
+//! [`Session::scrub`].
 //!
-//! Overwritten texts take room until they are a large part of the file, see
+//! Overwritten texts take space until they are a large part of the file; see
 //! [`drop_blank`].
 
 use rusqlite::{Connection, Params, params};
@@ -21,9 +21,9 @@ use crate::model::StoredMessage;
 /// A table of texts.
 pub(super) struct Texts {
     table: &'static str,
-    /// All but `id`.
+    /// All columns except `id`.
     columns: &'static [&'static str],
-    /// What points to them, by `text_id`.
+    /// The table that refers to them by `text_id`.
     rows: &'static str,
 }
 
@@ -54,8 +54,7 @@ pub(super) const SNAPSHOTS: Texts = Texts {
 const ALL: [Texts; 3] = [MESSAGES, FACTS, SNAPSHOTS];
 
 impl Texts {
-    /// Writes a text behind the last one and gives its number. As many values
-    /// as columns.
+    /// Appends a text and returns its number. Takes one value per column.
     pub(super) fn add(&self, connection: &Connection, values: impl Params) -> Result<i64, Fault> {
         let places: Vec<_> = (1..=self.columns.len())
             .map(|at| format!("?{at}"))
@@ -69,7 +68,7 @@ impl Texts {
         Ok(connection.prepare_cached(&sql)?.insert(values)?)
     }
 
-    /// Overwrites a text by as many spaces. Nothing may point to it any more
+    /// Overwrites a text with as many spaces. Nothing may refer to it any more
     /// when the transaction ends.
     pub(super) fn blank(&self, session: &Session, text: i64) -> Result<(), Fault> {
         let connection = &session.connection;
@@ -101,14 +100,14 @@ impl Texts {
         Ok(())
     }
 
-    /// Bytes of a text, as an expression.
+    /// SQL for the size of a text, in bytes.
     fn bytes(&self) -> String {
         let each = self.columns.iter();
         let each = each.map(|column| format!("coalesce(octet_length({column}), 0)"));
         each.collect::<Vec<_>>().join(" + ")
     }
 
-    /// Removes texts that nothing points to.
+    /// Removes texts that nothing refers to.
     fn drop_blank(&self, connection: &Connection) -> Result<(), Fault> {
         let sql = format!(
             "DELETE FROM {} WHERE id NOT IN (SELECT text_id FROM {})",
@@ -119,7 +118,7 @@ impl Texts {
     }
 }
 
-/// Writes the texts of a row of a turn.
+/// Appends the texts of a turn's row.
 pub(super) fn add_message(connection: &Connection, message: &StoredMessage) -> Result<i64, Fault> {
     MESSAGES.add(
         connection,
@@ -133,8 +132,8 @@ pub(super) fn add_message(connection: &Connection, message: &StoredMessage) -> R
     )
 }
 
-/// Overwrites the texts of rows of turns and takes the rows out of every
-/// answer. `which` is a condition on `message_rows`. Says how many there were.
+/// Overwrites the texts of turns' rows and marks the rows as gone, which hides
+/// them. `which` is a condition on `message_rows`. Returns how many there were.
 pub(super) fn remove_messages(
     session: &Session,
     which: &str,
@@ -155,7 +154,7 @@ pub(super) fn remove_messages(
     Ok(rows.len() as u64)
 }
 
-/// Gives a row of a turn a new text.
+/// Gives a turn's row a new text.
 pub(super) fn edit_message(session: &Session, row: i64, text: &str) -> Result<(), Fault> {
     let connection = &session.connection;
     let mut old = connection.prepare_cached("SELECT text_id FROM message_rows WHERE id = ?1")?;
@@ -171,8 +170,8 @@ pub(super) fn edit_message(session: &Session, row: i64, text: &str) -> Result<()
     MESSAGES.blank(session, old)
 }
 
-/// Sweeps rows of turns that are gone, at most so many: one short transaction.
-/// Says whether there are more.
+/// Sweeps at most `most` deleted rows of turns, in one short transaction.
+/// Returns whether there are more.
 pub(super) fn sweep_rows(session: &Session, most: usize) -> Result<bool, Fault> {
     session.transact(|connection| {
         let mut select = connection.prepare_cached(
@@ -200,8 +199,7 @@ pub(super) fn sweep_rows(session: &Session, most: usize) -> Result<bool, Fault> 
     })
 }
 
-/// Drops what is gone, rows and texts. Only in memory, where it does not matter
-/// that texts move.
+/// Drops deleted rows and texts. Only in memory, where texts may move.
 pub(super) fn clear(connection: &Connection) -> Result<(), Fault> {
     connection.execute("DELETE FROM message_rows WHERE gone", [])?;
     for texts in ALL {
@@ -211,7 +209,7 @@ pub(super) fn clear(connection: &Connection) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Drops rows of turns with their texts. Only in memory, as [`clear`].
+/// Drops turns' rows with their texts. Only in memory, as [`clear`].
 pub(super) fn drop_rows(connection: &Connection, rows: &[(i64, i64)]) -> Result<(), Fault> {
     let mut row = connection.prepare_cached("DELETE FROM message_rows WHERE id = ?1")?;
     let mut text = connection.prepare_cached("DELETE FROM message_texts WHERE id = ?1")?;
@@ -222,8 +220,8 @@ pub(super) fn drop_rows(connection: &Connection, rows: &[(i64, i64)]) -> Result<
     Ok(())
 }
 
-/// Whether so many rows are gone that sweeping them costs little a row: one in
-/// [`SWEPT_SHARE`], so that they share the pages of the indexes.
+/// Whether enough rows are deleted to make sweeping cheap per row: one in
+/// [`SWEPT_SHARE`], so that they share index pages.
 pub(super) fn is_sweep_due(session: &Session) -> Result<bool, Fault> {
     let sql = "SELECT (SELECT count(*) FROM message_rows INDEXED BY messages_gone WHERE gone),
              coalesce((SELECT max(id) FROM message_rows) - (SELECT min(id) FROM message_rows), 0)";
@@ -236,8 +234,8 @@ pub(super) fn is_sweep_due(session: &Session) -> Result<bool, Fault> {
 /// See [`is_sweep_due`].
 const SWEPT_SHARE: i64 = 16;
 
-/// Whether more than half of the file is overwritten texts, and it is worth it:
-/// each byte that is written again was paid for by one that went.
+/// Whether more than half of the file is overwritten texts and rewriting pays:
+/// each byte rewritten is matched by one deleted.
 pub(super) fn is_rewrite_due(session: &Session) -> Result<bool, Fault> {
     let pragma = |name| {
         let value = session
@@ -251,11 +249,11 @@ pub(super) fn is_rewrite_due(session: &Session) -> Result<bool, Fault> {
     Ok(blank >= LEAST_REWRITTEN && blank > used / 2)
 }
 
-/// Below this many bytes a file is not written again for its size.
+/// Smaller files, in bytes, are not rewritten to save space.
 const LEAST_REWRITTEN: i64 = 1 << 20;
 
-/// Removes overwritten texts. Others move then, and leave copies: the file has
-/// to be written again, which is noted within the same transaction.
+/// Removes overwritten texts. This moves others and leaves copies of them, so
+/// the same transaction records that the file must be rewritten.
 pub(super) fn drop_blank(session: &Session) -> Result<(), Fault> {
     session.transact(|connection| {
         for texts in ALL {
@@ -266,12 +264,12 @@ pub(super) fn drop_blank(session: &Session) -> Result<(), Fault> {
     })
 }
 
-/// Whether the file has to be written again before anything counts as gone.
+/// Whether the file must be rewritten before anything deleted counts as gone.
 pub(super) fn is_rewrite_owed(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row("SELECT rewrite_owed FROM upkeep", [], |row| row.get(0))
 }
 
-/// It was.
+/// Records that the file was rewritten.
 pub(super) fn rewritten(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute("UPDATE upkeep SET rewrite_owed = 0", [])?;
     Ok(())

@@ -1,5 +1,5 @@
-//! The threads that have the connections: one that writes, some that read.
-//! Async code hands them jobs over bounded queues and waits for the answers.
+//! The threads that own the connections: one writes, some read. Async code
+//! sends them jobs through bounded queues and awaits the answers.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,29 +12,28 @@ use super::fault::Fault;
 use super::session::Session;
 use crate::{Answer, Error};
 
-/// Jobs that wait for a thread; who comes when it is full waits before the
-/// queue. Some seconds of work.
+/// Jobs queued per thread, some seconds of work. If it is full, callers wait.
 const QUEUE: usize = 1024;
-/// Most jobs in one transaction, so that the first need not wait for long.
+/// Most jobs in one transaction, so that the first is not kept waiting.
 const GROUP: usize = 128;
 
-/// Jobs after which the log is brought into the database: some megabytes.
+/// Jobs between two checkpoints of the log: some megabytes.
 const JOBS_A_CHECKPOINT: usize = 128;
 
-/// Something to be done with a connection.
+/// Work to do with a connection.
 trait Job: Send {
-    /// Does it and keeps what came of it. May run again when a transaction
-    /// shared with others was lost. Says whether it succeeded.
+    /// Does the work and keeps its result. May run again if a shared
+    /// transaction was lost. Returns whether it succeeded.
     fn run(&mut self, session: &Session) -> bool;
-    /// Instead of what came of it.
+    /// Replaces the result with a failure.
     fn fail(&mut self, fault: Fault);
-    /// Sends what came of it.
+    /// Sends the result.
     fn answer(self: Box<Self>);
-    /// Must not share a transaction.
+    /// Whether it must not share a transaction.
     fn is_alone(&self) -> bool;
 }
 
-/// A job whose work gives a `T`.
+/// A job whose work returns a `T`.
 struct Task<T, W> {
     operation: &'static str,
     alone: bool,
@@ -42,7 +41,7 @@ struct Task<T, W> {
     work: W,
     outcome: Option<Result<T, Fault>>,
     answer: oneshot::Sender<Result<T, Error>>,
-    /// Counts as work of its thread.
+    /// Counts as pending on its thread.
     pending: Pending,
 }
 
@@ -62,11 +61,11 @@ where
 
     fn answer(self: Box<Self>) {
         let this = *self;
-        // Before who hears of it asks for more.
+        // First, since whoever gets the answer may ask for more.
         drop(this.pending);
         if let Some(outcome) = this.outcome {
             let outcome = outcome.map_err(|fault| fault.named(this.operation, &this.place));
-            // Nobody waits any more: the work is done nevertheless.
+            // The caller may be gone; the work is done anyway.
             drop(this.answer.send(outcome));
         }
     }
@@ -76,30 +75,30 @@ where
     }
 }
 
-/// The way to one or more threads.
+/// Sends jobs to one or more threads.
 pub(super) struct Queue {
     place: Arc<str>,
-    /// None once it is closed.
+    /// Empty once closed.
     threads: Mutex<Vec<Thread>>,
     ended: watch::Receiver<()>,
 }
 
-/// One more reference for each job that a thread has not answered.
+/// Each job a thread has not answered holds one reference.
 type Pending = Arc<()>;
 
-/// The way to one thread.
+/// Sends jobs to one thread.
 struct Thread {
     jobs: mpsc::Sender<Box<dyn Job>>,
     pending: Pending,
 }
 
 impl Queue {
-    /// One thread that writes.
+    /// Starts the one write thread.
     pub(super) fn to_writer(session: Session) -> Result<Self, Error> {
         Self::start(vec![session], write_until_closed)
     }
 
-    /// A thread for each connection, none of which writes.
+    /// Starts a read thread per connection.
     pub(super) fn to_readers(sessions: Vec<Session>) -> Result<Self, Error> {
         Self::start(sessions, read_until_closed)
     }
@@ -121,7 +120,7 @@ impl Queue {
                 .name("sqlite".to_owned())
                 .spawn(move || {
                     run(&session, received);
-                    // The connection goes before the news of it.
+                    // Drop the connection before announcing it.
                     drop(session);
                     drop(ending);
                 });
@@ -141,8 +140,8 @@ impl Queue {
         })
     }
 
-    /// Has work done. Work that is not `alone` runs within a transaction that
-    /// it may share with other jobs.
+    /// Runs work on a thread. Unless `alone`, it runs in a transaction that it
+    /// may share with other jobs.
     pub(super) fn ask<T, W>(
         &self,
         operation: &'static str,
@@ -177,8 +176,8 @@ impl Queue {
         }
     }
 
-    /// The first of the threads with the least to do: while one is enough the
-    /// others sleep, and their connections hold no pages.
+    /// The first of the least busy threads. While one is enough, the others
+    /// sleep and their connections cache no pages.
     fn least_busy(&self) -> Option<(mpsc::Sender<Box<dyn Job>>, Pending)> {
         let threads = lock(&self.threads);
         let thread = threads
@@ -187,7 +186,7 @@ impl Queue {
         Some((thread.jobs.clone(), Arc::clone(&thread.pending)))
     }
 
-    /// Has all done that was asked for and lets go of the connections.
+    /// Finishes all queued jobs and releases the connections.
     pub(super) async fn close(&self) {
         lock(&self.threads).clear();
         let mut ended = self.ended.clone();
@@ -206,12 +205,12 @@ fn read_until_closed(session: &Session, mut jobs: mpsc::Receiver<Box<dyn Job>>) 
     }
 }
 
-/// Who had something deleted is answered when nothing of it is left in the
-/// files, which is seen to once for all who wait.
+/// Callers that deleted something are answered once no trace is left in the
+/// files, which is ensured once for all that wait.
 fn write_until_closed(session: &Session, jobs: mpsc::Receiver<Box<dyn Job>>) {
     thread::scope(|scope| {
-        // Ours goes with this closure, however it ends, and so does the other
-        // thread.
+        // The sender is dropped with this closure, however it ends, which ends
+        // the other thread.
         let (due, asked) = sync_channel(1);
         if let Some(connection) = session.take_checkpointer() {
             scope.spawn(move || checkpoint_when_asked(&connection, &asked));
@@ -220,12 +219,12 @@ fn write_until_closed(session: &Session, jobs: mpsc::Receiver<Box<dyn Job>>) {
     });
 }
 
-/// Brings the log into the database while others go on reading and writing.
+/// Checkpoints the log while others keep reading and writing.
 fn checkpoint_when_asked(connection: &Connection, asked: &Receiver<()>) {
     while asked.recv().is_ok() {
         let done = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         if let Err(error) = done {
-            // The log grows; the one that writes does it then.
+            // The log grows until the writer checkpoints it itself.
             tracing::debug!(%error, "a checkpoint was put off");
         }
     }
@@ -259,14 +258,14 @@ fn write_all(
         }
         if done >= JOBS_A_CHECKPOINT {
             done = 0;
-            // One that is due already is enough.
+            // A checkpoint already requested is enough.
             let _ = checkpoint.try_send(());
         }
     }
 }
 
-/// Runs jobs in one transaction, or, where that fails, each in its own, and
-/// answers when it is committed. Gives back those whose answers have to wait.
+/// Runs jobs in one transaction or, if that fails, each in its own, and answers
+/// once committed. Returns those whose answers must wait.
 fn commit(session: &Session, mut group: Vec<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
     let is_done = group.len() > 1 && commit_together(session, &mut group).is_ok();
     if !is_done {
@@ -277,7 +276,7 @@ fn commit(session: &Session, mut group: Vec<Box<dyn Job>>) -> Vec<Box<dyn Job>> 
     answer(session, group)
 }
 
-/// Answers jobs that are done, unless texts went in them.
+/// Answers finished jobs, unless they deleted texts.
 fn answer(session: &Session, jobs: Vec<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
     if session.takes_scrub() {
         return jobs;
@@ -296,22 +295,22 @@ fn commit_one(session: &Session, job: &mut dyn Job) {
                 job.fail(error.into());
             }
         }
-        // Rolls back when it goes.
+        // Rolls back when dropped.
         Ok(_) => {}
         Err(error) => job.fail(error.into()),
     }
 }
 
-/// Each job in a savepoint of one transaction. An error means that the
-/// transaction was lost and nothing of it is there.
+/// Runs each job in a savepoint of one transaction. On error the whole
+/// transaction was lost.
 fn commit_together(session: &Session, group: &mut [Box<dyn Job>]) -> Result<(), Fault> {
     let connection = &session.connection;
     let began = Transaction::new_unchecked(connection, TransactionBehavior::Immediate);
     let transaction = match began {
         Ok(transaction) => transaction,
         Err(error) => {
-            // Nobody can write now: trying once for each would only take
-            // that many times as long.
+            // Nobody can write now; a separate try for each job would only
+            // multiply the wait.
             let error = Arc::new(error);
             for job in group {
                 job.fail(Fault::Sql(Arc::clone(&error)));
@@ -323,7 +322,7 @@ fn commit_together(session: &Session, group: &mut [Box<dyn Job>]) -> Result<(), 
     for job in group {
         say("SAVEPOINT job")?;
         let is_good = job.run(session);
-        // A full disk, among others, rolls everything back by itself.
+        // Some errors, such as a full disk, roll back everything.
         if connection.is_autocommit() {
             return Err(Fault::Unfit("the transaction was rolled back"));
         }
@@ -344,7 +343,7 @@ mod tests {
     use crate::sqlite::saved::SnapshotPlace;
     use crate::sqlite::session::SqliteSettings;
 
-    /// The second would hold pages of its own, and be woken for nothing.
+    /// A second thread would cache its own pages, and be woken for nothing.
     #[tokio::test]
     async fn a_second_thread_reads_only_while_the_first_is_at_work() {
         let folder = tempfile::tempdir().unwrap();
