@@ -1,4 +1,4 @@
-//! The stores over real files and databases.
+//! The stores, with real files and databases.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! The PostgreSQL server that tests start for themselves is a real one, holds
-//! its roles to the rules, and leaves nothing behind.
+//! The tests' own PostgreSQL server works, enforces the rules on roles, and
+//! leaves nothing behind.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,11 +13,12 @@ use tokio_postgres::{Config, NoTls};
 
 use crate::support::postgres::{Database, Postgres, dump_all, query};
 
-/// In the folder of a process that starts a server and then only waits.
+/// File that marks the folder of a process that starts a server and then just
+/// waits.
 const HOLDER: &str = "holder";
-/// A server ends in less.
+/// Longest wait for a server to end.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Between two looks.
+/// Pause between two checks.
 const LOOK: Duration = Duration::from_millis(20);
 
 #[track_caller]
@@ -36,12 +37,12 @@ async fn fresh_database() -> Database {
     Postgres::shared().fresh_database().await
 }
 
-/// The real, effective, saved and file system user of a process, none once it
-/// has ended.
+/// The real, effective, saved and file system user ids of a process; `None`
+/// once it has ended.
 fn users(process: u32) -> Option<Vec<u32>> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
-    // Ended, and nobody has asked how.
+    // A zombie: it has ended, but its parent has not reaped it.
     if field("State:")?.trim().starts_with('Z') {
         return None;
     }
@@ -49,7 +50,7 @@ fn users(process: u32) -> Option<Vec<u32>> {
     Some(ids.map(|id| id.parse().unwrap()).collect())
 }
 
-/// Waits until neither the process nor the folder is there.
+/// Waits until both the process and the folder are gone.
 async fn wait_gone(process: u32, folder: &Path) {
     let deadline = Instant::now() + PATIENCE;
     while users(process).is_some() || folder.exists() {
@@ -172,7 +173,7 @@ async fn a_killed_process_leaves_no_server() {
     wait_gone(process, &folder).await;
 }
 
-/// Starts the shared server, says so, and waits to be killed.
+/// Starts the shared server, reports it, and waits to be killed.
 #[expect(clippy::print_stdout, reason = "read by the process that kills this")]
 fn hold() {
     let server = Postgres::shared();

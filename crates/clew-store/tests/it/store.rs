@@ -1,4 +1,4 @@
-//! Stores over real files and databases.
+//! The stores, with real files and databases.
 
 mod build;
 mod contract;

@@ -1,4 +1,4 @@
-//! Values that stores keep, made short.
+//! Short constructors for stored values.
 
 use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
 use clew_store::WindowQuery;
@@ -7,7 +7,7 @@ use clew_store::model::{
     StoredMessage, StoredRole, Subject,
 };
 
-/// 2026-05-28, what the clock of a fixture says at first.
+/// 2026-05-28, where a fixture's clock starts.
 pub(super) const NOW: UnixMillis = UnixMillis(1_780_000_000_000);
 
 pub(super) fn user(id: u64) -> UserId {
@@ -34,7 +34,7 @@ pub(super) fn default_agent() -> AgentName {
     AgentName::default_agent()
 }
 
-/// So many milliseconds after [`NOW`].
+/// A number of milliseconds after [`NOW`].
 pub(super) fn at(after: i64) -> UnixMillis {
     UnixMillis(NOW.0 + after)
 }
@@ -63,9 +63,9 @@ pub(super) fn direct_channel(user_id: UserId) -> ChannelId {
     ChannelId::new(user_id.get() + 900_000)
 }
 
-/// A question and its answer, of the scope's owner or of user 1, the answer a
-/// millisecond after the question. The turn's number makes its messages' ids:
-/// trigger `n`, answer `n + 1`, further part `n + 2`.
+/// A question by the scope's owner, or by user 1, and its answer, a millisecond
+/// later. Message ids derive from the turn's number: trigger `n`, answer `n +
+/// 1`, further part `n + 2`.
 pub(super) fn turn(scope: Scope, number: u64, when: UnixMillis) -> Vec<StoredMessage> {
     let owner = scope.owner().unwrap_or(user(1));
     let (guild, channel) = match scope {
@@ -106,7 +106,7 @@ pub(super) fn turn(scope: Scope, number: u64, when: UnixMillis) -> Vec<StoredMes
     vec![question, answer]
 }
 
-/// The same of another agent.
+/// The same turn by another agent.
 pub(super) fn of_agent(mut turn: Vec<StoredMessage>, agent: &AgentName) -> Vec<StoredMessage> {
     for row in &mut turn {
         row.agent = agent.clone();
@@ -114,7 +114,7 @@ pub(super) fn of_agent(mut turn: Vec<StoredMessage>, agent: &AgentName) -> Vec<S
     turn
 }
 
-/// The same with a call of a tool and its result before the answer.
+/// The same turn with a tool call and its result before the answer.
 pub(super) fn with_tools(mut turn: Vec<StoredMessage>) -> Vec<StoredMessage> {
     let (question, answer) = (turn[0].clone(), turn.pop().unwrap());
     let call = StoredMessage {
@@ -139,7 +139,7 @@ pub(super) fn with_tools(mut turn: Vec<StoredMessage>) -> Vec<StoredMessage> {
     turn
 }
 
-/// As it is expected back.
+/// The turn as expected back, with its ordinal.
 pub(super) fn numbered(mut turn: Vec<StoredMessage>, ordinal: u64) -> Vec<StoredMessage> {
     for row in &mut turn {
         row.ordinal = ordinal;
@@ -147,7 +147,7 @@ pub(super) fn numbered(mut turn: Vec<StoredMessage>, ordinal: u64) -> Vec<Stored
     turn
 }
 
-/// Everything of a conversation with the default agent.
+/// A whole conversation with the default agent.
 pub(super) fn all_of(scope: Scope) -> WindowQuery {
     WindowQuery {
         scope,
@@ -191,7 +191,7 @@ pub(super) fn snapshot_id(number: u64) -> SnapshotId {
         .unwrap()
 }
 
-/// A snapshot of these rows, by their owner, in their server, saved at a time.
+/// A snapshot of these rows, by their owner, in their server, saved at `when`.
 pub(super) fn snapshot(
     number: u64,
     messages: Vec<StoredMessage>,

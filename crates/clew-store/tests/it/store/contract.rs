@@ -1,6 +1,6 @@
 //! One contract for all stores: each check runs on SQLite, PostgreSQL and
-//! files. What files do not keep, they refuse with a word of what to do.
-//! What was asked for as a test by name bears that name.
+//! files. What files cannot hold, they refuse, and say what to do. Tests that
+//! were requested by name have that name.
 
 mod clearing;
 mod conversation;

@@ -1,8 +1,8 @@
-//! What is confirmed is there after `kill -9`: a child writes and says what
-//! was confirmed, is killed at a moment that a seed chooses, and the store is
-//! opened again, fifty times on one place.
+//! Confirmed writes survive `kill -9`: a child writes and reports what was
+//! confirmed, is killed at a random moment, and the store is opened again;
+//! fifty times on the same place.
 //!
-//! The child is this test again, in a folder in which [`LOAD`] stands.
+//! The child is this same test, run in a folder that contains [`LOAD`].
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -20,32 +20,32 @@ use super::contract::everything;
 use super::fixture::{self, Fixture, Ground};
 use super::random::{Random, seed};
 
-/// Names the round and, on PostgreSQL, the database, a line each.
+/// Holds the round and, for PostgreSQL, the database, on a line each.
 const LOAD: &str = "load";
-/// Before what was confirmed.
+/// Prefix of what was confirmed.
 const CONFIRMED: &str = "confirmed ";
-/// How often a child is killed.
+/// How many children are killed.
 const KILLS: u64 = 50;
-/// A kill comes after at most so many confirmations.
+/// Most confirmations before a kill.
 const LONGEST: u64 = 60;
-/// What a child does at once.
+/// Concurrent tasks of a child.
 const TASKS: u64 = 4;
-/// Turns of one conversation: a file keeps 15 rows.
+/// Turns per conversation; a file holds 15 rows.
 const TURNS: u64 = 5;
-/// Of the run whose seed nobody names.
+/// Seed of runs that do not specify one.
 const SEED: u64 = 99;
 
-/// What a child says of one write: the kind and the number that makes the rest.
+/// Reports a confirmed write: its kind, and the number the rest derives from.
 fn say(kind: &str, number: u64) {
     use std::io::Write as _;
-    // One call, so that a kill leaves a line or none.
+    // A single call, so that a kill leaves a whole line or none.
     let line = format!("{CONFIRMED}{kind} {number}\n");
     let mut out = std::io::stdout().lock();
     out.write_all(line.as_bytes()).unwrap();
     out.flush().unwrap();
 }
 
-/// The conversation and the rows of the turn of this number.
+/// The rows of the turn with this number, in its conversation.
 fn turn_of(number: u64) -> Vec<clew_store::model::StoredMessage> {
     let talk = number / TURNS;
     let scope = if talk.is_multiple_of(3) {
@@ -60,7 +60,7 @@ fn turn_of(number: u64) -> Vec<clew_store::model::StoredMessage> {
     rows
 }
 
-/// Writes until it is killed. Numbers are never used twice on one place.
+/// Writes until killed. Numbers are never reused on the same place.
 #[expect(clippy::print_stdout, reason = "read by the process that kills this")]
 async fn load<S: Backend + 'static>(store: S, is_database: bool, round: u64) {
     let store = Arc::new(store);
@@ -98,7 +98,7 @@ async fn write(store: &impl Backend, is_database: bool, number: u64) {
             store.save_snapshot(&saved).await.unwrap();
             say("snapshot", number);
         }
-        // The last turn of a conversation, so that nothing comes after.
+        // Only the last turn of a conversation, so that nothing comes after.
         9 => {
             let owner = rows[0].owner;
             store.purge(&Purge::User(owner)).await.unwrap();
@@ -116,7 +116,7 @@ fn marker(number: u64) -> ClearKey {
     }
 }
 
-/// The child; killed when dropped.
+/// The child process; killed when dropped.
 struct Killed(Child);
 
 impl Killed {
@@ -142,7 +142,8 @@ impl Drop for Killed {
     }
 }
 
-/// What a child confirmed until it was killed, after so many confirmations.
+/// What a child confirmed before it was killed, after `kill_after`
+/// confirmations.
 fn confirmed(folder: &Path, test: &str, kill_after: u64) -> Vec<(String, u64)> {
     let (child, mut output) = Killed::start(folder, test);
     let mut child = Some(child);
@@ -154,7 +155,7 @@ fn confirmed(folder: &Path, test: &str, kill_after: u64) -> Vec<(String, u64)> {
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
         let ended = line.is_empty();
-        // What it said before the kill counts to the last whole line.
+        // Everything before the kill counts, up to the last whole line.
         let whole = line
             .strip_suffix('\n')
             .and_then(|line| line.strip_prefix(CONFIRMED));
@@ -184,7 +185,7 @@ async fn look(store: &impl Backend, all: &[(String, u64)]) {
                 if purged.contains(&talk) {
                     assert_eq!(rows, [], "{number}: purged");
                 } else if number % TURNS == TURNS - 1 && number % 10 == 9 && rows.is_empty() {
-                    // A purge that was not confirmed may be there or not.
+                    // An unconfirmed purge may have happened or not.
                 } else if rows.is_empty() {
                     let last = talk * TURNS + TURNS - 1;
                     let was_to_be_purged = last % 10 == 9 && said(all, "turn", last);
@@ -219,7 +220,7 @@ async fn look(store: &impl Backend, all: &[(String, u64)]) {
                 if purged.contains(&talk) {
                     assert_eq!(found.unwrap(), None, "snapshot {number} is back");
                 } else if may_be {
-                    // A purge that was not confirmed takes the file first.
+                    // An unconfirmed purge may have removed the file already.
                     let is_gone = matches!(found, Ok(None) | Err(Error::Corrupt { .. }));
                     assert!(is_gone || found.unwrap().is_some());
                 } else {
@@ -235,7 +236,7 @@ fn said(all: &[(String, u64)], kind: &str, number: u64) -> bool {
     all.iter().any(|(of, said)| of == kind && *said == number)
 }
 
-/// Kills, opens and looks, fifty times.
+/// Kills, reopens and checks, fifty times.
 #[expect(clippy::print_stdout, reason = "shown when the test fails")]
 async fn check<F: Fixture>(place: &F, test: &str, address: &str, sound: impl Fn(&Ground)) {
     let seed = seed(SEED);
@@ -264,7 +265,7 @@ async fn check<F: Fixture>(place: &F, test: &str, address: &str, sound: impl Fn(
     assert!(!everything(&store).await.is_empty());
 }
 
-/// The round and the address, in the child.
+/// In the child: the round and the address.
 fn is_child() -> Option<(u64, String)> {
     let text = fs::read_to_string(LOAD).ok()?;
     let (round, address) = text.split_once('\n').unwrap();
@@ -317,7 +318,7 @@ async fn files_keep_what_they_confirmed() {
     check(&place, test, "", |ground| no_file_is_torn(ground.folder())).await;
 }
 
-/// Every JSON file is whole, nothing was set aside, nothing temporary is left.
+/// Every JSON file is whole; none was set aside, and none is temporary.
 fn no_file_is_torn(folder: &Path) {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {

@@ -1,5 +1,5 @@
-//! The file store: layout and format of version 1, and what it does
-//! when files are torn, foreign, newer or written at once.
+//! The file store: layout and format of version 1, and how it handles files
+//! that are torn, foreign, newer or written concurrently.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,11 +23,11 @@ const HERE: Scope = Scope::Member {
     channel: CHANNEL,
     user: USER,
 };
-/// When the documented example begins.
+/// When the documented example starts.
 const START: i64 = 1_640_188_800_000;
 const DAY: i64 = 86_400_000;
 
-/// Folders, a clock and a store over them.
+/// Folders and a clock for a store.
 struct World {
     folder: tempfile::TempDir,
     now: Arc<AtomicI64>,
@@ -66,7 +66,7 @@ impl World {
         fs::write(path, text).unwrap();
     }
 
-    /// All files but the locks, from the folder.
+    /// All files except the locks, relative to the folder.
     fn files(&self) -> Vec<String> {
         let mut found = Vec::new();
         let mut folders = vec![self.folder.path().to_owned()];
@@ -203,7 +203,7 @@ async fn the_layout_and_the_format_are_those_of_version_1() {
     "#);
 }
 
-/// The example of the seed, to the letter.
+/// The documented example, verbatim.
 const SEED_FILE: &str = r#"{
   "version": 1,
   "createdAt": 1640188800000,
@@ -258,7 +258,7 @@ async fn fifteen_messages_stay_the_newest_whole_turns() {
     let kept = texts(&files, HERE).await;
     assert_eq!(kept.len(), 14);
     assert_eq!(kept[0], "question 14");
-    // Replaced, in its place.
+    // A replaced turn keeps its place.
     let mut again = turn(HERE, 20);
     again[1].content = "better".to_owned();
     assert_eq!(files.append(&again).await.unwrap(), 20);
@@ -280,7 +280,7 @@ async fn a_day_after_its_beginning_a_conversation_is_over() {
     let now = UnixMillis(START + DAY - 1);
     let found = files.conversation(HERE, now).await.unwrap();
     assert_eq!(found, stats(true, 4, Some(1)));
-    // Appending does not prolong it: read, it goes.
+    // Appending does not extend its life: reading it removes it.
     world.set_time(START + DAY);
     assert_eq!(texts(&files, HERE).await, Vec::<String>::new());
     assert_eq!(world.files(), Vec::<String>::new());
@@ -289,7 +289,7 @@ async fn a_day_after_its_beginning_a_conversation_is_over() {
         .await
         .unwrap();
     assert_eq!(found, stats(false, 0, None));
-    // A fresh one begins.
+    // A new one starts.
     files.append(&turn(HERE, 3)).await.unwrap();
     assert_eq!(texts(&files, HERE).await, ["question 3", "answer 3"]);
 }
@@ -369,7 +369,7 @@ async fn a_corrupt_file_is_set_aside_and_the_rest_works() {
             "users/99999.json.corrupt-1".to_owned()
         ]
     );
-    // It may hold anything of that user.
+    // It may hold anything of that user's.
     files.purge(&Purge::User(USER)).await.unwrap();
     assert_eq!(world.files(), Vec::<String>::new());
 }
@@ -537,7 +537,7 @@ async fn a_marker_holds_for_files_that_are_new() {
     assert_eq!(marker(1).await.unwrap(), None);
     files.clear(&key(None), at(6000)).await.unwrap();
     assert_eq!(marker(1).await.unwrap(), Some(at(6000)));
-    // A clock that went back puts no turn behind the marker.
+    // A clock that went back does not put a turn before the marker.
     files.append(&turn(HERE, 1)).await.unwrap();
     let query = WindowQuery {
         scope: HERE,
@@ -655,7 +655,7 @@ async fn pages_of_entries_hold_each_once() {
         }
     }
     assert_eq!(all.len(), 20);
-    // Copied to another store, nothing is lost.
+    // Copying to another store loses nothing.
     let other = World::new();
     let copy = other.open().await;
     copy.write(&all).await.unwrap();

@@ -1,4 +1,4 @@
-//! Places for stores of each kind, with a clock that tests set.
+//! Places for each kind of store, with a clock that tests control.
 
 use std::fmt::Debug;
 use std::fs;
@@ -12,23 +12,24 @@ use tempfile::TempDir;
 
 use super::build::NOW;
 
-/// A place for a store, which can be opened, closed and opened again.
+/// A place for a store that can be opened, closed and reopened.
 pub(super) trait Fixture: Sized + Send + Sync + 'static {
-    /// What is opened there.
+    /// The store type.
     type Store: Backend + 'static;
-    /// It has other scopes than `member`, agents, rows of tools, snapshots.
+    /// Whether it supports scopes other than `member`, agents, tool rows and
+    /// snapshots.
     const IS_DATABASE: bool;
-    /// A place where nothing is.
+    /// An empty place.
     fn fresh() -> impl Future<Output = Self> + Send;
-    /// Opens what is there.
+    /// Opens the store.
     fn open(&self) -> impl Future<Output = Self::Store> + Send {
         async { self.try_open().await.unwrap() }
     }
-    /// The same where it may be refused.
+    /// The same, when opening may fail.
     fn try_open(&self) -> impl Future<Output = Result<Self::Store, Error>> + Send;
-    /// Its files and its clock.
+    /// Its folder and clock.
     fn ground(&self) -> &Ground;
-    /// Every byte that outlives the process, after the store was closed.
+    /// Every byte that outlives the process, once the store is closed.
     fn bytes(&self) -> Vec<u8> {
         self.ground().bytes()
     }
@@ -50,17 +51,17 @@ impl Ground {
         self.folder.path().join(name)
     }
 
-    /// The folder that everything is in.
+    /// The folder that holds everything.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Where agents have their folders.
+    /// The folder of agents.
     pub(super) fn agents(&self) -> PathBuf {
         self.path("agents")
     }
 
-    /// From now on it is this time.
+    /// Sets the clock.
     pub(super) fn set_time(&self, time: UnixMillis) {
         self.time.store(time.0, Ordering::SeqCst);
     }
@@ -70,7 +71,7 @@ impl Ground {
         Arc::new(move || UnixMillis(time.load(Ordering::SeqCst)))
     }
 
-    /// Every byte of every file, with their names.
+    /// Every byte of every file, and the files' names.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut folders = vec![self.folder.path().to_owned()];
@@ -89,7 +90,7 @@ impl Ground {
     }
 }
 
-/// A folder in memory where the system has one, else anywhere.
+/// A folder in memory if possible, else on disk.
 pub(super) fn fast_folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
@@ -114,7 +115,7 @@ impl Fixture for Sqlite {
     }
 }
 
-/// Opens `clew.db` in a folder, its snapshots' files in `agents` beside it.
+/// Opens `clew.db` in a folder, with snapshot files in `agents` beside it.
 pub(super) async fn open_sqlite(folder: &Path, settings: SqliteSettings) -> clew_store::Sqlite {
     try_open_sqlite(folder, settings).await.unwrap()
 }
@@ -128,7 +129,7 @@ async fn try_open_sqlite(
     tokio::task::spawn_blocking(open).await.unwrap()
 }
 
-/// Files.
+/// A file store.
 pub(super) struct Files(Ground);
 
 impl Fixture for Files {
@@ -148,7 +149,7 @@ impl Fixture for Files {
     }
 }
 
-/// Opens files in a folder, each kind in its own below it.
+/// Opens a file store in a folder, with a subfolder for each kind.
 pub(super) async fn open_files(folder: &Path, clock: Clock) -> clew_store::Files {
     try_open_files(folder, clock).await.unwrap()
 }
@@ -158,7 +159,7 @@ async fn try_open_files(folder: &Path, clock: Clock) -> Result<clew_store::Files
     clew_store::Files::open(folder.join("context"), users, servers, clock).await
 }
 
-/// PostgreSQL, a database of the server that the tests share.
+/// PostgreSQL: a database on the server that tests share.
 #[cfg(feature = "postgres")]
 pub(super) struct Postgres {
     ground: Ground,
@@ -194,7 +195,7 @@ impl Fixture for Postgres {
     }
 }
 
-/// Opens a database, its snapshots' files in `agents` below a folder.
+/// Opens a database, with snapshot files in `agents` in a folder.
 #[cfg(feature = "postgres")]
 pub(super) async fn open_postgres(url: &str, folder: &Path) -> clew_store::Postgres {
     let files = SnapshotFiles::new(folder.join("agents"));
@@ -202,7 +203,7 @@ pub(super) async fn open_postgres(url: &str, folder: &Path) -> clew_store::Postg
     opened.unwrap()
 }
 
-/// What needs a database works with one and is refused by files.
+/// Expects success from a database, and a refusal from files.
 #[track_caller]
 pub(super) fn needs_database<F: Fixture, T: Debug>(result: Result<T, Error>) -> Option<T> {
     if F::IS_DATABASE {
@@ -213,7 +214,7 @@ pub(super) fn needs_database<F: Fixture, T: Debug>(result: Result<T, Error>) -> 
     None
 }
 
-/// The same checks, each on a fresh store of each kind.
+/// Runs the same checks, each on a fresh store of each kind.
 macro_rules! on_each_store {
     ($($check:ident)+) => {
         on_each_store!(@on sqlite Sqlite $($check)+);

@@ -1,8 +1,8 @@
-//! No read returns another scope's row: random interleavings of what users do
-//! in channels, threads, servers and direct messages, against a model of it.
+//! No read returns another scope's row. Random operations of users in channels,
+//! threads, servers and direct messages are compared with a model.
 //!
-//! Several users act at once, each on keys of their own, in servers and
-//! channels that they share, and ids of users, channels and servers coincide.
+//! Several actors work at once, each on its own keys, in servers and channels
+//! that they share; ids of users, channels and servers coincide.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -18,20 +18,20 @@ use super::contract::everything;
 use super::fixture::{self, Fixture};
 use super::random::{Random, seed};
 
-/// Who act at once.
+/// Concurrent actors.
 const ACTORS: u64 = 8;
-/// Users of one actor.
+/// Users per actor.
 const USERS: u64 = 6;
-/// Operations on each back end.
+/// Operations per back end.
 const OPERATIONS: u64 = 100_000;
-/// The same with waiting for the disk.
+/// The same when each waits for the disk.
 const SLOW_OPERATIONS: u64 = 2_000;
-/// Rows of one file.
+/// Most rows in a file.
 const FILE_ROWS: usize = 15;
-/// Of the run whose seed nobody names.
+/// Seed of runs that do not specify one.
 const SEED: u64 = 20_260_528;
 
-/// One turn of the model: its rows' texts and the time of the question.
+/// A turn in the model: its rows' texts and the time of its question.
 #[derive(Debug, Clone)]
 struct Turn {
     id: u64,
@@ -41,7 +41,7 @@ struct Turn {
     when: UnixMillis,
 }
 
-/// One who acts, and what they know of their conversations.
+/// One actor, and what its conversations should contain.
 struct Actor<S> {
     store: Arc<S>,
     number: u64,
@@ -57,7 +57,7 @@ impl<S: Backend> Actor<S> {
     fn new(store: &Arc<S>, number: u64, seed: u64, is_database: bool) -> Self {
         let mut scopes = Vec::new();
         for id in (0..USERS).map(|index| 1 + number + index * ACTORS) {
-            // The ids of servers and channels are some of the users' ids.
+            // Ids of servers and channels equal some users' ids.
             for (place, room) in [(1, 1), (1, 2), (2, 1), (2, 3), (100 + number, 1)] {
                 scopes.push(member(place, room, id));
             }
@@ -93,7 +93,7 @@ impl<S: Backend> Actor<S> {
             970..985 => self.delete(scope).await,
             985..994 => self.restore(scope).await,
             994..998 => self.delete_message(scope).await,
-            // An erasure waits until the disk holds nothing of it.
+            // Rare, since an erasure waits until the disk is clean.
             998 if self.random.below(2) == 0 => self.purge_user(scope).await,
             999 if self.random.below(2) == 0 => self.purge_member(scope).await,
             _ => self.read(scope).await,
@@ -157,16 +157,16 @@ impl<S: Backend> Actor<S> {
         later.flat_map(|turn| turn.texts.clone()).collect()
     }
 
-    /// Everything of a conversation.
+    /// Reads a whole conversation.
     async fn read(&mut self, scope: Scope) {
         let rows = self.store.window(&all_of(scope)).await.unwrap();
         same(scope, &rows, &self.expected(scope, UnixMillis(0)));
     }
 
-    /// From a clear marker or any moment on, so many rows.
+    /// Reads a limited number of rows from a clear marker or any time on.
     async fn read_from(&mut self, scope: Scope) {
         let back = i64::try_from(self.random.below(2_000)).unwrap();
-        // Between questions' times, so that turns are in or out as a whole.
+        // Between two questions' times, so that turns are in or out as a whole.
         let since = at((self.clock - back) / 10 * 10 + 5);
         let guild = guild_of(scope);
         let cleared = scope.owner().map(|user| Asker { guild, user });
@@ -200,7 +200,7 @@ impl<S: Backend> Actor<S> {
         let key = ClearKey {
             agent: default_agent(),
             guild: place,
-            // Everybody's only where nobody else acts.
+            // For everybody only where no other actor works.
             user: (!is_ours).then_some(owner),
         };
         self.store.clear(&key, at(self.clock)).await.unwrap();
@@ -222,7 +222,7 @@ impl<S: Backend> Actor<S> {
         self.kept.remove(&scope);
     }
 
-    /// A user's own rows of a server go back to their scopes as new turns.
+    /// Restores a user's own rows of a server to their scopes, as new turns.
     async fn restore(&mut self, scope: Scope) {
         let Some(owner) = scope.owner() else { return };
         let (place, agent) = (guild_of(scope), default_agent());
@@ -278,7 +278,7 @@ impl<S: Backend> Actor<S> {
     async fn purge_user(&mut self, scope: Scope) {
         let Some(owner) = scope.owner() else { return };
         self.store.purge(&Purge::User(owner)).await.unwrap();
-        // Their turns in shared threads as well, and nobody else's.
+        // Including their turns in shared threads, but nobody else's.
         for kept in self.kept.values_mut() {
             kept.retain(|turn| turn.owner != owner);
         }
@@ -330,7 +330,7 @@ fn same(scope: Scope, rows: &[StoredMessage], expected: &[impl AsRef<str> + Debu
     assert!(rows.iter().all(|row| row.scope == scope), "{scope}");
 }
 
-/// So many operations by actors at once; then everything is looked at.
+/// Runs this many operations by concurrent actors, then checks everything.
 #[expect(clippy::print_stdout, reason = "shown when the test fails")]
 async fn check<S: Backend + 'static>(store: S, is_database: bool, operations: u64, seed: u64) {
     println!("STORE_TEST_SEED={seed}");
@@ -356,7 +356,7 @@ async fn check<S: Backend + 'static>(store: S, is_database: bool, operations: u6
     let all = everything(&*store).await;
     let kept = all.iter().filter(|record| record.kind() == Kind::Messages);
     assert_eq!(kept.count(), rows, "nothing is there that nobody wrote");
-    // A channel that all share goes for all.
+    // Purging a shared channel affects everyone.
     store.purge(&Purge::Channel(channel(1))).await.unwrap();
     for actor in &mut actors {
         let here = member(1, 1, 1 + actor.number);

@@ -1,4 +1,4 @@
-//! PostgreSQL as a store, at a real server: what only it has to hold.
+//! PostgreSQL as a store, on a real server: the promises only it makes.
 
 mod connection;
 mod content;
@@ -12,10 +12,10 @@ use tempfile::TempDir;
 
 use crate::support::postgres as server;
 
-/// A noon with milliseconds.
+/// A time with milliseconds.
 const NOON: UnixMillis = UnixMillis(1_767_323_045_678);
 
-/// A store in a database of its own.
+/// A store in its own database.
 struct Fresh {
     store: Postgres,
     database: server::Database,
@@ -34,7 +34,7 @@ impl Fresh {
         }
     }
 
-    /// The rows of a statement, as one who sees all.
+    /// The rows of a statement, run by the superuser.
     async fn admin(&self, sql: &str) -> Vec<Vec<Option<String>>> {
         server::query(&self.database.admin_url, sql).await
     }

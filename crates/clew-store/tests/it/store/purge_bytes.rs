@@ -1,4 +1,4 @@
-//! What was purged leaves no byte, in no file and no table.
+//! Purged data leaves no byte behind, in any file or table.
 
 use clew_context::model::MessageId;
 use clew_store::{Backend, Purge, Record, Transcripts};
@@ -18,11 +18,11 @@ on_each_store! {
     a_deleted_conversation_leaves_no_byte
 }
 
-/// Stands in no other bytes; one word, as a search's index has it. Long, so
-/// that no index shortens it away.
+/// Occurs nowhere else. A single word, as search indexes store words, and too
+/// long for an index that shortens words to hide it.
 const MARKER: &str = "Quokkazebuxylophon";
 
-/// Bytes of the marker's letters in either case: search indexes fold them.
+/// Whether the marker is there, in any case: search indexes fold it.
 fn holds_marker(bytes: &[u8]) -> bool {
     let bytes = bytes.to_ascii_lowercase();
     let marker = MARKER.to_ascii_lowercase();
@@ -31,8 +31,7 @@ fn holds_marker(bytes: &[u8]) -> bool {
         .any(|window| window == marker.as_bytes())
 }
 
-/// The world with the marker in whatever the predicate names, and without it
-/// in the rest.
+/// The world with the marker in the entries the predicate selects only.
 fn marked<F: Fixture>(is_marked: impl Fn(&Record) -> bool) -> Vec<Record> {
     let marker = format!(" {MARKER}");
     let with = world::<F>(&marker);
@@ -42,7 +41,7 @@ fn marked<F: Fixture>(is_marked: impl Fn(&Record) -> bool) -> Vec<Record> {
         .collect()
 }
 
-/// Plants, purges while the store runs, closes it and looks.
+/// Plants entries, purges while the store runs, then looks for the marker.
 async fn check<F: Fixture>(
     place: &F,
     is_marked: impl Fn(&Record) -> bool,
@@ -59,7 +58,7 @@ async fn check<F: Fixture>(
     let rest = everything(&store).await;
     assert_ne!(rest, before);
     store.vacuum().await.unwrap();
-    // While it is open: the write-ahead log, too.
+    // While it is open, so including the write-ahead log.
     assert!(!holds_marker(&place.bytes()), "while it is open");
     store.close().await.unwrap();
     drop(store);

@@ -1,4 +1,4 @@
-//! Random choices that a seed repeats.
+//! Random choices that can be repeated by seed.
 
 /// `SplitMix64` (Steele, Lea, Flood: "Fast splittable pseudorandom number
 /// generators", 2014).
@@ -26,7 +26,7 @@ impl Random {
     }
 }
 
-/// The seed that `STORE_TEST_SEED` names, else this one.
+/// The seed in `STORE_TEST_SEED`, else this one.
 #[expect(
     clippy::disallowed_methods,
     reason = "a failed run is repeated with the seed that it printed"

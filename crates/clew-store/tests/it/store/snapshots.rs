@@ -1,5 +1,5 @@
-//! Files of saved windows: their form, nothing lost, no way out of the
-//! folder.
+//! Files of saved windows: their format, that nothing is lost, and that none is
+//! written outside of the folder.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! What only the store in a file of `SQLite` promises: whose file it takes,
-//! one transaction for many calls, and nothing left of what went.
+//! What only the `SQLite` store promises: which files it opens, one transaction
+//! for many calls, and no trace of what was deleted.
 
 mod erased;
 mod opening;
@@ -16,10 +16,10 @@ use tempfile::TempDir;
 
 const GUILD: GuildId = GuildId::new(11);
 const CHANNEL: ChannelId = ChannelId::new(22);
-/// Some time in 2026.
+/// A time in 2026.
 const NOON: UnixMillis = UnixMillis(1_780_000_000_000);
 
-/// A folder with the database's place in it.
+/// A folder that holds the database.
 struct Place {
     folder: TempDir,
 }

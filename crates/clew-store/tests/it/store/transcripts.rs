@@ -1,4 +1,4 @@
-//! Logs of direct messages: lines, rotation, what goes from them.
+//! Logs of direct messages: lines, rotation, and removal of lines.
 
 use std::fs;
 use std::path::Path;
@@ -38,7 +38,7 @@ async fn open(folder: &Path, most: Option<u64>) -> Transcripts {
     Transcripts::open(folder.to_owned(), most).await.unwrap()
 }
 
-/// Their texts.
+/// The texts of a user's lines.
 async fn texts(logs: &Transcripts, user: UserId) -> Vec<String> {
     let lines = logs.lines(user).await.unwrap();
     let text = |line: String| {
@@ -114,7 +114,7 @@ async fn what_has_to_go_goes_from_both_files() {
         logs.append(&turn(USER, number)).await.unwrap();
     }
     logs.append(&turn(other, 9)).await.unwrap();
-    // As a new process finds them.
+    // Reopened, as by a new process.
     let logs = open(folder.path(), Some(600)).await;
     let of = |ids: &[u64]| Purge::Messages {
         channel: CHANNEL,

@@ -1,8 +1,8 @@
-//! Trouble that all stores share: a full disk, damaged snapshots, ten thousand
-//! conversations.
+//! Trouble that any store can have: a full disk, damaged snapshots, ten
+//! thousand conversations.
 //!
-//! What needs a process of its own is this test again, in a folder in which
-//! [`LOAD`] stands.
+//! If a test needs its own process, that process runs the same test in a folder
+//! that contains [`LOAD`].
 
 use std::fs;
 use std::path::Path;
@@ -19,18 +19,18 @@ on_each_store! {
     a_damaged_snapshot_is_named_and_the_rest_works
 }
 
-/// Stands in a child's folder; holds the address of a database.
+/// Marks a child's folder; holds a database's address.
 const LOAD: &str = "load";
-/// Largest file of a child, KiB.
+/// Largest file a child may write, in KiB.
 const LARGEST_FILE_KIB: u64 = 900;
-/// How many conversations a server of some size has at once.
+/// Concurrent conversations of a server of some size.
 const CONVERSATIONS: u64 = 10_000;
-/// What they may take, KiB.
+/// Most memory they may take, in KiB.
 const MOST_MEMORY_KIB: u64 = 100 * 1024;
 
 async fn a_damaged_snapshot_is_named_and_the_rest_works<F: Fixture>(place: &F) {
     if !F::IS_DATABASE {
-        // Refused, as the contract says.
+        // Refused, as the contract requires.
         let one = snapshot(1, turn(member(1, 2, 3), 10, at(0)), at(1));
         let store = place.open().await;
         return drop(store.save_snapshot(&one).await.unwrap_err());
@@ -82,11 +82,11 @@ async fn a_damaged_snapshot_is_named_and_the_rest_works<F: Fixture>(place: &F) {
     }
 }
 
-/// Runs a test again in a folder, a file of which may have so many KiB.
+/// Runs a test again in a folder, limiting its files to this many KiB.
 fn again(test: &str, folder: &Path, largest_file: Option<u64>) -> String {
     fs::write(folder.join(LOAD), "").unwrap();
-    // A write beyond the limit fails, as on a full disk, instead of killing.
-    // `ulimit` counts in 512 bytes (POSIX).
+    // A write beyond the limit fails, as on a full disk, instead of killing the
+    // process. `ulimit` counts in units of 512 bytes (POSIX).
     let limit = largest_file.map_or_else(String::new, |kib| format!("ulimit -f {};", kib * 2));
     let script = format!("trap '' XFSZ; {limit} exec \"$0\" --exact {test} --nocapture");
     let output = Command::new("/bin/sh")
@@ -111,8 +111,9 @@ fn here(number: u64) -> Scope {
     member(1, 2, number)
 }
 
-/// Turns of 32 KiB until the disk is full, then one of 1 MiB in any case: what
-/// was confirmed stays readable, and the store works on when there is room.
+/// Writes turns of 32 KiB until the disk is full, then one of 1 MiB to be sure.
+/// What was confirmed stays readable, and the store works again when there is
+/// space.
 async fn fill(store: &impl Backend) {
     let mut confirmed = 0;
     for number in 1..200 {
@@ -140,7 +141,7 @@ async fn fill(store: &impl Backend) {
     store.close().await.unwrap();
 }
 
-/// In the parent, which has room.
+/// Runs in the parent, which has no limit.
 async fn works_again(store: impl Backend) {
     let rows = everything(&store).await.len();
     assert!(rows >= 10, "{rows}");
@@ -174,7 +175,7 @@ async fn a_full_disk_costs_files_nothing_that_was_confirmed() {
     works_again(fixture::open_files(place.path(), clock).await).await;
 }
 
-/// The most memory that this process has had, KiB.
+/// This process's peak memory, in KiB.
 fn peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -224,7 +225,7 @@ async fn ten_thousand_conversations_fit_in_files() {
 #[cfg(feature = "postgres")]
 #[tokio::test]
 async fn ten_thousand_conversations_fit_in_postgres() {
-    // The server is another process: its memory is its own.
+    // The server's memory is not counted, as it is another process.
     let place = fixture::Postgres::fresh().await;
     converse(&place.open().await).await;
 }

@@ -14,10 +14,10 @@ use super::build::{
 };
 use super::fixture::Fixture;
 
-/// Milliseconds after the start; what is older is the world's first age.
+/// Milliseconds after the start; the world's first age is older than that.
 pub(super) const FIRST_AGE: i64 = 1_000;
 
-/// All entries that a store of this kind can hold. Every text ends with the
+/// All entries that this kind of store can hold. Every text ends with the
 /// marker.
 pub(super) fn world<F: Fixture>(marker: &str) -> Vec<Record> {
     let all = Kind::ALL.into_iter().flat_map(|kind| planted(kind, marker));
@@ -25,7 +25,7 @@ pub(super) fn world<F: Fixture>(marker: &str) -> Vec<Record> {
         .collect()
 }
 
-/// Entries of one kind. A new kind has to be planted here.
+/// Entries of one kind. A new kind has to be planted here too.
 pub(super) fn planted(kind: Kind, marker: &str) -> Vec<Record> {
     match kind {
         Kind::Messages => {
@@ -61,7 +61,7 @@ pub(super) fn planted(kind: Kind, marker: &str) -> Vec<Record> {
             Record::Departure(guild(1), at(1)),
             Record::Departure(guild(2), at(2)),
         ],
-        // Files beside every store: no entry of it.
+        // Files outside of any store, so no entries.
         Kind::Transcripts => vec![],
     }
 }
@@ -73,7 +73,7 @@ fn mark(row: &mut StoredMessage, marker: &str) {
     }
 }
 
-/// Turns of both ages in every kind of scope.
+/// Turns of both ages, in every kind of scope.
 fn turns() -> Vec<StoredMessage> {
     let mut places = Vec::new();
     for id in [11, 12, 13] {
@@ -135,7 +135,8 @@ fn markers() -> Vec<Record> {
     places.into_iter().map(marker).collect()
 }
 
-/// What users 11 and 12 saved in each server and in direct messages, late.
+/// What users 11 and 12 saved in each server and in direct messages, in the
+/// second age.
 fn snapshots(marker: &str) -> Vec<Record> {
     let mut saved = Vec::new();
     let places = [
@@ -192,7 +193,7 @@ fn user_facts(marker: &str) -> Vec<Record> {
             },
         ]);
     }
-    // Said by another.
+    // Stated by another user.
     facts.push(Fact {
         by: user(12),
         origin: Origin::Guild(guild(1)),
@@ -214,7 +215,7 @@ fn server_facts(marker: &str) -> Vec<Record> {
     facts.into_iter().map(Record::Fact).collect()
 }
 
-/// What a store of files can hold.
+/// Whether a store of files can hold an entry.
 fn files_hold(record: &Record) -> bool {
     match record {
         Record::Message(row) => {
@@ -231,7 +232,7 @@ fn files_hold(record: &Record) -> bool {
     }
 }
 
-/// Whose an entry is, for exports.
+/// The users whose exports contain an entry.
 pub(super) fn owner(record: &Record) -> BTreeSet<UserId> {
     match record {
         Record::Message(row) => [row.owner].into(),

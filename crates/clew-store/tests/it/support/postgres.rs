@@ -1,13 +1,13 @@
-//! A PostgreSQL server of our own: made by `initdb` from Debian's package in a
-//! folder for the time, run as an unprivileged user, reached over TCP with a
-//! password, gone with the process that started it.
+//! A PostgreSQL server of our own: created by Debian's `initdb` in a temporary
+//! folder, run as an unprivileged user, reached over TCP with a password, and
+//! gone with the process that started it.
 //!
-//! The folder and the server belong to a keeper, a shell that reads from a pipe
-//! which only this process can write to. The pipe's end, however this process
-//! dies, is the sign to stop the server and to remove the folder.
+//! The folder and the server belong to a keeper: a shell that reads from a pipe
+//! which only this process can write to. However this process dies, the pipe
+//! closes, and the keeper stops the server and removes the folder.
 //!
-//! Names only `std`, `tempfile` and `tokio_postgres`, so that benches can take
-//! it in as well.
+//! Depends only on `std`, `tempfile` and `tokio_postgres`, so that benches can
+//! include it as well.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -23,18 +23,18 @@ use std::sync::OnceLock;
 
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
-/// Where Debian puts each version's programs: `15/bin/postgres`.
+/// Where Debian installs each version: `15/bin/postgres`.
 const VERSIONS: &str = "/usr/lib/postgresql";
-/// The superuser of a server.
+/// The server's superuser.
 const ADMIN: &str = "admin";
-/// Below the ports that the system hands out by itself (32768 and up on
-/// Linux), so that nobody takes the port of a server that is stopped.
+/// Below the system's ephemeral ports (32768 and up on Linux), so that nobody
+/// takes a stopped server's port.
 const PORTS: Range<u64> = 15_000..32_000;
-/// So many ports are tried, as another server may take one in between.
+/// Ports to try, since another server may take one in between.
 const PORT_TRIES: u8 = 20;
 
-/// What differs from the defaults. The data need not outlive the machine, only
-/// the client; tests in parallel hold many connections.
+/// Settings that differ from the defaults. Data must survive the client, but
+/// not the machine; parallel tests hold many connections.
 const SETTINGS: &str = "
 listen_addresses = '127.0.0.1'
 fsync = off
@@ -46,8 +46,8 @@ jit = off
 timezone = 'UTC'
 ";
 
-/// Its arguments: the folder, the programs' folder, the superuser. It answers
-/// each line with one: `done`, or `failed` when the logs say why.
+/// Arguments: the folder, the programs' folder, the superuser. Answers each
+/// line with `done`, or with `failed` if the logs say why.
 const KEEPER: &str = r#"
 folder=$1 programs=$2 admin=$3
 data=$folder/data log=$folder/log
@@ -72,12 +72,12 @@ while read -r word port; do
 done
 "#;
 
-/// A running server. Dropped, it is stopped and its folder removed.
+/// A running server. Dropping it stops it and removes its folder.
 pub(crate) struct Postgres {
     folder: PathBuf,
     port: u16,
     password: String,
-    /// `None` when it is time to end.
+    /// `None` once it has to end.
     orders: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
     keeper: Child,
@@ -86,28 +86,28 @@ pub(crate) struct Postgres {
 /// A database without tables, and a role that owns it.
 #[derive(Debug, Clone)]
 pub(crate) struct Database {
-    /// As its owner: no superuser, and row-level security holds for the role
-    /// (for its own tables only with `FORCE ROW LEVEL SECURITY`).
+    /// Connects as the owner: not a superuser, so row-level security applies
+    /// (to its own tables only with `FORCE ROW LEVEL SECURITY`).
     pub(crate) url: String,
-    /// As the superuser, who sees every row.
+    /// Connects as the superuser, who sees every row.
     pub(crate) admin_url: String,
-    /// The name of the database and of the role.
+    /// Name of both the database and the role.
     pub(crate) name: String,
 }
 
 impl Postgres {
-    /// The server that the tests of this process share, started at first use.
+    /// The server shared by this process's tests, started on first use.
     pub(crate) fn shared() -> &'static Self {
         static SHARED: OnceLock<Postgres> = OnceLock::new();
         SHARED.get_or_init(Self::own)
     }
 
-    /// A server for one test, which may stop it. Blocks for about a second, as
-    /// do [`Self::stop`] and [`Self::start`] for less.
+    /// A server for one test, which may stop it. Blocks for about a second;
+    /// [`Self::stop`] and [`Self::start`] block for less.
     ///
     /// # Panics
     ///
-    /// Without the package, and when the server does not start.
+    /// If the package is missing, or the server does not start.
     pub(crate) fn own() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let password = random_name();
@@ -130,7 +130,7 @@ impl Postgres {
         server
     }
 
-    /// A fresh database with a role of its own, which no other role may enter.
+    /// Creates a database with its own role; no other role may connect.
     pub(crate) async fn fresh_database(&self) -> Database {
         let name = format!("test_{}", random_name());
         let password = random_name();
@@ -153,12 +153,12 @@ impl Postgres {
         url(ADMIN, &self.password, self.port, database)
     }
 
-    /// Cuts all connections and stops the server; the data stay.
+    /// Closes all connections and stops the server; the data stays.
     pub(crate) fn stop(&mut self) {
         self.must("stop");
     }
 
-    /// Starts the stopped server again: same port, same data.
+    /// Restarts the stopped server with the same port and data.
     pub(crate) fn start(&mut self) {
         self.must(&format!("start {}", self.port));
     }
@@ -169,7 +169,7 @@ impl Postgres {
         file.lines().next().unwrap().parse().unwrap()
     }
 
-    /// What holds all of the server's files, and goes with it.
+    /// The folder with all of the server's files, removed with it.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -193,8 +193,8 @@ impl Postgres {
         self.order(order).unwrap_or_else(|why| panic!("{why}"));
     }
 
-    /// Has the keeper do something and waits until it is done; else what it and
-    /// the server said last.
+    /// Sends the keeper an order and waits until it is done. On failure returns
+    /// the last output of the keeper and the server.
     fn order(&mut self, order: &str) -> Result<(), String> {
         writeln!(self.orders.as_mut().unwrap(), "{order}").unwrap();
         let mut answer = String::new();
@@ -214,13 +214,13 @@ impl Drop for Postgres {
     }
 }
 
-/// The rows that a statement gives, each value as text, `None` for NULL.
+/// The rows of a statement, each value as text, `None` for NULL.
 pub(crate) async fn query(url: &str, sql: &str) -> Vec<Vec<Option<String>>> {
     query_each(url, &[sql]).await
 }
 
-/// The rows of all statements, over one connection. Each runs in a transaction
-/// of its own, as `CREATE DATABASE` and `VACUUM` want it.
+/// The rows of all statements, over one connection. Each runs in its own
+/// transaction, as `CREATE DATABASE` and `VACUUM` require.
 pub(crate) async fn query_each(url: &str, statements: &[&str]) -> Vec<Vec<Option<String>>> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     let connection = tokio::spawn(connection);
@@ -243,8 +243,8 @@ fn values(message: &SimpleQueryMessage) -> Option<Vec<Option<String>>> {
     Some(values.collect())
 }
 
-/// Every row of every table, as `INSERT` statements; bytes that are ASCII stand
-/// as such. Takes a URL that sees all: [`Database::admin_url`].
+/// Every row of every table, as `INSERT` statements; ASCII bytes appear as
+/// text. Needs a URL that sees all: [`Database::admin_url`].
 pub(crate) fn dump_all(admin_url: &str) -> String {
     let output = Command::new(programs().join("pg_dump"))
         .args(["--data-only", "--inserts", "--dbname", admin_url])
@@ -258,9 +258,9 @@ pub(crate) fn dump_all(admin_url: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The shell that keeps a server in this folder, as an unprivileged user: as
-/// ourselves, or when we are root, whom the server refuses, as somebody else,
-/// whose the folder becomes.
+/// The shell that keeps a server in this folder, run by an unprivileged user:
+/// ourselves or, if we are root, which the server refuses, another user, who
+/// then owns the folder.
 fn keeper(folder: &Path) -> Command {
     let mut command = Command::new("/bin/sh");
     if fs::metadata(folder).unwrap().uid() == 0 {
@@ -269,7 +269,7 @@ fn keeper(folder: &Path) -> Command {
         for entry in fs::read_dir(folder).unwrap() {
             chown(entry.unwrap().path(), Some(user), Some(group)).unwrap();
         }
-        // Gives up root's other groups as well.
+        // Drops root's supplementary groups too.
         command.uid(user).gid(group);
     }
     command
@@ -279,7 +279,7 @@ fn keeper(folder: &Path) -> Command {
         .env("PATH", "/usr/bin:/bin")
         .env("LC_ALL", "C.UTF-8")
         .current_dir(folder)
-        // Ctrl-C is for us: the keeper still has to clean up.
+        // Keep Ctrl-C from the keeper, which still has to clean up.
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -287,7 +287,8 @@ fn keeper(folder: &Path) -> Command {
     command
 }
 
-/// User and group of `postgres`, which the package makes, else of `nobody`.
+/// User and group of `postgres`, which the package creates, or else of
+/// `nobody`.
 fn unprivileged() -> (u32, u32) {
     let users = fs::read_to_string("/etc/passwd").unwrap();
     let ids = |name: &str| {
@@ -301,7 +302,7 @@ fn unprivileged() -> (u32, u32) {
     found.expect("root may not run PostgreSQL, and there is neither a user postgres nor nobody")
 }
 
-/// The folder with the programs of the newest version.
+/// The folder with the newest version's programs.
 fn programs() -> PathBuf {
     let versions = fs::read_dir(VERSIONS).into_iter().flatten().flatten();
     let numbered = versions.filter_map(|entry| {
@@ -335,7 +336,7 @@ fn random_name() -> String {
     format!("{:016x}", random())
 }
 
-/// Two hashers never have the same keys.
+/// Every `RandomState` has different keys.
 fn random() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }

@@ -1,4 +1,4 @@
-//! Where conversations begin: markers and agents' creation.
+//! Where conversations start: clear markers and agents' creation.
 
 use clew_context::model::{GuildId, UnixMillis, UserId};
 use clew_store::model::{ClearKey, Scope};
@@ -32,7 +32,7 @@ async fn cleared(store: &impl Backend, guild: Option<GuildId>, who: u64) -> Opti
     store.cleared_at(&agent, guild, user(who)).await.unwrap()
 }
 
-/// Messages since the marker that applies, as a prompt's window asks.
+/// Messages since the marker that applies, as a prompt's window asks for them.
 async fn since_clear(store: &impl Backend, scope: Scope) -> Vec<u64> {
     let query = WindowQuery {
         cleared: Some(Asker {
@@ -53,7 +53,7 @@ async fn clear_advances_last_clear_time<F: Fixture>(place: &F) {
         .await
         .unwrap();
     assert_eq!(cleared(&store, Some(guild(1)), 3).await, Some(at(5)));
-    // Direct messages are no server.
+    // Direct messages are separate from servers.
     store.clear(&own(None, user(3)), at(6)).await.unwrap();
     assert_eq!(cleared(&store, None, 3).await, Some(at(6)));
     assert_eq!(cleared(&store, Some(guild(1)), 3).await, Some(at(5)));
@@ -146,7 +146,7 @@ async fn clear_time_survives_restart<F: Fixture>(place: &F) {
     drop(store);
     let store = place.open().await;
     assert_eq!(cleared(&store, None, 3).await, Some(at(50)));
-    // And still moves up what comes later.
+    // And it still raises later turns' times.
     store.append(&turn(direct(3), 20, at(10))).await.unwrap();
     let query = WindowQuery {
         since: at(50),

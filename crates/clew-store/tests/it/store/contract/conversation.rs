@@ -1,4 +1,4 @@
-//! Turns: appending, windows, what there is, deleting.
+//! Turns: appending, windows, statistics, deleting.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ async fn messages_queryable_by_agent<F: Fixture>(place: &F) {
         ..all_of(HERE)
     };
     if let Some(ordinal) = appended {
-        // Counted for each agent.
+        // Counted per agent.
         assert_eq!(ordinal, 1);
         assert_eq!(store.window(&query).await.unwrap(), numbered(theirs, 1));
     }
@@ -120,7 +120,7 @@ async fn rolling_window_excludes_old_messages<F: Fixture>(place: &F) {
     let store = place.open().await;
     store.append(&turn(HERE, 10, at(100))).await.unwrap();
     store.append(&turn(HERE, 20, at(200))).await.unwrap();
-    // Later than, so the moment itself is out.
+    // `since` is exclusive.
     assert_eq!(since(&store, at(101)).await, [20, 21]);
     assert_eq!(since(&store, at(300)).await, [0; 0]);
 }
@@ -188,7 +188,7 @@ async fn a_turn_that_is_there_is_replaced_and_keeps_its_ordinal<F: Fixture>(plac
     assert_eq!(store.append(&again).await.unwrap(), 2);
     let rows = rows(&store, HERE).await;
     let ordinals: Vec<u64> = rows.iter().map(|row| row.ordinal).collect();
-    // In its old place, although its time is later now.
+    // In its old place, although its time is now later.
     assert_eq!(ordinals, [1, 1, 2, 2, 3, 3]);
     assert_eq!(texts(&rows)[2..4], ["question 20", "another answer"]);
     let next = turn(HERE, 40, at(60));
@@ -207,7 +207,7 @@ async fn an_ordinal_is_never_given_again<F: Fixture>(place: &F) {
     store.purge(&newest).await.unwrap();
     assert_eq!(store.append(&turn(HERE, 40, at(1))).await.unwrap(), 4);
     store.delete_conversation(HERE).await.unwrap();
-    // A file's counter goes with the file.
+    // A file's counter is deleted with the file.
     let next = if F::IS_DATABASE { 5 } else { 1 };
     assert_eq!(store.append(&turn(HERE, 50, at(2))).await.unwrap(), next);
 }
@@ -229,7 +229,7 @@ async fn what_is_no_turn_is_refused<F: Fixture>(place: &F) {
     assert_eq!(store.append(&good).await.unwrap(), 1);
 }
 
-/// The same user and channel under every key, and each neighbour.
+/// The same user and channel under every kind of key, and neighbours of each.
 async fn scopes_are_apart<F: Fixture>(place: &F) {
     let store = place.open().await;
     let near = [

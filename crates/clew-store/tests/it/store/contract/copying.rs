@@ -39,7 +39,7 @@ async fn pages(
     }
 }
 
-/// Everything that a store holds, in one order.
+/// Everything that a store holds, in a fixed order.
 pub(in crate::store) async fn everything(store: &impl Backend) -> Vec<Record> {
     let mut all = Vec::new();
     for kind in Kind::ALL {

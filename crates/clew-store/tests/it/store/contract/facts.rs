@@ -1,4 +1,4 @@
-//! Facts about users and servers, and the search among a server's.
+//! Facts about users and servers, and searching those of a server.
 
 use clew_store::Backend;
 use clew_store::model::{Fact, FactId, Origin, Subject};
@@ -45,7 +45,7 @@ async fn facts_come_oldest_first_and_of_one_subject<F: Fixture>(place: &F) {
             ..user_fact(id, 3, "x")
         });
     }
-    // A server with the user's number is somebody else.
+    // A server with the same number as the user is unrelated.
     facts.extend([user_fact(8, 4, "y"), server_fact(9, 3, "z")]);
     store.put_facts(&facts).await.unwrap();
     let ids: Vec<u64> = about_user(&store, 3)

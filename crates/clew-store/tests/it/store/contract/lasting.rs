@@ -1,4 +1,4 @@
-//! Closed and opened again, everything is there.
+//! After closing and reopening, everything is still there.
 
 use clew_store::Backend;
 

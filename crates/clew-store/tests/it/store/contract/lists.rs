@@ -1,4 +1,4 @@
-//! Opt-outs, settings of servers, departures.
+//! Opt-outs, server settings, departures.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! What happened to messages elsewhere: edits, what is held, who is there.
+//! Following up on Discord: edits, which messages are stored, which servers and
+//! members.
 
 use clew_context::model::MessageId;
 use clew_store::Backend;
@@ -47,7 +48,7 @@ async fn an_edit_of_what_is_not_there_changes_nothing<F: Fixture>(place: &F) {
     let store = place.open().await;
     let here = member(1, 2, 3);
     store.append(&turn(here, 10, at(0))).await.unwrap();
-    // Another message, another channel.
+    // Another message, and another channel.
     for (place, id) in [(2, 99), (5, 10)] {
         let edited = store.edit_message(channel(place), message(id), "x").await;
         assert_eq!(edited.unwrap(), 0);

@@ -1,4 +1,4 @@
-//! What has to go, goes from every kind, and nothing else does.
+//! A purge removes what it covers from every kind, and nothing else.
 
 use clew_store::model::{Fact, Origin, Scope, StoredRole, Subject};
 use clew_store::{Backend, Kind, Purge, Record, SUMMARY_REMOVED, without};
@@ -21,7 +21,7 @@ on_each_store! {
     a_purge_of_nothing_takes_nothing
 }
 
-/// What a purge leaves of an entry, by the words of [`Purge`].
+/// What a purge leaves of an entry, as [`Purge`] defines it.
 fn left(purge: &Purge, record: &Record) -> Option<Record> {
     let goes = match record {
         Record::Message(row) => goes(purge, row),
@@ -87,8 +87,8 @@ fn fact_goes(purge: &Purge, fact: &Fact) -> bool {
     }
 }
 
-/// Purges a world and looks at all that is left, and at what is said to have
-/// gone. At least `kinds` have to lose something, so that no check is idle.
+/// Purges a world and checks what is left and what is reported as removed. At
+/// least `kinds` must lose something, so that no check is vacuous.
 async fn check<F: Fixture>(place: &F, purge: Purge, kinds: &[Kind]) {
     let store = place.open().await;
     let world = world::<F>("");
@@ -109,7 +109,7 @@ async fn check<F: Fixture>(place: &F, purge: Purge, kinds: &[Kind]) {
         };
         let said = purged.iter().find(|(of, _)| *of == kind);
         let gone = count(&world) - count(&rest);
-        // Of a snapshot that is left in part one may say either.
+        // A rewritten snapshot may be counted or not.
         if kind == Kind::Snapshots {
             assert!(said.map_or(0, |(_, gone)| gone) >= gone, "{purge:?}");
         } else {
@@ -191,7 +191,7 @@ async fn a_purge_of_a_channel_takes_what_stood_in_it<F: Fixture>(place: &F) {
     check(&F::fresh().await, Purge::Channel(direct), &ROWS_AND_COPIES).await;
 }
 
-/// A message of the world's first turn of user 11 in channel 101.
+/// A message of user 11's first turn in channel 101.
 fn first_turn<F: Fixture>(role: StoredRole) -> clew_store::model::StoredMessage {
     let scope = Scope::Member {
         guild: guild(1),

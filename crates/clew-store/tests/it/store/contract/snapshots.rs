@@ -25,7 +25,7 @@ on_each_store! {
     a_snapshot_is_its_owners_alone
 }
 
-/// Saves it, unless the store says that it cannot.
+/// Saves it, unless the store does not support snapshots.
 async fn saved<F: Fixture>(store: &F::Store, snapshot: &ContextSnapshot) -> bool {
     needs_database::<F, _>(store.save_snapshot(snapshot).await).is_some()
 }
@@ -123,7 +123,7 @@ async fn restore_loads_saved_messages<F: Fixture>(place: &F) {
     let id = one.info.id.clone();
     let back = store.snapshot(user(3), &id).await.unwrap();
     assert_eq!(back.as_ref(), Some(&one));
-    // Saved again, it is replaced.
+    // Saving it again replaces it.
     one.info.summary = String::from("another");
     one.messages.truncate(4);
     one.info.message_count = 4;
@@ -168,7 +168,7 @@ async fn list_sessions_returns_all_snapshots<F: Fixture>(place: &F) {
 
 async fn list_sessions_ordered_by_timestamp_desc<F: Fixture>(place: &F) {
     let store = place.open().await;
-    // Saved out of order, more than are listed.
+    // Saved out of order, and more than are listed.
     for number in (1..=60).map(|number| number * 37 % 61) {
         let when = at(i64::try_from(number).unwrap() * 1_000);
         let one = snapshot(number, turn(member(1, 2, 3), 10, at(0)), when);

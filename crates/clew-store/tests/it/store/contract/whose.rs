@@ -1,4 +1,4 @@
-//! One process uses a store at a time, and its content is one application's.
+//! One process uses a store at a time, and one application owns its content.
 
 use clew_context::model::ApplicationId;
 use clew_store::{Backend, Error};
@@ -17,13 +17,13 @@ async fn a_second_process_is_refused_while_the_first_has_it<F: Fixture>(place: &
     first.append(&turn(here, 10, at(0))).await.unwrap();
     let error = place.try_open().await.err().unwrap();
     let text = error.to_string();
-    // Folders may also be taken twice by one store.
+    // For files the error also covers one store using a folder twice.
     let is_held = matches!(error, Error::Held { .. });
     assert_eq!(is_held, F::IS_DATABASE, "{error:?}");
     for part in ["in use", "another process", "of its own"] {
         assert!(text.contains(part), "{text}");
     }
-    // The first is not disturbed.
+    // The first one is not affected.
     first.append(&turn(here, 20, at(10))).await.unwrap();
     first.close().await.unwrap();
     let second = place.open().await;
@@ -37,7 +37,7 @@ async fn another_application_is_refused<F: Fixture>(place: &F) {
     store.claim(ours).await.unwrap();
     store.claim(ours).await.unwrap();
     store.close().await.unwrap();
-    // A start later, too.
+    // Also after a restart.
     let store = place.open().await;
     let error = store.claim(theirs).await.unwrap_err();
     let text = error.to_string();

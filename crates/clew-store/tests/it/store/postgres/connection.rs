@@ -1,4 +1,4 @@
-//! Opening, migrating, and a server that goes and comes back.
+//! Opening, migrating, and a server that goes away and comes back.
 
 use std::error::Error as _;
 use std::fs;
@@ -9,7 +9,7 @@ use clew_store::{Backend, Error};
 
 use super::{Fresh, direct, open, server, turn};
 
-/// An error with all that lies under it, as the log prints it.
+/// An error with all its causes, as the log prints it.
 fn chain(error: &Error) -> String {
     let mut said = format!("{error:?} {error}");
     let mut source = error.source();
@@ -43,7 +43,7 @@ async fn of_two_starts_at_once_one_is_refused() {
     assert_eq!(found, [[Some("3".to_owned())]]);
 }
 
-/// The connections of a process that has the database.
+/// The connections of the process that holds the database.
 const HOLDERS: &str = "SELECT pid FROM pg_locks
      WHERE locktype = 'advisory' AND classid = 1668048247 AND objsubid = 2
          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
@@ -53,14 +53,14 @@ async fn a_process_whose_connections_broke_has_the_database_again_unless_another
     let fresh = Fresh::new().await;
     let reopen = || open(&fresh.database.url, &fresh.folder);
     let scope = direct(1);
-    // As a network that breaks.
+    // Like a broken network.
     let broken = async || {
         let cut = HOLDERS.replace("SELECT pid", "SELECT pg_terminate_backend(pid)");
         assert!(!fresh.admin(&cut).await.is_empty());
         while !fresh.admin(HOLDERS).await.is_empty() {
             tokio::task::yield_now().await;
         }
-        // The first call may find its connection cut.
+        // The first call may find its connection broken.
         let _ = fresh.store.window(&super::all_of(scope)).await;
     };
     broken().await;
@@ -213,7 +213,7 @@ async fn a_locked_table_and_a_call_that_was_dropped_hold_up_nobody_for_long() {
     assert_eq!(fresh.texts(scope).await, ["free", "re: free"]);
 }
 
-/// Has a server encrypt with a certificate that nobody vouches for.
+/// Makes a server encrypt, with an untrusted certificate.
 async fn encrypt(postgres: &server::Postgres) {
     let data = postgres.folder().join("data");
     let (certificate, key) = (data.join("server.crt"), data.join("server.key"));
@@ -271,7 +271,7 @@ async fn a_certificate_that_nobody_vouches_for_is_refused_where_it_is_looked_at(
     }
 }
 
-/// What may pass is told apart from what a person has to cure.
+/// Temporary failures are distinguished from those a person has to fix.
 #[tokio::test]
 async fn a_server_that_is_not_ready_is_no_mistake_in_the_settings() {
     let mut postgres = server::Postgres::own();
@@ -321,7 +321,7 @@ async fn a_database_that_cannot_hold_every_text_is_refused_with_the_remedy() {
     );
 }
 
-/// A server that gives one connection and no more: sixteen calls wait for it.
+/// The server allows only one connection, and sixteen calls wait for it.
 #[tokio::test]
 async fn at_the_limit_calls_wait_for_a_connection_that_exists() {
     let fresh = Fresh::new().await;
@@ -332,12 +332,12 @@ async fn at_the_limit_calls_wait_for_a_connection_that_exists() {
         .map(|at| async move { store.append(&turn(direct(at), at, "text")).await.unwrap() });
     let ordinals = futures_util::future::join_all(appended).await;
     assert_eq!(ordinals, [1; 16]);
-    // Nobody else gets in meanwhile, and that may pass.
+    // Nobody else can connect meanwhile, which counts as temporary.
     let error = open(&fresh.database.url, folder).await.err().unwrap();
     assert!(error.is_passing(), "{error:?}");
 }
 
-/// Others take what there is and give it back.
+/// Others use up all connections, then return one.
 #[tokio::test]
 async fn without_any_connection_a_call_waits_until_there_is_one() {
     let fresh = Fresh::new().await;
@@ -348,10 +348,10 @@ async fn without_any_connection_a_call_waits_until_there_is_one() {
         format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{role}'");
     server::query(admin, &cut).await;
     let rows = turn(direct(1), 1, "text");
-    // The first call finds its connection cut.
+    // The first call finds its connection broken.
     let _ = fresh.store.append(&rows).await;
     let free = async {
-        // Asked for in vain at least once.
+        // Until it was asked for in vain at least once.
         tokio::time::sleep(std::time::Duration::from_millis(600)).await;
         server::query(admin, &format!("ALTER ROLE {role} CONNECTION LIMIT 1")).await;
     };

@@ -1,4 +1,4 @@
-//! What goes in comes out, and what has to go is gone.
+//! What is written can be read back, and what is purged is gone.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::{Fresh, NOON, all_of, direct, member, row, server, turn};
 const GUILD: GuildId = GuildId::new(1);
 const USER: UserId = UserId::new(3);
 const CHANNEL: ChannelId = ChannelId::new(7);
-/// What must not be found afterwards.
+/// Must not be found after a purge.
 const MARKER: &str = "zebrafinch";
 
 fn fact(id: u64, subject: Subject, text: &str) -> Fact {
@@ -50,7 +50,7 @@ fn snapshot(messages: Vec<StoredMessage>) -> ContextSnapshot {
     }
 }
 
-/// One entry of each kind, the marker in each text.
+/// One entry of each kind, with the marker in each text.
 fn entries() -> Vec<Record> {
     let rows = turn(member(1, 3), 1, MARKER);
     let key = ClearKey {

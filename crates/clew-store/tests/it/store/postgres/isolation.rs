@@ -1,4 +1,4 @@
-//! Row-level security: the server itself shows one conversation at a time.
+//! Row-level security: the server itself shows only one conversation at a time.
 
 use clew_store::{Backend, Kind};
 use tokio_postgres::error::SqlState;
@@ -11,7 +11,7 @@ const INSERT: &str = "INSERT INTO clew.messages (agent_name, thread_id, role, co
      scope, turn_id, ordinal, position, owner_id, part_ids) \
      VALUES ('default', 1, 'user', 'x', now(), 'dm/2', 9, 9, 0, 2, '{}')";
 
-/// The owner of the tables, past the store.
+/// A connection as the tables' owner, bypassing the store.
 async fn owner(fresh: &Fresh) -> Client {
     let connected = tokio_postgres::connect(&fresh.database.url, NoTls).await;
     let (client, connection) = connected.unwrap();
@@ -69,8 +69,8 @@ async fn what_a_call_may_see_does_not_stay_with_its_connection() {
         fresh.store.stats().await.unwrap();
         fresh.texts(direct(1)).await;
     }
-    // From now on the list of opt-outs is empty unless a connection kept
-    // what it was allowed for one call.
+    // From here on the list of opt-outs is empty, unless a connection kept
+    // rights it was given for one call.
     let probe = "ALTER TABLE clew.opt_outs RENAME TO opt_outs_before; \
                  CREATE VIEW clew.opt_outs AS SELECT 1::bigint AS user_id, now() AS since \
                  WHERE current_setting('clew.all', true) = 'on' \
@@ -110,8 +110,8 @@ async fn another_conversation_is_not_read_and_records_go_through_all() {
     assert_eq!((rest.records.len(), rest.next), (1, None));
 }
 
-/// Facts and snapshots are as apart as conversations, with nobody named no row
-/// is seen.
+/// Facts and snapshots are as isolated as conversations. Without a name set, no
+/// row is visible.
 #[tokio::test]
 async fn facts_and_snapshots_of_others_are_not_seen_by_their_owner_either() {
     let fresh = Fresh::new().await;
@@ -160,8 +160,8 @@ VALUES ('a', true, 'default', 3, now(), 'of a user', 0, now(), now(), 0),
     assert_eq!(refused.code(), Some(&SqlState::INSUFFICIENT_PRIVILEGE));
 }
 
-/// Every table with a text column is under row-level security, but for those
-/// whose texts are no person's: settings of servers, names of agents, keys.
+/// Every table with a text column is under row-level security, except those
+/// without people's texts: server settings, agent names, keys.
 #[tokio::test]
 async fn every_table_with_texts_of_people_is_under_row_level_security() {
     let fresh = Fresh::new().await;

@@ -1,5 +1,5 @@
-//! What PostgreSQL keeps of texts that are gone: nothing in its statistics, and
-//! no dead row for long.
+//! What PostgreSQL keeps of deleted texts: nothing in its statistics, and no
+//! dead rows for long.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use tokio::time::{Instant, sleep};
 
 use super::{Fresh, member, open, server, turn};
 
-/// What must not be found.
+/// Must not be found.
 const MARKER: &str = "zebrafinch";
-/// What takes longer than this will not happen.
+/// Longest wait before we give up.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Tables and columns whose statistics may hold texts.
 const STATISTICS: &str = "SELECT tablename || '.' || attname FROM pg_stats WHERE schemaname = 'clew' \
@@ -19,7 +19,7 @@ const STATISTICS: &str = "SELECT tablename || '.' || attname FROM pg_stats WHERE
      'summary', 'text', 'words') OR pg_stats::text LIKE '%zebrafinch%')";
 const DEAD: &str = "SELECT coalesce(sum(n_dead_tup), 0) FROM pg_stat_user_tables \
      WHERE schemaname = 'clew' AND relname IN ('messages', 'facts', 'snapshots')";
-/// Entries of every table with texts, as the first version had them.
+/// Entries in every table with texts, as in version 1.
 const TEXTS: &str = "
 INSERT INTO clew.messages (agent_name, thread_id, role, content, timestamp, scope, turn_id,
     ordinal, position, owner_id, author_name, part_ids)
@@ -58,7 +58,7 @@ async fn statistics_hold_no_texts() {
     );
 }
 
-/// What the statistics held is gone, and all rows are still there.
+/// Texts are gone from the statistics, and all rows are still there.
 #[tokio::test]
 async fn a_database_of_the_first_version_is_migrated() {
     let database = server::Postgres::shared().fresh_database().await;
@@ -68,7 +68,7 @@ async fn a_database_of_the_first_version_is_migrated() {
          INSERT INTO clew.clew_schema VALUES (1); {first}"
     );
     server::query(&database.url, &make).await;
-    // Its owner is under row-level security already.
+    // Not even the owner sees all rows, because of row-level security.
     server::query(&database.admin_url, TEXTS).await;
     let before = server::query(&database.admin_url, STATISTICS).await;
     assert!(before.len() >= 5, "the test sees what there is: {before:?}");
@@ -108,7 +108,7 @@ async fn dead_rows_are_cleared_away_when_it_is_time() {
         .store
         .edit_message(channel, MessageId::new(150), "edited");
     assert_eq!(edited.await.unwrap(), 1);
-    // The server counts with a delay.
+    // The server updates its counts with a delay.
     let deadline = Instant::now() + PATIENCE;
     while dead(&fresh).await < 20 {
         assert!(Instant::now() < deadline, "nothing is dead");
@@ -119,8 +119,8 @@ async fn dead_rows_are_cleared_away_when_it_is_time() {
     assert_eq!(fresh.texts(member(1, 3)).await.len(), 20);
 }
 
-/// Neither does tidying wait for somebody who has a table, nor do turns wait
-/// for it.
+/// Tidying does not wait for somebody who locks a table, and turns do not wait
+/// for tidying.
 #[tokio::test]
 async fn tidying_waits_for_nobody() {
     let fresh = Fresh::new().await;

@@ -1,5 +1,4 @@
-//! Nothing is left of what went, in any byte of any file; and the search
-//! takes any text.
+//! Deleted data leaves no byte in any file; and any text can be searched for.
 
 use clew_context::model::GuildId;
 use clew_context::model::{MessageId, UserId};
@@ -55,13 +54,13 @@ pub(super) fn snapshot(
     }
 }
 
-/// Ids of facts are scattered, so that they are inserted between others.
+/// Scatters ids of facts, so that they are inserted between others.
 pub(super) fn scattered(at: u64) -> u64 {
     at.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Turns, facts and a snapshot for each of six users, the marker and the
-/// user's number in all of them.
+/// Writes turns, facts and a snapshot for each of six users, all with the
+/// marker and the user's number.
 async fn plant(store: &Sqlite, longest: u32, mut number: impl FnMut(u32) -> u64) {
     let mut text = |user, most| {
         let length = usize::try_from(number(most)).unwrap();
@@ -79,13 +78,14 @@ async fn plant(store: &Sqlite, longest: u32, mut number: impl FnMut(u32) -> u64)
         store.put_facts(&[fact]).await.unwrap();
     }
     for user in 1..=6 {
-        // Turns of their own: an edit of a message reaches all who saved it.
+        // Separate turns, since editing a message affects everyone who saved
+        // it.
         let saved = snapshot(user, user * 1000..=user * 1000 + 2, &text(user, 9));
         store.save_snapshot(&saved).await.unwrap();
     }
 }
 
-/// Some go one by one, in no order, and others grow in their place.
+/// Deletes and replaces entries in random order.
 async fn disturb(store: &Sqlite, longest: u32, mut number: impl FnMut(u32) -> u64) {
     for _ in 0..300 {
         let at = 1 + number(600);
@@ -107,8 +107,8 @@ async fn disturb(store: &Sqlite, longest: u32, mut number: impl FnMut(u32) -> u6
     }
 }
 
-/// Pages are split and joined while texts of all lengths come and go, which
-/// is what leaves copies of them behind.
+/// Texts of all lengths come and go, so that pages split and merge, which is
+/// what leaves copies behind.
 #[tokio::test]
 async fn no_byte_of_what_was_purged_is_left() {
     let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
@@ -284,7 +284,7 @@ async fn entries_copied_twice_are_there_once() {
     let (from, to) = (from.open(), to.open());
     for at in 1..=5 {
         let mut rows = turn(1, at, "text");
-        // Two calls that nothing tells apart.
+        // Two identical-looking calls.
         rows.insert(1, row(1, at, StoredRole::ToolUse, ""));
         rows.insert(1, row(1, at, StoredRole::ToolUse, ""));
         from.append(&rows).await.unwrap();

@@ -1,4 +1,4 @@
-//! Which files are taken, and that a reopened one has everything.
+//! Which files are opened, and that a reopened one has everything.
 
 use clew_store::{Backend, Error, Kind, SnapshotFiles, Sqlite, SqliteSettings};
 
@@ -40,7 +40,7 @@ async fn a_look_beside_another_process_touches_nothing() {
     let place = Place::new();
     let store = place.open();
     store.append(&turn(1, 1, "kept")).await.unwrap();
-    // As while the other one saves.
+    // As if the other process were saving.
     let half = place.folder.path().join("agents/default/sessions");
     std::fs::create_dir_all(&half).unwrap();
     std::fs::write(half.join(".x.clew-tmp"), "{").unwrap();
@@ -54,7 +54,7 @@ async fn a_look_beside_another_process_touches_nothing() {
     assert!(place.open_with(&SqliteSettings::default()).is_err());
     looking.close().await.unwrap();
     store.append(&turn(1, 2, "kept")).await.unwrap();
-    // What is of another version is the other one's to bring up to date.
+    // Migrating another version is up to the other process.
     place
         .beside()
         .pragma_update(None, "user_version", 1)

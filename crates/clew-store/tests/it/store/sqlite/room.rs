@@ -1,4 +1,4 @@
-//! Conversations in memory keep to their room, and to a share of it each.
+//! Conversations in memory stay within their space, and their share of it.
 
 use clew_context::model::{ChannelId, GuildId, UserId};
 use clew_store::model::{AgentName, Scope, StoredMessage};
@@ -9,7 +9,7 @@ use super::turn;
 
 const ROOM: u32 = 2 << 20;
 
-/// A turn of a user in a channel of a server, or in direct messages.
+/// A user's turn in a channel of a server, or in direct messages.
 fn said(guild: Option<u64>, channel: u64, user: u64, at: u64) -> Vec<StoredMessage> {
     let mut rows = turn(user, at, &"x".repeat(800));
     let (user, channel) = (UserId::new(user), ChannelId::new(channel));
@@ -38,7 +38,7 @@ async fn all(store: &Sqlite, turns: impl IntoIterator<Item = Vec<StoredMessage>>
     }
 }
 
-/// The turns of a conversation, oldest first; each is whole.
+/// The turns of a conversation, oldest first, all complete.
 async fn kept(store: &Sqlite, like: &[StoredMessage]) -> Vec<u64> {
     let query = WindowQuery {
         scope: like[0].scope,
@@ -77,7 +77,8 @@ async fn a_conversation_in_memory_loses_its_oldest_turns() {
 #[tokio::test]
 async fn one_person_cannot_push_out_what_others_said_in_memory() {
     let store = Sqlite::in_memory_of(ROOM).unwrap();
-    // Long ago: ten of the same server, one of another, one in direct messages.
+    // First ten users of the same server, one of another, one in direct
+    // messages.
     let mut others = Vec::new();
     let places = (10..20).map(|user| (Some(1), user));
     for (guild, user) in places.chain([(Some(9), 30), (None, 31)]) {
@@ -86,7 +87,7 @@ async fn one_person_cannot_push_out_what_others_said_in_memory() {
     for turns in others.clone() {
         all(&store, turns).await;
     }
-    // One talks in forty channels.
+    // Then one user talks in forty channels.
     let talk = |channel: u64| {
         let first = 100_000 + channel * 1_000;
         (first..first + 50).map(move |at| said(Some(1), channel, 3, at))

@@ -1,5 +1,5 @@
-//! Texts never move, so that what goes is gone at the cost of some pages; and
-//! what that leaves behind is swept.
+//! Texts never move, so that deleting costs only a few pages; and what
+//! deletions leave behind is swept.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -22,7 +22,7 @@ use super::{CHANNEL, GUILD, Place, found_in, query, turn, turns};
 
 const MARKER: &str = "planted-marker-3d92";
 
-/// Stands around the number of a text.
+/// Encloses the number of a text.
 const OPENS: &[u8] = b"<~";
 const CLOSES: &[u8] = b"~>";
 
@@ -30,7 +30,7 @@ fn numbered(number: u64, length: usize) -> String {
     format!("<~{number:08}~>{}", "x".repeat(length))
 }
 
-/// The numbers of all texts in a file, copies included.
+/// The numbers of all texts in a file, including copies.
 fn numbers_in(file: &Path) -> Vec<u64> {
     let bytes = match fs::read(file) {
         Ok(bytes) => bytes,
@@ -56,8 +56,8 @@ fn of(ids: impl IntoIterator<Item = u64>) -> Purge {
     }
 }
 
-/// Two texts of a turn have the numbers of its messages: `turn * 10` and one
-/// more. What they are edited to has a million more.
+/// A turn's two texts are numbered like its messages: `turn * 10` and one more.
+/// An edited text adds a million.
 const EDITED: u64 = 1_000_000;
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn texts_never_move() {
     for at in (1..order.len()).rev() {
         order.swap(at, random.next_u32() as usize % (at + 1));
     }
-    // One in ten stays; of the rest half is edited, half deleted.
+    // One in ten stays; half of the rest is edited, half deleted.
     for some in order[..order.len() * 9 / 10].chunks(50) {
         let calls = some.iter().map(|&at| {
             let store = &store;
@@ -127,9 +127,9 @@ async fn texts_never_move() {
     assert_eq!(held, live, "all others are there");
 }
 
-/// In the folder of a process that counts what it writes.
+/// Marks the folder of a process that counts the bytes it writes.
 const COUNTED: &str = "counted";
-/// Bytes that a deletion or an edit may write beside its text.
+/// Most bytes a deletion or an edit may write besides its text.
 const MOST_WRITTEN: u64 = 64 << 10;
 
 fn bytes_written() -> u64 {
@@ -138,7 +138,7 @@ fn bytes_written() -> u64 {
     line.unwrap().parse().unwrap()
 }
 
-/// In a process of its own, so that nobody else's bytes are counted.
+/// Runs in its own process, so that no other writes are counted.
 #[tokio::test]
 async fn a_deletion_and_an_edit_write_some_pages_of_a_large_file() {
     let name = "store::sqlite::texts::a_deletion_and_an_edit_write_some_pages_of_a_large_file";
@@ -165,7 +165,7 @@ async fn a_deletion_and_an_edit_write_some_pages_of_a_large_file() {
 async fn count() {
     let store = fixture::open_sqlite(Path::new("."), SqliteSettings::default()).await;
     let text = "A text of middling length, as people write them. ".repeat(5);
-    // Turns of 100 users, as `turn` makes them, but faster.
+    // Turns of 100 users, as by `turn`, but faster.
     let beside = rusqlite::Connection::open("clew.db").unwrap();
     beside
         .execute_batch(&format!(
@@ -189,7 +189,7 @@ async fn count() {
         .map(|at| fact(scattered(at), server, 1, &text))
         .collect();
     store.put_facts(&facts).await.unwrap();
-    // What waits in the log is not of those that are counted.
+    // Empty the log first, so that older pages are not counted.
     store.purge(&of([10_000 * 10])).await.unwrap();
     let mut counted = String::new();
     for at in 1..=40 {
@@ -218,7 +218,7 @@ async fn count() {
     fs::write(COUNTED, counted).unwrap();
 }
 
-/// As a kill leaves it: the files at that moment, in a folder of their own.
+/// The files at this moment, in another folder, as after a kill.
 fn copied(place: &Place) -> Place {
     let copy = Place::new();
     fs::create_dir_all(copy.file().parent().unwrap()).unwrap();
@@ -235,7 +235,7 @@ async fn what_a_kill_left_in_the_log_is_gone_when_the_store_is_opened() {
     let store = place.open();
     store.append(&turn(1, 1, MARKER)).await.unwrap();
     store.append(&turn(1, 2, "kept")).await.unwrap();
-    // Somebody reads, so that the log cannot be emptied.
+    // A reader keeps the log from being emptied.
     let beside = place.beside();
     beside
         .execute_batch("BEGIN; SELECT count(*) FROM messages")
@@ -246,7 +246,7 @@ async fn what_a_kill_left_in_the_log_is_gone_when_the_store_is_opened() {
     let opened = copy.open();
     assert_eq!(found_in(copy.folder.path(), MARKER), [""; 0]);
     assert_eq!(turns(&opened, 1).await, [2]);
-    // The next call after the reader is gone empties it here, too.
+    // Here too, the next call after the reader has ended empties it.
     beside.execute_batch("COMMIT").unwrap();
     store.append(&turn(1, 3, "kept")).await.unwrap();
     store.close().await.unwrap();
@@ -262,7 +262,7 @@ async fn what_moved_before_a_kill_is_gone_when_the_store_is_opened() {
         store.append(&turn(1, at, &text)).await.unwrap();
     }
     store.close().await.unwrap();
-    // A sweep that was killed after its texts moved: without `secure_delete`,
+    // Simulate a sweep killed after its texts moved, without `secure_delete`,
     // so that there is something to find.
     let beside = place.beside();
     beside
@@ -330,7 +330,7 @@ async fn what_was_deleted_is_in_no_answer_and_swept_when_it_is_much() {
     for at in 1..=100 {
         store.append(&turn(at, at, "text")).await.unwrap();
     }
-    // The first call after a start sweeps whatever there is.
+    // The first call after a start sweeps everything.
     store.sweep(now).await.unwrap();
     store.purge(&of([10])).await.unwrap();
     let user = UserId::new(1);
@@ -368,7 +368,7 @@ async fn what_was_deleted_is_in_no_answer_and_swept_when_it_is_much() {
     store.purge(&of([110])).await.unwrap();
     store.sweep(now).await.unwrap();
     assert_eq!(count_of(&place, ROWS), 178, "a start makes up for a kill");
-    // Of all that is of a user or a server not even the rows stay.
+    // For a whole user or server not even the rows stay.
     store.purge(&Purge::User(UserId::new(12))).await.unwrap();
     assert_eq!(count_of(&place, ROWS), 176);
     store.purge(&Purge::Guild(GuildId::new(11))).await.unwrap();
@@ -403,7 +403,7 @@ async fn a_file_of_which_most_was_overwritten_is_written_again() {
         turns(&store, 1).await.len() + turns(&store, 2).await.len(),
         50
     );
-    // What had moved goes like anything else.
+    // Texts that had moved can be deleted like any other.
     store
         .purge(&of((351..=399).map(|at| at * 10)))
         .await
@@ -416,7 +416,7 @@ async fn a_file_of_which_most_was_overwritten_is_written_again() {
     assert_eq!(store.window(&query(1, 9)).await.unwrap().len(), 4);
 }
 
-/// As the first released version wrote it.
+/// The schema as first released.
 const VERSION_1: &str = include_str!("../../../../src/sqlite/schema_1.sql");
 
 #[tokio::test]
@@ -433,7 +433,7 @@ async fn a_file_of_version_1_has_everything_and_no_byte_more() {
         .unwrap();
     let expected = everything(&store).await;
     store.close().await.unwrap();
-    // The same in the tables of version 1, by way of what the newest reads.
+    // The same data in version 1's tables, read through the newest schema.
     fs::create_dir_all(place.file().parent().unwrap()).unwrap();
     let agents = |place: &Place| place.folder.path().join("agents/default/sessions");
     fs::create_dir_all(agents(&place)).unwrap();
@@ -469,8 +469,8 @@ async fn a_file_of_version_1_has_everything_and_no_byte_more() {
             format!("INSERT INTO main.{table} ({columns}) SELECT {columns} FROM newest.{table}");
         old.execute(&sql, []).unwrap();
     }
-    // And what was deleted in it without care, to be found if it is not
-    // written again.
+    // Add data and delete it insecurely, to be found unless the file is
+    // rewritten.
     old.execute_batch(&format!(
         "DETACH newest;
          PRAGMA secure_delete = OFF;

@@ -18,7 +18,7 @@ async fn turns_of_many_tasks_are_all_there_and_numbered_once() {
         tokio::spawn(async move {
             let mut given = Vec::new();
             for at in 0..10 {
-                // Four users, so that conversations are shared by tasks.
+                // Four users, so that tasks share conversations.
                 let turn = turn(1 + task % 4, 1 + task * 10 + at, "text");
                 given.push((task % 4, store.append(&turn).await.unwrap()));
                 let window = store.window(&query(1 + task % 4, 1000)).await.unwrap();
@@ -39,7 +39,7 @@ async fn turns_of_many_tasks_are_all_there_and_numbered_once() {
 async fn calls_that_share_a_transaction_fail_by_themselves() {
     let place = Place::new();
     let store = place.open();
-    // While another program writes, calls gather.
+    // Calls queue up while another program writes.
     let beside = place.beside();
     beside.execute_batch("BEGIN IMMEDIATE").unwrap();
     let appended = (1..=60u64).map(|at| {
