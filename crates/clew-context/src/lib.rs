@@ -1,13 +1,14 @@
-//! The right context for a bot's answer: the messages that belong to the
-//! conversation, bounded, in order, explained, and nobody else's.
+//! The right context for a bot's answer: exactly the messages that belong to the
+//! conversation, in order, within bounds, and with a reason for everything left
+//! out.
 //!
-//! The map, from the words up; arrows go downwards only:
+//! Modules, from the bottom layer up; each one uses only those listed before it:
 //!
-//! - [`model`]: the words everything else speaks.
+//! - [`model`]: the plain data types that everything else uses.
 //! - [`engine`]: pure decisions: route, window, select, render, assemble.
 //! - [`collect`]: gathers messages for one turn through a [`collect::Source`].
-//! - `discord`, with the feature `twilight`: Discord's messages read into those
-//!   words, and a source that asks Discord's REST API.
+//! - `discord`, with the feature `twilight`: converts Discord's messages into
+//!   those types, and is a source that asks Discord's REST API.
 
 pub mod collect;
 #[cfg(feature = "twilight")]
@@ -15,7 +16,7 @@ pub mod discord;
 pub mod engine;
 pub mod model;
 
-/// Compiles the README's first use.
+/// Compiles the code in the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,8 +1,8 @@
-//! The words that everything else speaks: ids, messages, channels, what a
-//! turn is and what came of it.
+//! The plain data types that everything else uses: ids, messages, channels, turns
+//! and their results.
 //!
-//! Invariant: `model` imports nothing of ours and knows neither twilight nor
-//! JSON from any server; its values are plain data.
+//! Invariant: `model` imports no other module of ours and knows neither twilight
+//! nor any server's JSON; its values are plain data.
 
 mod block;
 mod channel;

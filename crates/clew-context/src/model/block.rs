@@ -1,5 +1,5 @@
-//! The block: what the collectors give a turn, oldest to newest, and what was
-//! left out and why. The trigger is not in it.
+//! The block: what the collectors give a turn, oldest to newest, together with
+//! what was left out and why. It does not contain the trigger.
 
 use std::sync::Arc;
 
@@ -10,24 +10,24 @@ use super::{Message, MessageId};
 /// Items and gap markers from oldest to newest.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Block {
-    /// Title line: thread title, parent, forum tags. Sanitised, one line.
+    /// Title line: thread title, parent, forum tags. Sanitised, on one line.
     pub title: Option<String>,
-    /// What is shown, in order.
+    /// What is shown, oldest first.
     pub entries: Vec<Entry>,
-    /// What was looked at and is not shown, and why.
+    /// Messages that were looked at but are not shown, and why.
     pub omitted: Vec<Omitted>,
-    /// Older messages that were not even looked at.
+    /// Older messages that were not looked at.
     pub unseen: Option<Unseen>,
-    /// Unicode scalars of the rendered block without its frame.
+    /// Length of the rendered block in Unicode scalars, without its frame.
     pub chars: usize,
 }
 
-/// One line of the block.
+/// One entry of the block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     /// A message.
     Message(Item),
-    /// Something that stands where messages are missing.
+    /// Stands in for missing messages.
     Marker(Marker),
 }
 
@@ -36,15 +36,15 @@ pub enum Entry {
 pub struct Item {
     /// The message.
     pub message: Arc<Message>,
-    /// Why it is here.
+    /// Why it is in the block.
     pub place: Place,
-    /// We wrote it.
+    /// Whether we wrote it.
     pub ours: bool,
     /// The name shown, unique within the prompt.
     pub name: String,
     /// The rendered, sanitised and possibly shortened text.
     pub text: String,
-    /// It was shortened.
+    /// Whether the text was shortened.
     pub cut: bool,
 }
 
@@ -52,7 +52,7 @@ pub struct Item {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// The message a thread hangs on, or a post's first.
+    /// The message a thread was started from, or the first message of a forum post.
     Starter,
     /// The message the trigger replies to.
     PointedAt,
@@ -67,50 +67,49 @@ pub enum Place {
 }
 
 impl Place {
-    /// A rule asks for the message by name, and the prompt says so.
+    /// Whether the message is here for a specific reason, which the prompt states.
     pub const fn is_named(self) -> bool {
         matches!(self, Self::Starter | Self::PointedAt | Self::Target)
     }
 }
 
-/// Something that stands where messages are missing.
+/// Stands in for missing messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Marker {
-    /// So many messages were left out, 0 if nobody knows, and the cap that the
-    /// newest of them met.
+    /// This many messages were left out (0 if the number is unknown), and the cap
+    /// that excluded the newest of them.
     Gap(usize, Option<OmitReason>),
-    /// Older links of a reply chain are over this cap; nobody knows how many.
+    /// Older links of a reply chain exceed this cap; their number is unknown.
     EarlierChain(OmitReason),
     /// A message that was deleted.
     Deleted(MessageId, Place),
-    /// A message of somebody whose messages are not shown (an app, a system
-    /// notice), walked through in a chain.
+    /// A link of a chain whose author is not shown (an app or a system notice).
     Ineligible(MessageId),
     /// A message that could not be fetched.
     Unavailable(Option<MessageId>, Place),
-    /// So many adjacent messages whose authors opted out. One that a rule asks
-    /// for by name stands alone.
+    /// This many adjacent messages whose authors opted out. A named one
+    /// ([`Place::is_named`]) gets a marker of its own.
     Withheld(usize, Place),
 }
 
-/// Messages that nobody looked at.
+/// Messages that were not looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unseen {
-    /// They are older than this one.
+    /// All of them are older than this message.
     pub before: MessageId,
-    /// How many, if Discord's count tells.
+    /// How many there are, if Discord's message count tells.
     pub count: Option<usize>,
-    /// The cap that more of them would have been over; none where fetching
-    /// ended for another reason.
+    /// The cap that more messages would have exceeded; `None` if fetching stopped
+    /// for another reason.
     pub cap: Option<OmitReason>,
 }
 
 /// A message that the collectors saw and left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Omitted {
-    /// Which.
+    /// Which message.
     pub id: MessageId,
-    /// Why.
+    /// Why it was left out.
     pub reason: OmitReason,
 }
 
@@ -124,15 +123,15 @@ pub enum OmitReason {
     Chars,
     /// Older than `MEM_MAX_AGE_MIN`, or `MEM_CHAIN_MAX_AGE_MIN` in a chain.
     Age,
-    /// Another bot or a webhook.
+    /// Written by another bot or a webhook.
     App,
-    /// Not a conversation message.
+    /// A system message: not one of Discord's types 0 and 19.
     System,
-    /// Nothing in it can be shown.
+    /// It has nothing that can be shown.
     Empty,
-    /// Our own refusal, progress or note (`-# `), or an ephemeral message.
+    /// Our own refusal, progress line or note (`-# `), or an ephemeral message.
     Note,
-    /// Posted after the turn's start.
+    /// Posted after the turn started.
     Newer,
     /// Deleted before it could be shown.
     Deleted,
@@ -162,7 +161,7 @@ impl OmitReason {
 }
 
 impl OmitReason {
-    /// The setting behind a cap; chains have an age of their own.
+    /// The setting behind a cap. Chains have a maximum age of their own.
     pub const fn setting(self, in_chain: bool) -> Option<&'static str> {
         match self {
             Self::Msgs => Some("MEM_MAX_MSGS"),
@@ -190,14 +189,14 @@ impl Block {
         })
     }
 
-    /// How many messages a cap left out at the least: those looked at, and those
-    /// not looked at for the same reason.
+    /// The least number of messages that a cap left out: those looked at, plus
+    /// those not looked at because of the same cap.
     pub fn dropped_for(&self, cap: OmitReason) -> usize {
         let unseen = self.unseen.filter(|unseen| unseen.cap == Some(cap));
         self.omitted_for(cap) + unseen.map_or(0, |unseen| unseen.count.unwrap_or(1))
     }
 
-    /// How many of the messages looked at were left out for one reason.
+    /// How many of the messages looked at were left out for this reason.
     pub fn omitted_for(&self, reason: OmitReason) -> usize {
         self.omitted
             .iter()

@@ -7,75 +7,75 @@ use super::{ChannelId, GuildId, RoleId, TagId, UserId};
 pub struct Channel {
     /// Its id.
     pub id: ChannelId,
-    /// Its server; absent for direct messages.
+    /// Its server; `None` for direct messages.
     pub guild: Option<GuildId>,
     /// Discord's channel type.
     pub kind: ChannelKind,
     /// Its name; a thread's is its title. Empty for direct messages.
     pub name: String,
-    /// A thread's channel, a channel's category.
+    /// A thread's channel, or a channel's category.
     pub parent: Option<ChannelId>,
-    /// Of the parent, where it is known: tells a forum post from a thread.
+    /// The parent's type, if known: tells a forum post from a thread.
     pub parent_kind: Option<ChannelKind>,
-    /// Name of the parent, where it is known.
+    /// The parent's name, if known.
     pub parent_name: Option<String>,
-    /// Names of the tags applied to a post, as far as the parent is known.
+    /// Names of the tags applied to a post; empty if the parent is unknown.
     pub tags: Vec<String>,
-    /// Its permission overwrites; absent where they are not told or cannot be
-    /// read. A thread has none: its parent's count.
+    /// Its permission overwrites; `None` if they were not sent or cannot be read.
+    /// Threads have none of their own: the parent's apply.
     pub overwrites: Option<Vec<Overwrite>>,
-    /// What only threads have.
+    /// Fields that only threads have.
     pub thread: Option<ThreadState>,
 }
 
 /// One permission overwrite of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overwrite {
-    /// Whom it concerns.
+    /// Whom it applies to.
     pub target: Target,
-    /// Permissions given, in Discord's bits.
+    /// Permissions granted, as Discord's bits.
     pub allow: u64,
-    /// Permissions taken.
+    /// Permissions denied, as Discord's bits.
     pub deny: u64,
 }
 
-/// Whom an overwrite concerns.
+/// Whom an overwrite applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// Who has this role.
+    /// Everybody with this role.
     Role(RoleId),
     /// One person.
     Member(UserId),
 }
 
-/// What permissions in a server rest on.
+/// The parts of a server that permissions are computed from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guild {
-    /// Its id, which its everyone role bears as well.
+    /// Its id, which is also the id of its @everyone role.
     pub id: GuildId,
-    /// Who owns it; nobody where that could not be read.
+    /// Its owner; `None` if that could not be read.
     pub owner: Option<UserId>,
-    /// All of its roles, with their permissions in Discord's bits.
+    /// All of its roles, with their permissions as Discord's bits.
     pub roles: Vec<(RoleId, u64)>,
 }
 
-/// What only threads have.
+/// Fields that only threads have.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ThreadState {
     /// Who opened it.
     pub owner: Option<UserId>,
-    /// Archived: sending to it opens it again, unless locked.
+    /// Archived: a new message reopens it, unless it is locked.
     pub archived: bool,
-    /// Locked: only moderators may write or open it.
+    /// Locked: only moderators may write in it or reopen it.
     pub locked: bool,
-    /// Messages in it as Discord counts them (without the starter and deleted
-    /// ones), when the object was last seen.
+    /// Discord's count of its messages when the object was last seen, without the
+    /// starter and deleted messages.
     pub message_count: Option<u32>,
     /// Tags applied to a post.
     pub applied_tags: Vec<TagId>,
 }
 
-/// What a thread's object does not tell of the channel that it stands in.
+/// Facts about a thread's parent that the thread object does not contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parent {
     /// Discord's channel type.
@@ -87,7 +87,7 @@ pub struct Parent {
 }
 
 impl Channel {
-    /// The same, its parent known.
+    /// Returns the channel with the details of its parent filled in.
     #[must_use]
     pub fn under(mut self, parent: Parent) -> Self {
         let applied = self.thread.iter().flat_map(|thread| &thread.applied_tags);
@@ -109,7 +109,7 @@ pub enum ChannelKind {
     Text,
     /// Type 1.
     Dm,
-    /// Type 2, which has text too.
+    /// Type 2; it can hold messages too.
     Voice,
     /// Type 3.
     GroupDm,
@@ -123,7 +123,7 @@ pub enum ChannelKind {
     PublicThread,
     /// Type 12.
     PrivateThread,
-    /// Type 13, which has text too.
+    /// Type 13; it can hold messages too.
     Stage,
     /// Type 15.
     Forum,
@@ -134,7 +134,7 @@ pub enum ChannelKind {
 }
 
 impl ChannelKind {
-    /// From Discord's number.
+    /// Converts from Discord's number.
     pub const fn from_number(number: u8) -> Self {
         match number {
             0 => Self::Text,
@@ -172,7 +172,7 @@ impl ChannelKind {
         }
     }
 
-    /// Threads of every kind, forum and media posts among them.
+    /// Whether it is a thread of any kind, forum and media posts included.
     pub const fn is_thread(self) -> bool {
         matches!(
             self,
@@ -180,40 +180,40 @@ impl ChannelKind {
         )
     }
 
-    /// A direct message, alone or in a group.
+    /// Whether it is a direct message, with one person or a group.
     pub const fn is_direct(self) -> bool {
         matches!(self, Self::Dm | Self::GroupDm)
     }
 
-    /// Channels whose threads are posts: the starter stands in the thread.
+    /// Whether its threads are posts, whose starter is inside the thread.
     pub const fn is_forum(self) -> bool {
         matches!(self, Self::Forum | Self::Media)
     }
 }
 
-/// What somebody may do in one channel, as far as that is known. Unknown is no:
-/// what is not certain has to be asked for, and until then is not allowed.
+/// What somebody may do in one channel, as far as we know. Unknown counts as no:
+/// it has to be looked up first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// View it, and this.
+    /// May view the channel and has these rights.
     Allowed(Rights),
-    /// Nothing, not even view it.
+    /// May not even view it.
     Denied,
-    /// Nobody knows yet.
+    /// Not known yet.
     Unknown(Missing),
 }
 
-/// What would tell what somebody may do.
+/// The information needed to decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
     /// The channel, its overwrites, the server's roles or the person's.
     Facts,
-    /// Whether the person is a member of the private thread. Who is may do this,
-    /// nobody else anything.
+    /// Whether the person is a member of the private thread. Members have these
+    /// rights, others none.
     Membership(Rights),
 }
 
-/// What somebody may do in a channel that he may view, as far as a turn asks.
+/// What somebody who may view a channel may do in it; only the rights a turn needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -222,7 +222,7 @@ pub enum Missing {
 pub struct Rights {
     /// Read Message History.
     pub read_history: bool,
-    /// Send Messages, in threads Send Messages in Threads.
+    /// Send Messages, or Send Messages in Threads.
     pub send: bool,
     /// Add Reactions.
     pub react: bool,
@@ -231,7 +231,7 @@ pub struct Rights {
 }
 
 impl Access {
-    /// Everything, as in a direct message.
+    /// Every right, as in a direct message.
     pub const FULL: Self = Self::Allowed(Rights {
         read_history: true,
         send: true,
@@ -239,20 +239,20 @@ impl Access {
         attach: true,
     });
 
-    /// View Channel (and, for a private thread, membership or Manage Threads).
+    /// Whether View Channel is granted (in a private thread, also membership or
+    /// Manage Threads).
     pub const fn may_view(self) -> bool {
         matches!(self, Self::Allowed(_))
     }
 
-    /// Read what was written before: View Channel and Read Message History. The
-    /// asker who may not gets the trigger and the message it carries, nothing
-    /// else.
+    /// Whether earlier messages may be read: View Channel and Read Message History.
+    /// Without it, the asker gets only the trigger and the message it includes.
     pub const fn may_read(self) -> bool {
         matches!(self, Self::Allowed(rights) if rights.read_history)
     }
 
-    /// It is certain that this is not allowed. For what we do ourselves, which
-    /// Discord refuses if need be: what is unknown is tried.
+    /// Whether a right is known to be denied. For our own actions: what is unknown
+    /// we try, since Discord refuses it if it must.
     pub fn forbids(self, right: impl Fn(Rights) -> bool) -> bool {
         match self {
             Self::Allowed(rights) => !right(rights),
@@ -261,7 +261,7 @@ impl Access {
         }
     }
 
-    /// Of somebody who is known to be a member of the thread, if it is one.
+    /// The same for somebody known to be a member of the thread, if it is one.
     #[must_use]
     pub const fn as_member(self) -> Self {
         match self {

@@ -1,4 +1,4 @@
-//! A prompt as a language model takes it: a list of messages with roles.
+//! A prompt in the form that language models take: a list of messages with roles.
 
 /// One message of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,9 +22,9 @@ impl ChatMessage {
 /// Who speaks in a [`ChatMessage`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Instructions of the operator.
+    /// The operator's instructions.
     System,
-    /// The people whom the bot answers.
+    /// The people the bot answers.
     User,
     /// The bot itself.
     Assistant,
@@ -41,10 +41,10 @@ impl Role {
     }
 }
 
-/// A text of the operator's own: trusted as the system prompt is.
+/// A text written by the operator, trusted like the system prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentDoc {
-    /// The file's name, as `prices.md`.
+    /// The file's name, such as `prices.md`.
     pub name: String,
     /// The file's text, trimmed, not empty.
     pub text: String,

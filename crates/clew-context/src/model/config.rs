@@ -1,32 +1,31 @@
-//! The caps under which a block is built, as values.
+//! The caps that a block has to stay within.
 
 use std::time::Duration;
 
 /// The `MEM_*` and `THREAD_CONTEXT_TAIL_COUNT` settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// `THREAD_CONTEXT_TAIL_COUNT`, 0 to 40: messages before the target.
+    /// `THREAD_CONTEXT_TAIL_COUNT`, 0 to 40: messages shown before the target.
     pub tail: usize,
-    /// `MEM_MAX_MSGS`: messages in a block.
+    /// `MEM_MAX_MSGS`: most messages in a block.
     pub max_msgs: usize,
-    /// `MEM_MAX_CHARS`: Unicode scalars of a rendered block.
+    /// `MEM_MAX_CHARS`: most Unicode scalars in a rendered block.
     pub max_chars: usize,
-    /// `MEM_MAX_MSG_CHARS`: Unicode scalars of one rendered message.
+    /// `MEM_MAX_MSG_CHARS`: most Unicode scalars in one rendered message.
     pub max_msg_chars: usize,
-    /// `MEM_MAX_AGE_MIN`: how much older than the tail a thread's history may
-    /// be; none when 0.
+    /// `MEM_MAX_AGE_MIN`: how much older than the tail a thread's history may be;
+    /// `None` (0) means no limit.
     pub max_age: Option<Duration>,
-    /// `MEM_CHAIN_MAX_AGE_MIN`: how much older than the message pointed at the
-    /// links of a reply chain may be; none when 0.
+    /// `MEM_CHAIN_MAX_AGE_MIN`: how much older than the pointed-at message the
+    /// links of a reply chain may be; `None` (0) means no limit.
     pub max_chain_age: Option<Duration>,
-    /// `MEM_FETCH_TIMEOUT_S`: one deadline for the whole block.
+    /// `MEM_FETCH_TIMEOUT_S`: a single deadline for the whole block.
     pub fetch_timeout: Duration,
-    /// `MEM_MAX_FETCHES`: REST calls for one block.
+    /// `MEM_MAX_FETCHES`: most REST calls for one block.
     pub max_fetches: usize,
     /// `MEM_MAX_FILE_BYTES`: text files up to this size are shown inline.
     pub max_file_bytes: u64,
-    /// `MEM_INCLUDE_POINTED_APPS`: an app's message is shown when the asker
-    /// points at it.
+    /// `MEM_INCLUDE_POINTED_APPS`: show an app's message if the asker points at it.
     pub include_pointed_apps: bool,
 }
 

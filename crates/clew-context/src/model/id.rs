@@ -1,4 +1,4 @@
-//! Discord's ids (snowflakes), each its own type, and our turn ids.
+//! Discord's ids (snowflakes), a type for each kind, and our turn ids.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,10 +11,10 @@ use super::UnixMillis;
 /// Discord's epoch, the first second of 2015, in Unix milliseconds
 /// (Discord's reference, "Snowflakes").
 const DISCORD_EPOCH_MS: i64 = 1_420_070_400_000;
-/// A snowflake's low bits are worker, process and increment.
+/// The low 22 bits hold worker, process and increment.
 const TIMESTAMP_SHIFT: u32 = 22;
 
-/// The text was not a Discord id.
+/// The text is not a Discord id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a Discord id: 1 to 20 digits, not zero")]
 pub struct ParseIdError(pub String);
@@ -26,7 +26,7 @@ macro_rules! snowflake {
         pub struct $name(u64);
 
         impl $name {
-            /// Takes the number as it is.
+            /// Wraps the number unchecked.
             pub const fn new(id: u64) -> Self {
                 Self(id)
             }
@@ -41,7 +41,7 @@ macro_rules! snowflake {
                 UnixMillis((self.0 >> TIMESTAMP_SHIFT).cast_signed() + DISCORD_EPOCH_MS)
             }
 
-            /// The smallest id of a moment.
+            /// The smallest possible id at this time.
             pub const fn first_at(time: UnixMillis) -> Self {
                 let since = time.0.saturating_sub(DISCORD_EPOCH_MS);
                 let since = if since < 0 { 0 } else { since };
@@ -91,7 +91,7 @@ snowflake! {
     GuildId;
     /// A channel of any kind, threads and direct messages included.
     ChannelId;
-    /// A message. Ids grow with time, so they order messages.
+    /// A message. Ids grow with time, so sorting by id sorts by time.
     MessageId;
     /// A user, a bot or a webhook's author.
     UserId;
@@ -101,13 +101,13 @@ snowflake! {
     TagId;
     /// Our application.
     ApplicationId;
-    /// One slash command, button or autocomplete call.
+    /// One interaction: a command, button or autocomplete call.
     InteractionId;
 }
 
 impl MessageId {
-    /// The next possible id: `before = id.next()` asks Discord for the page
-    /// that ends at this message.
+    /// The next possible id. Passing it as `before` asks Discord for the page that
+    /// ends at this message.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
@@ -115,20 +115,20 @@ impl MessageId {
 }
 
 impl ChannelId {
-    /// The message a thread hangs on has the thread's id, and so has the
-    /// first message of a forum post.
+    /// The id of the starter: a message that a thread was started from and the
+    /// first message of a forum post both have the thread's id.
     pub const fn starter(self) -> MessageId {
         MessageId(self.0)
     }
 }
 
-/// Nothing has the id zero, and a sign is no digit.
+/// Accepts digits only, without a sign; no id is zero.
 fn number(text: &str) -> Option<u64> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|id| digits && *id != 0)
 }
 
-/// Ids are strings on Discord's wire; numbers are accepted too.
+/// Discord sends ids as strings; numbers are accepted too.
 struct IdVisitor;
 
 impl Visitor<'_> for IdVisitor {
@@ -148,10 +148,10 @@ impl Visitor<'_> for IdVisitor {
     }
 }
 
-/// One turn, unique within a process and over restarts: the trigger's id.
+/// One turn: the trigger's id, unique within a process and across restarts.
 ///
-/// A trigger is claimed once, so its id names its turn; a restarted turn (the
-/// trigger was edited) keeps it.
+/// A trigger is claimed only once, so its id identifies its turn. A turn that
+/// restarts because the trigger was edited keeps its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TurnId(pub u64);
 

@@ -1,4 +1,4 @@
-//! A command's call, as far as it is needed to answer it.
+//! A command call, reduced to what is needed to answer it.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct Interaction {
     pub id: InteractionId,
     /// Our application.
     pub application: ApplicationId,
-    /// What lets us answer for 15 minutes.
+    /// The token to answer with, valid for 15 minutes.
     pub token: Secret,
     /// Where it was called.
     pub channel: ChannelId,
@@ -19,18 +19,18 @@ pub struct Interaction {
     pub guild: Option<GuildId>,
     /// Who called.
     pub user: UserId,
-    /// Where the command was installed and called.
+    /// Whether it was called in a place the bot serves.
     pub kind: InteractionKind,
 }
 
 /// Whether the call comes from a place the bot serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InteractionKind {
-    /// A server that the bot is in.
+    /// A server that has the bot.
     Guild,
     /// A direct message with the bot.
     BotDm,
-    /// Anything else: refused in one line.
+    /// Anywhere else: refused with one line.
     Elsewhere,
 }
 

@@ -1,16 +1,16 @@
-//! A message, lean: what routing, selecting and rendering need of Discord's
-//! message object, and nothing else.
+//! A slim message: only those fields of Discord's message object that routing,
+//! selecting and rendering need.
 
 use super::{ChannelId, GuildId, MessageId, RoleId, UnixMillis, UserId};
 
-/// One message of any author and type.
+/// A message of any type, by any author.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Its id; ids order messages.
+    /// Its id; ids sort by time.
     pub id: MessageId,
-    /// The channel or thread it stands in.
+    /// The channel or thread it was posted in.
     pub channel: ChannelId,
-    /// The server, where the source says it (never in fetched pages).
+    /// The server, if the source says so (fetched pages never do).
     pub guild: Option<GuildId>,
     /// Discord's message type.
     pub kind: MessageKind,
@@ -22,21 +22,21 @@ pub struct Message {
     pub edited: Option<UnixMillis>,
     /// Discord's message flags.
     pub flags: MessageFlags,
-    /// The text as typed, up to 4,000 characters.
+    /// The text as typed, at most 4,000 characters.
     pub content: Box<str>,
-    /// What it points at, of whatever kind.
+    /// The message it refers to: replied to, forwarded or otherwise.
     pub reference: Option<Reference>,
-    /// The message it points at, as the source carried it.
+    /// The referenced message, if the source included it.
     pub referenced: Referenced,
-    /// Users mentioned, with the names the source carried. A reply ping is
-    /// among them.
+    /// Mentioned users, with the names that the source included. Contains the user
+    /// pinged by a reply.
     pub mentions: Box<[Mention]>,
-    /// Roles mentioned.
+    /// Mentioned roles.
     pub mention_roles: Box<[RoleId]>,
-    /// Everything that most messages lack.
+    /// Everything else, which most messages lack.
     pub extras: Option<Box<Extras>>,
     /// Its author opted out ([`OptedOut`](super::OptedOut)): its words were
-    /// taken out, and it is never shown.
+    /// removed, and it is never shown.
     pub withheld: bool,
 }
 
@@ -45,33 +45,33 @@ pub struct Message {
 pub struct Author {
     /// The user's, bot's or webhook's id.
     pub id: UserId,
-    /// The name people see: server nickname, else global name, else username.
+    /// The name people see: server nickname, else display name, else username.
     pub name: Box<str>,
     /// Discord's `bot` flag.
     pub bot: bool,
-    /// Posted through a webhook (its id is then the author's).
+    /// Posted through a webhook, whose id is then the author's.
     pub webhook: bool,
 }
 
-/// Discord's message types, as far as a rule of ours names them.
+/// Discord's message types, those that our rules distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageKind {
     /// Type 0.
     Default,
     /// Type 19.
     Reply,
-    /// Type 20, the answer to a slash command.
+    /// Type 20, a reply to a slash command.
     ChatInputCommand,
-    /// Type 21, first in a thread that hangs on a message.
+    /// Type 21, the first message of a thread started from a message.
     ThreadStarter,
-    /// Type 23, the answer to a message or user command.
+    /// Type 23, a reply to a user or message command.
     ContextMenuCommand,
-    /// Any other type: joins, pins, boosts, thread notices.
+    /// Any other type, such as joins, pins, boosts and thread notices.
     System(u16),
 }
 
 impl MessageKind {
-    /// From Discord's number.
+    /// Converts from Discord's number.
     pub const fn from_number(number: u16) -> Self {
         match number {
             0 => Self::Default,
@@ -95,22 +95,22 @@ impl MessageKind {
         }
     }
 
-    /// Types 0 and 19: written by somebody, can be a trigger or a target.
+    /// Types 0 and 19: written by somebody, so a possible trigger or target.
     pub const fn is_conversation(self) -> bool {
         matches!(self, Self::Default | Self::Reply)
     }
 }
 
-/// Discord's message flags, the bits that a rule of ours reads.
+/// Discord's message flags; constants exist for the bits our rules read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MessageFlags(pub u32);
 
 impl MessageFlags {
-    /// Its links show no previews.
+    /// Link previews are hidden.
     pub const SUPPRESS_EMBEDS: Self = Self(1 << 2);
-    /// Seen by one user only.
+    /// Visible to one user only.
     pub const EPHEMERAL: Self = Self(1 << 6);
-    /// "... is thinking".
+    /// The "... is thinking" placeholder.
     pub const LOADING: Self = Self(1 << 7);
 
     /// Whether any bit of `other` is set.
@@ -118,8 +118,8 @@ impl MessageFlags {
         self.0 & other.0 != 0
     }
 
-    /// Ephemeral and loading messages of our own come back as
-    /// `MESSAGE_CREATE`; they never enter window, block, store or routing.
+    /// Whether it is ephemeral or loading. Our own such messages come back as
+    /// `MESSAGE_CREATE`, but never enter window, block, store or routing.
     pub const fn is_private(self) -> bool {
         self.intersects(Self(Self::EPHEMERAL.0 | Self::LOADING.0))
     }
@@ -130,16 +130,16 @@ impl MessageFlags {
 pub struct Reference {
     /// Reply or forward.
     pub kind: ReferenceKind,
-    /// The channel of the message pointed at, where said.
+    /// The channel of the referenced message, if given.
     pub channel: Option<ChannelId>,
-    /// The message pointed at; absent on some system messages.
+    /// The referenced message; absent on some system messages.
     pub message: Option<MessageId>,
 }
 
 /// `message_reference.type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReferenceKind {
-    /// 0: replies, and many system messages.
+    /// 0: replies and many system messages.
     Default,
     /// 1: a forward.
     Forward,
@@ -150,25 +150,25 @@ pub enum ReferenceKind {
 /// `referenced_message`, which may be absent, null or an object.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Referenced {
-    /// Not carried: it may exist, fetch it.
+    /// Not included: it may exist and can be fetched.
     #[default]
     Absent,
-    /// Null: Discord says it was deleted.
+    /// Null: Discord says that it was deleted.
     Deleted,
-    /// Carried; it does not carry its own referenced message.
+    /// Included; it does not include a referenced message of its own.
     Known(Box<Message>),
 }
 
-/// A user mentioned in a message.
+/// A mentioned user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
-    /// Whom.
+    /// The user's id.
     pub id: UserId,
-    /// The name people see, as far as the source knew it.
+    /// The name people see, if the source knew it.
     pub name: Box<str>,
 }
 
-/// What a message carries beside its text.
+/// What a message contains besides its text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Extras {
     /// Embeds in order.
@@ -181,30 +181,30 @@ pub struct Extras {
     pub poll: Option<Poll>,
     /// The forwarded message (Discord sends at most one snapshot).
     pub snapshots: Vec<Snapshot>,
-    /// Text of components (v2 text displays, section texts, button labels,
-    /// select placeholders, media descriptions) in reading order, a line each.
+    /// Text of components (text displays, sections, button labels, select
+    /// placeholders, media descriptions) in reading order, one line each.
     pub component_text: Vec<Box<str>>,
-    /// Parts that could not be read, by field name.
+    /// Field names of the parts that could not be read.
     pub unread: Vec<&'static str>,
 }
 
 impl Extras {
-    /// Whether there is nothing in it.
+    /// Whether it has nothing in it.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// An embed, the texts of it.
+/// The texts of an embed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Embed {
-    /// Provider name, such as a site's.
+    /// Provider name, such as a website's.
     pub provider: Option<Box<str>>,
     /// Author line.
     pub author: Option<Box<str>>,
     /// Title.
     pub title: Option<Box<str>>,
-    /// Link of the title.
+    /// Link behind the title.
     pub url: Option<Box<str>>,
     /// Body.
     pub description: Option<Box<str>>,
@@ -212,7 +212,7 @@ pub struct Embed {
     pub fields: Vec<EmbedField>,
     /// Footer line.
     pub footer: Option<Box<str>>,
-    /// It shows an image, video or thumbnail.
+    /// Whether it shows an image, video or thumbnail.
     pub media: bool,
 }
 
@@ -230,11 +230,11 @@ pub struct EmbedField {
 pub struct Attachment {
     /// The file's name.
     pub filename: Box<str>,
-    /// Media type, where Discord knows it.
+    /// Media type, if Discord knows it.
     pub content_type: Option<Box<str>>,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Where it can be fetched.
+    /// Where to download it.
     pub url: Box<str>,
     /// Alternative text.
     pub description: Option<Box<str>>,
@@ -245,35 +245,35 @@ pub struct Attachment {
 /// A poll.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Poll {
-    /// What is asked.
+    /// The question.
     pub question: Box<str>,
-    /// The answers, each with its votes where counted.
+    /// The answers, each with its votes if they were counted.
     pub answers: Vec<(Box<str>, Option<u64>)>,
 }
 
-/// A forwarded message's content (`message_snapshots`); Discord does not say
-/// who wrote it.
+/// The content of a forwarded message (`message_snapshots`); Discord does not
+/// include its author.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// The text as typed.
     pub content: Box<str>,
     /// When the original was posted.
     pub timestamp: Option<UnixMillis>,
-    /// Its embeds, files, stickers and so on.
+    /// Embeds, files, stickers and so on.
     pub extras: Option<Box<Extras>>,
-    /// Its author is known to have opted out: its words were taken out.
+    /// Its author is known to have opted out: the words were removed.
     pub withheld: bool,
 }
 
 impl Message {
-    /// A person wrote it: type 0 or 19, not a bot, no webhook.
+    /// Whether a person wrote it: type 0 or 19, not a bot or webhook.
     pub fn is_human(&self) -> bool {
         self.kind.is_conversation() && !self.author.bot && !self.author.webhook
     }
 
-    /// The message it replies to, if the reference is an edge of a reply
-    /// chain: only type 19 with a default reference within the same channel
-    /// is one. System messages, crossposts and forwards carry references too.
+    /// The message it replies to, if the reference is a link of a reply chain: type
+    /// 19 with a default reference in the same channel. System messages, crossposts
+    /// and forwards have references too.
     pub fn replies_to(&self) -> Option<MessageId> {
         let reference = self.reference.as_ref()?;
         let same_channel = reference
@@ -285,10 +285,10 @@ impl Message {
         if edge { reference.message } else { None }
     }
 
-    /// The message carried along, if it belongs here: the one that a reply names,
-    /// in the same channel, or the one that the thread hangs on and bears the id
-    /// of. Others are of other channels, which not everybody who reads this one
-    /// may view.
+    /// The referenced message that came along, if it may be shown here: a message
+    /// of the same channel that this one replies to, or the message a thread was
+    /// started from, which has the thread's id. Others come from channels that
+    /// readers of this one may not be able to view.
     pub fn carried(&self) -> Option<&Message> {
         let Referenced::Known(message) = &self.referenced else {
             return None;
@@ -306,7 +306,7 @@ impl Message {
         belongs.then_some(message)
     }
 
-    /// Takes the carried message out, so that each can be kept on its own.
+    /// Takes out the included message, so that both can be kept separately.
     pub fn take_carried(&mut self) -> Option<Message> {
         let matches = self.carried().is_some();
         match std::mem::take(&mut self.referenced) {
@@ -319,7 +319,7 @@ impl Message {
         }
     }
 
-    /// Bytes it occupies beside its text, about.
+    /// Approximate bytes it occupies without its text.
     fn overhead(&self) -> usize {
         let mentions: usize = self
             .mentions
@@ -329,7 +329,7 @@ impl Message {
         size_of::<Self>() + mentions + self.author.name.len() + 8 * self.mention_roles.len()
     }
 
-    /// Bytes it occupies with its text and parts, about.
+    /// Approximate bytes it occupies with its text and parts.
     pub fn weight(&self) -> usize {
         let extras = self.extras.as_deref().map_or(0, Extras::weight);
         self.overhead() + self.content.len() + extras
@@ -337,7 +337,7 @@ impl Message {
 }
 
 impl Extras {
-    /// Bytes it occupies, about.
+    /// Approximate bytes it occupies.
     pub fn weight(&self) -> usize {
         let embeds: usize = self.embeds.iter().map(Embed::weight).sum();
         let files: usize = self

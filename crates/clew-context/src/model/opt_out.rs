@@ -1,27 +1,26 @@
-//! Who has chosen that we do not read their messages, and what is left of a
-//! message of theirs: a husk that keeps its place and says nothing.
+//! Users who opted out of having their messages read, and what remains of such a
+//! message: a husk that keeps its place and has no words.
 //!
-//! A forward carries the words of a message without its author (Discord sends
-//! no author in `message_snapshots`), but it names the message: it is withheld
-//! once that was seen as theirs, wherever it stands. What somebody forwards of a
-//! message that nobody here has seen cannot be told from anybody's words, and is
-//! shown like the forwarder's own; so is what others quote.
+//! A forward contains the words of a message without its author (Discord sends no
+//! author in `message_snapshots`), but it names the message. Once that message
+//! was seen as theirs, every forward of it is withheld. The forward of a message
+//! that we never saw cannot be told from other text and is shown like the
+//! forwarder's own words; so are quotes.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::{Message, MessageId, Referenced, Snapshot, UserId};
 
-/// Messages remembered as theirs; when there are more, the oldest are
-/// forgotten.
+/// Number of their messages remembered; beyond it the oldest are forgotten.
 const MOST_KNOWN: usize = 10_000;
 
-/// Everybody who opted out, as of one moment, and which messages were seen as
-/// theirs. Cheap to clone; clones remember the same messages.
+/// Everybody who had opted out at one point in time, and which messages were seen
+/// to be theirs. Cheap to clone; clones share the remembered messages.
 #[derive(Debug, Clone, Default)]
 pub struct OptedOut {
     users: Arc<HashSet<UserId>>,
-    /// Who wrote them, who may be back by now.
+    /// The authors, who may have opted back in since.
     known: Arc<RwLock<BTreeMap<MessageId, UserId>>>,
 }
 
@@ -31,12 +30,12 @@ impl OptedOut {
         self.users.contains(&user)
     }
 
-    /// Whether both are one value, of which nothing changed in between.
+    /// Whether both are the same value, unchanged in between.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.users, &other.users)
     }
 
-    /// These people, and the messages that `before` remembers.
+    /// These users, with the messages that `before` remembers.
     #[must_use]
     pub fn after(self, before: &Self) -> Self {
         Self {
@@ -45,8 +44,8 @@ impl OptedOut {
         }
     }
 
-    /// Takes the words out of a message of theirs, out of one of theirs that it
-    /// carries, and out of what it forwards of theirs.
+    /// Removes the words of a message of theirs, of one it includes, and of any
+    /// message of theirs that it forwards.
     pub fn withhold(&self, message: &mut Message) {
         if self.contains(message.author.id) {
             self.remember(message);
@@ -58,8 +57,8 @@ impl OptedOut {
         }
     }
 
-    /// Takes out of a message what it forwards of theirs, and out of one that it
-    /// carries all that is theirs: its own words are for its author to say.
+    /// Removes what a message forwards of theirs and, from the message it includes,
+    /// everything of theirs. The message's own words stay: they are its author's.
     pub fn withhold_others(&self, message: &mut Message) {
         self.withhold_forwards(message);
         if let Referenced::Known(carried) = &mut message.referenced {
@@ -67,8 +66,8 @@ impl OptedOut {
         }
     }
 
-    /// As [`withhold`](Self::withhold) for a shared message, which is copied only
-    /// if words go.
+    /// Like [`withhold`](Self::withhold), for a shared message, which is cloned
+    /// only if words have to be removed.
     #[must_use]
     pub fn withheld(&self, message: Arc<Message>) -> Arc<Message> {
         if !self.concerns(&message) {
@@ -79,19 +78,19 @@ impl OptedOut {
         Arc::new(husk)
     }
 
-    /// There are words to be taken out of it.
+    /// Whether there are words to remove.
     pub fn concerns(&self, message: &Message) -> bool {
         let own = !message.withheld && self.contains(message.author.id);
         own || self.concerns_others(message)
     }
 
-    /// The same, but for its author's own words.
+    /// The same, ignoring the author's own words.
     pub fn concerns_others(&self, message: &Message) -> bool {
         self.forwards_theirs(message)
             || matches!(&message.referenced, Referenced::Known(carried) if self.concerns(carried))
     }
 
-    /// Words were taken out of it that nobody keeps private any more.
+    /// Whether words were removed from it although nobody is opted out of them any more.
     pub fn gives_back(&self, message: &Message) -> bool {
         let extras = message.extras.as_deref();
         let snapshots = extras.map_or(&[][..], |all| &all.snapshots);
@@ -99,7 +98,7 @@ impl OptedOut {
         message.withheld && !self.contains(message.author.id) || forward()
     }
 
-    /// Notes a message of theirs: forwards of it are theirs too.
+    /// Remembers a message of theirs, so that forwards of it are withheld too.
     pub fn remember(&self, message: &Message) {
         if !self.contains(message.author.id) {
             return;
@@ -120,14 +119,14 @@ impl OptedOut {
         }
     }
 
-    /// It shows a forward of a message that is known to be theirs.
+    /// Whether it shows a forward of a message known to be theirs.
     fn forwards_theirs(&self, message: &Message) -> bool {
         let extras = message.extras.as_deref();
         let is_shown = extras.is_some_and(|all| all.snapshots.iter().any(|one| !one.withheld));
         is_shown && self.names_theirs(message)
     }
 
-    /// It refers to a message that is known to be theirs.
+    /// Whether it refers to a message known to be theirs.
     fn names_theirs(&self, message: &Message) -> bool {
         let reference = message.reference.as_ref();
         let Some(original) = reference.and_then(|reference| reference.message) else {
@@ -140,7 +139,7 @@ impl OptedOut {
     }
 }
 
-/// The same people.
+/// Compares the users only.
 impl PartialEq for OptedOut {
     fn eq(&self, other: &Self) -> bool {
         self.users == other.users
@@ -158,17 +157,17 @@ impl FromIterator<UserId> for OptedOut {
     }
 }
 
-/// Everybody who opted out, shared by all who store, learn or read. It only
-/// holds the value; who changes it loads and saves it.
+/// Everybody who opted out, shared by everything that stores, learns or reads. It
+/// only holds the value; whoever changes it loads and saves it.
 ///
-/// A window hears of it by
-/// [`Window::withhold`](crate::engine::window::Window::withhold), which takes
-/// the words out of what it holds already.
+/// A window is told by
+/// [`Window::withhold`](crate::engine::window::Window::withhold), which removes
+/// the words from what it already holds.
 #[derive(Debug, Default)]
 pub struct OptOuts(RwLock<OptedOut>);
 
 impl OptOuts {
-    /// Who opted out, as of now.
+    /// Who is opted out now.
     pub fn current(&self) -> OptedOut {
         self.0
             .read()
@@ -176,14 +175,14 @@ impl OptOuts {
             .clone()
     }
 
-    /// From now on it is these.
+    /// Replaces the set of users.
     pub fn set(&self, opted_out: OptedOut) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = opted_out;
     }
 }
 
 impl Snapshot {
-    /// Takes out all that it says.
+    /// Removes everything it says.
     fn withhold(&mut self) {
         *self = Self {
             withheld: true,
@@ -195,9 +194,9 @@ impl Snapshot {
 }
 
 impl Message {
-    /// Takes out everything that its author said, and his name. Id, place,
-    /// time, type and what it points at stay, so that windows stay whole and
-    /// reply chains hold together.
+    /// Removes everything the author said, and the author's name. Id, place, time,
+    /// type and reference stay, so that windows stay complete and reply chains
+    /// connected.
     fn withhold(&mut self) {
         self.withheld = true;
         self.content = Box::default();

@@ -1,29 +1,29 @@
-//! What is remembered, as it goes into a prompt.
+//! Stored facts and history, in the form that goes into a prompt.
 
 use super::{MessageId, UnixMillis, UserId};
 
-/// The texts of the facts that go into one prompt.
+/// The texts of the facts for one prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Profiles {
-    /// Of the asker.
+    /// About the asker.
     pub user: Vec<String>,
-    /// Of the server.
+    /// About the server.
     pub server: Vec<String>,
 }
 
 /// One stored message of the conversation with the asker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryMessage {
-    /// We said it.
+    /// Whether we said it.
     pub ours: bool,
-    /// Who said it, if it was not us.
+    /// Who said it, if not us.
     pub author: Option<(UserId, String)>,
-    /// Discord's message, for leaving out what the block shows already.
+    /// The Discord message, to leave out what the block already shows.
     pub message: Option<MessageId>,
-    /// When.
+    /// When it was said.
     pub timestamp: UnixMillis,
-    /// Brought back from a snapshot.
+    /// Restored from a snapshot.
     pub restored: bool,
-    /// What.
+    /// What was said.
     pub text: String,
 }

@@ -1,4 +1,4 @@
-//! Why a collector or a delivery fell back: a closed set, the same words in
+//! Why a collector or a delivery fell back: a closed set, with the same words in
 //! telemetry and replay.
 
 use serde::Serialize;
@@ -11,19 +11,19 @@ pub enum Fallback {
     Timeout,
     /// A permission is missing, ours or the asker's.
     Forbidden,
-    /// Channel, thread or message does not exist.
+    /// The channel, thread or message does not exist.
     NotFound,
     /// The message existed and was deleted.
     Deleted,
-    /// Discord, or our limiter for it, let us wait past the deadline.
+    /// Discord, or our own limiter, made us wait past the deadline.
     RateLimited,
-    /// Server error, or no connection.
+    /// A server error, or no connection.
     Unavailable,
-    /// `MEM_MAX_FETCHES` calls were made.
+    /// All `MEM_MAX_FETCHES` calls were used up.
     FetchBudget,
     /// The answer could not be read.
     Malformed,
-    /// Messages come without text: the message content intent is off.
+    /// Messages arrive without text: the message content intent is off.
     NoContent,
     /// On delivery: the thread is archived.
     Archived,
@@ -32,7 +32,7 @@ pub enum Fallback {
 }
 
 impl Fallback {
-    /// The word used everywhere.
+    /// The word used in logs, telemetry and replay.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Timeout => "timeout",
@@ -64,7 +64,7 @@ pub enum Stage {
     Channel,
     /// Pages of the thread, or of the channel for a bare mention.
     History,
-    /// The message a thread hangs on, or its first.
+    /// The message a thread was started from, or its first message.
     Starter,
     /// The message the trigger replies to.
     PointedAt,
@@ -72,12 +72,12 @@ pub enum Stage {
     Chain,
     /// Text files.
     File,
-    /// The asker's right to read the channel.
+    /// The asker's permission to read the channel.
     Asker,
 }
 
 impl Stage {
-    /// All of them.
+    /// All stages.
     pub const ALL: &'static [Self] = &[
         Self::Channel,
         Self::History,

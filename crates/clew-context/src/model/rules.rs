@@ -1,16 +1,16 @@
-//! The operator's rules as data: who may use the bot, where, and what counts
-//! as asking it. `engine::route` applies them.
+//! The operator's rules as data: who may use the bot, where, and what counts as a
+//! trigger. `engine::route` applies them.
 
 use std::collections::BTreeSet;
 
 use super::{ChannelId, GuildId, RoleId, UserId};
 
-/// The allow and deny lists. Denied wins over allowed.
+/// The allow and deny lists. Deny wins over allow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessRules {
     /// `ALLOWED_GUILDS`, `DENIED_GUILDS`.
     pub guilds: IdList<GuildId>,
-    /// `ALLOWED_CHANNELS`, `DENIED_CHANNELS`; a thread counts as its parent.
+    /// `ALLOWED_CHANNELS`, `DENIED_CHANNELS`; a thread goes by its parent.
     pub channels: IdList<ChannelId>,
     /// `ALLOWED_USERS`, `DENIED_USERS`.
     pub users: IdList<UserId>,
@@ -20,16 +20,16 @@ pub struct AccessRules {
     pub direct_messages: bool,
 }
 
-/// What is allowed and what is denied of one kind of id.
+/// The allow and deny lists for one kind of id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdList<T> {
-    /// Who is let in.
+    /// What is allowed.
     pub allowed: AllowList<T>,
-    /// Who is not, even if allowed.
+    /// What is denied, even if allowed.
     pub denied: BTreeSet<T>,
 }
 
-/// Who is let in.
+/// One allow list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AllowList<T> {
     /// `*`.
@@ -38,30 +38,30 @@ pub enum AllowList<T> {
     Only(BTreeSet<T>),
 }
 
-/// What makes a message a trigger, beside a mention.
+/// What makes a message a trigger, apart from a mention.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TriggerRules {
-    /// `MENTION_ONLY`: in servers only mentions count (a reply's ping is one),
-    /// neither replies without ping nor `auto_reply_channels`.
+    /// `MENTION_ONLY`: in servers only mentions count (a reply's ping is one), but
+    /// neither replies without a ping nor `auto_reply_channels`.
     pub mention_only: bool,
-    /// `AUTO_REPLY_CHANNELS`: every human message is a trigger; a thread
-    /// counts as its parent.
+    /// `AUTO_REPLY_CHANNELS`: every message by a person is a trigger; a thread goes
+    /// by its parent.
     pub auto_reply_channels: BTreeSet<ChannelId>,
-    /// `REPLY_TO_BOTS`: a bot's inline mention is a trigger.
+    /// `REPLY_TO_BOTS`: a mention typed by a bot is a trigger.
     pub reply_to_bots: bool,
-    /// `MAX_BOT_TURNS`: bot turns in a row before a person has to speak.
+    /// `MAX_BOT_TURNS`: bot turns in a row before a person has to write again.
     pub max_bot_turns: usize,
 }
 
-/// What the bot does in a channel.
+/// What the bot responds to in a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ChannelMode {
     /// Answers mentions and replies.
     #[default]
     Mentions,
-    /// Answers every human message.
+    /// Answers every message by a person.
     Everything,
-    /// Nothing.
+    /// Answers nothing.
     Off,
 }
 
@@ -69,14 +69,14 @@ pub enum ChannelMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReplyTarget {
     #[default]
-    /// The newest human message at the turn's start.
+    /// The newest message by a person when the turn starts.
     Newest,
     /// The trigger.
     Trigger,
 }
 
 impl<T> IdList<T> {
-    /// Everybody.
+    /// Allows everything.
     pub const fn all() -> Self {
         Self {
             allowed: AllowList::All,
@@ -86,7 +86,7 @@ impl<T> IdList<T> {
 }
 
 impl Default for AccessRules {
-    /// Everybody, everywhere.
+    /// Allows everybody, everywhere.
     fn default() -> Self {
         Self {
             guilds: IdList::all(),

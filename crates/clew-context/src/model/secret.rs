@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-/// A key or token. `Debug` and `Display` hide it; only [`Secret::expose`]
-/// gives it away, so that each use can be found by that name.
+/// A key or token. `Debug` and `Display` hide it; only [`Secret::expose`] reveals
+/// it, so that every use can be found by that name.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
-/// What stands for a secret wherever one would be printed.
+/// Printed in place of every secret.
 const REDACTED: &str = "[secret]";
 
 impl Secret {
-    /// Wraps a value as it was read, without trimming it.
+    /// Wraps a value as it is, without trimming.
     pub fn new(value: impl Into<String>) -> Self {
         Self(value.into())
     }

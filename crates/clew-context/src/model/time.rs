@@ -6,17 +6,17 @@ use std::time::Duration;
 
 const MILLIS_A_DAY: i64 = 24 * 60 * 60 * 1_000;
 
-/// Milliseconds since 1970, UTC.
+/// Milliseconds since 1970-01-01, UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct UnixMillis(pub i64);
 
 impl UnixMillis {
-    /// Milliseconds from `earlier` to `self`, negative when it is later.
+    /// Milliseconds from `earlier` to `self`; negative if `earlier` is the later one.
     pub const fn since(self, earlier: Self) -> i64 {
         self.0 - earlier.0
     }
 
-    /// So much earlier.
+    /// The time `span` earlier.
     #[must_use]
     pub fn before(self, span: Duration) -> Self {
         let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
@@ -31,27 +31,27 @@ impl UnixMillis {
         }
     }
 
-    /// Minutes in UTC: `2026-01-02 03:04`.
+    /// The time in UTC to the minute: `2026-01-02 03:04`.
     pub fn minute(self) -> String {
         format!("{} {}", self.date(), self.clock())
     }
 
-    /// The day in UTC: `2026-01-02`.
+    /// The date in UTC: `2026-01-02`.
     pub fn date(self) -> String {
         self.rfc3339()[..10].to_owned()
     }
 
-    /// Minutes of the day in UTC: `03:04`.
+    /// The time of day in UTC to the minute: `03:04`.
     pub fn clock(self) -> String {
         self.rfc3339()[11..16].to_owned()
     }
 
-    /// Days since 1970, UTC: equal where [`date`](Self::date) is.
+    /// Days since 1970-01-01, UTC: equal whenever [`date`](Self::date) is.
     pub const fn day(self) -> i64 {
         self.0.div_euclid(MILLIS_A_DAY)
     }
 
-    /// Reads RFC 3339 (`2026-01-02T03:04:05.678+00:00`), as Discord writes it.
+    /// Parses RFC 3339 as Discord writes it: `2026-01-02T03:04:05.678+00:00`.
     pub fn parse(text: &str) -> Option<Self> {
         let time: jiff::Timestamp = text.parse().ok()?;
         Some(Self(time.as_millisecond()))
@@ -64,10 +64,10 @@ impl fmt::Display for UnixMillis {
     }
 }
 
-/// Where the shell takes the time from; tests hand in their own.
+/// Where callers of the core get the time from; tests pass in their own.
 pub type Clock = Arc<dyn Fn() -> UnixMillis + Send + Sync>;
 
-/// A clock that stands still.
+/// A clock that always shows `time`.
 pub fn fixed_clock(time: UnixMillis) -> Clock {
     Arc::new(move || time)
 }

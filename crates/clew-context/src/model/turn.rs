@@ -6,23 +6,23 @@ use serde::Serialize;
 
 use super::{ChannelKind, Interaction, Message, MessageId, RoleId, TurnId, UserId};
 
-/// Everything that starts a turn, as one value.
+/// Everything that starts a turn.
 #[derive(Debug, Clone)]
 pub struct TurnRequest {
-    /// The trigger. For a slash command a message made of its question.
+    /// The trigger; for a slash command, a message built from its question.
     pub trigger: Arc<Message>,
-    /// Channel type, where the event said it.
+    /// The channel's type, if the event said so.
     pub channel_kind: Option<ChannelKind>,
-    /// The asker's roles as the event carried them; absent where it did not.
+    /// The asker's roles, if the event contained them.
     pub asker_roles: Option<Vec<RoleId>>,
-    /// Why it is a turn.
+    /// Why it became a turn.
     pub cause: Cause,
 }
 
 /// What made a message a trigger.
 #[derive(Debug, Clone)]
 pub enum Cause {
-    /// Our user or managed role was mentioned, or a reply to us.
+    /// It mentions our user or managed role, or replies to us.
     Mention,
     /// A direct message.
     Direct,
@@ -30,12 +30,12 @@ pub enum Cause {
     AutoReply,
     /// `/ask`.
     Ask(Box<Interaction>),
-    /// The message command "Ask about this message": the message asked about.
+    /// The message command "Ask about this message", with that message.
     AskAbout(Box<Interaction>, Arc<Message>),
 }
 
 impl Cause {
-    /// The interaction to answer, for commands.
+    /// The interaction to answer, if it was a command.
     pub fn interaction(&self) -> Option<&Interaction> {
         match self {
             Self::Ask(interaction) | Self::AskAbout(interaction, _) => Some(interaction),
@@ -44,7 +44,7 @@ impl Cause {
     }
 }
 
-/// What the trigger is.
+/// What kind of conversation the trigger belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scene {
@@ -71,7 +71,7 @@ impl Scene {
 }
 
 impl TurnRequest {
-    /// A posted trigger of which the event said nothing more.
+    /// A posted trigger about which the event said nothing more.
     pub const fn new(trigger: Arc<Message>, cause: Cause) -> Self {
         Self {
             trigger,
@@ -81,18 +81,18 @@ impl TurnRequest {
         }
     }
 
-    /// The turn's name: the trigger's id, claimed once.
+    /// The turn's id, which is the trigger's.
     pub fn turn(&self) -> TurnId {
         TurnId(self.trigger.id.get())
     }
 
-    /// The trigger's id, if it is a message: the call of a command is none.
+    /// The trigger's id, unless it is a command, which is not a message.
     pub fn posted_trigger(&self) -> Option<MessageId> {
         let is_message = self.cause.interaction().is_none();
         is_message.then_some(self.trigger.id)
     }
 
-    /// Who asks.
+    /// Who is asking.
     pub fn asker(&self) -> UserId {
         self.trigger.author.id
     }
