@@ -1,13 +1,13 @@
-//! Gathers the messages for one turn: bounded, under one deadline and one
-//! fetch budget, with what arrived when something failed.
+//! Gathers the messages for one turn: within caps, under one deadline and one
+//! fetch budget. If something fails, the rest is still used.
 //!
-//! One file a collector: `thread` (tail, history and starter share their
-//! fetches), `reply_chain`, `history` (pages, also for a bare lone mention),
-//! `starter`, `files`. A new collector is a new file, a variant of
-//! `engine::select::Gathered` and a line in `gather`.
+//! One file per collector: `thread` (tail, history and starter share their
+//! fetches), `reply_chain`, `history` (pages, also used for a bare mention
+//! outside threads), `starter`, `files`. A new collector is a new file, a variant
+//! of `engine::select::Gathered` and a line in `gather`.
 //!
-//! Invariant: `collect` knows [`Source`] and the core, never Discord's wire
-//! or a file's format; the only clock it reads is the deadline's.
+//! Invariant: `collect` knows [`Source`] and the core, but neither Discord's wire
+//! format nor any file format; the only clock it reads is the deadline's.
 
 mod access;
 mod fetch;
@@ -47,39 +47,38 @@ use fetch::Fetcher;
 pub struct Collected {
     /// What the trigger is.
     pub scene: Scene,
-    /// What the asker may do there: known by now.
+    /// What the asker may do there; never unknown at this point.
     pub asker: Access,
-    /// The trigger's channel, fetched if need be; absent as well if the asker may
-    /// not view it.
+    /// The trigger's channel, fetched if necessary; `None` also if the asker may not view it.
     pub channel: Option<Channel>,
     /// The messages.
     pub gathered: Gathered,
-    /// What the answer replies to, and adopted text.
+    /// The message the answer replies to, and the adopted text.
     pub target: Target,
-    /// The trigger, its text files inlined.
+    /// The trigger, with its text files inlined.
     pub trigger: Arc<Message>,
     /// REST calls made.
     pub fetches: usize,
     /// What failed, and where.
     pub fallbacks: Vec<(Stage, Fallback)>,
-    /// The asker opted out: the answer is made of the trigger and of what
-    /// others said, without profile and history.
+    /// The asker opted out: the answer is based on the trigger and on what others
+    /// said, without profile and history.
     pub asker_opted_out: bool,
-    /// What the window should learn.
+    /// What the window should take over.
     pub learnt: Learnt,
 }
 
-/// Fetched messages for the window.
+/// Fetched messages for the window to keep.
 #[derive(Debug, Clone, Default)]
 pub struct Learnt {
-    /// Whole pages of the trigger's channel.
+    /// Complete pages of the trigger's channel.
     pub pages: Option<Adopted>,
-    /// Single messages that somebody pointed at, by channel.
+    /// Single messages that were pointed at, by channel.
     pub single: Vec<(ChannelId, Arc<Message>)>,
 }
 
 impl Learnt {
-    /// Puts it into the window from which the turn's `view` was taken.
+    /// Adds them to the window from which the turn's `view` was taken.
     pub fn teach(&self, window: &mut Window, view: &View) {
         if let Some(pages) = &self.pages {
             window.adopt(pages.channel, view, pages.from, &pages.messages);
@@ -90,8 +89,7 @@ impl Learnt {
     }
 }
 
-/// Collects for one trigger. Never fails: what could not be had is in
-/// `fallbacks`.
+/// Collects for one trigger. Never fails: what could not be fetched is listed in `fallbacks`.
 pub async fn collect<S: Source>(source: &S, recall: &Recall, occasion: &Occasion<'_>) -> Collected {
     let opted_out = &occasion.view.opted_out;
     let asker_opted_out = opted_out.contains(occasion.request.asker());
@@ -141,7 +139,7 @@ pub async fn collect<S: Source>(source: &S, recall: &Recall, occasion: &Occasion
     collected
 }
 
-/// A thread's title is what its owner wrote; a post's often says it all.
+/// Clears the title of a thread whose owner opted out: the owner wrote it.
 fn untitle(collected: &mut Collected, opted_out: &OptedOut) {
     let Some(channel) = &mut collected.channel else {
         return;
@@ -152,9 +150,9 @@ fn untitle(collected: &mut Collected, opted_out: &OptedOut) {
     }
 }
 
-/// The trigger's own words are its author's question and stay, whoever asks;
-/// what it carries or forwards may be of somebody who opted out. `None`: it is
-/// not.
+/// Removes from the trigger what it includes or forwards of people who opted out;
+/// its own words stay, since they are the question. `None` if nothing has to be
+/// removed.
 fn without_others(request: &TurnRequest, opted_out: &OptedOut) -> Option<TurnRequest> {
     if !opted_out.concerns_others(&request.trigger) {
         return None;
@@ -167,9 +165,8 @@ fn without_others(request: &TurnRequest, opted_out: &OptedOut) -> Option<TurnReq
     })
 }
 
-/// A forward may have been held, or fetched, before the message was that it is
-/// of. Everything was withheld once when it came; what became known since is
-/// withheld now.
+/// Withholds again at the end: a forward may have been held or fetched before its
+/// original was seen to be from somebody who opted out.
 fn withhold_again(collected: &mut Collected, opted_out: &OptedOut) {
     let Collected {
         gathered,
@@ -191,8 +188,8 @@ fn withhold_again(collected: &mut Collected, opted_out: &OptedOut) {
     }
 }
 
-/// What the asker may read of what stands there. What is not known is asked
-/// for at the same time.
+/// Gathers what the asker may read there. If the asker's rights are unknown, they
+/// are looked up at the same time.
 async fn judged<S: Source>(
     occasion: &Occasion<'_>,
     fetcher: &Fetcher<'_, S>,
@@ -294,8 +291,8 @@ async fn gather_chain<S: Source>(
     }
 }
 
-/// People never post nothing: a message of theirs that holds nothing was
-/// blanked, since the message content intent is missing.
+/// People cannot post empty messages: if one of theirs is blank, the message
+/// content intent is missing.
 fn without_content(gathered: &Gathered) -> Option<Stage> {
     let is_blanked =
         |message: &Arc<Message>| message.is_human() && !message.withheld && is_blank(message);
@@ -315,7 +312,7 @@ fn without_content(gathered: &Gathered) -> Option<Stage> {
     }
 }
 
-/// The asker may not read the history: the trigger and what it carries.
+/// The asker may not read the history: only the trigger and the message it includes.
 fn only_carried(occasion: &Occasion<'_>, scene: Scene) -> Collected {
     let links = occasion
         .trigger()
@@ -328,7 +325,7 @@ fn only_carried(occasion: &Occasion<'_>, scene: Scene) -> Collected {
     base(occasion, scene, gathered)
 }
 
-/// Answers to the trigger, adopts the pointed-at text if it has none.
+/// Replies to the trigger, and adopts the pointed-at text if the trigger has none.
 fn base(occasion: &Occasion<'_>, scene: Scene, gathered: Gathered) -> Collected {
     let pointed_at = match &gathered {
         Gathered::Chain { links, .. } => links.first().and_then(Link::message),

@@ -1,5 +1,5 @@
-//! What the asker may do in the trigger's channel, where the shell does not
-//! know: asked for beside the collectors, within the same budget and deadline.
+//! Looks up what the asker may do in the trigger's channel if the caller does not
+//! know, alongside the collectors and within their budget and deadline.
 
 use futures_util::future::join3;
 
@@ -11,7 +11,7 @@ use super::source::Source;
 use super::thread;
 use super::view::Occasion;
 
-/// Known afterwards: what cannot be found out is denied.
+/// The result is never unknown: what cannot be found out counts as denied.
 pub(super) async fn of_asker<S: Source>(
     occasion: &Occasion<'_>,
     fetcher: &Fetcher<'_, S>,
@@ -33,8 +33,8 @@ pub(super) async fn of_asker<S: Source>(
     }
 }
 
-/// From the channel, of a thread its parent, the server's roles and the
-/// asker's, those that the trigger did not bring.
+/// Computed from the channel (a thread's parent), the server's roles, and the
+/// asker's roles if the trigger did not include them.
 async fn asked<S: Source>(occasion: &Occasion<'_>, fetcher: &Fetcher<'_, S>) -> Option<Access> {
     let asker = occasion.request.asker();
     let here = thread::channel(occasion, fetcher).await?;
@@ -50,7 +50,7 @@ async fn asked<S: Source>(occasion: &Occasion<'_>, fetcher: &Fetcher<'_, S>) -> 
     };
     let (guild, roles, judged) = join3(fetcher.guild(id), roles, judged(&here, fetcher)).await;
     let access = judge(&guild?, asker, &roles?, &here, &judged?);
-    // Who writes in a private thread is in it.
+    // Somebody who writes in a private thread is a member of it.
     Some(if occasion.trigger_is_message() {
         access.as_member()
     } else {
@@ -58,7 +58,7 @@ async fn asked<S: Source>(occasion: &Occasion<'_>, fetcher: &Fetcher<'_, S>) -> 
     })
 }
 
-/// The channel whose overwrites count.
+/// The channel whose overwrites apply.
 async fn judged<S: Source>(here: &Channel, fetcher: &Fetcher<'_, S>) -> Option<Channel> {
     if here.kind.is_thread() {
         return fetcher.channel(here.parent?).await;

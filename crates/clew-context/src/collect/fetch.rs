@@ -1,6 +1,6 @@
-//! Fetching under one deadline and one budget, with one more try where that
-//! can help. Every failure is noted once with the stage it happened at.
-//! Messages of who opted out lose their words here, before anybody sees them.
+//! Fetching under one deadline and one budget, with one retry where that can
+//! help. Every failure is noted once, with the stage it happened in. Messages of
+//! users who opted out lose their words here, before anything else sees them.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -19,10 +19,10 @@ use crate::model::{
 use super::recall::Recall;
 use super::source::{Anchor, FetchError, PAGE_LIMIT, Page, Source};
 
-/// Before a second try after a server error or a broken connection.
+/// Pause before the retry after a server error or a broken connection.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
 
-/// One block's access to a source.
+/// Access to a source for one block.
 #[derive(Debug)]
 pub(super) struct Fetcher<'a, S> {
     source: &'a S,
@@ -32,7 +32,7 @@ pub(super) struct Fetcher<'a, S> {
     budget: usize,
     used: AtomicUsize,
     failures: Mutex<Vec<(Stage, Fallback)>>,
-    /// Each is asked for once, whoever wants it.
+    /// Each channel is fetched once, however many ask for it.
     channels: Mutex<HashMap<ChannelId, Arc<OnceCell<Option<Channel>>>>>,
 }
 
@@ -55,7 +55,7 @@ impl<'a, S: Source> Fetcher<'a, S> {
         }
     }
 
-    /// The whole page at `anchor`.
+    /// A full page at `anchor`.
     pub(super) async fn page(
         &self,
         stage: Stage,
@@ -106,7 +106,7 @@ impl<'a, S: Source> Fetcher<'a, S> {
         Ok(message)
     }
 
-    /// A channel. Its messages may be refused and it be shown all the same.
+    /// A channel. It may be visible even if its messages are refused.
     pub(super) async fn channel(&self, id: ChannelId) -> Option<Channel> {
         let cell = {
             let channels = self.channels.lock();
@@ -145,7 +145,7 @@ impl<'a, S: Source> Fetcher<'a, S> {
         self.of_asker(self.counted(call).await)
     }
 
-    /// Whether somebody is in a thread.
+    /// Whether a user is a member of a thread.
     pub(super) async fn is_thread_member(&self, thread: ChannelId, user: UserId) -> Option<bool> {
         let call = || self.source.is_thread_member(thread, user, self.deadline);
         self.of_asker(self.counted(call).await)
@@ -164,7 +164,7 @@ impl<'a, S: Source> Fetcher<'a, S> {
         text.map_err(|reason| self.fail(Stage::File, reason)).ok()
     }
 
-    /// Notes a failure, each stage and reason once.
+    /// Notes a failure, once per stage and reason.
     pub(super) fn fail(&self, stage: Stage, reason: Fallback) {
         if let Ok(mut failures) = self.failures.lock()
             && !failures.contains(&(stage, reason))
@@ -173,12 +173,12 @@ impl<'a, S: Source> Fetcher<'a, S> {
         }
     }
 
-    /// It is known that the channel would refuse us: it is not asked.
+    /// Marks a channel that is known to refuse us, so that it is not asked.
     pub(super) fn bar(&self, channel: ChannelId) {
         self.recall.forbid(channel, Instant::now());
     }
 
-    /// The channel refused us: it is not asked again for a while.
+    /// Notes that the channel refused us; it is not asked again for a while.
     pub(super) fn refused(&self, stage: Stage, channel: ChannelId) {
         self.recall.forbid(channel, Instant::now());
         self.fail(stage, Fallback::Forbidden);
@@ -225,7 +225,7 @@ impl<'a, S: Source> Fetcher<'a, S> {
         })
     }
 
-    /// One call of the budget, and one more after a passing error.
+    /// One call from the budget, and a second one after a transient error.
     async fn counted<T, F: Future<Output = Result<T, FetchError>>>(
         &self,
         call: impl Fn() -> F,
@@ -255,8 +255,8 @@ impl<'a, S: Source> Fetcher<'a, S> {
         if taken.is_err() {
             return Err(FetchError::lasting(Fallback::FetchBudget));
         }
-        // The source keeps the deadline itself and knows what held it; this
-        // one only guards against a source that does not.
+        // The source enforces the deadline itself and knows what the call waited for;
+        // this timeout only guards against a source that does not.
         let guard = self.deadline + Duration::from_millis(100);
         match tokio::time::timeout_at(guard, call()).await {
             Ok(result) => result,

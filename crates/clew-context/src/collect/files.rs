@@ -1,6 +1,6 @@
-//! Short text files are shown inline, where the asker is likely to mean them:
-//! in the trigger, the message pointed at, the target, the starter and the one
-//! whose text is adopted.
+//! Short text files are shown inline where the asker probably means them: in the
+//! trigger, the pointed-at message, the target, the starter and the message whose
+//! text is adopted.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use super::Collected;
 use super::fetch::Fetcher;
 use super::source::Source;
 
-/// Endings of files that are text, whatever their media type says.
+/// Extensions of text files, for files whose media type is missing or generic.
 const TEXT_ENDINGS: [&str; 40] = [
     "c", "cfg", "conf", "cpp", "cs", "css", "csv", "diff", "env", "go", "h", "hpp", "html", "ini",
     "java", "js", "json", "jsonl", "kt", "log", "lua", "md", "patch", "php", "py", "rb", "rs",
     "sh", "sql", "svg", "swift", "toml", "ts", "tsv", "tsx", "txt", "vue", "xml", "yaml", "yml",
 ];
-/// Media types that are text beside `text/*`.
+/// Media types that are text, in addition to `text/*`.
 const TEXT_TYPES: [&str; 7] = [
     "application/json",
     "application/xml",
@@ -31,7 +31,7 @@ const TEXT_TYPES: [&str; 7] = [
     "application/sql",
 ];
 
-/// Whether a file is text to be shown.
+/// Whether a file is text that can be shown.
 fn is_text(file: &Attachment) -> bool {
     let kind = file.content_type.as_deref().unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
@@ -46,8 +46,8 @@ fn is_text(file: &Attachment) -> bool {
     unknown && ending.is_some_and(|ending| TEXT_ENDINGS.contains(&ending.as_str()))
 }
 
-/// Puts the texts of short files into the messages they hang on. A message
-/// that stands in several places is asked for once.
+/// Puts the texts of short files into their messages. A message that occurs in
+/// several places is fetched once.
 pub(super) async fn inline_all<S: Source>(
     fetcher: &Fetcher<'_, S>,
     limits: &Limits,
@@ -70,7 +70,7 @@ pub(super) async fn inline_all<S: Source>(
     }
 }
 
-/// The message with its files' texts; `None` where there is nothing to fetch.
+/// The message with its files' texts; `None` if there is nothing to fetch.
 async fn inline<S: Source>(
     fetcher: &Fetcher<'_, S>,
     message: &Arc<Message>,
@@ -117,7 +117,7 @@ fn files_mut(extras: &mut Extras) -> impl Iterator<Item = &mut Attachment> {
         .chain(forwarded.flat_map(|extras| &mut extras.attachments))
 }
 
-/// The messages whose files are worth a fetch, the trigger first.
+/// The messages whose files are worth fetching, the trigger first.
 fn worthwhile(collected: &mut Collected) -> Vec<&mut Arc<Message>> {
     let mut messages = vec![&mut collected.trigger];
     match &mut collected.gathered {

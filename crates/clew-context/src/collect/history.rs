@@ -1,5 +1,5 @@
-//! Pages of a channel, newest first, until there is enough: the thread tail,
-//! the thread history and the tail of a channel share them.
+//! Fetches pages of a channel, newest first, until there is enough. Used for the
+//! thread tail, the thread history and the tail of a channel.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use super::fetch::Fetcher;
 use super::source::{Anchor, PAGE_LIMIT, Page, Source};
 use super::view::Occasion;
 
-/// All messages of a channel from some id on up to the turn's start.
+/// All messages of a channel from one id up to the turn's start.
 #[derive(Debug, Default)]
 pub(super) struct History {
     /// Oldest first.
     pub(super) messages: Vec<Arc<Message>>,
-    /// They are whole from here on.
+    /// They are complete from this id on.
     pub(super) from: Option<MessageId>,
-    /// A page was fetched.
+    /// Whether a page was fetched.
     pub(super) fetched: bool,
-    /// The newest message that was there and could not be read.
+    /// The newest message that exists but could not be read.
     unread: Option<MessageId>,
 }
 
@@ -29,14 +29,14 @@ impl History {
         self.from == Some(CHANNEL_START)
     }
 
-    /// A message that would be among these if it still existed.
+    /// Whether this message must have been deleted: it would be here otherwise.
     pub(super) fn shows_deleted(&self, id: MessageId) -> bool {
         let whole = self.from.is_some_and(|from| from <= id);
         whole && self.unread.is_none_or(|unread| unread < id)
     }
 }
 
-/// Starts with what the window holds and fetches while `wants_more` says so.
+/// Starts with what the window holds and fetches while `wants_more` is true.
 pub(super) async fn collect<S: Source>(
     occasion: &Occasion<'_>,
     fetcher: &Fetcher<'_, S>,
@@ -69,16 +69,17 @@ pub(super) async fn collect<S: Source>(
     history
 }
 
-/// The first page ends at a message that we know of, which shows whether we may
-/// read at all: the trigger, or the oldest one here if a page's worth is.
+/// The message that ends the first page. It is one we know of, so the page shows
+/// whether we may read at all: the trigger, or the oldest held message if we hold
+/// a whole page.
 fn first_end(messages: &[Arc<Message>], horizon: MessageId) -> MessageId {
     let oldest = messages.first().filter(|_| messages.len() >= PAGE_LIMIT);
     oldest.map_or(horizon, |oldest| oldest.id)
 }
 
-/// Without Read Message History the list is empty, and no error: a page that
-/// should end at a message we know of, yet is empty, was refused. Before a
-/// command nothing need stand, but then we must know that we may read.
+/// Without Read Message History Discord sends an empty list, not an error. So a
+/// page that should end at a known message and is empty was refused. A command's
+/// page may be empty for real, but only if we know that we may read.
 fn is_hidden(occasion: &Occasion<'_>, page: &Page) -> bool {
     let knows_one = occasion.trigger_is_message() || !occasion.view.recent.is_empty();
     let is_empty = page.messages.is_empty() && page.unreadable.is_empty();
@@ -129,15 +130,15 @@ fn held<'a>(
         .map(|message| (message.id, Arc::clone(message)))
 }
 
-/// Messages to hand back to the window: all from `from` on.
+/// Messages for the window to take over, complete from `from` on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Adopted {
     /// The channel.
     pub channel: ChannelId,
-    /// The messages are whole from here...
+    /// The messages are complete from here...
     pub from: MessageId,
-    /// ...to here, both included: what stood between and is not among them was
-    /// not shown.
+    /// ...to here, both included: a message in between that is missing here was not
+    /// on the page.
     pub to: MessageId,
     /// Oldest first.
     pub messages: Vec<Arc<Message>>,
@@ -146,7 +147,7 @@ pub struct Adopted {
 impl History {
     pub(super) fn adopted(&self, occasion: &Occasion<'_>) -> Option<Adopted> {
         let from = self.from.filter(|_| self.fetched)?;
-        // The window never serves a hole, and one that could not be read is.
+        // The window never serves a gap, and an unreadable message is one.
         let from = self.unread.map_or(from, |unread| from.max(unread.next()));
         let first = self.messages.partition_point(|message| message.id < from);
         Some(Adopted {

@@ -1,5 +1,5 @@
-//! From what was collected to a prompt: select, render, assemble. Pure; done
-//! again with smaller caps when a model says that the prompt was too long.
+//! Turns what was collected into a prompt: select, render, assemble. Pure;
+//! repeated with smaller caps if a model says that the prompt was too long.
 
 use std::sync::Arc;
 
@@ -12,42 +12,42 @@ use crate::model::{AgentDoc, Block, HistoryMessage, Limits, Place, Profiles, Sce
 
 use super::Collected;
 
-/// What a prompt is made of beside the collected messages.
+/// What a prompt contains besides the collected messages.
 #[derive(Debug, Clone, Copy)]
 pub struct Surroundings<'a, D> {
-    /// Who we are here.
+    /// Our identity in this server.
     pub us: &'a Us,
-    /// Names that the asker may know.
+    /// Names the asker may see.
     pub directory: &'a D,
-    /// The operator's prompt, or the agent's.
+    /// The operator's system prompt, or the agent's.
     pub system: &'a str,
-    /// The agent's docs; may be empty.
+    /// The agent's docs; can be empty.
     pub docs: &'a [AgentDoc],
-    /// What the agent does elsewhere, by [`crate::engine::status::status`];
-    /// may be empty.
+    /// What the agent does elsewhere, as written by
+    /// [`crate::engine::status::status`]; can be empty.
     pub status: &'a str,
-    /// The key of the frames.
+    /// The key for the nonces of the frames.
     pub secret: &'a [u8],
-    /// The conversation's name, for the frames.
+    /// The conversation's name, also used for those nonces.
     pub scope: &'a str,
     /// The caps.
     pub limits: &'a Limits,
-    /// Remembered facts, as they were typed.
+    /// Remembered facts, with mentions as they were typed (`<@id>`).
     pub profiles: &'a Profiles,
-    /// Stored conversation, as it was typed.
+    /// The stored conversation, with mentions as they were typed.
     pub history: &'a [HistoryMessage],
 }
 
-/// Nothing is remembered.
+/// Used if nothing is remembered.
 const NOTHING: &Profiles = &Profiles {
     user: Vec::new(),
     server: Vec::new(),
 };
 
 impl<'a> Surroundings<'a, Nobody> {
-    /// A prompt of the system prompt, the block and the trigger. `secret` is
-    /// the key of the frames, kept over restarts; `scope` names the
-    /// conversation, as `guild/channel/user` would.
+    /// A prompt of only the system prompt, the block and the trigger. `secret` is
+    /// the key for the frames' nonces and should survive restarts; `scope` names
+    /// the conversation, for example `guild/channel/user`.
     pub const fn new(
         us: &'a Us,
         system: &'a str,
@@ -70,20 +70,20 @@ impl<'a> Surroundings<'a, Nobody> {
     }
 }
 
-/// A block and the prompt it is part of.
+/// A block and the prompt that contains it.
 #[derive(Debug, Clone)]
 pub struct Prepared {
     /// The block.
     pub block: Block,
-    /// Messages of the thread's tail in it.
+    /// How many of its messages are the thread's tail.
     pub tail: usize,
     /// The prompt.
     pub prompt: Prompt,
     /// The asker's name within the prompt.
     pub asker: String,
-    /// The trigger says something, or something stands in for it.
+    /// Whether the trigger has words or something stands in for them.
     pub has_question: bool,
-    /// Facts of the asker and of the server in the prompt.
+    /// How many facts about the asker and about the server are in the prompt.
     pub facts: (usize, usize),
 }
 
@@ -152,8 +152,8 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
     }
 }
 
-/// Nothing is remembered of an asker who opted out, not even for the one turn
-/// in which a fact is still on its way out of a store.
+/// Leaves out the facts about an asker who opted out, even in a turn that began
+/// before they were deleted from the store.
 fn profiles<D: Directory>(
     collected: &Collected,
     profiles: &Profiles,
@@ -170,8 +170,7 @@ fn profiles<D: Directory>(
     }
 }
 
-/// Stored messages as this prompt shows them: their authors, and whom and what
-/// they mention, under the names that it gives them.
+/// Stored messages with the names of authors and mentions as this prompt shows them.
 fn rendered<D: Directory>(
     history: &[HistoryMessage],
     renderer: &mut Renderer<'_, D>,
@@ -186,7 +185,7 @@ fn rendered<D: Directory>(
     history
 }
 
-/// Half of the room, for a model that said the prompt was too long.
+/// Caps with half the room, after a model said that the prompt was too long.
 pub fn halved(limits: &Limits) -> Limits {
     Limits {
         max_chars: limits.max_chars / 2,

@@ -1,5 +1,5 @@
-//! What turns have learnt that holds for the next ones: channels that refuse
-//! us, starters that are not there.
+//! What turns learn that also helps later turns: channels that refuse us, and
+//! starters that do not exist.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,12 +9,12 @@ use tokio::time::Instant;
 
 use crate::model::{ChannelId, MessageId};
 
-/// A channel that refused us is not asked again for this long, unless its
-/// permissions change: refused requests count towards a ban.
+/// How long a channel that refused us is not asked again, unless its permissions
+/// change: Discord counts refused requests towards a ban.
 const FORBIDDEN_FOR: Duration = Duration::from_mins(1);
-/// One complaint about a channel in this time is enough.
+/// Minimum time between two complaints about the same channel.
 const A_DAY: Duration = Duration::from_hours(24);
-/// Entries of each kind; when full, all are forgotten, which costs a fetch.
+/// Most entries of each kind; when full, all are dropped, at the cost of a fetch each.
 const MAX_ENTRIES: usize = 4_096;
 
 /// Why a thread has no starter in its parent channel.
@@ -22,11 +22,11 @@ const MAX_ENTRIES: usize = 4_096;
 pub(super) enum NoAnchor {
     /// It was deleted.
     Deleted,
-    /// The thread hangs on no message; this is its first.
+    /// The thread was not started from a message; this is its first one.
     Unanchored(MessageId),
 }
 
-/// Shared by all turns of a process.
+/// Knowledge shared by all turns of a process.
 #[derive(Debug, Default)]
 pub struct Recall {
     inner: Mutex<Inner>,
@@ -34,24 +34,24 @@ pub struct Recall {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Their messages are refused.
+    /// Channels that refuse us their messages.
     forbidden: HashMap<ChannelId, Instant>,
-    /// Not even themselves are shown.
+    /// Channels that we may not even view.
     hidden: HashMap<ChannelId, Instant>,
     anchors: HashMap<ChannelId, NoAnchor>,
     complained: HashMap<ChannelId, Instant>,
 }
 
 impl Recall {
-    /// Permissions changed: channels for which `may_be_of` is true may be asked
-    /// again. True for those whose server is not known.
+    /// Call when permissions changed: channels for which `may_be_of` returns true
+    /// may be asked again. It should return true for channels of an unknown server.
     pub fn permissions_changed(&self, may_be_of: impl Fn(ChannelId) -> bool) {
         let mut inner = self.lock();
         inner.forbidden.retain(|channel, _| !may_be_of(*channel));
         inner.hidden.retain(|channel, _| !may_be_of(*channel));
     }
 
-    /// Whether a complaint about a channel is the first within a day.
+    /// Whether this is the first complaint about a channel within a day.
     pub fn first_today(&self, channel: ChannelId, now: Instant) -> bool {
         let mut inner = self.lock();
         if inner.complained.len() >= MAX_ENTRIES {
@@ -65,7 +65,7 @@ impl Recall {
         first
     }
 
-    /// A thread or channel is gone, with what was learnt of it.
+    /// Forgets everything about a thread or channel that was deleted.
     pub fn forget(&self, channel: ChannelId) {
         let mut inner = self.lock();
         inner.forbidden.remove(&channel);
@@ -73,7 +73,7 @@ impl Recall {
         inner.anchors.remove(&channel);
     }
 
-    /// The message that a thread hangs on was deleted.
+    /// Notes that the message a thread was started from was deleted.
     pub fn starter_deleted(&self, thread: ChannelId) {
         self.learn_anchor(thread, NoAnchor::Deleted);
     }
@@ -108,7 +108,7 @@ impl Recall {
         inner.anchors.insert(thread, anchor);
     }
 
-    /// Nothing in here can be left half-written.
+    /// A poisoned lock is harmless: nothing in here can be left half-written.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(recall.no_anchor(ONE), None);
     }
 
-    /// What is learnt is bounded: at the most a fetch is lost.
+    /// Memory is bounded: dropping an entry costs at most one fetch.
     #[test]
     fn a_full_memory_begins_anew() {
         let (recall, now) = (Recall::default(), Instant::now());

@@ -1,5 +1,5 @@
-//! The reply chain. A missing ancestor is fetched as the page that ends at it:
-//! all further ancestors are older, so that one call often brings several.
+//! The reply chain. For a missing ancestor we fetch the page that ends at it: all
+//! further ancestors are older, so one call often brings several.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use super::fetch::Fetcher;
 use super::source::{Anchor, Page, Source};
 use super::view::Occasion;
 
-/// What is known of messages by id while one chain is walked.
+/// Everything known about messages by id while one chain is walked.
 struct Pool<'a> {
     occasion: &'a Occasion<'a>,
     fetched: HashMap<MessageId, Lookup>,
-    /// First and last id of what was fetched whole: what is not there does
-    /// not exist any more.
+    /// First and last id of each range that was fetched completely: a message
+    /// missing from it was deleted.
     whole: Vec<(MessageId, MessageId)>,
 }
 
-/// Walks from the trigger up to the root, a cap or a missing link. Gives the
+/// Walks from the trigger up to the root, a cap or a missing link. Returns the
 /// links, and their messages for the window to keep.
 pub(super) async fn collect<S: Source>(
     occasion: &Occasion<'_>,
@@ -78,7 +78,7 @@ impl Pool<'_> {
         self.fetched.insert(id, found);
     }
 
-    /// Takes what a message says of the one it replies to.
+    /// Stores what a message tells about the one it replies to.
     fn carried(&mut self, message: &Message) {
         let Some(id) = message.replies_to() else {
             return;
@@ -91,8 +91,8 @@ impl Pool<'_> {
         }
     }
 
-    /// A page that ends at `id`. What it lacks there is deleted, unless we
-    /// were shown nothing at all.
+    /// Adds the page that ends at `id`. If `id` is missing from it, it was deleted,
+    /// unless the page is empty because we may not read.
     fn add<S: Source>(&mut self, fetcher: &Fetcher<'_, S>, id: MessageId, page: Page) {
         let empty = page.messages.is_empty() && page.unreadable.is_empty();
         if !page.messages.is_empty() && page.unreadable.is_empty() {

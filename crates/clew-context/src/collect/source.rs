@@ -1,4 +1,4 @@
-//! Where messages come from: Discord itself, or a recording of it.
+//! Where messages come from: Discord itself or a recording.
 
 use std::future::{Future, ready};
 
@@ -8,17 +8,18 @@ use crate::model::{
     Attachment, Channel, ChannelId, Fallback, Guild, GuildId, Message, MessageId, RoleId, UserId,
 };
 
-/// Most messages that Discord hands out at once (Get Channel Messages, `limit`).
+/// Most messages Discord returns at once (Get Channel Messages, `limit`).
 pub const PAGE_LIMIT: usize = 100;
 
-/// A source of messages. Each call is one request: no retries, no budget,
-/// both are the caller's. A call that is not answered at `deadline` ends with
-/// [`Fallback::Timeout`], or [`Fallback::RateLimited`] if a limiter held it.
+/// A source of messages. Each call is one request, without retries or budget:
+/// both are up to the caller. A call not answered by `deadline` ends with
+/// [`Fallback::Timeout`], or with [`Fallback::RateLimited`] if a limiter held it
+/// back.
 pub trait Source: Send + Sync {
     /// One page of a channel's messages.
     ///
     /// # Errors
-    /// The reason, of Discord's answer or of its absence.
+    /// Why Discord refused, or why there was no answer.
     fn page(
         &self,
         channel: ChannelId,
@@ -30,7 +31,7 @@ pub trait Source: Send + Sync {
     /// One message.
     ///
     /// # Errors
-    /// [`Fallback::Deleted`] for Discord's 10008, otherwise as `page`.
+    /// [`Fallback::Deleted`] for Discord's error 10008, otherwise like `page`.
     fn message(
         &self,
         channel: ChannelId,
@@ -38,23 +39,22 @@ pub trait Source: Send + Sync {
         deadline: Instant,
     ) -> impl Future<Output = Result<Message, FetchError>> + Send;
 
-    /// A channel or thread with its overwrites, its parent's kind and its tag
-    /// names as far as known.
+    /// A channel or thread with its overwrites and, if known, its parent's kind and tag names.
     ///
     /// # Errors
-    /// As `page`.
+    /// Like `page`.
     fn channel(
         &self,
         id: ChannelId,
         deadline: Instant,
     ) -> impl Future<Output = Result<Channel, FetchError>> + Send;
 
-    /// A server's owner and all of its roles: asked for, like the next two, where
-    /// it is not known what the asker may do. A source that has none says nothing,
-    /// and who is not known is denied.
+    /// A server's owner and all of its roles. This and the next two are only called
+    /// if the asker's rights are unknown. A source that cannot answer keeps the
+    /// default; then an asker whose rights are unknown is denied.
     ///
     /// # Errors
-    /// As `page`.
+    /// Like `page`.
     fn guild(
         &self,
         _: GuildId,
@@ -63,10 +63,10 @@ pub trait Source: Send + Sync {
         ready(Err(FetchError::lasting(Fallback::Unavailable)))
     }
 
-    /// All roles of a member, everyone's left out.
+    /// All roles of a member, without @everyone.
     ///
     /// # Errors
-    /// [`Fallback::NotFound`] of who is no member, otherwise as `page`.
+    /// [`Fallback::NotFound`] if the user is not a member, otherwise like `page`.
     fn member_roles(
         &self,
         _: GuildId,
@@ -79,7 +79,7 @@ pub trait Source: Send + Sync {
     /// Whether a user is a member of a thread.
     ///
     /// # Errors
-    /// As `page`.
+    /// Like `page`.
     fn is_thread_member(
         &self,
         _: ChannelId,
@@ -92,8 +92,8 @@ pub trait Source: Send + Sync {
     /// The text of an attached file, cut at `max_bytes`.
     ///
     /// # Errors
-    /// [`Fallback::Forbidden`] when the host is not Discord's CDN,
-    /// [`Fallback::Malformed`] when it is not UTF-8, otherwise as `page`.
+    /// [`Fallback::Forbidden`] if the host is not Discord's CDN,
+    /// [`Fallback::Malformed`] if it is not UTF-8, otherwise like `page`.
     fn file(
         &self,
         file: &Attachment,
@@ -102,7 +102,7 @@ pub trait Source: Send + Sync {
     ) -> impl Future<Output = Result<String, FetchError>> + Send;
 }
 
-/// Which page.
+/// Which page to fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Anchor {
     /// The newest messages older than this id.
@@ -114,26 +114,26 @@ pub enum Anchor {
 /// A page of messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Page {
-    /// Oldest first; each may carry its referenced message.
+    /// Oldest first; each may include its referenced message.
     pub messages: Vec<Message>,
-    /// Ids of messages that could not be read at all.
+    /// Ids of the messages that could not be read.
     pub unreadable: Vec<MessageId>,
-    /// Fewer than asked for: there is nothing beyond it.
+    /// Fewer messages than asked for: nothing lies beyond this page.
     pub complete: bool,
 }
 
-/// A request that gave nothing.
+/// A request that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("fetch failed: {reason}")]
 pub struct FetchError {
-    /// Why, in the closed set.
+    /// The reason, from the closed set.
     pub reason: Fallback,
-    /// Worth one more try at once: a server error or a broken connection.
+    /// Whether an immediate retry is worthwhile: a server error or a broken connection.
     pub transient: bool,
 }
 
 impl FetchError {
-    /// An error that a second try will not cure.
+    /// An error that a retry will not fix.
     pub const fn lasting(reason: Fallback) -> Self {
         Self {
             reason,

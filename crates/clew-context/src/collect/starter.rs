@@ -1,6 +1,6 @@
-//! The starter: the message a thread hangs on (it stands in the parent and
-//! has the thread's id), a post's first message (in the thread, with its id),
-//! or an unanchored thread's first message.
+//! The starter: the message a thread was started from (in the parent channel,
+//! with the thread's id), a forum post's first message (in the thread, with its
+//! id), or the first message of an unanchored thread.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use super::recall::NoAnchor;
 use super::source::{Anchor, Source};
 use super::view::Occasion;
 
-/// The first look, at the same time as the first page. `None`: only the
-/// thread's own first message can tell.
+/// The first look, at the same time as the first page. `None`: only the thread's
+/// first message can tell.
 pub(super) async fn look<S: Source>(
     occasion: &Occasion<'_>,
     fetcher: &Fetcher<'_, S>,
@@ -44,7 +44,7 @@ pub(super) async fn look<S: Source>(
         Some(NoAnchor::Unanchored(first)) => return unanchored(occasion, fetcher, first).await,
         None => {}
     }
-    // A thread has its parent's permissions: what we computed holds there too.
+    // A thread inherits its parent's permissions, so what we computed here holds there.
     if occasion.may_surely_not_read() {
         fetcher.bar(home);
     }
@@ -59,7 +59,8 @@ pub(super) async fn look<S: Source>(
     }
 }
 
-/// The channel the starter stands in, if it is anchored at all.
+/// The channel the starter is in; `None` for private threads, which are never
+/// started from a message.
 fn home(channel: &Channel) -> Option<ChannelId> {
     match channel.kind {
         ChannelKind::PrivateThread => None,
@@ -85,8 +86,8 @@ async fn unanchored<S: Source>(
     }
 }
 
-/// The second look, at the thread's first message. A missing anchor is no
-/// fallback.
+/// The second look, at the thread's first message. That a thread has no anchor is
+/// not a failure.
 pub(super) async fn from_first_message<S: Source>(
     occasion: &Occasion<'_>,
     fetcher: &Fetcher<'_, S>,
@@ -110,7 +111,7 @@ pub(super) async fn from_first_message<S: Source>(
     }
 }
 
-/// A message of type 21 comes first in threads that hang on a message.
+/// If a thread was started from a message, its first message has type 21.
 fn judge<S: Source>(
     fetcher: &Fetcher<'_, S>,
     channel: Option<&Channel>,
@@ -126,7 +127,7 @@ fn judge<S: Source>(
     if let Some(carried) = carried_by(first, channel) {
         return carried;
     }
-    // Not carried and, since the channel is unknown, not asked for either.
+    // It was not included and, since the channel is unknown, not fetched either.
     if channel.is_none() && first.referenced == Referenced::Absent {
         return Found::Unavailable(Some(thread.starter()));
     }
@@ -134,13 +135,13 @@ fn judge<S: Source>(
     Found::Deleted(thread.starter())
 }
 
-/// Carried by the type 21 message, if one is among the messages.
+/// The starter included in the thread's first message, if we have that message.
 pub(super) fn carried(history: &History, channel: Option<&Channel>) -> Option<Found> {
     let first = history.messages.first()?;
     carried_by(first, channel)
 }
 
-/// Who may read the thread may read its parent, and no other channel for that.
+/// Somebody who may read the thread may read its parent, but no other channel.
 fn carried_by(first: &Arc<Message>, channel: Option<&Channel>) -> Option<Found> {
     if first.kind != MessageKind::ThreadStarter {
         return None;

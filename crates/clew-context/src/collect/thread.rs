@@ -1,5 +1,5 @@
-//! Threads and posts: title, starter, pointed-at message, tail and, for a
-//! mention, the history. They share their fetches.
+//! Threads and forum posts: title, starter, pointed-at message, tail and, for a
+//! mention, the history. All of them share their fetches.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::source::Source;
 use super::starter;
 use super::view::Occasion;
 
-/// What came of a thread.
+/// What was collected from a thread.
 pub(super) struct Thread {
     pub(super) gathered: GatheredThread,
     pub(super) target: Target,
@@ -23,7 +23,7 @@ pub(super) struct Thread {
     pub(super) channel: Option<Channel>,
 }
 
-/// Pages and starter at once; then what only the pages can tell.
+/// Fetches pages and starter at the same time, then what only the pages can tell.
 pub(super) async fn collect<S: Source>(
     occasion: &Occasion<'_>,
     fetcher: &Fetcher<'_, S>,
@@ -62,14 +62,14 @@ pub(super) async fn collect<S: Source>(
     }
 }
 
-/// Enough is: as many eligible messages as fit, or the tail before the
-/// target.
+/// Whether more pages are needed. Enough means as many eligible messages as fit,
+/// or at least the tail before the target.
 fn wants(occasion: &Occasion<'_>, messages: &[Arc<Message>]) -> bool {
     let (us, trigger, limits) = (occasion.us, occasion.trigger(), occasion.limits);
     let pointed_at = carried(occasion);
     let pointed_at = pointed_at.message();
     let resolved = occasion.target(pointed_at, Some(messages));
-    // A bare mention needs the message that gives it its text.
+    // A bare mention needs the message whose text it adopts.
     if occasion.is_bare() && trigger.replies_to().is_none() && resolved.adopted.is_none() {
         return true;
     }
@@ -82,7 +82,7 @@ fn wants(occasion: &Occasion<'_>, messages: &[Arc<Message>]) -> bool {
         || occasion.wants_history() && !is_full()
 }
 
-/// The channel as the shell knows it, else one fetch.
+/// The channel if the caller knows it, else one fetch.
 pub(super) async fn channel<S: Source>(
     occasion: &Occasion<'_>,
     fetcher: &Fetcher<'_, S>,
@@ -93,7 +93,7 @@ pub(super) async fn channel<S: Source>(
     }
 }
 
-/// What the trigger itself says of the message it replies to.
+/// What the trigger and the window tell about the message it replies to.
 pub(super) fn carried(occasion: &Occasion<'_>) -> Found {
     let trigger = occasion.trigger();
     let Some(id) = trigger.replies_to() else {
@@ -112,7 +112,7 @@ pub(super) fn carried(occasion: &Occasion<'_>) -> Found {
     }
 }
 
-/// The message the trigger replies to: carried, held, in a page, or fetched.
+/// The message the trigger replies to: included, held, on a page, or fetched.
 async fn pointed_at<S: Source>(
     occasion: &Occasion<'_>,
     fetcher: &Fetcher<'_, S>,

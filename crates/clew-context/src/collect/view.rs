@@ -1,4 +1,4 @@
-//! What a turn knows at its start, before anything is fetched.
+//! What a turn knows when it starts, before anything is fetched.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,27 +11,27 @@ use crate::model::{
     ReplyTarget, TurnRequest,
 };
 
-/// One trigger at its turn's start.
+/// One trigger when its turn starts.
 #[derive(Debug, Clone, Copy)]
 pub struct Occasion<'a> {
     /// The trigger and why it is one.
     pub request: &'a TurnRequest,
-    /// Its channel, as far as the shell knows it.
+    /// Its channel, if the caller knows it.
     pub channel: Option<&'a Channel>,
-    /// Who we are here.
+    /// Our identity in this server.
     pub us: &'a Us,
-    /// What we may do here. Where that is unknown Discord's answers tell.
+    /// What we may do here. If unknown, we try and see what Discord answers.
     pub our_access: Access,
-    /// What the asker may do here, everything in a direct message. What is
-    /// unknown is asked for, which costs some calls.
+    /// What the asker may do here; everything in a direct message. If unknown, it
+    /// is looked up, which costs some calls.
     pub asker_access: Access,
     /// The channel's window.
     pub view: &'a View,
-    /// The message with the thread's id in the parent's window.
+    /// The message with the thread's id, from the parent's window.
     pub starter: Option<&'a Arc<Message>>,
-    /// The trigger had to wait for other turns.
+    /// Whether the trigger had to wait for other turns.
     pub waited: bool,
-    /// Triggers of other turns that wait or run, or were refused.
+    /// Triggers of other turns that are waiting or running, or were refused.
     pub other_triggers: &'a BTreeSet<MessageId>,
     /// `THREAD_REPLY_TARGET`.
     pub reply_target: ReplyTarget,
@@ -39,13 +39,13 @@ pub struct Occasion<'a> {
     pub limits: &'a Limits,
 }
 
-/// No other turns.
+/// Used if there are no other turns.
 const ALONE: &BTreeSet<MessageId> = &BTreeSet::new();
 
 impl<'a> Occasion<'a> {
-    /// A trigger of which nothing is known beyond its window: permissions,
-    /// channel and other turns are fields to be set where they are known. A
-    /// channel that is not known costs a call.
+    /// A trigger about which only its window is known. Set the other fields if you
+    /// know them: permissions, channel, other turns. An unknown channel costs a
+    /// call.
     pub const fn new(
         request: &'a TurnRequest,
         us: &'a Us,
@@ -77,13 +77,12 @@ impl Occasion<'_> {
         self.request.trigger.channel
     }
 
-    /// A message of the channel, not a command's question.
+    /// Whether the trigger is a message in the channel, not a command's question.
     pub(super) fn trigger_is_message(&self) -> bool {
         self.request.cause.interaction().is_none()
     }
 
-    /// Nothing newer than this is looked at: the newest message seen when the
-    /// turn started.
+    /// The newest message seen when the turn started; nothing newer is looked at.
     pub(super) fn horizon(&self) -> MessageId {
         let trigger = self.request.trigger.id;
         self.view
@@ -91,7 +90,7 @@ impl Occasion<'_> {
             .map_or(trigger, |newest| newest.max(trigger))
     }
 
-    /// The trigger has no words of its own.
+    /// Whether the trigger has no words of its own.
     pub(super) fn is_bare(&self) -> bool {
         let kind = self.request.channel_kind;
         let kind = kind.or(self.channel.map(|channel| channel.kind));
@@ -99,8 +98,8 @@ impl Occasion<'_> {
         self.us.is_bare(self.trigger(), is_direct)
     }
 
-    /// What is answered, by what is known of the message pointed at and, in a
-    /// thread, of its messages.
+    /// What is answered, given what we know of the pointed-at message and, in a
+    /// thread, of the thread's messages.
     pub(super) fn target(
         &self,
         pointed_at: Option<&Arc<Message>>,
@@ -119,17 +118,17 @@ impl Occasion<'_> {
         target::resolve(self.us, &facts)
     }
 
-    /// The whole history of a thread is wanted, not only its tail.
+    /// Whether the thread's whole history is wanted, not only its tail.
     pub(super) fn wants_history(&self) -> bool {
         !matches!(self.request.cause, Cause::AutoReply)
     }
 
-    /// We computed that we may read this channel.
+    /// Whether we computed that we may read this channel.
     pub(super) fn may_surely_read(&self) -> bool {
         self.our_access.may_read()
     }
 
-    /// We computed that we may not.
+    /// Whether we computed that we may not read this channel.
     pub(super) fn may_surely_not_read(&self) -> bool {
         self.our_access.forbids(|rights| rights.read_history)
     }
