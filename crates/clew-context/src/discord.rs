@@ -1,7 +1,8 @@
-//! The door to Discord for bots on twilight: its messages read leniently into
-//! [`model`](crate::model)'s words, and [`Live`], the source that asks REST.
+//! Discord support for bots that use twilight: lenient conversion of messages
+//! into the types of [`model`](crate::model), and [`Live`], the source that asks
+//! the REST API.
 //!
-//! After each message event:
+//! Do this after each message event:
 //!
 //! ```
 //! use clew_context::collect::prepare::{Surroundings, prepare};
@@ -26,7 +27,7 @@
 //! let view = window.view(trigger.channel);
 //! let request = TurnRequest::new(trigger, Cause::Mention);
 //! let mut occasion = Occasion::new(&request, &us, &view, &limits);
-//! // What you know of the asker's rights; of what you do not, Discord is asked.
+//! // What you know of the asker's rights; what you do not know is asked for.
 //! occasion.asker_access = Access::FULL;
 //! let collected = collect(&Live::new(&reader), &recall, &occasion).await;
 //! let around = Surroundings::new(&us, "You are helpful.", b"kept over restarts", "scope", &limits);
@@ -35,8 +36,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Invariant: `twilight_*` is named only here, and what leaves it are the
-//! words of `model`.
+//! Invariant: `twilight_*` is named only in this module, and everything it
+//! returns is a type of `model`.
 
 pub mod convert;
 pub mod error;

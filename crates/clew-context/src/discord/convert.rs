@@ -1,7 +1,7 @@
-//! Discord's JSON read into our words, leniently: the one path for gateway
-//! events, pages and single messages.
+//! Converts Discord's JSON into our types, leniently. Gateway events, pages and
+//! single messages all go through here.
 //!
-//! Needed are a message's id, channel and author; every other part that
+//! Only a message's id, channel and author are required; any other part that
 //! cannot be read is left out and named in [`Extras::unread`].
 
 mod channel;
@@ -18,38 +18,38 @@ pub use message::{from_twilight, incoming, message, page, us};
 use crate::model::Extras;
 use crate::model::{ChannelId, ChannelKind, Message, MessageId, RoleId};
 
-/// A message as a gateway event brings it.
+/// A message from a gateway event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Incoming {
-    /// The message. Where `complete` is false, what the event did not carry
-    /// is empty in it (the author's id is then 0).
+    /// The message. If `complete` is false, fields missing from the event are empty
+    /// (a missing author has id 0).
     pub message: Message,
-    /// `channel_type`, which newer events carry.
+    /// `channel_type`, which newer events include.
     pub channel_kind: Option<ChannelKind>,
-    /// The author's roles in the server, fresh with this event; absent where it
-    /// does not tell all of them. A webhook has none.
+    /// The author's roles in the server as of this event; `None` if the event does
+    /// not list them all. Empty for a webhook.
     pub roles: Option<Vec<RoleId>>,
-    /// Author and content are there. A partial `MESSAGE_UPDATE` has neither
-    /// or only one.
+    /// Whether both author and content are present. A partial `MESSAGE_UPDATE`
+    /// lacks one or both.
     pub complete: bool,
-    /// `content` is there, readable: an update without it leaves the text as
-    /// it was.
+    /// Whether `content` is present and readable: an update without it leaves the
+    /// text unchanged.
     pub has_content: bool,
 }
 
-/// An object of which not even the least could be read.
+/// An object that lacks even the required fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("unreadable: {reason}")]
 pub struct Unreadable {
-    /// The message's id, as far as that could be read.
+    /// The message's id, if it could be read.
     pub id: Option<MessageId>,
-    /// Its channel, as far as that could be read.
+    /// Its channel, if it could be read.
     pub channel: Option<ChannelId>,
     /// What was missing.
     pub reason: WhyUnreadable,
 }
 
-/// What kept a message or channel from being read.
+/// Why a message or channel could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WhyUnreadable {
     /// Not a JSON object.
@@ -67,22 +67,22 @@ pub enum WhyUnreadable {
     /// A channel without a usable `type`.
     #[error("no type")]
     Type,
-    /// A server or member of which not all roles could be read.
+    /// A server or member whose roles could not all be read.
     #[error("roles are missing")]
     Roles,
 }
 
-/// A page that was no array of objects.
+/// A page that is not a JSON array of messages.
 #[derive(Debug, thiserror::Error)]
 #[error("the page is not a JSON array")]
 pub struct NotAPage(#[source] serde_json::Error);
 
-/// What could be read of a page.
+/// Everything that could be read of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReadPage {
-    /// Oldest first, each once.
+    /// Oldest first, without duplicates.
     pub messages: Vec<Message>,
-    /// Ids of what could not be read, as far as they have one.
+    /// Ids of the messages that could not be read, if their id could.
     pub unreadable: Vec<MessageId>,
     /// How many elements the page had, readable or not.
     pub elements: usize,

@@ -1,4 +1,4 @@
-//! What a request to Discord came to when it came to nothing.
+//! Errors of requests to Discord.
 
 use std::fmt;
 use std::io;
@@ -10,59 +10,59 @@ use twilight_http::error::ErrorType;
 
 use crate::model::Fallback;
 
-/// A request that failed, or was given up at its deadline.
+/// A request that failed, or that was abandoned at its deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("Discord request failed: {reason}{}", Details(self))]
 pub struct RestError {
-    /// Why, in the closed set.
+    /// The reason, from the closed set.
     pub reason: Fallback,
-    /// Worth one more try at once: a server error or a broken connection.
+    /// Whether an immediate retry is worthwhile: a server error or a broken connection.
     pub transient: bool,
-    /// Discord does not accept the token (401): nothing will succeed.
+    /// Whether Discord rejects the token (401): then nothing will succeed.
     pub unauthorized: bool,
-    /// The HTTP status, where an answer came that says one.
+    /// The HTTP status, if there was an answer and it is known.
     pub status: Option<u16>,
     /// Of a limit, the wait that was told.
     pub retry_after: Option<Duration>,
     /// Discord's JSON error code, where the answer has one.
     pub code: Option<u64>,
-    /// The answer complains about `message_reference`.
+    /// Whether the answer complains about `message_reference`.
     pub about_reference: bool,
-    /// Why there was no answer, where that is known.
+    /// Why there was no answer, if known.
     pub unreached: Option<Unreached>,
 }
 
 /// Why Discord could not be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unreached {
-    /// DNS knows no such host, or does not answer.
+    /// DNS does not know the host, or does not answer.
     #[error("the name of the server cannot be resolved")]
     Name,
-    /// Nobody listens there.
+    /// Nothing listens there.
     #[error("the connection was refused")]
     Refused,
-    /// No network, or none that leads there.
+    /// There is no network, or no route to the host.
     #[error("there is no way through the network to the server")]
     Network,
-    /// TLS: the certificate is not accepted, or it is no TLS server.
+    /// TLS: the certificate is not accepted, or the server does not speak TLS.
     #[error(
         "no encrypted connection came about: the certificate is not accepted, or it is no TLS server"
     )]
     Tls,
-    /// The connection did not last until the answer was there.
+    /// The connection broke before the answer was complete.
     #[error("the connection broke off")]
     BrokenOff,
 }
 
 impl Unreached {
-    /// From an error's sources; their texts may hold what is secret.
+    /// Decides by the error's sources. Their texts are not kept: they may contain secrets.
     fn of(error: &(dyn std::error::Error + 'static)) -> Self {
         let mut next = Some(error);
         while let Some(error) = next {
             if let Some(io) = error.downcast_ref::<io::Error>() {
                 return Self::of_io(io.kind());
             }
-            // hyper-util's own word; what is beneath is of no kind.
+            // hyper-util's own text; the error behind it has no usable kind.
             if error.to_string() == "dns error" {
                 return Self::Name;
             }
@@ -84,7 +84,7 @@ impl Unreached {
     }
 }
 
-/// What stands behind the reason: status, code, cause.
+/// Displays status, code and cause.
 struct Details<'a>(&'a RestError);
 
 impl fmt::Display for Details<'_> {
@@ -122,8 +122,7 @@ pub enum ConnectError {
     Files,
 }
 
-/// Discord's JSON error codes that a rule of ours names (Discord's reference,
-/// "JSON Error Codes").
+/// The JSON error codes that our rules use (Discord's reference, "JSON Error Codes").
 mod code {
     pub(super) const UNKNOWN_MESSAGE: u64 = 10_008;
     pub(super) const EDITS_OF_OLD_MESSAGES: u64 = 30_046;
@@ -135,7 +134,7 @@ mod code {
     pub(super) const THREAD_LOCKED: u64 = 160_005;
 }
 
-/// Discord's error object, the parts that are read.
+/// Discord's error object, the fields we read.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Body {
@@ -144,7 +143,7 @@ struct Body {
 }
 
 impl RestError {
-    /// An error without an answer that a second try will not cure.
+    /// An error without an answer that a retry will not fix.
     pub const fn lasting(reason: Fallback) -> Self {
         Self {
             reason,
@@ -199,7 +198,7 @@ impl RestError {
         }
     }
 
-    /// It is a 429.
+    /// Whether it is a 429 (without a JSON error code).
     pub(super) fn is_limit(&self) -> bool {
         self.status == Some(429) && self.code.is_none()
     }
@@ -242,7 +241,7 @@ impl RestError {
         Self {
             reason,
             transient: reason == Fallback::Unavailable,
-            // With a code it is about an interaction's token (50027).
+            // With a code, a 401 is about an interaction's token (50027).
             unauthorized: status == 401 && body.code == 0,
             status: Some(status),
             retry_after: None,
@@ -253,13 +252,13 @@ impl RestError {
         }
     }
 
-    /// From twilight's client. Its texts are dropped: they carry paths with
-    /// interaction tokens and whole bodies.
+    /// Converts an error of twilight's client. Its texts are dropped: they contain
+    /// paths with interaction tokens and whole bodies.
     pub fn of_twilight(error: &twilight_http::Error) -> Self {
         match error.kind() {
             ErrorType::Response { body, status, .. } => Self::answered(status.get(), body),
             ErrorType::Unauthorized => Self::unauthorized(),
-            // Our own check before a repeated sending said no.
+            // Our pre-flight check refused to let twilight resend it.
             ErrorType::RequestCanceled => Self::limit(),
             ErrorType::RequestTimedOut => Self::lasting(Fallback::Timeout),
             // `Parsing` is an error whose body is no error object, as proxies

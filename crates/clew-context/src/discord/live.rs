@@ -1,4 +1,4 @@
-//! The source that is Discord: one REST call each, sent again only after a 429.
+//! The source for live Discord: one REST call per read, resent only after a 429.
 
 use std::fmt;
 
@@ -11,12 +11,12 @@ use crate::model::{
     Attachment, Channel, ChannelId, Guild, GuildId, Message, MessageId, Parent, RoleId, UserId,
 };
 
-/// Looks a channel up among what the gateway told.
+/// Looks up a channel in what the gateway has told us.
 type Lookup<'a> = &'a (dyn Fn(ChannelId) -> Option<Parent> + Send + Sync);
 
-/// Reads over REST. A thread's object does not tell its parent's kind and name,
-/// nor the names of its tags; [`Live::with_parents`] looks them up, so that a
-/// channel costs one call.
+/// Reads over REST. A thread object contains neither its parent's kind and name
+/// nor the names of its tags. [`Live::with_parents`] looks those up, so that a
+/// channel costs only one call.
 #[derive(Clone, Copy)]
 pub struct Live<'a> {
     reader: &'a Reader,
@@ -24,7 +24,7 @@ pub struct Live<'a> {
 }
 
 impl<'a> Live<'a> {
-    /// Without parents: a thread's parent is of unknown kind, so a post's first
+    /// Without parents, the kind of a thread's parent is unknown, so a post's first
     /// message is looked for in the forum before it is found in the post.
     pub const fn new(reader: &'a Reader) -> Self {
         Self {
@@ -33,8 +33,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Takes a thread's parent from a cache, such as the one that the gateway's
-    /// events fill.
+    /// Takes a thread's parent from a cache, such as one fed by the gateway's events.
     #[must_use]
     pub const fn with_parents(self, parents: Lookup<'a>) -> Self {
         Self {

@@ -1,8 +1,8 @@
-//! Discord's REST API, for reading. What a bot posts can take the same way
-//! through [`Reader::call`], under the same limits and with the same errors.
+//! Discord's REST API, for reading. A bot can also post through [`Reader::call`],
+//! with the same limits and the same errors.
 //!
-//! Each read is one request under the caller's deadline, sent again only after a
-//! 429; equal reads in flight are one request.
+//! Each read is one request under the caller's deadline, resent only after a 429.
+//! Identical reads that are in flight at the same time share one request.
 
 mod address;
 mod files;
@@ -30,8 +30,8 @@ use crate::model::{
     Channel, ChannelId, Fallback, Guild, GuildId, Message, MessageId, RoleId, UserId,
 };
 
-/// A hundred ordinary messages have 100 KB; this much is read in some
-/// milliseconds.
+/// Larger pages are parsed on another thread. A hundred ordinary messages are
+/// about 100 KB; this many bytes take a few milliseconds.
 const LARGE_PAGE_BYTES: usize = 500_000;
 
 /// A client for Discord's REST API; clones share connections and limits.
@@ -45,12 +45,12 @@ pub struct Reader {
 impl Reader {
     /// Sets up the client; nothing is sent yet.
     ///
-    /// `api_url` is another base than Discord's own: `http://host:port` or
-    /// `https://host`, a REST proxy or a simulator. Call it within a tokio
-    /// runtime, on which the rate limiter lives.
+    /// `api_url` replaces Discord's own base address: `http://host:port` or
+    /// `https://host` of a REST proxy or a simulator. Must be called within a tokio
+    /// runtime, which runs the rate limiter.
     ///
     /// # Errors
-    /// A token or an address that cannot be used.
+    /// [`ConnectError`] if the token or the address cannot be used.
     pub fn new(token: &str, api_url: Option<&str>) -> Result<Self, ConnectError> {
         let sendable = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
         if token.trim().is_empty() || !token.bytes().all(sendable) {
@@ -66,12 +66,12 @@ impl Reader {
         })
     }
 
-    /// Reads through a client that the bot has already, within its limits. One
-    /// client lets one request at a time through for a channel, so a page and a
-    /// single message wait for each other; [`Reader::new`] makes four.
+    /// Reads through the bot's existing client, sharing its limits. One client
+    /// sends one request at a time per channel, so a page and a single message wait
+    /// for each other; [`Reader::new`] creates four clients.
     ///
     /// # Errors
-    /// The client for attached files could not be set up.
+    /// [`ConnectError::Files`] if the client for attached files could not be set up.
     pub fn of(client: Arc<Client>) -> Result<Self, ConnectError> {
         install_tls();
         Ok(Self {
@@ -81,8 +81,7 @@ impl Reader {
         })
     }
 
-    /// Waits until Discord refuses the token (a 401): then nothing works any
-    /// more.
+    /// Waits until Discord rejects the token (401). After that nothing works any more.
     pub async fn token_refused(&self) {
         self.lanes.refused().await;
     }
@@ -90,7 +89,7 @@ impl Reader {
     /// One page of a channel's messages, at most `limit` (1 to 100).
     ///
     /// # Errors
-    /// The reason, of Discord's answer or of its absence.
+    /// Why Discord refused, or why there was no answer.
     pub async fn page(
         &self,
         channel: ChannelId,
@@ -112,7 +111,7 @@ impl Reader {
     /// One message.
     ///
     /// # Errors
-    /// [`Fallback::Deleted`] for Discord's 10008, otherwise as `page`.
+    /// [`Fallback::Deleted`] for Discord's error 10008, otherwise like `page`.
     pub async fn message(
         &self,
         channel: ChannelId,
@@ -124,11 +123,11 @@ impl Reader {
         convert::message(text(&body)?).map_err(|_| malformed())
     }
 
-    /// The same, behind everything else and shared with nobody: whether a
-    /// message is still there, and what it says now.
+    /// Like `message`, but with the lowest priority and never shared: whether a
+    /// message still exists, and its current text.
     ///
     /// # Errors
-    /// As `message`.
+    /// Like `message`.
     pub async fn check(
         &self,
         channel: ChannelId,
@@ -140,11 +139,11 @@ impl Reader {
         convert::message(text(&body)?).map_err(|_| malformed())
     }
 
-    /// A channel or thread. Tags, the parent's kind and its name stay empty:
-    /// they need the parent.
+    /// A channel or thread. Tags, the parent's kind and its name stay empty: they
+    /// come from the parent.
     ///
     /// # Errors
-    /// As `page`.
+    /// Like `page`.
     pub async fn channel(&self, id: ChannelId, deadline: Instant) -> Result<Channel, RestError> {
         let body = self
             .read(Query::Channel(id), Lane::Singles, deadline)
@@ -152,10 +151,10 @@ impl Reader {
         convert::channel(text(&body)?, None).map_err(|_| malformed())
     }
 
-    /// What permissions in a server rest on: its owner and its roles.
+    /// The parts of a server that permissions are computed from: its owner and its roles.
     ///
     /// # Errors
-    /// As `page`.
+    /// Like `page`.
     pub async fn guild(&self, id: GuildId, deadline: Instant) -> Result<Guild, RestError> {
         let body = self
             .get(format!("guilds/{id}"), Lane::Singles, deadline)
@@ -164,10 +163,10 @@ impl Reader {
     }
 
     /// The roles of a member (Get Guild Member, which needs no privileged intent
-    /// for one).
+    /// for a single member).
     ///
     /// # Errors
-    /// As `page`; [`Fallback::NotFound`] of who is no member.
+    /// [`Fallback::NotFound`] if the user is not a member, otherwise like `page`.
     pub async fn member_roles(
         &self,
         guild: GuildId,
@@ -179,11 +178,10 @@ impl Reader {
         convert::member_roles(text(&body)?).map_err(|_| malformed())
     }
 
-    /// Whether a user is in a thread (Get Thread Member, which needs no
-    /// privileged intent).
+    /// Whether a user is in a thread (Get Thread Member, which needs no privileged intent).
     ///
     /// # Errors
-    /// As `page`; that the user is no member is no error.
+    /// Like `page`; a user who is not in the thread is not an error.
     pub async fn thread_member(
         &self,
         thread: ChannelId,
@@ -199,11 +197,11 @@ impl Reader {
         }
     }
 
-    /// Whether a user is in a server (Get Guild Member, which needs no
-    /// privileged intent for one).
+    /// Whether a user is in a server (Get Guild Member, which needs no privileged
+    /// intent for a single member).
     ///
     /// # Errors
-    /// As `page`; that the user is no member is no error.
+    /// Like `page`; a user who is not in the server is not an error.
     pub async fn is_member(
         &self,
         guild: GuildId,
@@ -221,8 +219,8 @@ impl Reader {
     /// The text of an attached file, cut at `max_bytes`.
     ///
     /// # Errors
-    /// [`Fallback::Forbidden`] when the address is not on Discord's CDN,
-    /// [`Fallback::Malformed`] when it is not UTF-8, otherwise as `page`.
+    /// [`Fallback::Forbidden`] if the address is not on Discord's CDN,
+    /// [`Fallback::Malformed`] if it is not UTF-8, otherwise like `page`.
     pub async fn file(
         &self,
         url: &str,
@@ -232,10 +230,10 @@ impl Reader {
         self.files.text(url, max_bytes, deadline).await
     }
 
-    /// One GET that is shared with nobody; `path` is without `/api/v10/`.
+    /// A GET that is never shared; `path` comes without `/api/v10/`.
     ///
     /// # Errors
-    /// As `page`.
+    /// Like `page`.
     pub async fn get(
         &self,
         path: String,
@@ -246,11 +244,11 @@ impl Reader {
         self.call(build(request)?, lane, deadline).await
     }
 
-    /// One request of any method, answered, refused or given up at `deadline`:
-    /// the body of the answer. A 429 is sent again, nothing else is.
+    /// Sends a request of any method and returns the answer's body, giving up at
+    /// `deadline`. It is resent after a 429 only.
     ///
     /// # Errors
-    /// As `page`.
+    /// Like `page`.
     pub async fn call(
         &self,
         request: Request,
@@ -260,7 +258,7 @@ impl Reader {
         self.lanes.call(request, lane, deadline).await
     }
 
-    /// twilight's own client of a lane, for what this one has no method for.
+    /// The twilight client of a lane, for calls that [`Reader`] has no method for.
     pub fn client(&self, lane: Lane) -> &Arc<Client> {
         self.lanes.client(lane)
     }
@@ -276,8 +274,8 @@ impl Reader {
     }
 }
 
-/// Reads a page, a very large one beside the runtime's own thread: a bot of one
-/// thread would answer nobody meanwhile.
+/// Reads a page. A very large one is read on another thread: a single-threaded
+/// bot could not do anything else meanwhile.
 async fn read_page(body: Arc<[u8]>) -> Result<ReadPage, RestError> {
     let read = if body.len() > LARGE_PAGE_BYTES {
         let read = spawn_blocking(move || convert::page(&body)).await;
@@ -288,17 +286,17 @@ async fn read_page(body: Arc<[u8]>) -> Result<ReadPage, RestError> {
     read.map_err(|_| malformed())
 }
 
-/// Only the first provider of a process takes; whoever was first is as good.
+/// Only the first provider of a process is installed; if another one is, that is fine.
 fn install_tls() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
 /// "Unknown Member": the user is not in the thread or server.
 const UNKNOWN_MEMBER: u64 = 10_007;
-/// Unknown User.
+/// "Unknown User".
 const UNKNOWN_USER: u64 = 10_013;
 
-/// The answer is not what Discord documents.
+/// The error for an answer that is not what Discord documents.
 pub const fn malformed() -> RestError {
     RestError::lasting(Fallback::Malformed)
 }
@@ -314,7 +312,7 @@ pub fn text(body: &[u8]) -> Result<&str, RestError> {
 /// A request for [`Reader::call`].
 ///
 /// # Errors
-/// What twilight says of it, as the reason of every other failure.
+/// twilight's reason for rejecting it, as a [`RestError`].
 pub fn build(request: RequestBuilder) -> Result<Request, RestError> {
     request
         .build()

@@ -1,4 +1,4 @@
-//! Discord's channel object, as far as it is read.
+//! Discord's channel, guild, role and member objects, the fields we read.
 
 use serde::Deserialize;
 
@@ -22,7 +22,7 @@ struct WireChannel<'a> {
     message_count: Part<u32>,
     thread_metadata: Part<WireThread>,
     permission_overwrites: Part<List<WireOverwrite<'a>>>,
-    /// Ids of the tags on a post; `"0"` is met in the wild.
+    /// Ids of the tags on a post; Discord sends `"0"` at times.
     applied_tags: Part<List<TagId>>,
     available_tags: Part<List<WireTag<'a>>>,
 }
@@ -41,7 +41,7 @@ struct WireTag<'a> {
     name: Part<Text<'a>>,
 }
 
-/// Bits are decimal strings.
+/// The bits are decimal strings.
 #[derive(Deserialize, Default)]
 #[serde(bound(deserialize = "'de: 'a"), default)]
 struct WireOverwrite<'a> {
@@ -68,12 +68,11 @@ struct WireRole<'a> {
 
 /// Reads a channel or thread.
 ///
-/// `parent` is the parent's JSON where it is at hand: it says what kind the
-/// parent is, its name, and the names of the tags on a forum or media post.
+/// `parent` is the parent's JSON, if available: it gives the parent's kind and
+/// name, and the names of the tags on a forum or media post.
 ///
 /// # Errors
-/// [`Unreadable`] without an id or a type; a parent that cannot be read is as
-/// good as none.
+/// [`Unreadable`] without an id or a type. A parent that cannot be read is ignored.
 pub fn channel(json: &str, parent: Option<&str>) -> Result<Channel, Unreadable> {
     let wire: WireChannel<'_> = part::read(json).map_err(|_| Unreadable {
         id: None,
@@ -124,10 +123,10 @@ pub fn channel(json: &str, parent: Option<&str>) -> Result<Channel, Unreadable> 
     })
 }
 
-/// Reads what permissions in a server rest on, of Get Guild.
+/// Reads the answer of Get Guild: the parts that permissions are computed from.
 ///
 /// # Errors
-/// [`Unreadable`] without an id or roles, or with a role that cannot be read.
+/// [`Unreadable`] without an id or roles, or if a role cannot be read.
 pub fn guild(json: &str) -> Result<Guild, Unreadable> {
     let unreadable = |reason| Unreadable {
         id: None,
@@ -145,7 +144,7 @@ pub fn guild(json: &str) -> Result<Guild, Unreadable> {
     })
 }
 
-/// Reads the roles of Get Guild Member.
+/// Reads the roles from the answer of Get Guild Member.
 ///
 /// # Errors
 /// [`Unreadable`] unless all of them can be read.
@@ -165,8 +164,8 @@ fn role(role: WireRole<'_>) -> Option<(RoleId, u64)> {
     Some((role.id.get()?, bits(role.permissions)?))
 }
 
-/// All or none: one that is lost may be the one that hides the channel. A type
-/// that this version does not know concerns nobody.
+/// All or none: a lost one might be the one that hides the channel. Overwrites of
+/// an unknown type are ignored.
 fn overwrites(part: Part<List<WireOverwrite<'_>>>) -> Option<Vec<Overwrite>> {
     let list = part.get().filter(|list| !list.skipped)?;
     let mut overwrites = Vec::with_capacity(list.items.len());

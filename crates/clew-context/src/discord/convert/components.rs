@@ -1,16 +1,15 @@
-//! The text of message components, the first and the second generation, in
-//! the order in which they are read.
+//! The text of message components, of both generations, in reading order.
 
 use super::part::{self, List, Part, Text, note};
 use super::wire::WireComponent;
 
-/// Deeper than this nothing is read. Discord nests four levels (container,
-/// section or row, accessory, options).
+/// Anything deeper is not read. Discord nests four levels (container, section or
+/// row, accessory, options).
 const MAX_DEPTH: usize = 8;
 
-/// A line each: headings and texts, labels, placeholders and options,
-/// descriptions of media, names of files. The type is not asked, so a
-/// component of a new type gives what it has in common with known ones.
+/// One line each: headings and texts, labels, placeholders and options,
+/// descriptions of media, file names. The type is ignored, so a component of a
+/// new type yields whatever fields it shares with known ones.
 pub(super) fn texts(
     components: Vec<WireComponent<'_>>,
     unread: &mut Vec<&'static str>,

@@ -1,4 +1,4 @@
-//! What a message carries beside its text.
+//! What a message contains besides its text.
 
 use super::components;
 use super::part::{List, Part, Text, note};
@@ -8,7 +8,7 @@ use super::wire::{
 };
 use crate::model::{Attachment, Embed, EmbedField, Extras, Poll, Snapshot, UnixMillis};
 
-/// The parts that a message and a forwarded message share.
+/// The fields that messages and forwarded messages share.
 pub(super) struct Carried<'a> {
     pub(super) embeds: Part<List<WireEmbed<'a>>>,
     pub(super) attachments: Part<List<WireAttachment<'a>>>,
@@ -17,7 +17,7 @@ pub(super) struct Carried<'a> {
 }
 
 impl Carried<'_> {
-    /// Adds them to `extras`.
+    /// Converts them into `extras`.
     pub(super) fn into_extras(self, extras: &mut Extras) {
         let unread = &mut extras.unread;
         let embeds = self.embeds.elements("embeds", unread);
@@ -37,7 +37,7 @@ impl Carried<'_> {
     }
 }
 
-/// A readable, non-empty string.
+/// The string, if it is readable and not empty.
 fn text(part: Part<Text<'_>>) -> Option<Box<str>> {
     part.get().filter(|text| !text.0.is_empty()).map(Into::into)
 }
@@ -76,9 +76,8 @@ fn attachment(raw: WireAttachment<'_>, unread: &mut Vec<&'static str>) -> Attach
     }
 }
 
-/// A poll with what has been counted so far. An answer without a count in
-/// results that are there has no votes (Discord's reference, "Poll Results
-/// Object").
+/// A poll with the votes counted so far. If there are results, an answer missing
+/// from them has no votes (Discord's reference, "Poll Results Object").
 pub(super) fn poll(raw: WirePoll<'_>, unread: &mut Vec<&'static str>) -> Poll {
     let results = raw.results.noting("poll", unread);
     let answers = raw.answers.elements("poll", unread);
@@ -114,7 +113,7 @@ fn counts(results: WirePollResults, unread: &mut Vec<&'static str>) -> Vec<(u64,
         .collect()
 }
 
-/// A forwarded message, unless there is none in it.
+/// A forwarded message, or `None` if the snapshot has no message.
 pub(super) fn snapshot(raw: WireSnapshot<'_>, unread: &mut Vec<&'static str>) -> Option<Snapshot> {
     let Some(message) = raw.message.get() else {
         note("message_snapshots", unread);

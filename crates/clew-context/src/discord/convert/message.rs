@@ -1,4 +1,4 @@
-//! The message object.
+//! Discord's message object.
 
 use serde_json::value::RawValue;
 
@@ -12,10 +12,10 @@ use crate::model::{
     MessageId, MessageKind, Reference, ReferenceKind, Referenced, UnixMillis, UserId,
 };
 
-/// Reads one message of a page, of a single fetch or of an event.
+/// Reads one message of a page, a single fetch or an event.
 ///
 /// # Errors
-/// [`Unreadable`] without id, channel or author.
+/// [`Unreadable`] without an id, channel or author.
 pub fn message(json: &str) -> Result<Message, Unreadable> {
     authored(parse(json)?)
 }
@@ -27,11 +27,11 @@ fn authored(wire: WireMessage<'_>) -> Result<Message, Unreadable> {
     convert(wire, referenced)
 }
 
-/// Reads `MESSAGE_CREATE` or `MESSAGE_UPDATE` (its `d`).
+/// Reads the `d` of a `MESSAGE_CREATE` or `MESSAGE_UPDATE`.
 ///
 /// # Errors
-/// [`Unreadable`] without id or channel. An event without an author is read,
-/// but not [`complete`](Incoming::complete).
+/// [`Unreadable`] without an id or channel. An event without an author can be
+/// read, but is not [`complete`](Incoming::complete).
 pub fn incoming(json: &str) -> Result<Incoming, Unreadable> {
     let mut wire = parse(json)?;
     let channel_kind = wire.channel_type.get();
@@ -61,14 +61,14 @@ pub fn incoming(json: &str) -> Result<Incoming, Unreadable> {
     })
 }
 
-/// Reads an answer of Get Channel Messages, element by element, whatever its
-/// order: what is returned is oldest first.
+/// Reads an answer of Get Channel Messages, element by element and in any order;
+/// returns the messages oldest first.
 ///
 /// # Errors
-/// [`NotAPage`] if it is no JSON array. A message that cannot be read is no
-/// error: its id, where there is one, is kept apart.
+/// [`NotAPage`] if it is not a JSON array. A message that cannot be read is not
+/// an error: its id, if any, is returned separately.
 pub fn page(json: &[u8]) -> Result<ReadPage, NotAPage> {
-    // Nearly always all of it is as expected, and then one pass is enough.
+    // Nearly always everything is as expected; then one pass suffices.
     let read: Vec<Result<Message, Unreadable>> =
         if let Ok(objects) = serde_json::from_slice::<Vec<Object<WireMessage<'_>>>>(json) {
             let wires = objects.into_iter().map(|object| object.0);
@@ -94,12 +94,12 @@ pub fn page(json: &[u8]) -> Result<ReadPage, NotAPage> {
     Ok(page)
 }
 
-/// Converts a message that another bot's twilight has parsed, by writing it
-/// as JSON and reading that: slower than handing over the JSON itself, and a
-/// null `referenced_message`, which twilight does not keep, is absent.
+/// Converts a message that twilight has already parsed, by writing it as JSON and
+/// reading that. This is slower than passing the original JSON, and a null
+/// `referenced_message` becomes absent, because twilight does not keep it.
 ///
 /// # Errors
-/// [`Unreadable`], which only a message that cannot be written as JSON gives.
+/// [`Unreadable`], but only if the message cannot be written as JSON.
 pub fn from_twilight(twilight: &twilight_model::channel::Message) -> Result<Message, Unreadable> {
     let json = serde_json::to_string(twilight).map_err(|_| Unreadable {
         id: Some(MessageId::new(twilight.id.get())),
@@ -109,8 +109,7 @@ pub fn from_twilight(twilight: &twilight_model::channel::Message) -> Result<Mess
     message(&json)
 }
 
-/// Who we are, of READY or Get Current User; our roles in a server are to be
-/// filled in there.
+/// Our identity from READY or Get Current User. The caller fills in our roles in a server.
 pub fn us(user: &twilight_model::user::CurrentUser) -> Us {
     Us {
         user: UserId::new(user.id.get()),
@@ -125,7 +124,7 @@ fn parse(json: &str) -> Result<WireMessage<'_>, Unreadable> {
         channel: None,
         reason: WhyUnreadable::Json,
     };
-    // Derived readers take an array for an object with its members in order.
+    // serde's derive would accept an array as an object with its fields in order.
     if !json.trim_ascii_start().starts_with('{') {
         return Err(unreadable);
     }
@@ -149,8 +148,7 @@ impl<R> WireMessage<'_, R> {
     }
 }
 
-/// `referenced` makes something of the message that it replies to, and notes
-/// if that cannot be read.
+/// `referenced` converts the message it replies to, and notes if that cannot be read.
 fn convert<R: Default>(
     mut wire: WireMessage<'_, R>,
     referenced: impl FnOnce(Part<R>, &mut Vec<&'static str>) -> Referenced,
@@ -211,14 +209,14 @@ fn convert<R: Default>(
     })
 }
 
-/// The author, named as the server names him.
+/// The author, with the name the server shows.
 fn author<R>(wire: &mut WireMessage<'_, R>, unread: &mut Vec<&'static str>) -> Author {
     let user = std::mem::take(&mut wire.author).noting("author", unread);
     let user = user.unwrap_or_default();
     let member = std::mem::take(&mut wire.member).noting("member", unread);
     let webhook = std::mem::take(&mut wire.webhook_id).noting("webhook_id", unread);
-    // An answer to an interaction is posted through a webhook in form: its id
-    // is the application's, and the author is the bot itself.
+    // The response to an interaction is formally posted through a webhook: the
+    // webhook's id is the application's, and the author is the bot itself.
     let application = wire.application_id.get();
     let answers_interaction = webhook.map(UserId::get) == application.map(ApplicationId::get);
     Author {
@@ -229,7 +227,7 @@ fn author<R>(wire: &mut WireMessage<'_, R>, unread: &mut Vec<&'static str>) -> A
     }
 }
 
-/// Nickname, else global name, else username.
+/// Nickname, else display name, else username.
 fn name(user: WireUser<'_>, member: Option<WireMember<'_>>) -> Box<str> {
     let nick = member.and_then(|member| member.nick.get());
     [nick, user.global_name.get(), user.username.get()]
@@ -240,7 +238,7 @@ fn name(user: WireUser<'_>, member: Option<WireMember<'_>>) -> Box<str> {
         .unwrap_or_default()
 }
 
-/// A type that cannot be read is no conversation.
+/// A type that cannot be read does not count as conversation.
 fn kind(part: Part<u16>, unread: &mut Vec<&'static str>) -> MessageKind {
     match part {
         Part::Read(number) => MessageKind::from_number(number),
@@ -252,7 +250,7 @@ fn kind(part: Part<u16>, unread: &mut Vec<&'static str>) -> MessageKind {
     }
 }
 
-/// The low 32 bits, in which every flag that we ask for lies.
+/// The low 32 bits, which hold every flag we use.
 fn flags(part: Part<Count>, unread: &mut Vec<&'static str>) -> MessageFlags {
     let bits = part.noting("flags", unread).map_or(0, |flags| flags.0);
     MessageFlags(u32::try_from(bits & u64::from(u32::MAX)).unwrap_or(0))
@@ -288,8 +286,8 @@ fn reference(raw: &WireReference, unread: &mut Vec<&'static str>) -> Reference {
     }
 }
 
-/// Absent, null and an object are three things; an object that cannot be read
-/// is as good as absent: it can be fetched.
+/// Distinguishes absent, null and an object. An object that cannot be read counts
+/// as absent: the message can be fetched.
 fn referenced(part: Part<WireReferenced<'_>>, unread: &mut Vec<&'static str>) -> Referenced {
     if matches!(part, Part::Null) {
         return Referenced::Deleted;

@@ -1,4 +1,4 @@
-//! Reading part by part: what does not parse costs itself and nothing else.
+//! Lenient reading: a part that does not parse is lost alone, the rest is kept.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -10,17 +10,17 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 thread_local! {
-    /// The second try of [`read`] is under way.
+    /// Whether the second attempt of [`read`] is running.
     static APART: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Reads an object of [`Part`]s. Nearly always all is as expected, and then one
-/// pass is enough; otherwise each part is found as a slice of the text first.
+/// Reads an object of [`Part`]s. Nearly always everything is as expected, and one
+/// pass suffices; otherwise each part is first cut out as a slice of the text.
 ///
 /// # Errors
-/// It is no such object even so.
+/// The text is not such an object, even when read part by part.
 pub(super) fn read<'a, T: Deserialize<'a>>(json: &'a str) -> serde_json::Result<T> {
-    /// Back to one pass, however the second try ends.
+    /// Ends the second attempt, however it turns out.
     struct Done;
     impl Drop for Done {
         fn drop(&mut self) {
@@ -34,8 +34,7 @@ pub(super) fn read<'a, T: Deserialize<'a>>(json: &'a str) -> serde_json::Result<
     })
 }
 
-/// One member of an object: a wrong type in it does not make the object
-/// unreadable, see [`read`].
+/// A field of an object. If its type is wrong, the object stays readable; see [`read`].
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(super) enum Part<T> {
     /// Not in the object.
@@ -43,9 +42,9 @@ pub(super) enum Part<T> {
     Absent,
     /// `null`.
     Null,
-    /// As expected.
+    /// A value of the expected type.
     Read(T),
-    /// Anything else.
+    /// A value of any other type.
     Unread,
 }
 
@@ -70,7 +69,7 @@ impl<T> Part<T> {
         }
     }
 
-    /// The value, where there is one.
+    /// The value, if there is one.
     pub(super) fn get(self) -> Option<T> {
         match self {
             Self::Read(value) => Some(value),
@@ -78,7 +77,7 @@ impl<T> Part<T> {
         }
     }
 
-    /// The value, where there is one; its name is noted if it was unreadable.
+    /// The value, if there is one; notes its name if it was unreadable.
     pub(super) fn noting(self, name: &'static str, unread: &mut Vec<&'static str>) -> Option<T> {
         if matches!(self, Self::Unread) {
             note(name, unread);
@@ -86,14 +85,14 @@ impl<T> Part<T> {
         self.get()
     }
 
-    /// Whether a value stands here, readable or not.
+    /// Whether there is a value, readable or not.
     pub(super) fn is_given(&self) -> bool {
         matches!(self, Self::Read(_) | Self::Unread)
     }
 }
 
 impl<T> Part<List<T>> {
-    /// The readable elements; the name is noted if any was not.
+    /// The readable elements; notes the name if any element was not.
     pub(super) fn elements(self, name: &'static str, unread: &mut Vec<&'static str>) -> Vec<T> {
         let list = self.noting(name, unread).unwrap_or_default();
         if list.skipped {
@@ -103,7 +102,7 @@ impl<T> Part<List<T>> {
     }
 }
 
-/// Notes a name once.
+/// Notes a name, once.
 pub(super) fn note(name: &'static str, unread: &mut Vec<&'static str>) {
     if !unread.contains(&name) {
         unread.push(name);
@@ -115,7 +114,7 @@ pub(super) fn note(name: &'static str, unread: &mut Vec<&'static str>) {
 pub(super) struct List<T> {
     /// The elements that could be read, in order.
     pub(super) items: Vec<T>,
-    /// Some could not.
+    /// Whether some could not be read.
     pub(super) skipped: bool,
 }
 
@@ -156,8 +155,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
     }
 }
 
-/// What stands as an object: derived readers take an array for one, with its
-/// members in order.
+/// Accepts objects only: serde's derive would also accept an array with the fields in order.
 pub(super) struct Object<T>(pub(super) T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
@@ -180,7 +178,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
     }
 }
 
-/// A string, borrowed where it holds no escapes.
+/// A string, borrowed if it contains no escapes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
@@ -218,7 +216,7 @@ impl<'de> Visitor<'de> for TextVisitor {
     }
 }
 
-/// A count: a whole number, or one with a fraction, which is cut off.
+/// A count: a whole number; a fraction is rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Count(pub(super) u64);
 
@@ -242,7 +240,7 @@ impl Visitor<'_> for CountVisitor {
     }
 
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<u64, E> {
-        // Beyond 2^53 no fraction is left and no file is that large.
+        // Larger floats are not exact, and no file is that large.
         if (0.0..9_007_199_254_740_992.0).contains(&number) {
             format!("{number:.0}").parse().map_err(E::custom)
         } else {

@@ -1,4 +1,4 @@
-//! What Discord sends, what it may send, and what twilight's model refuses.
+//! Tests with what Discord sends, what it might send, and what twilight's model refuses.
 
 use serde_json::{Value, json};
 
@@ -8,10 +8,10 @@ use crate::model::{
     Referenced, UnixMillis, UserId,
 };
 
-/// Code samples of Discord's documentation (MIT, see beside it).
+/// Code samples from Discord's documentation (MIT, see the licence beside them).
 const EXAMPLES: &str = include_str!("../../../../../fixtures/discord/examples.jsonl");
 
-/// A message with everything that must be there, and `more`.
+/// A message with the required fields and `more`.
 fn with(more: Value) -> String {
     let mut message = json!({
         "id": "1000", "channel_id": "7", "type": 0, "content": "hello",
@@ -35,7 +35,7 @@ fn extras(more: Value) -> Extras {
     *read(more).extras.unwrap()
 }
 
-/// `more` parses, and exactly `unread` of it is given up.
+/// `more` is accepted, and exactly the parts named `unread` are lost.
 #[track_caller]
 fn check_unread(more: Value, unread: &[&str]) {
     let message = read(more);
@@ -54,7 +54,7 @@ fn examples(heading: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Reading each part by itself takes twice as long.
+/// Reading each part separately takes twice as long.
 #[test]
 fn what_discord_documents_is_read_in_one_pass() {
     let documented = examples("Example Message")
@@ -219,7 +219,7 @@ fn a_bottomless_component_costs_no_stack() {
 
 #[test]
 fn what_twilights_model_refuses_is_read() {
-    // Field notes of running twilight 0.18 against odd input, one a line.
+    // Seen when running twilight 0.18 against odd input, one case per line.
     check_unread(
         json!({"author": {"id": "5", "username": "ada", "avatar": "no hash"}}),
         &[],

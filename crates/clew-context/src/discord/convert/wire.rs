@@ -1,5 +1,5 @@
-//! Discord's message object, as far as it is read. Unknown members are
-//! skipped, every known one is optional.
+//! Discord's message object, the fields we read. Unknown fields are skipped;
+//! every known one is optional.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use super::part::{Count, List, Object, Part, Text};
 use crate::model::{ApplicationId, ChannelId, GuildId, MessageId, RoleId, UserId};
 
-/// The message object (Discord's reference, "Message Object"), with what
-/// gateway events add to it. `R` is the message that it replies to.
+/// The message object (Discord's reference, "Message Object"), with the fields
+/// that gateway events add. `R` is the type of the message it replies to.
 #[derive(Deserialize, Default)]
 #[serde(bound(deserialize = "'de: 'a, R: Deserialize<'de> + Default"), default)]
 pub(super) struct WireMessage<'a, R = WireReferenced<'a>> {
@@ -38,10 +38,10 @@ pub(super) struct WireMessage<'a, R = WireReferenced<'a>> {
     pub(super) message_snapshots: Part<List<WireSnapshot<'a>>>,
 }
 
-/// The message replied to; what that one replies to is not read. Never `None`.
+/// The message replied to; its own reference is not read. Never `None`.
 pub(super) type WireReferenced<'a> = Option<Object<Box<WireMessage<'a, IgnoredAny>>>>;
 
-/// A user, an author or somebody mentioned.
+/// A user: an author or somebody mentioned.
 #[derive(Deserialize, Default)]
 #[serde(bound(deserialize = "'de: 'a"), default)]
 pub(super) struct WireUser<'a> {
@@ -49,11 +49,11 @@ pub(super) struct WireUser<'a> {
     pub(super) username: Part<Text<'a>>,
     pub(super) global_name: Part<Text<'a>>,
     pub(super) bot: Part<bool>,
-    /// Of users mentioned in gateway events.
+    /// Only present for users mentioned in gateway events.
     pub(super) member: Part<WireMember<'a>>,
 }
 
-/// What a server knows of a user.
+/// A user's data in a server.
 #[derive(Deserialize, Default)]
 #[serde(bound(deserialize = "'de: 'a"), default)]
 pub(super) struct WireMember<'a> {
@@ -69,7 +69,7 @@ pub(super) struct WireReference {
     pub(super) channel_id: Part<ChannelId>,
 }
 
-/// Anything of which only the name counts.
+/// Any object of which we only read the name.
 #[derive(Deserialize, Default)]
 #[serde(bound(deserialize = "'de: 'a"), default)]
 pub(super) struct WireNamed<'a> {
@@ -148,8 +148,8 @@ pub(super) struct WirePollCount {
     pub(super) count: Part<u64>,
 }
 
-/// A component of any type, old or new; its children are read one level at a
-/// time, so that no depth of nesting costs stack.
+/// A component of any type, old or new. Its children are read one level at a
+/// time, so that deep nesting cannot exhaust the stack.
 #[derive(Deserialize, Default)]
 #[serde(bound(deserialize = "'de: 'a"), default)]
 pub(super) struct WireComponent<'a> {

@@ -1,4 +1,4 @@
-//! Another base than Discord's own.
+//! An API address other than Discord's own.
 
 use reqwest::Url;
 
@@ -7,19 +7,19 @@ use crate::discord::error::ConnectError;
 /// Where the API is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Address {
-    /// `host:port`, without a scheme, as twilight takes it.
+    /// `host:port` without a scheme, as twilight expects it.
     pub(super) authority: String,
-    /// Without TLS.
+    /// Whether to connect without TLS.
     pub(super) plain: bool,
-    /// It is this machine: a simulator, whose files may be fetched too.
+    /// Whether it is this machine: then it is a simulator, whose files may be fetched too.
     pub(super) loopback: bool,
 }
 
 impl Address {
-    /// Reads `http://host:port`; a path of `/api` or `/api/v10` is dropped,
-    /// since it is added to every request.
+    /// Parses `http://host:port`. A path of `/api` or `/api/v10` is dropped, since
+    /// every request adds it.
     pub(super) fn parse(text: &str) -> Result<Self, ConnectError> {
-        // What may be a login is not repeated.
+        // Do not repeat what may be a login.
         let shown = if text.contains(['@', '?', '#']) {
             "[an address with a login or a key]"
         } else {

@@ -1,4 +1,4 @@
-//! Attached files, from Discord's own hosts alone.
+//! Attached files, fetched only from Discord's own hosts.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::malformed;
 use crate::discord::error::{ConnectError, RestError};
 use crate::model::Fallback;
 
-/// Where Discord keeps attachments; nothing else is fetched for a prompt.
+/// Where Discord stores attachments; nothing else is fetched for a prompt.
 const HOSTS: [&str; 2] = ["cdn.discordapp.com", "media.discordapp.net"];
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -18,7 +18,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub(super) struct Files {
     client: Client,
-    /// The simulator, whose attachments lie on this machine.
+    /// The simulator's address; its attachments are on this machine.
     loopback: Option<Address>,
 }
 
@@ -94,7 +94,7 @@ const fn forbidden() -> RestError {
     RestError::lasting(Fallback::Forbidden)
 }
 
-/// The text, where it is one; a character that a cut has split is left out.
+/// The bytes as text, if they are UTF-8; a character split by the cut is dropped.
 fn utf8(mut bytes: Vec<u8>, cut: bool) -> Option<String> {
     if let Err(error) = std::str::from_utf8(&bytes) {
         let split = cut && error.error_len().is_none();

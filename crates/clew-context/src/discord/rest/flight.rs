@@ -1,4 +1,4 @@
-//! Equal reads in flight are one request.
+//! Identical reads that are in flight at the same time share one request.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use crate::collect::Anchor;
 use crate::discord::error::RestError;
 use crate::model::{ChannelId, MessageId};
 
-/// A read that may be shared.
+/// A read that can be shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Query {
     Page(ChannelId, Anchor, usize),
@@ -39,8 +39,8 @@ impl Query {
 
 type Answer = BoxFuture<'static, Result<Arc<[u8]>, RestError>>;
 
-/// The reads in flight. It holds them weakly: a request that every caller has
-/// dropped is dropped with them.
+/// The reads in flight. References are weak: a request that all callers have
+/// dropped is cancelled.
 #[derive(Debug, Default)]
 pub(super) struct Flights(Mutex<HashMap<Query, Airborne>>);
 
@@ -50,14 +50,14 @@ struct Airborne {
     waiting: Arc<Waiting>,
 }
 
-/// A seat in a request: the caller's share of it.
+/// One caller's share of a request.
 pub(super) struct Flight {
     answer: Shared<Answer>,
     waiting: Arc<Waiting>,
 }
 
 impl Flights {
-    /// Joins the equal request in flight, or starts it.
+    /// Joins an identical request in flight, or starts one.
     pub(super) fn board(
         &self,
         query: Query,
@@ -68,8 +68,8 @@ impl Flights {
         if let Some(flight) = flights.get(&query).and_then(Airborne::join) {
             return Ok(flight);
         }
-        // What has landed is forgotten here, so the map is as large as the
-        // number of reads in flight.
+        // Finished requests are removed here, so the map is as large as the number of
+        // reads in flight.
         flights.retain(|_, airborne| airborne.answer.upgrade().is_some());
         let request = build(RequestBuilder::raw(Method::Get, query.path()))?;
         let waiting = Arc::new(Waiting::of(&request));
@@ -87,7 +87,7 @@ impl Flights {
 }
 
 impl Airborne {
-    /// None if it has landed: its answer is of a moment ago.
+    /// `None` if it has finished: its answer may already be out of date.
     fn join(&self) -> Option<Flight> {
         let answer = self.answer.upgrade()?;
         let flying = answer.peek().is_none();
@@ -99,7 +99,7 @@ impl Airborne {
 }
 
 impl Flight {
-    /// Waits for the answer until `deadline`, which is this caller's alone.
+    /// Waits for the answer until `deadline`, which applies to this caller only.
     pub(super) async fn land(
         self,
         lanes: &Lanes,

@@ -1,11 +1,11 @@
-//! twilight's clients, and how to tell a limiter that holds us from a server
-//! that does not answer.
+//! twilight's clients, and how to tell whether a limiter holds us back or the
+//! server does not answer.
 //!
-//! twilight lets one request at a time through for a channel, of whatever
-//! method, until it knows the bucket; and it learns buckets from 429s alone.
-//! A page, a single message and a typing notice of one channel would wait for
-//! each other, so each has a lane: a client with a limiter of its own. The
-//! lanes share out Discord's 50 requests a second.
+//! Until twilight knows a channel's bucket, it sends one request at a time for
+//! that channel, whatever the method, and it learns buckets from 429s alone. A
+//! page, a single message and a typing notice for one channel would wait for each
+//! other. So each has a lane: a client with its own limiter. The lanes share
+//! Discord's 50 requests a second.
 //!
 //! A 429 is sent again: after the wait that its headers tell, if they name a
 //! bucket, and what is no GET after any other wait that they tell too (see
@@ -27,32 +27,31 @@ use super::wire::Wire;
 use crate::discord::error::RestError;
 use crate::model::Fallback;
 
-/// Most that one call is sent: the first time and after four 429s, which is 15
-/// seconds later.
+/// Most times a request is sent: the first attempt and one after each of four
+/// 429s, the last at least 15 s later.
 const MAX_SENDINGS: u32 = 5;
-/// From the first sending to the second, at least. `Retry-After` counts whole
+/// Shortest time from the first attempt to the second. `Retry-After` is in whole
 /// seconds, and most global limits last one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// For a caller whose deadline is far away; nothing that we ask takes longer.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Which limiter a request passes.
+/// Which rate limiter a request goes through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lane {
-    /// Pages, and what posts and edits.
+    /// Pages, posts and edits.
     Main,
-    /// Single messages, channels, members: asked at the same time as a page.
+    /// Single messages, channels and members: asked for at the same time as a page.
     Singles,
-    /// What nobody waits for: typing and reactions; and answers to
-    /// interactions, which have three seconds.
+    /// Requests that nothing waits for (typing, reactions), and responses to
+    /// interactions, which are due within three seconds.
     Aside,
-    /// Whether messages and members that something is kept of are still there:
-    /// behind all else, and never in its way.
+    /// Whether stored messages and members still exist; must never delay anything else.
     Checks,
 }
 
 impl Lane {
-    /// Requests a second; together Discord's global limit, 50.
+    /// Requests per second; the lanes add up to Discord's global limit of 50.
     const fn per_second(self) -> u16 {
         match self {
             Self::Main => 22,
@@ -62,7 +61,7 @@ impl Lane {
     }
 }
 
-/// A client for each lane. All are made at the start: each reads the system's
+/// One client per lane. All are created at the start: each loads the system's
 /// root certificates, which takes longer than a turn may.
 #[derive(Debug)]
 pub(super) struct Lanes {
@@ -92,7 +91,7 @@ impl Lanes {
         }
     }
 
-    /// One client is all of them.
+    /// Uses one client for all lanes.
     pub(super) fn of(client: Arc<Client>) -> Self {
         Self {
             main: Arc::clone(&client),
@@ -118,7 +117,7 @@ impl Lanes {
         self.refused.cancelled().await;
     }
 
-    /// One request, answered, refused or given up at `deadline`.
+    /// Sends a request; ends with an answer, a refusal or at `deadline`.
     pub(super) async fn call(
         &self,
         request: Request,
@@ -147,7 +146,7 @@ impl Lanes {
         let wire = self.wire.clone().filter(|_| !is_get);
         let waiting = waiting.clone();
         let refused = self.refused.clone();
-        // Each further one would count towards a ban.
+        // Each further request would count towards a ban.
         let hopeless = refused.is_cancelled();
         let answer = async move {
             if hopeless {
@@ -188,8 +187,7 @@ impl Lanes {
         })
     }
 
-    /// Why a request is late: our limiter holds it, or a 429 did, or nothing
-    /// has been answered.
+    /// Why a request is late: our limiter holds it, it got a 429, or there was no answer.
     pub(super) async fn late(&self, lane: Lane, waiting: &Waiting) -> RestError {
         let until = match (waiting.limited_until(), self.client(lane).ratelimiter()) {
             (Some(until), _) => Some(until),
@@ -203,7 +201,7 @@ impl Lanes {
     }
 }
 
-/// One sending, whose moment is noted; twilight would repeat it after a 429.
+/// One attempt; notes when it was sent. Keeps twilight from resending it after a 429.
 async fn send(
     client: &Client,
     request: Request,
@@ -221,8 +219,8 @@ fn client(token: &str, address: Option<&Address>, lane: Lane) -> Arc<Client> {
     let builder = Client::builder()
         .token(token.to_owned())
         .timeout(REQUEST_TIMEOUT)
-        // An interaction's token that has expired is a 401 as well, after
-        // which twilight would send nothing more.
+        // Expired interaction tokens also give a 401, after which twilight would
+        // refuse to send anything.
         .remember_invalid_token(false)
         .ratelimiter(Some(RateLimiter::new(lane.per_second())));
     Arc::new(match address {
