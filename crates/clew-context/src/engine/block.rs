@@ -1,6 +1,6 @@
-//! The block is built: the selected messages are rendered, and shortened
-//! until `MEM_MAX_CHARS` holds. Long messages are shortened first, then the
-//! oldest dropped; starter, pointed-at and target are only ever shortened.
+//! Builds the block: renders the selected messages and shortens them until they
+//! fit `MEM_MAX_CHARS`. Long messages are shortened first, then the oldest
+//! dropped; starter, pointed-at and target are shortened but never dropped.
 
 use std::collections::BTreeMap;
 
@@ -15,20 +15,20 @@ use super::sanitise;
 use super::select::{Pick, Selection};
 use super::shorten;
 
-/// A message shortened below this many scalars says too little: older ones
-/// are dropped instead, so that the newer keep this much.
+/// A message shortened below this many scalars says too little: older ones are
+/// dropped instead, so that newer ones keep this much.
 pub(super) const SHORTEST_CHARS: usize = 300;
-/// Longest title shown; Discord's own limit is 100.
+/// Longest title shown, in scalars; Discord's own limit is 100.
 const MAX_TITLE_CHARS: usize = 100;
-/// Longest list of tags shown; Discord allows five of 20 characters.
+/// Longest list of tags shown, in scalars; Discord allows five of 20 each.
 const MAX_TAGS_CHARS: usize = 200;
 
-/// An item on its way into the block.
+/// An item that may still be shortened or dropped.
 struct Draft {
     item: Item,
-    /// It is shortened, never dropped.
+    /// Whether it may only be shortened, not dropped.
     kept: bool,
-    /// Scalars of its line beside the text, the line's end among them.
+    /// Scalars of its line without the text, line break included.
     header: usize,
     /// Scalars of its text.
     length: usize,
@@ -80,7 +80,7 @@ pub fn build<D: Directory>(
     }
 }
 
-/// Renders one message. The error is the id of one that shows nothing.
+/// Renders one message. The error is the id of a message with nothing to show.
 fn draft<D: Directory>(
     pick: Pick,
     renderer: &mut Renderer<'_, D>,
@@ -98,7 +98,7 @@ fn draft<D: Directory>(
     })
 }
 
-/// Shortens, and drops the oldest where shortening would leave too little.
+/// Shortens the texts; drops the oldest if shortening would leave too little.
 fn fit(
     drafts: &mut Vec<Draft>,
     title: Option<&str>,
@@ -137,8 +137,8 @@ fn fit(
     }
 }
 
-/// What headers, markers and title leave for the texts; `None` when they
-/// alone are too much.
+/// The scalars that headers, markers and title leave for the texts; `None` if
+/// those alone exceed the cap.
 fn texts_budget(
     drafts: &[Draft],
     title: Option<&str>,
@@ -159,7 +159,7 @@ fn texts_budget(
     max_chars.checked_sub(headers + days + markers + title)
 }
 
-/// The cap is so small that not even headers fit: the newest stay.
+/// The cap is too small even for the headers: keeps the newest entries that fit.
 fn hold(entries: &mut Vec<Entry>, omitted: &mut Vec<Omitted>, max_chars: usize) -> usize {
     while frame::chars(None, entries) > max_chars && !entries.is_empty() {
         if let Entry::Message(item) = entries.remove(0) {
@@ -179,10 +179,10 @@ struct Gaps {
 }
 
 impl Gaps {
-    /// Markers by the shown message they stand before (the end for the last).
+    /// Markers by the index of the shown message they precede (its length: at the end).
     fn place(&self, shown: &[MessageId], omitted: &[Omitted]) -> BTreeMap<usize, Vec<Marker>> {
         let before = |id: MessageId| shown.partition_point(|shown| *shown < id);
-        // How many, and the newest of them with the cap that it met.
+        // The number of missing messages, and the newest of them with the cap that excluded it.
         let mut gaps: BTreeMap<usize, (usize, Option<(MessageId, OmitReason)>)> = BTreeMap::new();
         for one in omitted.iter().filter(|one| is_capped(one.reason)) {
             let (count, newest) = gaps.entry(before(one.id)).or_default();
@@ -228,7 +228,7 @@ impl Gaps {
     }
 }
 
-/// Adjacent messages that are withheld share one marker.
+/// Adjacent withheld messages share one marker.
 fn push(markers: &mut Vec<Marker>, marker: Marker) {
     if let (Some(Marker::Withheld(count, last)), Marker::Withheld(more, place)) =
         (markers.last_mut(), marker)
@@ -248,8 +248,8 @@ const fn is_capped(reason: OmitReason) -> bool {
     )
 }
 
-/// `Thread "title" in #parent · tags: a, b`; only threads have one. Without a
-/// title (its owner opted out) the rest is said.
+/// `Thread "title" in #parent · tags: a, b`, for threads only. The title is left
+/// out if it is empty because its owner opted out.
 fn title(channel: &Channel) -> Option<String> {
     if !channel.kind.is_thread() {
         return None;
@@ -271,7 +271,7 @@ fn title(channel: &Channel) -> Option<String> {
     Some(title)
 }
 
-/// It stands on a line of ours: it must not end its own quotation.
+/// Makes text safe for a line of our own: it cannot close its quotation marks.
 fn one_line(text: &str, max_chars: usize) -> String {
     let line = sanitise::text(text)
         .replace('"', "'")

@@ -1,16 +1,16 @@
-//! The frame around other people's words, between two lines with a nonce that
-//! no message can forge. Within it what we say stands at the margin: titles,
-//! days, and `03:04 name: ` before each message. Further lines of a message are
-//! indented, so that nothing inside can start an entry of its own.
+//! The frame around other people's words: two lines with a nonce that no message
+//! can forge. Inside, our own text starts at the margin: titles, days, and `03:04
+//! name: ` before each message. The further lines of a message are indented, so
+//! that no message can imitate the start of an entry.
 
 use std::borrow::Cow;
 
 use crate::model::{Block, Entry, Item, Marker, OmitReason, Place, UnixMillis};
 
-/// Before every line of a message but its first and blank ones.
+/// Put before every line of a message except its first line and blank ones.
 const INDENT: &str = "  ";
 
-/// Where a framed text stands.
+/// What a framed text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The collected block.
@@ -31,27 +31,27 @@ impl Kind {
     }
 }
 
-/// Tags by which a line of a frame is known even without its nonce. Not that of
-/// [`Kind::Memory`]: other texts have a tag of that name.
+/// Tags that identify a frame line even without its nonce. [`Kind::Memory`] is
+/// not among them: other texts use a tag of that name.
 pub(super) const TAGS: [&str; 2] = [Kind::Context.tag(), Kind::PointedAt.tag()];
 
-/// `inside` between an opening and a closing line that carry `nonce`.
+/// `inside` between an opening and a closing line that contain `nonce`.
 pub fn wrap(kind: Kind, nonce: &str, inside: &str) -> String {
     let tag = kind.tag();
     format!("<{tag} {nonce}>\n{inside}</{tag} {nonce}>")
 }
 
-/// A line that stands in no frame, under the nonce.
+/// A line outside all frames, marked with the nonce.
 pub fn marked(nonce: &str, line: &str) -> String {
     format!("[{nonce}] {line}")
 }
 
-/// Scalars of such a line, its end among them.
+/// Scalars of a marked line, line break included.
 pub fn marked_chars(line: &str) -> usize {
     super::nonce::NONCE_CHARS + "[] ".len() + line_chars(line)
 }
 
-/// Title, days, messages and gaps, a line each.
+/// Title, days, messages and gaps, one line each.
 pub fn block(block: &Block) -> String {
     let mut out = String::with_capacity(block.chars);
     for line in lines(block.title.as_deref(), &block.entries) {
@@ -61,7 +61,7 @@ pub fn block(block: &Block) -> String {
     out
 }
 
-/// One message, under its day.
+/// One message, preceded by its date.
 pub fn item(item: &Item) -> String {
     format!("{}\n{}\n", day_line(item), message(item))
 }
@@ -71,17 +71,17 @@ pub fn chars(title: Option<&str>, entries: &[Entry]) -> usize {
     lines(title, entries).map(|line| line_chars(&line)).sum()
 }
 
-/// Scalars of a line, its end among them.
+/// Scalars of a line, line break included.
 pub(super) fn line_chars(line: &str) -> usize {
     line.chars().count() + 1
 }
 
-/// Scalars of a message's lines beside its text.
+/// Scalars of a message's lines without its text.
 pub(super) fn chars_around(item: &Item) -> usize {
     line_chars(&header(item))
 }
 
-/// Scalars of the lines that say a new day, over these messages.
+/// Scalars of the date lines above these messages.
 pub(super) fn day_chars<'a>(items: impl Iterator<Item = &'a Item>) -> usize {
     let mut last = None;
     items
@@ -103,7 +103,7 @@ fn lines<'a>(title: Option<&'a str>, entries: &'a [Entry]) -> impl Iterator<Item
     title.map(Cow::Borrowed).into_iter().chain(entries)
 }
 
-/// Whether it is of another day than the one before.
+/// Whether it has another date than the previous message.
 fn begins_day(item: &Item, last: &mut Option<i64>) -> bool {
     let day = item.message.timestamp.day();
     last.replace(day) != Some(day)
@@ -117,7 +117,7 @@ fn message(item: &Item) -> String {
     format!("{}{}", header(item), item.text)
 }
 
-/// `text` as it stands behind a header: its further lines are indented.
+/// `text` with every line but its first indented.
 pub(super) fn indented(text: &str) -> String {
     let mut lines = text.split('\n');
     let mut out = String::with_capacity(text.len());
@@ -132,8 +132,8 @@ pub(super) fn indented(text: &str) -> String {
     out
 }
 
-/// Time, name, and why the message is there, as in `03:04 Ada [app]: `. Brackets
-/// and colons occur in no name, so that nobody can give himself a label.
+/// Time, name and label, such as `03:04 Ada [app]: `. Names contain no brackets
+/// or colons, so nobody can give themselves a label.
 pub fn header(item: &Item) -> String {
     let who = if item.ours {
         " [you]"
@@ -148,7 +148,7 @@ pub fn header(item: &Item) -> String {
     format!("{time} {}{who}{gap}{why}: ", item.name)
 }
 
-/// What is said of a message that a rule asks for by name.
+/// The label of a named message ([`Place::is_named`]); empty for others.
 pub(super) const fn label(place: Place) -> &'static str {
     match place {
         Place::Starter => "[first message]",
@@ -158,13 +158,13 @@ pub(super) const fn label(place: Place) -> &'static str {
     }
 }
 
-/// Above somebody's stored message, which stands in no frame.
+/// The line above somebody's stored message, which is not in a frame.
 pub fn stored_header(name: &str, timestamp: UnixMillis, is_restored: bool) -> String {
     let why = if is_restored { " | restored" } else { "" };
     format!("{name} | {} UTC{why}", timestamp.minute())
 }
 
-/// The line that stands where messages are missing.
+/// The line that stands in for missing messages.
 pub fn marker_line(marker: Marker) -> String {
     let what = |place: Place| match place {
         Place::Starter => "the first message",

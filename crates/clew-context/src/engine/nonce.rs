@@ -1,21 +1,21 @@
-//! The mark of a prompt's frames that no message can forge.
+//! The nonce of a prompt's frames, which no message can forge.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use unicode_normalization::UnicodeNormalization;
 
-/// Hexadecimal digits of a nonce: 48 bits, too many to guess within the life
-/// of a secret, few enough to cost a prompt nothing.
+/// Hexadecimal digits of a nonce: 48 bits are too many to guess during the
+/// lifetime of a secret, and short enough to cost few tokens.
 pub const NONCE_CHARS: usize = 12;
 
-/// The nonce of the conversation `scope`: lower-case hexadecimal, the first
-/// [`NONCE_CHARS`] digits of an HMAC-SHA256 of `scope` under `secret`.
+/// The nonce of the conversation `scope`: the first [`NONCE_CHARS`] lower-case
+/// hexadecimal digits of an HMAC-SHA256 of `scope` under `secret`.
 ///
-/// It is derived again only while one of `texts` holds it (everything that will
-/// stand within the frames), or something so like it that a model might take it
-/// for it: in other signs of the same meaning, parted by others, backwards, or
-/// with one sign other, more or less. Prompts of one conversation thus share
-/// their prefix, which the model's provider caches.
+/// Another one is derived only if one of `texts` (everything inside the frames)
+/// contains it, or something that a model might confuse with it: in other forms
+/// of the digits, with separators, backwards, or with one digit changed, missing
+/// or added. So prompts of one conversation share their prefix, which the model's
+/// provider caches.
 pub fn derive<'a>(secret: &[u8], scope: &str, texts: impl Iterator<Item = &'a str>) -> String {
     let texts: Vec<&str> = texts.collect();
     let mut attempt = 0_u64;
@@ -32,7 +32,7 @@ pub fn derive<'a>(secret: &[u8], scope: &str, texts: impl Iterator<Item = &'a st
 fn candidate(secret: &[u8], scope: &str, attempt: u64) -> u64 {
     #[expect(clippy::expect_used, reason = "an HMAC key may have any length")]
     let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("an HMAC takes keys of any length");
-    // The counter has a fixed width, so no two pairs give the same input.
+    // The counter has a fixed width, so no two pairs produce the same input.
     mac.update(scope.as_bytes());
     mac.update(&attempt.to_be_bytes());
     let digest = mac.finalize().into_bytes();
@@ -40,12 +40,12 @@ fn candidate(secret: &[u8], scope: &str, attempt: u64) -> u64 {
     bytes.fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
-/// Four bits a digit.
+/// Four bits per digit.
 const NONCE: u64 = (1 << (4 * NONCE_CHARS)) - 1;
-/// The lowest bit of each of the last digits: one more than a nonce has.
+/// The lowest bit of each of the last digits, one more than a nonce has.
 const DIGITS: u64 = 0x1_1111_1111_1111;
 
-/// What a reader might take for a nonce: it and its mirror image.
+/// What a reader might take for a nonce: the nonce and its mirror image.
 struct Likeness([u64; 2]);
 
 impl Likeness {
@@ -63,11 +63,11 @@ impl Likeness {
     }
 }
 
-/// The last signs of a text, four bits each: one more than a nonce has.
+/// The last characters of a text, four bits each, one more than a nonce has.
 #[derive(Default)]
 struct Last {
     digits: u64,
-    /// The lowest bit of each sign that is no digit.
+    /// The lowest bit of each character that is not a digit.
     others: u64,
     count: usize,
 }
@@ -79,13 +79,13 @@ impl Last {
         self.count += 1;
     }
 
-    /// Nearly all of the last signs are digits, which words hardly are.
+    /// Whether nearly all of the last characters are digits, which is rare in words.
     const fn may_be(&self) -> bool {
         let newest = NONCE >> 4;
         self.count >= NONCE_CHARS - 1 && (self.others & newest).count_ones() <= 1
     }
 
-    /// It ends here, with one sign other, less or more at most.
+    /// Whether the nonce ends here, with at most one digit changed, missing or added.
     fn is_like(&self, nonce: u64) -> bool {
         let other = {
             let bits = self.digits ^ nonce;
@@ -101,14 +101,14 @@ impl Last {
     }
 }
 
-/// `digits` without the one at `place`, counted from the last.
+/// `digits` without the one at `place`, counted from the end.
 const fn without(digits: u64, place: usize) -> u64 {
     let below = (1 << (4 * place)) - 1;
     digits >> 4 & !below | digits & below
 }
 
-/// The letters and digits of `text` as their plain forms, each as a hexadecimal
-/// digit if it is one. What parts or adorns them does not count.
+/// The letters and digits of `text` in their plain form, as a hexadecimal digit
+/// where they are one. Separators and marks are skipped.
 fn signs(text: &str) -> impl Iterator<Item = Option<u64>> {
     text.chars()
         .flat_map(plain)
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn the_digits_are_those_of_the_hmac() {
-        // HMAC-SHA256 under an empty key of eight zero bytes, by another program.
+        // HMAC-SHA256 of eight zero bytes under an empty key, computed with another program.
         assert_eq!(derive(b"", "", std::iter::empty()), "f375180aba92");
     }
 

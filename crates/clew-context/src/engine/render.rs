@@ -1,5 +1,5 @@
-//! One renderer for trigger, block, pointed-at and starter: everything a
-//! message shows, as plain text, sanitised, with ids turned into names.
+//! The renderer for trigger, block, pointed-at and starter: everything a message
+//! shows, as sanitised plain text, with ids replaced by names.
 
 mod markup;
 mod parts;
@@ -15,19 +15,18 @@ use super::frame;
 use super::sanitise::{self, Names};
 use super::shorten;
 
-/// Scalars of a message that are read at the least before its middle is left
-/// out: more than Discord's longest text, 4,000. Beside it a message may carry embeds,
-/// alternative texts and a forwarded message, tens of thousands in all.
+/// Scalars of a message that are read at least before its middle is skipped: more
+/// than Discord's longest text, 4,000. With embeds, alternative texts and a
+/// forwarded message, a message can have tens of thousands.
 const READ_CHARS: usize = 5_000;
 
-/// The names that the asker of one turn may know: of members, roles and channels
-/// of the trigger's server alone, and of its channels and threads those that the
+/// The names that the asker of one turn may see: members, roles and channels of
+/// the trigger's server only, and of its channels and threads those that the
 /// asker may view now. In a direct message there are none.
 pub trait Directory {
-    /// The name people see of a user.
+    /// A user's name as people see it.
     fn user(&self, id: UserId) -> Option<String>;
-    /// The name that a user was last heard under, for a mention that no message
-    /// carries the name of.
+    /// The last name we saw for a user, for a mention whose name no message contains.
     fn heard(&self, _: UserId) -> Option<String> {
         None
     }
@@ -37,7 +36,7 @@ pub trait Directory {
     fn channel(&self, id: ChannelId) -> Option<String>;
 }
 
-/// Knows nothing: ids stay anonymous.
+/// Knows no names: ids stay anonymous.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Nobody;
 
@@ -59,7 +58,7 @@ pub struct Renderer<'a, D> {
     us: &'a Us,
     directory: &'a D,
     names: Names,
-    /// People who wrote what is shown, by the name their messages carry.
+    /// Authors of the messages shown, with the name from their messages.
     present: HashMap<UserId, &'a str>,
 }
 
@@ -74,7 +73,7 @@ impl<'a, D: Directory> Renderer<'a, D> {
         }
     }
 
-    /// Who wrote these may be named wherever the prompt mentions them.
+    /// Lets the authors of these messages be named wherever the prompt mentions them.
     pub fn meet(&mut self, messages: impl IntoIterator<Item = &'a Message>) {
         let people = messages
             .into_iter()
@@ -96,12 +95,12 @@ impl<'a, D: Directory> Renderer<'a, D> {
         self.names.assign(speaker(message), &raw).to_owned()
     }
 
-    /// Everything the message shows. Empty when there is nothing.
+    /// Everything the message shows; empty if there is nothing.
     pub fn message(&mut self, message: &Message) -> String {
         self.text(parts::all(message), message)
     }
 
-    /// A message as a frame shows it: under its author's name, its further lines
+    /// A message as a frame shows it: with its author's name, its further lines
     /// indented, at most `max_chars` scalars.
     pub fn item(&mut self, message: Arc<Message>, place: Place, max_chars: usize) -> Item {
         let (text, cut) = self.within(&message, max_chars);
@@ -115,8 +114,8 @@ impl<'a, D: Directory> Renderer<'a, D> {
         }
     }
 
-    /// What the message shows, and whether the middle of it is cut out. What is
-    /// far from both ends is not even read.
+    /// What the message shows, and whether its middle was cut out. Parts far from
+    /// both ends are not even rendered.
     fn within(&mut self, message: &Message, max_chars: usize) -> (String, bool) {
         let read = READ_CHARS.max(max_chars.saturating_mul(2));
         let parts::Ends { head, cut, tail } = parts::ends(parts::all(message), read);
@@ -143,22 +142,21 @@ impl<'a, D: Directory> Renderer<'a, D> {
         sanitise::text(&text).trim().to_owned()
     }
 
-    /// The trigger's own words: as `message`, without the mentions of us at
-    /// either end. One within a sentence or in code is part of it.
+    /// The trigger's own words: like `message`, without mentions of us at either
+    /// end. A mention within a sentence or in code is part of the text.
     pub fn trigger(&mut self, message: &Message) -> String {
         let mut own = message.clone();
         own.content = self.us.without_address(&message.content).into();
         self.message(&own)
     }
 
-    /// Words that were kept as they were typed: what they mention gets the name
-    /// that the asker may know now.
+    /// Stored text with mentions as typed; they get the names that the asker may see now.
     pub fn kept(&mut self, words: &str) -> String {
         self.markup(words, &[])
     }
 
-    /// The name of somebody who wrote none of the messages shown, unique
-    /// within the prompt like an author's.
+    /// The name of somebody who wrote none of the messages shown, unique within the
+    /// prompt like an author's.
     pub fn named(&mut self, id: UserId, raw: &str) -> String {
         self.names.assign(id.get(), raw).to_owned()
     }
@@ -216,7 +214,7 @@ impl<'a, D: Directory> Renderer<'a, D> {
     }
 }
 
-/// Who speaks. One webhook may post under many names, each another speaker.
+/// An id for the speaker. One webhook can post under many names, each a speaker of its own.
 fn speaker(message: &Message) -> u64 {
     let id = message.author.id.get();
     if !message.author.webhook {

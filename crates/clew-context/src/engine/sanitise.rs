@@ -1,9 +1,10 @@
-//! Makes other people's text and names harmless without changing what a
-//! reader sees: what is invisible, reorders the line or leaves it is removed.
+//! Makes other people's text and names harmless without changing what a reader
+//! sees: removes characters that are invisible, reorder the line or stack out of
+//! it.
 //!
-//! Markup is left alone: code must survive to the letter (`Vec<String>`,
-//! `a < b && c`), so nothing here escapes anything. That no text leaves its
-//! frame is the business of the frame's nonce, see [`super::nonce`].
+//! Markup is left alone: code must survive unchanged (`Vec<String>`, `a < b &&
+//! c`), so nothing is escaped here. The frame's nonce keeps texts inside their
+//! frame, see [`super::nonce`].
 
 mod names;
 mod skeleton;
@@ -15,32 +16,32 @@ use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 use super::charset::CharSet;
 use super::cluster::is_emoji;
 
-/// The longest run of line breaks that is kept. Nobody needs more to be
-/// understood, and a thousand of them push a frame out of sight.
+/// Most line breaks in a row. No text needs more, and a thousand would push a
+/// frame out of sight.
 pub const MAX_NEWLINES: usize = 20;
 
-/// The most combining marks on one character. Vietnamese needs 2, Hebrew 4,
-/// Tibetan stacks at times 6; more is "zalgo".
+/// Most combining marks on one character. Vietnamese needs 2, Hebrew 4, and
+/// Tibetan sometimes stacks 6; more is "zalgo".
 pub const MAX_MARKS: usize = 8;
 
-/// The only flags made of tag characters that are in use: England, Scotland
-/// and Wales. All other tag characters are invisible letters.
+/// The only flags in use that are made of tag characters: England, Scotland and
+/// Wales. All other tag characters are invisible letters.
 const TAG_FLAGS: [&str; 3] = [
     "\u{E0067}\u{E0062}\u{E0065}\u{E006E}\u{E0067}\u{E007F}",
     "\u{E0067}\u{E0062}\u{E0073}\u{E0063}\u{E0074}\u{E007F}",
     "\u{E0067}\u{E0062}\u{E0077}\u{E006C}\u{E0073}\u{E007F}",
 ];
 
-/// The base of those flags.
+/// The base character of those flags.
 const BLACK_FLAG: char = '\u{1F3F4}';
 
-/// `raw` without control, bidirectional, zero-width, tag, filler, private-use
-/// and noncharacters. Every kind of line break becomes `\n`, tabs stay.
-/// Joiners stay inside emoji and between letters of scripts that need them,
-/// variation selectors 15 and 16 after an emoji. Runs of line breaks are
-/// bounded by [`MAX_NEWLINES`], combining marks by [`MAX_MARKS`].
+/// `raw` without control, bidirectional, zero-width, tag, filler, private-use and
+/// noncharacters. Every kind of line break becomes `\n`; tabs stay. Joiners stay
+/// inside emoji and between letters of scripts that need them, variation
+/// selectors 15 and 16 after an emoji. [`MAX_NEWLINES`] and [`MAX_MARKS`] limit
+/// line breaks and combining marks.
 ///
-/// Doing it twice changes nothing.
+/// Idempotent.
 pub fn text(raw: &str) -> String {
     let visible = if raw.bytes().all(is_plain) {
         raw.to_owned()
@@ -50,9 +51,9 @@ pub fn text(raw: &str) -> String {
     bound_newlines(visible)
 }
 
-/// Whether `character` shows nothing: a control, a format character that no
-/// reader sees, a blank that passes for a letter, or no character at all.
-/// Joiners and variation selectors count as invisible.
+/// Whether `character` shows nothing: a control or format character without a
+/// visible form, a blank that counts as a letter, or a noncharacter. Joiners and
+/// variation selectors count as invisible.
 pub fn is_invisible(character: char) -> bool {
     static INVISIBLE: CharSet = CharSet::new(shows_nothing);
     !matches!(character, '\n' | '\t' | ' '..='~') && INVISIBLE.contains(character)
@@ -61,9 +62,9 @@ pub fn is_invisible(character: char) -> bool {
 fn shows_nothing(character: char) -> bool {
     match character {
         '\n' | '\t' | ' '..='~' => false,
-        // Blanks that count as letters or marks; variation selectors, those of
-        // Mongolian included; invisible operators, deprecated format characters
-        // and what is reserved for more of them; noncharacters.
+        // Blanks that count as letters or marks; variation selectors, including
+        // Mongolian ones; invisible operators, deprecated format characters and the
+        // range reserved for more of them; noncharacters.
         '\u{34F}'
         | '\u{115F}'
         | '\u{1160}'
@@ -78,7 +79,7 @@ fn shows_nothing(character: char) -> bool {
         | '\u{E0000}'..='\u{E0FFF}'
         | '\u{FDD0}'..='\u{FDEF}' => true,
         _ if u32::from(character) & 0xFFFE == 0xFFFE => true,
-        // Visible signs that Unicode files under "format".
+        // Visible characters that Unicode classifies as "format".
         '\u{600}'..='\u{605}'
         | '\u{6DD}'
         | '\u{70F}'
@@ -98,7 +99,7 @@ fn is_plain(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\t' | b' '..=b'~')
 }
 
-/// What has been kept so far, and what that permits next.
+/// What has been kept so far.
 #[derive(Default)]
 struct Kept {
     text: String,
@@ -124,7 +125,7 @@ impl Kept {
         self.push(base);
     }
 
-    /// Whether a joiner here, before `next`, does something that is seen.
+    /// Whether a joiner here, before `next`, has a visible effect.
     fn takes_joiner(&self, joiner: char, next: Option<char>) -> bool {
         let (Some(last), Some(next)) = (self.last, next) else {
             return false;
@@ -182,7 +183,7 @@ fn visible(raw: &str) -> String {
     kept.text
 }
 
-/// Whether `character` is drawn over or under the one before it.
+/// Whether `character` is drawn above or below the previous one.
 fn stacks(character: char) -> bool {
     static STACKING: CharSet = CharSet::new(|character| {
         matches!(
@@ -197,8 +198,8 @@ fn is_letter(character: char) -> bool {
     character.general_category() == GeneralCategory::OtherLetter
 }
 
-/// Scripts in which a joiner or non-joiner between letters changes their form:
-/// Arabic and its kin, those of India, Burmese, Khmer, Mongolian.
+/// Scripts in which a joiner or non-joiner changes the form of letters: Arabic
+/// and related scripts, those of India, Burmese, Khmer, Mongolian.
 fn uses_joiners(character: char) -> bool {
     matches!(
         character,
@@ -212,8 +213,8 @@ fn uses_joiners(character: char) -> bool {
     )
 }
 
-/// At most [`MAX_NEWLINES`] line breaks in a row, lines of nothing but blanks
-/// counted as empty. The indentation after them stays.
+/// At most [`MAX_NEWLINES`] line breaks in a row; lines of only blanks count as
+/// empty. Indentation after them stays.
 fn bound_newlines(text: String) -> String {
     if text.bytes().filter(|byte| *byte == b'\n').count() <= MAX_NEWLINES {
         return text;
@@ -340,7 +341,7 @@ mod tests {
             .collect()
     }
 
-    /// A list apart from the code's own, so that both cannot be wrong alike.
+    /// A list independent of the code's, so that both cannot have the same mistake.
     fn is_forbidden(character: char) -> bool {
         let code = u32::from(character);
         (character.is_control() && character != '\n' && character != '\t')
@@ -361,8 +362,8 @@ mod tests {
             .any(|range| range.contains(&code))
     }
 
-    /// Of the invisible characters only those that joined emoji need may be
-    /// left, and only next to an emoji.
+    /// The only invisible characters that may remain are those that joined emoji
+    /// need, and only next to an emoji.
     #[track_caller]
     fn check_harmless(clean: &str, why: &str) {
         let mut last = None;
@@ -412,7 +413,7 @@ mod tests {
         }) {
             let mut names = Names::new("Clew");
             let name = names.assign(4321, &hostile.name);
-            // Without its override it reads as it is spelt, which is not ours.
+            // Without its override character it reads as spelt, which is not our name.
             if hostile.why.contains("backwards") {
                 assert_eq!(name, "welC", "{}", hostile.why);
             } else {

@@ -1,6 +1,6 @@
-//! Select: which of the messages that were gathered go into the block. Pure;
-//! the caps by count and age are held here, the one by characters in
-//! [`super::block`], where the texts are known.
+//! Select: which of the gathered messages go into the block. Pure. Applies the
+//! caps on count and age; [`super::block`] applies the one on characters, since
+//! it knows the texts.
 
 mod thread;
 
@@ -14,13 +14,13 @@ use super::least;
 
 pub use thread::history_is_full;
 
-/// A message that a rule asks for by name.
+/// A message with a special role: starter or pointed-at.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Found {
-    /// There is none to be had by the rules.
+    /// The rules give none.
     #[default]
     None,
-    /// Here it is.
+    /// We have it.
     Known(Arc<Message>),
     /// It was deleted.
     Deleted(MessageId),
@@ -29,7 +29,7 @@ pub enum Found {
 }
 
 impl Found {
-    /// The message, if it is here.
+    /// The message, if we have it.
     pub fn message(&self) -> Option<&Arc<Message>> {
         match self {
             Self::Known(message) => Some(message),
@@ -38,7 +38,7 @@ impl Found {
     }
 }
 
-/// What stands for the scene's messages.
+/// The messages of a scene.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Gathered {
     /// A thread or forum post.
@@ -47,7 +47,7 @@ pub enum Gathered {
     Chain {
         /// The links.
         links: Vec<Link>,
-        /// Which cap ended the walk.
+        /// The cap that ended the walk, if one did.
         cut: Option<OmitReason>,
     },
     /// The last messages of a channel before a bare mention, oldest first.
@@ -57,7 +57,7 @@ pub enum Gathered {
 }
 
 impl Gathered {
-    /// The messages that are here, in no order; some maybe twice.
+    /// The messages we have, in no particular order; some may occur twice.
     pub fn messages(&self) -> Vec<&Arc<Message>> {
         match self {
             Self::Thread(thread) => {
@@ -76,7 +76,7 @@ impl Gathered {
 }
 
 impl Gathered {
-    /// The same, to be changed.
+    /// The same, mutable.
     pub(crate) fn messages_mut(&mut self) -> Vec<&mut Arc<Message>> {
         match self {
             Self::Thread(thread) => {
@@ -103,37 +103,37 @@ impl Gathered {
     }
 }
 
-/// What was gathered of a thread.
+/// What was gathered from a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GatheredThread {
-    /// All messages from some id on up to the turn's start, oldest first.
+    /// All messages from one id up to the turn's start, oldest first.
     pub messages: Vec<Arc<Message>>,
-    /// They reach back to the thread's first message.
+    /// Whether they reach back to the thread's first message.
     pub reaches_start: bool,
-    /// Messages in the whole thread, as Discord counts.
+    /// Messages in the whole thread, by Discord's count.
     pub total: Option<usize>,
-    /// The message the thread hangs on, or its first.
+    /// The message the thread was started from, or its first message.
     pub starter: Found,
     /// The message the trigger replies to.
     pub pointed_at: Found,
     /// The message the answer replies to.
     pub target: Option<Arc<Message>>,
-    /// The full history is wanted (a mention), not only the tail.
+    /// Whether the full history is wanted (for a mention), not only the tail.
     pub history: bool,
 }
 
 /// The chosen messages, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Selection {
-    /// What is to be shown.
+    /// What is shown.
     pub picks: Vec<Pick>,
-    /// What stands where messages are missing, by the id it stands at.
+    /// Markers for missing messages, with the id of their position.
     pub markers: Vec<(MessageId, Marker)>,
     /// What was left out.
     pub omitted: Vec<Omitted>,
-    /// Older messages exist that nobody looked at.
+    /// Older messages that were not looked at.
     pub unseen: Option<Unseen>,
-    /// Messages of the tail that are shown.
+    /// How many messages of the tail are shown.
     pub tail: usize,
 }
 
@@ -151,7 +151,7 @@ impl Selection {
         self.omit(id, OmitReason::Deleted);
     }
 
-    /// A marker without a name stands in its place, once.
+    /// Marks a withheld message at its position, once.
     fn mark_withheld(&mut self, id: MessageId, place: Place) {
         if self.omitted.iter().all(|omitted| omitted.id != id) {
             self.mark(id, Marker::Withheld(1, place));
@@ -159,8 +159,8 @@ impl Selection {
         }
     }
 
-    /// A trigger without words points at this message: it is kept, if it is
-    /// among those shown, under a label by which the prompt can name it.
+    /// A trigger without words points at this message: if it is shown, it may not
+    /// be dropped and gets a label, so that the prompt can refer to it.
     pub fn point_at(&mut self, id: MessageId) {
         for pick in self.picks.iter_mut().filter(|pick| pick.message.id == id) {
             pick.kept = true;
@@ -184,13 +184,13 @@ impl Selection {
 pub struct Pick {
     /// The message.
     pub message: Arc<Message>,
-    /// Why.
+    /// Why it is shown.
     pub place: Place,
-    /// It is shortened, never dropped.
+    /// Whether it may only be shortened, not dropped.
     pub kept: bool,
 }
 
-/// Chooses by the rules of `docs/behaviour.md`, "What is collected".
+/// Selects by the rules of `docs/behaviour.md`, "What is collected".
 pub fn select(us: &Us, trigger: &Message, gathered: &Gathered, limits: &Limits) -> Selection {
     match gathered {
         Gathered::Thread(thread) => thread::select(us, trigger, thread, limits),
@@ -200,8 +200,8 @@ pub fn select(us: &Us, trigger: &Message, gathered: &Gathered, limits: &Limits) 
     }
 }
 
-/// Whether older messages are worth a fetch for a tail: fewer eligible ones
-/// than it has. `messages` are oldest first, those that it may be of.
+/// Whether older messages should be fetched for a tail, because it has too few
+/// eligible ones. `messages` are those the tail can consist of, oldest first.
 pub fn tail_wants_more(
     us: &Us,
     trigger: &Message,
@@ -211,7 +211,7 @@ pub fn tail_wants_more(
     eligible(us, trigger, messages).take(limits.tail).count() < limits.tail
 }
 
-/// Those that may be shown, newest first.
+/// The messages that may be shown, newest first.
 fn eligible<'a>(
     us: &Us,
     trigger: &Message,

@@ -1,16 +1,16 @@
-//! Makes texts fit: one text by cutting its middle, many by sharing a budget.
-//! All lengths are Unicode scalars.
+//! Makes texts fit: a single text by cutting its middle, several by sharing a
+//! budget. All lengths are in Unicode scalars.
 
 use super::cluster;
 
-/// Below this many scalars of text around the marker, the marker is not worth
-/// its room and the text is simply cut off.
+/// If less than this would remain around the marker, the marker is not worth its
+/// space and the text is simply cut off.
 const MIN_KEPT_CHARS: usize = 12;
 
-/// `text` cut to at most `max_chars`, or `None` when it fits. About two thirds
-/// of what is left are its head and one third its tail, with
-/// ` [... 1,234 characters cut ...] ` between. Where there is no room for
-/// that, the head alone. Joined characters stay whole.
+/// `text` cut to at most `max_chars`, or `None` if it fits. About two thirds of
+/// the rest are its head and one third its tail, with ` [... 1,234 characters cut
+/// ...] ` in between; only the head if there is no room for that. Joined
+/// characters stay whole.
 pub fn head_and_tail(text: &str, max_chars: usize) -> Option<String> {
     let length = text.chars().count();
     if length <= max_chars {
@@ -26,8 +26,8 @@ pub fn head_and_tail(text: &str, max_chars: usize) -> Option<String> {
     Some(format!("{head}{}{tail}", marker(cut)))
 }
 
-/// The same for a text of which only the two ends are left, and `cut` scalars
-/// between them are not.
+/// The same for a text of which only the two ends are left; `cut` scalars between
+/// them have already been removed.
 pub fn ends(head: &str, tail: &str, cut: usize, max_chars: usize) -> String {
     let kept = head.chars().count() + tail.chars().count();
     if kept + marker(cut).len() <= max_chars {
@@ -43,14 +43,14 @@ pub fn ends(head: &str, tail: &str, cut: usize, max_chars: usize) -> String {
     format!("{head}{}{tail}", marker(cut))
 }
 
-/// How much of each text may be kept when all together may have `budget`
-/// characters: the largest level such that every text up to it stays whole and
-/// the longer ones get that much.
+/// How much of each text may be kept if all together may have `budget`
+/// characters: the largest level at which texts up to that length stay whole and
+/// longer ones are cut to it.
 ///
-/// If not even `floor` characters of each fit, a level would leave nothing
-/// readable: then each gets up to `floor`, the last (newest) first, as far as
-/// the budget goes. The sum never exceeds `budget`, and more budget never
-/// gives anyone less.
+/// If not even `floor` characters of each fit, such a level would leave nothing
+/// readable. Then each gets up to `floor`, the last (newest) first, until the
+/// budget is used up. The sum never exceeds `budget`, and a larger budget never
+/// gives any text less.
 pub fn fit(lengths: &[usize], budget: usize, floor: usize) -> Vec<usize> {
     if filled(lengths, floor) > budget {
         return newest_first(lengths, budget, floor);

@@ -1,15 +1,15 @@
-//! Discord's markup: `<@id>`, `<#id>`, `<:emoji:id>`, `<t:unix>`, message
-//! links. Code keeps every letter.
+//! Discord's markup: `<@id>`, `<#id>`, `<:emoji:id>`, `<t:unix>`, message links.
+//! Code is left unchanged.
 
 use crate::model::{ChannelId, RoleId, UnixMillis, UserId};
 
-/// Something that has a name.
+/// An id that can be replaced by a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Id {
     User(UserId),
     Role(RoleId),
     Channel(ChannelId),
-    /// A link to a message, by its channel.
+    /// A link to a message, with its channel.
     Link(ChannelId),
 }
 
@@ -21,11 +21,11 @@ const LINK_HOSTS: [&str; 4] = [
     "https://canary.discord.com/channels/",
 ];
 
-/// Longest `<...>`, the angles included: a command of three words of 32
-/// characters, or an emoji's name.
+/// Longest `<...>` in bytes, angle brackets included: a command of three words
+/// with 32 characters each, or an emoji's name.
 const MAX_TOKEN_BYTES: usize = 129;
 
-/// Replaces markup outside code by what `name` gives.
+/// Replaces markup outside code; `name` supplies the text for each id.
 pub(super) fn replace(text: &str, mut name: impl FnMut(Id) -> String) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -40,8 +40,8 @@ pub(super) fn replace(text: &str, mut name: impl FnMut(Id) -> String) -> String 
     out
 }
 
-/// What stands for the token at the start of `text` (itself, if `None`), and
-/// its length.
+/// The replacement for the token at the start of `text` (`None`: keep it), and
+/// the token's length in bytes.
 fn token(text: &str, name: &mut impl FnMut(Id) -> String) -> (Option<String>, usize) {
     let found = match text.as_bytes()[0] {
         b'`' => return (None, code_length(text)),
@@ -54,8 +54,8 @@ fn token(text: &str, name: &mut impl FnMut(Id) -> String) -> (Option<String>, us
     }
 }
 
-/// Length of the code span or block at the start, fences included; of the
-/// backticks alone if nothing closes them.
+/// The length in bytes of the code span or block at the start, fences included;
+/// only of the backticks if nothing closes them.
 fn code_length(text: &str) -> usize {
     let ticks = text.bytes().take_while(|byte| *byte == b'`').count();
     let fence = &text[..ticks];
@@ -97,7 +97,7 @@ fn angle(text: &str, name: &mut impl FnMut(Id) -> String) -> Option<(String, usi
     Some((shown, end + 1))
 }
 
-/// `name:id`, as emoji and commands are written.
+/// The name in `name:id`, the form of emoji and commands.
 fn named_by_text(text: &str) -> Option<&str> {
     let (name, id) = text.rsplit_once(':')?;
     let plain = |character: char| character.is_alphanumeric() || "_- ".contains(character);
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// With a look at the rest for each, this would take hours.
+    /// Searching the rest of the text for each would take hours.
     #[test]
     fn a_million_open_tokens_are_read_once() {
         for open in ["<", "<:e:", "a` "] {

@@ -1,13 +1,13 @@
-//! What a message shows beside its text, a line or paragraph each.
+//! What a message shows, split into lines and paragraphs.
 
 use crate::model::{Attachment, Embed, Extras, Message, Poll, Snapshot};
 
 /// One line or paragraph.
 #[derive(Clone)]
 pub(super) enum Part {
-    /// Labels of ours and names of files.
+    /// Our own labels, and names of files.
     Plain(String),
-    /// Text that may hold Discord's markup.
+    /// Text that may contain Discord's markup.
     Markup(String),
 }
 
@@ -18,7 +18,7 @@ impl Part {
         }
     }
 
-    /// From one scalar up to another, as far as it has them.
+    /// The scalars from `from` up to `to`, as far as they exist.
     fn slice(&self, from: usize, to: usize) -> Self {
         let text = self.text().chars().skip(from).take(to.saturating_sub(from));
         let text = text.collect();
@@ -32,13 +32,12 @@ impl Part {
 /// The beginning and the end of what a message shows.
 pub(super) struct Ends {
     pub(super) head: Vec<Part>,
-    /// Scalars between them; without any, all is in the head.
+    /// Scalars left out between them; if 0, everything is in the head.
     pub(super) cut: usize,
     pub(super) tail: Vec<Part>,
 }
 
-/// What `most` scalars hold: two thirds of them from the beginning, the rest
-/// from the end.
+/// Keeps `most` scalars: two thirds of them from the beginning, the rest from the end.
 pub(super) fn ends(parts: Vec<Part>, most: usize) -> Ends {
     let length = |part: &Part| part.text().chars().count();
     let total: usize = parts.iter().map(length).sum();
@@ -69,7 +68,7 @@ pub(super) fn ends(parts: Vec<Part>, most: usize) -> Ends {
     }
 }
 
-/// Everything in reading order.
+/// Everything the message shows, in reading order.
 pub(super) fn all(message: &Message) -> Vec<Part> {
     let mut all = vec![Part::Markup(message.content.to_string())];
     if let Some(extras) = message.extras.as_deref() {

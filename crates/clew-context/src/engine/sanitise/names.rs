@@ -1,5 +1,4 @@
-//! Names as a prompt shows them: one line, harmless, and each person under
-//! one that nobody else has.
+//! Names as a prompt shows them: one harmless line, and a distinct name for each person.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -8,15 +7,15 @@ use super::skeleton::{skeleton, words};
 use super::text;
 use crate::engine::cluster;
 
-/// The most scalars of a name, as Discord allows. A suffix of [`Names`] comes
-/// on top.
+/// Most scalars in a name; Discord has the same limit. A suffix added by
+/// [`Names`] comes on top.
 pub const MAX_NAME_CHARS: usize = 32;
 
-/// What somebody without a visible name is called.
+/// The name of somebody without a visible name.
 pub const UNNAMED: &str = "unnamed";
 
-/// Words by which prompts and model interfaces call the parties. Nobody bears
-/// one of these without a suffix.
+/// Words that prompts and model APIs use for the parties. A name that is one of
+/// these gets a suffix.
 const ROLE_WORDS: [&str; 9] = [
     "system",
     "assistant",
@@ -33,13 +32,13 @@ const ROLE_WORDS: [&str; 9] = [
 static ROLES: LazyLock<HashSet<String>> =
     LazyLock::new(|| ROLE_WORDS.into_iter().map(skeleton).collect());
 
-/// From this length on our name is also found inside of a longer word. Shorter
-/// ones are part of too many names ("Al" in "Alice").
+/// From this length on, our name is also recognised inside longer words. Shorter
+/// ones occur in too many names ("Al" in "Alice").
 const MIN_INFIX_CHARS: usize = 4;
 
-/// `raw` as one trimmed line of at most [`MAX_NAME_CHARS`] scalars: white
-/// space collapsed, brackets, colons and rulers, by which a header could be
-/// faked, made harmless. A name that shows nothing becomes [`UNNAMED`].
+/// `raw` as one trimmed line of at most [`MAX_NAME_CHARS`] scalars: white space
+/// collapsed; brackets, colons and rulers replaced, since they could imitate a
+/// header. A name that shows nothing becomes [`UNNAMED`].
 pub fn name(raw: &str) -> String {
     let clean: String = text(raw).chars().map(harmless).collect();
     let words: Vec<&str> = clean.split_whitespace().collect();
@@ -56,25 +55,23 @@ pub fn name(raw: &str) -> String {
     format!("{}…", cluster::head(&line, MAX_NAME_CHARS - 1).trim_end())
 }
 
-/// The names of one prompt, given out in order of appearance and kept.
+/// The names of one prompt, assigned in order of appearance.
 ///
-/// No two look alike: they differ by more than case, spaces, marks,
-/// punctuation, width or a letter of another script. Nobody is under our name
-/// or under a word for a role.
+/// No two look alike: they differ in more than case, spaces, marks, punctuation,
+/// width or similar letters of another script. Nobody gets our name or a role's.
 #[derive(Debug)]
 pub struct Names {
     ours: String,
     our_skeleton: String,
     by_id: HashMap<u64, String>,
     skeletons: HashSet<String>,
-    /// How often a name was asked for, by its skeleton: the suffixes up to here
-    /// are taken, so that equal names cost one try each.
+    /// How often each name was requested, by skeleton: suffixes up to here are
+    /// taken, so a repeated name is resolved with one attempt.
     bearers: HashMap<String, u64>,
 }
 
 impl Names {
-    /// Starts a prompt in which we are called `our_name` (made harmless like
-    /// any other).
+    /// Starts a prompt in which we are called `our_name` (sanitised like any other name).
     pub fn new(our_name: &str) -> Names {
         let ours = name(our_name);
         let our_skeleton = skeleton(&ours);
@@ -88,15 +85,15 @@ impl Names {
         }
     }
 
-    /// Our own name, harmless.
+    /// Our own name, sanitised.
     pub fn ours(&self) -> &str {
         &self.ours
     }
 
-    /// The name of the person `id` (a snowflake) within this prompt; `raw`
-    /// counts only the first time. Who looks like us or like a role gets
-    /// ` (user 4321)` with the last digits of the id, further bearers of a
-    /// name ` (2)`, ` (3)`.
+    /// The name of the person `id` (a snowflake) within this prompt; `raw` matters
+    /// only the first time. Somebody who looks like us or like a role gets ` (user
+    /// 4321)` with the last digits of the id; others with a name already taken get
+    /// ` (2)`, ` (3)`.
     pub fn assign(&mut self, id: u64, raw: &str) -> &str {
         if !self.by_id.contains_key(&id) {
             let unique = self.unique(id, name(raw));
@@ -135,8 +132,7 @@ impl Names {
     }
 }
 
-/// Characters that could open, close or part a header, in any width, as ones
-/// that cannot.
+/// Replaces characters that could open, close or divide a header, in any width.
 fn harmless(character: char) -> char {
     match character {
         '<' | '[' | '{' | '＜' | '［' | '｛' | '〈' | '《' | '【' | '⟦' | '⟨' | '⟪' => {
@@ -152,8 +148,8 @@ fn harmless(character: char) -> char {
     }
 }
 
-/// `line` with runs of three or more equal signs (`---`, `===`, `###`)
-/// shortened to one.
+/// `line` with runs of three or more equal characters that are not letters or
+/// digits (`---`, `===`) shortened to one.
 fn without_rulers(line: &str) -> String {
     let mut short = String::with_capacity(line.len());
     let mut chars = line.chars().peekable();
@@ -253,7 +249,7 @@ mod tests {
         );
     }
 
-    /// With a try for each bearer before it, this would take minutes.
+    /// Trying every earlier suffix would take minutes.
     #[test]
     fn many_equal_names_cost_one_try_each() {
         let mut names = Names::new("Clew");

@@ -1,9 +1,8 @@
-//! What a name looks like from afar: the same for names that a reader takes
-//! for one another.
+//! The skeleton of a name: the same for names that a reader could confuse.
 //!
-//! A small part of Unicode's technical standard 39 (confusables), as far as
-//! Latin letters go: case, marks, width, mathematical and circled forms, and
-//! the letters of other scripts that are drawn alike.
+//! A small part of Unicode's technical standard 39 (confusables), for Latin
+//! letters: case, marks, width, mathematical and circled forms, and similar
+//! letters of other scripts.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -13,7 +12,7 @@ use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 use crate::engine::charset::CharSet;
 use crate::engine::cluster::is_mark;
 
-/// `name` without case, marks, spaces and punctuation, look-alikes made equal.
+/// `name` without case, marks, spaces and punctuation, with look-alikes unified.
 /// Never empty for a name with a visible character.
 pub(super) fn skeleton(name: &str) -> String {
     let letters: String = name
@@ -27,14 +26,14 @@ pub(super) fn skeleton(name: &str) -> String {
     letters
 }
 
-/// The skeletons of the words of `name`, as parted by spaces and punctuation.
+/// The skeletons of the words of `name`, split at spaces and punctuation.
 pub(super) fn words(name: &str) -> impl Iterator<Item = String> {
     name.split(|c: char| !counts(c) && !is_mark(c))
         .filter(|word| !word.is_empty())
         .map(skeleton)
 }
 
-/// Whether `character` tells names apart.
+/// Whether `character` distinguishes names.
 fn counts(character: char) -> bool {
     use GeneralCategoryGroup as Group;
     static COUNTING: CharSet = CharSet::new(|character| {
@@ -53,12 +52,12 @@ fn folded(character: char) -> impl Iterator<Item = char> {
         .map(look_alike)
 }
 
-/// The plain letter or digit of a compatibility form.
+/// The plain letter or digit for a compatibility form.
 fn narrow(character: char) -> char {
     let code = u32::from(character);
     match code {
         0xFF01..=0xFF5E => offset(0x21, code - 0xFF01),
-        // Mathematical letters, capitals and small ones; the digits come later.
+        // Mathematical letters, upper and lower case; the digits follow below.
         0x1D400..=0x1D6A3 => offset(0x61, (code - 0x1D400) % 26),
         0x1D7CE..=0x1D7FF => offset(0x30, (code - 0x1D7CE) % 10),
         0x24B6..=0x24CF => offset(0x61, code - 0x24B6),
@@ -76,8 +75,9 @@ fn offset(base: u32, place: u32) -> char {
     char::from_u32(base + place).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// One lower-case letter for all that are drawn like it, accents included.
-/// `i`, `l` and `1` are one, as are `o` and `0`: in many typefaces they are.
+/// One lower-case letter for all that look like it, with or without accents. `i`,
+/// `l` and `1` count as the same, and so do `o` and `0`: in many typefaces they
+/// are.
 fn look_alike(lower: char) -> char {
     if lower.is_ascii_lowercase() && lower != 'i' {
         return lower;
@@ -85,7 +85,7 @@ fn look_alike(lower: char) -> char {
     LETTERS.get(&lower).copied().unwrap_or(lower)
 }
 
-/// [`LOOK_ALIKES`] the other way round.
+/// [`LOOK_ALIKES`] inverted.
 static LETTERS: LazyLock<HashMap<char, char>> = LazyLock::new(|| {
     let mut letters = HashMap::new();
     for (letter, like) in LOOK_ALIKES {
@@ -96,7 +96,7 @@ static LETTERS: LazyLock<HashMap<char, char>> = LazyLock::new(|| {
     letters
 });
 
-/// Latin with diacritics, Greek, Cyrillic, Armenian, Cherokee, small capitals,
+/// Latin with diacritics, Greek, Cyrillic, Armenian, Cherokee, small capitals and
 /// letter-like symbols.
 const LOOK_ALIKES: [(char, &str); 26] = [
     ('a', "àáâãäåāăąǎǟǡǻȁȃȧạảấầẩẫậắằẳẵặḁаαɑᴀӑӓåɐ"),
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    /// The first and the last of each alphabet that Unicode has twice.
+    /// The first and last letter of each alphabet that Unicode encodes more than once.
     #[test]
     fn letters_of_every_form_are_plain_ones() {
         for (forms, plain) in [

@@ -1,5 +1,5 @@
-//! What of a thread is shown: the messages asked for by name, the tail before
-//! the target, and the history as far as the caps allow.
+//! What is shown of a thread: the named messages, the tail before the target, and
+//! as much history as the caps allow.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::engine::eligible::Us;
 use crate::engine::window::CHANNEL_START;
 use crate::model::{Limits, Marker, Message, MessageId, OmitReason, Place, UnixMillis, Unseen};
 
-/// Newest first until a cap; what is kept counts first.
+/// Selects newest first until a cap is reached; kept messages use up room first.
 pub(super) fn select(
     us: &Us,
     trigger: &Message,
@@ -74,7 +74,7 @@ fn kept(
         Some(target) => Found::Known(Arc::clone(target)),
         None => Found::None,
     };
-    // One message may be all three: the first of these is said of it.
+    // One message may be all three; it gets the first matching label.
     let named = [
         (&thread.pointed_at, Place::PointedAt),
         (&target, Place::Target),
@@ -125,7 +125,7 @@ fn keep(
     kept.entry(message.id).or_insert_with(pick);
 }
 
-/// The eligible messages of the thread, oldest first, without kept ones.
+/// The eligible messages of the thread, oldest first, without the kept ones.
 fn candidates<'a>(
     us: &Us,
     trigger: &Message,
@@ -148,7 +148,7 @@ fn candidates<'a>(
     candidates
 }
 
-/// The eligible messages of the thread, kept ones too, without the trigger.
+/// The eligible messages of the thread, including kept ones, without the trigger.
 fn spoken<'a>(
     us: &Us,
     trigger: &Message,
@@ -164,7 +164,7 @@ fn spoken<'a>(
     all.map(|message| (message.id, message)).collect()
 }
 
-/// The last K messages strictly before the target.
+/// The last `limits.tail` messages before the target.
 fn tail<'a>(
     newest_first: impl Iterator<Item = &'a Arc<Message>>,
     target: Option<MessageId>,
@@ -175,9 +175,10 @@ fn tail<'a>(
         .take(limits.tail)
 }
 
-/// `MEM_MAX_AGE_MIN` counts back from the tail's oldest message (without a tail
-/// from the newest before the trigger), or from the one pointed at if that is
-/// older: yesterday's thread is still known today.
+/// The earliest time that `MEM_MAX_AGE_MIN` allows. It counts back from the
+/// tail's oldest message (without a tail, from the newest before the trigger), or
+/// from the pointed-at message if that is older. So yesterday's thread is still
+/// included today.
 fn oldest_allowed<'a>(
     trigger: &Message,
     newest_first: impl Iterator<Item = &'a Arc<Message>> + Clone,
@@ -193,8 +194,8 @@ fn oldest_allowed<'a>(
     Some(from.unwrap_or(trigger.timestamp).before(max_age))
 }
 
-/// The cap over which older messages of a thread's history would be; `None`:
-/// they are worth a fetch. `messages` are oldest first.
+/// The cap that older messages of a thread's history would exceed; `None` if they
+/// are worth fetching. `messages` are oldest first.
 pub fn history_is_full(
     us: &Us,
     trigger: &Message,
@@ -205,7 +206,7 @@ pub fn history_is_full(
 ) -> Option<OmitReason> {
     let newest_first = eligible(us, trigger, messages).take(limits.max_msgs);
     let spoken: Vec<&Arc<Message>> = newest_first.collect();
-    // Without any the newest is still to be found.
+    // If there are none, the newest has yet to be found.
     let last = *spoken.last()?;
     let newest_first = spoken.iter().copied();
     let oldest = oldest_allowed(trigger, newest_first, target, pointed_at, limits);
@@ -228,8 +229,8 @@ pub fn history_is_full(
     is_over_age(first).then_some(OmitReason::Age)
 }
 
-/// A withheld message leaves a marker where it would have been shown: nobody
-/// learns of those beyond a cap more than that older messages are omitted.
+/// Puts a marker where a withheld message would have been shown. Those beyond a
+/// cap get none: they are among the omitted older messages.
 fn mark_withheld(
     thread: &GatheredThread,
     floor: Option<MessageId>,
@@ -252,8 +253,8 @@ fn mark_withheld(
     }
 }
 
-/// What is older than this is beyond a cap: a full tail, or the newest message
-/// that a cap left out.
+/// Messages older than this are beyond a cap: the oldest of a full tail, or the
+/// newest message that a cap left out.
 fn floor(
     thread: &GatheredThread,
     tail: &BTreeSet<MessageId>,
@@ -269,8 +270,7 @@ fn floor(
     left_out.map(|omitted| omitted.id).max()
 }
 
-/// Without the history: the tail, and our own messages between target and
-/// trigger.
+/// Without the history: the tail, and our own messages between target and trigger.
 fn only_tail<'a>(
     us: &Us,
     trigger: &Message,
@@ -290,7 +290,7 @@ fn only_tail<'a>(
         .collect()
 }
 
-/// Newest first until a cap.
+/// Why a message is left out, going newest first; `None` if it is shown.
 fn refuse(
     message: &Message,
     in_tail: bool,
@@ -306,8 +306,8 @@ fn refuse(
 
 fn unseen(us: &Us, trigger: &Message, thread: &GatheredThread, limits: &Limits) -> Option<Unseen> {
     let first = thread.messages.first().filter(|_| !thread.reaches_start)?;
-    // Discord's count is of when the thread was last seen: one that is already
-    // exceeded tells nothing.
+    // Discord's count dates from when we last saw the thread: if it is already
+    // exceeded, it is of no use.
     let count = thread
         .total
         .and_then(|total| total.checked_sub(thread.messages.len()));
@@ -324,7 +324,7 @@ fn unseen(us: &Us, trigger: &Message, thread: &GatheredThread, limits: &Limits) 
     })
 }
 
-/// Without the history nobody counts what stands before the tail.
+/// Messages before the tail when the history is not wanted; they are not counted.
 fn before_tail(thread: &GatheredThread, tail: &BTreeSet<MessageId>) -> Option<Unseen> {
     let (first, oldest) = (tail.first()?, thread.messages.first()?);
     let starter = thread.starter.message().map(|starter| starter.id);
