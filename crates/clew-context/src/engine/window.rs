@@ -1,8 +1,8 @@
-//! The window: recent messages of each channel, by id, fed by the event loop
-//! in gateway order, with a mark from which on it is whole up to now.
+//! The window: recent messages of each channel, by id, which the event loop adds
+//! in gateway order. From each channel's mark on, it is complete up to now.
 //!
-//! What stands before the mark (links of reply chains, starters) can be looked
-//! up by id but never counts as "the messages of this channel".
+//! Messages before the mark (links of reply chains, starters) can be looked up by
+//! id, but never count as "the messages of this channel".
 
 mod channel;
 #[cfg(test)]
@@ -22,14 +22,14 @@ use channel::{CHANNEL_OVERHEAD, ChannelWindow};
 /// How much the window keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowLimits {
-    /// `WINDOW_PER_CHANNEL`: messages a channel, at least 2.
+    /// `WINDOW_PER_CHANNEL`: most messages per channel, at least 2.
     pub per_channel: usize,
-    /// `WINDOW_MAX_MB` in bytes: over all channels, about.
+    /// `WINDOW_MAX_MB`, in bytes: approximate limit for all channels together.
     pub max_bytes: usize,
 }
 
 impl Default for WindowLimits {
-    /// 200 messages a channel, 8 MiB in all.
+    /// 200 messages per channel, 8 MiB in total.
     fn default() -> Self {
         Self {
             per_channel: 200,
@@ -64,10 +64,10 @@ impl Window {
         }
     }
 
-    /// A message arrived from the gateway. Ephemeral and loading ones are not
-    /// kept; a referenced message it carries is kept beside it. What is handed
-    /// back is what is kept: the words of a trigger are the caller's to copy
-    /// before, since those of who opted out are not kept.
+    /// A message arrived from the gateway. Ephemeral and loading messages are not
+    /// kept; the referenced message it includes is kept separately. Returns what is
+    /// kept. That has no words if the author opted out, so copy a trigger's words
+    /// before.
     pub fn created(&mut self, mut message: Message) -> Arc<Message> {
         if message.flags.is_private() {
             return Arc::new(message);
@@ -81,9 +81,9 @@ impl Window {
             let mark = *window.mark.get_or_insert(message.id);
             window.newest = window.newest.max(Some(message.id));
             if window.holds_newer(&message) {
-                // Ours, edited meanwhile: the edit will come as well.
+                // Our own message, edited in the meantime: its edit event will follow.
             } else if message.id < mark {
-                // Delivered late or again: what stands around it may be gone.
+                // Delivered late or twice: the messages around it may already be gone.
                 window.keep(Arc::clone(&message));
             } else {
                 window.hold(Arc::clone(&message));
@@ -99,8 +99,8 @@ impl Window {
         message
     }
 
-    /// We posted this. The gateway tells of it too, maybe later than the next
-    /// turn here starts.
+    /// We posted this. The gateway reports it too, but possibly only after the next
+    /// turn here has started.
     pub fn posted(&mut self, message: Message) {
         let message = Arc::new(message);
         self.change(message.channel, |window, limits, _| {
@@ -112,8 +112,8 @@ impl Window {
         });
     }
 
-    /// A referenced message, kept in its own channel: a thread's starter
-    /// stands in the parent, where its edits and deletion arrive.
+    /// Keeps a referenced message in its own channel: a thread's starter belongs to
+    /// the parent, where its edits and deletion arrive.
     fn carried(&mut self, carried: Message) {
         self.change(carried.channel, |window, limits, _| {
             window.keep(Arc::new(carried));
@@ -121,9 +121,9 @@ impl Window {
         });
     }
 
-    /// A message was edited. One that is not held is remembered for a while,
-    /// for a page that may be on its way. A command's answer is loading when
-    /// it is created and becomes a message by its first edit.
+    /// A message was edited. The edit of a message that is not held is remembered
+    /// for a while, since a page with it may be in flight. A command's answer is
+    /// first created as loading and becomes a message with its first edit.
     pub fn edited(&mut self, mut message: Message) {
         message.take_carried();
         self.opted_out.withhold(&mut message);
@@ -149,7 +149,7 @@ impl Window {
         });
     }
 
-    /// A thread was opened while we watched: it is whole from its start.
+    /// A thread was opened while we were watching: it is complete from its start.
     pub fn opened(&mut self, channel: ChannelId, guild: Option<GuildId>) {
         self.change(channel, |window, _, _| {
             window.guild = guild.or(window.guild);
@@ -159,8 +159,7 @@ impl Window {
         });
     }
 
-    /// Something may have been missed in this channel: nothing of it is
-    /// trusted any more.
+    /// Events of this channel may have been missed: discards all messages held of it.
     pub fn break_channel(&mut self, channel: ChannelId) {
         self.generation += 1;
         let generation = self.generation;
@@ -170,9 +169,9 @@ impl Window {
         });
     }
 
-    /// The same for every channel that `hidden` names.
+    /// The same for every channel for which `hidden` returns true.
     pub fn break_where(&mut self, mut hidden: impl FnMut(ChannelId, Option<GuildId>) -> bool) {
-        // Channels of which nothing is held may be meant as well.
+        // This may also concern channels of which nothing is held.
         self.generation += 1;
         let broken: Vec<ChannelId> = self
             .channels
@@ -185,17 +184,17 @@ impl Window {
         }
     }
 
-    /// The channel is gone.
+    /// The channel was deleted or is dropped for room.
     pub fn forget(&mut self, channel: ChannelId) {
         if let Some(window) = self.channels.remove(&channel) {
             self.bytes -= window.bytes;
             self.by_use.remove(&window.used);
-            // What was fetched before may lack what was forgotten now.
+            // Pages fetched before may lack deletions and edits that are forgotten now.
             self.generation += 1;
         }
     }
 
-    /// What is known of a channel now.
+    /// Everything known of a channel now.
     pub fn view(&self, channel: ChannelId) -> View {
         let Some(window) = self.channels.get(&channel) else {
             return View {
@@ -234,9 +233,9 @@ impl Window {
         recent.or_else(linked).cloned()
     }
 
-    /// Fetched messages: all that stand from `from` to the newest one seen
-    /// when `view` was taken. Nothing happens if the channel broke meanwhile,
-    /// or if what arrived since was too much to be held.
+    /// Adds fetched messages: all from `from` to the newest one seen when `view`
+    /// was taken. Does nothing if the channel was broken in the meantime, or if
+    /// more changes arrived since than are remembered.
     pub fn adopt(
         &mut self,
         channel: ChannelId,
@@ -263,9 +262,9 @@ impl Window {
         self.carried_all(carried, view);
     }
 
-    /// Fetched single messages that somebody pointed at, in `channel` or,
-    /// as a thread's starter, in its parent. `view` may be any channel's, taken
-    /// before the fetch.
+    /// Adds single fetched messages that were pointed at, in `channel` or, for a
+    /// thread's starter, in its parent. `view` can be any channel's, taken before
+    /// the fetch.
     pub fn keep(&mut self, channel: ChannelId, view: &View, messages: &[Arc<Message>]) {
         let fresh = match self.channels.get(&channel) {
             Some(window) => window.is_known_since(view),
@@ -291,8 +290,8 @@ impl Window {
         }
     }
 
-    /// Fetched messages, and apart from them those they carried: each copy
-    /// stands once, where its edits and its deletion find it.
+    /// Separates fetched messages from those they include: each copy is kept once,
+    /// in its own channel, where its edits and deletion arrive.
     fn apart(&self, messages: &[Arc<Message>]) -> (Vec<Arc<Message>>, Vec<Message>) {
         let mut carried = Vec::new();
         let alone = messages.iter().map(|message| {
@@ -307,7 +306,7 @@ impl Window {
         (alone.collect(), carried)
     }
 
-    /// Messages held, and bytes they occupy, about.
+    /// Number of messages held, and the approximate bytes they occupy.
     pub fn size(&self) -> (usize, usize) {
         let held = |window: &ChannelWindow| window.recent.len() + window.linked.len();
         (self.channels.values().map(held).sum(), self.bytes)
@@ -334,7 +333,7 @@ impl Window {
         self.evict(channel);
     }
 
-    /// Drops whole channels, the longest unused first, never `spared`.
+    /// Drops whole channels, the longest unused first, but never `spared`.
     fn evict(&mut self, spared: ChannelId) {
         while self.bytes > self.limits.max_bytes {
             let Some(oldest) = self

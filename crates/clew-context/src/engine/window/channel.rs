@@ -1,5 +1,5 @@
-//! One channel's part: what is whole from the mark on, older messages that
-//! somebody pointed at, and the changes of late.
+//! One channel of the window: its messages from the mark on, older messages that
+//! were pointed at, and recent changes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -7,39 +7,37 @@ use std::sync::Arc;
 use super::View;
 use crate::model::{GuildId, Message, MessageId};
 
-/// Deletions and edits remembered per channel, so that a page that was on its
-/// way meanwhile does not bring back what is gone.
-/// A bulk deletion names up to 100.
+/// Deletions and edits remembered per channel, so that a page that was in flight
+/// does not bring back what is gone. A bulk deletion names up to 100 messages.
 const RECENT_CHANGES: usize = 128;
-/// A map entry, an `Arc` and the allocator's share, bytes a message (measured:
+/// Bytes per message for a map entry, an `Arc` and the allocator (measured with
 /// `cargo bench -- windowed`).
 const ENTRY_OVERHEAD: usize = 120;
-/// A channel that holds nothing, bytes about.
+/// Approximate bytes of a channel that holds nothing.
 pub(super) const CHANNEL_OVERHEAD: usize = 400;
 
 #[derive(Debug, Default)]
 pub(super) struct ChannelWindow {
     pub(super) guild: Option<GuildId>,
-    /// Whole from the mark on.
+    /// Complete from the mark on.
     pub(super) recent: BTreeMap<MessageId, Held>,
-    /// Older messages that somebody pointed at.
+    /// Older messages that were pointed at.
     pub(super) linked: BTreeMap<MessageId, Linked>,
-    /// Counts what became of `linked`.
+    /// Counts uses of linked messages, to find the longest unused.
     linkings: u64,
-    /// Every message from this id on is in `recent`, up to now.
+    /// Every message from this id up to now is in `recent`.
     pub(super) mark: Option<MessageId>,
     pub(super) changes: VecDeque<Change>,
-    /// When the youngest of the changes was made that is not in `changes` any
-    /// more.
+    /// When the latest change was made that `changes` no longer contains.
     forgot_change: u64,
     pub(super) newest: Option<MessageId>,
-    /// When it was last empty of all knowledge.
+    /// The window's generation when everything held was last discarded.
     pub(super) generation: u64,
     pub(super) bytes: usize,
     pub(super) used: u64,
 }
 
-/// An edit, or without a message a deletion.
+/// An edit; without a message, a deletion.
 #[derive(Debug)]
 pub(super) struct Change {
     id: MessageId,
@@ -56,7 +54,7 @@ pub(super) struct Held {
 #[derive(Debug)]
 pub(super) struct Linked {
     pub(super) message: Arc<Message>,
-    /// When a turn last came by, by `linkings`.
+    /// When a turn last used it, as a value of `linkings`.
     used: u64,
 }
 
@@ -65,14 +63,14 @@ pub(super) fn weight(message: &Message) -> usize {
 }
 
 impl Change {
-    /// As if nobody else held the message.
+    /// Counts the message as if nothing else shared it.
     pub(super) fn weight(&self) -> usize {
         ENTRY_OVERHEAD + self.message.as_deref().map_or(0, weight)
     }
 }
 
 impl ChannelWindow {
-    /// Knows nothing yet.
+    /// A channel of which nothing is known yet.
     pub(super) fn new(generation: u64) -> Self {
         Self {
             generation,
@@ -81,7 +79,7 @@ impl ChannelWindow {
         }
     }
 
-    /// Nothing that happened since `view` was taken is lost.
+    /// Whether everything that happened since `view` was taken is still known.
     pub(super) fn is_known_since(&self, view: &View) -> bool {
         self.generation <= view.generation && self.forgot_change <= view.taken
     }
@@ -94,13 +92,13 @@ impl ChannelWindow {
         }
     }
 
-    /// Its text was edited before its creation was heard of.
+    /// Whether an edit of its text arrived before its creation.
     pub(super) fn holds_newer(&self, message: &Message) -> bool {
         let held = self.recent.get(&message.id);
         held.is_some_and(|held| held.message.content != message.content)
     }
 
-    /// It stands where the window is whole, and is not there.
+    /// Whether it is missing although the window is complete there.
     pub(super) fn lacks(&self, message: &Message) -> bool {
         let is_covered = self.mark.is_some_and(|mark| message.id >= mark);
         is_covered
@@ -126,7 +124,7 @@ impl ChannelWindow {
         self.linked.iter().map(message).collect()
     }
 
-    /// A fetched message: what the gateway said since is newer.
+    /// Adds a fetched message; what the gateway has reported since is newer.
     pub(super) fn hold_fetched(&mut self, message: &Arc<Message>) {
         if self.recent.contains_key(&message.id) || message.flags.is_private() {
             return;
@@ -136,7 +134,7 @@ impl ChannelWindow {
         }
     }
 
-    /// A message that a turn came by: one that is held stays longer for it.
+    /// Notes that a turn used this message; one that is held will stay longer.
     pub(super) fn keep_fetched(&mut self, message: &Arc<Message>) {
         self.linkings += 1;
         if let Some(linked) = self.linked.get_mut(&message.id) {
@@ -186,8 +184,8 @@ impl ChannelWindow {
         }
     }
 
-    /// One entry a message: an answer that is streamed by edits must not push
-    /// out the rest.
+    /// Keeps one entry per message: an answer that is streamed by edits must not
+    /// push out the others.
     pub(super) fn remember(&mut self, id: MessageId, message: Option<Arc<Message>>, now: u64) {
         let same = self.changes.iter().position(|change| change.id == id);
         if let Some(old) = same.and_then(|at| self.changes.remove(at)) {
@@ -219,9 +217,9 @@ impl ChannelWindow {
         self.deleted().any(|deleted| deleted == id)
     }
 
-    /// Older messages go first, but those that a reply chain runs through stay
-    /// longer: up to half of the room is theirs, and of them those go first
-    /// that no turn has come by for the longest time.
+    /// Drops the oldest messages first. Those that are part of a reply chain stay
+    /// longer: they may take up to half of the room, and the longest unused of them
+    /// go first.
     pub(super) fn shrink(&mut self, per_channel: usize) {
         let half = (per_channel / 2).max(1);
         self.shrink_linked(half);

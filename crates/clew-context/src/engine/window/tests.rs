@@ -1,4 +1,4 @@
-//! What the window counts of its own size, and what it lets go.
+//! How the window counts its size, and what it drops.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::model::{
 
 const CHANNELS: [ChannelId; 2] = [ChannelId::new(1), ChannelId::new(2)];
 
-/// Message `n` of somebody; a reply to the message before it if `n` is even.
+/// Message `n` by some user; if `n` is even, it replies to the previous message.
 fn said(channel: ChannelId, n: u64, length: usize) -> Message {
     let parent = n.is_multiple_of(2).then(|| MessageId::new(n - 1));
     Message {
@@ -107,7 +107,7 @@ fn apply(window: &mut Window, step: Step, channel: ChannelId, n: u64, length: us
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// The cap of `WINDOW_MAX_MB` holds only if nothing is counted twice or never.
+    /// `WINDOW_MAX_MB` only holds if nothing is counted twice or not at all.
     #[test]
     fn bytes_are_those_of_what_is_held(
         steps in prop::collection::vec((step(), 0..2_usize, 1..40_u64, 0..900_usize), 1..150),
@@ -127,7 +127,7 @@ proptest! {
     }
 }
 
-/// More changes than are remembered push the oldest out, and are not counted.
+/// Further changes push out the oldest, which then no longer count.
 #[test]
 fn what_is_remembered_of_changes_is_counted() {
     let mut window = Window::new(WindowLimits::default());

@@ -1,4 +1,4 @@
-//! One channel's part of the window at one moment.
+//! A snapshot of one channel of the window.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,26 +6,25 @@ use std::sync::Arc;
 use crate::engine::eligible::is_blank;
 use crate::model::{Message, MessageId, OptedOut};
 
-/// One channel's part of the window at one moment.
+/// A snapshot of one channel of the window.
 #[derive(Debug, Clone, Default)]
 pub struct View {
     /// All messages from `whole_from` on, oldest first.
     pub recent: Vec<Arc<Message>>,
     /// Older single messages, by id.
     pub linked: BTreeMap<MessageId, Arc<Message>>,
-    /// From here on nothing is missing. `None`: nothing is known to be whole.
+    /// No message is missing from this id on. `None`: it is not complete from anywhere.
     pub whole_from: Option<MessageId>,
     /// The newest message seen.
     pub newest: Option<MessageId>,
     /// Ids known to be deleted.
     pub deleted: Vec<MessageId>,
-    /// To be handed back with fetched messages: what was broken later than
-    /// this takes none.
+    /// Pass it back with fetched messages: a channel that was broken later does not
+    /// accept them.
     pub generation: u64,
-    /// The same for edits and deletions that are not remembered any more.
+    /// The same for edits and deletions that are no longer remembered.
     pub taken: u64,
-    /// Whose messages are withheld: what a turn fetches beside this is held to
-    /// the same.
+    /// Whose messages are withheld; also applied to what the turn fetches.
     pub opted_out: OptedOut,
 }
 
@@ -38,8 +37,8 @@ impl View {
             .or_else(|| self.linked.get(&id))
     }
 
-    /// A message that came with a command or a mention is whole, though the
-    /// gateway blanked it before for want of the message content intent.
+    /// Replaces a message that the gateway blanked because the message content
+    /// intent is off: copies included with a command or mention have their content.
     pub fn complete(&mut self, carried: &Message) {
         let recent = self.recent.iter_mut();
         let mut held = recent.chain(self.linked.values_mut());
@@ -52,5 +51,5 @@ impl View {
     }
 }
 
-/// Where a channel is whole from that is held from its first message on.
+/// The mark of a channel that is held from its first message on.
 pub const CHANNEL_START: MessageId = MessageId::new(0);

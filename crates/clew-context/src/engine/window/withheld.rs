@@ -1,5 +1,5 @@
-//! Messages of people who opted out: the window keeps their husks, so that it
-//! stays whole and reply chains hold together, and none of their words.
+//! Messages of users who opted out: the window keeps their husks, so that it
+//! stays complete and reply chains stay connected, but none of their words.
 
 use std::sync::Arc;
 
@@ -8,10 +8,9 @@ use super::channel::{ChannelWindow, weight};
 use crate::model::{ChannelId, Message, OptedOut};
 
 impl Window {
-    /// From now on nothing that these people say is kept, and what is held of
-    /// them loses its words at once. Channels that hold husks of somebody who
-    /// is back are broken, so that what was said is fetched again. Costs next to
-    /// nothing if nothing changed.
+    /// From now on the words of these users are not kept, and those already held
+    /// are removed at once. Channels with husks of somebody who opted back in are
+    /// broken, so that the messages are fetched again. Cheap if nothing changed.
     pub fn withhold(&mut self, opted_out: OptedOut) {
         if self.opted_out.is_same(&opted_out) {
             return;
@@ -36,7 +35,7 @@ impl Window {
 }
 
 impl ChannelWindow {
-    /// What is held of them is known as theirs, whoever forwards it where.
+    /// Remembers the messages held of these users, so that forwards of them are withheld.
     fn remember_theirs(&self, opted_out: &OptedOut) {
         let recent = self.recent.values().map(|held| &held.message);
         let linked = self.linked.values().map(|linked| &linked.message);
@@ -45,7 +44,7 @@ impl ChannelWindow {
         }
     }
 
-    /// Takes the words out of everything held.
+    /// Removes the words from everything held.
     fn withhold(&mut self, opted_out: &OptedOut) {
         let recent = self.recent.values_mut().map(|held| &mut held.message);
         let linked = self.linked.values_mut().map(|linked| &mut linked.message);
@@ -60,10 +59,10 @@ impl ChannelWindow {
         self.bytes = bytes;
     }
 
-    /// Whether words were taken out of what is held that nobody keeps private any
-    /// more. Edits among it are forgotten: they would stand for what is fetched
-    /// again. A channel of which this is so is to be broken, which counts its bytes
-    /// anew.
+    /// Whether words were removed from anything held although its author is no
+    /// longer opted out. Forgets edits of such messages: they would replace what is
+    /// fetched again. If true, the caller must break the channel, which also
+    /// recounts its bytes.
     fn take_husks(&mut self, opted_out: &OptedOut) -> bool {
         let returned = |message: &Arc<Message>| opted_out.gives_back(message);
         let mut found = self.recent.values().any(|held| returned(&held.message))
