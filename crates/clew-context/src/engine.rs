@@ -1,12 +1,12 @@
 //! Pure decisions: values in, plans and texts out.
 //!
-//! [`route`] says whether a message is for us, [`target`] what is answered,
-//! [`chain`] and [`select`] which messages belong to it, [`render`] and
-//! [`block`] what they look like under the caps, [`assemble`] what the model
-//! gets, [`status`] what it is told of other turns, [`echo`] what of its answer
-//! is not one.
+//! [`route`] decides whether a message is for us, [`target`] which message is
+//! answered, [`chain`] and [`select`] which messages belong to it. [`render`] and
+//! [`block`] turn those into text within the caps, [`assemble`] builds the
+//! prompt, [`status`] describes our other turns, and [`echo`] removes repeated
+//! frames from the answer.
 //!
-//! Invariant: engine imports model alone, does no IO, reads no clock,
+//! Invariant: `engine` imports `model` only, does no IO, and reads no clock,
 //! environment or randomness.
 
 pub mod access;

@@ -1,15 +1,13 @@
-//! Who may do what in a channel: Discord's permission arithmetic, and what a
-//! turn asks of it.
+//! Who may do what in a channel: Discord's permission arithmetic, reduced to what a turn needs.
 
 use crate::model::{
     Access, Channel, ChannelKind, Guild, GuildId, Missing, Overwrite, Rights, RoleId, Target,
     UserId,
 };
 
-/// Discord's permission bits, those that a rule of ours reads (Discord's
-/// reference, "Permissions").
+/// Discord's permission bits, those that our rules read (Discord's reference, "Permissions").
 pub mod bits {
-    /// Everything, past every overwrite.
+    /// Everything, regardless of overwrites.
     pub const ADMINISTRATOR: u64 = 1 << 3;
     /// Manage Server.
     pub const MANAGE_GUILD: u64 = 1 << 5;
@@ -17,7 +15,7 @@ pub mod bits {
     pub const ADD_REACTIONS: u64 = 1 << 6;
     /// View Channel.
     pub const VIEW_CHANNEL: u64 = 1 << 10;
-    /// Send Messages, which does not count in threads.
+    /// Send Messages; does not apply in threads.
     pub const SEND_MESSAGES: u64 = 1 << 11;
     /// Manage Messages.
     pub const MANAGE_MESSAGES: u64 = 1 << 13;
@@ -25,15 +23,15 @@ pub mod bits {
     pub const ATTACH_FILES: u64 = 1 << 15;
     /// Read Message History.
     pub const READ_MESSAGE_HISTORY: u64 = 1 << 16;
-    /// Connect; without it a voice channel's text is closed as well.
+    /// Connect; without it a voice channel's messages are inaccessible too.
     pub const CONNECT: u64 = 1 << 20;
-    /// Manage Threads, which opens private threads.
+    /// Manage Threads; gives access to private threads.
     pub const MANAGE_THREADS: u64 = 1 << 34;
     /// Send Messages in Threads.
     pub const SEND_MESSAGES_IN_THREADS: u64 = 1 << 38;
 }
 
-/// What somebody may do, from the facts.
+/// Computes what somebody may do.
 pub fn access(facts: &AccessFacts) -> Access {
     let has = |bit: u64| facts.permissions & (bit | bits::ADMINISTRATOR) != 0;
     let send = match facts.place {
@@ -59,10 +57,10 @@ pub fn access(facts: &AccessFacts) -> Access {
     }
 }
 
-/// What a person with these roles may do in a channel, as far as these tell:
-/// `judged` is the channel whose overwrites count, of a thread its parent. A role
-/// that the server does not list is not known, nor are overwrites that are
-/// absent.
+/// What a person with these roles may do in a channel, as far as these facts
+/// tell. `judged` is the channel whose overwrites apply (a thread's parent). The
+/// result is unknown if the overwrites are absent or the server does not list a
+/// role.
 pub fn judge(
     guild: &Guild,
     user: UserId,
@@ -96,34 +94,33 @@ fn permissions_of(guild: &Guild, user: UserId, roles: &[RoleId], judged: &Channe
     permissions_in(&standing, judged.overwrites.as_deref())
 }
 
-/// What [`access`] judges.
+/// The input of [`access`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccessFacts {
-    /// Permissions in the channel, in a thread those in its parent.
+    /// Permissions in the channel; for a thread, those in its parent.
     pub permissions: u64,
-    /// What kind of place it is.
+    /// The kind of place.
     pub place: Place,
 }
 
-/// What the place asks of somebody beside permissions.
+/// What a place requires besides permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// A channel that is no thread.
+    /// A channel other than a thread.
     Channel,
-    /// The text of a voice or stage channel.
+    /// The text chat of a voice or stage channel.
     Voice,
-    /// A public or announcement thread, forum and media posts.
+    /// A public or announcement thread, or a forum or media post.
     OpenThread,
-    /// A private thread: for its members and for Manage Threads.
+    /// A private thread: open to its members and to Manage Threads.
     PrivateThread {
-        /// The person was added to it; absent while nobody knows.
+        /// Whether the person is a member; `None` if unknown.
         member: Option<bool>,
     },
 }
 
 impl Place {
-    /// The place that a channel of this kind is. `member` counts in private
-    /// threads alone.
+    /// The place for a channel of this kind. `member` matters in private threads only.
     pub const fn of(kind: ChannelKind, member: Option<bool>) -> Self {
         match kind {
             ChannelKind::PrivateThread => Self::PrivateThread { member },
@@ -134,11 +131,11 @@ impl Place {
     }
 }
 
-/// Permissions in a channel: the owner and administrators have all; else the
-/// base of everyone and the roles, then the overwrite of everyone, then those
-/// of all roles together, then the person's own (Discord's reference,
-/// "Permission Overwrites"). Where the overwrites are not known, only those are
-/// whom none can bind.
+/// Permissions in a channel. Owner and administrators have all. For others: the
+/// base permissions of @everyone and the roles, then the overwrite of @everyone,
+/// then those of all roles together, then the member's own (Discord's reference,
+/// "Permission Overwrites"). Without overwrites, only owner and administrators
+/// are known.
 pub fn permissions_in(standing: &Standing<'_>, overwrites: Option<&[Overwrite]>) -> Option<u64> {
     let root = base(standing);
     if root & bits::ADMINISTRATOR != 0 {
@@ -167,12 +164,12 @@ pub fn permissions_in(standing: &Standing<'_>, overwrites: Option<&[Overwrite]>)
     }
     permissions = permissions & !role_deny | role_allow;
     permissions = permissions & !own.1 | own.0;
-    // Not a channel's to give or take.
+    // A channel can neither grant nor deny these.
     let server_wide = bits::ADMINISTRATOR | bits::MANAGE_GUILD;
     Some(permissions & !server_wide | root & server_wide)
 }
 
-/// Permissions in the whole server; all bits for owner and administrators.
+/// Permissions in the whole server; all bits for the owner and administrators.
 fn base(standing: &Standing<'_>) -> u64 {
     let roles = standing.roles.iter().fold(0, |all, (_, role)| all | role);
     let root = standing.everyone | roles;
@@ -183,16 +180,16 @@ fn base(standing: &Standing<'_>) -> u64 {
     }
 }
 
-/// Who somebody is in a server.
+/// Somebody's standing in a server.
 #[derive(Debug, Clone, Copy)]
 pub struct Standing<'a> {
-    /// The server; its everyone role has the same id.
+    /// The server; its @everyone role has the same id.
     pub guild: GuildId,
     /// The person.
     pub user: UserId,
-    /// Owns the server.
+    /// Whether the person owns the server.
     pub owner: bool,
-    /// Permissions of the everyone role.
+    /// Permissions of the @everyone role.
     pub everyone: u64,
     /// The person's roles, with their permissions.
     pub roles: &'a [(RoleId, u64)],
@@ -222,7 +219,7 @@ mod tests {
         }
     }
 
-    /// A person with the roles helper (`helper` bits) and guest (no bits).
+    /// Permissions of a person with the roles helper (bits `helper`) and guest (no bits).
     fn permissions(everyone: u64, helper: u64, overwrites: &[Overwrite]) -> u64 {
         let roles = [(RoleId::new(2), helper), (RoleId::new(3), 0)];
         let standing = Standing {
@@ -273,7 +270,7 @@ mod tests {
         );
     }
 
-    /// Two that give the same do not take it back.
+    /// Two grants of the same bit do not cancel out.
     #[test]
     fn what_is_granted_twice_is_granted() {
         let everyone = overwrite(EVERYONE, READ, 0);
@@ -398,7 +395,7 @@ mod tests {
         check_access(ADMINISTRATOR, private(false), true, true, true);
     }
 
-    /// A channel of some kind with these overwrites.
+    /// A channel of this kind with these overwrites.
     fn channel(kind: ChannelKind, overwrites: Option<Vec<Overwrite>>) -> Channel {
         Channel {
             id: ChannelId::new(5),

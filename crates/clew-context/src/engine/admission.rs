@@ -1,13 +1,13 @@
-//! Admission: the operator's allow and deny lists held against one asker.
+//! Admission: checks one asker against the operator's allow and deny lists.
 
 use std::collections::BTreeSet;
 
 use crate::model::{AccessRules, AllowList, ChannelId, GuildId, IdList, RoleId, UserId};
 
-/// Who asks, and where: what the lists are held against.
+/// Who asks and where: the data that is checked against the lists.
 #[derive(Debug, Clone, Copy)]
 pub struct Admission<'a> {
-    /// The server; none in a direct message.
+    /// The server; `None` in a direct message.
     pub guild: Option<GuildId>,
     /// The channel or thread.
     pub channel: ChannelId,
@@ -15,31 +15,31 @@ pub struct Admission<'a> {
     pub parent: Option<ChannelId>,
     /// The asker.
     pub user: UserId,
-    /// The asker's roles as the event carried them; absent where it did not.
+    /// The asker's roles, if the event contained them.
     pub roles: Option<&'a [RoleId]>,
 }
 
-/// Which list said no.
+/// Which list refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denied {
     /// `DIRECT_MESSAGES=false`.
     DirectMessages,
-    /// The server's list.
+    /// The lists of servers.
     Guild,
-    /// The channel's list.
+    /// The lists of channels.
     Channel,
-    /// The user's list, or the role's.
+    /// The lists of users, or those of roles.
     User,
 }
 
-/// Holds the lists against one asker.
+/// Checks one asker against the lists.
 ///
-/// The allow lists of servers and channels do not concern direct messages:
-/// `DIRECT_MESSAGES` rules there. Nobody has roles in a direct message, so
-/// with `ALLOWED_ROLES` set only users named in `ALLOWED_USERS` get in.
+/// The allow lists of servers and channels do not apply to direct messages;
+/// `DIRECT_MESSAGES` does. In direct messages nobody has roles, so with
+/// `ALLOWED_ROLES` set only users in `ALLOWED_USERS` are admitted.
 ///
 /// # Errors
-/// The list that says no.
+/// The list that refused.
 pub fn admit(rules: &AccessRules, asked: Admission<'_>) -> Result<(), Denied> {
     let places: Vec<ChannelId> = [Some(asked.channel), asked.parent]
         .into_iter()
@@ -66,8 +66,8 @@ pub fn admit(rules: &AccessRules, asked: Admission<'_>) -> Result<(), Denied> {
     }
 }
 
-/// With both lists of users and roles given, one of them suffices. Whose roles
-/// are unknown may have one that is denied.
+/// If allow lists for users and roles are both set, being on one of them is
+/// enough. Somebody whose roles are unknown is refused if any role is denied.
 fn admits_person(rules: &AccessRules, user: UserId, roles: Option<&[RoleId]>) -> bool {
     let Some(roles) = roles.or(rules.roles.denied.is_empty().then_some(&[])) else {
         return false;
@@ -85,7 +85,7 @@ fn admits_person(rules: &AccessRules, user: UserId, roles: Option<&[RoleId]>) ->
     }
 }
 
-/// One of the ids is allowed and none is denied.
+/// Whether one of the ids is allowed and none is denied.
 fn admits<T: Ord>(list: &IdList<T>, ids: &[T]) -> bool {
     let allowed = match &list.allowed {
         AllowList::All => true,

@@ -1,6 +1,6 @@
-//! The reply chain: the line of references from the trigger up to the root.
-//! Siblings are chatter. The walk is pure: it says which message it needs
-//! next, and the collector gets it.
+//! The reply chain: the references from the trigger up to the root, without any
+//! siblings. The walk is pure: it says which message it needs next, and the
+//! collector provides it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,19 +9,19 @@ use crate::model::{Limits, Message, MessageId, OmitReason, Referenced, UnixMilli
 
 use super::eligible::Us;
 
-/// One step of the line, newest first.
+/// One link of the chain; links are listed newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Link {
-    /// A message, shown or walked through.
+    /// A message, whether it is shown or only walked through.
     Message(Arc<Message>),
-    /// It was deleted; nothing is known above it.
+    /// It was deleted; what it replied to is unknown.
     Deleted(MessageId),
-    /// It could not be fetched; nothing is known above it.
+    /// It could not be fetched; what it replied to is unknown.
     Unavailable(MessageId),
 }
 
 impl Link {
-    /// The message, if it is here.
+    /// The message, if we have it.
     pub fn message(&self) -> Option<&Arc<Message>> {
         match self {
             Self::Message(message) => Some(message),
@@ -30,23 +30,23 @@ impl Link {
     }
 }
 
-/// What the walk finds under an id.
+/// What is known about an id.
 #[derive(Debug, Clone)]
 pub enum Lookup {
     /// The message.
     Here(Arc<Message>),
     /// It is known to be deleted.
     Deleted,
-    /// It was asked for and cannot be had.
+    /// It was asked for but is unavailable.
     Unavailable,
-    /// Nobody asked yet.
+    /// It has not been asked for yet.
     Unknown,
 }
 
-/// What the walk wants.
+/// What the walk needs next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// This message, then another call.
+    /// This message; call `advance` again once it is known.
     Need(MessageId),
     /// Nothing more.
     Done,
@@ -59,7 +59,7 @@ pub struct ChainWalk {
     next: Option<MessageId>,
     below: MessageId,
     shown: usize,
-    /// Older links are over the cap: it counts back from the message pointed at.
+    /// Older links exceed the age cap, which counts back from the pointed-at message.
     oldest: Option<UnixMillis>,
     max_age: Option<Duration>,
     max_msgs: usize,
@@ -68,7 +68,7 @@ pub struct ChainWalk {
 }
 
 impl ChainWalk {
-    /// Starts below the message that `trigger` replies to.
+    /// Starts at the message that `trigger` replies to.
     pub fn new(trigger: &Message, limits: &Limits) -> Self {
         Self {
             links: Vec::new(),
@@ -82,10 +82,10 @@ impl ChainWalk {
         }
     }
 
-    /// Goes on as far as `lookup` knows the way.
+    /// Walks as far as `lookup` knows the messages.
     pub fn advance(&mut self, us: &Us, lookup: impl Fn(MessageId) -> Lookup) -> Step {
         while let Some(id) = self.next {
-            // A reference to something newer is none; it could go round.
+            // References always point to older messages; anything else could form a loop.
             if id >= self.below {
                 self.next = None;
                 break;
@@ -105,13 +105,13 @@ impl ChainWalk {
         Step::Done
     }
 
-    /// The links, newest first, and why there are no older ones, if a cap
-    /// ended the walk.
+    /// The links, newest first, and the cap that ended the walk, if one did.
     pub fn finish(self) -> (Vec<Link>, Option<OmitReason>) {
         (self.links, self.cut)
     }
 
-    /// Ids tell their time, so that nothing is fetched only to be dropped.
+    /// Whether a cap stops the walk at this id. Ids contain their time, so nothing
+    /// is fetched only to be dropped.
     fn stops_before(&self, id: MessageId) -> Option<OmitReason> {
         if self.links.is_empty() {
             return None;

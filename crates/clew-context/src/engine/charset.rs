@@ -1,15 +1,15 @@
-//! Sets of characters by a property that is slow to look up: Unicode's tables
-//! are searched, and every character of every text is asked for several times.
+//! Caches a character property that is slow to look up: it takes a search in
+//! Unicode's tables, and every character of every text is checked several times.
 
 use std::sync::OnceLock;
 
-/// Characters of a block.
+/// Characters in a block.
 const BLOCK: u32 = 256;
-/// Blocks of all code points.
+/// Number of blocks for all code points.
 const BLOCKS: usize = 0x11_0000 / BLOCK as usize;
 
-/// The characters that a property holds for. Worked out block by block, each
-/// when one of its characters is first asked for: 32 bytes a block.
+/// The characters that have a property. Computed block by block when one of its
+/// characters is first checked; 32 bytes per block.
 pub(super) struct CharSet {
     holds: fn(char) -> bool,
     blocks: [OnceLock<[u64; 4]>; BLOCKS],

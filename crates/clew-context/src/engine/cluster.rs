@@ -7,12 +7,12 @@ use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
 use super::charset::CharSet;
 
-/// The most scalars of one cluster. The longest emoji in use has 10; a longer
-/// run is an attack and may be cut anywhere.
+/// Most scalars in one cluster. The longest emoji in use has 10; a longer run is
+/// an attack and may be cut anywhere.
 pub const MAX_CLUSTER_CHARS: usize = 32;
 
-/// The clusters of `text`, which concatenate to `text`. None is empty and none
-/// has more than [`MAX_CLUSTER_CHARS`] scalars.
+/// Splits `text` into clusters, in order and without gaps. None is empty or has
+/// more than [`MAX_CLUSTER_CHARS`] scalars.
 pub fn clusters(text: &str) -> impl Iterator<Item = &str> {
     text.graphemes(true).flat_map(|cluster| {
         let mut rest = cluster;
@@ -66,8 +66,8 @@ fn is_between(text: &str, at: usize) -> bool {
     cursor.is_boundary(text, 0).unwrap_or(true)
 }
 
-/// Whether `character` is an emoji by itself. Digits, `#` and `*`, which are
-/// emoji only inside a keycap, are not.
+/// Whether `character` is an emoji on its own. Digits, `#` and `*` are not: they
+/// are emoji only inside a keycap.
 pub fn is_emoji(character: char) -> bool {
     !character.is_ascii() && character.is_emoji_char()
 }

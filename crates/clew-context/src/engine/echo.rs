@@ -1,29 +1,29 @@
-//! Takes the lines out of an answer that repeat the prompt's frames, while it
-//! comes: small models do that.
+//! Removes lines that repeat the prompt's frames from a streamed answer: small
+//! models produce such lines.
 
 use super::frame;
 
-/// Bytes of a line that are held back until a mark cannot be among them any
-/// more. A line with a mark in them is dropped; a longer one, of which the
-/// beginning is out by then, ends before the mark.
+/// Bytes of a line that are held back until they cannot contain a mark. A line
+/// with a mark within them is dropped; in a longer one, whose beginning has
+/// already been shown, the rest is dropped from the mark on.
 const HELD_BYTES: usize = 48;
 
-/// An answer that ends with so many bytes of a mark broke off within it; fewer
-/// are chance.
+/// An answer that ends with at least this many bytes of a mark was cut off within
+/// the mark; a shorter match is taken for coincidence.
 const MIN_BROKEN_BYTES: usize = 7;
 
-/// A filter for one answer. Whatever it lets through carries no mark, however
-/// the text comes in pieces.
+/// A filter for one answer. What it lets through contains no mark, however the
+/// text is split into pieces.
 #[derive(Debug, Default)]
 pub struct Echo {
     /// In lower case.
     marks: Vec<String>,
-    /// Of the line that is coming, what is held back.
+    /// The part of the current line that is held back.
     held: String,
     state: Line,
 }
 
-/// How it is with the line that is coming.
+/// The state of the current line.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Line {
     /// All of it is held back.
@@ -36,7 +36,7 @@ enum Line {
 }
 
 impl Echo {
-    /// For the answer to a prompt whose frames carry `nonce`.
+    /// A filter for the answer to a prompt whose frames contain `nonce`.
     pub fn of(nonce: &str) -> Self {
         let nonce = nonce.to_ascii_lowercase();
         let tags = frame::TAGS
@@ -48,8 +48,8 @@ impl Echo {
         }
     }
 
-    /// What may be shown once the next piece is there; may be empty. Without
-    /// marks (the default) that is all of it.
+    /// Takes the next piece and returns the text that can be shown now; may be
+    /// empty. Without marks (the default) it returns everything.
     pub fn strip(&mut self, piece: &str) -> String {
         if self.marks.is_empty() {
             return piece.to_owned();
@@ -67,7 +67,7 @@ impl Echo {
         shown
     }
 
-    /// What is left at the answer's end.
+    /// The remaining text, once the answer has ended.
     pub fn finish(&mut self) -> String {
         let lower = self.held.to_ascii_lowercase();
         let broken = self.broken_mark(&lower);
@@ -100,7 +100,8 @@ impl Echo {
         }
     }
 
-    /// Drops the line, or what is left of it, from a mark at `at` on.
+    /// Drops the rest of the line from a mark at `at` on, or the whole line if none
+    /// of it was shown.
     fn cut(&mut self, at: usize, shown: &mut String) {
         if self.state == Line::Begun || at >= HELD_BYTES {
             shown.push_str(&self.held[..at]);
@@ -110,7 +111,7 @@ impl Echo {
         self.state = Line::Dropped;
     }
 
-    /// How many bytes at the end may be the beginning of a mark.
+    /// How many bytes at the end could be the beginning of a mark.
     fn broken_mark(&self, lower: &str) -> usize {
         let beginnings = self.marks.iter().flat_map(|mark| {
             let lengths = 1..mark.len();
@@ -126,7 +127,7 @@ mod tests {
 
     const NONCE: &str = "0a1b2c3d4e5f";
 
-    /// The same whether the text comes whole or a character at a time.
+    /// The result is the same whether the text arrives whole or character by character.
     #[track_caller]
     fn check(text: &str, expected: &str) {
         let mut whole = Echo::of(NONCE);

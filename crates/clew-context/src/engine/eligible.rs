@@ -1,27 +1,27 @@
-//! Which messages belong to a conversation: humans and ourselves.
+//! Which messages belong to a conversation: those of people and our own.
 
 use crate::model::{Author, Extras, Message, MessageKind, OmitReason, RoleId, UserId};
 
 use super::{meaning, sanitise};
 
-/// Who we are in one server.
+/// Our identity in one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Us {
     /// Our user.
     pub user: UserId,
     /// The name people see.
     pub name: String,
-    /// Our managed role in this server, which people pick by mistake.
+    /// Our managed role in this server, which people sometimes mention by mistake.
     pub roles: Vec<RoleId>,
 }
 
 impl Us {
-    /// We wrote it. A webhook's id is never ours.
+    /// Whether we wrote it. A webhook's id is never ours.
     pub fn wrote(&self, message: &Message) -> bool {
         message.author.id == self.user && !is_other_webhook(message)
     }
 
-    /// As the author of a message.
+    /// Ourselves as the author of a message.
     pub fn author(&self) -> Author {
         Author {
             id: self.user,
@@ -31,7 +31,7 @@ impl Us {
         }
     }
 
-    /// The text names us or our role (not by a reply's ping).
+    /// Whether the text names us or our role (a reply's ping does not count).
     pub fn named_inline(&self, message: &Message) -> bool {
         let mentioned = |id: UserId| message.mentions.iter().any(|mention| mention.id == id);
         let user = self.user;
@@ -45,7 +45,7 @@ impl Us {
                 .any(|role| message.mention_roles.contains(role))
     }
 
-    /// A mention of us: inline, by our role, or by a reply's ping.
+    /// Whether it mentions us: in the text, by our role, or by a reply's ping.
     pub fn mentioned(&self, message: &Message) -> bool {
         message
             .mentions
@@ -60,7 +60,7 @@ impl Us {
         meaning::strip_mentions(text, &[self.user.get()], &roles)
     }
 
-    /// The text without mentions of us at its ends, trimmed.
+    /// The text without mentions of us at its beginning and end, trimmed.
     pub fn without_address<'a>(&self, text: &'a str) -> &'a str {
         let is_us = |word: &&str| self.without_mentions(word).is_empty();
         let mut rest = text.trim();
@@ -73,41 +73,41 @@ impl Us {
         rest
     }
 
-    /// What may be kept of a message: its author's own text as it was typed,
-    /// without embeds, files, forwards and the mentions of us at either end.
-    /// Mentions keep their ids: names are for who reads it later.
+    /// The part of a message that may be stored: its author's own text as typed,
+    /// without embeds, files, forwards, or mentions of us at either end. Other
+    /// mentions keep their ids; names depend on who reads it later.
     pub fn own_words(&self, message: &Message) -> String {
         let own = self.without_address(&message.content);
         sanitise::text(own).trim().to_owned()
     }
 
-    /// Letters, digits or emoji of any script once mentions of us are
-    /// stripped, or an attachment, sticker, poll, embed or forward.
+    /// Whether it says something: letters, digits or emoji of any script besides
+    /// mentions of us, or an attachment, sticker, poll, embed or forward.
     pub fn has_meaning(&self, message: &Message) -> bool {
         meaning::is_meaningful(&self.without_mentions(&message.content)) || has_parts(message)
     }
 
-    /// A trigger without words of its own: what it points at, or what was said
-    /// before, stands in for them. In a direct message whatever is typed is said
-    /// to us.
+    /// Whether the trigger has no words of its own, so that the pointed-at message
+    /// or what was said before stands in for them. In a direct message anything
+    /// typed counts as words.
     pub fn is_bare(&self, trigger: &Message, is_direct: bool) -> bool {
         let typed = is_direct && !self.without_mentions(&trigger.content).is_empty();
         !typed && !self.has_meaning(trigger)
     }
 
-    /// One of our own refusals, progress lines or notes.
+    /// Whether it is one of our own refusals, progress lines or notes.
     pub fn is_note(&self, message: &Message) -> bool {
         self.wrote(message) && meaning::is_note(&message.content)
     }
 
-    /// Why a message is no part of a conversation, if so.
+    /// Why a message is not part of a conversation; `None` if it is.
     pub fn rejects(&self, message: &Message) -> Option<OmitReason> {
         if message.flags.is_private() || self.is_note(message) {
             return Some(OmitReason::Note);
         }
         let ours = self.wrote(message);
         match message.kind {
-            // Answers to commands too: ours, or another app's.
+            // This includes answers to commands, ours or another app's.
             MessageKind::Default
             | MessageKind::Reply
             | MessageKind::ChatInputCommand
@@ -119,8 +119,8 @@ impl Us {
         app.then_some(OmitReason::App).or_else(withheld)
     }
 
-    /// The same for a message that the asker points at: apps and system
-    /// messages are shown too, if `apps` says so.
+    /// The same for a message that the asker points at: messages of apps and system
+    /// messages are shown too if `apps` is true.
     pub fn rejects_pointed_at(&self, message: &Message, apps: bool) -> Option<OmitReason> {
         let reason = self.rejects(message)?;
         let shown =
@@ -139,12 +139,12 @@ fn last_mention(text: &str) -> Option<&str> {
     Some(&text[start..])
 }
 
-/// Answers to commands come through our own webhook, under our own id.
+/// Our answers to commands come through a webhook that has our id.
 fn is_other_webhook(message: &Message) -> bool {
     message.author.webhook && !message.author.bot
 }
 
-/// Something to see beside the text.
+/// Whether there is something to see besides the text.
 fn has_parts(message: &Message) -> bool {
     let Some(extras) = message.extras.as_deref() else {
         return false;
@@ -167,8 +167,7 @@ fn has_parts(message: &Message) -> bool {
         && unread.is_empty())
 }
 
-/// Nothing at all was sent to us of it, as when the message content intent is
-/// missing.
+/// Whether Discord sent us nothing of it, as it does without the message content intent.
 pub fn is_blank(message: &Message) -> bool {
     message.content.is_empty() && !has_parts(message)
 }

@@ -1,5 +1,5 @@
-//! How little room a message can take in a block, known before it is rendered:
-//! what is sure not to fit is not fetched.
+//! The least room a message takes in a block, known before it is rendered: what
+//! is certain not to fit is not fetched.
 
 use crate::model::{Limits, Message};
 
@@ -7,13 +7,12 @@ use super::block::SHORTEST_CHARS;
 use super::cluster::is_mark;
 use super::sanitise::is_invisible;
 
-/// Scalars of the shortest line around a text: `03:04 A: ` and the line's end.
+/// Scalars of the shortest line around a text: `03:04 A: ` and the line break.
 const LINE_CHARS: usize = 10;
 
-/// Unicode scalars that a block needs for `message` at the least; 0 if it may
-/// show nothing.
+/// The least number of Unicode scalars a block needs for `message`; 0 if it might show nothing.
 pub(super) fn chars(message: &Message, limits: &Limits) -> usize {
-    // Cut to its own cap a message has a little less than that.
+    // Half of the cap: a message cut to its cap ends up slightly below it.
     let most = SHORTEST_CHARS.min(limits.max_msg_chars / 2);
     let words = message
         .content
@@ -26,7 +25,7 @@ pub(super) fn chars(message: &Message, limits: &Limits) -> usize {
     }
 }
 
-/// Mentions, emoji and links to messages may become shorter; words never do.
+/// Mentions, emoji and links to messages can become shorter; other words cannot.
 fn is_kept(word: &str) -> bool {
     !word.contains('<') && !word.contains("://")
 }

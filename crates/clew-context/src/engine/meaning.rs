@@ -1,28 +1,27 @@
-//! Whether a text says anything, whatever its script.
+//! Whether a text says anything, in any script.
 
 use super::cluster::is_emoji;
 use super::sanitise::is_invisible;
 
-/// What our refusals, progress lines and notes start with (small print in
-/// Discord's markdown). They never enter a prompt.
+/// Prefix of our refusals, progress lines and notes (small print in Discord's
+/// markdown). They never enter a prompt.
 pub const NOTE_PREFIX: &str = "-# ";
 
-/// Longest inside of a mention that is looked at: a sigil, and any number of
-/// 20 digits.
+/// Most bytes examined inside a mention: a sigil and any 20-digit number.
 const MAX_MENTION_BYTES: usize = 32;
 
 /// Whether `text` has a letter, digit or emoji of any script. A custom emoji
-/// (`<:name:id>`) has letters and counts. Mentions of the bot are for the
-/// caller to strip first, see [`strip_mentions`].
+/// (`<:name:id>`) has letters and counts. The caller must strip mentions of the
+/// bot first, see [`strip_mentions`].
 pub fn is_meaningful(text: &str) -> bool {
     text.chars().any(|character| {
         (character.is_alphanumeric() || is_emoji(character)) && !is_invisible(character)
     })
 }
 
-/// `text` without the mentions of exactly these users (`<@id>`, `<@!id>`) and
-/// roles (`<@&id>`); ids are snowflakes. If there were any, the space that
-/// each leaves is closed and the ends are trimmed; else it is unchanged.
+/// `text` without mentions of these users (`<@id>`, `<@!id>`) and roles
+/// (`<@&id>`); ids are snowflakes. If there were any, double spaces left by them
+/// are joined and the ends trimmed; otherwise it is unchanged.
 pub fn strip_mentions(text: &str, user_ids: &[u64], role_ids: &[u64]) -> String {
     let mut stripped = String::with_capacity(text.len());
     let mut rest = text;
@@ -48,10 +47,10 @@ pub fn is_note(text: &str) -> bool {
     text.starts_with(NOTE_PREFIX)
 }
 
-/// The bytes of the mention at the start of `text` if it is of one of these.
+/// The length in bytes of the mention at the start of `text`, if it is of one of these ids.
 fn mention_len(text: &str, user_ids: &[u64], role_ids: &[u64]) -> Option<usize> {
     let inner = text.strip_prefix("<@")?;
-    // A sigil and the digits of an id: what is longer is not looked through.
+    // A sigil and the digits of an id; anything longer is not searched.
     let mut bytes = inner.bytes().take(MAX_MENTION_BYTES);
     let inner = &inner[..bytes.position(|byte| byte == b'>')?];
     let (ids, digits) = match inner.strip_prefix('&') {
@@ -63,7 +62,7 @@ fn mention_len(text: &str, user_ids: &[u64], role_ids: &[u64]) -> Option<usize> 
     ids.contains(&id).then_some("<@>".len() + inner.len())
 }
 
-/// `after` without its first space if there is already one before.
+/// `after` without its first space if `before` is empty or ends with one.
 fn after_gap<'a>(before: &str, after: &'a str) -> &'a str {
     if before.is_empty() || before.ends_with(char::is_whitespace) {
         return after.strip_prefix(' ').unwrap_or(after);
@@ -135,7 +134,7 @@ mod tests {
         check("<@99999999999999999999999>", "<@99999999999999999999999>");
     }
 
-    /// With a look at the rest for each, this would take hours.
+    /// Searching the rest of the text for each would take hours.
     #[test]
     fn a_million_open_mentions_are_read_once() {
         let text = "<@".repeat(1_000_000);

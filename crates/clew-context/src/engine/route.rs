@@ -1,4 +1,4 @@
-//! Route: is a message for us, and what is it? Each rule is one line of
+//! Route: decides whether a message is for us, and why. Each rule is one line of
 //! `docs/behaviour.md`, "Triggers", and has a table of cases in the tests.
 
 use crate::model::{
@@ -14,9 +14,9 @@ use super::eligible::{Us, is_blank};
 pub struct Rules {
     /// Who may use the bot, and where.
     pub access: AccessRules,
-    /// What counts as asking it.
+    /// What counts as addressing it.
     pub triggers: TriggerRules,
-    /// The message content intent is used.
+    /// Whether the message content intent is used.
     pub message_content: bool,
 }
 
@@ -31,33 +31,33 @@ impl Default for Rules {
     }
 }
 
-/// What the shell knows of a new message beside itself; by default nothing.
+/// What the caller knows about a new message; by default nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RouteFacts<'a> {
-    /// Type of the channel, if known. Without it and without a guild id the
-    /// message is not taken for a direct one.
+    /// Type of the channel, if known. If it is unknown and there is no guild id,
+    /// the message is not assumed to be direct.
     pub kind: Option<ChannelKind>,
     /// A thread's channel.
     pub parent: Option<ChannelId>,
-    /// The author's roles, from the event; absent where it did not tell them.
+    /// The author's roles, if the event contained them.
     pub roles: Option<&'a [RoleId]>,
-    /// Who wrote the message replied to, if that is known.
+    /// Who wrote the message replied to, if known.
     pub replied_author: Option<UserId>,
-    /// Turns that bots started here, or in this server, since a person last
-    /// wrote: see [`ends_bot_turns`].
+    /// Turns that bots started here, or in this server, since a person last wrote;
+    /// see [`ends_bot_turns`].
     pub bot_turns: usize,
-    /// What the people of the server set for this channel or its parent.
+    /// The mode set for this channel or its parent.
     pub mode: ChannelMode,
 }
 
-/// What a message is to us.
+/// What to do with a message.
 #[derive(Debug, Clone)]
 pub enum Verdict {
     /// Not for us.
     Ignore,
-    /// It would be a turn, but for the operator's lists.
+    /// It would be a turn, but the operator's lists refuse it.
     Denied(Denied),
-    /// For us, but it came without text: the message content intent is off.
+    /// For us, but it has no text: the message content intent is off.
     NoContent,
     /// A turn.
     Turn(Cause),
@@ -86,8 +86,8 @@ pub fn route(message: &Message, us: &Us, rules: &Rules, facts: RouteFacts<'_>) -
     }
 }
 
-/// Whether a message ends a row of bots' turns: a person who may use the bot
-/// has spoken. Chatter of those who may not would keep two bots talking.
+/// Whether a message ends a series of bot turns: a person who may use the bot
+/// wrote it. Others do not count, or their chatter would keep two bots talking.
 pub fn ends_bot_turns(message: &Message, rules: &Rules, facts: &RouteFacts<'_>) -> bool {
     message.is_human()
         && message.kind.is_conversation()
@@ -95,7 +95,7 @@ pub fn ends_bot_turns(message: &Message, rules: &Rules, facts: &RouteFacts<'_>) 
         && admitted(message, rules, facts).is_ok()
 }
 
-/// It is known to be of a server, or direct.
+/// Whether it is known to be from a server or a direct message.
 fn is_placed(message: &Message, facts: &RouteFacts<'_>) -> bool {
     message.guild.is_some() || facts.kind.is_some_and(ChannelKind::is_direct)
 }
@@ -136,7 +136,7 @@ fn human_cause(message: &Message, us: &Us, rules: &Rules, facts: &RouteFacts<'_>
     auto.then_some(Cause::AutoReply)
 }
 
-/// A reply's ping is no mention when a bot wrote it: two bots would loop.
+/// A bot's reply ping does not count as a mention, or two bots would loop.
 fn bot_cause(message: &Message, us: &Us, rules: &Rules, facts: &RouteFacts<'_>) -> Option<Cause> {
     let asked = rules.triggers.reply_to_bots
         && us.named_inline(message)
@@ -144,7 +144,7 @@ fn bot_cause(message: &Message, us: &Us, rules: &Rules, facts: &RouteFacts<'_>) 
     asked.then_some(Cause::Mention)
 }
 
-/// What the trigger is. `kind` comes from the event, the cache or one fetch.
+/// The trigger's scene. `kind` comes from the event, the cache or a fetch.
 pub fn scene(message: &Message, kind: Option<ChannelKind>) -> Scene {
     match kind {
         Some(kind) if kind.is_thread() => Scene::Thread,

@@ -1,30 +1,29 @@
-//! What the agent does elsewhere, as a line of its system message.
+//! What the agent is doing elsewhere, as a line of its system message.
 //!
-//! Nothing that was said is in it: channels, counts and times alone. Only
-//! turns of the same server and of channels that the asker may read are
-//! handed in; that is the caller's to see to.
+//! It contains no messages, only channels, counts and times. The caller must pass
+//! only turns of the same server in channels that the asker may read.
 
 use super::sanitise;
 
-/// Channels that are listed, the longest-running first; the rest is counted.
+/// Most channels listed, longest-running first; the rest are only counted.
 const MAX_CHANNELS: usize = 8;
-/// Askers that are named of one channel.
+/// Most askers named per channel.
 const MAX_ASKERS: usize = 3;
 
-/// A turn of the agent's that runs elsewhere. The asker of this prompt may
-/// read its channel.
+/// A turn of the agent that is running elsewhere, in a channel that the asker of
+/// this prompt may read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunningTurn {
     /// The channel's or thread's name.
     pub channel: String,
-    /// Who asked, if that is to be said. The bot names nobody yet.
+    /// Who asked, if that may be said. The bot does not name anybody yet.
     pub asker: Option<String>,
-    /// Since when, seconds.
+    /// How long it has been running, in seconds.
     pub seconds: u64,
 }
 
-/// One paragraph about the turns, empty without any. Names are harmless and in
-/// quotes, which they cannot close.
+/// One paragraph about the turns; empty if there are none. Names are sanitised
+/// and in quotation marks, which they cannot close.
 pub fn status(turns: &[RunningTurn]) -> String {
     let mut channels: Vec<Channel> = Vec::new();
     for turn in turns {

@@ -1,6 +1,6 @@
-//! Target, pointed-at and adopted text: which message the answer replies to,
-//! and whose text stands in when the trigger says nothing itself. Resolved
-//! once, at the turn's start, so that context and reply agree.
+//! Target, pointed-at and adopted text: which message the answer replies to, and
+//! whose text stands in for a trigger without words. Resolved once, at the turn's
+//! start, so that context and reply agree.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,37 +9,36 @@ use crate::model::{Message, MessageId, ReplyTarget};
 
 use super::eligible::Us;
 
-/// What the rules look at.
+/// The input of the rules.
 #[derive(Debug, Clone, Copy)]
 pub struct TargetFacts<'a> {
     /// The trigger.
     pub trigger: &'a Arc<Message>,
-    /// It is a message that can be replied to, not a command's question.
+    /// Whether it is a message that can be replied to, not a command's question.
     pub is_message: bool,
-    /// It says nothing itself, see [`Us::is_bare`].
+    /// Whether it has no words of its own, see [`Us::is_bare`].
     pub bare: bool,
-    /// It had to wait for other turns of the conversation.
+    /// Whether it had to wait for other turns of the conversation.
     pub waited: bool,
-    /// The message it replies to, if it could be had.
+    /// The message it replies to, if we have it.
     pub pointed_at: Option<&'a Arc<Message>>,
-    /// The thread's messages up to the turn's start, oldest first; `None`
-    /// outside threads.
+    /// The thread's messages up to the turn's start, oldest first; `None` outside threads.
     pub thread: Option<&'a [Arc<Message>]>,
-    /// Triggers of other turns that wait or run, or were refused.
+    /// Triggers of other turns that are waiting or running, or were refused.
     pub other_triggers: &'a BTreeSet<MessageId>,
-    /// The setting.
+    /// The setting `THREAD_REPLY_TARGET`.
     pub rule: ReplyTarget,
 }
 
-/// What the answer replies to and whose words are answered.
+/// What the answer replies to, and whose words it answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The message the answer replies to; without one it replies to nothing.
+    /// The message the answer replies to; `None` if it is not a reply.
     pub reply_to: Option<Arc<Message>>,
-    /// A message whose text stands in for a trigger without any.
+    /// A message whose text stands in for a trigger without words.
     pub adopted: Option<Arc<Message>>,
-    /// A trigger without text points at a message whose author opted out:
-    /// there is nothing to answer, and one line says so.
+    /// A trigger without words points at a message whose author opted out: there is
+    /// nothing to answer, and one line says so.
     pub withheld: bool,
 }
 
@@ -98,10 +97,10 @@ fn resolve_in_thread(
     }
 }
 
-/// The newest human message that says something, passing over the triggers of
-/// other turns; a question that had to wait is its own. Who opted out is passed over like an app:
-/// an answer that hangs on a message which we do not read would seem to answer
-/// it.
+/// The newest message by a person that says something, skipping triggers of other
+/// turns; a question that had to wait counts as the newest itself. Users who
+/// opted out are skipped like apps: a reply to a message we do not read would
+/// seem to answer it.
 fn newest_human<'a>(
     us: &Us,
     facts: &TargetFacts<'a>,
