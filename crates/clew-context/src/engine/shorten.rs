@@ -8,9 +8,9 @@ use super::cluster;
 const MIN_KEPT_CHARS: usize = 12;
 
 /// `text` cut to at most `max_chars`, or `None` if it fits. About two thirds of
-/// the rest are its head and one third its tail, with ` [... 1,234 characters cut
-/// ...] ` in between; only the head if there is no room for that. Joined
-/// characters stay whole.
+/// what is left are its head and one third its tail, with
+/// ` [... 1,234 characters cut ...] ` in between; only the head if there is no
+/// room for that. Joined characters stay whole.
 pub fn head_and_tail(text: &str, max_chars: usize) -> Option<String> {
     let length = text.chars().count();
     if length <= max_chars {
