@@ -1,5 +1,5 @@
-//! The collectors against a world in memory: every sentence of the design's
-//! "Target", "Collectors", "Always" and "Fetching least" that engine and
+//! The collectors with a world in memory: tests for every sentence of the
+//! design's "Target", "Collectors", "Always" and "Fetching least" that engine and
 //! collect decide.
 
 mod asker;

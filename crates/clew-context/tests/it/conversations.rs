@@ -1,5 +1,5 @@
-//! Conversations that went wrong elsewhere, each from its messages to what is
-//! answered and shown.
+//! Conversations that have gone wrong in practice, each from its messages to what
+//! is answered and shown.
 
 use clew_context::model::{Cause, Message, Reference, ReferenceKind};
 
@@ -16,8 +16,8 @@ fn ask(n: u64, who: Person, text: &str) -> Message {
     asked(n, who, text).into_channel(thread_id(0))
 }
 
-/// What the turn of `trigger` comes to when all these messages were seen before
-/// it starts: block, target and adopted message.
+/// The result of the turn for `trigger` if all these messages were seen before it
+/// starts: block, target and adopted message.
 async fn turn(
     seen: &[Message],
     trigger: &Message,
@@ -36,8 +36,8 @@ async fn turn(
     (shown, target(&collected), adopted(&collected))
 }
 
-/// Each of the queued questions is answered under itself, and sees what was
-/// answered before its turn.
+/// The answer to each queued question replies to that question, and its prompt
+/// contains the answers given before.
 #[tokio::test]
 async fn three_triggers_queued_while_the_first_is_answered() {
     let questions = [
@@ -50,7 +50,7 @@ async fn three_triggers_queued_while_the_first_is_answered() {
     assert_eq!(first, Some(1));
     let mut seen = questions.to_vec();
     for (n, waiting) in [(2, vec![3, 4]), (3, vec![4]), (4, vec![])] {
-        // The answer to the one before has come meanwhile.
+        // The previous answer has arrived in the meantime.
         seen.push(here(8 + n, CLEW, "an answer").replying(n - 1));
         let trigger = &questions[usize::try_from(n).unwrap() - 1];
         let (shown, to, text) = turn(&seen, trigger, &waiting, Cause::Mention).await;
@@ -90,7 +90,7 @@ async fn a_webhook_newest() {
     assert_eq!(came, ("s0 t1".to_owned(), Some(1), Some(1)));
 }
 
-/// The text is ours to explain; the answer goes to who asks, never to us.
+/// The asker wants our text explained; the answer replies to the asker, never to us.
 #[tokio::test]
 async fn a_bare_reply_to_our_own_message() {
     let trigger = ask(3, ADA, "").replying(2).pinging(CLEW);
@@ -130,8 +130,8 @@ async fn a_question_our_answer_and_a_bare_mention_by_another_user() {
     );
 }
 
-/// The newest human message at the turn's start is what is replied to; what is
-/// answered is still the question.
+/// The answer replies to the newest message by a person at the turn's start, but
+/// still answers the question.
 #[tokio::test]
 async fn somebody_says_lol_before_the_turn_starts() {
     let trigger = ask(2, ADA, "how tall is it?");
@@ -140,7 +140,7 @@ async fn somebody_says_lol_before_the_turn_starts() {
     assert_eq!(came, ("s0 1 t3".to_owned(), Some(3), None));
 }
 
-/// The starter is our own message: shown as ours, and never replied to.
+/// The starter is our own message: it is shown as ours and never replied to.
 #[tokio::test]
 async fn a_thread_opened_on_our_own_message() {
     let ours = said(0, CLEW, "our answer in the channel");

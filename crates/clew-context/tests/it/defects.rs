@@ -1,5 +1,5 @@
-//! The twelve defects that an earlier system of this kind was shown to have.
-//! Ours has none of them; each test is named after one.
+//! The twelve defects found in an earlier system of this kind. Each test is named
+//! after one and shows that we do not have it.
 
 use clew_context::collect::FetchError;
 use clew_context::collect::Recall;
@@ -23,7 +23,7 @@ fn ask(n: u64, who: Person, text: &str) -> Message {
     asked(n, who, text).into_channel(thread_id(0))
 }
 
-/// A thread of `last` messages and the trigger after them.
+/// A thread of `last` messages, followed by the trigger.
 fn full(last: u64, trigger: &Message) -> World {
     let mut world = World::of([said(0, ADA, "start")]);
     world.add((1..=last).map(|n| here(n, BOB, "talk")));
@@ -112,7 +112,7 @@ async fn defect_06_a_chain_costs_pages_not_links() {
     assert_eq!(start.prepare(&collected).block.items().count(), 20);
     assert_eq!(collected.fetches, 1, "what the payload carries is used");
 
-    // A limit of depth, and one deadline in total.
+    // A limit on the number of links, and a single deadline for all.
     let short = Start {
         limits: Limits {
             max_msgs: 4,

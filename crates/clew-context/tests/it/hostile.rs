@@ -1,5 +1,5 @@
-//! The corpus of hostile messages and names: wherever one stands in a prompt,
-//! it stays inside its frame, and nobody is under our name.
+//! The corpus of hostile messages and names: wherever one appears in a prompt, it
+//! stays inside its frame, and nobody gets our name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +40,7 @@ fn corpus() -> Vec<Hostile> {
 }
 
 impl Hostile {
-    /// Said at `n` by somebody under this name.
+    /// Message `n` by somebody with this name.
     fn said(&self, n: u64) -> Message {
         said(n, EVE, &self.content).shaped(|message| {
             message.author = Author {
@@ -53,14 +53,14 @@ impl Hostile {
     }
 }
 
-/// The nonce of a prompt, as its system message tells it.
+/// The nonce of a prompt, read from its system message.
 fn nonce(prepared: &Prepared) -> String {
     let system = &prepared.prompt.messages[0].content;
     let (_, rest) = system.split_once("<discord-context ").unwrap();
     rest[..NONCE_CHARS].to_owned()
 }
 
-/// Lines of the prompt that carry the nonce, without it.
+/// Lines of the prompt that contain the nonce, with the nonce replaced.
 fn marked(messages: &[ChatMessage], nonce: &str) -> Vec<String> {
     let lines = messages[1..]
         .iter()
@@ -69,8 +69,8 @@ fn marked(messages: &[ChatMessage], nonce: &str) -> Vec<String> {
     marked.map(|line| line.replace(nonce, "NONCE")).collect()
 }
 
-/// Exactly what we wrote carries the nonce; frames open and close once each,
-/// none within another of its kind. `marked_lines` stand outside of them.
+/// Only our own lines contain the nonce; every frame opens and closes once, and
+/// none is inside another of its kind. `marked_lines` are outside of frames.
 #[track_caller]
 fn check_frames(prepared: &Prepared, why: &str, marked_lines: usize) {
     check_margin(&prepared.block, why);
@@ -104,8 +104,8 @@ fn check_frames(prepared: &Prepared, why: &str, marked_lines: usize) {
     assert_eq!(headed, marked_lines, "{why}: {lines:#?}");
 }
 
-/// What stands at the margin of a block is ours: its title, days, gaps, and one
-/// line a message, which begins with its header.
+/// Only our own text starts at a block's margin: title, days, gaps, and the first
+/// line of each message, which begins with its header.
 #[track_caller]
 fn check_margin(block: &Block, why: &str) {
     let shown = frame::block(block);
@@ -134,7 +134,7 @@ fn check_margin(block: &Block, why: &str) {
     assert_eq!(lines.next(), None, "{why}: {shown}");
 }
 
-/// Names are one line, unlike each other, and none is ours.
+/// Names are one line each, all different, and none is ours.
 #[track_caller]
 fn check_names(prepared: &Prepared, asker: UserId, why: &str) {
     let items = prepared.block.items().filter(|item| !item.ours);
@@ -245,7 +245,7 @@ fn as_title_parent_and_tag() {
             check_frames(&prepared, &one.why, 1);
             let title = prepared.block.title.unwrap();
             let lines = title.lines().count();
-            // Without a title nothing is quoted.
+            // Without a title there are no quotation marks.
             let quotes = if raw.is_empty() { 0 } else { 2 };
             assert_eq!((lines, title.matches('"').count()), (1, quotes), "{title}");
         }
@@ -289,8 +289,7 @@ fn as_fact_and_history() {
     }
 }
 
-/// A nonce that leaked and is written back, split by what nobody sees, is not
-/// used again.
+/// A nonce that leaked and comes back, split by invisible characters, is not used again.
 #[test]
 fn a_known_nonce_is_derived_again() {
     let start = Start::within(text_channel());
@@ -334,7 +333,7 @@ fn a_known_nonce_is_derived_again() {
     }
 }
 
-/// The labels of our headers cannot be part of a name, nor of a text.
+/// Neither a name nor a text can contain the labels of our headers.
 #[test]
 fn nobody_labels_himself() {
     for (name, content) in [

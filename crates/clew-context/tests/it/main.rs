@@ -1,5 +1,4 @@
-//! The collectors over a world in memory, and the live source over real
-//! sockets.
+//! The collectors with a world in memory, and the live source over real sockets.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,5 +1,4 @@
-//! Whole prompts, as a model reads them: block, memory and history filled,
-//! one snapshot a scene.
+//! Whole prompts as a model reads them: with block, memory and history, one snapshot per scene.
 
 use clew_context::engine::status::{RunningTurn, status};
 use clew_context::model::{
@@ -21,7 +20,7 @@ fn profiles() -> Profiles {
     }
 }
 
-/// A question of Eve's and our answer, told a minute before the rest.
+/// A question by Eve and our answer, from before the rest.
 fn history() -> Vec<HistoryMessage> {
     vec![
         HistoryMessage {
@@ -43,7 +42,7 @@ fn history() -> Vec<HistoryMessage> {
     ]
 }
 
-/// The prompt in full, each message under its role.
+/// The whole prompt, each message with its role.
 async fn prompt(start: &Start, world: &World, trigger: &Message) -> String {
     let collected = start.collect(world, trigger).await;
     let prompt = start
@@ -125,7 +124,7 @@ async fn a_bare_mention_in_a_channel() {
     insta::assert_snapshot!(prompt(&start, &world, &asked(240, EVE, "")).await);
 }
 
-/// The text of another is answered, and said to be his.
+/// Somebody else's text is answered, and attributed to them.
 #[tokio::test]
 async fn a_bare_mention_in_a_thread() {
     let world = World::of([
@@ -151,8 +150,8 @@ async fn a_direct_message() {
     insta::assert_snapshot!(prompt(&start, &World::default(), &trigger).await);
 }
 
-/// Docs follow the agent's prompt in their order; what changes with every turn
-/// is the end of the system message.
+/// Docs follow the agent's prompt in order; what changes with every turn ends the
+/// system message.
 #[tokio::test]
 async fn an_agent_with_docs_that_answers_elsewhere_too() {
     let doc = |name: &str, text: &str| AgentDoc {

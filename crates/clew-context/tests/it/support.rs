@@ -1,4 +1,4 @@
-//! Helpers that integration tests share.
+//! Helpers shared by the integration tests.
 
 pub(crate) mod build;
 pub(crate) mod world;

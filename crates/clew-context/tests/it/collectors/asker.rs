@@ -1,6 +1,7 @@
-//! Who may read what, where the shell does not know: it is asked for beside
-//! everything else, and nothing is shown before the answer says so. And what is
-//! carried from other channels, which the asker of this one may not know.
+//! Access of the asker where the caller does not know it: it is looked up
+//! alongside everything else, and nothing is shown before the answer allows it.
+//! Also messages included from other channels, which the asker may not be able to
+//! view.
 
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ fn hidden_from(role: RoleId) -> Vec<Overwrite> {
     }]
 }
 
-/// A thread in a channel that everybody may read, and who Eve is.
+/// A thread in a channel that everybody may read, and Eve's roles.
 fn world(channel: Channel, overwrites: Option<Vec<Overwrite>>) -> World {
     let mut world = World::of([said(0, ADA, "start"), here(1), here(2), ask(3)]);
     world.guild = Some(Guild {
@@ -53,7 +54,7 @@ fn world(channel: Channel, overwrites: Option<Vec<Overwrite>>) -> World {
     world.with_channel(channel).with_channel(parent)
 }
 
-/// Nothing is known but what the event said.
+/// Nothing is known except what the event said.
 fn unknown() -> Start {
     Start {
         asker_access: UNKNOWN,
@@ -80,7 +81,7 @@ async fn what_is_unknown_is_asked_for_beside_everything_else() {
     assert!(collected.asker.may_read());
     let mut calls = world.calls();
     calls.sort();
-    // The thread and its parent, each once.
+    // The thread and its parent, once each.
     let all = [
         "channel",
         "channel",
@@ -94,7 +95,7 @@ async fn what_is_unknown_is_asked_for_beside_everything_else() {
     assert!(began.elapsed() < Duration::from_millis(300), "one by one");
 }
 
-/// What the shell does know is not asked for.
+/// What the caller knows is not asked for.
 #[tokio::test]
 async fn only_what_is_missing_is_asked_for() {
     let open = Channel {
@@ -139,7 +140,7 @@ async fn who_may_not_view_it_gets_nothing_of_it() {
     assert!(collected.asker.may_read(), "another's role");
 }
 
-/// Whatever call it is that gives nothing.
+/// Whichever call fails.
 #[tokio::test]
 async fn what_cannot_be_found_out_is_denied() {
     for call in ["guild", "member", "channel"] {
@@ -148,7 +149,7 @@ async fn what_cannot_be_found_out_is_denied() {
         let start = unknown();
         refused(&start.collect(&world, &ask(3)).await, &start);
     }
-    // Overwrites that cannot be read, a role that nobody lists, no server.
+    // Overwrites that cannot be read, a role that the server does not list, no server.
     let start = unknown();
     let odd = world(thread(0), None);
     refused(&start.collect(&odd, &ask(3)).await, &start);
@@ -180,8 +181,8 @@ async fn it_is_asked_within_budget_and_deadline() {
     assert!(began.elapsed() <= start.limits.fetch_timeout + Duration::from_millis(100));
 }
 
-/// Who writes in a private thread is in it; who calls a command from somewhere
-/// need not be.
+/// Somebody who writes in a private thread is a member of it; somebody who uses a
+/// command there need not be.
 #[tokio::test]
 async fn a_private_thread_is_for_its_members() {
     let mut world = world(private_thread(0), Some(Vec::new()));
@@ -197,7 +198,7 @@ async fn a_private_thread_is_for_its_members() {
     assert!(world.calls().contains(&"thread member".to_owned()));
     world.thread_members.insert(EVE.user());
     assert!(command.collect(&world, &ask(3)).await.asker.may_read());
-    // The facts know all but that.
+    // Everything is known except the membership.
     let Access::Allowed(rights) = Access::FULL else {
         unreachable!("it is what is allowed");
     };
@@ -241,7 +242,7 @@ async fn a_direct_message_is_its_authors_own() {
 
 const ELSEWHERE: ChannelId = ChannelId::new(900);
 
-/// What a reply carries belongs to its channel, or it is not what it replies to.
+/// A message included in a reply is used only if it is the one replied to, in the same channel.
 #[tokio::test]
 async fn nothing_carried_from_another_channel_is_shown() {
     let foreign = || said(1, BOB, "of elsewhere").into_channel(ELSEWHERE);
@@ -280,7 +281,7 @@ async fn nothing_carried_from_another_channel_is_shown() {
     assert_eq!(shown(&start, &collected), "p1", "it is fetched from here");
 }
 
-/// A starter is the message with the thread's id, in its parent.
+/// A starter must have the thread's id and be in its parent.
 #[tokio::test]
 async fn a_starter_from_another_channel_is_none() {
     for (channel, starter) in [
@@ -297,7 +298,7 @@ async fn a_starter_from_another_channel_is_none() {
     }
 }
 
-/// A server that answers with something else is not believed.
+/// A server that returns messages of other channels is not believed.
 #[tokio::test]
 async fn a_page_holds_messages_of_its_channel_alone() {
     let mut world = World::of([said(0, ADA, "start"), here(1), ask(3)]);

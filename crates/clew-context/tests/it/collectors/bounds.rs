@@ -1,5 +1,5 @@
-//! What bounds a block: caps, deadline, budget, permissions; and why part of
-//! one is missing.
+//! What limits a block: caps, deadline, budget, permissions; and the reasons
+//! given for missing parts.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ async fn one_message_is_shortened_to_its_cap() {
     assert!(long.text.contains("characters cut"));
 }
 
-/// Kept messages are shortened, never dropped; others go, the oldest first.
+/// Kept messages are shortened, never dropped; of the others the oldest go first.
 #[tokio::test]
 async fn the_characters_of_a_block_are_capped() {
     let long = |n| here(n, &"words ".repeat(300));
@@ -84,7 +84,7 @@ async fn the_characters_of_a_block_are_capped() {
     assert!(block.items().all(|item| item.cut));
 }
 
-/// With no number, too small for a header: nothing, and still no panic.
+/// With caps too small even for a header nothing is shown, and nothing panics.
 #[tokio::test]
 async fn a_cap_too_small_for_anything_shows_nothing() {
     for cap in 0..200 {
@@ -97,7 +97,7 @@ async fn a_cap_too_small_for_anything_shows_nothing() {
     }
 }
 
-/// Headers that do not fit together: the newest stays, if it fits, to the letter.
+/// If not all headers fit, the newest message stays, as soon as it fits exactly.
 #[tokio::test]
 async fn under_the_smallest_cap_the_newest_stays() {
     let trigger = ask(3, "so?").replying(2);
@@ -116,7 +116,7 @@ async fn under_the_smallest_cap_the_newest_stays() {
     assert_ne!(outline(&shown(one.chars - 1).await), "p2");
 }
 
-/// To the second: in a chain, in a thread, and what is withheld of it.
+/// To the second: in a chain, in a thread, and for withheld messages in it.
 #[tokio::test]
 async fn what_is_just_as_old_as_allowed_is_shown() {
     let age = |start: &mut Start| {
@@ -151,7 +151,7 @@ async fn what_is_just_as_old_as_allowed_is_shown() {
     }
 }
 
-/// Headers leave the characters to the words: a chat keeps nearly as much as
+/// Headers take little of the characters: a chat keeps nearly as many messages as
 /// bare lines `[10:00] <name> text` would.
 #[tokio::test]
 async fn a_block_holds_nearly_what_bare_lines_do() {
@@ -209,7 +209,7 @@ async fn one_deadline_holds_for_all_and_what_arrived_is_used() {
         "an answer is given all the same"
     );
 
-    // Three seconds a call: both of the first arrive, none that comes after.
+    // Each call takes three seconds: the first two are answered in time, later ones are not.
     let mut slow = World::of([said(0, ADA, "start")]);
     slow.add((1..=200).map(|n| said(n, DICE, "noise").into_channel(thread_id(0))));
     let trigger = ask(201, "so?");
@@ -237,7 +237,7 @@ async fn the_number_of_fetches_is_capped() {
     assert_eq!(collected.fetches, 0);
 }
 
-/// One more try after a passing error, within the budget.
+/// One retry after a transient error, within the budget.
 #[tokio::test]
 async fn a_passing_error_is_tried_again_once() {
     tokio::time::pause();
@@ -257,7 +257,7 @@ async fn a_passing_error_is_tried_again_once() {
     assert_eq!(failures(&collected), ["history:unavailable"]);
 }
 
-/// On any failure the answer is still given, and the reason told.
+/// Whatever fails, there is still a result, and the reason is reported.
 #[tokio::test]
 async fn every_reason_is_told_as_it_is() {
     for reason in [
@@ -287,8 +287,8 @@ async fn a_message_that_cannot_be_read_costs_itself_alone() {
     assert_eq!(failures(&collected), ["history:malformed"]);
 }
 
-/// An empty list where at least the trigger should be is a refusal, and a
-/// refused channel is left alone for a minute.
+/// An empty list where at least the trigger should be is a refusal, and a channel
+/// that refused is not asked for a minute.
 #[tokio::test]
 async fn an_empty_page_is_a_refusal() {
     tokio::time::pause();
@@ -325,7 +325,8 @@ async fn an_empty_page_is_a_refusal() {
     assert_eq!(outline(&start.prepare(&collected).block), "s0 1 2");
 }
 
-/// A command's question stands in no page; what is empty then is not whole.
+/// A command's question is on no page, so an empty page does not prove that the
+/// channel is empty.
 #[tokio::test]
 async fn an_empty_page_before_a_command_is_not_believed() {
     let world = World::of([said(0, ADA, "start")]);
@@ -339,7 +340,7 @@ async fn an_empty_page_before_a_command_is_not_believed() {
     assert_eq!(failures(&collected), ["history:forbidden"]);
 }
 
-/// Computed permissions: nothing is asked that will be refused.
+/// If we computed that we may not read, nothing is asked.
 #[tokio::test]
 async fn what_we_may_not_read_is_not_asked_for() {
     let world = small();
@@ -363,7 +364,7 @@ async fn what_we_may_not_read_is_not_asked_for() {
     assert_eq!(failures(&collected), [""; 0], "nothing was needed");
 }
 
-/// The channel itself may be seen though its history may not.
+/// The channel itself can be visible even if its history is not.
 #[tokio::test]
 async fn a_channel_is_known_though_its_messages_are_refused() {
     let world = small().with_channel(thread(0));
@@ -376,7 +377,7 @@ async fn a_channel_is_known_though_its_messages_are_refused() {
     assert!(collected.channel.is_some());
 }
 
-/// Who may not read the history gets the trigger and what it carries.
+/// An asker who may not read the history gets the trigger and the message it includes.
 #[tokio::test]
 async fn the_asker_is_judged_too() {
     let world = small();
@@ -395,7 +396,7 @@ async fn the_asker_is_judged_too() {
     assert_eq!(target(&collected), Some(3));
 }
 
-/// A model that said the prompt was too long gets half of it, and never nothing.
+/// After a model says that the prompt was too long, the caps are halved, but never to nothing.
 #[test]
 fn half_the_room_is_half_of_each_cap() {
     let limits = Limits {
@@ -415,7 +416,7 @@ fn half_the_room_is_half_of_each_cap() {
     assert_eq!(halved(&least).max_msgs, 1);
 }
 
-/// Counts who is looked up.
+/// Counts the lookups.
 struct Counting(Cell<usize>);
 
 impl Directory for Counting {
@@ -431,7 +432,7 @@ impl Directory for Counting {
     }
 }
 
-/// What is cut out of a message is not rendered before.
+/// What is cut out of a message is not rendered first.
 #[test]
 fn of_a_huge_message_the_ends_alone_are_looked_at() {
     let lookups = |mentions: u64| {
@@ -479,8 +480,7 @@ fn somebody_says() -> impl Strategy<Value = Said> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Whatever was said: the caps hold, and the count is that of the text as
-    /// it is shown.
+    /// Whatever is said, the caps hold, and the count matches the text that is shown.
     #[test]
     fn the_caps_always_hold(
         all in prop::collection::vec(somebody_says(), 1..40),

@@ -1,5 +1,5 @@
-//! Reply chains: which references are edges, what stands for missing links,
-//! how few calls it takes, where it ends.
+//! Reply chains: which references count, what stands in for missing links, how
+//! few calls they take, and where they end.
 
 use clew_context::model::{Limits, Message, MessageFlags, Reference, ReferenceKind, Snapshot};
 
@@ -25,7 +25,7 @@ fn check(world: &World, trigger: &Message, shown: &str) {
     assert_eq!(runtime.block_on(start().outline(world, trigger)), shown);
 }
 
-/// Twenty replies, each twenty messages after the one it answers.
+/// Twenty replies, each twenty messages after the one it replies to.
 fn twenty_among_four_hundred() -> (World, Message) {
     let talkers = [ADA, BOB, CLEW];
     let chain = (0..20_u64).map(|link| {
@@ -60,7 +60,7 @@ async fn twenty_links_among_four_hundred_cost_few_calls() {
     assert_eq!(adopted(&collected), None);
 }
 
-/// What the turn fetched is what the window lacks.
+/// The window learns the links, which it lacks.
 #[tokio::test]
 async fn links_are_learnt_and_not_the_chatter() {
     let (world, trigger) = twenty_among_four_hundred();
@@ -94,7 +94,7 @@ fn siblings_are_chatter() {
     check(&world, &ask(3, 1), "0 p1");
 }
 
-/// Only type 19 with a default reference in the same channel is an edge.
+/// Only type 19 with a default reference in the same channel counts.
 #[test]
 fn other_references_are_no_edges() {
     let elsewhere = thread_id(7);
@@ -182,7 +182,7 @@ fn null_is_deleted_and_absent_is_fetched() {
     assert_eq!(world.calls(), ["page to 1"], "another message than named");
 }
 
-/// A page that brings neighbours but not the link itself.
+/// The page contains neighbours, but not the link itself.
 #[test]
 fn a_link_that_is_gone_is_deleted() {
     let world = World::of([said(0, ADA, "root"), said(2, BOB, "kept").replying(1)]);
@@ -241,7 +241,7 @@ async fn the_number_of_links_is_capped() {
     assert_eq!(world.calls().len(), 1, "nothing is fetched to be dropped");
 }
 
-/// Only what is shown counts: links that are walked through take no room.
+/// Only messages that are shown count; links walked through use up no room.
 #[tokio::test]
 async fn ineligible_links_use_up_no_room() {
     let world = World::of([
@@ -274,7 +274,7 @@ async fn age_ends_the_chain_by_ids_alone() {
     let start = start();
     let shown = format!("earlier 1 p{}", week + 1);
     assert_eq!(start.outline(&world, &trigger).await, shown);
-    // It counts from what is pointed at, whenever that was.
+    // The age counts from the pointed-at message, however old that is.
     let late = ask(9 * week, week + 1);
     assert_eq!(start.outline(&world, &late).await, shown);
     let block = start.prepare(&start.collect(&world, &late).await).block;
@@ -284,7 +284,7 @@ async fn age_ends_the_chain_by_ids_alone() {
     assert_eq!(block.dropped_for(clew_context::model::OmitReason::Age), 1);
 }
 
-/// Text without a word of one's own is the pointed-at message's.
+/// A bare reply takes its text from the pointed-at message.
 #[tokio::test]
 async fn a_bare_reply_adopts() {
     let world = World::of([said(0, ADA, "how tall is it?")]);

@@ -1,4 +1,4 @@
-//! Short text files are shown where the asker is likely to mean them.
+//! Short text files are shown where the asker probably means them.
 
 use clew_context::model::{Limits, Message};
 
@@ -19,7 +19,7 @@ fn calls_for_files(world: &World) -> Vec<String> {
     calls.filter(|call| call.starts_with("file")).collect()
 }
 
-/// Which files are text, by media type, and by name where that says nothing.
+/// Which files are text: by media type, or by name if the type says nothing.
 #[tokio::test]
 async fn text_is_known_by_type_or_name() {
     for (name, kind, size, fetched) in [
@@ -51,7 +51,7 @@ async fn text_is_known_by_type_or_name() {
     }
 }
 
-/// A message that is starter, pointed at and target has its file fetched once.
+/// A message that is starter, pointed-at and target has its file fetched once.
 #[tokio::test]
 async fn a_file_is_fetched_once() {
     let starter = said(0, ADA, "see the log").with_file("a.log", None, 10);
@@ -73,7 +73,7 @@ async fn a_file_is_fetched_once() {
     );
 }
 
-/// Other messages' files are named, not fetched; a budget of none fetches none.
+/// Files of other messages are named, not fetched; a budget of 0 fetches none.
 #[tokio::test]
 async fn files_cost_the_budget() {
     let chatter = said(1, BOB, "")

@@ -1,5 +1,4 @@
-//! Nothing is asked for in vain or twice, and a page that shows less than all
-//! is not taken for all.
+//! Nothing is fetched in vain or twice, and an incomplete page is not taken for complete.
 
 use std::time::Duration;
 
@@ -20,7 +19,7 @@ fn ask(n: u64, text: &str) -> Message {
     asked(n, EVE, text).into_channel(thread_id(0))
 }
 
-/// What a process knows that saw the trigger come and an older message go.
+/// The start of a turn that saw the trigger arrive and message `gone` deleted.
 fn knowing(start: Start, trigger: &Message, gone: u64) -> Start {
     let mut window = window();
     window.created(trigger.clone());
@@ -36,8 +35,7 @@ fn calls_for(world: &World, word: &str) -> Vec<String> {
     calls.filter(|call| call.starts_with(word)).collect()
 }
 
-/// The second try finds the budget used up: what is told is why the first one
-/// failed.
+/// The retry finds the budget used up: the reported reason is that of the first attempt.
 #[tokio::test]
 async fn the_reason_of_a_failure_outlives_the_budget() {
     tokio::time::pause();
@@ -60,7 +58,7 @@ async fn the_reason_of_a_failure_outlives_the_budget() {
 
 #[tokio::test]
 async fn what_is_known_to_be_deleted_is_not_asked_for() {
-    // Pointed at, and older than the pages that are fetched.
+    // The pointed-at message, older than the pages that are fetched.
     let mut world = World::of([said(0, ADA, "start")]);
     world.add((1..=150).map(|n| here(n, "words")));
     let trigger = ask(151, "so?").replying(1);
@@ -76,7 +74,7 @@ async fn what_is_known_to_be_deleted_is_not_asked_for() {
     start.collect(&world, &ask(2, "so?")).await;
     assert_eq!(calls_for(&world, "message"), [""; 0]);
 
-    // An ancestor.
+    // A link of a reply chain.
     let world = World::of([said(1, ADA, "root")]);
     let trigger = asked(2, EVE, "so?").replying(1);
     let start = knowing(Start::within(text_channel()), &trigger, 1);
@@ -84,7 +82,7 @@ async fn what_is_known_to_be_deleted_is_not_asked_for() {
     assert_eq!(world.calls(), [""; 0]);
 }
 
-/// A channel that we may not see is left alone for a minute, its messages too.
+/// A channel that we may not view is not asked for a minute, and neither are its messages.
 #[tokio::test]
 async fn a_channel_that_refuses_itself_is_not_asked_again() {
     tokio::time::pause();
@@ -106,8 +104,8 @@ async fn a_channel_that_refuses_itself_is_not_asked_again() {
     assert_eq!(calls_for(&world, "channel"), ["channel"]);
 }
 
-/// A bare reply points at, targets and adopts one message; and a file whose
-/// text is there already needs none.
+/// A bare reply points at, targets and adopts the same message; and a file whose
+/// text is present is not fetched.
 #[tokio::test]
 async fn no_file_is_fetched_twice() {
     let pointed = said(1, BOB, "this").with_file("b.log", None, 10);
@@ -127,7 +125,7 @@ async fn no_file_is_fetched_twice() {
     assert_eq!(calls_for(&world, "file"), [""; 0]);
 }
 
-/// The window takes such a page from behind the message that could not be read.
+/// The window takes such a page only from after the unreadable message.
 #[tokio::test]
 async fn a_page_with_an_unreadable_message_is_not_whole() {
     let mut world = World::of([
@@ -155,7 +153,7 @@ async fn a_page_with_an_unreadable_message_is_not_whole() {
     assert_eq!(view.recent.len(), 2);
 }
 
-/// A page says what stood there up to the turn's start, whatever of it is gone.
+/// A page shows the channel up to the turn's start, including what was deleted.
 #[tokio::test]
 async fn pages_reach_to_the_start_of_the_turn() {
     let world = World::of([said(0, ADA, "start"), here(1, "a")]);
@@ -168,8 +166,8 @@ async fn pages_reach_to_the_start_of_the_turn() {
     assert_eq!((pages.from, pages.to), (CHANNEL_START, id(5)));
 }
 
-/// More than a page of messages is here, nothing we have computed says that we
-/// may read, and the page before them is empty: that proves no beginning.
+/// We hold more than a page of messages, do not know whether we may read, and the
+/// page before them is empty: that does not prove that the channel starts there.
 #[tokio::test]
 async fn an_empty_page_before_a_full_window_is_a_refusal() {
     let chatter: Vec<Message> = (10..=130)

@@ -1,5 +1,5 @@
-//! What the window holds and hands out, one behaviour each; that it serves no
-//! hole is shown in `window`.
+//! What the window holds and returns, one behaviour per test; `window` tests that
+//! it never serves a gap.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn fetched(messages: impl IntoIterator<Item = Message>) -> Vec<Arc<Message>> {
     messages.into_iter().map(Arc::new).collect()
 }
 
-/// The next turn may start before the gateway tells of our own answer.
+/// The next turn can start before the gateway reports our own answer.
 #[test]
 fn our_answer_is_there_once_it_is_posted() {
     let mut window = window();
@@ -45,7 +45,7 @@ fn our_answer_is_there_once_it_is_posted() {
     assert_eq!(held(&window).0, [1, 2]);
 }
 
-/// The edit is heard before the message that it is of.
+/// The edit arrives before the message it belongs to.
 #[test]
 fn what_was_posted_late_does_not_undo_an_edit() {
     let mut window = window();
@@ -71,7 +71,7 @@ fn both_kinds_of_messages_are_counted() {
     assert_eq!(window.size().0, 4);
 }
 
-/// What a chain runs through outlives what nobody points at.
+/// Messages that are part of a chain outlive those nobody replied to.
 #[test]
 fn what_is_replied_to_stays_longer() {
     let mut window = small(6);
@@ -86,8 +86,7 @@ fn what_is_replied_to_stays_longer() {
     assert_eq!(recent, [16, 17, 18, 19]);
 }
 
-/// Half of the room is for what is pointed at, and there the longest unused
-/// goes first.
+/// Half of the room is for linked messages, and the longest unused of them goes first.
 #[test]
 fn what_turns_come_by_stays_longest() {
     let mut window = small(6);
@@ -101,7 +100,7 @@ fn what_turns_come_by_stays_longest() {
     assert_eq!(held(&window).1, [1, 3, 4]);
     window.keep(GENERAL, &view, &fetched([said(5, BOB, "old")]));
     assert_eq!(held(&window).1, [1, 4, 5]);
-    // One that is held already, and is come by, becomes a link when it is old.
+    // A message that is held and used becomes a linked one when it gets old.
     window.keep(GENERAL, &view, &fetched([said(50, ADA, "now")]));
     for n in 51..60 {
         window.created(said(n, EVE, "chatter"));
@@ -109,7 +108,7 @@ fn what_turns_come_by_stays_longest() {
     assert!(held(&window).1.contains(&50));
 }
 
-/// Of what is delivered late the first to come is the first to go.
+/// Of messages delivered late, the first to arrive is the first to go.
 #[test]
 fn late_messages_go_in_the_order_in_which_they_came() {
     let mut window = small(6);
@@ -120,7 +119,7 @@ fn late_messages_go_in_the_order_in_which_they_came() {
     assert_eq!(held(&window).1, [1, 2, 4]);
 }
 
-/// `WINDOW_MAX_MB` is for thousands of messages.
+/// `WINDOW_MAX_MB` must have room for thousands of messages.
 #[test]
 fn a_short_message_takes_little_room() {
     let mut window = window();
@@ -131,7 +130,7 @@ fn a_short_message_takes_little_room() {
     assert!((200..1_000).contains(&(after - before)));
 }
 
-/// A page carries what it replies to; each stands where its edits find it.
+/// A fetched message includes what it replies to; each is kept where its edits arrive.
 #[test]
 fn what_fetched_messages_carry_is_kept_by_itself() {
     let mut window = window();
@@ -149,8 +148,8 @@ fn what_fetched_messages_carry_is_kept_by_itself() {
     assert!(window.message(GENERAL, id(3)).is_none());
 }
 
-/// A page is older than the edit that came while it was on its way, unless
-/// it has a later edit.
+/// A page is older than an edit that arrived while it was in flight, unless the
+/// page shows a later edit.
 #[test]
 fn the_later_of_two_edits_is_kept() {
     for (in_page, expected) in [(20, "of the event"), (40, "of the page")] {
@@ -165,7 +164,7 @@ fn the_later_of_two_edits_is_kept() {
     }
 }
 
-/// Ephemeral ones are in no page, but if they were they would be somebody's alone.
+/// No page contains ephemeral messages; if one did, they would be for one user only.
 #[test]
 fn private_messages_are_not_adopted() {
     let mut window = window();
@@ -181,8 +180,8 @@ fn private_messages_are_not_adopted() {
     assert_eq!(held(&window).0, [9]);
 }
 
-/// What was read before a break is not trusted after it, in the channels that
-/// were meant and in those of which nothing was held.
+/// What was read before a break is not trusted after it, both in the broken
+/// channels and in those of which nothing was held.
 #[test]
 fn what_was_fetched_before_a_break_is_not_kept() {
     let other = ChannelId::new(501);
@@ -233,7 +232,7 @@ fn a_blank_message_is_completed_by_what_was_carried() {
     assert_eq!(texts, ["one", "words", ""]);
 }
 
-/// Whose words were taken out stays without.
+/// A withheld message stays without words.
 #[test]
 fn a_husk_is_not_completed() {
     let mut window = window();
@@ -245,7 +244,7 @@ fn a_husk_is_not_completed() {
     assert!(husk.withheld && husk.content.is_empty());
 }
 
-/// Of a channel that nobody wrote in, the view still says since when it knows,
+/// The view of a channel in which nobody wrote still records when it was taken,
 /// and whose messages are withheld.
 #[test]
 fn the_view_of_an_unknown_channel_is_as_good() {
@@ -258,7 +257,7 @@ fn the_view_of_an_unknown_channel_is_as_good() {
     let page = fetched([said(1, BOB, "old").into_channel(thread_id(7))]);
     window.keep(thread_id(7), &view, &page);
     assert!(window.message(thread_id(7), id(1)).is_some());
-    // Enough happened there since for some of it to be forgotten.
+    // So much has happened there since that some of it is forgotten.
     let view = window.view(thread_id(8));
     for n in 0..200 {
         window.deleted(thread_id(8), &[id(n)]);

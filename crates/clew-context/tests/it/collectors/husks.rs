@@ -1,4 +1,4 @@
-//! What the window holds of who opted out: husks, and no words.
+//! What the window holds of users who opted out: husks without words.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ fn knows_of_bob(window: &Window) -> bool {
     text.contains(MARK) || text.contains("Bob")
 }
 
-/// Whichever way a message comes, the window keeps a husk of it: it stays
-/// whole, and chains hold together.
+/// However a message arrives, the window keeps a husk of it: it stays complete,
+/// and chains stay connected.
 #[test]
 fn the_window_keeps_husks() {
     let mut window = window();
@@ -28,7 +28,7 @@ fn the_window_keeps_husks() {
         (BOB.user(), Some(id(1)))
     );
     window.created(said(3, ADA, "talk").replying(2).carrying(bobs(2)));
-    // Older ones that somebody carries, edits, pages, single messages.
+    // Older messages that another includes, edits, pages, single messages.
     window.created(said(4, ADA, "talk").replying(0).carrying(bobs(0)));
     window.edited(bobs(2).edited_at(5, MARK));
     window.edited(here(bobs(2)).edited_at(5, MARK));
@@ -46,8 +46,7 @@ fn the_window_keeps_husks() {
     assert!(window.message(thread_id(0), id(7)).unwrap().withheld);
 }
 
-/// What is held when somebody opts out loses its words at once, and its
-/// weight.
+/// When somebody opts out, the messages held lose their words and their weight at once.
 #[test]
 fn who_opts_out_is_forgotten_at_once() {
     let mut window = window();
@@ -68,19 +67,19 @@ fn who_opts_out_is_forgotten_at_once() {
     );
     let view = window.view(GENERAL);
     assert_eq!(view.whole_from, Some(id(1)), "still whole");
-    // A turn that began before and ends now brings nothing back.
+    // A turn that began before the opt-out and ends now brings nothing back.
     let page = [Arc::new(bobs(0))];
     window.adopt(GENERAL, &view, MessageId::new(0), &page);
     window.keep(GENERAL, &view, &page);
     assert!(!knows_of_bob(&window), "{window:?}");
-    // The weights add up: nothing is left once all of it is gone.
+    // The weights add up: nothing is left once everything is gone.
     for channel in [GENERAL, thread_id(0)] {
         window.forget(channel);
     }
     assert_eq!(window.size(), (0, 0));
 }
 
-/// Who opts in again is read again: husks are no words, so they are fetched.
+/// Somebody who opts back in is read again: their husks are fetched anew.
 #[test]
 fn who_is_back_is_read_again() {
     let mut window = window();
@@ -107,7 +106,7 @@ fn who_is_back_is_read_again() {
     assert_eq!(window.size(), (0, 0));
 }
 
-/// Their words may be gone from a link or from an edit alone.
+/// The words may be missing from a linked message or an edit only.
 #[test]
 fn who_is_back_is_read_again_wherever_it_was() {
     let view = |window: &Window| window.view(GENERAL);
@@ -132,7 +131,7 @@ fn who_is_back_is_read_again_wherever_it_was() {
     }
 }
 
-/// A forward that was held before says nothing either.
+/// A forward that was already held loses its words too.
 #[test]
 fn what_others_forwarded_of_them_goes_at_once() {
     let mut window = window();
@@ -155,7 +154,7 @@ fn the_holder_gives_what_was_set_last() {
     assert!(!before.contains(BOB.user()), "a moment's value stays");
 }
 
-/// Another's message that says nothing of them is shared, not copied.
+/// Somebody else's message with nothing of theirs is shared, not copied.
 #[test]
 fn nobody_elses_message_is_copied() {
     let message = Arc::new(said(1, ADA, "talk").carrying(said(0, EVE, "talk")));

@@ -1,6 +1,6 @@
-//! Who opted out: nothing of theirs is gathered, whichever collector comes by
-//! it, and nothing of it goes back into the window. Bob opted out; whatever he
-//! says holds a mark that must not be found anywhere afterwards.
+//! Users who opted out: nothing of theirs is gathered by any collector or goes
+//! back into the window. Bob opted out; everything he says contains a mark that
+//! must not be found anywhere afterwards.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::support::build::{
 };
 use crate::support::world::{Start, World, adopted, failures, outline, target};
 
-/// In everything that Bob says.
+/// Contained in everything that Bob says.
 pub(super) const MARK: &str = "kumquat";
 
 pub(super) fn without_bob() -> OptedOut {
@@ -30,7 +30,7 @@ fn within(channel: Channel) -> Start {
     }
 }
 
-/// Bob says it in every way there is.
+/// Bob says it in every possible way.
 pub(super) fn bobs(n: u64) -> Message {
     said(n, BOB, &format!("{MARK} <@11> <@&8000>"))
         .with_embed(MARK, MARK)
@@ -53,8 +53,8 @@ fn ask(n: u64) -> Message {
     here(asked(n, EVE, "so?"))
 }
 
-/// Collects; neither what was gathered, learnt and asked, nor the prompt knows
-/// of Bob.
+/// Collects, and checks that nothing of Bob's is in what was gathered, learnt or
+/// fetched, or in the prompt.
 #[track_caller]
 fn collect(start: &Start, world: &World, trigger: &Message) -> (Collected, String) {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -101,7 +101,7 @@ fn in_a_threads_history_a_marker_stands_in_their_place() {
     assert!(shown.contains("... 2 messages that their authors keep private ...\n"));
 }
 
-/// They count towards nothing: the tail is as long as ever.
+/// Withheld messages do not count: the tail is as long as ever.
 #[test]
 fn in_a_threads_tail() {
     let trigger = ask(9);
@@ -111,7 +111,7 @@ fn in_a_threads_tail() {
         cause: Cause::AutoReply,
         ..within(thread(0))
     };
-    // Five before the trigger; what Bob said before them is not spoken of.
+    // Five before the trigger; Bob's messages before those are not mentioned.
     world.add([here(said(10, ADA, "later"))]);
     check(&start, &world, &trigger, "s0 1 private 3 4 private*2 7 8");
     let mut long = talk();
@@ -122,7 +122,7 @@ fn in_a_threads_tail() {
     check(&start, &world, &trigger, "s0 ..0.. 8 10 11 12 13");
 }
 
-/// Beyond a cap nobody counts them.
+/// Beyond a cap, withheld messages are not counted.
 #[test]
 fn beyond_a_cap_they_are_not_spoken_of() {
     let trigger = ask(9);
@@ -161,7 +161,8 @@ fn a_starter_of_theirs_wherever_it_stands() {
         });
     });
     let talk = || [here(said(2, ADA, "a")), ask(9)];
-    // In the parent, carried by the notice, a post's first, a thread's first.
+    // In the parent, included in the notice, as a post's first message, as a
+    // thread's first message.
     let mut world = World::of([bobs(0), notice.clone()]);
     world.add(talk());
     check(&within(thread(0)), &world, &ask(9), shown);
@@ -175,7 +176,7 @@ fn a_starter_of_theirs_wherever_it_stands() {
     let mut world = World::of([here(bobs(1))]);
     world.add(talk());
     check(&within(private_thread(0)), &world, &ask(9), shown);
-    // Fetched by itself, since the pages do not reach it.
+    // Fetched separately, since the pages do not reach back to it.
     world.add((10..150).map(|n| here(said(n, ADA, "talk"))));
     let late = ask(151);
     world.add([late.clone()]);
@@ -183,7 +184,7 @@ fn a_starter_of_theirs_wherever_it_stands() {
     assert!(shown.starts_with("private ..59.. 110 "), "{shown}");
 }
 
-/// A post's title is its first words.
+/// A post's title is text of its author's.
 #[test]
 fn a_title_of_theirs() {
     let of = |owner: UserId| Channel {
@@ -203,7 +204,7 @@ fn a_title_of_theirs() {
         title.as_deref(),
         Some("Forum post in #help · tags: bug, android")
     );
-    // Fetched, as for a thread that the shell does not know.
+    // A fetched channel, for a thread that the caller does not know.
     let world = World::of([here(bobs(0)), ask(9)]).with_channel(theirs);
     collect(
         &Start {
@@ -223,7 +224,7 @@ fn a_title_of_theirs() {
     assert!(title.contains(MARK), "another's stays: {title}");
 }
 
-/// A chain runs through what they wrote.
+/// A chain continues through what they wrote.
 #[test]
 fn in_a_reply_chain() {
     let chain = [
@@ -240,7 +241,7 @@ fn in_a_reply_chain() {
     let start = within(text_channel());
     let collected = check(&start, &world, &trigger, "0 private*2 p3");
     assert_eq!(collected.learnt.single.len(), 4, "husks are learnt");
-    // Each page and each single message may carry one of theirs.
+    // Each page and each single message can include one of theirs.
     let carrying = [
         chain[0].clone(),
         chain[1].clone().carrying(chain[0].clone()),
@@ -252,7 +253,7 @@ fn in_a_reply_chain() {
     check(&start, &world, &trigger, "0 private*2 p3");
 }
 
-/// A forward of somebody else's words stands under the forwarder's name alone.
+/// A forward of somebody else's words appears under the forwarder's name only.
 #[test]
 fn what_they_forward_is_theirs() {
     let forward = said(1, BOB, "").with_extras(|extras| {
@@ -268,7 +269,7 @@ fn what_they_forward_is_theirs() {
     check(&within(text_channel()), &world, &trigger, "private");
 }
 
-/// Message `n` by Ada, which forwards message `original` of the channel.
+/// Message `n` by Ada, forwarding message `original` of the channel.
 pub(crate) fn forwarding(n: u64, original: u64) -> Message {
     let reference = Reference {
         kind: ReferenceKind::Forward,
@@ -294,10 +295,10 @@ fn shows(start: &Start, collected: &Collected, text: &str, expected: bool) {
     assert_eq!(prompt.contains(text), expected, "{prompt}");
 }
 
-/// It names the message that it is of, and that was seen as theirs.
+/// The forward names its original, which was seen to be theirs.
 #[test]
 fn what_others_forward_of_them() {
-    // Both on one page.
+    // Both on the same page.
     let talk = [bobs(1), forwarding(2, 1), said(3, ADA, "talk")];
     let bare = asked(9, EVE, "");
     let mut world = World::of(talk.clone());
@@ -305,7 +306,7 @@ fn what_others_forward_of_them() {
     let start = within(text_channel());
     let collected = check(&start, &world, &bare, "private 2 3");
     shows(&start, &collected, PRIVATE, true);
-    // Held by the window, from before and after.
+    // Held by the window, from before and after the opt-out.
     let watching = within(text_channel()).watching(&talk, true);
     let collected = check(&watching, &World::default(), &bare, "private 2 3");
     shows(&watching, &collected, PRIVATE, true);
@@ -322,7 +323,7 @@ fn what_others_forward_of_them() {
     shows(&watching, &collected, PRIVATE, true);
 }
 
-/// The message is fetched after the forward of it.
+/// The original is fetched after its forward.
 #[test]
 fn what_others_forwarded_before_it_was_seen() {
     let forward = here(forwarding(180, 20)).shaped(|message| {
@@ -340,8 +341,7 @@ fn what_others_forwarded_before_it_was_seen() {
     shows(&start, &collected, PRIVATE, true);
 }
 
-/// Of a message that nobody has seen it is not known whose it is; one of
-/// somebody else is shown.
+/// If nobody saw the original, its author is unknown; somebody else's is shown.
 #[tokio::test]
 async fn other_forwards_are_shown() {
     for talk in [
@@ -376,12 +376,12 @@ fn before_a_bare_mention() {
     assert!(!prepared.has_question, "a marker says nothing");
 }
 
-/// What the asker points at: shown as private, and without words of the
-/// asker's own there is nothing to answer.
+/// The asker points at a message of theirs: it is shown as private, and without
+/// words of the asker's own there is nothing to answer.
 #[test]
 fn pointed_at() {
     for (words, withheld) in [("and this?", false), ("", true)] {
-        // In a thread: carried, in the page, fetched alone.
+        // In a thread: included, on the page, fetched separately.
         let trigger = here(asked(9, EVE, words)).replying(2);
         let carrying = trigger.clone().carrying(here(bobs(2)));
         let mut world = World::of(talk());
@@ -409,7 +409,7 @@ fn pointed_at() {
     }
 }
 
-/// Who opted out is passed over like an app.
+/// Users who opted out are skipped like apps.
 #[test]
 fn no_answer_hangs_on_what_they_wrote() {
     let world = World::of([
@@ -426,7 +426,7 @@ fn no_answer_hangs_on_what_they_wrote() {
     );
 }
 
-/// Who may not read the history gets the trigger and what it carries.
+/// An asker who may not read the history gets the trigger and the message it includes.
 #[test]
 fn what_the_trigger_alone_carries() {
     let start = Start {
@@ -437,7 +437,8 @@ fn what_the_trigger_alone_carries() {
     assert_eq!(collect(&start, &World::default(), &trigger).1, "private");
 }
 
-/// Apps are shown when they are pointed at; a notice of a person's is not.
+/// An app's message is shown if it is pointed at; a system message by somebody
+/// who opted out is not.
 #[test]
 fn a_notice_of_theirs_that_is_pointed_at() {
     let notice = said(1, BOB, MARK).of_type(6);
@@ -445,7 +446,7 @@ fn a_notice_of_theirs_that_is_pointed_at() {
     check(&within(text_channel()), &World::default(), &trigger, "app");
 }
 
-/// Their own question is answered: it alone is theirs in the prompt.
+/// Their own question is answered: nothing else in the prompt is theirs.
 #[test]
 fn their_own_trigger_is_answered_from_itself() {
     let trigger = here(asked(9, BOB, "how tall is it?"))
@@ -473,7 +474,7 @@ fn their_own_trigger_is_answered_from_itself() {
     for gone in [MARK, "own-fact", "own-row"] {
         assert!(!prompt.contains(gone), "{prompt}");
     }
-    // Anybody else's stays.
+    // Everybody else's stays.
     let collected = runtime.block_on(start.collect(&world, &ask(9)));
     let prompt = format!(
         "{:?}",

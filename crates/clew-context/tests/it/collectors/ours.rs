@@ -1,4 +1,4 @@
-//! What is ours, and which words of a message are its author's own.
+//! Which messages are ours, and which words of a message are its author's own.
 
 use clew_context::model::{Message, OmitReason};
 
@@ -27,7 +27,7 @@ fn mentions_of_us_at_the_ends_are_an_address() {
     assert_eq!(us().without_address(&by_role), "hi");
 }
 
-/// What is stored of a message is what its author typed, and nothing else of it.
+/// Only what its author typed is stored of a message.
 #[test]
 fn own_words_are_what_was_typed() {
     let message = asked(1, EVE, "  what does <@11> say?\u{200B} <@90>")
@@ -37,8 +37,8 @@ fn own_words_are_what_was_typed() {
     assert_eq!(us().own_words(&asked(1, EVE, "")), "");
 }
 
-/// Answers to commands come through our own webhook; another webhook may claim
-/// our id and is still not us.
+/// Answers to commands come through our own webhook. Any other webhook is not us,
+/// even if it uses our id.
 #[test]
 fn a_webhook_is_not_ours_whatever_its_id() {
     let ours = said(1, CLEW, "an answer");

@@ -1,4 +1,4 @@
-//! What triggers: a table for each line of the design.
+//! What triggers a turn: one table for each line of the design.
 
 use std::collections::BTreeSet;
 
@@ -101,7 +101,7 @@ fn replies_with_or_without_a_ping() {
     check(&reply, &rules(), to_ada, "ignore");
     check(&reply, &rules(), HERE, "ignore");
     check(&reply.clone().pinging(CLEW), &rules(), HERE, "mention");
-    // A forward of ours is no reply to us.
+    // A forward of our message is not a reply to us.
     check(&reply.of_type(0), &rules(), to_us, "ignore");
     let only = triggers(|triggers| triggers.mention_only = true);
     let reply = said(2, EVE, "why?").replying(1);
@@ -109,7 +109,7 @@ fn replies_with_or_without_a_ping() {
     check(&reply.pinging(CLEW), &only, HERE, "mention");
 }
 
-/// A direct message is one by its channel's type, never for want of a guild.
+/// The channel's type makes a message direct, not the lack of a guild id.
 #[test]
 fn direct_messages_are_known_by_channel_type() {
     let stray = said(1, EVE, "hi").shaped(|message| message.guild = None);
@@ -130,7 +130,7 @@ fn direct_messages_are_known_by_channel_type() {
     let mut closed = rules();
     closed.access.direct_messages = false;
     check(&stray, &closed, dm, "no direct messages");
-    // MENTION_ONLY concerns servers.
+    // MENTION_ONLY applies to servers.
     check(
         &stray,
         &triggers(|triggers| triggers.mention_only = true),
@@ -173,7 +173,7 @@ fn auto_reply_channels_and_their_threads() {
     check(&said(1, EVE, "hi"), &both, HERE, "ignore");
 }
 
-/// Bots only if asked for, by an inline mention, and not without end.
+/// Bots only if enabled, by a mention in the text, and a limited number of times.
 #[test]
 fn bots_and_webhooks() {
     let replying = triggers(|triggers| {
@@ -216,7 +216,7 @@ fn our_own_and_private_messages_never() {
     );
 }
 
-/// Without the intent an empty message says nothing of what was written.
+/// Without the intent, an empty message does not mean that nothing was written.
 #[test]
 fn without_message_content() {
     let off = Rules {
@@ -268,7 +268,7 @@ fn lists_are_held_against_everybody() {
     check(&asked(1, EVE, "hi"), &guild, HERE, "denied guild");
 }
 
-/// With users and roles both listed, one of them suffices; nobody else gets in.
+/// If users and roles are both listed, either is enough; nobody else is admitted.
 #[test]
 fn listed_users_and_listed_roles_get_in() {
     let mut both = rules();

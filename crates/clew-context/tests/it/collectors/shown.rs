@@ -1,4 +1,4 @@
-//! What a message shows, where nobody knows a name and where little is there.
+//! What a message shows if names are unknown or it has little content.
 
 use std::sync::Arc;
 
@@ -32,8 +32,8 @@ fn each_mention_has_the_name_of_its_own() {
     assert_eq!(text(&said(1, EVE, "<@12> or <@11>?")), "@Bob or @Ada?");
 }
 
-/// People who wrote something shown are named wherever they are mentioned;
-/// a webhook's name is whatever it posts under, and a husk has none.
+/// Authors of shown messages are named wherever they are mentioned. A webhook can
+/// use any name, and a husk has none.
 #[test]
 fn who_is_present_is_named() {
     let nameless = said(3, EVE, "").shaped(|message| message.author.name = "".into());
@@ -45,7 +45,7 @@ fn who_is_present_is_named() {
     assert_eq!(kept, "@Ada @unknown user @unknown user");
 }
 
-/// Knows everybody by one name.
+/// Knows everybody by the same name.
 struct Known;
 
 impl Directory for Known {
@@ -99,7 +99,7 @@ fn sizes_of_files_are_short() {
     }
 }
 
-/// The asker's mention carries no name, the message that is shown does.
+/// The asker's mention contains no name, but the shown message does.
 #[tokio::test]
 async fn who_wrote_what_is_shown_is_named_in_the_question() {
     let trigger = asked(9, EVE, "is <@12> right?").replying(1);
@@ -112,7 +112,7 @@ async fn who_wrote_what_is_shown_is_named_in_the_question() {
     assert!(question.contains("is @Bob right?"), "{question}");
 }
 
-/// What the block shows is not told again as history.
+/// What the block shows is not repeated as history.
 #[tokio::test]
 async fn stored_messages_that_are_shown_are_left_out() {
     let here = |n, text| said(n, BOB, text).into_channel(thread_id(0));
@@ -135,7 +135,7 @@ async fn stored_messages_that_are_shown_are_left_out() {
     assert_eq!((prompt.history, prompt.dedup), (2, 1));
 }
 
-/// There is something to answer: words, a message pointed at, or a block.
+/// A question is words, a pointed-at message or a block.
 #[tokio::test]
 async fn a_question_is_words_or_what_stands_for_them() {
     let asks = async |world: World, trigger: Message| {

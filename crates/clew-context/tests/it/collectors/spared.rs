@@ -1,5 +1,5 @@
-//! Calls that are not made, since what was fetched or seen tells already; and
-//! what is said where it does not.
+//! Calls that are not made because earlier fetches or events already answer them;
+//! and those that are needed after all.
 
 use std::time::Duration;
 
@@ -20,14 +20,14 @@ fn ask(n: u64) -> Message {
     asked(n, EVE, "so?").into_channel(thread_id(0))
 }
 
-/// The starter and messages `1..=last`, but for those that are `gone`.
+/// The starter and messages `1..=last`, without those in `gone`.
 fn talk(last: u64, gone: &[u64]) -> World {
     let mut world = World::of([said(0, ADA, "start")]);
     world.add((1..=last).filter(|n| !gone.contains(n)).map(here));
     world
 }
 
-/// What a thread shows of a reply to message `to`, and the calls.
+/// The outline of a thread in which the trigger replies to message `to`, and the calls.
 async fn replying(start: &Start, world: &mut World, to: u64) -> (String, Vec<String>) {
     let trigger = ask(9).replying(to);
     world.add([trigger.clone()]);
@@ -43,7 +43,7 @@ async fn a_whole_page_shows_that_the_message_pointed_at_is_gone() {
     assert_eq!(calls, ["page to 9", "message 0"]);
 }
 
-/// Up to the newest message that could not be read nothing is sure.
+/// Nothing is certain up to the newest message that could not be read.
 #[tokio::test]
 async fn what_could_not_be_read_is_asked_for_by_itself() {
     let start = Start::within(thread(0));
@@ -104,7 +104,7 @@ async fn what_the_window_saw_shows_that_a_link_is_gone() {
     assert_eq!(world.calls(), [""; 0]);
 }
 
-/// It was there and could not be read, which is not to be deleted.
+/// A link that exists but could not be read is not reported as deleted.
 #[tokio::test]
 async fn an_unreadable_link_above_another_is_not_said_to_be_deleted() {
     let (world, trigger) = chain(&[5]);
@@ -114,7 +114,7 @@ async fn an_unreadable_link_above_another_is_not_said_to_be_deleted() {
     assert_eq!(start.outline(&world, &trigger).await, "unavailable p9");
 }
 
-/// Before a command something stood that we saw: an empty page is a refusal.
+/// We saw a message before the command, so an empty page is a refusal.
 #[tokio::test]
 async fn an_empty_page_where_something_was_seen_is_a_refusal() {
     let start = Start {
@@ -158,8 +158,8 @@ async fn a_fetched_channel_is_told_of_wherever_it_is() {
     assert_eq!(collected.channel.map(|channel| channel.id), Some(GENERAL));
 }
 
-/// A notice that carries nothing says that the starter is gone only where the
-/// starter itself could be asked for.
+/// A notice that includes no starter proves its deletion only if the starter
+/// itself could be fetched.
 #[tokio::test]
 async fn a_bare_notice_of_a_thread() {
     let notice = said(1, BOB, "").into_channel(thread_id(0)).of_type(21);
@@ -173,7 +173,7 @@ async fn a_bare_notice_of_a_thread() {
     assert_eq!(unknown.outline(&world, &ask(9)).await, "unavailable 2");
 }
 
-/// A second try needs time that is left; what comes before the deadline counts.
+/// A retry needs time that is left; answers before the deadline count.
 #[tokio::test]
 async fn the_deadline_is_used_up_and_not_passed() {
     tokio::time::pause();
@@ -193,7 +193,7 @@ async fn the_deadline_is_used_up_and_not_passed() {
     assert_eq!(outline(&start.prepare(&collected).block), "s0 1 2 3");
 }
 
-/// Another app's message that is pointed at and not shown is omitted once.
+/// If the pointed-at message is another app's and is not shown, it is listed once.
 #[tokio::test]
 async fn what_is_left_out_is_listed_once() {
     let app = said(2, DICE, "rolled 6").into_channel(thread_id(0));

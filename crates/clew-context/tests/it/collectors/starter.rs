@@ -1,4 +1,4 @@
-//! The starter in its five cases, and what stands for it when it is gone.
+//! The starter in its five cases, and what stands in for a missing one.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn here(n: u64, text: &str) -> Message {
     said(n, BOB, text).into_channel(thread_id(0))
 }
 
-/// The message of type 21 that comes first in an anchored thread.
+/// The message of type 21 that comes first in a thread started from a message.
 fn notice(n: u64) -> Message {
     here(n, "").of_type(21).shaped(|notice| {
         notice.reference = Some(Reference {
@@ -29,7 +29,7 @@ fn notice(n: u64) -> Message {
     })
 }
 
-/// What is shown, and what was asked, in a cold process.
+/// Expects what is shown and which calls are made, with an empty window.
 #[track_caller]
 fn check(start: &Start, world: &World, shown: &str, calls: &[&str]) {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -109,7 +109,7 @@ fn a_deleted_starter_is_said_to_be() {
     check(&Start::within(post(0)), &post_without, "deleted 2", &calls);
 }
 
-/// What is not there is not asked for again.
+/// A starter known to be missing is not asked for again.
 #[tokio::test]
 async fn missing_starters_are_remembered() {
     let recall = Recall::default();
@@ -126,8 +126,8 @@ async fn missing_starters_are_remembered() {
         for calls in [2, 1] {
             let collected = start.collect_with(&world, &recall, &ask(9)).await;
             assert_eq!(outline(&start.prepare(&collected).block), shown);
-            // The unanchored first message stands in the page, which is
-            // fetched at the same time, so it may be asked for once more.
+            // The unanchored first message is on the page that is fetched at the same
+            // time, so it may be asked for once more.
             let asked = world.calls();
             let expected = if shown == "s1 2" { 2 } else { calls };
             assert_eq!(asked.len(), expected, "{asked:?}");
@@ -150,7 +150,7 @@ fn the_trigger_may_be_the_starter() {
     assert_eq!(world.calls(), [""; 0]);
 }
 
-/// A refused starter costs itself, nothing else.
+/// A refused starter affects nothing else.
 #[tokio::test]
 async fn a_starter_that_cannot_be_had_is_said_so() {
     for (error, shown, failed) in [

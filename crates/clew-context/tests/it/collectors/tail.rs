@@ -22,7 +22,7 @@ fn whisper(n: u64, text: &str) -> Message {
     said(n, EVE, text).into_channel(DM)
 }
 
-/// A bare lone mention takes the last K, whatever their age.
+/// A bare mention outside threads gets the last messages, whatever their age.
 #[tokio::test]
 async fn a_bare_mention_takes_the_last_messages() {
     let day = 24 * 3600;
@@ -41,7 +41,7 @@ async fn a_bare_mention_takes_the_last_messages() {
     assert_eq!(world.calls().len(), 1);
 }
 
-/// What came after the mention is not what it is about, and does not count.
+/// Messages after the mention are not what it is about, and do not count.
 #[tokio::test]
 async fn messages_after_the_mention_do_not_count() {
     let trigger = asked(10, EVE, "");
@@ -80,7 +80,7 @@ async fn a_tail_of_none_asks_nothing() {
     assert_eq!(world.calls(), [""; 0]);
 }
 
-/// A mention with text, and a direct message, stand on stored history alone.
+/// A mention with text and a direct message rely on stored history only.
 #[tokio::test]
 async fn text_of_ones_own_needs_no_messages() {
     let world = World::of([said(1, ADA, "talk"), whisper(1, "talk")]);
@@ -110,7 +110,7 @@ async fn a_reply_in_a_direct_message_gets_its_chain() {
     assert_eq!(outline(&start.prepare(&collected).block), "1 p2");
 }
 
-/// What is fetched for the tail is whole, and the window may have it.
+/// The pages fetched for the tail are complete, so the window can take them over.
 #[tokio::test]
 async fn the_window_learns_the_page() {
     let trigger = asked(10, EVE, "");

@@ -1,5 +1,5 @@
 //! What the answer replies to, and whose text stands in for a trigger without
-//! any: a table for each rule.
+//! words: one table per rule.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ fn in_thread(thread: &[Message], trigger: &Message, expected: (Option<u64>, Opti
     );
 }
 
-/// Rule 1: a reply without text of its own.
+/// Rule 1: a reply without words of its own.
 #[test]
 fn a_bare_reply_points() {
     let thread = [said(1, ADA, "q"), said(2, BOB, "newest")];
@@ -110,7 +110,7 @@ fn a_bare_reply_points() {
     }
 }
 
-/// With text of its own a reply is like any other mention.
+/// A reply with words of its own is like any other mention.
 #[test]
 fn a_reply_with_text_adopts_nothing() {
     let thread = [said(1, ADA, "q")];
@@ -123,7 +123,7 @@ fn a_reply_with_text_adopts_nothing() {
     check(&asked(3, EVE, "why?").replying(1), &case, (Some(3), None));
 }
 
-/// Rule 2: the newest human message, passing over everything else.
+/// Rule 2: the newest message by a person, skipping everything else.
 #[test]
 fn the_newest_human_is_the_target() {
     let ask = asked(5, EVE, "");
@@ -155,7 +155,7 @@ fn the_newest_human_is_the_target() {
     }
 }
 
-/// Seen: "@bot" adopting "@bot".
+/// Seen in practice: "@bot" adopting "@bot".
 #[test]
 fn what_says_nothing_is_passed_over() {
     let nothing = [asked(2, BOB, ""), said(3, BOB, "..."), asked(4, ADA, "?")];
@@ -171,7 +171,7 @@ fn what_says_nothing_is_passed_over() {
     );
 }
 
-/// Seen: the second asker's answer hung on a third person's "lol".
+/// Seen in practice: the answer to the second asker replied to a third person's "lol".
 #[test]
 fn a_question_that_waited_is_its_own_target() {
     let thread = [said(1, ADA, "q"), said(6, BOB, "lol")];
@@ -199,7 +199,7 @@ fn other_turns_triggers_are_passed_over() {
     check(&asked(5, EVE, ""), &case, (Some(1), Some(1)));
 }
 
-/// Rule 3: the trigger; never ourselves.
+/// Rule 3: the trigger, and never ourselves.
 #[test]
 fn without_another_the_trigger_is_the_target() {
     in_thread(&[], &asked(5, EVE, ""), (Some(5), None));
@@ -209,7 +209,7 @@ fn without_another_the_trigger_is_the_target() {
         &asked(5, EVE, ""),
         (Some(5), None),
     );
-    // No human message at all: no reference.
+    // No message by a person at all: no reference.
     in_thread(
         &[said(1, CLEW, "ours")],
         &asked(5, DICE, "hi"),
@@ -259,7 +259,7 @@ fn elsewhere_the_trigger_is_the_target() {
     check(&asked(5, DICE, "hi"), &outside(None), (Some(5), None));
 }
 
-/// What counts as text: letters, digits or emoji of any script, or a part.
+/// What counts as words: letters, digits or emoji of any script, or a part such as a file.
 #[test]
 fn meaning_has_no_language() {
     let us = us();

@@ -17,7 +17,7 @@ fn ask(n: u64, who: Person, text: &str) -> Message {
     asked(n, who, text).into_channel(thread_id(0))
 }
 
-/// A thread on Ada's message 0, people talking from 1 to `last`.
+/// A thread on Ada's message 0, with messages 1 to `last`.
 fn talk(last: u64) -> World {
     let talkers = [ADA, BOB];
     let mut world = World::of([said(0, ADA, "the release is today")]);
@@ -62,8 +62,7 @@ async fn an_automatic_answer_gets_the_tail_alone() {
     assert_eq!(start.outline(&world, &trigger).await, "s0 ..0.. 6 7 8");
 }
 
-/// The tail stands before the target, the target is shown, and our own
-/// messages after it stay.
+/// The tail comes before the target, the target is shown, and our own messages after it stay.
 #[tokio::test]
 async fn the_tail_stands_strictly_before_the_target() {
     let mut world = talk(8);
@@ -96,7 +95,7 @@ async fn a_tail_of_none_leaves_starter_and_target() {
     assert_eq!(start.outline(&world, &ask(9, EVE, "")).await, "s0 t8");
 }
 
-/// Bots and system messages are left out, except what the asker points at.
+/// Bots and system messages are left out, unless the asker points at them.
 #[tokio::test]
 async fn humans_and_ourselves_are_shown() {
     let mut world = talk(2);
@@ -132,7 +131,7 @@ async fn what_is_pointed_at_is_labelled_as_an_apps() {
     assert!(context.contains(line), "{context}");
 }
 
-/// Further pages while fewer than `MEM_MAX_MSGS` are eligible.
+/// Fetches further pages while fewer than `MEM_MAX_MSGS` messages are eligible.
 #[tokio::test]
 async fn a_thread_full_of_bots_needs_more_pages() {
     let mut world = World::of([said(0, ADA, "start")]);
@@ -156,7 +155,7 @@ async fn a_thread_full_of_bots_needs_more_pages() {
     );
 }
 
-/// Pages end where messages are too old, but the tail is had at any age.
+/// No more pages are fetched where messages are too old, but the tail may have any age.
 #[tokio::test]
 async fn age_ends_the_history_and_not_the_tail() {
     let later = 4 * 3600 + 97;
@@ -171,7 +170,7 @@ async fn age_ends_the_history_and_not_the_tail() {
     let collected = start.collect(&world, &trigger).await;
     let block = start.prepare(&collected).block;
     assert_eq!(collected.fetches, 2);
-    // The page holds the trigger and 99 more.
+    // The page contains the trigger and 99 more.
     assert_eq!(outline(&block), "s0 ..96.. 14498 14499 14500");
     assert_eq!(block.omitted_for(OmitReason::Age), 96);
     assert_eq!(
@@ -184,7 +183,7 @@ async fn age_ends_the_history_and_not_the_tail() {
     assert!(shown.contains(cap), "{shown}");
 }
 
-/// The age counts back from the tail, or from what is pointed at.
+/// The age counts back from the tail or from the pointed-at message.
 #[tokio::test]
 async fn yesterdays_thread_is_known_today() {
     let day = 24 * 3600;
@@ -212,8 +211,8 @@ async fn yesterdays_thread_is_known_today() {
     assert!(shown.starts_with("s0 1 2 p3 4 5 6 7 "), "{shown}");
 }
 
-/// What could not be shown anyway is not fetched: a message takes the shortest
-/// line at the least.
+/// What could not be shown anyway is not fetched: every message takes at least
+/// the shortest line.
 #[tokio::test]
 async fn pages_end_where_the_characters_do() {
     let page = |text: &str| {
@@ -249,7 +248,7 @@ async fn pages_end_where_the_characters_do() {
     assert!(shown.contains("(MEM_MAX_CHARS)"), "{shown}");
 }
 
-/// Where the newest page is all bots, the tail is looked for beyond the age.
+/// If the newest page has only bots, the tail is looked for beyond the age limit.
 #[tokio::test]
 async fn an_old_tail_is_found_behind_a_page_of_bots() {
     let old = 4 * 3600 + 100;
@@ -271,7 +270,7 @@ async fn an_old_tail_is_found_behind_a_page_of_bots() {
     assert_eq!(untailed.outline(&world, &trigger).await, all);
 }
 
-/// Discord's count tells how many nobody looked at.
+/// Discord's count tells how many messages were not looked at.
 #[tokio::test]
 async fn the_gap_counts_what_was_not_fetched() {
     let trigger = ask(301, EVE, "what happened?");
@@ -296,7 +295,7 @@ async fn the_gap_counts_what_was_not_fetched() {
     }
 }
 
-/// What is shown by itself is not among what is omitted.
+/// The pointed-at message is shown, so it is not among the omitted ones.
 #[tokio::test]
 async fn the_gap_does_not_count_the_message_pointed_at() {
     let counted = Channel {
@@ -319,7 +318,7 @@ async fn the_gap_does_not_count_the_message_pointed_at() {
     }
 }
 
-/// It is one of the tail if it stands there.
+/// The pointed-at message is part of the tail if its position is in the tail.
 #[tokio::test]
 async fn the_message_pointed_at_takes_its_place_in_the_tail() {
     let trigger = ask(21, EVE, "and this?").replying(18);
@@ -331,14 +330,14 @@ async fn the_message_pointed_at_takes_its_place_in_the_tail() {
     };
     let shown = start.outline(&world, &trigger).await;
     assert_eq!(shown, "s0 ..0.. 16 17 p18 19 20");
-    // Without words of its own the message is the target: the tail ends before it.
+    // For a bare reply that message is the target: the tail ends before it.
     let bare = ask(21, EVE, "").replying(18);
     world.add([bare.clone()]);
     let shown = start.outline(&world, &bare).await;
     assert_eq!(shown, "s0 ..0.. 13 14 15 16 17 p18");
 }
 
-/// The starter stands in another channel and is none of the tail.
+/// The starter is in another channel, so it is not part of the tail.
 #[tokio::test]
 async fn the_tail_counts_messages_of_the_thread_alone() {
     let trigger = ask(3, EVE, "so?");
@@ -349,7 +348,7 @@ async fn the_tail_counts_messages_of_the_thread_alone() {
     assert_eq!(start.prepare(&collected).tail, 2);
 }
 
-/// Far above the page, yet shown and fetched by itself.
+/// It is far above the page, but fetched separately and shown.
 #[tokio::test]
 async fn the_message_pointed_at_is_fetched_wherever_it_stands() {
     let trigger = ask(301, EVE, "and this?").replying(7);
@@ -369,7 +368,7 @@ async fn the_message_pointed_at_is_fetched_wherever_it_stands() {
     let shown = start.outline(&world, &null).await;
     assert!(shown.starts_with("s0 deleted ..60.. "), "{shown}");
 
-    // Another message than the one named is not it.
+    // A message with another id is not the one pointed at.
     let other = trigger.carrying(here(8, BOB, "message 8"));
     let shown = start.outline(&world, &other).await;
     assert!(shown.starts_with("s0 p7 ..61.. "), "{shown}");
@@ -385,7 +384,7 @@ async fn a_deleted_message_pointed_at_is_said_to_be() {
     assert_eq!(start.outline(&world, &trigger).await, "s0 1 deleted 3 4");
 }
 
-/// A warm window answers alone.
+/// A warm window needs no calls.
 #[tokio::test]
 async fn a_watched_thread_costs_nothing() {
     let world = World::of([said(0, ADA, "never asked for")]);
@@ -411,7 +410,7 @@ async fn a_watched_thread_costs_nothing() {
     for message in seen {
         window.created(message);
     }
-    // The starter stands in the parent's window, where an edit finds it.
+    // The starter is in the parent's window, where its edits arrive.
     window.edited(said(0, ADA, "").edited_at(2, "the release, edited"));
     let start = Start {
         view: Some(window.view(thread_id(0))),
@@ -425,7 +424,7 @@ async fn a_watched_thread_costs_nothing() {
     assert_eq!(world.calls(), [""; 0]);
 }
 
-/// Nothing newer than the turn's start, even if a page has it.
+/// Nothing newer than the turn's start is shown, even if a page contains it.
 #[tokio::test]
 async fn nothing_newer_than_the_turns_start_is_shown() {
     let trigger = ask(3, EVE, "so?");

@@ -1,4 +1,4 @@
-//! The window never serves a hole: against a model of the truth, whatever the
+//! The window never serves a gap: checked against a model of the truth, for any
 //! order of events, fetches and losses.
 
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ fn a_late_message_is_no_part_of_what_is_whole() {
     );
 }
 
-/// What a page brings is joined to what is held only where they meet.
+/// A page is joined to what is held only if the two meet.
 #[test]
 fn a_page_that_comes_too_late_is_not_adopted() {
     let mut window = small(4, 1_000_000);
@@ -86,7 +86,7 @@ fn an_evicted_channel_takes_no_old_page() {
     assert_eq!(ids(&window.view(GENERAL)), [12]);
 }
 
-/// A bulk deletion names up to 100 messages; none comes back with a page.
+/// A bulk deletion names up to 100 messages; a page brings none of them back.
 #[test]
 fn the_deleted_stay_away() {
     let mut window = small(300, 10_000_000);
@@ -106,7 +106,7 @@ fn the_deleted_stay_away() {
     assert!(gone.iter().all(|id| now.get(*id).is_none()));
 }
 
-/// What is forgotten of deletions is made up for by taking nothing.
+/// If deletions were forgotten, the page is not adopted.
 #[test]
 fn more_deletions_than_are_remembered() {
     let mut window = small(300, 10_000_000);
@@ -122,7 +122,7 @@ fn more_deletions_than_are_remembered() {
     assert_eq!(ids(&window.view(GENERAL)), [200]);
 }
 
-/// Edits and deletions in channels of which nothing is held cost room too.
+/// Edits and deletions in channels of which nothing is held take room too.
 #[test]
 fn what_is_remembered_of_changes_is_bounded() {
     let mut window = small(10, 100_000);
@@ -133,7 +133,7 @@ fn what_is_remembered_of_changes_is_bounded() {
     assert!(window.size().1 <= 100_000, "{:?}", window.size());
 }
 
-/// A starter stands in the parent's window, where its edits and deletion find it.
+/// A starter is kept in the parent's window, where its edits and deletion arrive.
 #[test]
 fn what_a_message_carries_stands_where_it_belongs() {
     let mut window = small(10, 1_000_000);
@@ -181,7 +181,7 @@ enum Step {
     Bulk {
         channel: usize,
     },
-    /// The gateway misses what happens, then says so.
+    /// The gateway misses events, and then reports the loss.
     Miss {
         channel: usize,
         messages: u8,
@@ -189,7 +189,7 @@ enum Step {
     View {
         channel: usize,
     },
-    /// A page as Discord has it now, asked for at the view.
+    /// A page of Discord's present state, requested when the view was taken.
     Fetch {
         from: u8,
     },
@@ -218,7 +218,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Discord's own state, and one fetch on its way.
+/// Discord's own state, and one fetch in flight.
 #[derive(Default)]
 struct Truth {
     now: u64,
@@ -346,7 +346,7 @@ proptest! {
                 } else {
                     prop_assert!(view.recent.is_empty());
                 }
-                // Linked messages are single, but never stale or deleted.
+                // Linked messages are single ones, but never stale or deleted.
                 for (id, linked) in &view.linked {
                     prop_assert_eq!(Some(&**linked), all.get(id), "linked, after {:?}", step);
                 }

@@ -1,5 +1,4 @@
-//! Reads: what they give, what they say when they give nothing, and how many
-//! requests they are.
+//! Reads: their results, their errors, and how many requests they take.
 
 use std::time::Duration;
 
@@ -26,7 +25,7 @@ pub(super) fn in_seconds(seconds: u64) -> Instant {
     Instant::now() + Duration::from_secs(seconds)
 }
 
-/// A deadline that only a request that hangs meets.
+/// A deadline that only a hanging request can exceed.
 pub(super) fn patient() -> Instant {
     in_seconds(20)
 }
@@ -35,7 +34,7 @@ pub(super) fn rest(simulator: &Simulator) -> Reader {
     Reader::new(&simulator.token(), Some(&simulator.url())).unwrap()
 }
 
-/// A simulator whose channel holds `count` messages of alice.
+/// A simulator whose channel has `count` messages by alice.
 async fn filled(count: usize) -> (Simulator, Small, Vec<Id>) {
     let mut small = small();
     let seeded = (0..count)
@@ -290,7 +289,7 @@ async fn a_limit_that_outlasts_the_deadline_is_rate_limited() {
     let channel = channel_id(small.channel);
     let page = |deadline| rest.page(channel, Anchor::Before(message_id(ids[1])), 9, deadline);
     page(patient()).await.unwrap();
-    // The 429 of the second, and the limiter's own wait of the third.
+    // The second attempt gets a 429; the third waits for our own limiter.
     for _ in 0..2 {
         let soon = Instant::now() + Duration::from_millis(300);
         let late: RestError = page(soon).await.unwrap_err();
@@ -332,7 +331,7 @@ async fn limits_without_a_wait_are_not_run_against() {
     let soon = Instant::now() + Duration::from_millis(1_500);
     let page = rest.page(channel_id(small.channel), before, 9, soon).await;
     assert_eq!(page.unwrap_err().reason, Fallback::RateLimited);
-    // A second apart, then two.
+    // One second apart, then two: a third would come too late.
     assert_eq!(simulator.hits(fault), 2);
 }
 

@@ -1,8 +1,8 @@
 //! Messages, channels and people for tests of the core: short to write, with
 //! fixed ids and times.
 //!
-//! Message `n` stands `n` seconds after [`START`]; its id tells its time, as
-//! Discord's do.
+//! Message `n` is posted `n` seconds after [`START`], and its id contains that
+//! time, as on Discord.
 
 use clew_context::engine::eligible::Us;
 use clew_context::model::{
@@ -21,7 +21,7 @@ pub(crate) const FORUM: ChannelId = ChannelId::new(600);
 pub(crate) const OUR_ROLE: RoleId = RoleId::new(8_000);
 pub(crate) const OTHER_ROLE: RoleId = RoleId::new(8_001);
 
-/// Somebody who writes.
+/// An author.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Person {
     pub(crate) id: u64,
@@ -84,8 +84,7 @@ pub(crate) fn number(id: MessageId) -> u64 {
     u64::try_from(since / 1_000).unwrap_or(0)
 }
 
-/// A message of type 0 in [`GENERAL`]; users and roles that the text names are
-/// mentioned.
+/// A message of type 0 in [`GENERAL`]; users and roles named in the text are mentioned.
 pub(crate) fn said(n: u64, who: Person, text: &str) -> Message {
     Message {
         id: id(n),
@@ -113,7 +112,7 @@ pub(crate) fn said(n: u64, who: Person, text: &str) -> Message {
     }
 }
 
-/// A mention of us, with or without text.
+/// A mention of us, with or without further text.
 pub(crate) fn asked(n: u64, who: Person, text: &str) -> Message {
     said(n, who, format!("<@{}> {text}", CLEW.id).trim())
 }
@@ -125,7 +124,7 @@ fn mention(person: Person) -> Mention {
     }
 }
 
-/// What turns a message into another.
+/// Derives a message from another.
 pub(crate) trait Shape: Sized {
     fn shaped(self, change: impl FnOnce(&mut Message)) -> Self;
 
@@ -133,7 +132,7 @@ pub(crate) trait Shape: Sized {
         self.shaped(|message| message.channel = channel)
     }
 
-    /// A reply (type 19) to message `n` of its channel; nothing is carried.
+    /// A reply (type 19) to message `n` of its channel, which is not included.
     fn replying(self, n: u64) -> Self {
         self.shaped(|message| {
             message.kind = MessageKind::Reply;
@@ -145,17 +144,17 @@ pub(crate) trait Shape: Sized {
         })
     }
 
-    /// `referenced_message` is there.
+    /// With this message as `referenced_message`.
     fn carrying(self, other: Message) -> Self {
         self.shaped(|message| message.referenced = Referenced::Known(Box::new(other)))
     }
 
-    /// `referenced_message` is null.
+    /// With a `referenced_message` of null.
     fn carrying_null(self) -> Self {
         self.shaped(|message| message.referenced = Referenced::Deleted)
     }
 
-    /// A reply's ping, or another mention that the text does not show.
+    /// Adds a reply's ping, or another mention that is not in the text.
     fn pinging(self, who: Person) -> Self {
         self.shaped(|message| {
             let mut mentions = message.mentions.to_vec();
@@ -237,8 +236,8 @@ pub(crate) fn text_channel() -> Channel {
     }
 }
 
-/// The id of the thread that hangs on message `n`, or of a post whose first
-/// message is `n`.
+/// The id of the thread started from message `n`, or of the forum post whose
+/// first message is `n`.
 pub(crate) const fn thread_id(n: u64) -> ChannelId {
     ChannelId::new(id(n).get())
 }
@@ -258,7 +257,7 @@ pub(crate) fn thread(n: u64) -> Channel {
     }
 }
 
-/// A private thread made at `n`.
+/// A private thread created at `n`.
 pub(crate) fn private_thread(n: u64) -> Channel {
     Channel {
         kind: ChannelKind::PrivateThread,

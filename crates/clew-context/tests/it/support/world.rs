@@ -1,5 +1,5 @@
-//! A world in memory that collectors read: a `Source` over lists of messages,
-//! which counts its calls and fails when it is told to.
+//! A world in memory for the collectors: a `Source` over lists of messages that
+//! records its calls and fails on demand.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
@@ -20,21 +20,20 @@ use tokio::time::{Duration, Instant, sleep};
 
 use super::build::{id, number, us};
 
-/// One call, as a short word: `page to 12` (one that ends at
-/// it), `page before 12`, `message 3`, `channel 500`.
+/// One call in short form: `page to 12` (a page that ends at 12), `page before
+/// 12`, `message 3`, `channel 500`.
 pub(crate) type Call = String;
 
-/// Everything there is to be fetched.
+/// Everything that can be fetched.
 #[derive(Debug, Default)]
 pub(crate) struct World {
     messages: BTreeMap<ChannelId, BTreeMap<MessageId, Message>>,
     channels: BTreeMap<ChannelId, Channel>,
-    /// Texts of files by name.
+    /// Texts of files, by name.
     pub(crate) files: HashMap<String, String>,
-    /// Channels whose history may not be read: pages are empty, single reads
-    /// refused.
+    /// Channels whose history may not be read: pages are empty, single reads are refused.
     pub(crate) hidden: BTreeSet<ChannelId>,
-    /// Messages that come as unreadable ones in pages.
+    /// Messages that are unreadable in pages.
     pub(crate) unreadable: BTreeSet<MessageId>,
     /// The server.
     pub(crate) guild: Option<Guild>,
@@ -42,7 +41,7 @@ pub(crate) struct World {
     pub(crate) members: HashMap<UserId, Vec<RoleId>>,
     /// Members of private threads.
     pub(crate) thread_members: BTreeSet<UserId>,
-    /// What the next call that starts with this word fails with, in order.
+    /// Errors for the next call whose name starts with the word, in order.
     faults: Mutex<Vec<(&'static str, FetchError)>>,
     /// How long each call takes.
     pub(crate) latency: Duration,
@@ -50,7 +49,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A world of these messages.
+    /// A world with these messages.
     pub(crate) fn of(messages: impl IntoIterator<Item = Message>) -> Self {
         let mut world = Self::default();
         world.add(messages);
@@ -59,7 +58,7 @@ impl World {
 
     pub(crate) fn add(&mut self, messages: impl IntoIterator<Item = Message>) {
         for mut message in messages {
-            // Pages carry no guild id.
+            // Pages contain no guild id.
             message.guild = None;
             let channel = self.messages.entry(message.channel).or_default();
             channel.insert(message.id, message);
@@ -71,7 +70,7 @@ impl World {
         self
     }
 
-    /// A message that comes in a channel's pages and is of another.
+    /// Puts a message of another channel into this channel's pages.
     pub(crate) fn misplace(&mut self, channel: ChannelId, message: Message) {
         let channel = self.messages.entry(channel).or_default();
         channel.insert(message.id, message);
@@ -81,13 +80,13 @@ impl World {
         self.messages.entry(channel).or_default().remove(&id);
     }
 
-    /// The next call whose name starts with `call` fails so.
+    /// Makes the next call whose name starts with `call` fail.
     pub(crate) fn failing(self, call: &'static str, error: FetchError) -> Self {
         self.faults.lock().unwrap().push((call, error));
         self
     }
 
-    /// The calls so far, which are then forgotten.
+    /// Returns the calls so far and forgets them.
     pub(crate) fn calls(&self) -> Vec<Call> {
         std::mem::take(&mut self.calls.lock().unwrap())
     }
@@ -219,7 +218,7 @@ impl Source for World {
     }
 }
 
-/// What a turn knows at its start; cold unless a view is given.
+/// What a turn knows when it starts; nothing but the request unless a view is given.
 #[derive(Debug)]
 pub(crate) struct Start {
     pub(crate) us: Us,
@@ -237,7 +236,7 @@ pub(crate) struct Start {
     pub(crate) cause: Cause,
     pub(crate) docs: Vec<AgentDoc>,
     pub(crate) status: String,
-    /// Who opted out, unless a view says it.
+    /// Who opted out, unless a view is given.
     pub(crate) opted_out: OptedOut,
 }
 
@@ -265,7 +264,7 @@ impl Default for Start {
 }
 
 impl Start {
-    /// In this channel.
+    /// A turn in this channel.
     pub(crate) fn within(channel: Channel) -> Self {
         Self {
             channel: Some(channel),
@@ -273,7 +272,7 @@ impl Start {
         }
     }
 
-    /// Everything the process saw of the channel since it was opened.
+    /// With a view of a process that saw these messages.
     pub(crate) fn watching(mut self, messages: &[Message], opened: bool) -> Self {
         let mut window = window();
         window.withhold(self.opted_out.clone());
@@ -355,7 +354,7 @@ impl Start {
         )
     }
 
-    /// Collects and shows what the block holds, see [`outline`].
+    /// Collects and outlines the block, see [`outline`].
     pub(crate) async fn outline(&self, world: &World, trigger: &Message) -> String {
         let collected = self.collect(world, trigger).await;
         outline(&self.prepare(&collected).block)
@@ -369,9 +368,9 @@ pub(crate) fn window() -> Window {
     })
 }
 
-/// The block in short, oldest first: numbers of messages, each with the
-/// initial of a place that is named (`s`tarter, `p`ointed at, `t`arget), and
-/// markers: `..12..`, `deleted`, `app`, `unavailable`, `earlier`, `private`.
+/// The block in short form, oldest first: the numbers of messages, named ones
+/// prefixed by their place (`s`tarter, `p`ointed at, `t`arget), and markers:
+/// `..12..`, `deleted`, `app`, `unavailable`, `earlier`, `private`.
 pub(crate) fn outline(block: &Block) -> String {
     let words: Vec<String> = block
         .entries
