@@ -22,9 +22,9 @@ pub struct RestError {
     pub unauthorized: bool,
     /// The HTTP status, if there was an answer and it is known.
     pub status: Option<u16>,
-    /// Of a limit, the wait that was told.
+    /// After a rate limit, how long Discord told us to wait, if it did.
     pub retry_after: Option<Duration>,
-    /// Discord's JSON error code, where the answer has one.
+    /// Discord's JSON error code, if the answer has one.
     pub code: Option<u64>,
     /// Whether the answer complains about `message_reference`.
     pub about_reference: bool,
@@ -157,7 +157,7 @@ impl RestError {
         }
     }
 
-    /// A limit that lasts until then.
+    /// A rate limit that lasts until the given time.
     pub(super) fn limited_until(until: Instant) -> Self {
         Self {
             retry_after: Some(until.saturating_duration_since(Instant::now())),
@@ -165,7 +165,7 @@ impl RestError {
         }
     }
 
-    /// No answer: no connection, a broken one, a body that ended too early.
+    /// No answer: no connection, a broken one, or a body that ended early.
     pub(super) const fn broken() -> Self {
         Self {
             transient: true,
@@ -173,7 +173,7 @@ impl RestError {
         }
     }
 
-    /// The same, and what is known of why.
+    /// The same, with the cause as far as it is known.
     pub(super) fn unreached(error: &dyn std::error::Error) -> Self {
         Self {
             unreached: error.source().map(Unreached::of),
@@ -203,8 +203,8 @@ impl RestError {
         self.status == Some(429) && self.code.is_none()
     }
 
-    /// From an answer that may be a proxy's: of those that are no error object
-    /// only these two statuses mean what Discord's do.
+    /// Interprets an answer that may be from a proxy. If its body is not an error
+    /// object, only the statuses 413 and 429 mean the same as from Discord.
     pub(super) fn refused(status: u16, body: &[u8], retry_after: Option<Duration>) -> Self {
         let is_known = matches!(status, 413 | 429);
         let error = if is_known || serde_json::from_slice::<Body>(body).is_ok() {
@@ -218,7 +218,7 @@ impl RestError {
         }
     }
 
-    /// From Discord's answer.
+    /// Interprets Discord's answer.
     pub(super) fn answered(status: u16, body: &[u8]) -> Self {
         let body: Body = serde_json::from_slice(body).unwrap_or_default();
         let reason = match (body.code, status) {
@@ -261,8 +261,8 @@ impl RestError {
             // Our pre-flight check refused to let twilight resend it.
             ErrorType::RequestCanceled => Self::limit(),
             ErrorType::RequestTimedOut => Self::lasting(Fallback::Timeout),
-            // `Parsing` is an error whose body is no error object, as proxies
-            // and load balancers write it; twilight drops its status.
+            // `Parsing` means that the body is not an error object, as with proxies and
+            // load balancers; twilight drops the status.
             ErrorType::RequestError => Self::unreached(error),
             ErrorType::Parsing { .. } => Self::broken(),
             _ => Self::lasting(Fallback::Malformed),

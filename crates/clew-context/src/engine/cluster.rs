@@ -1,6 +1,6 @@
-//! What a reader takes for one character: a letter with its marks, a joined
-//! emoji, a flag (extended grapheme clusters, Unicode's annex 29). Texts are cut
-//! only between these.
+//! What a reader sees as one character: a letter with its marks, a joined emoji,
+//! a flag (extended grapheme clusters, Unicode's annex 29). Texts are only cut
+//! between clusters.
 
 use unicode_properties::{GeneralCategoryGroup, UnicodeEmoji, UnicodeGeneralCategory};
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
@@ -32,7 +32,7 @@ pub fn head(text: &str, max_chars: usize) -> &str {
     if is_between(text, most) {
         return &text[..most];
     }
-    // Within a cluster: back to where it begins, unless that is far.
+    // Inside a cluster: go back to its start, unless that is too far.
     let near = nth_char(text, max_chars.saturating_sub(MAX_CLUSTER_CHARS));
     let mut starts = text[near..most]
         .char_indices()
@@ -55,7 +55,7 @@ pub fn tail(text: &str, max_chars: usize) -> &str {
     &text[start.unwrap_or(least)..]
 }
 
-/// Where the scalar of this number begins, or the end.
+/// The byte offset of the scalar with this number, or the length of `text`.
 fn nth_char(text: &str, number: usize) -> usize {
     let found = text.char_indices().nth(number);
     found.map_or(text.len(), |(at, _)| at)

@@ -7,10 +7,10 @@
 //! other. So each has a lane: a client with its own limiter. The lanes share
 //! Discord's 50 requests a second.
 //!
-//! A 429 is sent again: after the wait that its headers tell, if they name a
-//! bucket, and what is no GET after any other wait that they tell too (see
-//! [`Wire`]). Two sendings lie at least [`FIRST_PAUSE`] apart, then twice as
-//! long.
+//! A request is resent after a 429, once the wait given in its headers is over:
+//! for a GET only if they name a bucket, for other methods always (see [`Wire`]).
+//! The first two attempts are at least [`FIRST_PAUSE`] apart, and that pause
+//! doubles each time.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -33,7 +33,7 @@ const MAX_SENDINGS: u32 = 5;
 /// Shortest time from the first attempt to the second. `Retry-After` is in whole
 /// seconds, and most global limits last one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// For a caller whose deadline is far away; nothing that we ask takes longer.
+/// Limit for callers with a distant deadline; none of our requests takes longer.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Which rate limiter a request goes through.
@@ -69,7 +69,7 @@ pub(super) struct Lanes {
     singles: Arc<Client>,
     aside: Arc<Client>,
     checks: Arc<Client>,
-    /// None of a client that was handed to us: where it sends to, it does not say.
+    /// `None` for a client handed to us, which does not say where it sends to.
     wire: Option<Wire>,
     refused: CancellationToken,
 }
@@ -132,8 +132,8 @@ impl Lanes {
         }
     }
 
-    /// The request; it owns all that it needs. The deadline only tells which waits
-    /// are too long.
+    /// The request; it owns everything it needs. `deadline` does not end it, but a
+    /// wait beyond it fails at once.
     pub(super) fn start(
         &self,
         request: Request,
@@ -231,17 +231,17 @@ fn client(token: &str, address: Option<&Address>, lane: Lane) -> Arc<Client> {
     })
 }
 
-/// When a bucket that is used up is filled again.
+/// When the bucket will be refilled, if it is used up.
 async fn reset(limiter: &RateLimiter, endpoint: &Endpoint) -> Option<Instant> {
     let bucket = limiter.bucket(endpoint.clone()).await?;
     (bucket.remaining == 0).then(|| bucket.reset_at.into())
 }
 
-/// What is known of a request under way.
+/// What is known of a request in flight.
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
     endpoint: Endpoint,
-    /// It was answered 429, and is sent again then.
+    /// After a 429, when it will be resent.
     limited: Arc<Mutex<Option<Instant>>>,
 }
 

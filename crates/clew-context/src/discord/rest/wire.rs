@@ -1,7 +1,7 @@
-//! What posts and edits, on the wire. twilight's own sending hides what a 429
-//! says of the wait, unless it is a bucket's, and answers would be lost for that;
-//! so what twilight built is sent from here, and its limiter is told of each
-//! answer as twilight would tell it.
+//! Sends requests other than GET. twilight's own sending hides how long a 429
+//! asks us to wait, unless a bucket is used up, and answers would be lost that
+//! way. So requests built with twilight are sent from here, and its limiter is
+//! told of each answer just as twilight would.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -19,20 +19,20 @@ use super::lane::REQUEST_TIMEOUT;
 use crate::discord::error::RestError;
 use crate::model::Fallback;
 
-/// Discord asks for this form (its reference, "User Agent").
+/// Discord asks for this format (its reference, "User Agent").
 const USER_AGENT: &str = concat!("DiscordBot (clew, ", env!("CARGO_PKG_VERSION"), ")");
 
-/// Where requests go, and as whom.
+/// Where requests are sent, and with which token.
 #[derive(Debug, Clone)]
 pub(super) struct Wire {
     http: Client,
-    /// Ends in `/`.
+    /// Ends with `/`.
     base: String,
     token: HeaderValue,
 }
 
 impl Wire {
-    /// `token` is as it stands in the header.
+    /// `token` is the whole value of the header.
     pub(super) fn new(http: Client, token: &str, address: Option<&Address>) -> Option<Self> {
         let (scheme, authority) = match address {
             Some(Address {
@@ -52,7 +52,7 @@ impl Wire {
         })
     }
 
-    /// One sending, when the limiter lets it; its moment is noted.
+    /// One attempt, once the limiter permits it; notes when it was sent.
     pub(super) async fn send(
         &self,
         limiter: &RateLimiter,
@@ -115,7 +115,7 @@ async fn refused(answer: Response) -> RestError {
     }
 }
 
-/// What the limiter is told: of a bucket, what is left of it.
+/// What the limiter has to know: the bucket and what is left of it.
 fn bucket(headers: &HeaderMap) -> Option<RateLimitHeaders> {
     let bucket = headers.get(RateLimitHeaders::BUCKET)?.as_bytes().to_vec();
     let named = |name: &'static str| number(headers, &HeaderName::from_static(name));
