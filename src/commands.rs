@@ -1,7 +1,7 @@
-//! Commands: what a call of one leads to. Those that ask start a turn by a
-//! [`TurnRequest`]; all others are a [`Call`], which [`run`] does.
+//! Commands: what calling one leads to. Those that ask a question start a turn by
+//! a [`TurnRequest`]; all others are a [`Call`] for [`run`].
 //!
-//! Invariant: `commands` decides and sends nothing itself; `app` carries out.
+//! Invariant: `commands` decides and sends nothing itself; `app` carries it out.
 
 mod ask;
 mod call;
@@ -43,7 +43,7 @@ use done::{Stop, finished};
 /// What a call leads to.
 #[derive(Debug)]
 pub enum Planned {
-    /// A turn, to which "thinking" is the first answer.
+    /// A turn, with "thinking" as the first response.
     Turn(Box<TurnRequest>),
     /// Work for [`run`].
     Run(Box<Call>),
@@ -52,43 +52,43 @@ pub enum Planned {
 /// Why a call leads to nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// Not in a server we are in and not in our direct messages.
+    /// It came from neither a server that we are in nor our direct messages.
     Elsewhere,
-    /// An allow or deny list says no.
+    /// An allow or deny list forbids it.
     NotAllowed(Denied),
-    /// The people of the server switched the bot off in that channel.
+    /// The server's managers switched the bot off in that channel.
     SwitchedOff,
-    /// A command of another version.
+    /// It is a command from another version.
     Unknown,
-    /// The message asked about did not come along.
+    /// The message asked about was not included.
     NoMessage,
 }
 
-/// What commands look at and change.
+/// What commands read and change.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
     /// What is remembered.
     pub memory: &'a Memory,
-    /// Who answers where.
+    /// The agents, and where they answer.
     pub agents: &'a Agents,
-    /// Writes summaries.
+    /// The model that writes summaries; none if there is no model.
     pub model: Option<&'a llm::Client>,
     /// Servers, channels and roles.
     pub facts: &'a Facts,
-    /// Read from only: channels and threads that the facts do not know.
+    /// For reading only: channels and threads missing from `facts`.
     pub rest: &'a Rest,
     /// `THREAD_REPLY_TARGET`.
     pub reply_target: ReplyTarget,
-    /// What it keeps of callers is told to them.
+    /// To tell callers what telemetry keeps about them.
     pub telemetry: &'a Telemetry,
 }
 
-/// Decides on a call. The lists do not keep anybody from what concerns their
-/// own data, nor from help; `mode` is what the people of the server set for
-/// the channel, and concerns questions alone.
+/// Decides on a call. The lists keep nobody from commands about their own data,
+/// nor from help. `mode` is the server's setting for the channel and only affects
+/// questions.
 ///
 /// # Errors
-/// Why there is nothing to do, for the caller alone.
+/// Why there is nothing to do, to be shown to the caller only.
 pub fn plan(
     called: Called,
     channel: Option<Channel>,
@@ -120,8 +120,8 @@ pub fn plan(
     }
 }
 
-/// What the lists do not concern: seeing, exporting and erasing one's own
-/// data, and help.
+/// Whether a command is exempt from the lists: seeing, exporting and erasing one's
+/// own data, and help.
 const fn is_for_everybody(command: &Command) -> bool {
     matches!(
         command,
@@ -137,8 +137,7 @@ const fn is_for_everybody(command: &Command) -> bool {
     )
 }
 
-/// Does what a call asks for. Says what to answer, and what else there is to
-/// do.
+/// Does what a call asks for. Returns the answer, and what else is to be done.
 pub async fn run(context: &Context<'_>, call: &Call) -> Done {
     context.agents.refresh(Instant::now()).await;
     let done = match &call.command {

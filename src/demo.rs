@@ -1,10 +1,9 @@
-//! `clew demo`: the whole bot without Discord and without a model. It starts
-//! the simulator and the bot on free ports, plays a few conversations of a
-//! small waterworks, shows what was collected for each and why, and checks it.
+//! `clew demo`: the whole bot without Discord and without a model. It starts the
+//! simulator and the bot on free ports, plays a few conversations at a small
+//! waterworks, shows what was collected for each and why, and checks it.
 //!
-//! Invariant: nothing of it reaches beyond loopback and a temporary folder;
-//! what it shows is read from the simulator's log and the bot's telemetry,
-//! never assumed.
+//! Invariant: nothing reaches beyond loopback and a temporary folder; what is shown
+//! is read from the simulator's log and the bot's telemetry, never assumed.
 
 mod expect;
 mod line;
@@ -26,16 +25,16 @@ use clew_simulator::WaitError;
 use show::Page;
 use stage::Stage;
 
-/// Why the demo did not come to its end, or came to a bad one.
+/// Why the demo could not finish, or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The caps of the environment cannot be used.
+    /// The caps in the environment cannot be used.
     #[error(transparent)]
     Settings(#[from] ConfigErrors),
-    /// No temporary folder, or its files cannot be read.
+    /// There is no temporary folder, or its files cannot be read.
     #[error("cannot use a temporary folder: set TMPDIR to one that is writable")]
     Folder(#[source] io::Error),
-    /// No port of loopback.
+    /// No port could be opened on loopback.
     #[error("cannot open a port on 127.0.0.1 for the simulator")]
     Port(#[source] io::Error),
     /// The bot did not start, or stopped by itself.
@@ -44,33 +43,33 @@ pub enum Error {
     /// The bot did not connect, or posted no answer.
     #[error("the bot does not do what it should")]
     Silent(#[from] WaitError),
-    /// A turn did not come to its end.
+    /// A turn did not end in time.
     #[error("scene {scene} had no end within {seconds} s")]
     Endless {
-        /// Its number, from 1.
+        /// The scene's number, from 1.
         scene: usize,
         /// How long the demo waited.
         seconds: u64,
     },
-    /// Scenes were not answered as expected; what differed was shown.
+    /// Scenes were not answered as expected; the differences were shown.
     #[error(
         "{failed} of {all} scenes were not answered as expected, see \"not as expected\" above"
     )]
     Unexpected {
-        /// How many were not.
+        /// How many were not answered as expected.
         failed: usize,
         /// How many were played.
         all: usize,
     },
-    /// What there is to show cannot be written.
+    /// The output cannot be written.
     #[error("cannot write the demo's output")]
     Output(#[source] io::Error),
 }
 
-/// Plays all scenes and writes what happened, in lines of at most 90
-/// characters. `settings` are pairs of variable and value on top of the
-/// demo's own; caps among them switch the comparison with the defaults'
-/// figures off. `styled` uses a terminal's bold and dim.
+/// Plays all scenes and writes what happened, in lines of at most 90 characters.
+/// `settings` are pairs of variable and value that override the demo's own; if
+/// they include caps, figures are not compared with those of the default caps.
+/// `styled` uses the terminal's bold and dim.
 ///
 /// # Errors
 /// Whatever kept a scene from being played and answered as expected.
@@ -96,7 +95,7 @@ pub async fn run(
     Ok(())
 }
 
-/// How many scenes were not answered as expected.
+/// Returns how many scenes were not answered as expected.
 async fn play(
     stage: &mut Stage,
     scenes: &[scene::Scene],

@@ -46,7 +46,7 @@ pub(super) fn request(called: Called) -> Result<TurnRequest, Refused> {
     })
 }
 
-/// A question as if it had been posted. Its id, the call's, tells its time.
+/// The question as if it had been posted. Its id is the call's, which gives its time.
 fn question_as_message(interaction: &Interaction, asker: Author, question: &str) -> Message {
     Message {
         id: MessageId::new(interaction.id.get()),

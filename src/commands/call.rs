@@ -1,4 +1,4 @@
-//! A call of a command that starts no turn.
+//! The call of a command that does not start a turn.
 
 use crate::telemetry::event::CommandWord;
 use clew_context::model::{Channel, ChannelId, ChannelKind, GuildId, Interaction, RoleId, UserId};
@@ -9,10 +9,10 @@ use clew_discord::model::{
 };
 use clew_store::model::Subject;
 
-/// A call of a command, a press of a button, or an option to complete.
+/// A command call, a button press, or an option to complete.
 #[derive(Debug)]
 pub struct Call {
-    /// What is to be answered.
+    /// The interaction to respond to.
     pub interaction: Interaction,
     /// What is asked for.
     pub command: Command,
@@ -20,18 +20,18 @@ pub struct Call {
     pub roles: Vec<RoleId>,
     /// What the caller may do here.
     pub rights: CallerRights,
-    /// Here, if it is known; direct messages never are.
+    /// The current channel, if known; direct messages never are.
     pub channel: Option<Channel>,
     /// The type of the channel, as the call carried it.
     pub channel_kind: Option<ChannelKind>,
 }
 
-/// What is shown while the work takes long.
+/// What is shown if the work takes long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deferral {
     /// "... is thinking", for the caller alone.
     Thinking,
-    /// Nothing; the message under which a button was pressed changes later.
+    /// Nothing; the message with the button changes later.
     Update,
     /// Nothing; there are no choices then.
     NoChoices,
@@ -49,7 +49,7 @@ impl Call {
         }
     }
 
-    /// What is shown while the work takes long.
+    /// What to show if the work takes long.
     pub const fn deferral(&self) -> Deferral {
         match &self.command {
             Command::Complete(_) => Deferral::NoChoices,
@@ -58,8 +58,8 @@ impl Call {
         }
     }
 
-    /// Whether the work is known to take long: a model is asked, or every
-    /// store is gone through.
+    /// Whether the work is known to take long: it asks a model or goes through
+    /// every store.
     pub const fn takes_long(&self) -> bool {
         matches!(
             &self.command,
@@ -69,13 +69,13 @@ impl Call {
         )
     }
 
-    /// Whether the model is asked, as for a turn.
+    /// Whether it asks the model, as a turn does.
     pub const fn asks_model(&self) -> bool {
         matches!(&self.command, Command::Context(ContextCommand::Save { .. }))
     }
 
-    /// Whether the answer takes the place of the message that the button is
-    /// under. A note that all see stays.
+    /// Whether the answer replaces the message with the button. A note that
+    /// everyone sees stays.
     pub(super) const fn updates(&self) -> bool {
         match &self.command {
             Command::Button(button) => !matches!(button, Button::ShowNoted(_)),
@@ -87,7 +87,7 @@ impl Call {
         self.interaction.user
     }
 
-    /// The caller, as somebody about whom there are facts.
+    /// The caller, as the subject of facts.
     pub(super) const fn about_caller(&self) -> Subject {
         Subject::User(self.interaction.user)
     }
@@ -100,7 +100,7 @@ impl Call {
         self.interaction.channel
     }
 
-    /// A thread's channel.
+    /// The channel of the thread, if this is one.
     pub(super) fn parent(&self) -> Option<ChannelId> {
         self.channel.as_ref()?.parent
     }

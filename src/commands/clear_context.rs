@@ -1,4 +1,4 @@
-//! `/clear-context`: deletes a conversation, after asking.
+//! `/clear-context`: deletes a conversation, after asking for confirmation.
 
 use super::call::Call;
 use super::context::whose;
@@ -8,7 +8,7 @@ use crate::memory::Place;
 use clew_discord::model::{Answer, Button, ButtonStyle};
 use clew_store::model::{AgentName, Scope};
 
-/// Asks whether it shall go.
+/// Asks whether to delete it.
 pub(super) fn ask(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
     let place = allowed(context, call)?;
     let answer = Answer::for_caller(format!(
@@ -35,9 +35,9 @@ pub(super) async fn delete(context: &Context<'_>, call: &Call) -> Result<Done, S
     }))
 }
 
-/// The conversation, if it is the caller's to delete. What is shared goes by
-/// who moderates the thread or opened it. It needs no agent: the conversation
-/// with all of them goes.
+/// The conversation, if the caller may delete it. A shared one may be deleted by
+/// those who moderate the thread or opened it. No agent is needed, since the
+/// conversations with all agents are deleted.
 fn allowed(context: &Context<'_>, call: &Call) -> Result<Place, Stop> {
     let agent = context.agents.pick(call.channel_id(), call.parent());
     let settings = context.memory.settings();

@@ -6,12 +6,13 @@ use super::{Context, words};
 use clew_discord::model::Completing;
 use clew_store::model::{ContextSnapshotInfo, Fact, Subject};
 
-/// Discord shows so many.
+/// The most choices that Discord shows.
 const MOST: usize = 25;
-/// Characters of a choice's name.
+/// The most characters in a choice's name.
 const NAME_CHARS: usize = 100;
 
-/// What fits what was typed, best known first; nothing if that is not known.
+/// The choices that match what was typed, most relevant first; none if they cannot
+/// be read.
 pub(super) async fn choices(context: &Context<'_>, call: &Call, completing: &Completing) -> Done {
     let found = match completing {
         Completing::Fact(typed) => facts(context, call.about_caller(), typed).await,
@@ -60,7 +61,7 @@ async fn snapshots(
     Ok(choices.filter(fits).take(MOST).collect())
 }
 
-/// When, and what it is about.
+/// When it was saved, and what it is about.
 fn name(info: &ContextSnapshotInfo) -> String {
     let about = info.description.as_deref().unwrap_or(&info.summary);
     let name = format!("{} · {about}", info.timestamp.minute());

@@ -11,7 +11,7 @@ use crate::model::Agent;
 use clew_discord::model::{Answer, AnswerEmbed, Button, ContextCommand, Paged};
 use clew_store::model::{AgentName, ContextSnapshotInfo, Scope, SnapshotId};
 
-/// Characters of a summary in a list, so that ten fit an embed.
+/// The most characters of a summary in a list, so that ten fit into an embed.
 const SUMMARY_CHARS: usize = 300;
 
 pub(super) async fn run(
@@ -55,7 +55,7 @@ fn active(context: &Context<'_>, call: &Call) -> Result<(Arc<Agent>, Place), Sto
     Ok((agent, place))
 }
 
-/// From now on, for the caller or, with Manage Server, for all. In direct
+/// Starts afresh for the caller or, with Manage Server, for everyone. In direct
 /// messages both are the same.
 async fn clear(
     context: &Context<'_>,
@@ -117,7 +117,7 @@ async fn show(context: &Context<'_>, agent: &Agent, place: &Place) -> Result<Don
     })))
 }
 
-/// Whether there is one, of how many messages, and until when.
+/// Whether anything is stored, how many messages, and for how long.
 fn stored(overview: &Overview) -> String {
     let stats = &overview.stored;
     if !stats.exists {
@@ -187,8 +187,8 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A page of the caller's snapshots of this server, newest first; of one
-/// agent or of all.
+/// A page of the caller's snapshots in this server, newest first, of one agent or
+/// of all.
 pub(super) async fn history(
     context: &Context<'_>,
     call: &Call,

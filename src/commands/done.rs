@@ -1,4 +1,4 @@
-//! What came of a call.
+//! The result of a call.
 
 use super::call::Call;
 use super::words;
@@ -6,45 +6,45 @@ use crate::telemetry::event::CommandOutcome;
 use crate::telemetry::with_sources;
 use clew_discord::model::Answer;
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Done {
-    /// What the caller gets to see.
+    /// What the caller sees.
     pub reply: Reply,
     /// How it ended.
     pub outcome: CommandOutcome,
-    /// What else is to be done, before the answer.
+    /// What else to do, before the answer.
     pub effect: Option<Effect>,
 }
 
-/// What the caller gets to see.
+/// What the caller sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     /// A message.
     Message(Answer),
-    /// In place of the message that the button is under.
+    /// Replaces the message with the button.
     Update(Answer),
-    /// Choices for the option that is typed, as name and value.
+    /// Choices for the option being typed, as name and value.
     Choices(Vec<(String, String)>),
 }
 
-/// What is to be done beside the answer, and before it.
+/// What to do in addition to the answer, and before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Somebody opted out, or is back: what holds messages hears of it.
+    /// Somebody opted out or in again: whatever holds messages must be told.
     OptOutsChanged,
-    /// Direct messages to the caller. If the caller takes none, they follow
-    /// the answer, which then is the one given here, for the caller alone.
+    /// Direct messages to the caller. If they cannot be delivered, they follow the
+    /// answer, which is then the one given here, for the caller only.
     DirectMessages {
-        /// In order.
+        /// In the order of sending.
         messages: Vec<Answer>,
-        /// In place of the reply.
+        /// Replaces the reply.
         closed: Answer,
     },
 }
 
 impl Done {
-    /// It is done; the caller alone is told so.
+    /// A success, reported to the caller only.
     pub(super) fn answer(answer: Answer) -> Self {
         Self {
             reply: Reply::Message(Answer {
@@ -56,7 +56,7 @@ impl Done {
         }
     }
 
-    /// The same in a text.
+    /// The same, as plain text.
     pub(super) fn say(text: impl Into<String>) -> Self {
         Self::answer(Answer::for_caller(text))
     }
@@ -78,9 +78,9 @@ impl Done {
 /// Why a call was not done.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// In one line, for the caller.
+    /// A refusal in one line, for the caller.
     Refused(String),
-    /// A store's fault.
+    /// A store failed.
     Store(clew_store::Error),
 }
 
@@ -101,7 +101,7 @@ impl From<clew_store::Error> for Stop {
     }
 }
 
-/// With a refusal as one small line, in the place where the answer goes.
+/// Turns a refusal into one small line, and puts the answer where it belongs.
 pub(super) fn finished(call: &Call, done: Result<Done, Stop>) -> Done {
     let done = done.unwrap_or_else(stopped);
     match done.reply {

@@ -1,5 +1,5 @@
-//! What `/memory` and `/server-memory` share: facts in lists, found again,
-//! remembered and forgotten.
+//! What `/memory` and `/server-memory` share: listing, finding, remembering and
+//! forgetting facts.
 
 use super::call::Call;
 use super::done::{Done, Stop};
@@ -10,11 +10,11 @@ use clew_context::model::GuildId;
 use clew_discord::model::{Answer, AnswerEmbed, Button, ButtonStyle};
 use clew_store::model::{Fact, FactId, Origin, Subject};
 
-/// Said where every place is taken by what people asked for.
+/// Said when all places are taken by facts that people asked for.
 const FULL: &str = "There is no room left: I learn nothing more until something here is forgotten. \
                     What you ask me to remember takes the place of what was used least.";
 
-/// A page of facts about somebody or something; `none` if there is none.
+/// A page of the facts about a subject; `about.none` if there are none.
 pub(super) async fn list(
     context: &Context<'_>,
     call: &Call,
@@ -48,17 +48,17 @@ pub(super) async fn list(
     Ok(Done::answer(page.with_buttons(answer, about.page)))
 }
 
-/// Whose facts, and how they are called.
+/// Whose facts they are, and how to refer to them.
 pub(super) struct About {
     pub(super) subject: Subject,
     pub(super) title: &'static str,
-    /// Said if there is none.
+    /// Said if there are none.
     pub(super) none: &'static str,
     pub(super) page: fn(u16) -> Button,
     pub(super) forget: fn(FactId) -> Button,
 }
 
-/// Text, id, origin, date, link.
+/// A fact's text, id, origin, date and link.
 pub(super) fn described(context: &Context<'_>, call: &Call, fact: &Fact) -> String {
     let mut text = format!(
         "{}\n`{}` · {} · {}",
@@ -99,8 +99,8 @@ fn guild_name(context: &Context<'_>, guild: GuildId) -> String {
     name.unwrap_or_else(|| "another server".to_owned())
 }
 
-/// Remembers a text that somebody asked for. `off` says that nothing is kept
-/// of such a subject.
+/// Remembers a text that somebody asked for. `off` is said if nothing is kept about
+/// such a subject.
 pub(super) async fn remember(
     context: &Context<'_>,
     call: &Call,
@@ -145,8 +145,8 @@ pub(super) async fn remember(
     Ok(Done::say(answer))
 }
 
-/// Shows the fact that is meant, by its id or its text, and asks whether it
-/// shall go.
+/// Shows the fact that is meant, by its id or its text, and asks whether to
+/// forget it.
 pub(super) async fn ask_to_forget(
     context: &Context<'_>,
     call: &Call,

@@ -3,7 +3,7 @@
 use super::Context;
 use super::done::Done;
 
-/// What the bot does, in one screen.
+/// What the bot does, on one screen.
 pub(super) fn help(context: &Context<'_>) -> Done {
     let us = context.facts.us();
     let us = us.map_or_else(|| "me".to_owned(), |us| format!("<@{}>", us.user));

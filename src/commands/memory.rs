@@ -35,7 +35,7 @@ pub(super) async fn show(context: &Context<'_>, call: &Call, page: u16) -> Resul
     facts::list(context, call, &about(call), page).await
 }
 
-/// "Forget" was pressed. It only ever forgets the caller's own facts.
+/// "Forget" was pressed. Only the caller's own facts can be forgotten this way.
 pub(super) async fn forget(context: &Context<'_>, call: &Call, fact: FactId) -> Result<Done, Stop> {
     facts::forget(context, call.about_caller(), fact).await
 }

@@ -1,5 +1,5 @@
-//! The button under "Noted 1 thing": what was learnt, for the person it is
-//! about and nobody else.
+//! The button under "Noted 1 thing": shows what was learnt to the person it is
+//! about, and to nobody else.
 
 use super::call::Call;
 use super::done::{Done, Stop};
@@ -7,8 +7,8 @@ use super::{Context, facts};
 use clew_discord::model::{Answer, Button, ButtonStyle};
 use clew_store::model::{Fact, FactId, Subject};
 
-/// Shows the facts that are still remembered, with a button each to forget
-/// it. A fact about a server is shown to who said it, and for Manage Server.
+/// Shows the facts that are still remembered, each with a button to forget it. Facts
+/// about a server are shown only to those who said them and have Manage Server.
 pub(super) async fn show(
     context: &Context<'_>,
     call: &Call,

@@ -1,11 +1,11 @@
-//! Lists in pages of ten, with buttons to turn them.
+//! Lists in pages of ten, with buttons to turn the pages.
 
 use super::call::Call;
 use super::done::{Done, Stop};
 use super::{Context, context, memory, server_memory};
 use clew_discord::model::{Answer, Button, ButtonStyle, Paged};
 
-/// Entries of a page.
+/// The number of entries per page.
 const PER_PAGE: usize = 10;
 
 /// One page of a list.
@@ -16,7 +16,7 @@ pub(super) struct Page<'a, T> {
     last: u16,
 }
 
-/// Another page of a list, as it is now.
+/// Another page of a list, as the list is now.
 pub(super) async fn turned(
     context: &Context<'_>,
     call: &Call,
@@ -31,7 +31,7 @@ pub(super) async fn turned(
 }
 
 impl<'a, T> Page<'a, T> {
-    /// The page of a number, from 0; the last one beyond.
+    /// The page with this number, from 0; the last page if there are fewer.
     pub(super) fn of(all: &'a [T], number: u16) -> Self {
         let last = all.len().saturating_sub(1) / PER_PAGE;
         let last = u16::try_from(last).unwrap_or(u16::MAX);
@@ -45,13 +45,13 @@ impl<'a, T> Page<'a, T> {
         }
     }
 
-    /// Its entries with their numbers in the whole list, from 1.
+    /// Its entries, numbered from 1 within the whole list.
     pub(super) fn numbered(&self) -> impl Iterator<Item = (usize, &'a T)> {
         let from = usize::from(self.number) * PER_PAGE;
         (from + 1..).zip(self.items)
     }
 
-    /// `Page 1 of 2`; nothing if there is only one.
+    /// `Page 1 of 2`; empty if there is only one page.
     pub(super) fn footer(&self) -> String {
         if self.last == 0 {
             String::new()
@@ -60,7 +60,7 @@ impl<'a, T> Page<'a, T> {
         }
     }
 
-    /// With a button for the page before and for the one after.
+    /// Adds buttons for the previous and the next page.
     pub(super) fn with_buttons(&self, answer: Answer, to: impl Fn(u16) -> Button) -> Answer {
         let mut answer = answer;
         if let Some(before) = self.number.checked_sub(1) {

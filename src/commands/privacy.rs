@@ -1,5 +1,5 @@
-//! `/privacy show|opt-out|opt-in|export|erase`: what is kept of the caller,
-//! and that it may go.
+//! `/privacy show|opt-out|opt-in|export|erase`: what is kept about the caller, and
+//! how to get rid of it.
 
 mod export;
 
@@ -61,7 +61,7 @@ async fn show(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
     })))
 }
 
-/// A line a kind.
+/// One line per kind.
 fn listed(kept: &Purged) -> String {
     let lines = kept.iter().map(|(kind, entries)| so_many(kind, entries));
     let lines: Vec<String> = lines.collect();
@@ -72,7 +72,7 @@ fn listed(kept: &Purged) -> String {
     }
 }
 
-/// What a kind is to the person it is of.
+/// What a kind of data means to the person it is about.
 fn so_many(kind: Kind, entries: u64) -> String {
     let count = |one: &str| words::count(entries, one);
     match kind {
@@ -83,14 +83,14 @@ fn so_many(kind: Kind, entries: u64) -> String {
         Kind::ServerFacts => format!("{} that you had me remember about servers", count("thing")),
         Kind::Transcripts => format!("{} in the log of our direct messages", count("line")),
         Kind::OptOuts => "that you opted out".to_owned(),
-        // Nobody's in particular.
+        // These belong to nobody in particular.
         Kind::Settings | Kind::Agents | Kind::Departures => {
             format!("{} about servers", count("setting"))
         }
     }
 }
 
-/// Which ids the telemetry holds, and for how long.
+/// Which ids telemetry holds, and for how long.
 fn recorded(telemetry: &Telemetry) -> String {
     let (you, direct) = if telemetry.is_keyed() {
         (
@@ -169,7 +169,7 @@ fn ask_to_erase() -> Done {
     )
 }
 
-/// "Erase everything" was pressed. An opt-out stays.
+/// "Erase everything" was pressed. An opt-out stays in force.
 pub(super) async fn erase(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
     let erased = context.memory.erase(call.caller()).await?;
     let mut text = if erased.total() == 0 {

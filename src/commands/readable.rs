@@ -1,4 +1,4 @@
-//! Which channels a caller may read now.
+//! Which channels a caller may read at the moment.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use super::Context;
 use super::call::Call;
 use clew_context::model::{Access, ChannelId, ChannelKind, Missing, Rights};
 
-/// For all looks together.
+/// For all requests of one call together.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Archived and private threads that Discord is asked about for one call;
-/// more count as unreadable.
+/// The most archived and private threads that Discord is asked about for one call;
+/// any others count as unreadable.
 const MOST_LOOKS: usize = 40;
 
-/// Those of the channels that the caller may read, with the roles that the
-/// call carried. Direct messages are the caller's own.
+/// The channels that the caller may read, given the roles in the call. Direct
+/// messages are always the caller's own.
 pub(super) async fn among(
     context: &Context<'_>,
     call: &Call,
@@ -48,7 +48,7 @@ struct Looks<'a> {
 }
 
 impl Looks<'_> {
-    /// None where nobody can tell.
+    /// None if it cannot be found out.
     async fn may_read(&mut self, channel: ChannelId) -> Option<bool> {
         match self.access(channel) {
             Access::Unknown(Missing::Membership(rights)) => self.as_member(channel, rights).await,
@@ -63,7 +63,7 @@ impl Looks<'_> {
         facts.access(self.call.caller(), Some(roles), channel)
     }
 
-    /// A private thread is for its members; who calls in it is one.
+    /// A private thread is for its members; calling a command in it proves membership.
     async fn as_member(&mut self, thread: ChannelId, member: Rights) -> Option<bool> {
         if thread == self.call.channel_id() || !member.read_history {
             return Some(member.read_history);
@@ -76,8 +76,8 @@ impl Looks<'_> {
             .ok()
     }
 
-    /// The facts know no archived threads: what holds there is what holds in
-    /// the channel that they stand in.
+    /// Archived threads are not among the facts: the rights in the thread's parent
+    /// channel apply to them.
     async fn archived(&mut self, thread: ChannelId) -> Option<bool> {
         self.look()?;
         let found = self
@@ -99,7 +99,7 @@ impl Looks<'_> {
         }
     }
 
-    /// One more look at Discord, if there is one left.
+    /// Counts one more request to Discord; none if there are too many.
     fn look(&mut self) -> Option<()> {
         self.left = self.left.checked_sub(1)?;
         Some(())

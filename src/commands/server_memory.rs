@@ -1,5 +1,5 @@
-//! `/server-memory show|remember|forget`: facts about the server. Everybody
-//! sees them, Manage Server changes them.
+//! `/server-memory show|remember|forget`: facts about the server. Everyone can see
+//! them; changing them takes Manage Server.
 
 use super::call::Call;
 use super::done::{Done, Stop};

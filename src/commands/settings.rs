@@ -1,4 +1,4 @@
-//! `/settings show|set`: how the bot behaves in a server. For Manage Server.
+//! `/settings show|set`: how the bot behaves in a server. Needs Manage Server.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use clew_context::model::{ChannelId, ReplyTarget};
 use clew_discord::model::{Answer, AnswerEmbed, SettingsCommand};
 use clew_store::model::GuildSettings;
 
-/// Characters of a list of channels.
+/// The most characters in a list of channels.
 const CHANNELS_CHARS: usize = 900;
 
 pub(super) async fn run(
@@ -36,7 +36,7 @@ pub(super) async fn run(
     })))
 }
 
-/// What holds, and whether it was set here.
+/// The settings in effect, and whether they were set here.
 fn fields(context: &Context<'_>, call: &Call, settings: &GuildSettings) -> Vec<(String, String)> {
     let operators = context.memory.settings();
     let target = settings.reply_target.unwrap_or(context.reply_target);
@@ -77,8 +77,8 @@ fn fields(context: &Context<'_>, call: &Call, settings: &GuildSettings) -> Vec<(
     ]
 }
 
-/// The server's goes before the agent's, and that before the operator's; where
-/// one goes before another, both are told.
+/// The rolling window. The server's takes precedence over the agent's, and that over
+/// the operator's; a window that is overridden is shown as well.
 fn window(context: &Context<'_>, call: &Call, settings: &GuildSettings) -> String {
     let operators = words::span(context.memory.settings().rolling_window);
     let agent = context.agents.pick(call.channel_id(), call.parent());

@@ -1,10 +1,10 @@
-//! How things are said: lines that several commands share, times, counts.
+//! Wording: lines that several commands share, times and counts.
 
 use std::time::Duration;
 
 use clew_context::model::UnixMillis;
 
-/// An older version's command.
+/// A command from an older version was called.
 pub(super) const GONE: &str = "This command is gone. Type / to see those I know.";
 /// "Cancel" was pressed.
 pub(super) const UNCHANGED: &str = "Nothing was changed.";
@@ -17,16 +17,16 @@ pub(super) const NO_AGENT: &str = "No agent is active in this channel, so there 
 /// The caller opted out.
 pub(super) const OPTED_OUT: &str =
     "You have opted out, so I keep nothing of you. `/privacy opt-in` changes that.";
-/// Manage Server is wanted.
+/// The command needs Manage Server.
 pub(super) const MANAGE_SERVER: &str = "This needs the permission Manage Server.";
-/// In a direct message there is no server.
+/// The command does not work in direct messages.
 pub(super) const SERVERS_ONLY: &str = "This is for servers: call it in one.";
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// A moment, as everybody's client shows it in its own time zone.
+/// A point in time, which each client shows in its own time zone.
 pub(super) fn moment(time: UnixMillis) -> String {
     format!("<t:{}:f>", time.0.div_euclid(1_000))
 }
@@ -46,7 +46,7 @@ pub(super) fn span(span: Duration) -> String {
     }
 }
 
-/// A span that nobody needs to the second: `about 3 hours`.
+/// An approximate span: `about 3 hours`.
 pub(super) fn about(span: Duration) -> String {
     let seconds = span.as_secs();
     let nearest = |unit: u64| (seconds + unit / 2) / unit;
@@ -68,12 +68,12 @@ pub(super) fn count(number: impl Into<u64>, one: &str) -> String {
     }
 }
 
-/// The same of a length.
+/// The same for a `usize`.
 pub(super) fn many(number: usize, one: &str) -> String {
     count(u64::try_from(number).unwrap_or(u64::MAX), one)
 }
 
-/// At most so many characters; what is cut ends with `…`.
+/// At most `most` characters; a shortened text ends with `…`.
 pub(super) fn short(text: &str, most: usize) -> String {
     if text.chars().nth(most).is_none() {
         return text.to_owned();
@@ -83,7 +83,7 @@ pub(super) fn short(text: &str, most: usize) -> String {
     cut
 }
 
-/// Other people's text on a line of its own, quoted.
+/// Other people's text, as a quotation on a line of its own.
 pub(super) fn quoted(text: &str) -> String {
     format!("> {text}")
 }

@@ -1,9 +1,9 @@
-//! Whether a scene was answered as it has to be.
+//! Whether a scene was answered as expected.
 
 use super::scene::{Answered, Expect, Played};
 
-/// What is not as expected, a line each. `compare` is false where the caps
-/// are not the defaults: then figures and quotations may differ.
+/// What is not as expected, one line each. `compare` is false if the caps are not the
+/// defaults: then figures and quotations may differ.
 pub(super) fn complaints(expect: &Expect, played: &Played, compare: bool) -> Vec<String> {
     let mut complaints = Vec::new();
     let mut check = |holds: bool, complaint: String| {

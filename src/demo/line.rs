@@ -1,17 +1,17 @@
-//! A line of telemetry: its fields, and a short form in the order written.
+//! A line of telemetry: its fields, and a short form in their original order.
 
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// What a line says.
+/// The parts of a line that the demo uses.
 #[derive(Debug)]
 pub(super) struct Line {
     /// The event's name.
     pub(super) event: String,
-    /// What the event says.
+    /// The event's detail.
     pub(super) detail: Value,
-    /// `mem.ctx collect_ok case=thread msgs=40`: without times and ids.
+    /// Without times and ids: `mem.ctx collect_ok case=thread msgs=40`.
     pub(super) short: String,
 }
 
@@ -24,11 +24,11 @@ struct Raw<'a> {
     detail: &'a RawValue,
 }
 
-/// Fields that hold ids, which say nothing to a reader here.
+/// Fields that hold ids, which mean nothing to a reader here.
 const IDS: [&str; 2] = ["target", "reply_target"];
 
 impl Line {
-    /// Reads a line of the turn of a message; none if it is another's.
+    /// Reads a line about a message's turn; none if it is about another.
     pub(super) fn read(text: &str, message: &str) -> Option<Self> {
         let raw: Raw<'_> = serde_json::from_str(text).ok()?;
         if raw.msg_id.as_deref() != Some(message) {
@@ -42,9 +42,9 @@ impl Line {
     }
 }
 
-/// ` name=value` for each field of a flat object; objects within stay whole.
-/// A detail holds numbers and words of closed sets, never a quotation mark or
-/// a comma of its own.
+/// ` name=value` for each field of a flat object; nested objects stay whole. A
+/// detail only holds numbers and fixed words, so no value contains a quotation mark
+/// or a comma.
 fn fields(object: &str) -> String {
     let inside = object.trim().trim_start_matches('{');
     let inside = inside.strip_suffix('}').unwrap_or(inside);

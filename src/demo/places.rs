@@ -1,9 +1,8 @@
-//! Names for the ids of the demo's world, so that calls and messages can be
-//! read.
+//! Names for the ids of the demo's world, to make calls and messages readable.
 
 use clew_simulator::{Id, Message, RequestRecord, World};
 
-/// Scalars of a message that are quoted.
+/// The most of a message that is quoted, in Unicode scalars.
 const QUOTED: usize = 52;
 
 /// A person's name.
@@ -25,7 +24,7 @@ pub(super) fn place(world: &World, channel: Id) -> String {
     }
 }
 
-/// A message's text with names for mentions.
+/// A message's text with names in its mentions.
 pub(super) fn text(world: &World, channel: Id, message: Id) -> String {
     world
         .message(channel, message)
@@ -55,7 +54,7 @@ pub(super) fn quotation(world: &World, channel: Id, message: Id) -> String {
     format!("{author}: \"{}\"", short(&text))
 }
 
-/// A GET in words, with the call itself.
+/// A GET request in words, with its status unless it succeeded.
 pub(super) fn call(world: &World, call: &RequestRecord) -> String {
     let parts: Vec<&str> = call.path.trim_matches('/').split('/').collect();
     let words = match parts.as_slice() {
@@ -80,7 +79,7 @@ fn page(world: &World, channel: Id, query: &str) -> String {
     let place = place(world, channel);
     let edge = |value: &str| {
         let exact = id(value);
-        // `before` is exclusive, so that one more ends at the message itself.
+        // `before` is exclusive, so `before` the next id means up to the message itself.
         let inclusive = Id(exact.0.saturating_sub(1));
         match world.message(channel, inclusive) {
             Some(_) => format!("ending at {}", quotation(world, channel, inclusive)),
@@ -118,7 +117,7 @@ fn readable(world: &World, message: &Message) -> String {
     text
 }
 
-/// Cut after a whole word.
+/// Shortens a text after a whole word.
 fn short(text: &str) -> String {
     if text.chars().count() <= QUOTED {
         return text.to_owned();

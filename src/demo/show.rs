@@ -1,4 +1,4 @@
-//! Plain lines for a terminal.
+//! Writes what happened as plain lines for a terminal.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -10,20 +10,20 @@ use super::line::Line;
 use super::scene::{Played, Scene};
 use clew_context::model::Limits;
 
-/// Columns of a line at most.
+/// The most columns of a line.
 const WIDTH: usize = 90;
-/// Columns before a label.
+/// The indentation before a label.
 const MARGIN: &str = "   ";
-/// Columns of a label with the space behind it.
+/// The columns of a label, with the space after it.
 const LABEL: usize = 12;
 
-/// What is written to.
+/// The output.
 pub(super) struct Page<'a> {
     out: &'a mut dyn Write,
     styled: bool,
 }
 
-/// A terminal's way to stress a line.
+/// How a terminal emphasises a line.
 #[derive(Clone, Copy)]
 enum Style {
     Plain,
@@ -36,7 +36,7 @@ impl<'a> Page<'a> {
         Self { out, styled }
     }
 
-    /// What this is.
+    /// Says what the demo is.
     pub(super) fn introduction(&mut self, compare: bool) -> io::Result<()> {
         self.line(Style::Bold, "Clew, a demo")?;
         let text = "A simulated Discord and the real bot run on free ports of this machine. Eight \
@@ -52,7 +52,7 @@ impl<'a> Page<'a> {
         self.paragraph("", caps)
     }
 
-    /// Everything about one scene.
+    /// Shows everything about one scene.
     pub(super) fn scene(
         &mut self,
         number: usize,
@@ -76,7 +76,7 @@ impl<'a> Page<'a> {
         self.out.flush()
     }
 
-    /// How it went, and what to do now.
+    /// Says how it went and what to do next.
     pub(super) fn summary(&mut self, good: usize, all: usize, took: Duration) -> io::Result<()> {
         self.line(Style::Plain, "")?;
         let seconds = took.as_secs_f64();
@@ -185,7 +185,7 @@ impl<'a> Page<'a> {
         self.hanging(lead, text, "", Style::Plain)
     }
 
-    /// Every line begins with `lead`, all but the first with `hang` as well.
+    /// Every line begins with `lead`, and all but the first with `hang` as well.
     fn hanging(&mut self, lead: &str, text: &str, hang: &str, style: Style) -> io::Result<()> {
         let width = WIDTH - lead.chars().count() - hang.len();
         for (index, line) in wrap(text, width).into_iter().enumerate() {
@@ -233,7 +233,7 @@ fn collected_words(ok: &Value, tail: Option<&Value>) -> String {
     words
 }
 
-/// What was seen and left out, and by which rule.
+/// What was seen but left out, and by which rule.
 fn left_out(ok: &Value, limits: &Limits) -> String {
     let scene = ok["case"].as_str().unwrap_or_default();
     let counts = ok["omitted"].as_object().into_iter().flatten();
@@ -280,7 +280,7 @@ fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// Breaks at spaces; a word longer than a line stays whole.
+/// Wraps a text at spaces; a word longer than a line stays whole.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;

@@ -1,4 +1,4 @@
-//! Simulator, bot and a temporary folder for the length of the demo.
+//! The simulator, the bot and a temporary folder, for the duration of the demo.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ use crate::config::Config;
 use clew_context::model::{Limits, ReplyTarget};
 use clew_simulator::{Id, Message, RequestRecord, Simulator, World};
 
-/// A scene takes milliseconds; a machine that takes longer than this hangs.
+/// A scene takes milliseconds; if it takes longer than this, something hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often the telemetry file is looked at.
+/// How often the telemetry file is read.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// The running bot and its world.
@@ -36,7 +36,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Starts both and waits until the bot is connected.
+    /// Starts both and waits until the bot has connected.
     pub(super) async fn start(
         world: World,
         settings: Vec<(String, String)>,
@@ -70,17 +70,17 @@ impl Stage {
         Ok(stage)
     }
 
-    /// The caps in force.
+    /// The caps in effect.
     pub(super) const fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// Whether nobody set other caps, nor another reply target.
+    /// Whether the caps and the reply target are the defaults.
     pub(super) fn has_default_caps(&self) -> bool {
         self.limits == Limits::default() && self.reply_target == ReplyTarget::default()
     }
 
-    /// Asks, waits for the turn's end, and gathers what there is to tell.
+    /// Asks, waits for the end of the turn, and gathers what happened.
     pub(super) async fn play(&mut self, number: usize, scene: &Scene) -> Result<Played, Error> {
         let earlier = self.discord.requests().len();
         let channel = scene.channel;
@@ -91,7 +91,7 @@ impl Stage {
         let question = self.discord.post(channel, scene.asker, asked);
         let lines = self.turn(number, question).await?;
         let mut calls = self.discord.requests().split_off(earlier);
-        // Beside the turn the bot registers its commands, which is no part of it.
+        // The bot also registers its commands, which is not part of the turn.
         calls.retain(|call| call.method == "GET" && call.path.starts_with("/channels/"));
         Ok(self
             .discord
@@ -120,7 +120,7 @@ impl Stage {
         }
     }
 
-    /// Ends the bot in order, then the simulator.
+    /// Stops the bot cleanly, then the simulator.
     pub(super) async fn stop(self) -> Result<(), Error> {
         if self.bot.is_finished() {
             return Ok(());
@@ -136,7 +136,7 @@ impl Stage {
     }
 }
 
-/// What points the bot at the simulator and keeps its files out of the
+/// Settings that point the bot at the simulator and keep its files out of the
 /// working directory.
 fn own_settings(discord: &Simulator, folder: &Path) -> Vec<(String, String)> {
     let path = |name: &str| folder.join(name).display().to_string();
@@ -158,7 +158,7 @@ fn stopped(ended: Option<Result<(), app::Error>>) -> Error {
     Error::Bot(ended.and_then(Result::err))
 }
 
-/// The whole lines about a question, in the order they were written.
+/// The complete lines about a question, in the order they were written.
 fn lines_of(folder: &Path, question: Id) -> io::Result<Vec<Line>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -169,14 +169,14 @@ fn lines_of(folder: &Path, question: Id) -> io::Result<Vec<Line>> {
     let mut lines = Vec::new();
     for file in files {
         let text = std::fs::read_to_string(file)?;
-        // The last line may still be written; it is read the next time.
+        // The last line may be incomplete; it will be read the next time.
         let whole = text.split_inclusive('\n').filter(|l| l.ends_with('\n'));
         lines.extend(whole.filter_map(|line| Line::read(line, &question)));
     }
     Ok(lines)
 }
 
-/// What happened, with names for ids.
+/// What happened, with names instead of ids.
 fn tell(
     world: &World,
     scene: &Scene,

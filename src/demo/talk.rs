@@ -1,4 +1,4 @@
-//! People talking at a steady pace, up to about now.
+//! People talking at a steady pace, until about now.
 
 use clew_simulator::{Draft, Id, World};
 
@@ -20,20 +20,20 @@ impl Talk {
         }
     }
 
-    /// The next thing said, before the bot came.
+    /// Adds the next thing said; all of it is from before the bot came.
     pub(super) fn say(&mut self, world: &mut World, author: Id, draft: impl Into<Draft>) -> Id {
         let at_ms = self.next_ms();
         world.seed(self.channel, author, draft.into().at_ms(at_ms))
     }
 
-    /// When it is said; the time goes on.
+    /// The time of the next message; each call advances it.
     pub(super) const fn next_ms(&mut self) -> i64 {
         let at_ms = self.next_ms;
         self.next_ms += self.step_ms;
         at_ms
     }
 
-    /// The rest is said elsewhere.
+    /// Continues in another channel.
     pub(super) const fn go_on_in(&mut self, channel: Id) {
         self.channel = channel;
     }

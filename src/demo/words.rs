@@ -1,6 +1,6 @@
 //! What the people of the waterworks say.
 
-/// How the chain of replies goes: who (of the three on the shift) and what.
+/// The chain of replies: who of the three on the shift says what.
 pub(super) const BEARING: [(usize, &str); 20] = [
     (0, "Pump 2 sounds wrong. A rumble, twice a second."),
     (1, "Since when? It was quiet when I passed at six."),
@@ -44,7 +44,7 @@ pub(super) const FILTER_END: [(usize, &str); 7] = [
     ),
 ];
 
-/// Below the forum post.
+/// The replies to the forum post.
 pub(super) const WELL_POST: [(usize, &str); 6] = [
     (
         1,
@@ -66,7 +66,7 @@ pub(super) const WELL_POST: [(usize, &str); 6] = [
     ),
 ];
 
-/// Before the mention without a word.
+/// What is said before the mention without a word.
 pub(super) const GATE: [(usize, &str); 6] = [
     (2, "Morning. Handover is on the desk."),
     (0, "The inspector from the county comes at two, not at ten."),
@@ -79,7 +79,7 @@ pub(super) const GATE: [(usize, &str); 6] = [
     (0, "They are in the lab, I bring them before noon."),
 ];
 
-/// What is always said on a shift.
+/// Everyday remarks of a shift.
 const CHATTER: [&str; 26] = [
     "The truck with the hypochlorite is at gate 2.",
     "Round done, nothing to report.",
@@ -109,7 +109,7 @@ const CHATTER: [&str; 26] = [
     "Lunch?",
 ];
 
-/// Remarks of the long thread between its readings.
+/// Remarks between the readings in the long thread.
 const FILTER: [&str; 14] = [
     "Backwash of filter 3 started.",
     "Backwash done, 9 minutes, wash water clear at the end.",
@@ -127,8 +127,8 @@ const FILTER: [&str; 14] = [
     "I will look again in a quarter of an hour.",
 ];
 
-/// Steps through [`CHATTER`] in an order that looks like none; shares no
-/// divisor with its length.
+/// The step through [`CHATTER`]: coprime to its length, so that all remarks come up in
+/// an order that looks random.
 const STRIDE: usize = 11;
 
 /// The nth thing said on a shift.

@@ -1,6 +1,5 @@
-//! The waterworks: its people, channels and conversations, and the scenes
-//! played there. Everything is the same in every run but the time, which is
-//! now.
+//! The waterworks: its people, channels and conversations, and the scenes played
+//! there. Every run is the same, except that its time is now.
 
 use serde_json::json;
 
@@ -9,12 +8,12 @@ use super::talk::Talk;
 use super::words;
 use clew_simulator::{ChannelKind, Draft, Id, World};
 
-/// Messages of the long thread.
+/// The number of messages in the long thread.
 const THREAD: usize = 300;
-/// Messages around the chain of replies.
+/// The number of other messages around the chain of replies.
 const AROUND_CHAIN: usize = 400;
 
-/// The world before anybody asks, and the scenes in their order.
+/// The world before anybody asks, and the scenes in order.
 pub(super) fn build() -> (World, Vec<Scene>) {
     let mut world = World::new();
     let works = world.guild("Waterworks");
@@ -40,13 +39,13 @@ pub(super) fn build() -> (World, Vec<Scene>) {
     (plant.world, scenes)
 }
 
-/// The world while it is built.
+/// The world while it is being built.
 struct Plant {
     world: World,
     works: Id,
-    /// The shift.
+    /// The three people on the shift.
     crew: [Id; 3],
-    /// New here, asks a lot.
+    /// New here, and asks a lot.
     ines: Id,
 }
 
@@ -55,12 +54,12 @@ impl Plant {
         self.world.channel(self.works, kind, name)
     }
 
-    /// A text to the bot.
+    /// A message that mentions the bot.
     fn to_bot(&self, text: &str) -> Draft {
         Draft::new(format!("<@{}> {text}", self.world.bot).trim_end())
     }
 
-    /// A thread on a message, asked in twice.
+    /// A thread started from a message, in which two questions are asked.
     fn filter(&mut self) -> (Scene, Scene) {
         let house = self.channel(ChannelKind::Text, "filter-house");
         let [ada, boris, chidi] = self.crew;
@@ -119,7 +118,7 @@ impl Plant {
         (first, second)
     }
 
-    /// A post with tags.
+    /// A forum post with tags.
     fn forum(&mut self) -> Scene {
         let forum = self.channel(ChannelKind::Forum, "how-do-we");
         let tags = ["procedure", "wells"].map(|tag| self.world.tag(forum, tag));
@@ -152,7 +151,7 @@ impl Plant {
         }
     }
 
-    /// Twenty replies, each to the one before, among everything else.
+    /// Twenty replies, each to the one before, among other messages.
     fn chain(&mut self) -> Scene {
         let pumps = self.channel(ChannelKind::Text, "pumps");
         let links = words::BEARING.len();
@@ -200,7 +199,7 @@ impl Plant {
         }
     }
 
-    /// A reply to what no person wrote.
+    /// A reply to a webhook's message.
     fn alert(&mut self) -> Scene {
         let alarms = self.channel(ChannelKind::Text, "alarms");
         let webhook = self.world.fresh_id();
@@ -237,7 +236,7 @@ impl Plant {
         }
     }
 
-    /// A question out of nowhere.
+    /// A question unrelated to the conversation around it.
     fn lone_with_text(&mut self) -> Scene {
         let room = self.channel(ChannelKind::Text, "control-room");
         let mut talk = Talk::ago(&self.world, room, 30, 4 * 60);
@@ -289,7 +288,7 @@ impl Plant {
         }
     }
 
-    /// A reply to what the bot said before.
+    /// A reply to an earlier answer of the bot.
     fn direct(&mut self) -> Scene {
         let channel = self.world.direct(self.ines);
         let mut talk = Talk::ago(&self.world, channel, 12, 60);

@@ -1,4 +1,4 @@
-//! `/privacy export`: everything that is kept of the caller as JSON files.
+//! `/privacy export`: everything that is kept about the caller, as JSON files.
 
 use serde_json::{Map, Value, json};
 
@@ -9,11 +9,11 @@ use crate::memory::Exported;
 use clew_context::model::UserId;
 use clew_discord::model::Answer;
 
-/// Discord's limit for a file where nobody pays for more is 10 MiB; some room
-/// is left for what stands around the entries.
+/// The most bytes of entries in a file: Discord's limit without paid boosts is
+/// 10 MiB, less some room for the JSON around the entries.
 const PART_BYTES: usize = 10 * 1024 * 1024 - 4_096;
 
-/// Sends it to the caller directly; the answer only says so.
+/// Sends the files as direct messages; the answer only says so.
 pub(super) async fn export(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
     let exported = context.memory.export(call.caller()).await?;
     let entries = match exported.entries.len() {
@@ -37,7 +37,7 @@ pub(super) async fn export(context: &Context<'_>, call: &Call) -> Result<Done, S
     Ok(Done::say(text).with(effect))
 }
 
-/// One file, or several where that would be too large: each is a whole JSON
+/// One file, or several if one would be too large. Each is a complete JSON
 /// document `{exported_at, user_id, entries}`.
 fn files(exported: &Exported, user: UserId, most: usize) -> Vec<(String, Vec<u8>)> {
     let mut parts: Vec<Vec<String>> = vec![Vec::new()];
@@ -47,7 +47,7 @@ fn files(exported: &Exported, user: UserId, most: usize) -> Vec<(String, Vec<u8>
             parts.push(Vec::new());
             bytes = 0;
         }
-        // A comma and a line break.
+        // For the comma and the line break.
         bytes += entry.len() + 2;
         if let Some(part) = parts.last_mut() {
             part.push(entry);
@@ -69,8 +69,8 @@ fn files(exported: &Exported, user: UserId, most: usize) -> Vec<(String, Vec<u8>
         .collect()
 }
 
-/// An entry that is too large for one file, such as a long saved conversation,
-/// as several, each with a part of its longest list.
+/// Splits an entry that is too large for one file, such as a long saved
+/// conversation, into several, each with a part of its longest list.
 fn split(entry: &str, most: usize) -> Vec<String> {
     if entry.len() <= most {
         return vec![entry.to_owned()];
@@ -84,7 +84,7 @@ fn split(entry: &str, most: usize) -> Vec<String> {
     )
 }
 
-/// Two entries with half of the longest list each; none without such a list.
+/// Two entries, each with half of the longest list; none if no list can be split.
 fn halves(entry: &str) -> Option<[String; 2]> {
     let mut fields: Map<String, Value> = serde_json::from_str(entry).ok()?;
     let lists = fields.iter();
