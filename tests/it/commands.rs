@@ -1,5 +1,5 @@
-//! Commands end to end: what people call, press and type in the simulator,
-//! and what the running bot answers, keeps and lets go.
+//! Commands end to end: what people call, press and type in the simulator, and what
+//! the running bot answers, keeps and deletes.
 
 mod clear_context;
 mod complete;
@@ -29,7 +29,7 @@ struct Place {
     us: Id,
 }
 
-/// A place and the bot in it, running.
+/// A place with the bot running in it.
 async fn place(settings: &[(&str, &str)]) -> (Place, Bot) {
     let mut world = World::new();
     let guild = world.guild("Works");
@@ -55,7 +55,7 @@ async fn place(settings: &[(&str, &str)]) -> (Place, Bot) {
 }
 
 impl Place {
-    /// Calls a command; what the caller, and nobody else, sees in the end.
+    /// Calls a command; returns the final answer, which only the caller sees.
     async fn call(&self, who: Id, channel: Id, command: &str, options: Value) -> Shown {
         let discord = &self.stage.discord;
         let called = discord.call(who, channel, command, options).await.unwrap();
@@ -69,7 +69,7 @@ impl Place {
         self.call(who, self.channel, command, json!({})).await
     }
 
-    /// Presses a button; what its message is then.
+    /// Presses a button; returns what its message is then.
     async fn press(&self, who: Id, on: &Shown, label: &str) -> Shown {
         let called = self.stage.discord.press(who, on.message, label);
         let shown = called.answer().await.unwrap();
@@ -97,19 +97,19 @@ impl Place {
         panic!("the turn was not stored");
     }
 
-    /// Messages stored of somebody's conversation.
+    /// The number of messages stored of somebody's conversation.
     async fn stored(&self, who: Id, channel: Id) -> usize {
         let shown = self.call(who, channel, "context show", json!({})).await;
         number(&field(&shown, "Stored"))
     }
 
-    /// Messages that somebody's next answer goes by.
+    /// The number of messages in somebody's next prompt.
     async fn remembered(&self, who: Id, channel: Id) -> usize {
         let shown = self.call(who, channel, "context show", json!({})).await;
         number(&field(&shown, "In my next answer"))
     }
 
-    /// Everything that the model was asked, in order.
+    /// All prompts so far, in order.
     fn prompts(&self) -> Vec<String> {
         self.stage.model.requests().iter().map(prompt).collect()
     }
@@ -118,7 +118,7 @@ impl Place {
         self.stage.discord.world(|world| world.direct(who))
     }
 
-    /// Whether any file of the bot's holds these bytes.
+    /// Whether any of the bot's files contains this text.
     fn on_disk(&self, text: &str) -> bool {
         let mut folders = vec![self.stage.folder.path().to_owned()];
         while let Some(folder) = folders.pop() {
@@ -139,7 +139,7 @@ fn holds(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
-/// The number that a text begins with; "nothing" is 0.
+/// The number at the start of a text; "nothing" is 0.
 #[track_caller]
 fn number(text: &str) -> usize {
     if text == "nothing" {
@@ -157,7 +157,7 @@ fn field(shown: &Shown, name: &str) -> String {
     found["value"].as_str().unwrap().to_owned()
 }
 
-/// A refusal: one small line that says this.
+/// Asserts that it is a refusal: one small line that says this.
 #[track_caller]
 fn assert_refused(shown: &Shown, says: &str) {
     let line = &shown.content;
@@ -171,7 +171,7 @@ fn assert_says(shown: &Shown, part: &str) {
     assert!(text.contains(part), "{part:?} is missing in:\n{text}");
 }
 
-/// Labels of the buttons.
+/// The labels of the buttons.
 fn labels(shown: &Shown) -> Vec<String> {
     shown
         .buttons()
@@ -180,7 +180,7 @@ fn labels(shown: &Shown) -> Vec<String> {
         .collect()
 }
 
-/// What became of the calls of a command, by telemetry.
+/// The outcomes of a command's calls, from telemetry.
 fn outcomes(lines: &[Value], command: &str) -> Vec<String> {
     let answered = details(lines, "answered");
     let of = answered.iter().filter(|one| one["command"] == command);

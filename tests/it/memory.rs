@@ -1,4 +1,4 @@
-//! What the bot remembers, through whole turns, on every back end.
+//! What the bot remembers, tested through whole turns on every back end.
 
 mod agents;
 mod assembly;

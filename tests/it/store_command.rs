@@ -1,4 +1,4 @@
-//! `clew store`: the program itself on real stores.
+//! `clew store`: the program itself, run on real stores.
 
 mod copy;
 mod erase;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use world::{ADA, Home, MARKER, everything, line_of, logged};
 
-/// A store of every kind in a place, and its logs.
+/// A place with a store that holds every kind of record, and with logs.
 async fn sqlite_home() -> Home {
     let home = Home::new("sqlite:var/clew.db");
     home.fill(&everything()).await;
@@ -69,7 +69,7 @@ async fn an_export_is_all_there_is() {
     }
 }
 
-/// What is planted in an entry of each kind comes out of each.
+/// The marker in an entry of each kind is found in the export of each kind.
 #[tokio::test]
 async fn an_export_of_a_user_is_all_of_theirs() {
     let home = sqlite_home().await;
@@ -103,7 +103,7 @@ async fn an_export_of_a_user_is_all_of_theirs() {
     assert!(!text.contains("Grace"), "others' are not in it");
     let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(home.path("ada.jsonl")).unwrap());
     assert_eq!(mode & 0o777, 0o600);
-    // A file that is there is not written over.
+    // An existing file is not overwritten.
     let (code, out, errors) = home.run(&["export", "--out", "ada.jsonl"]);
     assert_eq!((code, out.as_str()), (2, ""));
     assert!(
@@ -168,7 +168,7 @@ async fn a_vacuum_keeps_everything() {
     assert_eq!(home.lines().await, before);
 }
 
-/// A look never makes a store, and a database of a newer program is refused.
+/// Reading never creates a store, and a newer program's database is refused.
 #[tokio::test]
 async fn what_is_not_there_is_not_made() {
     let nothing = "clew: there is nothing at sqlite:var/clew.db yet: CONTEXT_STORE names another \
@@ -203,7 +203,7 @@ async fn what_is_not_there_is_not_made() {
     );
 }
 
-/// It would write again what it has in memory.
+/// A running bot would write what it has in memory again.
 #[tokio::test]
 async fn a_running_bot_is_in_the_way() {
     let home = sqlite_home().await;
@@ -270,7 +270,7 @@ fn the_command_line_is_checked() {
     );
     let files = "two stores of files would share USER_PROFILE_DIR";
     check(&["copy", "files:one", "files:two"], files);
-    // Nothing of a text that may be a password is repeated.
+    // No part of a text that may be a password is repeated.
     for text in ["postgres://ada:hush/x@db", "hush"] {
         let (code, out, errors) = home.run(&["copy", text, "configured"]);
         assert_eq!((code, out.as_str()), (2, ""));
@@ -284,7 +284,7 @@ fn the_command_line_is_checked() {
     }
 }
 
-/// One of each kind, as the tests of this module mean it.
+/// There is a record of each kind, as the tests of this module assume.
 #[test]
 fn everything_is_of_every_kind() {
     for kind in Kind::ALL {

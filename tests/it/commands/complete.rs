@@ -1,4 +1,4 @@
-//! Choices while an option is typed.
+//! Choices while an option is being typed.
 
 use serde_json::json;
 

@@ -69,7 +69,7 @@ async fn show_says_what_there_is() {
     bot.stop().await;
 }
 
-/// Whether there is one, of how many messages, and until when.
+/// Whether anything is stored, how many messages, and for how long.
 #[tokio::test(flavor = "multi_thread")]
 async fn show_says_when_files_expire_and_that_saving_needs_a_database() {
     let folder = tempfile::TempDir::new().unwrap();
@@ -124,7 +124,7 @@ async fn a_summary_that_fails_is_said_and_the_rest_is_saved() {
     bot.stop().await;
 }
 
-/// A summary costs what an answer costs.
+/// A summary uses up the same allowance as an answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn saving_counts_as_a_question() {
     let (p, bot) = place(&[("USER_TURNS_PER_MIN", "2")]).await;
@@ -190,8 +190,8 @@ async fn context_commands_no_active_agent_in_channel() {
     bot.stop().await;
 }
 
-/// Discord takes a first answer late or not at all: the work is done all the
-/// same, and the bot goes on.
+/// Discord takes a first response late or not at all: the work is done all the same,
+/// and the bot keeps running.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_discord_refuses_breaks_nothing() {
     let (p, bot) = place(&[]).await;

@@ -1,6 +1,5 @@
-//! What is on its way to a store when it has to go: a turn that is being
-//! answered, a conversation that is being summarised, a thread whose channel
-//! goes.
+//! Deletions of what is on its way to a store: a turn that is being answered, a
+//! conversation that is being summarised, a thread whose channel is deleted.
 
 use clew_simulator::ChannelKind;
 use serde_json::json;
@@ -8,10 +7,10 @@ use serde_json::json;
 use super::{Place, assert_refused, assert_says, place};
 use crate::support::model::Behaviour;
 
-/// In everything that must not stay.
+/// In every text that must not be kept.
 const MARK: &str = "kumquat";
 
-/// Everything of Ada's goes.
+/// Erases everything of Ada's.
 async fn erase(p: &Place) {
     let asked = p.plain(p.ada, "privacy erase").await;
     p.press(p.ada, &asked, "Erase everything").await;
@@ -28,7 +27,7 @@ async fn a_turn_that_runs_while_its_asker_erases_leaves_nothing() {
     erase(&p).await;
     gate.open();
     p.stage.discord.wait_answers(p.channel, 1).await.unwrap();
-    // What is asked afterwards is kept as ever.
+    // What is asked afterwards is kept as usual.
     p.talk(p.ada, p.channel, "and a pear").await;
     assert_eq!(p.stored(p.ada, p.channel).await, 2);
     bot.stop().await;
@@ -71,7 +70,7 @@ async fn what_is_deleted_while_it_is_summarised_is_not_saved() {
     let deleting = async {
         p.stage.model.wait_requests(3).await;
         assert!(p.stage.discord.delete(p.channel, marked));
-        // The bot has seen it when it answers what came after it.
+        // Its answer to a later event shows that the bot has seen the deletion.
         p.plain(p.boris, "help").await;
         gate.open();
     };
@@ -90,7 +89,7 @@ async fn threads_go_with_their_channel() {
     let thread = discord.thread(p.channel, kind, "fruit", p.ada);
     p.talk(p.ada, thread, &format!("a {MARK}, please")).await;
     discord.delete_channel(p.channel);
-    // The bot has seen it when it answers what came after it.
+    // Its answer to a later event shows that the bot has seen the deletion.
     let direct = p.direct(p.ada);
     p.call(p.ada, direct, "help", json!({})).await;
     bot.stop().await;

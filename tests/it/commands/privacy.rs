@@ -7,7 +7,7 @@ use super::{Place, assert_refused, assert_says, field, labels, outcomes, place};
 /// In everything that Ada says.
 const MARK: &str = "kumquat";
 
-/// Ada talks, saves and has something remembered.
+/// Ada talks, saves, and has something remembered.
 async fn leave_traces(p: &Place) {
     p.talk(p.ada, p.channel, &format!("a {MARK}, please")).await;
     p.plain(p.ada, "context save").await;
@@ -43,7 +43,7 @@ async fn show_counts_what_is_kept() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn erase_asks_and_leaves_nothing() {
-    // Nothing of it waits for the next save.
+    // With a long interval: nothing may wait for the next save.
     let (p, bot) = place(&[("MEMORY_SAVE_INTERVAL", "3600")]).await;
     leave_traces(&p).await;
     p.talk(p.boris, p.channel, "mine").await;
@@ -97,7 +97,7 @@ async fn opting_out_erases_and_keeps_nothing_from_then_on() {
         &p.plain(p.ada, "privacy opt-out").await,
         "opted out already",
     );
-    // Erasing again does not take the wish away.
+    // Erasing again does not undo the opt-out.
     let asked = p.plain(p.ada, "privacy erase").await;
     let gone = p.press(p.ada, &asked, "Erase everything").await;
     assert_says(&gone, "That you opted out is all I still know.");
@@ -137,7 +137,7 @@ async fn opting_out_erases_and_keeps_nothing_from_then_on() {
     assert!(!p.on_disk(MARK));
 }
 
-/// The words that the window holds go at once, from others' prompts too.
+/// Her words in the window are dropped at once, from others' prompts, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_opted_out_is_not_read_for_others() {
     let (p, bot) = place(&[]).await;
@@ -196,7 +196,7 @@ async fn with_direct_messages_closed_an_export_is_shown_to_the_caller_alone() {
     bot.stop().await;
 }
 
-/// A person can always see and erase what is kept.
+/// Anyone can always see and erase what is kept about them.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_lists_keep_nobody_from_privacy_and_help() {
     let (p, bot) = place(&[]).await;
@@ -217,8 +217,8 @@ async fn the_lists_keep_nobody_from_privacy_and_help() {
     assert!(!p.on_disk(MARK));
 }
 
-/// The telemetry outlives an erasure: what it holds is said where people ask,
-/// and under pseudonyms it is if the operator wants it so.
+/// Telemetry outlives an erasure: users who ask are told what it holds, under
+/// pseudonyms if the operator chose them.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_operator_keeps_is_said() {
     for (ids, you) in [("plain", "your id"), ("keyed", "a pseudonym for you")] {

@@ -91,7 +91,7 @@ async fn a_setting_can_be_set_back_to_the_operators() {
     }
     assert!(field(&shown, "Learning from conversations").ends_with("(not set here)"));
     bot.stop().await;
-    // So it is on disk.
+    // The settings are on disk.
     let bot = p
         .stage
         .start_with(&[("CONTEXT_ROLLING_WINDOW_S", "60")])
@@ -101,7 +101,7 @@ async fn a_setting_can_be_set_back_to_the_operators() {
     bot.stop().await;
 }
 
-/// What an agent has by itself is not overridden in silence.
+/// An agent's own setting is not overridden silently.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_agents_own_window_is_told_beside_the_servers() {
     let (p, bot) = place(&[]).await;

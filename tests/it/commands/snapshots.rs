@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Place, assert_refused, assert_says, labels, outcomes, place};
 use crate::support::model::Behaviour;
 
-/// Saves the conversation; the id that was told.
+/// Saves the conversation; returns the id in the answer.
 async fn save(p: &Place, description: &str) -> String {
     let options = json!({"description": description});
     let shown = p.call(p.ada, p.channel, "context save", options).await;
@@ -21,7 +21,7 @@ async fn restore(p: &Place, who: clew_simulator::Id, id: &str) -> Shown {
     p.call(who, p.channel, "context restore", options).await
 }
 
-/// The names of what is listed.
+/// The names of the listed entries.
 fn listed(shown: &Shown) -> Vec<String> {
     let fields = shown.embeds[0]["fields"].as_array().unwrap();
     let name = |field: &Value| field["name"].as_str().unwrap().to_owned();
@@ -118,7 +118,7 @@ async fn restore_nonexistent_id_is_refused() {
     assert_eq!(outcomes(&lines, "context_restore"), ["refused"; 4]);
 }
 
-/// Restore asks what the caller may read now.
+/// A restore checks what the caller may read at that time.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_caller_may_no_longer_read_stays_away() {
     let (p, bot) = place(&[]).await;
@@ -142,7 +142,7 @@ async fn what_the_caller_may_no_longer_read_stays_away() {
     let shown = restore(&p, p.ada, &id).await;
     assert_says(&shown, "4 messages (\"all\") are back");
     assert_says(&shown, "4 messages stayed away");
-    // The gateway told of all that before the call.
+    // The gateway has delivered all of that before the call.
     discord.join_thread(private, p.ada);
     let shown = restore(&p, p.ada, &id).await;
     assert_says(&shown, "2 messages (\"all\") are back");

@@ -1,5 +1,5 @@
-//! Agents in whole turns: whose prompt, docs, model and memory, and what one
-//! is told of its other turns.
+//! Agents in whole turns: whose prompt, docs, model and memory are used, and what
+//! an agent is told of its other turns.
 
 use std::fs;
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn model_of_last(p: &Place) -> Value {
     p.stage.model.requests().last().unwrap()["model"].clone()
 }
 
-/// The order: prompt, docs, status, window.
+/// The expected order is prompt, docs, status, window.
 async fn two_agents_in_two_channels(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     write_agent(&p, "plumber", p.help, &json!({"rolling_window_s": 3600}));
@@ -60,14 +60,14 @@ async fn two_agents_in_two_channels(kind: Kind) {
     );
     assert_eq!(model_of_last(&p), "fake");
 
-    // A model of its own, and a scope of its own.
+    // It has its own model and its own scope.
     let asked = p.ask(p.pumps, p.ada, "cinnamon").await;
     says(&asked.prompt, &["You are baker."]);
     says_nothing_of(&asked.prompt, &["saffron", "plumber", "Pipes"]);
     assert_eq!(model_of_last(&p), "large");
 
-    // Where no agent is at home the built-in one answers, and knows nothing of
-    // what the others heard.
+    // Where no agent is assigned, the built-in one answers, without knowing what
+    // the others heard.
     let asked = p.prompt(p.abroad, p.ada).await;
     says_nothing_of(&asked, &["plumber", "baker", "saffron", "cinnamon"]);
 
@@ -76,7 +76,7 @@ async fn two_agents_in_two_channels(kind: Kind) {
     says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
     says(&p.prompt(p.pumps, p.ada).await, &["cinnamon"]);
 
-    // A thread is its channel's agent's.
+    // A thread belongs to the agent of its channel.
     says(&p.prompt(p.thread, p.ada).await, &["You are plumber."]);
     let bot = p.restart(bot).await;
     says(
@@ -86,7 +86,7 @@ async fn two_agents_in_two_channels(kind: Kind) {
     bot.stop().await;
 }
 
-/// Asks until the prompt says so; the folder is looked at every two seconds.
+/// Asks until the prompt says so: the folder is looked at only every two seconds.
 async fn until_prompt_says(p: &Place, channel: Id, mark: &str) -> String {
     for _ in 0..50 {
         let prompt = p.prompt(channel, p.ada).await;
@@ -107,8 +107,8 @@ async fn agents_change_while_the_bot_runs() {
     let changed = json!({"system_prompt": "You are a changed plumber."});
     write_agent(&p, "plumber", p.help, &changed);
     until_prompt_says(&p, p.help, "You are a changed plumber.").await;
-    // What cannot be used changes nothing; another agent tells that the folder
-    // was looked at.
+    // A file that cannot be used changes nothing; the other agent shows when the
+    // folder has been looked at.
     write(&p, "plumber/agent.json", "{\"system_prompt\": 7}");
     write_agent(&p, "baker", p.pumps, &json!({}));
     until_prompt_says(&p, p.pumps, "You are baker.").await;
@@ -139,8 +139,8 @@ async fn without_an_agent_a_line_says_so() {
     assert_eq!(p.traces("saffron"), [""; 0]);
 }
 
-/// What a server rejects by name is rejected once, whichever model was asked;
-/// that a model has one temperature is that model's.
+/// A parameter that the server rejects by name is replaced for every model from then
+/// on; that a model has a fixed temperature applies to that model only.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agents_model_is_asked_as_the_server_taught() {
     let p = Place::new(Kind::Sqlite, &[("LLM_TEMPERATURE", "0.5")]).await;
@@ -174,7 +174,7 @@ async fn an_agents_model_is_asked_as_the_server_taught() {
     assert_eq!(asked, expected);
 }
 
-/// `test_context_includes_thread_status`, and who may know.
+/// `test_context_includes_thread_status`, and who may see it.
 #[tokio::test(flavor = "multi_thread")]
 async fn status_of_running_turns_is_told_to_who_may_read_there() {
     let p = Place::new(Kind::Sqlite, &[]).await;
@@ -188,7 +188,7 @@ async fn status_of_running_turns_is_told_to_who_may_read_there() {
     let prompt = p.prompt(p.help, p.ada).await;
     says(&prompt, &["Right now you are also answering in: ", "pumps"]);
     says_nothing_of(&prompt, &["saffron", "Boris"]);
-    // Another server's business.
+    // Nothing is told in another server.
     says_nothing_of(&p.prompt(p.abroad, p.ada).await, &["also answering"]);
     p.stage.discord.overwrite(
         p.pumps,
@@ -202,7 +202,7 @@ async fn status_of_running_turns_is_told_to_who_may_read_there() {
     bot.stop().await;
 }
 
-/// Other agents' turns are nobody's business either.
+/// Nor are other agents' turns told.
 #[tokio::test(flavor = "multi_thread")]
 async fn status_is_of_the_same_agent() {
     let p = Place::new(Kind::Sqlite, &[]).await;

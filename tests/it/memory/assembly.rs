@@ -1,5 +1,5 @@
-//! What a model call is put together from: system prompt, docs, status of the
-//! other turns, window.
+//! What a model call is made of: system prompt, docs, status of the other turns,
+//! window.
 
 use std::fs;
 
@@ -27,7 +27,7 @@ on_each_database! {
     generate_summary_handles_llm_failure_gracefully
 }
 
-/// An agent that is at home in `help`.
+/// An agent for `help`.
 fn plumber(p: &Place) {
     let folder = p.path("agents/plumber");
     fs::create_dir_all(folder.join("docs")).unwrap();
@@ -37,7 +37,7 @@ fn plumber(p: &Place) {
     fs::write(folder.join("docs/2-bends.md"), "Bends are not.").unwrap();
 }
 
-/// What the caller is shown of a command.
+/// What the caller of a command is shown.
 async fn call(p: &Place, who: Id, command: &str, options: Value) -> Shown {
     let called = p.stage.discord.call(who, p.help, command, options).await;
     called.unwrap().answer().await.unwrap()
@@ -48,7 +48,7 @@ async fn clear(p: &Place) {
     assert!(shown.text().contains("starts afresh"), "{}", shown.text());
 }
 
-/// What the system message of the last call says.
+/// The system message of the last model call.
 fn system(p: &Place) -> String {
     let request = p.stage.model.requests().pop().unwrap();
     let first = &request["messages"][0];
@@ -71,7 +71,7 @@ async fn context_includes_system_prompt(kind: Kind) {
     bot.stop().await;
 }
 
-/// After the prompt, in the order of their names.
+/// They come after the prompt, sorted by name.
 async fn context_includes_agent_docs(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     plumber(&p);
@@ -84,8 +84,7 @@ async fn context_includes_agent_docs(kind: Kind) {
     bot.stop().await;
 }
 
-/// A running turn is told of, and no more of it than its place; a turn that
-/// ended is not.
+/// Only the place of a running turn is told, and nothing of a turn that has ended.
 async fn context_includes_thread_status(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
@@ -107,8 +106,8 @@ async fn context_includes_thread_status(kind: Kind) {
     bot.stop().await;
 }
 
-/// As messages of their own, oldest first, after everything else and before
-/// the question.
+/// They are separate messages, oldest first, after everything else and before the
+/// question.
 async fn context_includes_rolling_window_messages(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
@@ -130,7 +129,7 @@ async fn context_includes_rolling_window_messages(kind: Kind) {
     bot.stop().await;
 }
 
-/// `max(last clear, now - rolling window)`: whichever is later counts.
+/// `max(last clear, now - rolling window)`: the later one counts.
 async fn context_window_bounded_by_clear_time_or_rolling_window(kind: Kind) {
     let p = Place::new(kind, &[("CONTEXT_ROLLING_WINDOW_S", "7200")]).await;
     let bot = p.start().await;
@@ -152,8 +151,8 @@ async fn context_window_bounded_by_clear_time_or_rolling_window(kind: Kind) {
     bot.stop().await;
 }
 
-/// A clear is the agent's, not one channel's; the rows stay, and a restart
-/// forgets neither.
+/// A clear applies to the agent in all channels; the rows stay, and both survive a
+/// restart.
 async fn new_threads_see_only_what_came_after_a_clear(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
@@ -177,7 +176,7 @@ async fn new_threads_see_only_what_came_after_a_clear(kind: Kind) {
     }
 }
 
-/// Saves after a conversation; what was shown, and the file.
+/// Saves a conversation; returns what was shown, and the file.
 async fn saved(p: &Place, summary: Behaviour) -> (String, Value) {
     p.stage.model.script(summary);
     let shown = call(p, p.ada, "context save", json!({})).await;
@@ -200,7 +199,7 @@ async fn save_generates_summary(kind: Kind) {
     bot.stop().await;
 }
 
-/// Once, with the one instruction and the caller's conversation alone.
+/// It is called once, with the one instruction and only the caller's conversation.
 async fn generate_summary_calls_llm(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
@@ -218,7 +217,7 @@ async fn generate_summary_calls_llm(kind: Kind) {
     bot.stop().await;
 }
 
-/// However long the model talks.
+/// However long the model's text is.
 async fn generate_summary_returns_short_text(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
@@ -231,7 +230,7 @@ async fn generate_summary_returns_short_text(kind: Kind) {
     bot.stop().await;
 }
 
-/// It is saved all the same.
+/// The conversation is saved all the same.
 async fn generate_summary_handles_llm_failure_gracefully(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;

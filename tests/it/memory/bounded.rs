@@ -1,4 +1,4 @@
-//! Conversations in memory go when no prompt would carry them any more.
+//! Conversations in memory are removed once no prompt would include them any more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -83,7 +83,7 @@ async fn what_no_window_reaches_goes_from_memory() {
     now.fetch_add(HOUR * 3 / 4, Ordering::SeqCst);
     memory.sweep().await;
     assert_eq!((rows(1).await, rows(2).await), (0, 2));
-    // An agent that looks back for longer keeps what it may be asked for.
+    // An agent with a longer window keeps what its prompts may need.
     ask(3, 4 * HOURS, 30).await;
     now.fetch_add(HOUR * 3, Ordering::SeqCst);
     memory.sweep().await;

@@ -1,5 +1,5 @@
-//! What is deleted or edited on Discord is deleted or edited wherever it is
-//! kept: not in the next prompt, and no byte of it in any file or row.
+//! What is deleted or edited on Discord is deleted or edited wherever it is kept:
+//! it is not in the next prompt, and not a byte of it is in any file or row.
 
 use clew_simulator::{Fault, FaultKind, OverwriteOf, Permissions, Use};
 
@@ -23,7 +23,7 @@ on_each_store! {
     a_question_by_command_outlives_pages
 }
 
-/// Direct messages are logged as well.
+/// A place that also logs direct messages.
 async fn with_logs(kind: Kind) -> Place {
     let mut p = Place::new(kind, &[]).await;
     let logs = p.path("dm-logs").display().to_string();
@@ -98,7 +98,7 @@ async fn an_edited_trigger_is_edited(kind: Kind) {
             .any(|file| file.contains("dm-logs"))
     );
     says(&p.prompt(p.direct, p.ada).await, &["ginger", "good"]);
-    // Nothing is left but the mention.
+    // Only the mention is left.
     p.stage
         .discord
         .edit(p.help, asked.trigger, &format!("<@{us}>"));
@@ -126,16 +126,16 @@ async fn a_server_that_we_left_goes_after_a_while(kind: Kind) {
     let bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;
     p.ask(p.abroad, p.ada, "turmeric").await;
-    // An outage is nothing.
+    // An outage does not count as leaving.
     p.stage.discord.set_outage(p.guild, true);
     p.stage.discord.set_outage(p.guild, false);
     p.stage.discord.settled().await.unwrap();
     says(&p.prompt(p.help, p.ada).await, &["saffron"]);
     p.stage.discord.kick_bot(p.guild);
-    // Events are in order: this one comes after.
+    // Events come in order, so this one comes after.
     p.ask(p.abroad, p.boris, "cinnamon").await;
     bot.stop().await;
-    // Files keep a conversation for a day anyway.
+    // Files keep a conversation for a day only.
     if kind != Kind::Files {
         p.time.pass(29 * DAY);
         p.start().await.stop().await;
@@ -178,7 +178,7 @@ async fn a_member_who_leaves_is_forgotten(kind: Kind) {
     bot.stop().await;
 }
 
-/// No event tells; a fetched page does.
+/// There is no event, but a fetched page shows it.
 async fn what_was_deleted_or_edited_meanwhile_is_found(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
@@ -204,8 +204,8 @@ async fn what_was_deleted_or_edited_meanwhile_is_found(kind: Kind) {
     assert!(!p.traces("ginger").is_empty());
 }
 
-/// Two turns in the thread; then a new process, to which the next page shows
-/// one message and no more.
+/// Two turns in the thread, then a new process whose next page shows only one of
+/// the messages.
 async fn before_a_short_page(p: &Place) -> (Bot, Asked, Asked) {
     let bot = p.start().await;
     let first = p.ask(p.thread, p.ada, "saffron").await;
@@ -221,8 +221,8 @@ async fn before_a_short_page(p: &Place) -> (Bot, Asked, Asked) {
     (p.start().await, first, last)
 }
 
-/// A page is short for many reasons: each message that it lacks is asked for,
-/// and is not in a prompt until then.
+/// A page can be short for many reasons: each message missing from it is asked for,
+/// and stays out of prompts until then.
 async fn a_short_page_erases_nothing(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let (bot, first, last) = before_a_short_page(&p).await;
@@ -241,8 +241,8 @@ async fn a_short_page_erases_nothing(kind: Kind) {
     bot.stop().await;
 }
 
-/// Who may not ask learns nothing: what is stored stays, and stays out of
-/// prompts. The channel is not asked for each of its messages.
+/// If we may not read the messages, what is stored stays, but out of prompts. After
+/// one refusal the channel's other messages are not asked for.
 async fn a_refusal_erases_nothing(kind: Kind) {
     for (status, code) in [(403, 50_001), (404, 10_003)] {
         let p = Place::new(kind, &[]).await;
@@ -259,7 +259,7 @@ async fn a_refusal_erases_nothing(kind: Kind) {
         for id in [first.answer, last.trigger] {
             assert!(discord.requests_to("GET", &asked(id)).is_empty());
         }
-        // Once permissions change there, all are asked for.
+        // When permissions change in the server, all are asked for.
         discord.end_faults();
         let (allow, deny) = (Permissions::SEND_MESSAGES, Permissions::NONE);
         discord.overwrite(p.pumps, OverwriteOf::Role(p.guild), allow, deny);
@@ -289,7 +289,7 @@ async fn what_is_too_old_goes(kind: Kind) {
     bot.stop().await;
 }
 
-/// A command's id is no message's: that no page holds it proves nothing.
+/// A command's id is not a message's, so a page without it proves nothing.
 async fn a_question_by_command_outlives_pages(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
@@ -330,13 +330,13 @@ async fn who_leaves_while_a_turn_runs_is_forgotten() {
     p.say(p.help, p.ada, "saffron");
     p.stage.model.wait_requests(1).await;
     p.stage.discord.leave(p.guild, p.ada);
-    // Events are in order: the next turn of somebody else comes after.
+    // Events come in order: the next turn of somebody else comes after.
     p.ask(p.help, p.boris, "cinnamon").await;
     gate.open();
     p.until("two answered turns", || p.told("turn_done") == 2)
         .await;
     p.until_gone("saffron").await;
-    // Who is back is remembered again.
+    // A member who is back is remembered again.
     p.stage.discord.join(p.guild, p.ada);
     p.ask(p.help, p.ada, "turmeric").await;
     let prompt = p.prompt(p.help, p.ada).await;
@@ -345,7 +345,7 @@ async fn who_leaves_while_a_turn_runs_is_forgotten() {
     bot.stop().await;
 }
 
-/// Somebody else holds the database up for longer than we wait, across a save.
+/// Another process locks the database for longer than we wait, across a save.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deletion_that_failed_is_done_later() {
     let p = Place::new(Kind::Sqlite, &[("MEMORY_SAVE_INTERVAL", "1")]).await;

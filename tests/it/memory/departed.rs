@@ -1,5 +1,5 @@
-//! Servers that we were removed from while we were away: Discord no longer
-//! names them when we connect.
+//! Servers that we were removed from while we were away: Discord no longer lists
+//! them when we connect.
 
 use clew_context::model::GuildId;
 use clew_simulator::Id;
@@ -13,7 +13,7 @@ on_each_store! {
     who_is_told_of_no_server_left_none
 }
 
-/// Both servers are talked in.
+/// There is a conversation in both servers.
 async fn talked(p: &Place) {
     let bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;
@@ -21,10 +21,10 @@ async fn talked(p: &Place) {
     bot.stop().await;
 }
 
-/// While we are away.
+/// Removes us from a server while we are away.
 fn removed(p: &Place, guild: Id) {
     p.stage.discord.kick_bot(guild);
-    // No session that the event waits in.
+    // Otherwise the event would wait in the session.
     p.stage.discord.forget_sessions();
 }
 
@@ -36,7 +36,7 @@ async fn once(p: &Place) {
     bot.stop().await;
 }
 
-/// The servers that we left, as the store knows them.
+/// The servers that we left, according to the store.
 async fn departed(p: &Place) -> Vec<Id> {
     let store = p.open().await;
     let departures = store.departures().await.unwrap();
@@ -54,7 +54,7 @@ async fn a_server_that_we_left_unseen_is_noted_until_we_are_back(kind: Kind) {
     removed(&p, p.guild);
     once(&p).await;
     assert_eq!(departed(&p).await, [p.guild]);
-    // Noted once: it is not put off by every start.
+    // Noted only once, so restarts do not put the purge off.
     p.time.pass(DAY / 2);
     once(&p).await;
     assert_eq!(departed(&p).await, [p.guild]);
@@ -75,7 +75,7 @@ async fn a_server_that_we_left_unseen_goes_by_the_sweep(kind: Kind) {
     talked(&p).await;
     removed(&p, p.guild);
     once(&p).await;
-    // One that turns up after all would be back.
+    // Kept until the next sweep, in case the server turns up after all.
     assert!(!p.traces("saffron").is_empty());
     p.time.pass(1_000);
     // Every start begins with a sweep.
@@ -85,7 +85,7 @@ async fn a_server_that_we_left_unseen_goes_by_the_sweep(kind: Kind) {
     bot.stop().await;
 }
 
-/// Some servers that speak Discord's language do not name them.
+/// Some Discord-compatible servers do not list any.
 async fn who_is_told_of_no_server_left_none(kind: Kind) {
     let p = Place::new(kind, &[("GUILD_RETENTION_DAYS", "0")]).await;
     talked(&p).await;

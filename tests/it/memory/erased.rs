@@ -1,5 +1,5 @@
-//! Erasing, and opting out and in again, while something of that person is
-//! under way: nothing of what came before is kept afterwards.
+//! Erasing, and opting out and in again, while something of that person is under
+//! way: afterwards nothing from before is kept.
 
 use clew_simulator::Id;
 use serde_json::json;
@@ -12,7 +12,7 @@ on_each_store! {
     a_turn_that_ends_after_opting_out_and_in_is_not_kept
 }
 
-/// Calls a command and presses the button that it asks with.
+/// Calls a command and presses its confirmation button.
 async fn sure(p: &Place, command: &str, label: &str) {
     let discord = &p.stage.discord;
     let called = discord.call(p.ada, p.help, command, json!({})).await;
@@ -21,7 +21,7 @@ async fn sure(p: &Place, command: &str, label: &str) {
     pressed.answer().await.unwrap();
 }
 
-/// A turn of Ada's that the model still answers.
+/// Starts a turn of Ada's that the model has not answered yet.
 async fn running(p: &Place, channel: Id) -> Gate {
     let requests = p.stage.model.requests().len();
     let (pieces, gate) = Behaviour::gated(&["so: saffron"]);
@@ -31,7 +31,7 @@ async fn running(p: &Place, channel: Id) -> Gate {
     gate
 }
 
-/// The turn ends, with its answer.
+/// Lets the turn end with its answer.
 async fn ends(p: &Place, channel: Id, gate: &Gate) {
     let turns = p.told("turn_done");
     gate.open();
@@ -44,7 +44,7 @@ async fn ends(p: &Place, channel: Id, gate: &Gate) {
 async fn nothing_is_left(p: &Place) {
     let asked = p.ask(p.help, p.ada, "turmeric").await;
     says_nothing_of(&asked.prompt, &["saffron"]);
-    // From then on it is as for everybody.
+    // From then on she is treated like everyone else.
     says(&p.prompt(p.help, p.ada).await, &["turmeric"]);
     assert_eq!(p.traces("saffron"), [""; 0]);
 }
@@ -82,7 +82,7 @@ async fn a_turn_that_ends_after_opting_out_and_in_is_not_kept(kind: Kind) {
     assert_eq!(p.traces("saffron"), [""; 0]);
 }
 
-/// A lesson comes after the answer.
+/// A lesson starts only after the answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_learnt_of_what_came_before_an_erasure() {
     let p = Place::new(Kind::Sqlite, &[("MEMORY_LEARN", "model")]).await;

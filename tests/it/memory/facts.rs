@@ -1,4 +1,4 @@
-//! Remembered facts in prompts: whose, where, which, and when they are saved.
+//! Remembered facts in prompts: whose, where, which ones, and when they are saved.
 
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use clew_simulator::Id;
@@ -14,7 +14,7 @@ on_each_store! {
     a_fact_goes_with_its_message
 }
 
-/// About Ada.
+/// A fact about Ada.
 pub(super) fn of_ada(p: &Place, number: u64, text: &str, origin: Origin) -> Fact {
     let ada = UserId::new(p.ada.0);
     Fact {
@@ -89,7 +89,7 @@ async fn a_fact_is_used_where_its_origin_allows(kind: Kind) {
     assert_eq!(merged[0]["server_facts"], 1, "{merged:?}");
 }
 
-/// Within a budget of characters.
+/// As many as the budget of characters allows.
 async fn the_best_of_a_hundred_come_first(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let mut facts: Vec<Fact> = (1..=98)
@@ -127,7 +127,7 @@ async fn use_is_saved_at_the_interval_and_at_the_end(kind: Kind) {
     p.until("saved", || p.told("flushed") == 1).await;
     bot.stop().await;
     assert!(last_used(&p, &fact).await > NOON);
-    // Long before the interval.
+    // Long before the interval ends.
     let bot = p
         .stage
         .start_with(&[("MEMORY_SAVE_INTERVAL", "3600")])
@@ -169,7 +169,7 @@ async fn a_fact_goes_with_its_message(kind: Kind) {
     assert_eq!(p.traces("saffron"), [""; 0]);
 }
 
-/// What is on disk is remembered, and said to be; the rest of it is done with
+/// A fact counts as remembered once it is on disk; dropped facts may be removed with
 /// the next save.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fact_whose_room_is_not_made_at_once_is_remembered() {

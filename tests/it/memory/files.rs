@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::place::{DAY, HOUR, Kind, NOON, Place, files, says, says_nothing_of};
 
-/// The files of conversations, from `context/` on.
+/// The files of conversations, by path below `context/`.
 fn conversations(p: &Place) -> Vec<String> {
     let root = p.path("context");
     let all = files(&root).into_iter();
@@ -80,7 +80,7 @@ async fn file_structure_and_context_file_format() {
         .map(|one| one["timestamp"].as_i64())
         .collect();
     assert!(times[0] < times[1] && times[0].unwrap() >= NOON);
-    // Each file holds its own conversation alone.
+    // Each file holds only its own conversation.
     for (word, name) in [("ginger", &expected), ("cumin", &expected)] {
         let holders = name.iter().filter(|name| {
             let text = fs::read_to_string(p.path("context").join(name)).unwrap();
@@ -90,7 +90,7 @@ async fn file_structure_and_context_file_format() {
     }
 }
 
-/// What an earlier program wrote is history.
+/// Files that an earlier program wrote are history.
 #[tokio::test(flavor = "multi_thread")]
 async fn existing_files_load() {
     let p = Place::new(Kind::Files, &[]).await;
@@ -114,7 +114,7 @@ async fn existing_files_load() {
     assert_eq!(file["messages"].as_array().unwrap().len(), 4);
 }
 
-/// The newest whole turns: 15 would begin with an answer to nothing.
+/// The newest whole turns: 15 rows would start with an answer to no question.
 #[tokio::test(flavor = "multi_thread")]
 async fn max_messages_per_context_is_fifteen() {
     let p = Place::new(Kind::Files, &[("MAX_CONTEXT_MESSAGES", "40")]).await;
@@ -138,7 +138,7 @@ async fn max_messages_per_context_is_fifteen() {
     assert_eq!(p.traces("word1."), [""; 0]);
 }
 
-/// 24 hours from `createdAt`, which appends do not move.
+/// 24 hours from `createdAt`, which does not change when rows are added.
 #[tokio::test(flavor = "multi_thread")]
 async fn expiration_is_a_day_from_the_first_message() {
     let p = Place::new(Kind::Files, &[("CONTEXT_ROLLING_WINDOW_S", "864000")]).await;
@@ -162,7 +162,7 @@ async fn expiration_is_a_day_from_the_first_message() {
     assert_eq!(conversations(&p), [of_ada(&p)]);
 }
 
-/// What is told of a conversation.
+/// What is reported about a conversation.
 #[tokio::test(flavor = "multi_thread")]
 async fn get_context_stats() {
     let p = Place::new(Kind::Files, &[]).await;

@@ -1,5 +1,5 @@
-//! After a time in which events went unheard, what a prompt takes is confirmed:
-//! each stored message by its own id, once, behind the collectors.
+//! After a gap in the events, the messages that a prompt uses are confirmed: each
+//! stored message by its own id, once, after the collectors.
 
 use std::time::Duration;
 
@@ -76,8 +76,8 @@ async fn what_was_deleted_while_we_were_away_is_not_said(kind: Kind) {
     );
 }
 
-/// A refusal, an unknown channel, an error, silence: nothing goes, and what was
-/// kept is shown.
+/// After a refusal, an unknown channel, an error or silence nothing is purged, and
+/// what was kept is shown.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_confirmed_is_shown() {
     let p = Place::new(Kind::Sqlite, &[("MEM_FETCH_TIMEOUT_S", "0.5")]).await;
@@ -100,8 +100,8 @@ async fn what_cannot_be_confirmed_is_shown() {
     assert_eq!(p.told("purged"), 0);
 }
 
-/// Nobody answers in time, and the message is gone: it is shown, found out behind
-/// the turn and purged.
+/// The message is gone, but there is no answer in time: it is shown, then found to be
+/// gone in the background and purged.
 async fn what_could_not_be_confirmed_goes_later(kind: Kind) {
     let p = Place::new(kind, &[("MEM_FETCH_TIMEOUT_S", "2")]).await;
     let bot = p.start().await;
@@ -124,8 +124,8 @@ async fn what_could_not_be_confirmed_goes_later(kind: Kind) {
     bot.stop().await;
 }
 
-/// Rows of one person everywhere: each is asked for where it stands; what one
-/// channel's page lacks says nothing of another.
+/// With rows of one person from everywhere, each message is asked for in its own
+/// channel; a message missing from one channel's page says nothing about another's.
 async fn in_every_channel_of_the_person(kind: Kind) {
     let p = Place::new(kind, &[("CONTEXT_SCOPE", "user")]).await;
     let bot = p.start().await;
@@ -137,7 +137,7 @@ async fn in_every_channel_of_the_person(kind: Kind) {
     discord.forget_sessions();
     discord.world(|world| world.seed_delete(p.help, help.trigger));
     p.time.pass(1_000);
-    // The page shows one message and no more, and nobody tells of the others.
+    // The page shows only one message, and asking for the others fails.
     let alone = discord.message_object(p.thread, last.answer);
     let body = FaultKind::Body(format!("[{alone}]"));
     discord.fault(Fault::new("GET", "/channels/*/messages", body).once());
@@ -154,7 +154,7 @@ async fn in_every_channel_of_the_person(kind: Kind) {
     assert!(!p.traces("cinnamon").is_empty());
 }
 
-/// Nothing went unheard.
+/// No event was missed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_resumed_session_confirms_nothing() {
     let p = Place::new(Kind::Sqlite, &[]).await;
@@ -189,7 +189,7 @@ async fn a_session_that_is_lost_while_we_run_is_a_gap() {
     bot.stop().await;
 }
 
-/// The newest eight within the turn, the others behind it; each once.
+/// The newest eight within the turn, the others in the background; each once.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_asks_for_eight_at_most() {
     let p = Place::new(Kind::Sqlite, &[]).await;
@@ -235,8 +235,8 @@ async fn what_a_page_shows_is_confirmed() {
     assert_eq!(p.told("confirmed"), 0);
 }
 
-/// A command's place in the channel is the newest: deleted messages after the
-/// last one that a page shows are missed, too.
+/// A command counts as the newest message: messages deleted after the last one on a
+/// page are missing from it, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_misses_the_newest() {
     let p = Place::new(Kind::Sqlite, &[]).await;
@@ -270,7 +270,7 @@ async fn a_command_misses_the_newest() {
     bot.stop().await;
 }
 
-/// An answer of several messages of which a page lacks one in the middle.
+/// One of an answer's messages, in the middle, is missing from a page.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_part_that_is_missing_takes_its_answer_along() {
     let p = Place::new(Kind::Sqlite, &[]).await;
@@ -309,7 +309,7 @@ async fn a_part_that_is_missing_takes_its_answer_along() {
     bot.stop().await;
 }
 
-/// What is known to be deleted is not said while the store cannot be written to.
+/// A message known to be deleted is left out even while the store cannot be written.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deletion_counts_before_the_store_has_it() {
     let p = Place::new(Kind::Sqlite, &[]).await;
@@ -331,8 +331,8 @@ async fn a_deletion_counts_before_the_store_has_it() {
     bot.stop().await;
 }
 
-/// More waits for a locked store than there is room for: one server's edits
-/// cost that server its certainty, and nobody a deletion.
+/// More waits for a locked store than there is room for: one server's edits cost
+/// only that server its certainty, and no deletion is lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_edits_loses_no_deletion() {
     let p = Place::new(Kind::Sqlite, &[("MEMORY_SAVE_INTERVAL", "1")]).await;

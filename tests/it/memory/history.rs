@@ -1,4 +1,4 @@
-//! Stored conversation in prompts: whose, how much, how old.
+//! Stored conversation in prompts: whose, how much, and how old.
 
 use clew_simulator::{Draft, File};
 use serde_json::Value;
@@ -87,7 +87,7 @@ async fn stored_characters_are_capped_and_the_start_stands_still_between_two_mov
     for count in 0..48 {
         let words = format!("question {count:02} {}", "about it ".repeat(6));
         let asked = p.ask_for(p.help, p.ada, &words, "yes").await;
-        // The rules, what was said before, and this question.
+        // The rules, the history and this question.
         let (_, history) = asked.prompt.split_once("\n----\n").unwrap();
         let chars = history.replace("\n----\n", "").chars().count();
         assert!(chars <= 4_000 + words.len() + 60, "{chars}");
@@ -155,7 +155,7 @@ async fn rolling_window_excludes_old_messages(kind: Kind) {
     let prompt = p.prompt(p.help, p.ada).await;
     says_nothing_of(&prompt, &["saffron"]);
     says(&prompt, &["turmeric", "so: turmeric"]);
-    // Old rows are kept all the same.
+    // Old rows are kept, though.
     assert!(!p.traces("saffron").is_empty());
     bot.stop().await;
 }
@@ -171,7 +171,7 @@ async fn rolling_window_default_is_one_day(kind: Kind) {
     bot.stop().await;
 }
 
-/// Error details, refusals and what was broken off are never stored.
+/// Error details, refusals and cancelled answers are never stored.
 async fn only_turns_that_succeed_are_stored(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
@@ -184,15 +184,15 @@ async fn only_turns_that_succeed_are_stored(kind: Kind) {
     ] {
         p.stage.model.script(failure);
     }
-    // However often the client asks again, it fails.
+    // The failures outlast the client's retries.
     for number in 1..=2 {
         p.say(p.help, p.ada, "quince");
         p.stage.discord.wait_answers(p.help, number).await.unwrap();
     }
-    // An invitation.
+    // A mention without text only gets an invitation to ask.
     p.say(p.pumps, p.ada, "");
     p.stage.discord.wait_answers(p.pumps, 1).await.unwrap();
-    // A turn that is taken back.
+    // A turn cancelled by deleting its trigger.
     let (pieces, gate) = Behaviour::gated(&["quince"]);
     let requests = p.stage.model.requests().len();
     p.stage.model.script(pieces);
@@ -221,8 +221,8 @@ async fn only_turns_that_succeed_are_stored(kind: Kind) {
     );
 }
 
-/// Whose words they are: a bare mention adds none of its own (no
-/// embeds, no attachments).
+/// Only the asker's own words are stored: a bare mention adds none (and no embeds or
+/// attachments).
 async fn adopted_text_embeds_and_files_are_not_stored(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;

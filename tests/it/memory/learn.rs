@@ -1,5 +1,5 @@
-//! `MEMORY_LEARN`: what is learnt of people, through whole turns. The model's
-//! odd requests are answers, the even ones lessons.
+//! `MEMORY_LEARN`: what is learnt about people, tested through whole turns. The
+//! model's odd-numbered requests are answers, the even ones lessons.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use crate::support::bot::{Stage, details, prompt};
 use crate::support::model::Behaviour;
 
-/// In everything that nothing may be learnt from.
+/// In every text from which nothing may be learnt.
 const MARK: &str = "kumquat";
-/// What the asker says unless it matters.
+/// What the asker says where the words do not matter.
 const SAID: &str = "I work as a nurse on night shifts";
 /// What the model makes of it.
 const FACT: &str = "Works as a nurse on night shifts.";
@@ -51,14 +51,14 @@ async fn learning() -> Place {
     place(&[("MEMORY_LEARN", "model")]).await
 }
 
-/// What the model says in a lesson.
+/// The model's answer to a lesson.
 fn facts(texts: &[&str]) -> String {
     let facts: Vec<Value> = texts.iter().map(|text| json!({"text": text})).collect();
     json!({"facts": facts}).to_string()
 }
 
 impl Place {
-    /// The next turn's answer and its lesson's.
+    /// Scripts the next turn's answer, and this one for its lesson.
     fn script(&self, lesson: &str) {
         self.stage.model.script(Behaviour::text(&["ok"]));
         self.stage.model.script(Behaviour::text(&[lesson]));
@@ -69,25 +69,25 @@ impl Place {
         self.stage.discord.post(self.channel, who, text)
     }
 
-    /// Waits for so many messages of ours; gives their texts.
+    /// Waits for this many messages of ours; returns their texts.
     async fn said(&self, channel: Id, count: usize) -> Vec<String> {
         let all = self.stage.discord.wait_answers(channel, count).await;
         all.unwrap().into_iter().map(|one| one.content).collect()
     }
 
-    /// What the `number`th request to the model says, from 1.
+    /// The prompt of the `number`th request to the model, from 1.
     async fn prompt(&self, number: usize) -> String {
         prompt(&self.stage.model.wait_requests(number).await[number - 1])
     }
 
-    /// Waits until the bot has dealt with every event so far.
+    /// Waits until the bot has handled all events so far.
     async fn seen(&self) {
         let stage = &self.stage.discord;
         let call = stage.interact(self.channel, self.boris, &Use::slash("gone", &[]));
         stage.wait_interaction(call, |_| true).await.unwrap();
     }
 
-    /// The store of the bot, by a door of its own.
+    /// The bot's store, opened separately.
     async fn store(&self) -> Store {
         let (address, folders) = self.address();
         Store::open(&address, &folders, system_clock())
@@ -105,7 +105,7 @@ impl Place {
         (StoreAddress::Sqlite(folder.join("clew.db")), folders)
     }
 
-    /// What is known of somebody, also while the bot runs.
+    /// What is known about somebody, even while the bot runs.
     async fn known(&self, who: Id) -> Vec<Fact> {
         let (address, folders) = self.address();
         let store = Store::look(&address, &folders, system_clock())
@@ -164,7 +164,7 @@ async fn what_is_learnt_is_noted_once_and_in_the_next_prompt() {
     );
 }
 
-/// How many is for all, what is behind a button.
+/// Everyone sees how many, only the person sees what.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_note_says_how_many_and_pings_nobody() {
     let p = learning().await;
@@ -228,7 +228,7 @@ async fn an_answer_of_another_form_teaches_nothing() {
     for lesson in &broken {
         p.script(lesson);
     }
-    // And a server that is gone.
+    // And a model server that refuses.
     p.stage.model.script(Behaviour::text(&["ok"]));
     p.stage.model.script(Behaviour::status(401, "no"));
     let bot = p.stage.start().await;
@@ -285,7 +285,7 @@ async fn nothing_quoted_adopted_or_forwarded_is_given_to_the_lesson() {
     assert!(answer.contains(MARK), "the answer sees it all: {answer}");
     let lesson = p.prompt(2).await;
     assert!(lesson.contains(SAID) && !lesson.contains(MARK), "{lesson}");
-    // Points at it and says nothing himself: no lesson.
+    // Ada only points at the message and says nothing of her own: no lesson.
     p.said(p.channel, 1).await;
     discord.post(p.channel, p.ada, Draft::new(&mention).reply_to(theirs));
     p.prompt(3).await;
@@ -344,7 +344,7 @@ async fn off_by_a_server_and_by_opting_out() {
     assert_no_lessons(&p, 2);
 }
 
-/// Learnt in a direct message, used there alone; said there too.
+/// Facts learnt in a direct message are used only there; the note is posted there, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn in_direct_messages() {
     let p = learning().await;
@@ -362,7 +362,7 @@ async fn in_direct_messages() {
     assert_eq!(p.known(p.ada).await[0].origin, Origin::Direct);
 }
 
-/// A command's note is for its caller, and its id is no message's.
+/// A note after a command is for its caller only, and there is no message to link to.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_command() {
     let p = learning().await;
@@ -382,7 +382,7 @@ async fn after_a_command() {
     assert_eq!(p.known(p.ada).await[0].link, None);
 }
 
-/// The next turn of the same person does not wait for it.
+/// The same person's next turn does not wait for the lesson.
 #[tokio::test(flavor = "multi_thread")]
 async fn off_the_path_of_answers() {
     let p = learning().await;
@@ -400,7 +400,7 @@ async fn off_the_path_of_answers() {
     bot.stop().await;
 }
 
-/// Whose trigger is gone by then wants nothing kept of it.
+/// If the trigger has been deleted by then, nothing of it is kept.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_trigger_teaches_nothing() {
     let p = learning().await;
@@ -436,7 +436,7 @@ async fn a_model_that_says_nothing_does_not_hold_up_the_end() {
     assert_eq!(details(&lines, "learnt"), [] as [Value; 0]);
 }
 
-/// Where we may no longer write there is no note.
+/// If we may no longer write there, no note is posted.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_right_to_send() {
     let p = learning().await;
@@ -459,7 +459,7 @@ async fn without_the_right_to_send() {
     assert_eq!(texts(&p.known(p.ada).await), [FACT]);
 }
 
-/// A kill later than that loses nothing.
+/// After a save, not even a kill loses anything.
 #[tokio::test(flavor = "multi_thread")]
 async fn saved_every_interval() {
     let p = place(&[("MEMORY_LEARN", "model"), ("MEMORY_SAVE_INTERVAL", "1")]).await;

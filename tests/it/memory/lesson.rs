@@ -1,5 +1,5 @@
-//! A lesson by itself: what changes while the model thinks counts, and one is
-//! learnt at a time.
+//! Lessons on their own: changes while the model thinks take effect, and only one
+//! lesson is learnt at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,8 +80,8 @@ fn lesson(guild: Option<GuildId>) -> Lesson {
         words: "I grow tomatoes on the roof".to_owned(),
         others: Vec::new(),
         message: Some(MessageId::new(3)),
-        // Later than all that happens here: what comes while the model is
-        // asked counts by itself.
+        // Later than everything that happens here, so that only what happens
+        // while the model is asked has an effect.
         asked: UnixMillis(i64::MAX),
     }
 }
@@ -114,7 +114,7 @@ impl Scene {
     }
 }
 
-/// Erasing does not miss what is only being learnt.
+/// Erasing also covers what is still being learnt.
 #[tokio::test]
 async fn what_changes_meanwhile_counts() {
     let scene = scene().await;
@@ -141,8 +141,8 @@ async fn what_changes_meanwhile_counts() {
     assert_eq!(scene.known().await, new);
 }
 
-/// What an attempt left whose trigger was edited behind it is replaced, and no
-/// history of the next attempt.
+/// When a trigger is edited, the first attempt's rows are replaced, and are not part
+/// of the next attempt's history.
 #[tokio::test]
 async fn a_turn_is_no_history_of_its_own() {
     let scene = scene().await;
@@ -163,7 +163,7 @@ async fn a_turn_is_no_history_of_its_own() {
     assert_eq!(next.len(), 2);
 }
 
-/// Nobody says any longer what stood there before.
+/// The author has withdrawn the earlier words.
 #[tokio::test]
 async fn an_edit_takes_back_what_was_learnt() {
     let scene = scene().await;
@@ -190,7 +190,7 @@ async fn an_edit_takes_back_what_was_learnt() {
     assert_eq!(scene.store.facts(Subject::User(ADA)).await.unwrap(), []);
 }
 
-/// It is held in memory until it is saved.
+/// Until then it is only held in memory.
 #[tokio::test]
 async fn a_flush_saves_what_was_learnt() {
     let scene = scene().await;
@@ -201,7 +201,7 @@ async fn a_flush_saves_what_was_learnt() {
     assert_eq!(scene.store.facts(subject).await.unwrap(), new);
 }
 
-/// What a person said elsewhere is not carried here by way of a lesson.
+/// What a person said elsewhere does not get here through a lesson.
 #[tokio::test]
 async fn a_lesson_knows_what_may_be_used_there() {
     let scene = scene().await;
@@ -237,8 +237,8 @@ async fn one_at_a_time_and_few_wait() {
     assert_eq!(scene.model.requests().len(), 1 + 8, "the rest is dropped");
 }
 
-/// In the very turn whose page lacks a message, nothing is said that was learnt
-/// from it.
+/// If a page lacks a message, facts learnt from it are left out even in that very
+/// turn.
 #[tokio::test]
 async fn what_a_page_lacks_is_not_said() {
     let scene = scene().await;

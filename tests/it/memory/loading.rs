@@ -1,5 +1,5 @@
-//! History across restarts: how much of it is loaded, and its four
-//! verification scenarios, by name.
+//! History across restarts: how much of it is loaded, with its four verification
+//! scenarios by name.
 
 use clew_context::model::{ChannelId, TurnId, UnixMillis, UserId};
 use clew_store::Backend;
@@ -26,7 +26,7 @@ on_each_database! {
 
 const USER_SCOPE: (&str, &str) = ("CONTEXT_SCOPE", "user");
 
-/// The keys of the conversations that are kept.
+/// The keys of the stored conversations.
 pub(super) async fn keys(p: &Place) -> Vec<String> {
     let sql = |table: &str| format!("SELECT DISTINCT scope FROM {table} ORDER BY scope");
     match p.kind {
@@ -57,7 +57,7 @@ async fn load_past_conversations_counts_rows(kind: Kind) {
     says(&asked.prompt, &["so: basil", "cumin", "so: cumin", "dill"]);
     assert_eq!(asked.prompt.matches("basil").count(), 1, "{}", asked.prompt);
     says_nothing_of(&asked.prompt, &["anise"]);
-    // What this process heard itself is beside the limit.
+    // Rows of this process do not count towards the limit.
     let prompt = p.prompt(p.help, p.ada).await;
     says(
         &prompt,
@@ -90,7 +90,7 @@ async fn verification_1_context_isolation(kind: Kind) {
     p.ask(p.help, p.ada, "rust programming").await;
     p.ask(p.help, p.boris, "python programming").await;
     let bot = p.restart(bot).await;
-    // One user everywhere.
+    // With user scope, the same conversation everywhere.
     for channel in [p.help, p.abroad, p.direct] {
         let asked = p.ask(channel, p.ada, "continue").await;
         says(&asked.prompt, &["rust programming", "continue"]);
@@ -171,7 +171,7 @@ async fn verification_4_disabled(kind: Kind) {
     bot.stop().await;
 }
 
-/// Turns of an earlier process, as it wrote them.
+/// Stores turns of an earlier process.
 async fn past(p: &Place, turns: u64) {
     let store = p.open().await;
     let agent = AgentName::default_agent();
@@ -195,7 +195,7 @@ async fn past(p: &Place, turns: u64) {
             tool_calls: None,
             tool_call_id: None,
             timestamp: UnixMillis(NOON - HOUR / 2),
-            // Discord knows none of them.
+            // Without ids: Discord knows none of these messages.
             message: None,
             parts: Vec::new(),
             target: None,

@@ -1,4 +1,4 @@
-//! Members who left unseen: without the members intent no event tells. They
+//! Members who left unnoticed: without the members intent there is no event. They
 //! are found when something of theirs is used elsewhere, and by roll call.
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ on_each_store! {
     a_server_that_shut_us_out_proves_nothing_of_a_member
 }
 
-/// What was learnt of Ada in each server and in her direct messages.
+/// Stores facts learnt about Ada in each server and in her direct messages.
 async fn known(p: &Place) {
     let (works, abroad) = (GuildId::new(p.guild.0), GuildId::new(p.other_guild.0));
     let facts = [
@@ -26,7 +26,7 @@ async fn known(p: &Place) {
     put(p, &facts).await;
 }
 
-/// How often it was asked whether Ada is a member there.
+/// How often Discord was asked whether Ada is a member there.
 fn looked_up(p: &Place, guild: Id) -> usize {
     let path = format!("/guilds/{guild}/members/{}", p.ada);
     p.stage.discord.requests_to("GET", &path).len()
@@ -41,7 +41,7 @@ async fn who_left_unseen_is_forgotten_at_next_use(kind: Kind) {
     p.stage.discord.leave(p.guild, p.ada);
     p.stage.discord.settled().await.unwrap();
     assert!(!p.traces("saffron").is_empty() && !p.traces("ginger").is_empty());
-    // This one is answered before Discord is.
+    // This one is answered before Discord replies.
     p.prompt(p.direct, p.ada).await;
     p.until_gone("saffron").await;
     p.until_gone("ginger").await;
@@ -51,7 +51,7 @@ async fn who_left_unseen_is_forgotten_at_next_use(kind: Kind) {
     says(&prompt, &["cinnamon", "turmeric"]);
     says_nothing_of(&prompt, &["saffron", "ginger"]);
     says(&p.prompt(p.help, p.boris).await, &["nutmeg"]);
-    // Once a day.
+    // Looked up only once a day.
     p.prompt(p.direct, p.ada).await;
     p.prompt(p.abroad, p.ada).await;
     assert_eq!(looked_up(&p, p.other_guild), 1);
@@ -79,7 +79,7 @@ async fn a_server_that_shut_us_out_proves_nothing_of_a_member(kind: Kind) {
         let bot = p.start().await;
         p.ask(p.help, p.ada, "ginger").await;
         p.prompt(p.direct, p.ada).await;
-        // Of both servers; what is unclear is asked again.
+        // In both servers; after an unclear answer it is tried again.
         p.until("looked up", || {
             looked_up(&p, p.guild) > 0 && looked_up(&p, p.other_guild) > 0
         })
@@ -94,7 +94,7 @@ async fn a_server_that_shut_us_out_proves_nothing_of_a_member(kind: Kind) {
     }
 }
 
-/// On one thread, whose time can be put forward.
+/// On a single thread, so that time can be advanced.
 #[tokio::test]
 async fn a_roll_call_finds_who_left_unseen() {
     let p = Place::new(Kind::Sqlite, &[]).await;

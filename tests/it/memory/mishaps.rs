@@ -1,4 +1,4 @@
-//! A store that fails costs its part of the prompt.
+//! If a store fails, only its part of the prompt is lost.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ on_each_store! {
     what_is_deleted_or_edited_meanwhile_is_so_when_it_is_back
 }
 
-/// Hides what is stored of Ada in `help` from the running bot, or shows it.
+/// Hides Ada's stored conversation in `help` from the running bot, or shows it again.
 async fn hide(p: &Place, hidden: bool) {
     let rename = |schema: &str, table: &str| {
         let (from, to) = if hidden {
@@ -27,7 +27,7 @@ async fn hide(p: &Place, hidden: bool) {
     match p.kind {
         Kind::Sqlite => {
             let file = rusqlite::Connection::open(p.path("clew.db")).unwrap();
-            // Or the view on it would go along.
+            // Otherwise the view on it would be changed as well.
             file.pragma_update(None, "legacy_alter_table", true)
                 .unwrap();
             file.execute_batch(&rename("", "message_rows")).unwrap();
@@ -53,8 +53,8 @@ async fn hide(p: &Place, hidden: bool) {
     }
 }
 
-/// It is answered from the question alone and what was said since, that is
-/// told, and when the store is back everything is.
+/// The answer is based on the question and on what was said since; the failure is
+/// reported, and once the store is back everything is there again.
 async fn a_store_that_fails_costs_its_part_not_the_answer(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
@@ -80,7 +80,7 @@ async fn a_store_that_fails_costs_its_part_not_the_answer(kind: Kind) {
     assert_eq!(operations, ["read", "append"]);
 }
 
-/// The texts of Ada's conversation in `help`, as it is stored.
+/// The texts of Ada's stored conversation in `help`.
 async fn stored(p: &Place) -> Vec<String> {
     let store = p.open().await;
     let rows = store.records(clew_store::Kind::Messages, None, None, 100);
@@ -125,8 +125,8 @@ async fn turns_answered_meanwhile_are_stored_in_order_when_it_is_back(kind: Kind
     assert_eq!(stored(&p).await, texts);
 }
 
-/// Nothing that is deleted meanwhile is stored later, and what is edited
-/// meanwhile is stored so.
+/// What is deleted meanwhile is never stored, and what is edited meanwhile is stored
+/// as edited.
 async fn what_is_deleted_or_edited_meanwhile_is_so_when_it_is_back(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;

@@ -1,5 +1,5 @@
-//! PostgreSQL killed, paused, locked and back: what was answered meanwhile is
-//! stored, what hangs costs one turn its patience, and telemetry says so once.
+//! PostgreSQL killed, paused, locked and back: turns answered meanwhile are stored, a
+//! hang delays one turn by its patience, and telemetry reports it once.
 
 use std::fs;
 use std::process::Command;
@@ -9,10 +9,10 @@ use serde_json::json;
 use super::place::{Kind, Place, says, says_nothing_of};
 use crate::support::postgres::{Database, Postgres, query};
 
-/// What a hanging store costs a turn where a test looks at it.
+/// How long a turn may wait for a hanging store in these tests, in milliseconds.
 const PATIENCE_MS: f64 = 5_000.0;
 
-/// A place with a server of its own and a short patience.
+/// A place with a database server of its own and a short patience.
 async fn place(server: &Postgres, settings: &[(&str, &str)]) -> Place {
     let database: Database = server.fresh_database().await;
     let mut all = vec![
@@ -26,7 +26,7 @@ async fn place(server: &Postgres, settings: &[(&str, &str)]) -> Place {
     p
 }
 
-/// All processes of a server stop where they are (`STOP`), or go on (`CONT`).
+/// Stops all processes of a server (`STOP`), or lets them continue (`CONT`).
 fn signal(server: &Postgres, signal: &str) {
     let parent = server.process();
     let all = fs::read_dir("/proc")
@@ -34,7 +34,7 @@ fn signal(server: &Postgres, signal: &str) {
         .flatten()
         .filter_map(|entry| {
             let process: u32 = entry.file_name().to_str()?.parse().ok()?;
-            // "pid (name) state parent ..."; one that ended meanwhile has no file.
+            // "pid (name) state parent ..."; missing if the process has ended.
             let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
             let of = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?;
             (process == parent || of.parse() == Ok(parent)).then(|| process.to_string())
@@ -56,7 +56,7 @@ async fn contents(p: &Place) -> Vec<String> {
         .collect()
 }
 
-/// How it was with the store, in the order of the changes.
+/// The store's states, in the order of the changes.
 fn states(p: &Place) -> Vec<(String, String)> {
     let word = |detail: &serde_json::Value, side: &str| detail[side].as_str().unwrap().to_owned();
     let details = p.details("circuit").into_iter();

@@ -1,11 +1,11 @@
-//! The mismatch rule: rows of a conversation that are somebody
-//! else's, by whatever fault, are an error in the log and in no prompt.
+//! The mismatch rule: a conversation's rows that belong to somebody else, for
+//! whatever reason, are logged as an error and never reach a prompt.
 
 use super::place::{Kind, Place, says, says_nothing_of};
 use crate::support::log::Log;
 
-/// Changes rows behind the bot's back.
-/// `sql` is told the table to change and what to read of it.
+/// Changes rows behind the bot's back. `sql` is given the table to change and the one
+/// to read from.
 async fn change(p: &Place, sql: impl Fn(&str, &str) -> String) {
     match p.kind {
         Kind::Sqlite => {
@@ -21,13 +21,13 @@ async fn change(p: &Place, sql: impl Fn(&str, &str) -> String) {
     }
 }
 
-/// Lines of the log that say so.
+/// The number of log lines that report it.
 fn mismatches(log: &Log) -> usize {
     let lines = log.take();
     let said = lines.iter().filter(|line| line.contains("does not belong"));
     let said: Vec<&String> = said.collect();
     assert!(said.iter().all(|line| line.contains("ERROR")), "{said:?}");
-    // Words are nobody's business.
+    // The words themselves must not be logged.
     let tells = |line: &String| line.contains("saffron") || line.contains("turmeric");
     assert!(!lines.iter().any(tells), "{lines:?}");
     said.len()
@@ -55,14 +55,14 @@ async fn nothing_of_another_owner_is_loaded(kind: Kind) {
     let prompt = p.prompt(p.help, p.ada).await;
     says_nothing_of(&prompt, &["saffron", "cinnamon", "turmeric"]);
     assert_eq!(mismatches(&log), 1);
-    // What is his is his still, and nothing more.
+    // What is Boris's is still his, and nothing else is.
     let prompt = p.prompt(p.help, p.boris).await;
     says(&prompt, &["turmeric"]);
     says_nothing_of(&prompt, &["saffron", "cinnamon"]);
     assert_eq!(mismatches(&log), 0);
     change(&p, owned(1)).await;
     says(&p.prompt(p.help, p.ada).await, &["saffron", "cinnamon"]);
-    // All that is Ada's in Boris's conversation.
+    // Move all that is Ada's into Boris's conversation.
     change(&p, |table, _| {
         format!("UPDATE {table} SET scope = 'discord_conv:222' WHERE owner_id = 111")
     })
@@ -76,7 +76,7 @@ async fn nothing_of_another_owner_is_loaded(kind: Kind) {
     bot.stop().await;
 }
 
-// On one thread, whose log is looked at.
+// On a single thread, whose log is captured.
 #[tokio::test]
 async fn nothing_of_another_owner_is_loaded_from_sqlite() {
     nothing_of_another_owner_is_loaded(Kind::Sqlite).await;

@@ -1,5 +1,5 @@
-//! A bot that remembers: two people in two servers, direct messages, a clock
-//! that is set by hand, and a store of each kind.
+//! A bot that remembers: two people in two servers, direct messages, a clock set by
+//! hand, and each kind of store.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,16 +20,16 @@ use crate::support::model::Behaviour;
 #[cfg(feature = "postgres")]
 use crate::support::postgres::{Database, Postgres, dump_all};
 
-/// Some noon of 2026.
+/// A time in 2026, in Unix milliseconds.
 pub(super) const NOON: i64 = 1_780_000_000_000;
 pub(super) const HOUR: i64 = 3_600_000;
 pub(super) const DAY: i64 = 24 * HOUR;
-/// What takes longer than this will not happen.
+/// How long to wait before a test fails.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Between two looks at what nobody announces.
+/// The pause between two checks of a condition.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Settings of a memory without a bot.
+/// Settings for a memory without a bot.
 pub(super) fn settings() -> memory::Settings {
     let day = Duration::from_hours(24);
     memory::Settings {
@@ -49,7 +49,7 @@ pub(super) fn settings() -> memory::Settings {
     }
 }
 
-/// A back end.
+/// A kind of store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Sqlite,
@@ -85,7 +85,7 @@ macro_rules! on_each_store {
 }
 pub(super) use on_each_store;
 
-/// The same for what files cannot do.
+/// The same for scenarios that files do not support.
 macro_rules! on_each_database {
     ($($name:ident)*) => {$(
         mod $name {
@@ -106,7 +106,7 @@ macro_rules! on_each_database {
 }
 pub(super) use on_each_database;
 
-/// The clock, which goes on by a millisecond whenever somebody looks.
+/// A clock that advances by a millisecond each time it is read.
 #[derive(Debug, Clone)]
 pub(super) struct Time(Arc<AtomicI64>);
 
@@ -144,7 +144,7 @@ pub(super) struct Place {
     pub(super) database: Option<Database>,
 }
 
-/// A turn that was answered and is stored.
+/// A turn that was answered and, unless said otherwise, stored.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
     pub(super) prompt: String,
@@ -155,7 +155,7 @@ pub(super) struct Asked {
 impl Place {
     pub(super) async fn new(kind: Kind, settings: &[(&str, &str)]) -> Self {
         let mut world = World::new();
-        // 0 does without the five seconds between two identifies.
+        // With 0 there is no wait of five seconds between two identifies.
         world.settings.max_concurrency = 0;
         let (guild, other_guild) = (world.guild("Works"), world.guild("Abroad"));
         let [ada, boris] = [(111, "Ada"), (222, "Boris")].map(|(id, name)| {
@@ -220,7 +220,7 @@ impl Place {
         self.stage.start().await
     }
 
-    /// Stops the bot and starts the next one, a second later.
+    /// Stops the bot and starts the next one a second later.
     pub(super) async fn restart(&self, bot: Bot) -> Bot {
         bot.stop().await;
         self.time.pass(1_000);
@@ -231,7 +231,7 @@ impl Place {
         self.stage.folder.path().join(name)
     }
 
-    /// Posts words for us; in direct messages nobody is mentioned.
+    /// Posts words addressed to us; in direct messages without a mention.
     pub(super) fn say(&self, channel: Id, author: Id, words: &str) -> Id {
         let us = self.stage.discord.bot();
         let text = if channel == self.direct {
@@ -242,13 +242,13 @@ impl Place {
         self.stage.discord.post(channel, author, text)
     }
 
-    /// Asks, is answered `so: ` and the words, and waits until it is stored.
+    /// Asks, gets `so: ` and the words as answer, and waits until it is stored.
     pub(super) async fn ask(&self, channel: Id, author: Id, words: &str) -> Asked {
         let answer = format!("so: {words}");
         self.ask_for(channel, author, words, &answer).await
     }
 
-    /// Asks and is answered so.
+    /// Asks, gets this answer, and waits until it is stored.
     pub(super) async fn ask_for(
         &self,
         channel: Id,
@@ -260,14 +260,14 @@ impl Place {
         self.post_for(channel, author, draft, answer).await
     }
 
-    /// Asks, is answered `so: ` and the words, and waits for nothing else.
+    /// Asks and gets `so: ` and the words as answer, without waiting for the store.
     pub(super) async fn ask_only(&self, channel: Id, author: Id, words: &str) -> Asked {
         let draft = self.draft(channel, words);
         let answer = format!("so: {words}");
         self.answered(channel, author, draft, &answer).await
     }
 
-    /// Words for us; in direct messages nobody is mentioned.
+    /// Words addressed to us; in direct messages without a mention.
     fn draft(&self, channel: Id, words: &str) -> Draft {
         let us = self.stage.discord.bot();
         if channel == self.direct {
@@ -277,7 +277,7 @@ impl Place {
         }
     }
 
-    /// Posts a draft that addresses us and is answered so.
+    /// Posts a draft addressed to us, gets this answer, and waits until it is stored.
     pub(super) async fn post_for(
         &self,
         channel: Id,
@@ -292,7 +292,7 @@ impl Place {
         asked
     }
 
-    /// The same, whether it is stored or not.
+    /// The same, without waiting for the store.
     pub(super) async fn answered(
         &self,
         channel: Id,
@@ -320,12 +320,12 @@ impl Place {
         }
     }
 
-    /// The prompt of one more question, which says nothing.
+    /// Asks one more question of no meaning; returns its prompt.
     pub(super) async fn prompt(&self, channel: Id, author: Id) -> String {
         self.ask_for(channel, author, "go on", "ok").await.prompt
     }
 
-    /// Telemetry lines of an event so far.
+    /// The number of telemetry lines with this event so far.
     pub(super) fn told(&self, event: &str) -> usize {
         let wanted = format!("\"event\":\"{event}\"");
         let text: Vec<u8> = files(&self.path("telemetry"))
@@ -335,7 +335,7 @@ impl Place {
         String::from_utf8_lossy(&text).matches(&wanted).count()
     }
 
-    /// Waits for what nobody announces.
+    /// Waits for a condition of which no event tells.
     #[expect(clippy::unused_self, reason = "it is read as of this place")]
     #[track_caller]
     pub(super) fn until<'a>(
@@ -353,18 +353,18 @@ impl Place {
         }
     }
 
-    /// Waits until no byte of it is kept anywhere.
+    /// Waits until not a byte of a text is kept anywhere.
     #[track_caller]
     pub(super) fn until_gone<'a>(&'a self, mark: &'a str) -> impl Future<Output = ()> + 'a {
         self.until("without a trace", move || self.traces(mark).is_empty())
     }
 
-    /// Where a text is kept: files under the folder of the stage, whatever
-    /// they are, and the rows of the database.
+    /// Where a text is kept: in any file below the stage's folder, or in the
+    /// database.
     pub(super) fn traces(&self, mark: &str) -> Vec<String> {
         let mut found: Vec<String> = files(self.stage.folder.path())
             .into_iter()
-            // A file that goes meanwhile holds nothing.
+            // A file that vanishes meanwhile holds nothing.
             .filter(|file| contains(&fs::read(file).unwrap_or_default(), mark.as_bytes()))
             .map(|file| file.display().to_string())
             .collect();
@@ -377,7 +377,7 @@ impl Place {
         found
     }
 
-    /// The store itself, while no bot runs.
+    /// Opens the store while no bot is running.
     pub(super) async fn open(&self) -> Store {
         let memory = self.stage.config().memory;
         let folders = Folders {
@@ -390,7 +390,7 @@ impl Place {
             .unwrap()
     }
 
-    /// The lines of telemetry with this event.
+    /// The details of the telemetry lines with this event.
     pub(super) fn details(&self, event: &str) -> Vec<Value> {
         let lines = crate::support::bot::lines(&self.path("telemetry"));
         crate::support::bot::details(&lines, event)
@@ -422,7 +422,7 @@ pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The prompt says all of these, in this order.
+/// Asserts that the prompt contains all of these, in this order.
 #[track_caller]
 pub(super) fn says(prompt: &str, parts: &[&str]) {
     let mut rest = prompt;

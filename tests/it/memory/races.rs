@@ -1,6 +1,6 @@
-//! What is purged while something is on its way into or out of a store stays
-//! purged; and what bounds a conversation. Each future is stopped at its first
-//! wait for the store, so that what comes between comes at that very point.
+//! What is purged while something is on its way into or out of a store stays purged;
+//! and the bounds of a conversation. Each future is paused at its first wait for the
+//! store, so that the event comes at exactly that point.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ fn place(asker: UserId) -> Place {
     }
 }
 
-/// Messages 7 and 8.
+/// A turn whose messages have the ids 7 and 8.
 fn exchange(asked: UnixMillis) -> Exchange {
     Exchange {
         turn: TurnId(7),
@@ -87,7 +87,7 @@ fn exchange(asked: UnixMillis) -> Exchange {
 }
 
 impl Scene {
-    /// All that the store has of somebody's conversation.
+    /// Everything that the store has of somebody's conversation.
     async fn stored(&self, asker: UserId) -> Vec<StoredMessage> {
         let query = WindowQuery {
             scope: place(asker).scope,
@@ -99,7 +99,7 @@ impl Scene {
         self.store.window(&query).await.unwrap()
     }
 
-    /// Ada's turn is stored; this happens while it is on its way.
+    /// Stores Ada's turn while this happens; returns the number of rows stored.
     async fn record_during(&self, event: impl AsyncFnOnce()) -> usize {
         let (ids, place, exchange) = (Ids::default(), place(ADA), exchange(START));
         let mut record = pin!(self.memory.record(&ids, &place, &exchange));
@@ -127,7 +127,7 @@ async fn what_goes_while_a_turn_is_stored_does_not_stay() {
     assert_eq!(s.record_during(gone).await, 0, "a deleted channel");
 }
 
-/// The question, or the answer, goes while the turn still runs: the store has
+/// The question or the answer is deleted while the turn still runs: the store has
 /// nothing of it yet.
 #[tokio::test]
 async fn what_went_before_a_turn_is_stored_is_not_stored() {
@@ -159,7 +159,7 @@ async fn facts_that_are_being_read_do_not_outlive_their_purge() {
     let origin = Origin::Everywhere;
     let remembered = s.memory.remember(subject, "likes figs", origin, ADA);
     let fact = remembered.await.unwrap().unwrap().fact;
-    // Lets go of what is held, and puts it back beneath.
+    // Drops what is held in memory, then puts the fact back into the store.
     s.memory.erase(ADA).await.unwrap();
     s.store
         .put_facts(std::slice::from_ref(&fact))
@@ -172,8 +172,8 @@ async fn facts_that_are_being_read_do_not_outlive_their_purge() {
     assert_eq!(s.memory.facts_of(subject).await.unwrap(), []);
 }
 
-/// What the store says of an agent's beginning bounds what is read, whatever was
-/// cleared before it.
+/// The store's time of the agent's creation limits what is read, even if an earlier
+/// clear is known.
 #[tokio::test]
 async fn nothing_older_than_its_agent_is_read() {
     let elsewhere = scene().await;
@@ -206,7 +206,7 @@ async fn nothing_older_than_its_agent_is_read() {
     }
 }
 
-/// A snapshot of hers that holds a row of his, or one of hers in his
+/// A snapshot of Ada's that holds a row of Boris's, or a row of hers in his
 /// conversation.
 #[tokio::test]
 async fn nobody_elses_rows_are_restored() {

@@ -1,5 +1,4 @@
-//! Commands and lessons, and the prompts after them and after a restart
-//!.
+//! The effects of commands and lessons on later prompts, also after a restart.
 
 use clew_simulator::{Id, Shown};
 use serde_json::{Value, json};
@@ -23,7 +22,7 @@ async fn call(p: &Place, who: Id, channel: Id, command: &str, options: Value) ->
     called.unwrap().answer().await.unwrap()
 }
 
-/// Presses Delete where `/clear-context` asks.
+/// Calls `/clear-context` and presses Delete.
 async fn clear_context(p: &Place, channel: Id) {
     let asked = call(p, p.ada, channel, "clear-context", json!({})).await;
     let pressed = p.stage.discord.press(p.ada, asked.message, "Delete");
@@ -31,8 +30,8 @@ async fn clear_context(p: &Place, channel: Id) {
     assert_eq!(said, "Deleted: 2 messages of our conversation.");
 }
 
-/// The caller's, of this channel or of the direct messages; it is gone, and
-/// everything else stays.
+/// It deletes the caller's conversation in this channel or in direct messages, and
+/// nothing else.
 async fn clear_context_clears_yours_of_this_place(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
@@ -44,7 +43,7 @@ async fn clear_context_clears_yours_of_this_place(kind: Kind) {
     p.until_gone("cinnamon").await;
     says(&p.prompt(p.help, p.ada).await, &["so: saffron"]);
     says_nothing_of(&p.prompt(p.direct, p.ada).await, &["cinnamon"]);
-    // Two more messages stand there now, which the answer counts.
+    // Two more messages are stored now, so the number in the reply differs.
     let asked = call(&p, p.ada, p.help, "clear-context", json!({})).await;
     let pressed = p.stage.discord.press(p.ada, asked.message, "Delete");
     pressed.answer().await.unwrap();
@@ -56,7 +55,7 @@ async fn clear_context_clears_yours_of_this_place(kind: Kind) {
     bot.stop().await;
 }
 
-/// Saved, cleared, restored: it is back where it was, and nowhere else.
+/// After saving, clearing and restoring it is back where it was, and nowhere else.
 async fn a_restored_conversation_is_in_the_next_prompt(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
@@ -77,14 +76,14 @@ async fn a_restored_conversation_is_in_the_next_prompt(kind: Kind) {
         &p.prompt(p.pumps, p.ada).await,
         &["turmeric", "so: turmeric"],
     );
-    // Somebody else's snapshot is none.
+    // Other people's snapshots cannot be restored.
     let refused = call(&p, p.boris, p.help, "context restore", options).await;
     assert!(refused.text().starts_with("-# "), "{}", refused.text());
     says_nothing_of(&p.prompt(p.help, p.boris).await, &["saffron", "turmeric"]);
     bot.stop().await;
 }
 
-/// `MAX_USER_MEMORY`, and a restart.
+/// `MAX_USER_MEMORY`, also after a restart.
 async fn facts_asked_for_keep_to_their_number(kind: Kind) {
     let p = Place::new(kind, &[("MAX_USER_MEMORY", "2")]).await;
     let bot = p.start().await;
@@ -102,8 +101,8 @@ async fn facts_asked_for_keep_to_their_number(kind: Kind) {
     assert_eq!(p.traces("saffron"), [""; 0]);
 }
 
-/// With `MEMORY_LEARN=model`: saved at the end, used from then on, and what is
-/// said again is no second fact.
+/// With `MEMORY_LEARN=model`: saved at shutdown and used from then on; saying it
+/// again adds no second fact.
 async fn what_is_learnt_outlasts_a_restart(kind: Kind) {
     let p = Place::new(kind, &[("MEMORY_LEARN", "model")]).await;
     let bot = p.start().await;

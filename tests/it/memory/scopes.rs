@@ -1,4 +1,4 @@
-//! `CONTEXT_SCOPE=thread`: a thread's people share what was said in it.
+//! `CONTEXT_SCOPE=thread`: the people in a thread share what was said in it.
 
 use clew_simulator::{OverwriteOf, Permissions};
 
@@ -26,7 +26,7 @@ async fn a_thread_is_shared_by_its_people(kind: Kind) {
     p.ask(p.thread, p.ada, "turmeric").await;
     p.ask(p.help, p.ada, "cinnamon").await;
     let prompt = p.prompt(p.thread, p.boris).await;
-    // With the name of who said it.
+    // Each message comes with its author's name.
     says(
         &prompt,
         &[
@@ -39,7 +39,7 @@ async fn a_thread_is_shared_by_its_people(kind: Kind) {
         ],
     );
     says_nothing_of(&prompt, &["cinnamon"]);
-    // Outside of threads everybody has his own.
+    // Outside of threads everyone has their own conversation.
     says_nothing_of(&p.prompt(p.help, p.boris).await, &["cinnamon", "saffron"]);
     says(&p.prompt(p.help, p.ada).await, &["cinnamon"]);
     let bot = p.restart(bot).await;
@@ -58,7 +58,7 @@ async fn a_thread_is_shared_by_its_people(kind: Kind) {
     assert_eq!(keys(&p).await, expected);
 }
 
-/// By the rights that the asker has when the turn starts, not when it came.
+/// What counts are the asker's rights when the turn starts, not when it was queued.
 async fn what_is_shared_is_for_who_may_read_the_thread(kind: Kind) {
     let p = Place::new(kind, &[("CONTEXT_SCOPE", "thread")]).await;
     let bot = p.start().await;
@@ -70,7 +70,7 @@ async fn what_is_shared_is_for_who_may_read_the_thread(kind: Kind) {
     p.say(p.thread, p.ada, "ginger");
     p.stage.model.wait_requests(before + 1).await;
     p.stage.model.script(Behaviour::text(&["ok"]));
-    // Boris waits for Ada's turn, and may not read by the time his begins.
+    // Boris's turn waits for Ada's, and by the time it begins he may not read.
     p.say(p.thread, p.boris, "and now?");
     let (nothing, history) = (Permissions::NONE, Permissions::READ_MESSAGE_HISTORY);
     let boris = OverwriteOf::Member(p.boris);

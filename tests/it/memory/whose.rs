@@ -1,4 +1,4 @@
-//! One bot at a time and one application for a store, whatever `STATE_DIR` says.
+//! A store serves one bot at a time and one application, whatever `STATE_DIR` says.
 
 use clew_context::model::ApplicationId;
 use clew_store::Backend;
@@ -10,7 +10,7 @@ on_each_store! {
     another_applications_store_is_refused_and_left_as_it_is
 }
 
-/// The end of a bot that is refused, as its last line says it.
+/// The error with which a refused bot ends.
 async fn refusal(p: &Place) -> String {
     p.stage.launch().ended().await.err().unwrap().to_string()
 }
@@ -30,7 +30,7 @@ async fn a_second_bot_on_a_store_is_refused_and_the_first_goes_on(kind: Kind) {
     p.stage.set("TELEMETRY_DIR", &telemetry);
     p.ask(p.help, p.ada, "turmeric").await;
     bot.stop().await;
-    // Its end is enough: the store is free.
+    // Once the first bot has ended, the store is free.
     p.start().await.stop().await;
 }
 
@@ -39,14 +39,14 @@ async fn another_applications_store_is_refused_and_left_as_it_is(kind: Kind) {
     let bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;
     bot.stop().await;
-    // The bot has said whose it is.
+    // The bot has claimed it for its application.
     let store = p.open().await;
     let refused = store.claim(ApplicationId::new(999)).await;
     assert!(refused.is_err());
     let ours = store.guilds().await.unwrap();
     assert_eq!(ours.len(), 1);
     store.close().await.unwrap();
-    // And goes by what another one said.
+    // A claim by another application is respected.
     let other = Place::new(kind, &[]).await;
     let store = other.open().await;
     store.claim(ApplicationId::new(999)).await.unwrap();

@@ -1,4 +1,4 @@
-//! `clew store copy`: nothing is lost, or it is said before.
+//! `clew store copy`: nothing is lost without a warning beforehand.
 
 use clew_store::model::{StoredMessage, StoredRole};
 use clew_store::{Kind, Record};
@@ -42,7 +42,7 @@ async fn files_go_to_a_database_and_back() {
     let (code, out, errors) = home.run(&["copy", "configured", "sqlite:new.db"]);
     assert_eq!((code, errors.as_str()), (0, ""), "{out}");
     assert_eq!(home.lines_at("sqlite:new.db").await, before);
-    // All of the other folder, profiles included, has to be empty.
+    // The other folder, including profiles, must be completely empty.
     let (code, _, errors) = home.run(&["copy", "sqlite:new.db", "configured"]);
     assert_eq!(code, 2, "{errors}");
     let expected = "clew: nothing was copied\n  because: the store to copy to is not empty: it \
@@ -100,7 +100,7 @@ async fn what_files_cannot_hold_takes_consent() {
     Files keep messages for 24 hours from now.
     ");
     let mut expected = plain();
-    // The last turn has lost its calls of tools.
+    // The last turn has lost its tool calls.
     for turn in TURNS - 5..=TURNS + 1 {
         for role in [StoredRole::User, StoredRole::Assistant] {
             expected.push(Record::Message(row(member(ADA), ADA, turn, role)));
@@ -136,13 +136,13 @@ async fn a_character_that_is_replaced_takes_consent() {
     assert_eq!(copied, lines_of(&[Record::Message(replaced)]));
 }
 
-/// Files of saved conversations are both stores' then: a copy that does not
-/// come to its end takes none of them away.
+/// Both stores share the files of saved conversations: a copy that fails must not
+/// remove any of them.
 #[tokio::test]
 async fn a_copy_that_fails_leaves_the_files_of_the_other_store() {
     let home = Home::new("sqlite:var/clew.db");
     home.fill(&everything()).await;
-    // A store that has the row of a snapshot which is being saved.
+    // A store with the row of a snapshot that is still being saved.
     let (code, _, _) = home.run(&["copy", "configured", "sqlite:half.db"]);
     assert_eq!(code, 0);
     let half = rusqlite::Connection::open(home.path("half.db")).unwrap();

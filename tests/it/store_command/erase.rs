@@ -1,5 +1,5 @@
-//! `clew store erase`: says what would go, takes it with consent, leaves no
-//! byte.
+//! `clew store erase`: says what would be removed, removes it with consent, and
+//! leaves not a byte.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::world::{
 #[cfg(feature = "postgres")]
 use crate::support::postgres::{Postgres, dump_all};
 
-/// Each back end with all that it holds.
+/// Each back end with everything that it can hold.
 async fn each() -> Vec<(Home, Option<String>)> {
     let few = everything_with(20);
     #[cfg_attr(
@@ -92,7 +92,7 @@ async fn no_byte_of_a_user_stays() {
     }
 }
 
-/// What an erasure would take is what it takes.
+/// An erasure takes exactly what it announced.
 #[tokio::test]
 async fn what_would_go_goes() {
     let targets = [
@@ -137,7 +137,7 @@ async fn servers_channels_and_dates_are_erased_too() {
     check(&["--before", "2100-01-01"], MARKER, r#""kind":"marker""#).await;
 }
 
-/// Every file below a folder, one after the other.
+/// The bytes of all files below a folder.
 fn bytes_below(folder: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -157,7 +157,7 @@ fn holds(bytes: &[u8], text: &str) -> bool {
         .any(|window| window == text.as_bytes())
 }
 
-/// Every row of a database.
+/// All rows of a database, as text.
 #[cfg(feature = "postgres")]
 fn rows_of(admin_url: &str) -> String {
     dump_all(admin_url)

@@ -1,4 +1,4 @@
-//! A place with a store, and something of every kind to put into it.
+//! A place with a store, and records of every kind to put into it.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -15,14 +15,14 @@ pub(super) const ADA: UserId = UserId::new(7);
 pub(super) const GRACE: UserId = UserId::new(8);
 pub(super) const GUILD: GuildId = GuildId::new(11);
 pub(super) const CHANNEL: ChannelId = ChannelId::new(22);
-/// Stands in every text that is Ada's.
+/// In all of Ada's texts.
 pub(super) const MARKER: &str = "zanzibar";
-/// Turns of Ada's long conversation: more rows than are read at once.
+/// The turns of Ada's long conversation: more rows than are read at once.
 pub(super) const TURNS: u64 = 600;
-/// Some time in 2026.
+/// A time in 2026, in Unix milliseconds.
 const NOON: i64 = 1_780_000_000_000;
 
-/// A working directory of the program, and its settings.
+/// A working directory for the program, and its settings.
 pub(super) struct Home {
     folder: TempDir,
     store: String,
@@ -40,7 +40,7 @@ impl Home {
         self.folder.path().join(name)
     }
 
-    /// Runs `clew store`: exit code, standard output, standard error.
+    /// Runs `clew store`; returns exit code, standard output and standard error.
     pub(super) fn run(&self, arguments: &[&str]) -> (i32, String, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_clew"));
         command.arg("store").args(arguments);
@@ -75,12 +75,12 @@ impl Home {
         Store::open(&address, &folders, now).await.unwrap()
     }
 
-    /// The store of the settings.
+    /// Opens the configured store.
     pub(super) async fn open_own(&self) -> Store {
         self.open(&self.store).await
     }
 
-    /// Writes to the store of the settings.
+    /// Writes to the configured store.
     pub(super) async fn fill(&self, records: &[Record]) {
         let store = self.open(&self.store).await;
         store.write(records).await.unwrap();
@@ -92,7 +92,7 @@ impl Home {
         logs.append(turn).await.unwrap();
     }
 
-    /// Everything in the store of the settings as lines, sorted.
+    /// All records of the configured store as lines, sorted.
     pub(super) async fn lines(&self) -> Vec<String> {
         self.lines_at(&self.store).await
     }
@@ -129,7 +129,7 @@ pub(super) fn line_of(record: &Record) -> String {
     record.to_line()
 }
 
-/// As lines, sorted.
+/// Records as lines, sorted.
 pub(super) fn lines_of(records: &[Record]) -> Vec<String> {
     let mut lines: Vec<String> = records.iter().map(line_of).collect();
     lines.sort();
@@ -189,7 +189,7 @@ fn turn(scope: Scope, owner: UserId, number: u64) -> [Record; 2] {
         .map(|role| Record::Message(row(scope, owner, number, role)))
 }
 
-/// A turn with two calls of a tool that look alike.
+/// A turn with two identical tool calls.
 fn turn_with_tools(number: u64) -> Vec<Record> {
     let call = |role| StoredMessage {
         message: None,
@@ -244,7 +244,7 @@ fn snapshot() -> Record {
     })
 }
 
-/// What every store holds: lists, and short conversations of the default agent.
+/// What every store can hold: lists, and short conversations of the default agent.
 pub(super) fn plain() -> Vec<Record> {
     let key = |user| ClearKey {
         agent: AgentName::default_agent(),
@@ -276,13 +276,13 @@ pub(super) fn plain() -> Vec<Record> {
     records
 }
 
-/// Something of every kind, more than is read at once, and what files cannot
-/// hold.
+/// Records of every kind, more than are read at once, including those that files
+/// cannot hold.
 pub(super) fn everything() -> Vec<Record> {
     everything_with(TURNS)
 }
 
-/// The same with so many turns in Ada's long conversation.
+/// The same with this many turns in Ada's long conversation.
 pub(super) fn everything_with(turns: u64) -> Vec<Record> {
     let mut records = plain();
     for number in 1..=turns {
@@ -305,7 +305,7 @@ pub(super) fn everything_with(turns: u64) -> Vec<Record> {
     records
 }
 
-/// A turn of direct messages for the logs.
+/// A turn in direct messages, for the logs.
 pub(super) fn logged(user: UserId) -> [StoredMessage; 2] {
     [StoredRole::User, StoredRole::Assistant]
         .map(|role| row(Scope::Direct(user), user, 2_101, role))
