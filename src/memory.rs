@@ -289,3 +289,6 @@ impl fmt::Debug for Memory {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

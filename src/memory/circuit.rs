@@ -188,3 +188,6 @@ impl Memory {
         self.telemetry.emit(&Ids::default(), changed);
     }
 }
+
+#[cfg(test)]
+mod tests;

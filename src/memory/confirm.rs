@@ -292,3 +292,6 @@ fn says(rows: &[StoredMessage], key: Key, edit: &Edit) -> bool {
     let words = stored_words(&edit.words);
     of_message.all(|row| row.content == words)
 }
+
+#[cfg(test)]
+mod tests;

@@ -63,6 +63,12 @@ fn of_the_edits_of_a_message_the_last_one_by_a_person_is_done() {
         edited(4, "last, with a preview", None),
     ];
     assert_eq!(together(mends.clone()), mends[1..]);
+    // What came with a preview is older than what she says by now.
+    let mends = vec![
+        edited(4, "with a preview", None),
+        edited(4, "last", Some(2)),
+    ];
+    assert_eq!(together(mends.clone()), mends[1..]);
 }
 
 /// A turn that began earlier is not stored. A question at the very time of its

@@ -1,0 +1,312 @@
+//! What Discord answers, and what becomes of the messages it was asked for.
+
+use clew_context::model::UnixMillis;
+use clew_simulator::{ChannelKind, Fault, Simulator, World};
+use futures_util::FutureExt;
+
+use super::*;
+use crate::memory::Missed;
+use crate::memory::tests::{ADA, GUILD, HERE, Scene, place, scene};
+
+/// A channel of a real server, and messages there.
+struct Channel {
+    discord: Simulator,
+    rest: Rest,
+    id: ChannelId,
+    messages: Vec<MessageId>,
+}
+
+async fn channel() -> Channel {
+    let mut world = World::new();
+    let guild = world.guild("Works");
+    let ada = world.member(guild, "Ada");
+    let here = world.channel(guild, ChannelKind::Text, "help");
+    let messages = (0..5)
+        .map(|_| MessageId::new(world.seed(here, ada, "saffron").0))
+        .collect();
+    let discord = Simulator::start(world).await.unwrap();
+    let rest = Rest::new(&discord.token(), Some(&discord.url())).unwrap();
+    Channel {
+        discord,
+        rest,
+        id: ChannelId::new(here.0),
+        messages,
+    }
+}
+
+fn refusing(status: u16, code: u64, path: &str) -> Fault {
+    Fault::status("GET", path, status, code, "no")
+}
+
+impl Channel {
+    /// How often any of its messages was asked for.
+    fn asked(&self) -> usize {
+        let path = format!("/channels/{}/messages/", self.id);
+        self.discord.requests_to("GET", &path).len()
+    }
+
+    /// A turn whose question and answer are its first two messages, and of which
+    /// it is in doubt whether they are still there.
+    async fn doubted(&self) -> (Scene, Vec<StoredMessage>) {
+        let s = scene().await;
+        let here = place(GUILD, self.id, ADA);
+        s.ask(&here, self.messages[0].get(), "saffron").await;
+        let mut rows = s.rows(&here).await;
+        rows[1].message = Some(self.messages[1]);
+        s.pass(1_000);
+        s.memory.missed(Missed::Everything);
+        (s, rows)
+    }
+}
+
+/// Nothing is known to be edited.
+fn unedited(_: &Message) -> Option<Edit> {
+    None
+}
+
+fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(20)
+}
+
+/// An answer about one message says nothing of others; a refusal, all of the
+/// channel; who does not answer is not asked on.
+#[tokio::test]
+async fn what_discord_says_decides_what_is_shown() {
+    let all = "/channels/*/messages/*";
+    let channel = channel().await;
+    for (fault, asked, gone, unanswered, left, due) in [
+        (None, 2, 0, 0, 2, 0),
+        (Some((404, 10_008)), 2, 2, 0, 0, 0),
+        (Some((403, 50_001)), 1, 0, 0, 2, 0),
+        (Some((404, 10_003)), 1, 0, 0, 2, 0),
+        (Some((500, 0)), 1, 0, 2, 2, 2),
+        (Some((400, 0)), 2, 0, 0, 2, 0),
+    ] {
+        let before = channel.asked();
+        let (s, mut rows) = channel.doubted().await;
+        channel.discord.end_faults();
+        if let Some((status, code)) = fault {
+            channel.discord.fault(refusing(status, code, all));
+        }
+        let (memory, ids) = (&s.memory, Ids::default());
+        memory
+            .confirm(&ids, &mut rows, &channel.rest, &unedited, soon())
+            .await;
+        assert_eq!(channel.asked() - before, asked, "{fault:?}");
+        let told = s.told("confirmed");
+        let told: Vec<_> = ["asked", "gone", "unanswered"]
+            .map(|name| &told[0][name])
+            .into();
+        assert_eq!(told, [asked, gone, unanswered], "{fault:?}");
+        assert_eq!(rows.len(), left, "{fault:?}");
+        // What is known is not asked for by the next turn.
+        let again = memory
+            .doubts
+            .take_unconfirmed(rows.iter().flat_map(traces), 9);
+        assert_eq!(again.len(), 0, "{fault:?}");
+        let later = memory.doubts.due().now_or_never();
+        assert_eq!(later.map_or(0, |asking| asking.len()), due, "{fault:?}");
+    }
+}
+
+/// A question that says what is stored is settled; other words are those that
+/// the prompt has, and are stored.
+#[tokio::test]
+async fn an_edit_that_was_missed_is_made_up_for() {
+    let channel = channel().await;
+    for (words, at, shown, is_new) in [
+        ("saffron", Some(5), 2, false),
+        (" saffron ", Some(5), 2, false),
+        ("ginger", Some(5), 2, true),
+        ("ginger", Some(5), 1, true),
+        ("ginger", None, 2, false),
+    ] {
+        let (s, mut rows) = channel.doubted().await;
+        rows.truncate(shown);
+        let question = channel.messages[0];
+        let edit = Edit {
+            message: question,
+            author: ADA,
+            words: words.to_owned(),
+            at: at.map(UnixMillis),
+        };
+        let edit_of = |message: &Message| (message.id == question).then(|| edit.clone());
+        let (memory, ids) = (&s.memory, Ids::default());
+        memory
+            .confirm(&ids, &mut rows, &channel.rest, &edit_of, soon())
+            .await;
+        let expected = if is_new { "ginger" } else { "saffron" };
+        assert_eq!(rows[0].content, expected, "{words} {at:?}");
+        assert!(rows.get(1).is_none_or(|row| row.content == "so: saffron"));
+        memory.mend_all().await;
+        let stored = s.rows(&place(GUILD, channel.id, ADA)).await;
+        assert_eq!(stored[0].content, expected, "{words} {at:?}");
+        let mended = memory.doubts.due().now_or_never();
+        assert!(mended.is_none(), "settled");
+    }
+}
+
+/// Three in a row without an answer, and the others are left for later; what is
+/// gone goes at once.
+#[tokio::test]
+async fn who_does_not_answer_is_left_in_peace() {
+    let channel = channel().await;
+    let some = |at: &[usize], status: u16, code: u64| {
+        for at in at {
+            let path = format!("/channels/*/messages/{}", channel.messages[*at]);
+            channel.discord.fault(refusing(status, code, &path));
+        }
+    };
+    for (silent, gone, asked) in [
+        (vec![0, 1, 2, 3, 4], vec![], 3),
+        (vec![0, 1, 3, 4], vec![2], 5),
+        (vec![], vec![0, 1, 3], 5),
+    ] {
+        let before = channel.asked();
+        let s = scene().await;
+        let memory = &s.memory;
+        channel.discord.end_faults();
+        some(&silent, 500, 0);
+        some(&gone, 404, 10_008);
+        let ids = channel.messages.iter().copied();
+        memory.doubts.lacking(channel.id, ids, memory.now());
+        let round = memory.doubts.due().await;
+        let left = memory.ask_round(&channel.rest, round, &unedited).await;
+        let keys = |at: &[usize]| -> Vec<Key> {
+            let key = |at: &usize| (channel.id, channel.messages[*at]);
+            at.iter().map(key).collect()
+        };
+        assert_eq!(channel.asked() - before, asked);
+        let now = memory.doubts.due().now_or_never();
+        assert!(now.is_none(), "asked for later");
+        let all = keys(&[0, 1, 2, 3, 4]);
+        let (shown, hidden): (Vec<Key>, Vec<Key>) =
+            all.iter().partition(|key| !is_hidden(memory, **key));
+        if asked < all.len() {
+            assert_eq!((left, hidden), (all.clone(), all));
+        } else {
+            assert_eq!(left, keys(&silent));
+            assert_eq!(shown.len(), all.len() - silent.len() - gone.len());
+            let are_hidden = |keys: &[Key]| keys.iter().all(|key| hidden.contains(key));
+            assert!(are_hidden(&keys(&gone)) && are_hidden(&keys(&silent)));
+        }
+    }
+}
+
+/// Whether a row made of this message is left out.
+fn is_hidden(memory: &Memory, (channel, id): Key) -> bool {
+    let mut rows = vec![row(channel, id)];
+    memory.leave_out_doubtful(&mut rows);
+    rows.is_empty()
+}
+
+fn row(channel: ChannelId, id: MessageId) -> StoredMessage {
+    StoredMessage {
+        scope: place(GUILD, channel, ADA).scope,
+        agent: place(GUILD, channel, ADA).agent,
+        turn: TurnId(id.get()),
+        ordinal: 0,
+        role: StoredRole::User,
+        guild: Some(GUILD),
+        channel,
+        owner: ADA,
+        author_name: None,
+        content: "saffron".to_owned(),
+        tool_calls: None,
+        tool_call_id: None,
+        timestamp: UnixMillis(5),
+        message: Some(id),
+        parts: Vec::new(),
+        target: None,
+        restored_from: None,
+    }
+}
+
+/// Each purge costs writes of its own.
+#[tokio::test]
+async fn messages_of_one_channel_that_are_gone_go_together() {
+    let s = scene().await;
+    let [here, there] = [HERE, ChannelId::new(8)].map(|channel| place(GUILD, channel, ADA));
+    for (place, question) in [(&here, 10), (&here, 20), (&there, 30), (&there, 40)] {
+        s.ask(place, question, "saffron").await;
+    }
+    let gone = [(HERE, 10), (HERE, 20), (there.channel, 30)];
+    s.memory
+        .gone(&gone.map(|(channel, id)| (channel, MessageId::new(id))));
+    s.memory.mend_all().await;
+    let told = s.told("purged");
+    let entries: Vec<_> = told.iter().map(|one| &one["entries"]).collect();
+    assert_eq!(entries, [4, 2]);
+    let left = (s.rows(&here).await.len(), s.rows(&there).await.len());
+    assert_eq!(left, (0, 2));
+}
+
+/// Without its question nobody can tell what an answer is about.
+#[tokio::test]
+async fn an_answer_goes_with_its_question_but_not_the_other_way_round() {
+    for (deleted, left) in [(10, 0), (11, 1), (12, 1), (99, 2)] {
+        let s = scene().await;
+        let question = row(HERE, MessageId::new(10));
+        let answer = StoredMessage {
+            role: StoredRole::Assistant,
+            message: Some(MessageId::new(11)),
+            parts: vec![MessageId::new(12)],
+            ..question.clone()
+        };
+        let mut rows = vec![question.clone(), answer];
+        s.memory.mend(Mend::Deleted {
+            guild: Some(GUILD),
+            channel: HERE,
+            ids: vec![MessageId::new(deleted)],
+        });
+        s.memory.leave_out_doubtful(&mut rows);
+        assert_eq!(rows.len(), left, "{deleted}");
+        assert!(rows.first().is_none_or(|row| *row == question));
+    }
+}
+
+/// It is of one channel, and reaches from one message to another.
+#[tokio::test]
+async fn what_a_page_lacks_is_what_it_would_show() {
+    let s = scene().await;
+    let there = ChannelId::new(8);
+    let mut rows: Vec<StoredMessage> = [(HERE, 9), (HERE, 10), (HERE, 12), (HERE, 20), (HERE, 21)]
+        .into_iter()
+        .chain([(there, 15)])
+        .map(|(channel, id)| row(channel, MessageId::new(id)))
+        .collect();
+    let page = Fetched {
+        at: s.memory.now(),
+        guild: Some(GUILD),
+        channel: HERE,
+        from: MessageId::new(10),
+        to: MessageId::new(20),
+        present: BTreeSet::from([MessageId::new(12), MessageId::new(15)]),
+        edited: Vec::new(),
+    };
+    s.memory.look_through(&page, &mut rows);
+    s.memory.leave_out_doubtful(&mut rows);
+    let left: Vec<_> = rows.iter().map(|row| row.turn.0).collect();
+    assert_eq!(left, [9, 12, 21, 15]);
+    // Those that it shows are confirmed, others are not.
+    s.memory.doubts.missed(Missed::Everything, UnixMillis(6));
+    let asking = s
+        .memory
+        .doubts
+        .take_unconfirmed(rows.iter().flat_map(traces), 9);
+    let keys: Vec<u64> = asking.hand_over().iter().map(|(_, id)| id.get()).collect();
+    assert_eq!(keys, [9, 21, 15]);
+}
+
+/// As the window shows them.
+#[tokio::test]
+async fn what_the_window_shows_is_not_asked_for() {
+    let s = scene().await;
+    let rows = [10, 11, 12].map(|id| row(HERE, MessageId::new(id)));
+    s.memory.missed(Missed::Everything);
+    s.memory
+        .confirmed(&rows, |channel, id| channel == HERE && id.get() != 11);
+    let traces = rows.iter().flat_map(traces);
+    let asking = s.memory.doubts.take_unconfirmed(traces, 9);
+    assert_eq!(asking.hand_over(), [(HERE, MessageId::new(11))]);
+}

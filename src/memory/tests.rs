@@ -1,0 +1,583 @@
+//! Memory by itself, over stores in memory and a clock that is set by hand.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use clew_context::model::{MessageId, TurnId};
+use clew_store::Purge;
+use clew_store::model::{Fact, FactId, Origin, StoredMessage, Subject};
+
+use futures_util::FutureExt;
+
+use super::*;
+use crate::memory::unsaved::UnsavedTurn;
+use crate::telemetry::Lines;
+use crate::telemetry::event::CircuitState;
+
+pub(super) const GUILD: GuildId = GuildId::new(1);
+pub(super) const HERE: ChannelId = ChannelId::new(7);
+pub(super) const ADA: UserId = UserId::new(10);
+pub(super) const BORIS: UserId = UserId::new(20);
+
+pub(super) struct Scene {
+    pub(super) memory: Memory,
+    pub(super) lines: Lines,
+    pub(super) opt_outs: Arc<OptOuts>,
+    time: Arc<AtomicI64>,
+}
+
+pub(super) fn settings() -> Settings {
+    let day = Duration::from_hours(24);
+    Settings {
+        scope: ScopeKind::Member,
+        rolling_window: day,
+        max_messages: 30,
+        max_chars: 16_000,
+        load_past: 30,
+        in_memory_only: false,
+        max_user_facts: 2,
+        max_server_facts: 100,
+        save_interval: day,
+        learn: true,
+        retention: None,
+        guild_retention: day,
+        patience: Duration::from_secs(5),
+    }
+}
+
+/// With a store of its own for conversations.
+pub(super) async fn scene() -> Scene {
+    scene_with(settings()).await
+}
+
+pub(super) async fn scene_with(settings: Settings) -> Scene {
+    let time = Arc::new(AtomicI64::new(1_000_000_000_000));
+    let clock: Clock = {
+        let time = Arc::clone(&time);
+        Arc::new(move || UnixMillis(time.load(Ordering::SeqCst)))
+    };
+    let (telemetry, lines) = Telemetry::to_memory("mem.ctx", Arc::clone(&clock));
+    let stores = Stores {
+        lasting: Arc::new(Store::in_memory().await.unwrap()),
+        conversations: Arc::new(Store::in_memory().await.unwrap()),
+        transcripts: None,
+    };
+    let opt_outs = Arc::new(OptOuts::default());
+    let shared = Arc::clone(&opt_outs);
+    let memory = Memory::open(stores, settings, shared, clock, telemetry).await;
+    Scene {
+        memory: memory.unwrap(),
+        lines,
+        opt_outs,
+        time,
+    }
+}
+
+pub(super) fn place(guild: GuildId, channel: ChannelId, asker: UserId) -> Place {
+    Place {
+        scope: Scope::of(ScopeKind::Member, Some(guild), channel, false, asker),
+        agent: AgentName::default_agent(),
+        guild: Some(guild),
+        channel,
+        asker,
+        rolling_window: Duration::from_hours(24),
+    }
+}
+
+impl Scene {
+    pub(super) fn pass(&self, ms: i64) {
+        self.time.fetch_add(ms, Ordering::SeqCst);
+    }
+
+    fn exchange(&self, question: u64, words: &str) -> Exchange {
+        Exchange {
+            turn: TurnId(question),
+            trigger: Some(MessageId::new(question)),
+            asker_name: "Ada".to_owned(),
+            words: words.to_owned(),
+            target: None,
+            asked: self.memory.now(),
+            answer: format!("so: {words}"),
+            messages: vec![MessageId::new(question + 1)],
+        }
+    }
+
+    /// A turn is stored: a question and, with the next id, its answer.
+    pub(super) async fn ask(&self, place: &Place, question: u64, words: &str) {
+        let exchange = self.exchange(question, words);
+        self.memory.record(&Ids::default(), place, &exchange).await;
+    }
+
+    /// What a prompt would carry.
+    pub(super) async fn rows(&self, place: &Place) -> Vec<StoredMessage> {
+        let turn = TurnId(u64::MAX >> 1);
+        self.memory.history(&Ids::default(), place, turn).await
+    }
+
+    /// The details of the events of a name.
+    pub(super) fn told(&self, event: &str) -> Vec<serde_json::Value> {
+        let all = self.lines.all().into_iter();
+        all.filter(|one| one.event.name() == event)
+            .map(|one| {
+                let line: serde_json::Value = serde_json::from_str(&one.line).unwrap();
+                line["detail"].clone()
+            })
+            .collect()
+    }
+
+    async fn mend(&self, mend: Mend) {
+        self.memory.mend(mend);
+        self.memory.mend_all().await;
+    }
+
+    async fn departures(&self) -> Vec<(u64, i64)> {
+        let departures = self.memory.stores.lasting.departures().await.unwrap();
+        let of = |(guild, at): (GuildId, UnixMillis)| (guild.get(), at.0);
+        departures.into_iter().map(of).collect()
+    }
+}
+
+fn words(rows: &[StoredMessage]) -> Vec<&str> {
+    rows.iter().map(|row| row.content.as_str()).collect()
+}
+
+fn deleted(id: u64) -> Mend {
+    Mend::Deleted {
+        guild: Some(GUILD),
+        channel: HERE,
+        ids: vec![MessageId::new(id)],
+    }
+}
+
+#[tokio::test]
+async fn what_is_purged_is_told_and_what_is_not_is_not() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    s.ask(&here, 10, "saffron").await;
+    s.ask(&here, 20, "ginger").await;
+    s.mend(deleted(99)).await;
+    assert_eq!(s.told("purged").len(), 0);
+    s.mend(deleted(10)).await;
+    let told = s.told("purged");
+    assert_eq!((told.len(), &told[0]["entries"]), (1, &2.into()));
+    assert_eq!(words(&s.rows(&here).await), ["ginger", "so: ginger"]);
+}
+
+#[tokio::test]
+async fn nothing_is_said_of_before_if_no_rows_are_wanted_or_the_asker_opted_out() {
+    let here = place(GUILD, HERE, ADA);
+    let s = scene_with(Settings {
+        max_messages: 0,
+        ..settings()
+    });
+    let s = s.await;
+    s.ask(&here, 10, "saffron").await;
+    assert_eq!(s.rows(&here).await, []);
+    let s = scene().await;
+    s.ask(&here, 10, "saffron").await;
+    assert_eq!(s.rows(&here).await.len(), 2);
+    // Nor what somebody else said in a thread of theirs.
+    let in_thread = |asker| Place {
+        scope: Scope::Thread {
+            guild: GUILD,
+            channel: HERE,
+        },
+        ..place(GUILD, HERE, asker)
+    };
+    s.ask(&in_thread(BORIS), 20, "ginger").await;
+    assert_eq!(s.rows(&in_thread(ADA)).await.len(), 2);
+    s.opt_outs.set([ADA].into_iter().collect());
+    assert_eq!(s.rows(&here).await, []);
+    assert_eq!(s.rows(&in_thread(ADA)).await, []);
+}
+
+/// It is not stored yet, and is mended where it waits.
+#[tokio::test]
+async fn what_waits_for_its_store_is_mended_at_once() {
+    let (channel, guild, user) = (HERE, GUILD, ADA);
+    let edit = Edit {
+        message: MessageId::new(10),
+        author: ADA,
+        words: "  ginger ".to_owned(),
+        at: None,
+    };
+    let ids = vec![MessageId::new(11)];
+    for (mend, left) in [
+        (deleted(10), vec![]),
+        (Mend::Unknown { channel, ids }, vec!["saffron"]),
+        (Mend::ChannelDeleted(HERE), vec![]),
+        (Mend::MemberLeft { guild, user }, vec![]),
+        (
+            Mend::Edited {
+                guild: Some(GUILD),
+                channel,
+                edit,
+            },
+            vec!["ginger", "so: saffron"],
+        ),
+        (Mend::GuildLeft(GUILD), vec!["saffron", "so: saffron"]),
+    ] {
+        let s = scene().await;
+        let memory = &s.memory;
+        let place = place(GUILD, HERE, ADA);
+        let exchange = s.exchange(10, "saffron");
+        let rows = history::rows(&place, &exchange, memory.limits(), memory.now());
+        let turn = UnsavedTurn::new(Ids::default(), memory.now(), rows.clone());
+        memory.unsaved.keep(turn.unwrap());
+        memory.mend(mend.clone());
+        let mut rows = Vec::new();
+        let (scope, agent) = (place.scope, &place.agent);
+        memory
+            .unsaved
+            .add_to(&mut rows, scope, agent, UnixMillis(0));
+        assert_eq!(words(&rows), left, "{mend:?}");
+    }
+}
+
+/// What there is no room for is hidden, and asked for.
+#[tokio::test]
+async fn what_of_a_flood_is_not_kept_is_made_up_for() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    s.ask(&here, 10, "saffron").await;
+    s.pass(1_000);
+    assert_eq!(s.rows(&here).await.len(), 2);
+    for id in 30..32 {
+        s.memory.mend(Mend::Edited {
+            guild: Some(GUILD),
+            channel: HERE,
+            edit: Edit {
+                message: MessageId::new(id),
+                author: BORIS,
+                words: "x".repeat(3 << 20),
+                at: None,
+            },
+        });
+    }
+    let told = s.told("mends_dropped");
+    assert_eq!((told.len(), &told[0]["mends"]), (1, &2.into()));
+    s.memory.mend_all().await;
+    let due = s.memory.doubts.due().now_or_never().unwrap().hand_over();
+    assert_eq!(due, [10, 11].map(|id| (HERE, MessageId::new(id))));
+    assert_eq!(s.rows(&here).await, []);
+}
+
+/// Servers of the shard alone, and not those that were noted before.
+#[tokio::test]
+async fn servers_that_a_shard_no_longer_has_were_left() {
+    let s = scene().await;
+    let [even, gone, odd, before] = [4, 6, 5, 8].map(|id| GuildId::new(id << 22 | 3));
+    for (number, guild) in [even, gone, odd, before].into_iter().enumerate() {
+        let question = 10 * (number as u64 + 1);
+        s.ask(&place(guild, HERE, ADA), question, "saffron").await;
+    }
+    let now = s.memory.now().0;
+    s.mend(Mend::GuildLeft(before)).await;
+    s.pass(1_000);
+    let connected = |guilds| Mend::Connected {
+        shard: 0,
+        shards: 2,
+        guilds,
+    };
+    s.mend(connected(Vec::new())).await;
+    assert_eq!(s.departures().await, [(before.get(), now)]);
+    s.mend(connected(vec![even])).await;
+    let mut departures = s.departures().await;
+    departures.sort_unstable();
+    let expected = [(gone.get(), now + 1_000), (before.get(), now)];
+    assert_eq!(departures, expected);
+    s.mend(Mend::GuildJoined(gone)).await;
+    assert_eq!(s.departures().await, [(before.get(), now)]);
+}
+
+fn fact(subject: Subject, id: u64, by: UserId, at: i64) -> Fact {
+    Fact {
+        id: FactId(id),
+        subject,
+        text: format!("fact {id}"),
+        origin: Origin::Everywhere,
+        by,
+        at: UnixMillis(at),
+        link: Some((HERE, MessageId::new(id))),
+        pinned: false,
+        seen: 1,
+        last_used: UnixMillis(at),
+    }
+}
+
+/// An edit takes back what was learnt before it.
+#[tokio::test]
+async fn what_was_learnt_from_other_words_goes_with_them() {
+    let subject = Subject::User(ADA);
+    for (at, left) in [(Some(4), 1), (Some(5), 1), (Some(6), 0), (None, 1)] {
+        let s = scene().await;
+        let learnt = [fact(subject, 10, ADA, 5)];
+        s.memory.stores.lasting.put_facts(&learnt).await.unwrap();
+        let edit = Edit {
+            message: MessageId::new(10),
+            author: ADA,
+            words: "ginger".to_owned(),
+            at: at.map(UnixMillis),
+        };
+        let (guild, channel) = (Some(GUILD), HERE);
+        s.mend(Mend::Edited {
+            guild,
+            channel,
+            edit,
+        })
+        .await;
+        let facts = s.memory.facts_of(subject).await.unwrap();
+        assert_eq!(facts.len(), left, "{at:?}");
+    }
+}
+
+/// Neither what who opted out told of a server, nor what may be deleted.
+#[tokio::test]
+async fn facts_of_a_server_are_those_that_may_be_told() {
+    let s = scene().await;
+    let subject = Subject::Server(GUILD);
+    let facts = [
+        fact(subject, 10, ADA, 5),
+        fact(subject, 11, BORIS, 5),
+        fact(subject, 12, ADA, 5),
+    ];
+    s.memory.stores.lasting.put_facts(&facts).await.unwrap();
+    s.opt_outs.set([BORIS].into_iter().collect());
+    s.memory.mend(deleted(12));
+    let (ids, here) = (Ids::default(), place(GUILD, HERE, ADA));
+    let readable = s.memory.read_facts(&ids, &here).await;
+    let profiles = s.memory.profiles(&ids, &here, readable, "words").await;
+    assert_eq!(profiles.server, ["fact 10"]);
+}
+
+/// What could not be read, or was of somebody who opted out since, is not
+/// asked for once more.
+#[tokio::test]
+async fn facts_that_may_not_be_read_are_not_told() {
+    let s = scene().await;
+    let (ids, here) = (Ids::default(), place(GUILD, HERE, ADA));
+    let subject = Subject::User(ADA);
+    let remembered = s.memory.remember(subject, "figs", Origin::Everywhere, ADA);
+    remembered.await.unwrap().unwrap();
+    let readable = s.memory.read_facts(&ids, &here).await;
+    let profiles = s.memory.profiles(&ids, &here, readable, "words").await;
+    assert_eq!(profiles.user, ["figs"]);
+    s.opt_outs.set([ADA].into_iter().collect());
+    let profiles = s.memory.profiles(&ids, &here, readable, "words").await;
+    assert_eq!(profiles.user, [""; 0]);
+
+    let s = scene().await;
+    s.memory.stores.lasting.close().await.unwrap();
+    let readable = s.memory.read_facts(&ids, &here).await;
+    assert_eq!(s.told("store_failed").len(), 1);
+    let lasting = &s.memory.stores.lasting;
+    s.memory.found(lasting, circuit::Sides::default());
+    let profiles = s.memory.profiles(&ids, &here, readable, "words").await;
+    assert!(profiles.user.is_empty() && profiles.server.is_empty());
+    assert_eq!(s.told("store_failed").len(), 1);
+}
+
+/// On disk too, at once.
+#[tokio::test]
+async fn what_makes_room_for_a_fact_is_gone() {
+    let s = scene().await;
+    let subject = Subject::User(ADA);
+    for text in ["figs", "plums", "pears"] {
+        let remembered = s.memory.remember(subject, text, Origin::Everywhere, ADA);
+        remembered.await.unwrap().unwrap();
+    }
+    let stored = s.memory.stores.lasting.facts(subject).await.unwrap();
+    let texts: BTreeSet<&str> = stored.iter().map(|fact| &*fact.text).collect();
+    assert_eq!(texts, ["pears", "plums"].into());
+}
+
+#[tokio::test]
+async fn a_subject_is_full_of_what_people_asked_for() {
+    let s = scene().await;
+    let subject = Subject::User(ADA);
+    let facts = |pinned: [bool; 2]| {
+        [(10, pinned[0]), (11, pinned[1])].map(|(id, pinned)| Fact {
+            pinned,
+            ..fact(subject, id, ADA, 5)
+        })
+    };
+    let is_full = |facts: &[Fact]| s.memory.is_full(subject, facts);
+    assert!(is_full(&facts([true, true])));
+    assert!(!is_full(&facts([true, false])));
+    assert!(!is_full(&facts([true, true])[..1]));
+}
+
+/// Databases count to `i64::MAX`.
+#[test]
+fn an_id_is_one_for_every_database() {
+    for _ in 0..100 {
+        assert!(facts::new_id().0 <= i64::MAX.cast_unsigned());
+    }
+}
+
+#[tokio::test]
+async fn who_is_erased_is_gone_from_every_store() {
+    let s = scene().await;
+    s.ask(&place(GUILD, HERE, ADA), 10, "saffron").await;
+    let subject = Subject::User(ADA);
+    let remembered = s.memory.remember(subject, "figs", Origin::Everywhere, ADA);
+    remembered.await.unwrap().unwrap();
+    let kept = s.memory.kept_of(ADA).await.unwrap();
+    assert_eq!(kept.total(), 3);
+    let gone = s.memory.erase(ADA).await.unwrap();
+    assert_eq!(gone.total(), 3);
+    let purge = Purge::User(ADA);
+    assert_eq!(s.memory.purge(&purge).await.unwrap().total(), 0);
+}
+
+#[tokio::test]
+async fn an_opt_out_holds_at_once_until_an_opt_in() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    s.ask(&here, 10, "saffron").await;
+    let gone = s.memory.opt_out(ADA).await.unwrap();
+    assert_eq!(gone.total(), 2);
+    assert!(s.memory.opted_out(ADA) && !s.memory.opted_out(BORIS));
+    s.ask(&here, 20, "ginger").await;
+    s.memory.opt_in(ADA).await.unwrap();
+    assert!(!s.memory.opted_out(ADA));
+    assert_eq!(s.rows(&here).await, []);
+    s.ask(&here, 30, "cinnamon").await;
+    assert_eq!(s.rows(&here).await.len(), 2);
+}
+
+/// What the store does not take now is for later, and is counted if there is no
+/// later.
+#[tokio::test]
+async fn a_turn_waits_for_a_store_that_hung() {
+    let s = scene().await;
+    let memory = &s.memory;
+    let here = place(GUILD, HERE, ADA);
+    s.ask(&here, 10, "saffron").await;
+    assert!(memory.recovery.notified().now_or_never().is_none());
+    memory.drop_unsaved();
+    assert_eq!(s.told("turns_dropped").len(), 0);
+    let hung = circuit::Sides {
+        write: CircuitState::Open,
+        ..circuit::Sides::default()
+    };
+    memory.found(&memory.stores.conversations, hung);
+    s.ask(&here, 20, "ginger").await;
+    assert!(memory.recovery.notified().now_or_never().is_some());
+    assert_eq!(memory.unsaved.len(), 1);
+    assert_eq!(s.told("recorded").len(), 1);
+    let expected = ["saffron", "so: saffron", "ginger", "so: ginger"];
+    assert_eq!(words(&s.rows(&here).await), expected);
+    memory.drop_unsaved();
+    let told = s.told("turns_dropped");
+    assert_eq!((told.len(), &told[0]["turns"]), (1, &1.into()));
+}
+
+/// As a new turn, marked, the newest there, by the side of what cannot be read.
+#[tokio::test]
+async fn what_is_restored_stands_as_new_and_once() {
+    let s = scene().await;
+    let there = ChannelId::new(8);
+    let [here, elsewhere] = [HERE, there].map(|channel| place(GUILD, channel, ADA));
+    for question in 1..=10 {
+        s.ask(&here, question * 10, "saffron").await;
+    }
+    s.ask(&elsewhere, 500, "ginger").await;
+    // A thread is its members'; what she said there is hers.
+    let thread = Scope::Thread {
+        guild: GUILD,
+        channel: HERE,
+    };
+    let in_thread = Place {
+        scope: thread,
+        ..here.clone()
+    };
+    s.ask(&in_thread, 600, "anise").await;
+    let before = s.rows(&here).await;
+    let saved = s.memory.save(&here, Some("herbs"), None).await.unwrap();
+    assert_eq!(saved.message_count, 24);
+    for place in [&here, &elsewhere, &in_thread] {
+        s.memory.delete_conversation(place).await.unwrap();
+    }
+    s.pass(1_000);
+    s.ask(&here, 700, "cinnamon").await;
+    s.pass(1_000);
+    let restore = async || {
+        let restored = s
+            .memory
+            .restore(&here, &saved.id, |channel| channel == HERE);
+        let restored = restored.await.unwrap();
+        (restored.messages, restored.present, restored.forbidden)
+    };
+    assert_eq!(restore().await, (22, 0, 2));
+    assert_eq!(restore().await, (0, 22, 2));
+    assert_eq!(s.rows(&elsewhere).await, []);
+    assert_eq!(words(&s.rows(&in_thread).await), ["anise", "so: anise"]);
+    let nobody = s.memory.restore(&here, &saved.id, |_| false).await;
+    assert!(matches!(nobody, Err(RestoreError::Forbidden)));
+
+    let rows = s.rows(&here).await;
+    assert_eq!((rows.len(), words(&rows)[0]), (22, "cinnamon"));
+    let now = s.memory.now();
+    let turns: BTreeSet<TurnId> = before.iter().map(|row| row.turn).collect();
+    for row in &rows[2..] {
+        assert_eq!(row.restored_from.as_ref(), Some(&saved.id));
+        assert_eq!(row.timestamp, now);
+        assert!(!turns.contains(&row.turn) && row.turn.0 <= i64::MAX.cast_unsigned());
+    }
+}
+
+/// Beyond what any prompt carries.
+#[tokio::test]
+async fn what_is_swept_is_told() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    s.ask(&here, 10, "saffron").await;
+    s.memory.sweep().await;
+    assert_eq!(s.told("purged").len(), 0);
+    s.pass(2 * 24 * 60 * 60 * 1_000);
+    s.memory.sweep().await;
+    let told = s.told("purged");
+    assert_eq!((told.len(), &told[0]["entries"]), (1, &2.into()));
+}
+
+/// Though the store does what it is asked: it refused it once, maybe.
+#[tokio::test]
+async fn what_waits_for_a_store_that_is_well_is_stored_later() {
+    let s = scene().await;
+    let memory = &s.memory;
+    let place = place(GUILD, HERE, ADA);
+    let exchange = s.exchange(10, "saffron");
+    let rows = history::rows(&place, &exchange, memory.limits(), memory.now());
+    let turn = UnsavedTurn::new(Ids::default(), memory.now(), rows);
+    memory.unsaved.keep(turn.unwrap());
+    let stored = async {
+        while !memory.unsaved.is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let shutdown = tokio_util::sync::CancellationToken::new();
+    tokio::select! {
+        () = memory.recover(&shutdown) => unreachable!("nobody shuts it down"),
+        stored = tokio::time::timeout(Duration::from_secs(20), stored) => stored.unwrap(),
+    }
+}
+
+#[tokio::test]
+async fn a_shutdown_gives_up_on_a_store_that_fails_alone() {
+    let s = scene().await;
+    let memory = &s.memory;
+    let shutdown = tokio_util::sync::CancellationToken::new();
+    shutdown.cancel();
+    tokio::time::pause();
+    let minute = Duration::from_mins(1);
+    let given_up = || tokio::time::timeout(minute, memory.gives_up(&shutdown));
+    assert!(given_up().await.is_err(), "it writes what waits");
+    let read = CircuitState::Open;
+    let failing = circuit::Sides {
+        read,
+        ..circuit::Sides::default()
+    };
+    memory.found(&memory.stores.lasting, failing);
+    assert!(given_up().await.is_ok());
+}
