@@ -66,7 +66,8 @@ pub enum Event {
     GuildUnavailable(GuildId),
     /// We are no longer in this server.
     GuildRemoved(GuildId),
-    /// Somebody left a server (only with the server members intent).
+    /// A member left a server, or was removed (only with the server members
+    /// intent).
     MemberLeft {
         /// The server.
         guild: GuildId,

@@ -14,8 +14,8 @@ use super::Error;
 const TEMPORARY: &str = ".clew-tmp";
 /// Separates the name and the number of a file that was set aside.
 const SET_ASIDE: &str = ".corrupt-";
-/// Limit of set-aside files per name. Beyond it something is wrong that needs a
-/// look, not more copies.
+/// Most files set aside under one name. Beyond that, the fault has to be found
+/// rather than collected again.
 const MOST_SET_ASIDE: u32 = 10_000;
 
 /// Replaces a file durably: temporary file in the same folder, fsync, rename,

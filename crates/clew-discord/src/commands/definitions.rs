@@ -32,8 +32,8 @@ const TALKED_IN: [ChannelType; 6] = [
     ChannelType::GuildMedia,
 ];
 
-/// Our commands. Registered everywhere, they are limited to servers and direct
-/// messages with the bot.
+/// Our commands. If registered everywhere, each states that it works only in
+/// servers, or there and in direct messages with the bot.
 pub(super) fn definitions(everywhere: bool) -> Vec<Command> {
     let anywhere = [
         ask(),

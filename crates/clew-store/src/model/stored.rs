@@ -62,9 +62,9 @@ pub struct StoredMessage {
     pub agent: AgentName,
     /// Its turn. Rows of one turn are stored and deleted together.
     pub turn: TurnId,
-    /// The turn's number within its scope and agent, from 1. The store assigns
-    /// it on append and never reuses it; a prompt's window starts at one. 0
-    /// until then.
+    /// The turn's number within its scope and agent, from 1; 0 before it is
+    /// appended. The store assigns it and never reuses it. Prompts cut their
+    /// window of history by it.
     pub ordinal: u64,
     /// Its role in the turn.
     pub role: StoredRole,
@@ -82,7 +82,7 @@ pub struct StoredMessage {
     pub tool_calls: Option<String>,
     /// The call it answers, for `ToolResult` rows.
     pub tool_call_id: Option<String>,
-    /// When it was stored, by our clock.
+    /// When it was asked or answered, by our clock.
     pub timestamp: UnixMillis,
     /// Discord's message id: the trigger's, or that of the answer's first
     /// message.

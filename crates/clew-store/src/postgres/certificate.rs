@@ -1,12 +1,12 @@
-//! Certificates: verified with `sslmode=require`, accepted unseen with
+//! Certificates: verified with `sslmode=require`, accepted unverified with
 //! `prefer`.
 //!
 //! `prefer` falls back to no encryption if the server offers none, which anyone
 //! in between could bring about. So an unverified certificate, such as the one
 //! Debian's PostgreSQL generates for itself, is still better; libpq does the
-//! same. It protects from eavesdroppers, but not from an impostor, who may ask
-//! for the password in clear text instead of SCRAM, and gets it. So we warn
-//! about `prefer` to another machine.
+//! same. That stops eavesdroppers, but not an impostor, who may ask for the
+//! password in clear text instead of SCRAM, and gets it. So we warn about
+//! `prefer` to another machine.
 
 use std::sync::Arc;
 

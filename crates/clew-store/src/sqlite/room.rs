@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use super::fault::Fault;
 use super::texts;
 
-/// This part of the space is freed at once, so that the work is rarely needed.
+/// One part in this many is freed at a time, so that it serves many turns.
 const FREED_PART: i64 = 8;
 /// Approximate bytes of a row besides its texts, including index entries.
 const ROW_BYTES: i64 = 600;
