@@ -5,14 +5,14 @@
 //! that reports back.
 
 mod clock;
-mod desk;
-mod lanes;
+mod dispatcher;
+mod loop_event;
+mod queues;
 mod rate;
 mod restarts;
 mod secret;
 mod session;
 mod shares;
-mod wake;
 mod wiring;
 
 use std::path::PathBuf;
@@ -37,9 +37,9 @@ use clew_discord::session::{Claims, LockError, Progress, SessionLock};
 pub use clock::system_clock;
 pub use wiring::folders;
 
-use desk::Desk;
+use dispatcher::Dispatcher;
+use loop_event::{EventSources, LoopEvent};
 use session::Kept;
-use wake::{Ears, Wake};
 
 /// Events of Discord that may wait for the loop; a full queue holds the
 /// shards up, which loses nothing.
@@ -202,7 +202,7 @@ async fn connected(
     };
     let progress = Arc::new(Mutex::new(Progress::default()));
     let (events, deliveries) = mpsc::channel(EVENTS);
-    let (wakes, reports) = mpsc::unbounded_channel();
+    let (loop_events, reports) = mpsc::unbounded_channel();
     let closing = CancellationToken::new();
     let gateway = Gateway {
         settings: wiring::gateway(config, kept.token, before.clone()),
@@ -214,28 +214,28 @@ async fn connected(
     let tracker = TaskTracker::new();
     tracker.spawn(look_at_model(Arc::clone(services), shutdown.clone()));
     let rest = services.rest.clone();
-    let mut ears = Ears {
+    let mut sources = EventSources {
         shutdown,
         reports,
         deliveries,
         rest: services.rest.clone(),
         connection: tracker.spawn(async move { gateway::run(gateway, &rest).await }),
     };
-    let mut desk = Desk::new(
+    let mut dispatcher = Dispatcher::new(
         config,
         Arc::clone(services),
         claims,
         Arc::clone(&progress),
         tracker,
-        wakes,
+        loop_events,
     );
-    let ended = serve(services, &mut desk, &mut ears).await;
+    let ended = serve(services, &mut dispatcher, &mut sources).await;
     closing.cancel();
     if ended.is_ok() {
-        let _ = tokio::time::timeout(CLOSE, &mut ears.connection).await;
+        let _ = tokio::time::timeout(CLOSE, &mut sources.connection).await;
     }
     let patience = config.turns.shutdown_timeout;
-    let stopping = drain(&mut desk, &mut ears.reports, patience).await;
+    let stopping = drain(&mut dispatcher, &mut sources.reports, patience).await;
     tracing::info!(
         drained = stopping.drained,
         abandoned = stopping.abandoned,
@@ -246,10 +246,10 @@ async fn connected(
         let progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
         let reached = progress.sessions();
         drop(progress);
-        // Never connected: those of the process before are as good still.
+        // Never connected: the previous process's sessions are still valid.
         let sessions = if reached.is_empty() { before } else { reached };
         let opted_out = services.opt_outs.current();
-        kept.leave(sessions, desk.answered(), &services.facts, &opted_out);
+        kept.leave(sessions, dispatcher.answered(), &services.facts, &opted_out);
     }
     ended
 }
@@ -266,13 +266,17 @@ async fn look_at_model(services: Arc<Services>, shutdown: CancellationToken) {
 }
 
 /// The loop.
-async fn serve(services: &Services, desk: &mut Desk, ears: &mut Ears) -> Result<(), Error> {
+async fn serve(
+    services: &Services,
+    dispatcher: &mut Dispatcher,
+    sources: &mut EventSources,
+) -> Result<(), Error> {
     let mut is_claimed = false;
     loop {
-        match ears.next().await {
-            Wake::Stop => return Ok(()),
-            Wake::Disconnected(ended) => return ended.map_err(Error::from),
-            Wake::Discord(delivery) => {
+        match sources.next().await {
+            LoopEvent::Stop => return Ok(()),
+            LoopEvent::Disconnected(ended) => return ended.map_err(Error::from),
+            LoopEvent::Discord(delivery) => {
                 // Who we are is what Discord says first, or the session file.
                 // The loop waits this once: in another bot's store nothing may
                 // be read or written.
@@ -280,11 +284,11 @@ async fn serve(services: &Services, desk: &mut Desk, ears: &mut Ears) -> Result<
                     is_claimed = true;
                     claim_store(services, us.application).await?;
                 }
-                desk.deliver(delivery);
+                dispatcher.deliver(delivery);
             }
-            Wake::Ask(request) => desk.ask(*request),
-            Wake::Placed(request, mark) => desk.placed(*request, mark),
-            Wake::Done(done) => desk.done(done),
+            LoopEvent::Ask(request) => dispatcher.ask(*request),
+            LoopEvent::Placed(request, mark) => dispatcher.placed(*request, mark),
+            LoopEvent::Done(done) => dispatcher.done(done),
         }
     }
 }
@@ -305,36 +309,36 @@ async fn claim_store(services: &Services, application: ApplicationId) -> Result<
 /// Running turns may end; after the deadline they take back what they posted,
 /// and the next process answers.
 async fn drain(
-    desk: &mut Desk,
-    reports: &mut mpsc::UnboundedReceiver<Wake>,
+    dispatcher: &mut Dispatcher,
+    reports: &mut mpsc::UnboundedReceiver<LoopEvent>,
     patience: Duration,
 ) -> Stopping {
-    desk.close();
-    let before = desk.running();
-    let _ = tokio::time::timeout(patience, finish(desk, reports)).await;
-    let abandoned = desk.running();
+    dispatcher.close();
+    let before = dispatcher.running();
+    let _ = tokio::time::timeout(patience, finish(dispatcher, reports)).await;
+    let abandoned = dispatcher.running();
     if abandoned > 0 {
-        desk.abandon();
-        let _ = tokio::time::timeout(ABANDON, finish(desk, reports)).await;
+        dispatcher.abandon();
+        let _ = tokio::time::timeout(ABANDON, finish(dispatcher, reports)).await;
     }
-    desk.settle(SETTLE).await;
-    while let Ok(wake) = reports.try_recv() {
-        if let Wake::Ask(request) = wake {
-            desk.ask(*request);
+    dispatcher.settle(SETTLE).await;
+    while let Ok(loop_event) = reports.try_recv() {
+        if let LoopEvent::Ask(request) = loop_event {
+            dispatcher.ask(*request);
         }
     }
-    desk.settle(SETTLE).await;
+    dispatcher.settle(SETTLE).await;
     Stopping {
         drained: before - abandoned,
         abandoned,
     }
 }
 
-async fn finish(desk: &mut Desk, reports: &mut mpsc::UnboundedReceiver<Wake>) {
-    while desk.running() > 0 {
+async fn finish(dispatcher: &mut Dispatcher, reports: &mut mpsc::UnboundedReceiver<LoopEvent>) {
+    while dispatcher.running() > 0 {
         match reports.recv().await {
-            Some(Wake::Done(done)) => desk.done(done),
-            Some(Wake::Ask(request)) => desk.ask(*request),
+            Some(LoopEvent::Done(done)) => dispatcher.done(done),
+            Some(LoopEvent::Ask(request)) => dispatcher.ask(*request),
             Some(_) => {}
             None => return,
         }

@@ -10,7 +10,7 @@ mod dialect;
 mod error;
 mod fault;
 mod learnt;
-mod scrub;
+mod redact;
 mod stream;
 mod thinking;
 mod wire;
@@ -27,7 +27,7 @@ use clew_context::model::{ChatMessage, Secret};
 
 pub use self::error::{Error, SetupError};
 use self::learnt::Learnt;
-use self::scrub::Scrub;
+use self::redact::Redactor;
 use self::stream::Answer;
 
 /// How many times [`Settings::timeout`] a whole answer may take, retry and
@@ -202,14 +202,14 @@ impl Client {
             stream::read(response, self.settings.timeout, &mut answer, &mut on_delta).await
         };
         let streamed = timeout(overall, stream).await;
-        let scrub = Scrub::new(self.settings.api_key.as_ref(), prompt);
+        let redactor = Redactor::new(self.settings.api_key.as_ref(), prompt);
         let streamed = streamed.unwrap_or_else(|_| {
             answer.end(&mut on_delta);
             Err(Error::timeout())
         });
         match streamed {
             Ok(()) => answer.complete(),
-            Err(error) => Err(error.scrubbed(&scrub).after(answer.into_text())),
+            Err(error) => Err(error.redacted(&redactor).after(answer.into_text())),
         }
     }
 
@@ -219,8 +219,8 @@ impl Client {
     /// What keeps it from answering, or from taking the key.
     pub async fn look(&self) -> Result<(), Error> {
         let sent = self.send(self.http.get(self.models_url())).await;
-        let scrub = Scrub::new(self.settings.api_key.as_ref(), &[]);
-        sent.map(drop).map_err(|error| error.scrubbed(&scrub))
+        let redactor = Redactor::new(self.settings.api_key.as_ref(), &[]);
+        sent.map(drop).map_err(|error| error.redacted(&redactor))
     }
 
     /// Where [`Client::look`] looks.

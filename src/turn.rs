@@ -14,9 +14,9 @@ mod inspector;
 mod learn;
 mod line;
 mod names;
-mod outlet;
 mod record;
 mod remember;
+mod reply;
 mod services;
 
 use std::collections::BTreeSet;
@@ -38,7 +38,7 @@ pub use line::{
 pub use services::{Services, Settings};
 
 use gather::Material;
-use outlet::Posted;
+use reply::Posted;
 
 /// Typing shows for ten seconds.
 const TYPING_EVERY: Duration = Duration::from_secs(8);
@@ -272,8 +272,8 @@ impl Turn<'_> {
         for event in events {
             self.emit(event);
         }
-        let outlet = self.outlet(&material.collected);
-        let mut posted = self.posted(outlet);
+        let destination = self.destination(&material.collected);
+        let mut posted = self.posted(destination);
         let answered = self.answer(&material, &mut posted, control).await;
         self.report(&posted);
         let ordered = match answered {

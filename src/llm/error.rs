@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::FinishReason;
-use super::scrub::Scrub;
+use super::redact::Redactor;
 
 /// What lies beneath an error, for the log.
 type Cause = Box<dyn std::error::Error + Send + Sync>;
@@ -192,9 +192,9 @@ impl Error {
     }
 
     /// The same error, its message fit to be logged.
-    pub(super) fn scrubbed(mut self, scrub: &Scrub<'_>) -> Self {
+    pub(super) fn redacted(mut self, redactor: &Redactor<'_>) -> Self {
         if let Some(message) = self.message_mut() {
-            *message = scrub.clean(message);
+            *message = redactor.clean(message);
         }
         self
     }

@@ -68,7 +68,7 @@ const LIMITS: [&str; 8] = [
 /// As in "context length of only 4096".
 const MAX_GAP: usize = 12;
 
-/// Tokens of a context; another number is none.
+/// Context sizes that are believed, in tokens.
 const POSSIBLE_LIMITS: std::ops::RangeInclusive<u32> = 256..=100_000_000;
 
 /// Groq and OpenAI: one request alone is above the limit of a minute.

@@ -13,7 +13,7 @@ use clew_context::engine::echo::Echo;
 use clew_context::model::Fallback;
 
 use super::control::{Control, Order};
-use super::outlet::Posted;
+use super::reply::Posted;
 
 /// After the first words, this long is waited for the whole answer: a short
 /// one is posted once and never edited.

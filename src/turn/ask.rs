@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::answer::{self, Ended, Times};
 use super::control::{Control, Order};
 use super::gather::{MAX_HALVINGS, Material};
-use super::outlet::Posted;
+use super::reply::Posted;
 use super::{Done, Turn, line};
 use crate::llm::{self, Completion};
 use crate::telemetry::event::{Finish, LlmFailure, Outcome, RequestFailed, RequestOk};

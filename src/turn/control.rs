@@ -69,8 +69,8 @@ impl Control {
         }
     }
 
-    /// An edit or a deletion that came while nobody listened. The end of the
-    /// process is none: what is done by then stays.
+    /// An edit or a deletion that came while nobody listened. A shutdown does
+    /// not count: the answer is complete by then and stays.
     pub(super) fn revoked(&mut self) -> Option<Order> {
         if !self.orders.has_changed().unwrap_or(false) {
             return None;

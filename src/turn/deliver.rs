@@ -3,7 +3,7 @@
 use tokio::time::Instant;
 
 use super::control::Order;
-use super::outlet::{Outlet, Posted};
+use super::reply::{Destination, Posted};
 use super::{Turn, answer};
 use crate::telemetry::event::{Outcome, SendFallback, SendStage, Sent, TailFallback};
 use crate::telemetry::with_sources;
@@ -20,12 +20,12 @@ const NOT_POSTED: &str = "⚠️";
 
 impl Turn<'_> {
     /// Where the answer goes.
-    pub(super) fn outlet(&self, collected: &Collected) -> Outlet {
+    pub(super) fn destination(&self, collected: &Collected) -> Destination {
         if let Some(interaction) = self.request.cause.interaction() {
-            return Outlet::Interaction(Box::new(interaction.clone()));
+            return Destination::Interaction(Box::new(interaction.clone()));
         }
         let target = collected.target.reply_to.as_ref();
-        Outlet::Channel {
+        Destination::Channel {
             channel: self.request.trigger.channel,
             reply_to: target.map(|target| target.id),
             ping: target.is_some_and(|target| target.author.id == self.request.asker()),
@@ -34,19 +34,24 @@ impl Turn<'_> {
 
     /// Nothing posted yet, and whether files may come with it. A command's
     /// answer needs no permission.
-    pub(super) fn posted(&self, outlet: Outlet) -> Posted<'_> {
-        let is_channel = matches!(outlet, Outlet::Channel { .. });
+    pub(super) fn posted(&self, destination: Destination) -> Posted<'_> {
+        let is_channel = matches!(destination, Destination::Channel { .. });
         let forbidden = is_channel && self.our_access().forbids(|rights| rights.attach);
-        Posted::new(self.services, outlet, self.request.turn(), self.attempt)
-            .without_file(forbidden.then_some(Fallback::Forbidden))
+        Posted::new(
+            self.services,
+            destination,
+            self.request.turn(),
+            self.attempt,
+        )
+        .without_file(forbidden.then_some(Fallback::Forbidden))
     }
 
     /// Nothing is posted yet; but a command shows that we are thinking.
     pub(super) async fn interrupted(&self, order: &Order) {
         let interaction = self.request.cause.interaction();
         if let (Some(interaction), Order::Cancel | Order::Abandon) = (interaction, order) {
-            let outlet = Outlet::Interaction(Box::new(interaction.clone()));
-            self.posted(outlet).remove().await;
+            let destination = Destination::Interaction(Box::new(interaction.clone()));
+            self.posted(destination).remove().await;
         }
     }
 

@@ -20,12 +20,12 @@ pub struct Lesson {
     said: memory::Lesson,
     /// The agent's own model.
     model: Option<String>,
-    outlet: Outlet,
+    destination: NoteDestination,
 }
 
 /// Where the note goes.
 #[derive(Debug)]
-enum Outlet {
+enum NoteDestination {
     Channel(ChannelId, MessageId),
     /// Seen by the asker alone.
     Interaction(Box<Interaction>),
@@ -41,11 +41,11 @@ pub async fn learn(services: &Services, lesson: Lesson) {
     let new = services.memory.learn(&model, lesson.said).await;
     if !new.is_empty() {
         let facts = new.iter().map(|fact| fact.id).collect();
-        say(services, &lesson.outlet, facts).await;
+        say(services, &lesson.destination, facts).await;
     }
 }
 
-async fn say(services: &Services, outlet: &Outlet, facts: Vec<FactId>) {
+async fn say(services: &Services, destination: &NoteDestination, facts: Vec<FactId>) {
     let note = line::noted(facts.len());
     let answer = Answer::for_all(note).with_button(
         line::SHOW_NOTED,
@@ -54,8 +54,8 @@ async fn say(services: &Services, outlet: &Outlet, facts: Vec<FactId>) {
     );
     let deadline = Instant::now() + super::ASIDE_TIMEOUT;
     let rest = &services.rest;
-    let said = match outlet {
-        Outlet::Channel(channel, trigger) => {
+    let said = match destination {
+        NoteDestination::Channel(channel, trigger) => {
             let access = services.facts.our_access(*channel);
             if access.forbids(|rights| rights.send) {
                 return;
@@ -63,7 +63,7 @@ async fn say(services: &Services, outlet: &Outlet, facts: Vec<FactId>) {
             let nonce = format!("{:x}.n", trigger.get());
             rest.post_answer(*channel, &answer, &nonce, deadline).await
         }
-        Outlet::Interaction(interaction) => {
+        NoteDestination::Interaction(interaction) => {
             let answer = Answer {
                 ephemeral: true,
                 ..answer
@@ -100,9 +100,9 @@ impl Turn<'_> {
         Some(Lesson {
             said,
             model: background.agent.model.clone(),
-            outlet: match interaction {
-                Some(interaction) => Outlet::Interaction(Box::new(interaction.clone())),
-                None => Outlet::Channel(trigger.channel, trigger.id),
+            destination: match interaction {
+                Some(interaction) => NoteDestination::Interaction(Box::new(interaction.clone())),
+                None => NoteDestination::Channel(trigger.channel, trigger.id),
             },
         })
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::gather::Material;
-use super::outlet::Posted;
+use super::reply::Posted;
 use super::{Services, Turn};
 use crate::memory::{Exchange, Fetched, Mend, Place, Readable};
 use crate::model::Agent;

@@ -1,7 +1,7 @@
-//! Lanes: turns of one thread, direct conversation or member of a channel run
-//! one after the other, a few wait, all together stay under a limit. Who of
-//! those that wait runs next, and who is sent away when too many wait, is
-//! [`Shares`]' to say. Pure.
+//! Conversation queues: turns of one thread, direct conversation or channel
+//! member run one after the other, a few may wait, and all together stay under
+//! a limit. [`Shares`] decides which waiting turn runs next and which one is
+//! refused when too many wait. Pure.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,17 +9,18 @@ use clew_context::model::{ChannelId, UserId};
 
 use super::shares::{Asker, Shares};
 
-/// More than this never wait, however high the limits are set: finding the
-/// next one looks at all of them.
+/// The most turns that wait, whatever the limits are set to: finding the next
+/// one looks at all of them.
 const MOST_WAITING: usize = 10_000;
-/// Of all that may wait, a server has room for one in so many...
+/// A server may have this part of all waiting turns: a half.
 const SERVERS_PART: usize = 2;
-/// ...and a person in one server, or in direct messages, for one in so many.
+/// A person may have this part of them in one server, or in direct messages: an
+/// eighth.
 const PERSONS_PART: usize = 8;
 
-/// What runs one after the other.
+/// Turns with the same key run one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Lane {
+pub(super) enum QueueKey {
     /// A thread or a direct conversation.
     Conversation(ChannelId),
     /// One person in an ordinary channel.
@@ -43,29 +44,29 @@ pub(super) enum Submitted<T> {
 /// What is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Full {
-    /// `TURN_QUEUE_PER_CHANNEL` wait in the lane already.
-    Lane,
+    /// `TURN_QUEUE_PER_CHANNEL` wait in the queue already.
+    Queue,
     /// As many as may wait do: of the person, of the server or of all.
     Room,
 }
 
-/// All lanes. A lane exists while something runs or waits in it.
+/// All queues. A queue exists while something runs or waits in it.
 #[derive(Debug)]
-pub(super) struct Lanes<T> {
+pub(super) struct Queues<T> {
     limits: Limits,
     running: usize,
     waiting: usize,
     /// Submitted so far.
     tickets: u64,
-    by_lane: HashMap<Lane, State<T>>,
+    by_key: HashMap<QueueKey, State<T>>,
     shares: Shares,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     running: usize,
-    /// Behind what runs, or is to run next, in one lane.
-    lane: usize,
+    /// Behind what runs, or is to run next, in one queue.
+    queue: usize,
     person: usize,
     party: usize,
     waiting: usize,
@@ -91,8 +92,8 @@ impl<T> State<T> {
     }
 }
 
-impl<T> Lanes<T> {
-    /// At most `max_running` run, and in one lane at most `max_behind` wait
+impl<T> Queues<T> {
+    /// At most `max_running` run, and in one queue at most `max_behind` wait
     /// behind another.
     pub(super) fn new(max_running: usize, max_behind: usize) -> Self {
         let waiting = MOST_WAITING.min(max_running * (max_behind + 1));
@@ -100,7 +101,7 @@ impl<T> Lanes<T> {
         Self {
             limits: Limits {
                 running: max_running,
-                lane: max_behind,
+                queue: max_behind,
                 person: part(PERSONS_PART),
                 party: part(SERVERS_PART),
                 waiting,
@@ -108,15 +109,15 @@ impl<T> Lanes<T> {
             running: 0,
             waiting: 0,
             tickets: 0,
-            by_lane: HashMap::new(),
+            by_key: HashMap::new(),
             shares: Shares::default(),
         }
     }
 
-    pub(super) fn submit(&mut self, lane: Lane, asker: Asker, work: T) -> Submitted<T> {
+    pub(super) fn submit(&mut self, queue: QueueKey, asker: Asker, work: T) -> Submitted<T> {
         self.tickets += 1;
         let ticket = self.tickets;
-        let state = self.by_lane.entry(lane).or_insert(State {
+        let state = self.by_key.entry(queue).or_insert(State {
             runs: None,
             waiting: VecDeque::new(),
         });
@@ -131,7 +132,7 @@ impl<T> Lanes<T> {
         if let Some((_, work)) = self.next() {
             return Submitted::Starts(work);
         }
-        let Some((full, gives_way)) = self.overflow(lane, asker) else {
+        let Some((full, gives_way)) = self.overflow(queue, asker) else {
             return Submitted::Waits;
         };
         match self.take(|one| one.ticket == gives_way).pop() {
@@ -141,17 +142,17 @@ impl<T> Lanes<T> {
         }
     }
 
-    /// What is too full by the newest one of `asker` in `lane`, the narrowest
+    /// What is too full by the newest one of `asker` in `queue`, the narrowest
     /// first, and which one in it gives way: the newest of who takes up most.
-    fn overflow(&self, lane: Lane, asker: Asker) -> Option<(Full, u64)> {
+    fn overflow(&self, queue: QueueKey, asker: Asker) -> Option<(Full, u64)> {
         let limits = self.limits;
-        let state = self.by_lane.get(&lane)?;
+        let state = self.by_key.get(&queue)?;
         let behind = state.waiting.len() - usize::from(state.runs.is_none());
         let (of_party, of_person) = self.shares.waiting(asker);
-        let all = || self.by_lane.values().flat_map(|state| &state.waiting);
+        let all = || self.by_key.values().flat_map(|state| &state.waiting);
         let heaviest = |one: &&Waiting<T>| (self.shares.load(one.asker), one.ticket);
-        let (full, gives_way) = if behind > limits.lane {
-            (Full::Lane, state.waiting.iter().max_by_key(heaviest))
+        let (full, gives_way) = if behind > limits.queue {
+            (Full::Queue, state.waiting.iter().max_by_key(heaviest))
         } else if of_person > limits.person {
             let of_person = all().filter(|one| one.asker == asker);
             (Full::Room, of_person.max_by_key(heaviest))
@@ -166,37 +167,37 @@ impl<T> Lanes<T> {
         gives_way.map(|one| (full, one.ticket))
     }
 
-    /// What ran in a lane is done. Gives what runs next, of whatever lane.
-    pub(super) fn finished(&mut self, lane: Lane) -> Option<(Lane, T)> {
-        let state = self.by_lane.get_mut(&lane)?;
+    /// What ran in a queue is done. Gives what runs next, of whatever queue.
+    pub(super) fn finished(&mut self, queue: QueueKey) -> Option<(QueueKey, T)> {
+        let state = self.by_key.get_mut(&queue)?;
         let asker = state.runs.take()?;
         if state.waiting.is_empty() {
-            self.by_lane.remove(&lane);
+            self.by_key.remove(&queue);
         }
         self.running -= 1;
         self.shares.ends(asker);
         self.next()
     }
 
-    fn next(&mut self) -> Option<(Lane, T)> {
+    fn next(&mut self) -> Option<(QueueKey, T)> {
         if self.running >= self.limits.running {
             return None;
         }
-        let ready = self.by_lane.iter();
-        let ready = ready.filter_map(|(lane, state)| Some((*lane, state.ready()?)));
-        let (lane, _) = ready.min_by_key(|(_, one)| (self.shares.rank(one.asker), one.ticket))?;
-        let state = self.by_lane.get_mut(&lane)?;
+        let ready = self.by_key.iter();
+        let ready = ready.filter_map(|(queue, state)| Some((*queue, state.ready()?)));
+        let (queue, _) = ready.min_by_key(|(_, one)| (self.shares.rank(one.asker), one.ticket))?;
+        let state = self.by_key.get_mut(&queue)?;
         let Waiting { asker, work, .. } = state.waiting.pop_front()?;
         state.runs = Some(asker);
         self.running += 1;
         self.waiting -= 1;
         self.shares.starts(asker);
-        Some((lane, work))
+        Some((queue, work))
     }
 
     /// Everything that waits.
     pub(super) fn waiting_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.by_lane
+        self.by_key
             .values_mut()
             .flat_map(|state| state.waiting.iter_mut().map(|one| &mut one.work))
     }
@@ -208,7 +209,7 @@ impl<T> Lanes<T> {
 
     fn take(&mut self, unwanted: impl Fn(&Waiting<T>) -> bool) -> Vec<T> {
         let mut taken = Vec::new();
-        self.by_lane.retain(|_, state| {
+        self.by_key.retain(|_, state| {
             if state.waiting.iter().any(&unwanted) {
                 let (gone, kept): (VecDeque<_>, _) = std::mem::take(&mut state.waiting)
                     .into_iter()

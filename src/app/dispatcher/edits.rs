@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::Desk;
+use super::Dispatcher;
 use crate::memory::Mend;
 use crate::telemetry::event::Refusal;
 use crate::turn::Order;
@@ -12,7 +12,7 @@ use clew_context::discord::convert::Incoming;
 use clew_context::engine::eligible::is_blank;
 use clew_context::model::{Message, MessageId};
 
-impl Desk {
+impl Dispatcher {
     /// An edit: of the text in the window, and of a trigger that is not
     /// answered yet.
     pub(super) fn edited(&mut self, incoming: Incoming) {
@@ -40,7 +40,7 @@ impl Desk {
             self.restart(message);
             return;
         }
-        let mut waiting = self.lanes.waiting_mut();
+        let mut waiting = self.queues.waiting_mut();
         if let Some(waiting) = waiting.find(|one| one.request.trigger.id == message.id) {
             waiting.request.trigger = Arc::new(message);
         }
@@ -95,7 +95,7 @@ impl Desk {
         }
         self.looked_at.retain(|id| !ids.contains(id));
         let gone = self
-            .lanes
+            .queues
             .remove_waiting(|one| ids.contains(&one.request.trigger.id));
         for mark in gone.into_iter().filter_map(|waiting| waiting.mark) {
             self.finished(mark);

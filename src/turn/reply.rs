@@ -20,7 +20,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Where an answer goes.
 #[derive(Debug, Clone)]
-pub(super) enum Outlet {
+pub(super) enum Destination {
     /// A channel, as a reply where there is a target.
     Channel {
         channel: ChannelId,
@@ -36,7 +36,7 @@ pub(super) enum Outlet {
 #[derive(Debug)]
 pub(super) struct Posted<'a> {
     rest: &'a Rest,
-    outlet: Outlet,
+    destination: Destination,
     turn: TurnId,
     attempt: u32,
     settings: &'a Settings,
@@ -62,10 +62,15 @@ struct Part {
 
 impl<'a> Posted<'a> {
     /// Nothing yet. `attempt` sets the nonces of a restarted turn apart.
-    pub(super) fn new(services: &'a Services, outlet: Outlet, turn: TurnId, attempt: u32) -> Self {
+    pub(super) fn new(
+        services: &'a Services,
+        destination: Destination,
+        turn: TurnId,
+        attempt: u32,
+    ) -> Self {
         Self {
             rest: &services.rest,
-            outlet,
+            destination,
             turn,
             attempt,
             settings: &services.settings,
@@ -94,8 +99,8 @@ impl<'a> Posted<'a> {
     /// It replies to a message, and the reference was accepted.
     pub(super) fn replied(&self) -> bool {
         matches!(
-            self.outlet,
-            Outlet::Channel {
+            self.destination,
+            Destination::Channel {
                 reply_to: Some(_),
                 ..
             }
@@ -103,7 +108,7 @@ impl<'a> Posted<'a> {
     }
 
     pub(super) fn pinged(&self) -> bool {
-        self.replied() && matches!(self.outlet, Outlet::Channel { ping: true, .. })
+        self.replied() && matches!(self.destination, Destination::Channel { ping: true, .. })
     }
 
     /// Nothing is tried any longer then.
@@ -164,7 +169,8 @@ impl<'a> Posted<'a> {
         let file = overflow.map(|text| (ATTACHMENT_NAME.to_owned(), text.clone().into_bytes()));
         for (index, content) in delivery.messages.iter().enumerate() {
             let file = file.as_ref().filter(|_| index == last);
-            let waits = index > 0 && !done && matches!(self.outlet, Outlet::Interaction(_));
+            let waits =
+                index > 0 && !done && matches!(self.destination, Destination::Interaction(_));
             if waits {
                 break;
             }
@@ -189,9 +195,9 @@ impl<'a> Posted<'a> {
     /// is never called again by itself: it says so.
     pub(super) async fn remove(&mut self) {
         let parts = std::mem::take(&mut self.parts);
-        let removed = match &self.outlet {
-            Outlet::Channel { channel, .. } => self.delete(*channel, &parts).await,
-            Outlet::Interaction(interaction) => self
+        let removed = match &self.destination {
+            Destination::Channel { channel, .. } => self.delete(*channel, &parts).await,
+            Destination::Interaction(interaction) => self
                 .rest
                 .edit_original(interaction, &Text::plain(INTERRUPTED), deadline())
                 .await
@@ -246,18 +252,18 @@ impl<'a> Posted<'a> {
         file: Option<&File>,
     ) -> Result<(), RestError> {
         let text = self.text(content, file);
-        match &self.outlet {
-            Outlet::Channel { channel, .. } => {
+        match &self.destination {
+            Destination::Channel { channel, .. } => {
                 self.rest
                     .edit_message(*channel, id, &text, self.deadline())
                     .await
             }
-            Outlet::Interaction(interaction) if index == 0 => self
+            Destination::Interaction(interaction) if index == 0 => self
                 .rest
                 .edit_original(interaction, &text, self.deadline())
                 .await
                 .map(drop),
-            Outlet::Interaction(_) => Ok(()),
+            Destination::Interaction(_) => Ok(()),
         }
     }
 
@@ -267,8 +273,8 @@ impl<'a> Posted<'a> {
         content: &str,
         file: Option<&File>,
     ) -> Result<MessageId, RestError> {
-        match &self.outlet {
-            Outlet::Channel {
+        match &self.destination {
+            Destination::Channel {
                 channel,
                 reply_to,
                 ping,
@@ -289,7 +295,7 @@ impl<'a> Posted<'a> {
                 self.reference_dropped = self.reference_dropped.or(sent.reference_dropped);
                 Ok(sent.id)
             }
-            Outlet::Interaction(interaction) => {
+            Destination::Interaction(interaction) => {
                 let text = self.text(content, file);
                 if index == 0 {
                     self.rest

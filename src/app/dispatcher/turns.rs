@@ -7,12 +7,12 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::super::lanes::{Full, Lane, Submitted};
+use super::super::loop_event::{Done, LoopEvent};
+use super::super::queues::{Full, QueueKey, Submitted};
 use super::super::restarts::Restarts;
 use super::super::shares::{Asker, Party};
-use super::super::wake::{Done, Wake};
 use super::super::wiring;
-use super::Desk;
+use super::Dispatcher;
 use crate::telemetry::Ids;
 use crate::telemetry::event::{Outcome, Refusal, Refused};
 use crate::turn::{self, Control, Elsewhere, Job, Lesson, Order, Orders, Services};
@@ -38,7 +38,7 @@ pub(super) struct Waiting {
 /// A turn that runs.
 #[derive(Debug)]
 pub(super) struct Active {
-    lane: Lane,
+    queue: QueueKey,
     since: Instant,
     pub(super) orders: Orders,
     /// As it is asked, or will be.
@@ -47,7 +47,7 @@ pub(super) struct Active {
     mark: Option<Mark>,
 }
 
-impl Desk {
+impl Dispatcher {
     /// Queues a trigger. Says whether a turn began or waits for it.
     pub(super) fn submit(&mut self, request: TurnRequest, mark: Option<Mark>) -> bool {
         let trigger = Arc::clone(&request.trigger);
@@ -71,9 +71,9 @@ impl Desk {
         if !trigger.is_human() && request.cause.interaction().is_none() {
             self.bot_turns.count(trigger.channel, trigger.guild);
         }
-        let (lane, asker) = (lane(&request), self.asker(&request));
-        match self.lanes.submit(
-            lane,
+        let (queue, asker) = (queue(&request), self.asker(&request));
+        match self.queues.submit(
+            queue,
             asker,
             Waiting {
                 request,
@@ -81,7 +81,7 @@ impl Desk {
                 mark,
             },
         ) {
-            Submitted::Starts(waiting) => self.start(lane, waiting, false),
+            Submitted::Starts(waiting) => self.start(queue, waiting, false),
             Submitted::Waits => {}
             Submitted::Refused(waiting, full) => {
                 self.refuse_request(&waiting.request, refusal(full));
@@ -106,7 +106,7 @@ impl Desk {
         Asker { party, user }
     }
 
-    fn start(&mut self, lane: Lane, waiting: Waiting, waited: bool) {
+    fn start(&mut self, queue: QueueKey, waiting: Waiting, waited: bool) {
         let Waiting {
             request,
             came,
@@ -119,7 +119,7 @@ impl Desk {
         self.active.insert(
             id,
             Active {
-                lane,
+                queue,
                 since: Instant::now(),
                 orders,
                 trigger,
@@ -140,7 +140,7 @@ impl Desk {
         let services = Arc::clone(&self.services);
         let report = Report {
             trigger: id,
-            wakes: self.wakes.clone(),
+            loop_events: self.loop_events.clone(),
             outcome: None,
         };
         let stopped = self.stopped.clone();
@@ -173,7 +173,7 @@ impl Desk {
             .filter(|(_, active)| active.trigger.channel == channel);
         let mut others: BTreeSet<MessageId> = running.map(|(id, _)| *id).collect();
         let waiting = self
-            .lanes
+            .queues
             .waiting_mut()
             .map(|waiting| &waiting.request.trigger);
         others.extend(
@@ -202,9 +202,9 @@ impl Desk {
                 self.finished(mark);
             }
         }
-        let next = self.lanes.finished(active.lane);
-        if let Some((lane, waiting)) = next.filter(|_| !self.closed) {
-            self.start(lane, waiting, true);
+        let next = self.queues.finished(active.queue);
+        if let Some((queue, waiting)) = next.filter(|_| !self.closed) {
+            self.start(queue, waiting, true);
         }
     }
 
@@ -299,28 +299,28 @@ async fn reported(services: &Services, job: Job, mut report: Report) -> Option<B
 
 const fn refusal(full: Full) -> Refusal {
     match full {
-        Full::Lane => Refusal::QueueFull,
+        Full::Queue => Refusal::QueueFull,
         Full::Room => Refusal::Busy,
     }
 }
 
 /// Serial per thread, direct conversation and member of a channel.
-fn lane(request: &TurnRequest) -> Lane {
+fn queue(request: &TurnRequest) -> QueueKey {
     let trigger = &request.trigger;
     let conversation = request
         .channel_kind
         .is_some_and(|kind: ChannelKind| kind.is_thread() || kind.is_direct());
     if conversation {
-        Lane::Conversation(trigger.channel)
+        QueueKey::Conversation(trigger.channel)
     } else {
-        Lane::Member(trigger.channel, trigger.author.id)
+        QueueKey::Member(trigger.channel, trigger.author.id)
     }
 }
 
 /// Says that a turn is over, however its task ends.
 struct Report {
     trigger: MessageId,
-    wakes: mpsc::UnboundedSender<Wake>,
+    loop_events: mpsc::UnboundedSender<LoopEvent>,
     outcome: Option<Outcome>,
 }
 
@@ -331,6 +331,6 @@ impl Drop for Report {
             outcome: self.outcome,
         };
         // The loop is gone only when the process ends.
-        let _ = self.wakes.send(Wake::Done(done));
+        let _ = self.loop_events.send(LoopEvent::Done(done));
     }
 }

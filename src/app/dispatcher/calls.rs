@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::super::wake::Wake;
-use super::Desk;
+use super::super::loop_event::LoopEvent;
+use super::Dispatcher;
 use super::carry_out::carry_out;
 use crate::commands::{self, Planned, Refused};
 use crate::telemetry::event::Refusal;
@@ -26,7 +26,7 @@ const FILL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Before a second try; then twice as long.
 const FILL_PAUSE: Duration = Duration::from_millis(500);
 
-impl Desk {
+impl Dispatcher {
     /// A command was called: one that asks is answered by "thinking" at once
     /// and takes its place in the queue; others are carried out beside; or it
     /// is refused in a line.
@@ -90,7 +90,7 @@ impl Desk {
     }
 
     fn think(&self, interaction: Interaction, request: Box<TurnRequest>) {
-        let (services, wakes) = (Arc::clone(&self.services), self.wakes.clone());
+        let (services, loop_events) = (Arc::clone(&self.services), self.loop_events.clone());
         self.tracker.spawn(async move {
             let thinking = Callback::Deferred { ephemeral: false };
             let deadline = Instant::now() + CALL_TIMEOUT;
@@ -100,7 +100,7 @@ impl Desk {
                 .await
             {
                 // The loop is gone only when the process ends.
-                Ok(()) => drop(wakes.send(Wake::Ask(request))),
+                Ok(()) => drop(loop_events.send(LoopEvent::Ask(request))),
                 Err(error) => tracing::warn!(%error, "a command could not be answered in time"),
             }
         });

@@ -1,4 +1,4 @@
-//! Everything that wakes the bot.
+//! What the main loop waits for.
 
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -10,9 +10,9 @@ use clew_discord::event::{Delivery, FatalReason};
 use clew_discord::rest::Rest;
 use clew_discord::session::Mark;
 
-/// One closed set; matched in `app::serve`.
+/// One thing that happened; `app::serve` matches them all.
 #[derive(Debug)]
-pub(super) enum Wake {
+pub(super) enum LoopEvent {
     /// The process is to end.
     Stop,
     /// The gateway's tasks ended.
@@ -36,13 +36,13 @@ pub(super) struct Done {
     pub(super) outcome: Option<Outcome>,
 }
 
-/// Where each of them comes from.
+/// Where the events come from.
 #[derive(Debug)]
-pub(super) struct Ears {
+pub(super) struct EventSources {
     /// The process is to end.
     pub(super) shutdown: CancellationToken,
     /// What tracked tasks report.
-    pub(super) reports: mpsc::UnboundedReceiver<Wake>,
+    pub(super) reports: mpsc::UnboundedReceiver<LoopEvent>,
     /// Events in the order of the gateway.
     pub(super) deliveries: mpsc::Receiver<Delivery>,
     /// Whose token Discord may refuse.
@@ -51,20 +51,20 @@ pub(super) struct Ears {
     pub(super) connection: JoinHandle<Result<(), FatalReason>>,
 }
 
-impl Ears {
+impl EventSources {
     /// The next one: an end first, then what is done, which makes room for
     /// what is new.
-    pub(super) async fn next(&mut self) -> Wake {
+    pub(super) async fn next(&mut self) -> LoopEvent {
         tokio::select! {
             biased;
-            () = self.shutdown.cancelled() => Wake::Stop,
-            Some(wake) = self.reports.recv() => wake,
-            Some(delivery) = self.deliveries.recv() => Wake::Discord(delivery),
+            () = self.shutdown.cancelled() => LoopEvent::Stop,
+            Some(loop_event) = self.reports.recv() => loop_event,
+            Some(delivery) = self.deliveries.recv() => LoopEvent::Discord(delivery),
             () = self.rest.reader().token_refused() => {
-                Wake::Disconnected(Err(FatalReason::TokenRefused))
+                LoopEvent::Disconnected(Err(FatalReason::TokenRefused))
             }
             ended = &mut self.connection => {
-                Wake::Disconnected(ended.unwrap_or(Err(FatalReason::Broken)))
+                LoopEvent::Disconnected(ended.unwrap_or(Err(FatalReason::Broken)))
             },
         }
     }

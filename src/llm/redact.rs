@@ -9,19 +9,19 @@ const MAX_MESSAGE_CHARS: usize = 200;
 /// say nothing about anyone, and taking them out would garble the message.
 const MIN_ECHO_BYTES: usize = 12;
 
-/// So many characters in a row that stand in the prompt as well are no chance.
+/// A run of this many characters that the prompt has too is no coincidence.
 const ECHO_CHARS: usize = 20;
 
 /// Bytes of a server's message that are looked at; more is not shown anyway.
 const MAX_READ_BYTES: usize = 1_000;
 
 /// What must not be in a message.
-pub(super) struct Scrub<'a> {
+pub(super) struct Redactor<'a> {
     key: Option<&'a Secret>,
     prompt: &'a [ChatMessage],
 }
 
-impl<'a> Scrub<'a> {
+impl<'a> Redactor<'a> {
     pub(super) fn new(key: Option<&'a Secret>, prompt: &'a [ChatMessage]) -> Self {
         Self { key, prompt }
     }
@@ -45,7 +45,7 @@ impl<'a> Scrub<'a> {
     }
 }
 
-impl Scrub<'_> {
+impl Redactor<'_> {
     /// The message without parts of lines: servers quote the beginning of
     /// what they refuse.
     fn without_echo(&self, message: &str) -> String {
@@ -102,7 +102,7 @@ fn shorten(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Scrub;
+    use super::Redactor;
     use clew_context::model::{ChatMessage, Role, Secret};
 
     #[track_caller]
@@ -112,7 +112,7 @@ mod tests {
             Role::User,
             "hi\n  my diary of last summer  \n",
         )];
-        assert_eq!(Scrub::new(Some(&key), &prompt).clean(message), expected);
+        assert_eq!(Redactor::new(Some(&key), &prompt).clean(message), expected);
     }
 
     #[test]
@@ -131,10 +131,10 @@ mod tests {
             role: Role::User,
             content: "Ada: the xylophone in the cellar is broken".to_owned(),
         }];
-        let scrub = Scrub::new(None, &prompt);
+        let redactor = Redactor::new(None, &prompt);
         let said = "cannot read \"Ada: the xylophone in the cel\": the line is too long";
         assert_eq!(
-            scrub.clean(said),
+            redactor.clean(said),
             "cannot read \"[prompt]\": the line is too long"
         );
     }

@@ -1,5 +1,5 @@
-//! The desk: what the loop does with each event. Windows and lanes are fed
-//! here, in gateway order; turns start and end here.
+//! The dispatcher: what the loop does with each event. It feeds windows and
+//! queues in gateway order, and starts and ends turns.
 
 mod bot_turns;
 mod calls;
@@ -17,9 +17,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::lanes::Lanes;
+use super::loop_event::LoopEvent;
+use super::queues::Queues;
 use super::rate::Rate;
-use super::wake::Wake;
 use super::wiring;
 use crate::config::Config;
 use crate::memory::{Mend, Missed};
@@ -46,13 +46,13 @@ const CHANNELS_REMEMBERED: usize = 10_000;
 const REFUSALS_A_MINUTE: usize = 1;
 
 /// The state of the loop.
-pub(super) struct Desk {
+pub(super) struct Dispatcher {
     services: Arc<Services>,
     rules: Rules,
     command_guild: Option<GuildId>,
     claims: Claims,
     progress: Arc<Mutex<Progress>>,
-    lanes: Lanes<Waiting>,
+    queues: Queues<Waiting>,
     active: HashMap<MessageId, Active>,
     turn_rate: Option<Rate>,
     refusals: Rate,
@@ -65,20 +65,20 @@ pub(super) struct Desk {
     /// Triggers whose channel is being looked at, but those deleted meanwhile.
     looked_at: HashSet<MessageId>,
     tracker: TaskTracker,
-    wakes: mpsc::UnboundedSender<Wake>,
+    loop_events: mpsc::UnboundedSender<LoopEvent>,
     closed: bool,
     /// What runs beside turns and may be left out ends.
     stopped: CancellationToken,
 }
 
-impl Desk {
+impl Dispatcher {
     pub(super) fn new(
         config: &Config,
         services: Arc<Services>,
         claims: Claims,
         progress: Arc<Mutex<Progress>>,
         tracker: TaskTracker,
-        wakes: mpsc::UnboundedSender<Wake>,
+        loop_events: mpsc::UnboundedSender<LoopEvent>,
     ) -> Self {
         let per_minute = config.turns.user_per_minute.map(|most| most.get() as usize);
         Self {
@@ -87,7 +87,7 @@ impl Desk {
             command_guild: config.discord.command_guild,
             claims,
             progress,
-            lanes: Lanes::new(config.turns.max_concurrent, config.turns.queue_per_channel),
+            queues: Queues::new(config.turns.max_concurrent, config.turns.queue_per_channel),
             active: HashMap::new(),
             turn_rate: per_minute.map(Rate::new),
             refusals: Rate::new(REFUSALS_A_MINUTE),
@@ -97,7 +97,7 @@ impl Desk {
             refused: VecDeque::new(),
             looked_at: HashSet::new(),
             tracker,
-            wakes,
+            loop_events,
             closed: false,
             stopped: CancellationToken::new(),
         }
@@ -442,7 +442,7 @@ impl Desk {
     /// process gets it again; a command does not come again and is told.
     pub(super) fn close(&mut self) {
         self.closed = true;
-        for waiting in self.lanes.remove_waiting(|_| true) {
+        for waiting in self.queues.remove_waiting(|_| true) {
             self.stopping(&waiting.request);
         }
     }
@@ -455,7 +455,7 @@ impl Desk {
     }
 
     pub(super) fn running(&self) -> usize {
-        self.lanes.running()
+        self.queues.running()
     }
 
     pub(super) fn answered(&self) -> Vec<MessageId> {

@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::wake::Wake;
-use super::{CHANNELS_REMEMBERED, Desk};
+use super::super::loop_event::LoopEvent;
+use super::{CHANNELS_REMEMBERED, Dispatcher};
 use clew_context::model::{ChannelKind, TurnRequest};
 use clew_discord::session::Mark;
 
 /// For the look.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
-impl Desk {
+impl Dispatcher {
     /// Looks where a message stands that is for us if it is a direct one.
     pub(super) fn look_up(&mut self, mut request: TurnRequest, mark: Mark) {
         self.looked_at.insert(request.trigger.id);
-        let (services, wakes) = (Arc::clone(&self.services), self.wakes.clone());
+        let (services, loop_events) = (Arc::clone(&self.services), self.loop_events.clone());
         self.tracker.spawn(async move {
             let deadline = Instant::now() + LOOK_TIMEOUT;
             let place = request.trigger.channel;
@@ -28,7 +28,7 @@ impl Desk {
                 Err(error) => tracing::warn!(%error, %place, "a message's channel is unknown"),
             }
             // The loop is gone only when the process ends.
-            let _ = wakes.send(Wake::Placed(Box::new(request), mark));
+            let _ = loop_events.send(LoopEvent::Placed(Box::new(request), mark));
         });
     }
 
