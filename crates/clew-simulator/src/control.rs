@@ -1,5 +1,5 @@
-//! What a test makes happen while the bot under test is connected: every
-//! action changes the world and is told to the gateway.
+//! Actions that a test performs while the bot under test is connected. Each one
+//! changes the world and is dispatched to the gateway.
 
 mod called;
 mod faulty;
@@ -34,7 +34,7 @@ impl Simulator {
         })
     }
 
-    /// Posts a message without an event: one that the bot missed.
+    /// Posts a message without an event, as if the bot had missed it.
     pub fn seed(&self, channel: Id, author: Id, draft: impl Into<Draft>) -> Id {
         self.world(|world| world.seed(channel, author, draft))
     }
@@ -47,8 +47,8 @@ impl Simulator {
         });
     }
 
-    /// Tells of a message again without an edit, as Discord does when a link's
-    /// embed arrives: `edited_timestamp` stays as it is.
+    /// Sends a message again without an edit, as Discord does when a link's embed
+    /// arrives: `edited_timestamp` stays unchanged.
     pub fn unfurl(&self, channel: Id, message: Id, embed: Value) {
         self.shared.with(|state| {
             let mut embed = embed;
@@ -63,7 +63,7 @@ impl Simulator {
         });
     }
 
-    /// Deletes a message; false when there was none.
+    /// Deletes a message; returns false if it does not exist.
     pub fn delete(&self, channel: Id, message: Id) -> bool {
         self.shared
             .with(|state| state.remove_message(channel, message))
@@ -75,7 +75,7 @@ impl Simulator {
             .with(|state| state.remove_messages(channel, messages));
     }
 
-    /// Pins a message: the message changes and the notice of type 6 is posted.
+    /// Pins a message: the message changes, and a notice of type 6 is posted.
     pub fn pin(&self, channel: Id, message: Id, by: Id) -> Id {
         self.shared.with(|state| {
             if let Some(found) = state.world.message_mut(channel, message) {
@@ -99,18 +99,18 @@ impl Simulator {
             .with(|state| state.add_reaction(channel, message, emoji, user));
     }
 
-    /// Types.
+    /// Shows that a user is typing.
     pub fn type_in(&self, channel: Id, user: Id) {
         self.shared.with(|state| state.emit_typing(channel, user));
     }
 
-    /// Opens a thread on a message; its id is the message's.
+    /// Opens a thread from a message; the thread's id is the message's.
     pub fn thread_from(&self, channel: Id, message: Id, title: &str, owner: Id) -> Id {
         self.shared
             .with(|state| state.open_anchored(channel, message, title, owner))
     }
 
-    /// Opens a public or private thread on no message.
+    /// Opens a public or private thread that is not started from a message.
     pub fn thread(&self, channel: Id, kind: ChannelKind, title: &str, owner: Id) -> Id {
         self.shared
             .with(|state| state.open_thread(channel, kind, title, owner))
@@ -165,7 +165,7 @@ impl Simulator {
             .with(|state| state.add_thread_member(thread, user));
     }
 
-    /// Takes a user out of a thread.
+    /// Removes a user from a thread.
     pub fn leave_thread(&self, thread: Id, user: Id) {
         self.shared
             .with(|state| state.remove_thread_member(thread, user));
@@ -185,8 +185,8 @@ impl Simulator {
         self.shared.with(|state| state.remove_channel(channel));
     }
 
-    /// Sets a role's or member's overwrite. Discord tells of it also when it
-    /// takes the channel out of sight.
+    /// Sets a role's or member's overwrite. As on Discord, the bot is told even if
+    /// this hides the channel from it.
     pub fn overwrite(&self, channel: Id, of: OverwriteOf, allow: Permissions, deny: Permissions) {
         self.shared.with(|state| {
             state.world.overwrite(channel, of, allow, deny);
@@ -198,7 +198,7 @@ impl Simulator {
         });
     }
 
-    /// The messages of a channel as they are now, oldest first.
+    /// The current messages of a channel, oldest first.
     pub fn messages(&self, channel: Id) -> Vec<Message> {
         self.shared.read(|state| {
             let found = state.world.channels.get(&channel);
@@ -206,7 +206,7 @@ impl Simulator {
         })
     }
 
-    /// The bot's messages of a channel as they are now, oldest first.
+    /// The bot's current messages in a channel, oldest first.
     pub fn answers(&self, channel: Id) -> Vec<Message> {
         let bot = self.bot();
         let mut messages = self.messages(channel);
@@ -214,14 +214,14 @@ impl Simulator {
         messages
     }
 
-    /// Ephemeral messages that exist now, oldest first.
+    /// The current ephemeral messages, oldest first.
     pub fn ephemeral(&self) -> Vec<Message> {
         self.shared
             .read(|state| state.world.ephemeral.values().cloned().collect())
     }
 
-    /// Commands that are registered, as the API writes them, with the guild of
-    /// those that are a guild's.
+    /// The registered commands as the API shows them, each with its guild if it is
+    /// a guild command.
     pub fn commands(&self) -> Vec<(Option<Id>, Value)> {
         self.shared.read(|state| {
             let commands = state.world.commands.iter();
@@ -229,7 +229,7 @@ impl Simulator {
         })
     }
 
-    /// The object of a message as a page holds it.
+    /// A message object as it appears in a page; null if it does not exist.
     pub fn message_object(&self, channel: Id, message: Id) -> Value {
         self.shared.read(|state| {
             let found = state.world.message(channel, message);
@@ -244,7 +244,7 @@ impl Simulator {
         self.shared.read(|state| state.world.bot)
     }
 
-    /// The token that is accepted.
+    /// The token that the simulator accepts.
     pub fn token(&self) -> String {
         self.shared.read(|state| state.world.token.clone())
     }

@@ -1,5 +1,5 @@
-//! REST: one entry that records, delays, spoils, limits and authenticates every
-//! call, and the table of routes.
+//! REST: a single entry that records, delays, corrupts, limits and authenticates
+//! every call, and the table of routes.
 
 mod answer;
 mod application;
@@ -32,7 +32,7 @@ use body::Call;
 
 pub(super) use interactions::{EPHEMERAL, LOADING};
 
-/// Every request of the server comes in here.
+/// Entry for every HTTP request.
 pub(super) async fn entry(
     Extract(shared): Extract<Arc<Shared>>,
     ConnectInfo(line): ConnectInfo<Line>,
@@ -54,7 +54,7 @@ pub(super) async fn entry(
     open.answer(call, &line).await
 }
 
-/// Turns a request for a socket into a gateway connection.
+/// Upgrades a request to a gateway connection.
 async fn upgrade(shared: Arc<Shared>, parts: &mut Parts) -> Response {
     let query = parts.uri.query().unwrap_or_default();
     let compressed = query.split('&').any(|pair| pair == "compress=zstd-stream");
@@ -64,8 +64,8 @@ async fn upgrade(shared: Arc<Shared>, parts: &mut Parts) -> Response {
     }
 }
 
-/// A call between its arrival and its answer; counted as open until dropped,
-/// also when the client hangs up.
+/// A call between its arrival and its answer; counts as in progress until it is
+/// dropped, even if the client hangs up.
 struct Open {
     shared: Arc<Shared>,
     ordinal: usize,
@@ -164,8 +164,7 @@ impl Drop for Open {
 }
 
 impl State {
-    /// Refuses a call without the bot's token, except where a token in the
-    /// path stands for it.
+    /// Refuses a call without the bot's token, unless a token in the path replaces it.
     fn authorise(&self, call: &Call) -> Result<(), Refusal> {
         let open = ["/interactions/", "/webhooks/", "/attachments/"];
         let exempt = call.path == "/gateway" || open.iter().any(|p| call.path.starts_with(p));
@@ -251,7 +250,7 @@ impl State {
     }
 }
 
-/// A field of a body that is there and not null.
+/// A field of a body that is present and not null.
 fn given<'a>(body: &'a Value, key: &str) -> Option<&'a Value> {
     body.get(key).filter(|value| !value.is_null())
 }

@@ -1,5 +1,5 @@
-//! People at the client: they call a command that is registered, press a
-//! button they see, pick what is proposed, and read what comes.
+//! People at the client: they use a registered command, press a button they see,
+//! pick a proposed choice, and read the result.
 
 use serde_json::Value;
 
@@ -13,15 +13,15 @@ use crate::state::State;
 use crate::world::Message;
 use crate::{Permissions, Simulator};
 
-/// A use of the bot, and what comes of it.
+/// One use of the bot, and its results.
 #[derive(Clone, Copy, Debug)]
 pub struct Called<'a> {
     simulator: &'a Simulator,
-    /// The interaction.
+    /// The interaction's id.
     pub id: Id,
 }
 
-/// A message as the person who called sees it.
+/// A message as the user who caused it sees it.
 #[derive(Clone, Debug)]
 pub struct Shown {
     /// Its id.
@@ -32,14 +32,14 @@ pub struct Shown {
     pub embeds: Vec<Value>,
     /// Its rows of components.
     pub components: Vec<Value>,
-    /// Whether nobody else sees it.
+    /// Whether only that user sees it.
     pub ephemeral: bool,
     /// Its files.
     pub files: Vec<File>,
 }
 
 impl Shown {
-    /// Label and custom id of the buttons, in order.
+    /// Label and custom id of each button, in order.
     pub fn buttons(&self) -> Vec<(String, String)> {
         let buttons = buttons(&self.components);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -48,8 +48,8 @@ impl Shown {
             .collect()
     }
 
-    /// Everything that can be read on it, a line each: the text, then each
-    /// embed's title, description, fields and footer.
+    /// All text on it, one item per line: the content, then each embed's title,
+    /// description, fields and footer.
     pub fn text(&self) -> String {
         let mut lines = vec![self.content.as_str()];
         for embed in &self.embeds {
@@ -66,15 +66,14 @@ impl Shown {
 }
 
 impl Simulator {
-    /// Calls a slash command, such as `memory remember`, with its options by
-    /// name, as soon as it is registered. Checks what a client would not let
-    /// anybody send; who may use it a server's administrators decide, so that
-    /// is left to the bot (see [`offered`](Self::offered)).
+    /// Uses a slash command, such as `memory remember`, with its options by name,
+    /// as soon as it is registered. Rejects what a client would not let anybody
+    /// send. Server administrators decide who may use a command, so that is left to
+    /// the bot (see [`offered`](Self::offered)).
     ///
     /// # Errors
     ///
-    /// The command was not registered in time, or the options are not those of
-    /// the command.
+    /// The command was not registered in time, or does not have these options.
     pub async fn call(
         &self,
         user: Id,
@@ -99,13 +98,12 @@ impl Simulator {
         })
     }
 
-    /// Types in an option of a command and reads the choices that are
-    /// proposed, as name and value.
+    /// Types in an option of a command and returns the proposed choices as name and value.
     ///
     /// # Errors
     ///
-    /// The command was not registered, or nothing proposed, in time, or the
-    /// option is none that is completed.
+    /// The command was not registered or nothing was proposed in time, or the
+    /// option has no autocompletion.
     pub async fn complete(
         &self,
         user: Id,
@@ -144,8 +142,8 @@ impl Simulator {
         .await
     }
 
-    /// Presses a button by its label. One that the person does not see makes
-    /// the script wrong, see [`mistake`](Self::mistake).
+    /// Presses a button by its label. A button that the person does not see is a
+    /// mistake in the script, see [`mistake`](Self::mistake).
     pub fn press(&self, user: Id, message: Id, label: &str) -> Called<'_> {
         let id = self.shared.with(|state| {
             let (channel, custom_id) = match state.button(user, message, label) {
@@ -168,8 +166,8 @@ impl Simulator {
         }
     }
 
-    /// The slash commands that the client offers somebody in a channel: by
-    /// their contexts and default permissions.
+    /// The slash commands that the client offers somebody in a channel, by their
+    /// contexts and default permissions.
     pub fn offered(&self, user: Id, channel: Id) -> Vec<String> {
         self.shared.read(|state| {
             let held = state.world.permissions(user, channel);
@@ -197,24 +195,23 @@ impl Simulator {
 }
 
 impl Called<'_> {
-    /// The answer as it is when there is nothing left to come: the message,
-    /// what takes the place of "thinking", or the message that a button is
-    /// under once it is changed.
+    /// The final answer: the message, what replaces "thinking", or the message that
+    /// has the button, once it was changed.
     ///
     /// # Errors
     ///
-    /// It did not happen in time.
+    /// There was no final answer in time.
     pub async fn answer(&self) -> Result<Shown, WaitError> {
         let what = format!("the answer to interaction {}", self.id);
         let look = |state: &State| state.shown_answer(self.id);
         self.simulator.wait(&what, look).await
     }
 
-    /// The message that came after the first answer, counted from 0.
+    /// A message sent after the first answer, by index from 0.
     ///
     /// # Errors
     ///
-    /// It did not happen in time.
+    /// It was not sent in time.
     pub async fn follow_up(&self, index: usize) -> Result<Shown, WaitError> {
         let what = format!("follow-up {index} of interaction {}", self.id);
         let look = |state: &State| {
@@ -224,8 +221,7 @@ impl Called<'_> {
         self.simulator.wait(&what, look).await
     }
 
-    /// The type of the first answer (4 message, 5 thinking, 6 and 7 updates),
-    /// once there is one.
+    /// The type of the first answer (4 message, 5 thinking, 6 and 7 updates), if there is one.
     pub fn callback(&self) -> Option<u64> {
         let interaction = self.simulator.interaction(self.id)?;
         interaction.callback?["type"].as_u64()
@@ -254,7 +250,7 @@ impl State {
         hidden.or_else(|| self.world.message(channel, id))
     }
 
-    /// A message that a person sees: an ephemeral one is its caller's alone.
+    /// A message that a person sees; an ephemeral one is visible to its user only.
     fn seen_by(&self, user: Id, message: Id) -> Option<&Message> {
         if let Some(hidden) = self.world.ephemeral.get(&message) {
             let interaction = self.world.interactions.get(&hidden.interaction?)?;
@@ -279,8 +275,7 @@ impl State {
         Ok((found.channel, custom_id.to_owned()))
     }
 
-    /// The commands of a channel's server, and those of all that are for
-    /// such a channel.
+    /// The commands of a channel's guild, and the global ones for this kind of channel.
     fn commands_in(&self, channel: Id) -> impl Iterator<Item = &Value> {
         let guild = self.guild_of(channel);
         let context = Value::from(u8::from(guild.is_none()));
@@ -316,14 +311,14 @@ const fn wrong(what: String) -> ScriptError {
     ScriptError(what)
 }
 
-/// The option of a name in a command or sub-command.
+/// The option with this name in a command or subcommand.
 fn option_of<'a>(place: &'a Value, name: &str, command: &str) -> Result<&'a Value, ScriptError> {
     let mut options = place["options"].as_array().into_iter().flatten();
     let found = options.find(|option| option["name"] == name);
     found.ok_or_else(|| wrong(format!("`/{command}` has no `{name}`")))
 }
 
-/// The options that are given, as the client sends them.
+/// The options as the client would send them.
 fn given(place: &Value, command: &str, options: &Value) -> Result<Vec<Choice>, ScriptError> {
     for (name, _) in options.as_object().into_iter().flatten() {
         option_of(place, name, command)?;
@@ -353,7 +348,7 @@ fn given(place: &Value, command: &str, options: &Value) -> Result<Vec<Choice>, S
     Ok(choices)
 }
 
-/// Whether the client would send this value for an option.
+/// Whether a client would accept this value for an option.
 fn fits(option: &Value, value: &Value) -> bool {
     let bound = |key: &str, otherwise: i64| option[key].as_i64().unwrap_or(otherwise);
     let kind_fits = match option["type"].as_u64() {

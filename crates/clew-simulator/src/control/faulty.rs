@@ -1,4 +1,4 @@
-//! Faults: in REST by rule, in the gateway at once.
+//! Faults: in REST by rule, on the gateway at once.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::state::State;
 use crate::{Fault, Limit, Simulator};
 
 impl Simulator {
-    /// Puts a fault in force; gives its number for [`Simulator::hits`].
+    /// Activates a fault; returns its number for [`Simulator::hits`].
     pub fn fault(&self, fault: Fault) -> usize {
         self.shared.with(|state| state.faults.add(fault))
     }
@@ -26,19 +26,19 @@ impl Simulator {
         self.shared.with(|state| state.faults.end_all());
     }
 
-    /// Time that every REST call takes from now on.
+    /// Delay added to every REST call from now on.
     pub fn set_latency(&self, latency: Duration) {
         self.shared.with(|state| state.latency = latency);
     }
 
-    /// Limits calls; further ones are answered 429 until the window is over.
+    /// Limits calls; further ones get a 429 until the window has passed.
     pub fn limit(&self, limit: Limit) {
         self.shared
             .with(|state| state.limits.configured.push(limit));
     }
 
-    /// Serves an object of the test's own in place of a message, in pages and
-    /// alone: a malformed one.
+    /// Serves this object in place of a message, in pages and alone, for example a
+    /// malformed one.
     pub fn override_message(&self, message: Id, object: Value) {
         self.world(|world| world.overrides.insert(message, object));
     }
@@ -75,30 +75,30 @@ impl Simulator {
         });
     }
 
-    /// Stops or resumes answering heartbeats.
+    /// Turns answers to heartbeats on or off.
     pub fn set_heartbeats_answered(&self, answered: bool) {
         self.shared
             .with(|state| state.hub.silent_heartbeats = !answered);
     }
 
-    /// Refuses the next resumes with op 9 false.
+    /// Refuses this many resumes with op 9 false.
     pub fn refuse_resumes(&self, times: u64) {
         self.shared.with(|state| state.hub.refuse_resumes = times);
     }
 
-    /// Refuses the next identifies with op 9 false.
+    /// Refuses this many identifies with op 9 false.
     pub fn refuse_identifies(&self, times: u64) {
         self.shared
             .with(|state| state.hub.refuse_identifies = times);
     }
 
-    /// Forgets every session: the next resume finds none.
+    /// Forgets every session, so that the next resume fails.
     pub fn forget_sessions(&self) {
         self.shared.with(|state| state.hub.sessions.clear());
     }
 
-    /// Sends an event as it is, to every session. `data` is JSON text, well
-    /// shaped or not.
+    /// Sends an event unchanged to every session. `data` is inserted as it is,
+    /// valid JSON or not.
     pub fn dispatch_raw(&self, name: &str, data: &str) {
         self.shared.with(|state| {
             let sessions: Vec<String> = state.hub.sessions.keys().cloned().collect();

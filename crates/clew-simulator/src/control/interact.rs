@@ -1,4 +1,4 @@
-//! Interactions: somebody uses a command, a component, or types in an option.
+//! Interactions: somebody uses a command or a component, or types in an option.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::render::{self, Audience};
 use crate::state::State;
 use crate::world::{Interaction, Message};
 
-/// How the bot is used.
+/// A way of using the bot.
 #[derive(Clone, Debug)]
 pub enum Use {
     /// A slash command with its options.
@@ -23,10 +23,10 @@ pub enum Use {
     Autocomplete {
         /// Name of the command.
         name: String,
-        /// Options in order; the last one is being typed.
+        /// Options in order; the last one is being typed in.
         options: Vec<Choice>,
     },
-    /// A command of the context menu of a message.
+    /// A command in a message's context menu.
     OnMessage {
         /// Name of the command.
         name: String,
@@ -105,7 +105,7 @@ impl Use {
         }
     }
 
-    /// A command of a message's context menu.
+    /// A command in a message's context menu.
     pub fn on_message(name: &str, message: Id) -> Self {
         Self::OnMessage {
             name: name.to_owned(),
@@ -134,13 +134,13 @@ impl Use {
 }
 
 impl Simulator {
-    /// Somebody uses the bot; gives the interaction's id.
+    /// Somebody uses the bot; returns the interaction's id.
     pub fn interact(&self, channel: Id, user: Id, used: &Use) -> Id {
         self.shared
             .with(|state| state.interact(channel, user, used))
     }
 
-    /// An interaction as it is now: its callback, its messages.
+    /// The current state of an interaction: its callback and its messages.
     pub fn interaction(&self, id: Id) -> Option<Interaction> {
         self.shared
             .read(|state| state.world.interactions.get(&id).cloned())
@@ -277,7 +277,7 @@ impl State {
         }
     }
 
-    /// Objects of the users, roles and channels that options name.
+    /// Objects for the users, roles and channels that the options name.
     fn resolve(&self, guild: Option<Id>, options: &[Choice]) -> Value {
         let mut resolved = json!({});
         let world = &self.world;
@@ -316,7 +316,7 @@ impl State {
     }
 }
 
-/// Option objects; the last one is focused while it is typed.
+/// Option objects; while typing, the last one is focused.
 fn objects(options: &[Choice], typing: bool) -> Value {
     let last = options.len().saturating_sub(1);
     let objects = options.iter().enumerate();

@@ -1,4 +1,4 @@
-//! Members, roles and guilds that come, change and go.
+//! Changes to members, roles and guilds.
 
 use serde_json::json;
 
@@ -21,7 +21,7 @@ impl Simulator {
         });
     }
 
-    /// A user leaves a guild. For the bot this is a kick: `GUILD_DELETE`.
+    /// A user leaves a guild. For the bot this is a kick (`GUILD_DELETE`).
     pub fn leave(&self, guild: Id, user: Id) {
         self.shared.with(|state| {
             let own = user == state.world.bot;
@@ -45,8 +45,7 @@ impl Simulator {
         self.leave(guild, self.bot());
     }
 
-    /// A guild has an outage (`GUILD_DELETE` with `unavailable`), or it is
-    /// over (`GUILD_CREATE`).
+    /// Starts a guild's outage (`GUILD_DELETE` with `unavailable`) or ends it (`GUILD_CREATE`).
     pub fn set_outage(&self, guild: Id, outage: bool) {
         self.shared.with(|state| {
             if outage {
@@ -62,7 +61,7 @@ impl Simulator {
         });
     }
 
-    /// Gives a member a role, or takes it away.
+    /// Gives a role to a member, or takes it away.
     pub fn set_role(&self, guild: Id, user: Id, role: Id, given: bool) {
         self.shared.with(|state| {
             let Some(member) = state.world.member_mut(guild, user) else {
@@ -88,7 +87,7 @@ impl Simulator {
         })
     }
 
-    /// Sets what a role allows; the guild's id is `@everyone`.
+    /// Sets a role's permissions; `@everyone` has the guild's id.
     pub fn set_role_permissions(&self, guild: Id, role: Id, permissions: Permissions) {
         self.shared.with(|state| {
             state.world.set_role_permissions(guild, role, permissions);

@@ -1,4 +1,4 @@
-//! Waiting for what the bot does, woken by changes and bounded by a deadline.
+//! Waits for what the bot does; woken by changes, limited by a deadline.
 
 use std::fmt;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub struct TimedOut {
     latest: String,
 }
 
-/// Why a wait ended without what it was for.
+/// Why a wait failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum WaitError {
     /// It did not happen in time.
@@ -33,24 +33,24 @@ pub enum WaitError {
     Script(#[from] ScriptError),
 }
 
-/// Calls that an error names, the newest ones.
+/// How many of the latest calls an error names.
 const LATEST_CALLS: usize = 12;
 
 impl Simulator {
-    /// How long every wait lasts at most; ten seconds unless set.
+    /// How long each wait may take; ten seconds by default.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// What the script got wrong first, if anything: such an action changed
-    /// nothing, and every wait from then on ends with it.
+    /// The script's first mistake, if any: such an action changed nothing, and from
+    /// then on every wait fails with it.
     pub fn mistake(&self) -> Option<ScriptError> {
         self.shared.read(|state| state.world.mistake().cloned())
     }
 
-    /// Waits until a session is connected and has been sent READY.
+    /// Waits until a session is connected and was sent READY.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl Simulator {
         .await
     }
 
-    /// Waits for a message of a channel that meets a condition.
+    /// Waits for a message in a channel that meets a condition.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl Simulator {
         .await
     }
 
-    /// Waits for this many messages of the bot in a channel, oldest first.
+    /// Waits for this many messages by the bot in a channel; returns them oldest first.
     ///
     /// # Errors
     ///
@@ -101,8 +101,7 @@ impl Simulator {
         .await
     }
 
-    /// Waits until an interaction was answered with a message that meets a
-    /// condition.
+    /// Waits until an interaction was answered with a message that meets a condition.
     ///
     /// # Errors
     ///
@@ -148,7 +147,7 @@ impl Simulator {
         .await
     }
 
-    /// Waits for something on the gateway.
+    /// Waits for an event on the gateway.
     ///
     /// # Errors
     ///
@@ -165,12 +164,12 @@ impl Simulator {
         .await
     }
 
-    /// How many sessions have begun or been resumed so far.
+    /// How many sessions have been started or resumed so far.
     pub fn sessions_begun(&self) -> usize {
         self.shared.read(State::sessions_begun)
     }
 
-    /// Waits until this many sessions have begun or been resumed.
+    /// Waits until this many sessions have been started or resumed.
     ///
     /// # Errors
     ///
@@ -182,7 +181,7 @@ impl Simulator {
         .await
     }
 
-    /// Waits until no REST call is open.
+    /// Waits until no REST call is in progress.
     ///
     /// # Errors
     ///
@@ -192,8 +191,8 @@ impl Simulator {
             .await
     }
 
-    /// Waits until every connected client has read every event sent so far:
-    /// asks each for a heartbeat, whose answer says what it has read.
+    /// Waits until every connected client has read every event sent so far: asks
+    /// each for a heartbeat, which contains the last sequence number it has read.
     ///
     /// # Errors
     ///
@@ -222,25 +221,25 @@ impl Simulator {
         self.shared.read(|state| state.known_requests().to_vec())
     }
 
-    /// The calls of a method to a path (a part of it or a pattern) so far.
+    /// The calls so far of a method to a path (a part of it, or a pattern).
     pub fn requests_to(&self, method: &str, path: &str) -> Vec<RequestRecord> {
         let mut requests = self.requests();
         requests.retain(|call| call.method == method && path_fits(path, &call.path));
         requests
     }
 
-    /// Forgets the REST calls so far.
+    /// Clears the log of REST calls.
     pub fn clear_requests(&self) {
         self.shared
             .with(|state| state.forgotten = state.requests.len());
     }
 
-    /// What happened on the gateway so far.
+    /// Everything that happened on the gateway so far.
     pub fn gateway_log(&self) -> Vec<GatewayRecord> {
         self.shared.read(|state| state.gateway_log.clone())
     }
 
-    /// Looks at every change until there is something to be seen.
+    /// Checks after every change until `look` finds something.
     pub(super) async fn wait<T>(
         &self,
         what: &str,

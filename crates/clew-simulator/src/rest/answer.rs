@@ -1,4 +1,4 @@
-//! Answers and refusals, and how they become HTTP.
+//! Answers and refusals, and their conversion to HTTP.
 
 use std::io;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::faults::FaultKind;
 use crate::limits::Standing;
 
-/// What a route gives.
+/// The result of a route.
 pub(super) type Answer = Result<Reply, Refusal>;
 
 /// An answer.
@@ -40,12 +40,12 @@ pub(super) struct Refusal {
 }
 
 impl Reply {
-    /// 200 with an object.
+    /// Status 200 with an object.
     pub(super) fn json(body: Value) -> Self {
         Self::with_status(200, body)
     }
 
-    /// A status with an object.
+    /// The given status with an object.
     pub(super) fn with_status(status: u16, body: Value) -> Self {
         Self {
             status,
@@ -54,7 +54,7 @@ impl Reply {
         }
     }
 
-    /// 204.
+    /// Status 204.
     pub(super) fn nothing() -> Self {
         Self {
             status: 204,
@@ -63,7 +63,7 @@ impl Reply {
         }
     }
 
-    /// A file of the CDN.
+    /// A file from the CDN.
     pub(super) fn file(content_type: &str, bytes: &[u8]) -> Self {
         Self {
             status: 200,
@@ -72,7 +72,7 @@ impl Reply {
         }
     }
 
-    /// What a fault answers.
+    /// The answer that a fault demands.
     pub(super) fn forced(status: u16, body: Value, retry_after: Option<f64>) -> Self {
         let body = if body.is_null() {
             Content::Nothing
@@ -94,7 +94,7 @@ impl Reply {
         }
     }
 
-    /// How long a forced 429 says to wait.
+    /// How long a forced 429 asks to wait.
     pub(super) fn limited_for(&self) -> Option<Duration> {
         let Content::Json(body) = &self.body else {
             return None;
@@ -106,7 +106,7 @@ impl Reply {
         Duration::try_from_secs_f64(seconds).ok().filter(|_| told)
     }
 
-    /// 429 of a bucket that is used up.
+    /// A 429 for a bucket that is used up.
     pub(super) fn too_many(standing: &Standing) -> Self {
         let seconds = standing.reset_after.as_secs_f64();
         let body = json!({
@@ -127,11 +127,11 @@ impl Refusal {
         }
     }
 
-    /// 50035 on one field.
+    /// Error 50035 for one field.
     pub(super) fn invalid(field: &str, code: &str, message: &str) -> Self {
         let error = json!({"_errors": [{"code": code, "message": message}]});
-        // The document types codes as numbers although the API sends names;
-        // names are what clients see.
+        // The OpenAPI document types codes as numbers, but the API sends names, which
+        // is what clients see.
         let errors = json!({ field: error });
         Self {
             errors: Some(errors),
@@ -188,7 +188,7 @@ impl Refusal {
     }
 }
 
-/// The error code of an answer's body.
+/// The error code in an answer's body.
 pub(super) fn code_of(answer: &Answer) -> Option<u64> {
     match answer {
         Err(refusal) => Some(refusal.code),
@@ -201,7 +201,7 @@ pub(super) fn code_of(answer: &Answer) -> Option<u64> {
     }
 }
 
-/// The HTTP response, with rate-limit headers; a spoilt body if a fault asks.
+/// The HTTP response with rate-limit headers; its body is corrupted if a fault demands it.
 pub(super) fn respond(
     answer: &Answer,
     standing: Option<&Standing>,
@@ -259,14 +259,14 @@ fn set_limit_headers(standing: &Standing, set: &mut impl FnMut(&'static str, &st
     set("x-ratelimit-bucket", &standing.bucket);
 }
 
-/// A body, whole or as a fault wants it: cut in the middle, or replaced.
+/// The body: whole, or as a fault demands, cut in the middle or replaced.
 fn spoil(bytes: Vec<u8>, spoilt: Option<&FaultKind>) -> Body {
     match spoilt {
         Some(FaultKind::Body(text)) => Body::from(text.clone()),
         Some(FaultKind::Truncated) => {
             let half = Bytes::copy_from_slice(&bytes[..bytes.len() / 2]);
             let end = async {
-                // The half must be on its way before the connection fails.
+                // The first half must be sent before the connection fails.
                 tokio::task::yield_now().await;
                 Err(io::Error::from(io::ErrorKind::ConnectionReset))
             };

@@ -1,5 +1,5 @@
-//! The bot itself: gateway address, user, application, guilds, direct
-//! messages; its commands; and the files the CDN serves.
+//! Routes about the bot itself: gateway address, user, application, guilds,
+//! direct messages; its commands; and the files of the CDN.
 
 use serde_json::{Value, json};
 
@@ -138,7 +138,7 @@ impl State {
             .collect()
     }
 
-    /// Stores a command in place of one of the same type and name.
+    /// Stores a command, replacing one with the same type and name.
     fn put_command(&mut self, guild: Option<Id>, body: Value) -> Result<(Value, bool), Refusal> {
         super::definition::check(&body)?;
         let kind = |body: &Value| body["type"].as_u64().unwrap_or(1);
@@ -175,7 +175,7 @@ impl State {
     }
 }
 
-/// A command object: what was registered, and what Discord adds.
+/// A command object: what was registered, plus the fields Discord adds.
 fn command_object(application: Id, command: &Command) -> Value {
     let mut object = json!({
         "type": 1, "description": "", "default_member_permissions": null, "nsfw": false,

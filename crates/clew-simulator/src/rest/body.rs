@@ -1,4 +1,4 @@
-//! Reading a call: path, query, JSON or multipart body.
+//! Parses a call: path, query, and JSON or multipart body.
 
 use axum::body::Body;
 use axum::extract::{FromRequest, Multipart, Request};
@@ -9,7 +9,7 @@ use super::answer::Refusal;
 use crate::draft::File;
 use crate::ids::Id;
 
-/// The largest body that is read, above Discord's limit for files.
+/// The largest body accepted; above Discord's limit for files.
 const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
 
 /// A call as the routes see it.
@@ -25,14 +25,14 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// A value of the query; the API's need no decoding but for times.
+    /// A query parameter, percent-decoded.
     pub(super) fn query(&self, key: &str) -> Option<String> {
         let mut pairs = self.raw_query.split('&').filter_map(|p| p.split_once('='));
         let (_, value) = pairs.find(|(name, _)| *name == key)?;
         Some(decode(value))
     }
 
-    /// A number of the query.
+    /// A numeric query parameter.
     pub(super) fn number(&self, key: &str) -> Result<Option<u64>, Refusal> {
         let Some(text) = self.query(key) else {
             return Ok(None);
@@ -44,7 +44,7 @@ impl Call {
         text.parse().map(Some).map_err(|_| invalid())
     }
 
-    /// A page size within 1 to 100.
+    /// The page size, from 1 to 100.
     pub(super) fn limit(&self, default: u64) -> Result<usize, Refusal> {
         let limit = self.number("limit")?.unwrap_or(default);
         if !(1..=100).contains(&limit) {
@@ -55,7 +55,7 @@ impl Call {
     }
 }
 
-/// An id of a path.
+/// An id in a path.
 pub(super) fn id(segment: &str) -> Result<Id, Refusal> {
     let message = format!("Value \"{segment}\" is not snowflake.");
     let number: Result<u64, _> = segment.parse();
@@ -64,7 +64,7 @@ pub(super) fn id(segment: &str) -> Result<Id, Refusal> {
         .map_err(|_| Refusal::invalid("id", "NUMBER_TYPE_COERCE", &message))
 }
 
-/// Percent-decoding, as paths and queries need it.
+/// Percent-decoding for paths and queries.
 pub(super) fn decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -82,7 +82,7 @@ pub(super) fn decode(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Reads a request to its end.
+/// Reads the whole request.
 pub(super) async fn read(parts: Parts, body: Body) -> Result<Call, Refusal> {
     let header = |name: &str| {
         let value = parts.headers.get(name)?;
@@ -144,7 +144,7 @@ async fn read_multipart(request: Request, call: &mut Call) -> Result<(), Refusal
     Ok(())
 }
 
-/// The type that Discord derives from a name.
+/// The media type that Discord derives from a file name.
 fn guess_type(name: &str) -> String {
     let extension = name.rsplit('.').next().unwrap_or_default();
     match extension {

@@ -1,5 +1,5 @@
-//! Channels: read, edit, delete, typing, overwrites, pins; and the questions
-//! every route about a channel asks first.
+//! Channels: read, edit, delete, typing, overwrites, pins; and the checks that
+//! every route about a channel starts with.
 
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ impl State {
         }
     }
 
-    /// The id of a channel that exists (10003) and that the bot sees (50001).
+    /// The id of a channel that exists (else 10003) and that the bot sees (else 50001).
     pub(super) fn seen_channel(&self, segment: &str) -> Result<Id, Refusal> {
         let id = body::id(segment)?;
         if !self.world.channels.contains_key(&id) {
@@ -62,8 +62,8 @@ impl State {
         }
     }
 
-    /// Refuses unless the bot may send here: the permission of the kind of
-    /// channel, no forum, no locked thread. An archived one is no obstacle.
+    /// Refuses unless the bot may send here: it needs the permission for this kind
+    /// of channel; forums and locked threads refuse. Archived threads do not.
     pub(super) fn check_sendable(&self, channel: Id) -> Result<(), Refusal> {
         let Some(found) = self.world.channels.get(&channel) else {
             return Err(Refusal::unknown_channel());
@@ -103,7 +103,7 @@ impl State {
         }
     }
 
-    /// A channel object; a thread's with the bot's membership.
+    /// A channel object; a thread's includes the bot's membership.
     pub(super) fn channel_object(&self, channel: Id) -> Value {
         let found = self.world.channels.get(&channel);
         found.map_or(Value::Null, |found| render::thread_seen(&self.world, found))
@@ -170,7 +170,7 @@ impl State {
         Ok(Reply::json(object))
     }
 
-    /// Removes a channel with its threads, or a thread, and tells of it.
+    /// Removes a channel with its threads, or a thread, and dispatches that.
     pub(crate) fn remove_channel(&mut self, channel: Id) {
         let Some(found) = self.world.channels.get(&channel) else {
             return;
@@ -219,13 +219,13 @@ impl State {
         Ok(Reply::nothing())
     }
 
-    /// Pinned messages, newest first, as `/pins` answers.
+    /// Pinned messages, newest first, in the format of `/pins`.
     fn pins(&self, channel: Id) -> Reply {
         let pinned = self.pinned(channel).into_iter();
         Reply::json(pinned.map(|(_, object)| object).collect())
     }
 
-    /// `/messages/pins`: the pins with their times.
+    /// The pins with their times, in the format of `/messages/pins`.
     pub(super) fn pin_page(&self, channel: Id) -> Reply {
         let pinned = self.pinned(channel).into_iter();
         let items: Vec<Value> = pinned

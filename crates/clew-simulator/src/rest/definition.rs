@@ -1,5 +1,4 @@
-//! What Discord refuses of a command's definition (its reference,
-//! "Application Command Object").
+//! Command definitions that Discord refuses (its reference, "Application Command Object").
 
 use std::collections::BTreeSet;
 
@@ -26,7 +25,7 @@ pub(super) fn check(command: &Value) -> Result<(), Refusal> {
     check_options(items(&command["options"]), COMMAND)
 }
 
-/// Options of a command, of a group or of a sub-command.
+/// Checks the options of a command, group or subcommand.
 fn check_options(options: &[Value], parent: u64) -> Result<(), Refusal> {
     if options.len() > 25 {
         return Err(too_many("options", 25));
@@ -71,7 +70,7 @@ fn check_options(options: &[Value], parent: u64) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Choices, autocompletion and lengths.
+/// Checks choices, autocompletion and lengths.
 fn check_values(option: &Value) -> Result<(), Refusal> {
     let choices = items(&option["choices"]);
     super::parts::check_choices(&option["choices"])?;
@@ -92,7 +91,7 @@ fn check_values(option: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// `^[-_'\p{L}\p{N}]{1,32}$` in lower case.
+/// The name must match `^[-_'\p{L}\p{N}]{1,32}$`, in lower case.
 fn check_name(name: &Value) -> Result<(), Refusal> {
     let name = name.as_str().unwrap_or_default();
     let fits = |c: char| (c.is_alphanumeric() && !c.is_uppercase()) || "-_'".contains(c);

@@ -1,4 +1,4 @@
-//! Guilds: the guild, its channels, roles, members, active threads.
+//! Guilds: the guild itself, its channels, roles, members and active threads.
 
 use serde_json::{Value, json};
 

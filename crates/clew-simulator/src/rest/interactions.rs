@@ -1,4 +1,4 @@
-//! Answers to interactions: the callback, its message, and what follows it.
+//! Responses to interactions: the callback, its message, and what follows.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::render::{self, Audience};
 use crate::state::State;
 use crate::world::{Interaction, Message};
 
-/// Message flags: seen by one user only; an answer is still to come.
+/// Message flags: visible to one user only; answer still to come.
 pub(crate) const EPHEMERAL: u64 = 1 << 6;
 pub(crate) const LOADING: u64 = 1 << 7;
 
@@ -60,7 +60,7 @@ impl State {
         )))
     }
 
-    /// Original answer and followups, under the application's webhook.
+    /// The original answer and follow-ups, under the application's webhook.
     pub(super) fn webhook_routes(
         &mut self,
         call: &mut Call,
@@ -135,7 +135,7 @@ impl State {
         Ok(Reply::json(self.any_message(channel, id)))
     }
 
-    /// Stores a changed message and tells of it.
+    /// Stores a changed message and dispatches it.
     fn replace(&mut self, message: Message, hidden: bool) {
         let (channel, id) = (message.channel, message.id);
         if hidden {
@@ -178,7 +178,7 @@ impl State {
         Ok(Reply::json(self.any_message(interaction.channel, id)))
     }
 
-    /// Stores an answer where it belongs: an ephemeral one beside the channel.
+    /// Stores an answer and dispatches it; an ephemeral one is kept outside the channel.
     fn publish_answer(&mut self, message: Message) -> Id {
         if message.flags & EPHEMERAL == 0 {
             return self.publish(message);
@@ -206,7 +206,7 @@ impl State {
         Ok(id)
     }
 
-    /// A message of a channel or an ephemeral one, as REST answers it.
+    /// A message of a channel, or an ephemeral one, as REST returns it.
     fn any_message(&self, channel: Id, id: Id) -> Value {
         match self.world.ephemeral.get(&id) {
             Some(message) => render::message(&self.world, message, Audience::Rest),
@@ -233,13 +233,13 @@ impl State {
     }
 }
 
-/// An id or a token that is not, or one too late.
+/// The error for a wrong id or token, or a response that is too late.
 fn unknown() -> Refusal {
     Refusal::new(404, 10062, "Unknown interaction")
 }
 
-/// Whether an interaction takes this callback: choices for what is typed and
-/// nothing else, updates for components.
+/// Whether an interaction accepts this callback type: autocompletion takes only
+/// choices, and updates are for components.
 fn check_kind(callback: u64, interaction: u8) -> Result<(), Refusal> {
     let taken: &[u64] = match interaction {
         3 => &[4, 5, 6, 7, 9, 12],
@@ -254,8 +254,8 @@ fn check_kind(callback: u64, interaction: u8) -> Result<(), Refusal> {
     Err(Refusal::invalid("type", "BASE_TYPE_CHOICES", &message))
 }
 
-/// The message type of a first answer: 20 to a slash command, 23 to a command
-/// of a context menu, 0 to a component.
+/// The message type of a first answer: 20 to a slash command, 23 to a
+/// context-menu command, 0 to a component.
 fn answer_kind(interaction: &Interaction) -> u8 {
     match (interaction.kind, interaction.message) {
         (2, None) => 20,

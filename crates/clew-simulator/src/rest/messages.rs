@@ -1,4 +1,4 @@
-//! Messages: pages, single ones, edits, deletes.
+//! Messages: pages, single messages, edits, deletions.
 
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ impl State {
         }
     }
 
-    /// The id of a message that is there, else 10008.
+    /// The id of a message that exists (else 10008).
     pub(super) fn known_message(&self, channel: Id, segment: &str) -> Result<Id, Refusal> {
         let id = body::id(segment)?;
         match self.world.message(channel, id) {
@@ -49,8 +49,8 @@ impl State {
         }
     }
 
-    /// A message as REST serves it: overridden by a test, blank without the
-    /// portal's message content intent, else whole.
+    /// A message as REST returns it: overridden by a test, blanked if the portal
+    /// forbids message content, else whole.
     pub(super) fn served_message(&self, channel: Id, id: Id) -> Value {
         if let Some(object) = self.world.overrides.get(&id) {
             return object.clone();
@@ -66,7 +66,7 @@ impl State {
         object
     }
 
-    /// A page, newest first. Without Read Message History it is empty.
+    /// A page, newest first. Empty without Read Message History.
     fn list_messages(&self, call: &Call, channel: Id) -> Answer {
         let limit = call.limit(50)?;
         let around = call.number("around")?;
@@ -215,7 +215,7 @@ impl State {
 }
 
 impl Message {
-    /// Whether nothing of it would show.
+    /// Whether it has nothing to show.
     pub(super) fn is_empty(&self) -> bool {
         self.content.is_empty()
             && self.embeds.is_empty()

@@ -1,5 +1,5 @@
-//! What Discord refuses of embeds, buttons, files and choices (its reference,
-//! "Embed Limits", "Component Reference", "Autocomplete").
+//! Embeds, buttons, files and choices that Discord refuses (its reference, "Embed
+//! Limits", "Component Reference", "Autocomplete").
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ const ACTION_ROW: u64 = 1;
 const BUTTON: u64 = 2;
 /// The first type of components v2, which are not checked.
 const FIRST_V2: u64 = 9;
-/// The style of buttons that are links and have no custom id.
+/// The button style for links, which have no custom id.
 const LINK: u64 = 5;
 
 /// Checks the embeds, components and attachments of a message's body.
@@ -119,7 +119,7 @@ fn check_button(button: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The length of a text within its bounds, white space at its ends apart.
+/// Checks a text's length, ignoring white space at its ends, and returns it.
 pub(super) fn text(
     value: &Value,
     field: &str,

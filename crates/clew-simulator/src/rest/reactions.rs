@@ -1,4 +1,4 @@
-//! Reactions of the bot.
+//! The bot's reactions.
 
 use serde_json::Value;
 
@@ -65,7 +65,7 @@ impl State {
         Ok(Reply::nothing())
     }
 
-    /// Adds a reaction and tells of it; one that is there already is kept.
+    /// Adds a reaction and dispatches it; does nothing if it already exists.
     pub(crate) fn add_reaction(&mut self, channel: Id, message: Id, emoji: &str, user: Id) {
         let Some(found) = self.world.message_mut(channel, message) else {
             return;

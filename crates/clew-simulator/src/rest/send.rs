@@ -1,5 +1,4 @@
-//! Create Message: everything that a message of the bot goes through before it
-//! is stored.
+//! Create Message: all checks that a message of the bot has to pass before it is stored.
 
 use serde_json::Value;
 
@@ -12,14 +11,14 @@ use crate::permissions::Permissions;
 use crate::state::State;
 use crate::world::Message;
 
-/// Characters that a message may have.
+/// Most characters in a message.
 const MAX_CONTENT_CHARS: usize = 2_000;
 
-/// Characters that a nonce may have.
+/// Most characters in a nonce.
 const MAX_NONCE_CHARS: usize = 25;
 
-/// How many of a channel's newest messages a nonce is compared with; Discord
-/// remembers it for a few minutes.
+/// How many of a channel's newest messages are searched for a nonce; Discord
+/// remembers nonces for a few minutes.
 const NONCE_REACH: usize = 200;
 
 /// Flags that a sender may set: suppress embeds, ephemeral, suppress
@@ -40,7 +39,7 @@ impl State {
         Ok(self.sent(&call.body, channel, id))
     }
 
-    /// The answer to a call that sent a message: it repeats the nonce.
+    /// The answer to a call that sent a message; it repeats the nonce.
     fn sent(&self, body: &Value, channel: Id, id: Id) -> Reply {
         let mut object = self.served_message(channel, id);
         if let Some(nonce) = given(body, "nonce") {
@@ -49,7 +48,7 @@ impl State {
         Reply::json(object)
     }
 
-    /// A message of the bot from the body of a call; not stored yet.
+    /// A message by the bot, built from a call's body; not stored yet.
     pub(super) fn message_from(
         &mut self,
         call: &mut Call,
@@ -78,7 +77,7 @@ impl State {
         Ok(message)
     }
 
-    /// The message sent before with the same enforced nonce.
+    /// The message sent earlier with the same enforced nonce.
     fn same_nonce(&self, body: &Value, channel: Id) -> Result<Option<Id>, Refusal> {
         let Some(nonce) = given(body, "nonce") else {
             return Ok(None);
@@ -102,7 +101,7 @@ impl State {
         Ok(same.map(|message| message.id))
     }
 
-    /// A reply's or forward's reference, checked as Discord checks it.
+    /// Sets the reference of a reply or forward, checked as Discord does.
     fn set_reference(&self, draft: &mut Draft, body: &Value, channel: Id) -> Result<(), Refusal> {
         let Some(reference) = given(body, "message_reference") else {
             return Ok(());
@@ -146,8 +145,8 @@ impl State {
         }
     }
 
-    /// Keeps the mentions that `allowed_mentions` allows; without it all, and
-    /// a reply pings.
+    /// Keeps the mentions that `allowed_mentions` permits; without it, all of them,
+    /// and a reply pings.
     pub(super) fn allow_mentions(&self, message: &mut Message, body: &Value) {
         let allowed = given(body, "allowed_mentions");
         message.allowed_mentions = allowed.cloned();
@@ -188,7 +187,7 @@ impl State {
     }
 }
 
-/// Refuses a text that is too long.
+/// Refuses text that is too long.
 pub(super) fn check_length(content: &str) -> Result<(), Refusal> {
     if content.chars().count() > MAX_CONTENT_CHARS {
         let message = "Must be 2000 or fewer in length.";
@@ -197,12 +196,12 @@ pub(super) fn check_length(content: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// 50006.
+/// Error 50006.
 pub(super) fn empty() -> Refusal {
     Refusal::new(400, 50006, "Cannot send an empty message")
 }
 
-/// Embeds of a body, with the type Discord gives them.
+/// The embeds of a body, with the type that Discord gives them.
 pub(super) fn embeds(embeds: &Value) -> Vec<Value> {
     let mut embeds = embeds.as_array().cloned().unwrap_or_default();
     for embed in &mut embeds {
@@ -211,7 +210,7 @@ pub(super) fn embeds(embeds: &Value) -> Vec<Value> {
     embeds
 }
 
-/// Takes file names and descriptions over from the body's attachment list.
+/// Applies file names and descriptions from the body's attachment list.
 fn describe(draft: &mut Draft, listed: &Value) {
     let listed = listed.as_array();
     for entry in listed.into_iter().flatten() {

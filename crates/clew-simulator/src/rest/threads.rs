@@ -1,4 +1,4 @@
-//! Threads: create, members, archived lists.
+//! Threads: creation, members, lists of archived ones.
 
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ impl State {
         Ok(Reply::nothing())
     }
 
-    /// Adds a member and tells of it; for the bot the thread's `THREAD_CREATE`.
+    /// Adds a member and dispatches that; for the bot itself also the thread's `THREAD_CREATE`.
     pub(crate) fn add_thread_member(&mut self, thread: Id, user: Id) {
         self.world.join_thread(thread, user);
         if user == self.world.bot {
@@ -81,8 +81,8 @@ impl State {
         self.emit_thread_members(thread, &[user], &[]);
     }
 
-    /// Removes a member and tells of it. The bot loses sight of a private
-    /// thread with that.
+    /// Removes a member and dispatches that. A private thread is then invisible to
+    /// the bot if it was the one removed.
     pub(crate) fn remove_thread_member(&mut self, thread: Id, user: Id) {
         if let Some(thread) = self.world.thread_mut(thread) {
             thread.members.remove(&user);
@@ -90,7 +90,7 @@ impl State {
         self.emit_thread_members(thread, &[], &[user]);
     }
 
-    /// A thread on a message, on none, or a post of a forum.
+    /// Opens a thread from a message, one without, or a post in a forum.
     pub(super) fn create_thread(
         &mut self,
         call: &mut Call,
@@ -166,7 +166,7 @@ impl State {
         Ok(Reply::with_status(201, object))
     }
 
-    /// Opens a thread on a message and tells of it.
+    /// Opens a thread from a message and dispatches it.
     pub(crate) fn open_anchored(&mut self, parent: Id, message: Id, title: &str, owner: Id) -> Id {
         let (thread, starter) = self.world.anchored_thread(parent, message, title, owner);
         self.emit_thread_create(thread);
@@ -175,8 +175,8 @@ impl State {
         thread
     }
 
-    /// Opens a thread on no message and tells of it; of a public one the
-    /// parent channel gets the notice of type 18.
+    /// Opens a thread that is not started from a message and dispatches it; for a
+    /// public one, the parent channel gets a notice of type 18.
     pub(crate) fn open_thread(
         &mut self,
         parent: Id,
@@ -199,8 +199,8 @@ impl State {
         thread
     }
 
-    /// Archived threads, newest archived first: `public`, `private`, or the
-    /// private ones `joined` by the bot.
+    /// Archived threads, most recently archived first: `public`, `private`, or only
+    /// the private ones the bot has `joined`.
     pub(super) fn archived_threads(&self, call: &Call, channel: &str, kind: &str) -> Answer {
         let parent = self.seen_channel(channel)?;
         self.need(parent, Permissions::READ_MESSAGE_HISTORY)?;
