@@ -1,29 +1,29 @@
-//! What a message is made from before it has an id.
+//! A message before it has an id.
 
 use serde_json::Value;
 
 use super::ids::Id;
 
-/// A message to be posted. Text alone is a draft as well:
-/// `simulator.post(channel, author, "hello")`.
+/// A message to be posted. Plain text converts into one: `simulator.post(channel,
+/// author, "hello")`.
 #[derive(Clone, Debug, Default)]
 pub struct Draft {
     /// The text; `<@id>`, `<@&id>` and `@everyone` in it become mentions.
     pub content: String,
-    /// The message type; absent: 0, or 19 for a reply.
+    /// The message type; `None`: 0, or 19 for a reply.
     pub kind: Option<u8>,
-    /// The message of the same channel that this replies to.
+    /// The message of the same channel that it replies to.
     pub reply_to: Option<Id>,
     /// Whether the reply mentions the author it replies to.
     pub ping: bool,
-    /// Channel and message that this forwards.
+    /// Channel and message that it forwards.
     pub forward_of: Option<(Id, Id)>,
-    /// A reference that is neither a reply of this channel nor a forward: a
-    /// pin's, a crosspost's, a starter's.
+    /// A reference that is neither a reply in this channel nor a forward: that of a
+    /// pin, a crosspost or a thread starter.
     pub reference: Option<Reference>,
     /// What is sent as `referenced_message`.
     pub referenced: Referenced,
-    /// Embed objects; `"type": "rich"` is added where absent.
+    /// Embed objects; `"type": "rich"` is added if missing.
     pub embeds: Vec<Value>,
     /// Files.
     pub attachments: Vec<File>,
@@ -31,15 +31,15 @@ pub struct Draft {
     pub stickers: Vec<String>,
     /// A poll: its question and its answers.
     pub poll: Option<(String, Vec<String>)>,
-    /// Component objects; with components v2 set the flag `1 << 15`.
+    /// Component objects; components v2 need the flag `1 << 15`.
     pub components: Vec<Value>,
-    /// The name of a webhook: the author's id is then the webhook's.
+    /// The webhook's name; the author's id is then the webhook's.
     pub webhook: Option<String>,
     /// Message flags.
     pub flags: u64,
-    /// When it was posted, in Unix milliseconds; absent: now.
+    /// When it was posted, in Unix milliseconds; `None`: now.
     pub at_ms: Option<i64>,
-    /// Its id; absent: one of its time.
+    /// Its id; `None`: a new one with that time.
     pub id: Option<Id>,
     /// When it was edited, in Unix milliseconds.
     pub edited_ms: Option<i64>,
@@ -47,32 +47,32 @@ pub struct Draft {
     pub pinned: bool,
 }
 
-/// What `referenced_message` holds.
+/// The value of `referenced_message`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Referenced {
-    /// As Discord does: the message, or null when it is gone.
+    /// As on Discord: the message, or null if it was deleted.
     #[default]
     Derived,
-    /// The field is not there: Discord did not try to fetch it.
+    /// The field is missing: Discord did not try to fetch it.
     Absent,
     /// Null although the message exists.
     Null,
-    /// Another message of the channel than the reference names.
+    /// Another message of the channel than the one referenced.
     Other(Id),
 }
 
 /// A message reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// 0: reply and all system messages, 1: forward.
+    /// 0: replies and all system messages; 1: forwards.
     pub kind: u8,
     /// The channel of the message.
     pub channel: Id,
-    /// The message; absent for a thread-created notice.
+    /// The message; `None` for a thread-created notice.
     pub message: Option<Id>,
 }
 
-/// A file that a message carries; its bytes are served by the CDN routes.
+/// An attached file; the CDN routes serve its bytes.
 #[derive(Clone, Debug)]
 pub struct File {
     /// File name.
@@ -98,7 +98,7 @@ impl File {
 }
 
 impl Draft {
-    /// A message of this text.
+    /// A message with this text.
     pub fn new(content: impl Into<String>) -> Self {
         Self {
             content: content.into(),
@@ -107,75 +107,75 @@ impl Draft {
         }
     }
 
-    /// A system message of a type, such as 7 (join) or 8 (boost).
+    /// A system message of this type, such as 7 (join) or 8 (boost).
     pub fn system(kind: u8) -> Self {
         Self::new("").kind(kind)
     }
 
-    /// With a message type.
+    /// Sets the message type.
     #[must_use]
     pub fn kind(mut self, kind: u8) -> Self {
         self.kind = Some(kind);
         self
     }
 
-    /// As a reply that mentions the author replied to.
+    /// Makes it a reply that mentions the author of the other message.
     #[must_use]
     pub fn reply_to(mut self, message: Id) -> Self {
         self.reply_to = Some(message);
         self
     }
 
-    /// The reply does not mention the author it replies to.
+    /// Makes the reply not mention the other message's author.
     #[must_use]
     pub fn without_ping(mut self) -> Self {
         self.ping = false;
         self
     }
 
-    /// As a forward of a message of any channel.
+    /// Makes it a forward of a message in any channel.
     #[must_use]
     pub fn forward_of(mut self, channel: Id, message: Id) -> Self {
         self.forward_of = Some((channel, message));
         self
     }
 
-    /// With a bare reference.
+    /// Sets a reference that is neither reply nor forward.
     #[must_use]
     pub fn reference(mut self, reference: Reference) -> Self {
         self.reference = Some(reference);
         self
     }
 
-    /// With another `referenced_message` than Discord's usual.
+    /// Sets a `referenced_message` other than Discord's usual one.
     #[must_use]
     pub fn referenced(mut self, referenced: Referenced) -> Self {
         self.referenced = referenced;
         self
     }
 
-    /// With an embed.
+    /// Adds an embed.
     #[must_use]
     pub fn embed(mut self, embed: Value) -> Self {
         self.embeds.push(embed);
         self
     }
 
-    /// With a file.
+    /// Adds a file.
     #[must_use]
     pub fn attachment(mut self, file: File) -> Self {
         self.attachments.push(file);
         self
     }
 
-    /// With a sticker.
+    /// Adds a sticker.
     #[must_use]
     pub fn sticker(mut self, name: &str) -> Self {
         self.stickers.push(name.to_owned());
         self
     }
 
-    /// With a poll.
+    /// Sets a poll.
     #[must_use]
     pub fn poll(mut self, question: &str, answers: &[&str]) -> Self {
         let answers = answers.iter().map(|&answer| answer.to_owned()).collect();
@@ -183,7 +183,7 @@ impl Draft {
         self
     }
 
-    /// With components; v2 ones (text display, container) set their flag.
+    /// Sets components; v2 components (text display, container) set their flag.
     #[must_use]
     pub fn components(mut self, components: Vec<Value>) -> Self {
         let v2 = |component: &Value| component["type"].as_u64().is_some_and(|kind| kind > 8);
@@ -194,35 +194,35 @@ impl Draft {
         self
     }
 
-    /// Written by a webhook of this name; the author given is its id.
+    /// Makes it a webhook's message, under this name; the author given is the webhook's id.
     #[must_use]
     pub fn webhook(mut self, name: &str) -> Self {
         self.webhook = Some(name.to_owned());
         self
     }
 
-    /// With message flags.
+    /// Adds message flags.
     #[must_use]
     pub fn flags(mut self, flags: u64) -> Self {
         self.flags |= flags;
         self
     }
 
-    /// Posted at a Unix time in milliseconds.
+    /// Sets when it was posted, in Unix milliseconds.
     #[must_use]
     pub fn at_ms(mut self, unix_ms: i64) -> Self {
         self.at_ms = Some(unix_ms);
         self
     }
 
-    /// With an id.
+    /// Sets the id.
     #[must_use]
     pub fn id(mut self, id: impl Into<Id>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// Edited at a Unix time in milliseconds.
+    /// Sets when it was edited, in Unix milliseconds.
     #[must_use]
     pub fn edited_ms(mut self, unix_ms: i64) -> Self {
         self.edited_ms = Some(unix_ms);

@@ -1,5 +1,5 @@
-//! What happens in the world, told to the gateway: used by REST calls of the
-//! bot and by the control API alike.
+//! Changes of the world together with their gateway events, used by the bot's
+//! REST calls and by the control API.
 
 use serde_json::{Value, json};
 
@@ -10,8 +10,7 @@ use super::state::State;
 use super::world::Message;
 
 impl State {
-    /// Stores a message and tells of it. A message in an archived thread
-    /// unarchives it.
+    /// Stores a message and dispatches it. A message in an archived thread unarchives it.
     pub(super) fn publish(&mut self, message: Message) -> Id {
         let channel = message.channel;
         let archived = self.thread_flag(channel, |thread| thread.archived);
@@ -29,7 +28,7 @@ impl State {
         id
     }
 
-    /// Tells of a stored message, to those who see its channel.
+    /// Dispatches a stored message, if the bot sees its channel.
     pub(super) fn emit_message(&mut self, name: &str, channel: Id, id: Id) {
         let Some(message) = self.world.message(channel, id) else {
             return;
@@ -38,8 +37,8 @@ impl State {
         self.emit_in_channel(name, channel, &object, true);
     }
 
-    /// Tells of an ephemeral message: only the bot hears of it, with the guild
-    /// channel's id and no guild id.
+    /// Dispatches an ephemeral message: only the bot gets it, with the channel's id
+    /// but without a guild id.
     pub(super) fn emit_ephemeral(&mut self, name: &str, id: Id) {
         let Some(message) = self.world.ephemeral.get(&id) else {
             return;
@@ -58,7 +57,7 @@ impl State {
         self.emit(name, scope, &object);
     }
 
-    /// Removes a message and tells of it; false when there was none.
+    /// Removes a message and dispatches that; returns false if it does not exist.
     pub(super) fn remove_message(&mut self, channel: Id, id: Id) -> bool {
         if !self.world.seed_delete(channel, id) {
             return false;
@@ -68,7 +67,7 @@ impl State {
         true
     }
 
-    /// Removes messages at once and tells of them in one event.
+    /// Removes several messages and dispatches that as one event.
     pub(super) fn remove_messages(&mut self, channel: Id, ids: &[Id]) {
         let gone: Vec<Value> = ids
             .iter()
@@ -79,7 +78,7 @@ impl State {
         self.emit_in_channel("MESSAGE_DELETE_BULK", channel, &data, true);
     }
 
-    /// Tells of typing.
+    /// Dispatches typing.
     pub(super) fn emit_typing(&mut self, channel: Id, user: Id) {
         let seconds = self.world.now_ms() / 1000;
         let mut data = self.located(
@@ -102,7 +101,7 @@ impl State {
         );
     }
 
-    /// Tells of a reaction put on or taken off.
+    /// Dispatches that a reaction was added or removed.
     pub(super) fn emit_reaction(
         &mut self,
         name: &str,
@@ -121,7 +120,7 @@ impl State {
         self.emit_where(name, channel, &data, pick(intents, direct));
     }
 
-    /// Tells of a channel or thread as it is now, to a bot that sees it.
+    /// Dispatches a channel or thread in its present state, if the bot sees it.
     pub(super) fn emit_channel(&mut self, name: &str, channel: Id) {
         if !self.world.sees(self.world.bot, channel) {
             return;
@@ -133,7 +132,7 @@ impl State {
         self.emit_guild_event(name, found.guild, &data);
     }
 
-    /// Tells of a new thread.
+    /// Dispatches a new thread.
     pub(super) fn emit_thread_create(&mut self, thread: Id) {
         let Some(found) = self.world.channels.get(&thread) else {
             return;
@@ -146,8 +145,8 @@ impl State {
         }
     }
 
-    /// Tells of members who joined and left a thread. Without the members
-    /// intent only of the bot itself.
+    /// Dispatches members who joined or left a thread. Without the members intent
+    /// the bot only hears of itself.
     pub(super) fn emit_thread_members(&mut self, thread: Id, added: &[Id], removed: &[Id]) {
         let bot = self.world.bot;
         let Some(found) = self.world.channels.get(&thread) else {
@@ -184,7 +183,7 @@ impl State {
         }
     }
 
-    /// Tells of something about a guild.
+    /// Dispatches an event about a guild.
     pub(super) fn emit_guild_event(&mut self, name: &str, guild: Option<Id>, data: &Value) {
         let scope = Scope {
             intents: intent::GUILDS,
@@ -194,8 +193,8 @@ impl State {
         self.emit(name, scope, data);
     }
 
-    /// Tells of something about a guild's member: with the members intent, and
-    /// without it only what is about the bot.
+    /// Dispatches an event about a guild's member. It needs the members intent,
+    /// unless it is about the bot.
     pub(super) fn emit_member_event(&mut self, name: &str, guild: Id, user: Id, data: &Value) {
         let own = user == self.world.bot;
         let scope = Scope {
@@ -211,7 +210,7 @@ impl State {
         self.world.channels.get(&channel)?.guild
     }
 
-    /// A property of a thread; false for other channels.
+    /// A property of a thread; false for channels that are not threads.
     pub(super) fn thread_flag(
         &self,
         channel: Id,
@@ -255,7 +254,7 @@ impl State {
         }
     }
 
-    /// Adds the channel's id, and the guild's where there is one.
+    /// Adds the channel's id and, if there is one, the guild's.
     fn located(&self, channel: Id, mut data: Value) -> Value {
         data["channel_id"] = channel.json();
         if let Some(guild) = self.guild_of(channel) {

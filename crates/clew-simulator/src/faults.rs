@@ -1,10 +1,10 @@
-//! What goes wrong on purpose in REST, chosen by method and path and counted.
+//! Deliberate REST faults, selected by method and path.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// A fault: which calls it hits and what happens to them.
+/// A fault: which calls it affects, and what happens to them.
 #[derive(Clone, Debug)]
 pub struct Fault {
     method: String,
@@ -17,34 +17,34 @@ pub struct Fault {
 /// What happens to a call.
 #[derive(Clone, Debug)]
 pub enum FaultKind {
-    /// It is answered this much later.
+    /// It is answered after an additional delay.
     Latency(Duration),
-    /// It is answered with a status and a body in place of being processed.
+    /// It is not processed, but answered with this status and body.
     Status {
         /// HTTP status.
         status: u16,
-        /// JSON body; null: an empty one, as a proxy in front might answer.
+        /// JSON body; null for an empty one, such as a proxy might send.
         body: Value,
-        /// Seconds in the `Retry-After` header.
+        /// Seconds for the `Retry-After` header.
         retry_after: Option<f64>,
     },
-    /// Nothing is answered for this long, then the connection is dropped.
+    /// There is no answer for this long, then the connection is dropped.
     Hang(Duration),
-    /// The answer ends in the middle of its body.
+    /// The answer breaks off in the middle of its body.
     Truncated,
-    /// The connection is dropped and the call not processed.
+    /// The connection is dropped before the call is processed.
     DroppedBefore,
-    /// The call is processed and the connection dropped before the answer.
+    /// The call is processed, but the connection is dropped before the answer.
     DroppedAfter,
-    /// A successful answer's body is replaced by this text.
+    /// The body of a successful answer is replaced by this text.
     Body(String),
 }
 
 impl Fault {
-    /// A fault for a method (`*`: any) and a path without `/api/v10`. A path
-    /// with `*` is a pattern for the whole path, in which `*` stands for
-    /// anything within a segment and `**` for anything; another one is looked
-    /// for anywhere in the path.
+    /// A fault for a method (`*` for any) and a path without `/api/v10`. A path
+    /// with `*` is a pattern for the whole path: `*` matches anything within a
+    /// segment, `**` anything at all. Any other path may occur anywhere in the
+    /// call's.
     pub fn new(method: &str, path: &str, kind: FaultKind) -> Self {
         Self {
             method: method.to_owned(),
@@ -55,7 +55,7 @@ impl Fault {
         }
     }
 
-    /// A call that is answered with a status and an API error.
+    /// Answers with a status and an API error.
     pub fn status(method: &str, path: &str, status: u16, code: u64, message: &str) -> Self {
         let body = json!({"message": message, "code": code});
         let kind = FaultKind::Status {
@@ -66,7 +66,7 @@ impl Fault {
         Self::new(method, path, kind)
     }
 
-    /// A call that is answered with 429 and this many seconds to wait.
+    /// Answers with a 429 and this many seconds to wait.
     pub fn rate_limited(method: &str, path: &str, retry_after: f64) -> Self {
         let body = json!({
             "message": "You are being rate limited.", "retry_after": retry_after, "global": false,
@@ -80,20 +80,20 @@ impl Fault {
         Self::new(method, path, kind)
     }
 
-    /// Hits only this many calls; without it every one.
+    /// Affects only this many calls; the default is all.
     #[must_use]
     pub fn times(mut self, times: usize) -> Self {
         self.times = times;
         self
     }
 
-    /// Hits only the next one.
+    /// Affects only the next call.
     #[must_use]
     pub fn once(self) -> Self {
         self.times(1)
     }
 
-    /// Lets this many matching calls pass first.
+    /// Lets this many matching calls through first.
     #[must_use]
     pub fn after(mut self, calls: usize) -> Self {
         self.after = calls;
@@ -101,7 +101,7 @@ impl Fault {
     }
 }
 
-/// The faults in force.
+/// The active faults.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     active: Vec<Active>,
@@ -115,7 +115,7 @@ struct Active {
 }
 
 impl Faults {
-    /// Adds a fault and gives its number.
+    /// Adds a fault and returns its number.
     pub(super) fn add(&mut self, fault: Fault) -> usize {
         self.active.push(Active {
             fault,
@@ -125,7 +125,7 @@ impl Faults {
         self.active.len() - 1
     }
 
-    /// Ends every fault; their numbers and counts stay.
+    /// Ends all faults; their numbers and counts remain.
     pub(super) fn end_all(&mut self) {
         for active in &mut self.active {
             active.fault.times = 0;
@@ -137,7 +137,7 @@ impl Faults {
         self.active.get(number).map_or(0, |active| active.hits)
     }
 
-    /// What happens to a call, every fault counted that it meets.
+    /// What happens to a call; counts it for every fault that matches.
     pub(super) fn meet(&mut self, method: &str, path: &str) -> Vec<FaultKind> {
         let mut kinds = Vec::new();
         for active in &mut self.active {
@@ -156,7 +156,7 @@ impl Faults {
     }
 }
 
-/// Whether a path meets a pattern (see [`Fault::new`]).
+/// Whether a path matches a pattern (see [`Fault::new`]).
 pub(super) fn path_fits(pattern: &str, path: &str) -> bool {
     if pattern.contains('*') {
         glob(pattern.as_bytes(), path.as_bytes())

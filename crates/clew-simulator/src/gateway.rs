@@ -1,8 +1,8 @@
-//! The gateway: sessions that outlive their connections, and events that go to
-//! every session that asked for them.
+//! The gateway: sessions that outlive their connections, and events that are sent
+//! to every session whose intents include them.
 //!
-//! Envelopes are written with `d` last, as Discord does, so that nothing nested
-//! is mistaken for the envelope's own `op`.
+//! Envelopes are written with `d` last, as Discord does, so that no nested `op`
+//! can be mistaken for the envelope's own.
 
 mod link;
 mod session;
@@ -19,7 +19,7 @@ use super::state::State;
 
 pub(super) use link::serve;
 
-/// Gateway intents that the simulator tells apart.
+/// The gateway intents that the simulator distinguishes.
 pub(super) mod intent {
     pub(crate) const GUILDS: u64 = 1;
     pub(crate) const GUILD_MEMBERS: u64 = 1 << 1;
@@ -30,11 +30,11 @@ pub(super) mod intent {
     pub(crate) const DIRECT_REACTIONS: u64 = 1 << 13;
     pub(crate) const DIRECT_TYPING: u64 = 1 << 14;
     pub(crate) const MESSAGE_CONTENT: u64 = 1 << 15;
-    /// Every bit the documentation gives a meaning; another one is 4013.
+    /// Every bit that the documentation defines; any other bit closes with 4013.
     pub(crate) const KNOWN: u64 = 0x0331_FFFF;
 }
 
-/// Sessions, connections and what is wrong with them on purpose.
+/// Sessions, connections, and the faults set for them.
 #[derive(Debug, Default)]
 pub(super) struct Hub {
     pub(super) sessions: BTreeMap<String, Session>,
@@ -46,27 +46,27 @@ pub(super) struct Hub {
     next_session: u64,
 }
 
-/// What a client identified as; it survives its connection.
+/// What a client identified with; it outlives the connection.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) intents: u64,
     pub(super) shard: (u64, u64),
     pub(super) seq: u64,
     pub(super) link: Option<u64>,
-    /// The highest sequence number the client said it has read.
+    /// The highest sequence number that the client has reported as read.
     pub(super) read: u64,
     sent: VecDeque<(u64, Arc<str>)>,
 }
 
-/// One connection. Its queue is not bounded: a client that never reads costs
-/// the simulator memory, and blocks no one else.
+/// One connection. Its queue is unbounded: a client that never reads costs
+/// memory, but does not block anyone else.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) queue: UnboundedSender<Outgoing>,
     pub(super) session: Option<String>,
 }
 
-/// What a connection sends next.
+/// What a connection does next.
 #[derive(Debug)]
 pub(super) enum Outgoing {
     Text(Arc<str>),
@@ -74,14 +74,14 @@ pub(super) enum Outgoing {
     Drop,
 }
 
-/// Who is told of an event.
+/// Who receives an event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scope {
-    /// Any of these intents; 0: everyone.
+    /// At least one of these intents is needed; 0: none is.
     pub(super) intents: u64,
-    /// The guild, which decides the shard; without one the first shard.
+    /// The guild, which determines the shard; without one it is shard 0.
     pub(super) guild: Option<Id>,
-    /// A message, whose content needs an intent of its own.
+    /// Whether it is a message, whose content needs its own intent.
     pub(super) message: bool,
 }
 
@@ -113,8 +113,8 @@ impl State {
         }
     }
 
-    /// Sends one event to one session; `data` is JSON, or what a test wants
-    /// in its place.
+    /// Sends one event to one session; `data` is JSON, or whatever a test wants to
+    /// send instead.
     pub(super) fn send_event(&mut self, session: &str, name: &str, data: &str) {
         let limit = self.world.settings.replay_limit;
         let Some(found) = self.hub.sessions.get_mut(session) else {
@@ -134,10 +134,10 @@ impl State {
 }
 
 impl Hub {
-    /// Queues something on a connection; one that is gone is passed over.
+    /// Queues something on a connection; ignored if it is closed.
     pub(super) fn send(&self, link: u64, outgoing: Outgoing) {
         if let Some(link) = self.links.get(&link) {
-            // The receiver is gone when the client just left: nobody is told.
+            // Sending fails if the client has just left; then there is nobody to tell.
             let _ = link.queue.send(outgoing);
         }
     }
@@ -149,7 +149,7 @@ impl Hub {
         }
     }
 
-    /// Queues an envelope without sequence number on a connection.
+    /// Queues an envelope without a sequence number on a connection.
     pub(super) fn send_op(&self, link: u64, op: u8, data: &Value) {
         let text = format!(r#"{{"t":null,"s":null,"op":{op},"d":{data}}}"#);
         self.send(link, Outgoing::Text(text.into()));
@@ -163,7 +163,7 @@ impl Hub {
         self.next_link
     }
 
-    /// Takes a connection off; its session stays unless it is ended.
+    /// Removes a connection; its session stays unless `end_session` is true.
     pub(super) fn close(&mut self, link: u64, end_session: bool) {
         let Some(gone) = self.links.remove(&link) else {
             return;
@@ -178,7 +178,7 @@ impl Hub {
         }
     }
 
-    /// Sessions that have a connection now.
+    /// Sessions that are connected now.
     pub(super) fn connected(&self) -> impl Iterator<Item = &Session> {
         self.sessions
             .values()

@@ -1,4 +1,4 @@
-//! Snowflakes, the clock they are made from, and Discord's way to write times.
+//! Snowflakes, the clock behind them, and Discord's time format.
 
 use std::fmt;
 
@@ -9,29 +9,29 @@ use serde_json::Value;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(pub u64);
 
-/// 2015-01-01T00:00:00Z in Unix milliseconds, where Discord's snowflakes begin.
+/// 2015-01-01T00:00:00Z in Unix milliseconds, the epoch of Discord's snowflakes.
 const EPOCH_MS: i64 = 1_420_070_400_000;
 
-/// Bits of a snowflake below its time.
+/// Bits of a snowflake below the time.
 const SERIAL_BITS: u32 = 22;
 
 impl Id {
-    /// The smallest id of a Unix time in milliseconds.
+    /// The smallest id for a Unix time in milliseconds.
     pub fn at(unix_ms: i64) -> Self {
         Self(unix_ms.saturating_sub(EPOCH_MS).max(0).cast_unsigned() << SERIAL_BITS)
     }
 
-    /// The Unix time in milliseconds at which this id was made.
+    /// The Unix time in milliseconds at which this id was created.
     pub fn unix_ms(self) -> i64 {
         (self.0 >> SERIAL_BITS).cast_signed() + EPOCH_MS
     }
 
-    /// The id as the API writes it: a string of digits.
+    /// The id in the API's format: a string of digits.
     pub(super) fn json(self) -> Value {
         Value::String(self.0.to_string())
     }
 
-    /// Reads an id from a string of digits or a number.
+    /// Parses an id from a string of digits or a number.
     pub(super) fn parse(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => text.parse().ok().map(Self),
@@ -53,8 +53,8 @@ impl From<u64> for Id {
     }
 }
 
-/// Where ids and timestamps come from: the machine's clock, or a chosen start
-/// that moves by a fixed step with every reading.
+/// The source of ids and timestamps: the system clock, or a chosen start time
+/// that advances by a fixed step with every new id.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock {
     chosen: Option<Steps>,
@@ -68,7 +68,7 @@ struct Steps {
 }
 
 impl Clock {
-    /// Starts at `start_ms` (Unix) and moves by `step_ms` with every reading.
+    /// Starts at `start_ms` (Unix) and advances by `step_ms` with every new id.
     pub(super) fn choose(&mut self, start_ms: i64, step_ms: i64) {
         self.chosen = Some(Steps {
             now_ms: start_ms,
@@ -76,21 +76,21 @@ impl Clock {
         });
     }
 
-    /// Moves a chosen clock forward; the machine's clock does not move.
+    /// Moves a chosen clock forward; has no effect on the system clock.
     pub(super) fn advance(&mut self, by_ms: i64) {
         if let Some(steps) = &mut self.chosen {
             steps.now_ms = steps.now_ms.saturating_add(by_ms);
         }
     }
 
-    /// The time without moving a chosen clock.
+    /// The current time; does not advance a chosen clock.
     pub(super) fn now_ms(&self) -> i64 {
         self.chosen
             .as_ref()
             .map_or_else(|| Timestamp::now().as_millisecond(), |steps| steps.now_ms)
     }
 
-    /// A new id of the present; moves a chosen clock by its step.
+    /// A new id for the current time; advances a chosen clock by its step.
     pub(super) fn fresh(&mut self) -> Id {
         if let Some(steps) = &mut self.chosen {
             steps.now_ms = steps.now_ms.saturating_add(steps.step_ms);
@@ -98,14 +98,14 @@ impl Clock {
         self.fresh_at(self.now_ms())
     }
 
-    /// A new id of a chosen time; ids of one millisecond ascend.
+    /// A new id for the given time; ids within a millisecond ascend.
     pub(super) fn fresh_at(&mut self, unix_ms: i64) -> Id {
         self.serial = (self.serial + 1) & ((1 << SERIAL_BITS) - 1);
         Id(Id::at(unix_ms).0 | self.serial)
     }
 }
 
-/// A time as the API writes it: `2015-04-26T06:26:56.936000+00:00`.
+/// A time in the API's format: `2015-04-26T06:26:56.936000+00:00`.
 pub(super) fn iso(unix_ms: i64) -> String {
     Timestamp::from_millisecond(unix_ms)
         .unwrap_or(Timestamp::UNIX_EPOCH)
@@ -113,7 +113,7 @@ pub(super) fn iso(unix_ms: i64) -> String {
         .to_string()
 }
 
-/// Reads a time as the API writes it.
+/// Parses a time in the API's format.
 pub(super) fn parse_iso(text: &str) -> Option<i64> {
     text.parse::<Timestamp>()
         .ok()

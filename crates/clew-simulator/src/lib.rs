@@ -1,9 +1,9 @@
 //! A faithful, stateful fake of Discord: REST v10 and Gateway v10 over real
 //! sockets on loopback, for tests of bots.
 //!
-//! Invariant: it shares no code with the bot and names no library for Discord,
-//! so that the two cannot be wrong in the same way. Its sources are Discord's
-//! documentation and the official `OpenAPI` document.
+//! Invariant: it shares no code with the bot and uses no Discord library, so that
+//! both cannot be wrong in the same way. Its sources are Discord's documentation
+//! and the official `OpenAPI` document.
 //!
 //! ```no_run
 //! use clew_simulator::{ChannelKind, Draft, Simulator, World};
@@ -23,26 +23,24 @@
 //! # Ok(()) }
 //! ```
 //!
-//! What it covers: the routes of guilds, channels, messages, threads,
-//! reactions, commands, interactions and direct messages that a bot which answers
-//! people uses; permissions and overwrites that bind the bot's own calls; pages,
-//! nonces, rate-limit headers and 429; the gateway with sessions, resume,
-//! compression, intents and content that is blank without the intent; and
-//! faults of both.
+//! What it covers: the routes for guilds, channels, messages, threads, reactions,
+//! commands, interactions and direct messages that a question-answering bot
+//! needs; permissions and overwrites that apply to the bot's own calls; pages,
+//! nonces, rate-limit headers and 429s; the gateway with sessions, resuming,
+//! compression, intents and blanked content; and faults in both.
 //!
 //! Limits: one token and one bot. Voice, soundboards, emoji, stickers beyond
-//! their names, stages, events, auto moderation and audit logs are not there.
-//! Of components only buttons are checked. A follow-up to a deferred answer is
-//! a message of its own. Interaction tokens do not expire after the first
-//! answer, edits are not
-//! limited by age, slowmode does not bind. Of hidden channels `GUILD_CREATE`
-//! tells, as Discord does; a channel that comes into sight is an update only.
-//! Field errors of 50035 carry the names that the API sends as their codes,
-//! where the `OpenAPI` document says numbers.
+//! their names, stages, events, auto moderation and audit logs are missing. Of
+//! components only buttons are checked. A follow-up to a deferred answer is a
+//! message of its own. Interaction tokens do not expire after the first answer,
+//! old messages can be edited without limit, and slowmode is ignored. As on
+//! Discord, `GUILD_CREATE` contains hidden channels; a channel that becomes
+//! visible causes only an update. Field errors of 50035 use names as codes, as
+//! the API does, although the `OpenAPI` document says numbers.
 //!
-//! No call panics. An action on an id that does not exist changes nothing; that
-//! the script is wrong is the error of [`Simulator::start`] and of every wait
-//! from then on ([`ScriptError`]).
+//! No call panics. An action on an id that does not exist changes nothing; it is
+//! a mistake in the script, which makes [`Simulator::start`] and every later wait
+//! fail ([`ScriptError`]).
 
 mod control;
 mod draft;
@@ -86,10 +84,10 @@ pub use world::{
 use gateway::Outgoing;
 use state::Shared;
 
-/// How long a wait lasts at most, unless [`Simulator::patience`] says.
+/// How long a wait may take, unless [`Simulator::patience`] sets it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A running fake of Discord. Dropped, it stops at once.
+/// A running fake of Discord. Stops at once when dropped.
 #[derive(Debug)]
 pub struct Simulator {
     shared: Arc<Shared>,
@@ -99,21 +97,21 @@ pub struct Simulator {
 }
 
 impl Simulator {
-    /// Serves a world on a free port of loopback.
+    /// Serves a world on a free loopback port.
     ///
     /// # Errors
     ///
-    /// No port could be had, or the world was built with ids that do not exist
-    /// ([`ScriptError`], as the source).
+    /// No port was available, or the world was built with ids that do not exist
+    /// ([`ScriptError`] as the source).
     pub async fn start(world: World) -> io::Result<Self> {
         Self::start_on(world, 0).await
     }
 
-    /// Serves a world on a port of loopback; 0 is any free one.
+    /// Serves a world on a loopback port; 0 means any free one.
     ///
     /// # Errors
     ///
-    /// As [`start`](Self::start).
+    /// Like [`start`](Self::start).
     pub async fn start_on(mut world: World, port: u16) -> io::Result<Self> {
         if let Some(mistake) = world.mistake() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, mistake.clone()));
@@ -128,7 +126,7 @@ impl Simulator {
             .with_state(Arc::clone(&shared));
         let service = router.into_make_service_with_connect_info::<line::Line>();
         let server = tokio::spawn(async move {
-            // It ends only by being stopped; errors of accepting are retried.
+            // It only ends when stopped; errors while accepting are retried.
             let _ = axum::serve(line::Lines(listener), service).await;
         });
         Ok(Self {
@@ -139,25 +137,25 @@ impl Simulator {
         })
     }
 
-    /// Base of the REST API: `http://127.0.0.1:PORT`.
+    /// Base URL of the REST API: `http://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Address of the gateway: `ws://127.0.0.1:PORT`.
+    /// URL of the gateway: `ws://127.0.0.1:PORT`.
     pub fn gateway_url(&self) -> String {
         format!("ws://{}", self.address)
     }
 
-    /// Host and port, `127.0.0.1:PORT`, as a REST proxy setting wants it.
+    /// Host and port, `127.0.0.1:PORT`, as REST proxy settings expect them.
     pub fn host(&self) -> String {
         self.address.to_string()
     }
 
-    /// Stops: no further connection or answer, and the gateway is dropped.
+    /// Stops: no more connections or answers, and gateway connections are dropped.
     pub async fn stop(mut self) {
         self.halt();
-        // Aborted, so it ends as cancelled.
+        // The task was aborted, so this is a cancellation error.
         let _ = (&mut self.server).await;
     }
 
@@ -176,7 +174,7 @@ impl Drop for Simulator {
     }
 }
 
-/// Compiles and runs the README's test.
+/// Compiles and runs the test in the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

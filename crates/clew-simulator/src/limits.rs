@@ -1,23 +1,23 @@
-//! Rate limits: the headers of every answer, and a 429 when a bucket that a
-//! test configured is used up.
+//! Rate limits: the headers of every answer, and a 429 when a bucket configured
+//! by a test is used up.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::faults::path_fits;
 
-/// Calls that a bucket without a configured limit allows a second: more than
-/// any test makes, so that only configured buckets ever refuse.
+/// Calls per second for buckets without a configured limit: more than any test
+/// makes, so that only configured buckets refuse.
 const UNLIMITED: u64 = 100_000;
 
 /// A configured limit.
 #[derive(Clone, Debug)]
 pub struct Limit {
-    /// Method, or `*`.
+    /// HTTP method, or `*`.
     pub method: String,
-    /// Path as in [`super::Fault::new`].
+    /// Path, as in [`super::Fault::new`].
     pub path: String,
-    /// Calls that a window allows.
+    /// Calls allowed per window.
     pub calls: u64,
     /// Length of the window.
     pub window: Duration,
@@ -36,7 +36,7 @@ struct Bucket {
     opened: Instant,
 }
 
-/// What a bucket says to a call.
+/// The state of a bucket after a call.
 #[derive(Clone, Debug)]
 pub(super) struct Standing {
     pub(super) bucket: String,
@@ -47,7 +47,7 @@ pub(super) struct Standing {
 }
 
 impl Limits {
-    /// Counts a call in its bucket: one per method, route and major parameter.
+    /// Counts a call in its bucket; there is one per method, route and major parameter.
     pub(super) fn count(&mut self, method: &str, path: &str, now: Instant) -> Standing {
         let configured = self.configured.iter().find(|limit| {
             (limit.method == "*" || limit.method.eq_ignore_ascii_case(method))
@@ -82,7 +82,7 @@ impl Limits {
     }
 }
 
-/// The route with its ids taken out, and the major parameter.
+/// The route with its ids removed, and the major parameter.
 fn route_of(method: &str, path: &str) -> (String, String) {
     let mut route = method.to_owned();
     let mut major = String::new();

@@ -1,5 +1,5 @@
-//! TCP connections that can be cut from inside a request: a client then sees
-//! the connection end without an answer.
+//! TCP connections that can be cut from inside a request: the client sees the
+//! connection end without an answer.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,18 +13,18 @@ use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The switch of one connection.
+/// The switch that cuts one connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line(Arc<AtomicBool>);
 
 impl Line {
-    /// Cuts the connection: the next write fails and nothing of it is sent.
+    /// Cuts the connection: the next write fails, and none of it is sent.
     pub(super) fn cut(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// A listener whose connections have a [`Line`].
+/// A listener whose connections each have a [`Line`].
 #[derive(Debug)]
 pub(super) struct Lines(pub(super) TcpListener);
 
@@ -34,7 +34,7 @@ impl Listener for Lines {
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         let (stream, address) = Listener::accept(&mut self.0).await;
-        // Small frames must not wait for one another; without it only slower.
+        // Small frames should not wait for each other; if this fails, they are only slower.
         let _ = stream.set_nodelay(true);
         let line = Line::default();
         (CuttableStream { stream, line }, address)
@@ -45,7 +45,7 @@ impl Listener for Lines {
     }
 }
 
-/// A stream that fails once its line is cut.
+/// A stream that fails once its line has been cut.
 #[derive(Debug)]
 pub(super) struct CuttableStream {
     stream: TcpStream,

@@ -1,4 +1,4 @@
-//! What the bot did, as the server saw it.
+//! What the bot did, as seen by the server.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 /// One REST call.
 #[derive(Clone, Debug)]
 pub struct RequestRecord {
-    /// Its number, in order of arrival, from 0.
+    /// Its number in order of arrival, from 0.
     pub ordinal: usize,
     /// Method.
     pub method: String,
@@ -15,80 +15,80 @@ pub struct RequestRecord {
     pub path: String,
     /// Query without the question mark.
     pub query: String,
-    /// Body, of a multipart one its `payload_json`; null without a body.
+    /// JSON body, or `payload_json` of a multipart one; null without a body.
     pub body: Value,
-    /// Names of the files sent.
+    /// Names of the uploaded files.
     pub files: Vec<String>,
-    /// Status answered; absent while open, or when no answer was sent.
+    /// Status of the answer; `None` while in progress, or if none was sent.
     pub status: Option<u16>,
-    /// Error code of the answer's body.
+    /// Error code in the answer's body.
     pub code: Option<u64>,
-    /// How many calls were open when it arrived, itself included.
+    /// How many calls were in progress when it arrived, itself included.
     pub in_flight: usize,
-    /// Arrival, since the server's start.
+    /// Time of arrival since the server's start.
     pub at: Duration,
 }
 
-/// What happened on a gateway connection.
+/// Something that happened on a gateway connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayRecord {
-    /// Since the server's start.
+    /// Time since the server's start.
     pub at: Duration,
-    /// Which connection, from 1.
+    /// Number of the connection, from 1.
     pub link: u64,
     /// What happened.
     pub event: GatewayEvent,
 }
 
-/// What happened on a gateway connection.
+/// What can happen on a gateway connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GatewayEvent {
     /// The socket opened and HELLO was sent.
     Opened {
-        /// Whether it asked for zstd.
+        /// Whether it asked for zstd compression.
         compressed: bool,
     },
     /// IDENTIFY was accepted.
     Identified {
-        /// The session that began.
+        /// The new session.
         session: String,
-        /// Intents asked for.
+        /// Intents requested.
         intents: u64,
         /// Shard id and count.
         shard: (u64, u64),
     },
     /// RESUME was accepted.
     Resumed {
-        /// The session that goes on.
+        /// The session that was resumed.
         session: String,
         /// The last sequence number the client had read.
         seq: u64,
-        /// How many events it had missed.
+        /// How many missed events were replayed.
         replayed: usize,
     },
     /// A session was refused with op 9.
     Invalidated {
-        /// Whether it can be resumed.
+        /// Whether it can still be resumed.
         resumable: bool,
     },
-    /// A heartbeat came.
+    /// A heartbeat arrived.
     Heartbeat {
         /// The last sequence number the client has read.
         seq: Option<u64>,
     },
-    /// Another command came, such as a presence update.
+    /// Another command arrived, such as a presence update.
     Command {
         /// Its opcode.
         op: u64,
     },
-    /// The client closed.
+    /// The client closed the connection.
     ClosedByClient {
-        /// Its close code; absent when the connection just ended.
+        /// Its close code; `None` if the connection just ended.
         code: Option<u16>,
     },
-    /// The server closed.
+    /// The server closed the connection.
     ClosedByServer {
-        /// Its close code; absent when it just dropped the connection.
+        /// Its close code; `None` if it just dropped the connection.
         code: Option<u16>,
     },
 }

@@ -1,5 +1,4 @@
-//! Permission bits and how roles and overwrites combine, as Discord's
-//! documentation "Permissions" computes them.
+//! Permission bits, and how roles and overwrites combine (Discord's reference, "Permissions").
 
 use std::ops::BitOr;
 
@@ -13,45 +12,45 @@ pub struct Permissions(pub u64);
 impl Permissions {
     /// No permission.
     pub const NONE: Self = Self(0);
-    /// Every permission and no overwrite binds.
+    /// Every permission, regardless of overwrites.
     pub const ADMINISTRATOR: Self = Self(1 << 3);
     /// Edit and delete channels.
     pub const MANAGE_CHANNELS: Self = Self(1 << 4);
     /// Change the server's settings.
     pub const MANAGE_GUILD: Self = Self(1 << 5);
-    /// React with an emoji that nobody used on the message yet.
+    /// Add a reaction that nobody has used on the message yet.
     pub const ADD_REACTIONS: Self = Self(1 << 6);
     /// See the channel at all.
     pub const VIEW_CHANNEL: Self = Self(1 << 10);
-    /// Send outside threads.
+    /// Send messages outside threads.
     pub const SEND_MESSAGES: Self = Self(1 << 11);
     /// Delete and pin other people's messages.
     pub const MANAGE_MESSAGES: Self = Self(1 << 13);
-    /// Links and embeds show.
+    /// Show embeds for links.
     pub const EMBED_LINKS: Self = Self(1 << 14);
     /// Send files.
     pub const ATTACH_FILES: Self = Self(1 << 15);
-    /// Read what was written before.
+    /// Read earlier messages.
     pub const READ_MESSAGE_HISTORY: Self = Self(1 << 16);
     /// Mention everyone.
     pub const MENTION_EVERYONE: Self = Self(1 << 17);
-    /// Connect to a voice channel; without it its text is closed as well.
+    /// Connect to a voice channel; without it its messages are inaccessible too.
     pub const CONNECT: Self = Self(1 << 20);
     /// Edit roles and overwrites.
     pub const MANAGE_ROLES: Self = Self(1 << 28);
     /// Use commands.
     pub const USE_APPLICATION_COMMANDS: Self = Self(1 << 31);
-    /// Archive, lock, delete threads and see every private one.
+    /// Archive, lock and delete threads, and see all private ones.
     pub const MANAGE_THREADS: Self = Self(1 << 34);
     /// Open public threads.
     pub const CREATE_PUBLIC_THREADS: Self = Self(1 << 35);
     /// Open private threads.
     pub const CREATE_PRIVATE_THREADS: Self = Self(1 << 36);
-    /// Send in threads.
+    /// Send messages in threads.
     pub const SEND_MESSAGES_IN_THREADS: Self = Self(1 << 38);
     /// Everything.
     pub const ALL: Self = Self((1 << 53) - 1);
-    /// What `@everyone` may do in a new guild here.
+    /// The permissions of `@everyone` in a new guild of the simulator.
     pub const EVERYONE: Self = Self(
         Self::ADD_REACTIONS.0
             | Self::VIEW_CHANNEL.0
@@ -87,8 +86,8 @@ impl BitOr for Permissions {
 }
 
 impl World {
-    /// What a user may do in a channel; a thread follows its parent. In a
-    /// direct message everything. Not a member: nothing.
+    /// What a user may do in a channel; a thread follows its parent. Everything in
+    /// a direct message, nothing for somebody who is not a member.
     pub fn permissions(&self, user: Id, channel: Id) -> Permissions {
         let Some(channel) = self.channels.get(&channel) else {
             return Permissions::NONE;
@@ -112,8 +111,8 @@ impl World {
         }
     }
 
-    /// Whether a user sees a channel: View Channel, and for a private thread
-    /// membership or Manage Threads as well.
+    /// Whether a user sees a channel: View Channel and, for a private thread, also
+    /// membership or Manage Threads.
     pub fn sees(&self, user: Id, channel: Id) -> bool {
         let Some(found) = self.channels.get(&channel) else {
             return false;
@@ -138,7 +137,7 @@ impl World {
 }
 
 impl Guild {
-    /// What a member may do in the guild before overwrites.
+    /// A member's permissions in the guild, before overwrites.
     pub(super) fn permissions(&self, user: Id) -> Permissions {
         let Some(member) = self.members.get(&user) else {
             return Permissions::NONE;
@@ -159,7 +158,7 @@ impl Guild {
     }
 }
 
-/// `@everyone`'s overwrite, then the roles' together, then the member's own.
+/// Applies `@everyone`'s overwrite, then those of all roles together, then the member's own.
 fn apply_overwrites(
     base: Permissions,
     guild: &Guild,
@@ -192,8 +191,8 @@ mod tests {
     const SEND: Permissions = Permissions::SEND_MESSAGES;
     const NONE: Permissions = Permissions::NONE;
 
-    /// Whether a member with the roles 0 and 1 may send, under overwrites
-    /// (of `@everyone` 9, of role 0 or 1, of the member 5; allow; deny).
+    /// Whether a member with the roles 0 and 1 may send, with these overwrites (for
+    /// 9 `@everyone`, 0 or 1 a role, 5 the member; allow; deny).
     #[track_caller]
     fn check(overwrites: &[(u8, Permissions, Permissions)], expected: bool) {
         let mut world = World::new();

@@ -1,4 +1,4 @@
-//! Objects as the API writes them, shaped after the official `OpenAPI` document.
+//! Objects in the API's format, following the official `OpenAPI` document.
 
 mod guild;
 mod message;
@@ -13,7 +13,7 @@ pub(super) use guild::{
 };
 pub(super) use message::{Audience, blank_unless_allowed, message, reaction_emoji, snapshot};
 
-/// A user object; an unknown id is a deleted user.
+/// A user object; an unknown id is rendered as a deleted user.
 pub(super) fn user(world: &World, id: Id) -> Value {
     match world.users.get(&id) {
         Some(found) => user_object(found),
@@ -43,7 +43,7 @@ fn user_object(user: &User) -> Value {
     object
 }
 
-/// The bot's own user object, with the fields only it may see.
+/// The bot's own user object, with the fields that only it may see.
 pub(super) fn own_user(world: &World) -> Value {
     let mut object = user(world, world.bot);
     object["mfa_enabled"] = true.into();
@@ -53,7 +53,7 @@ pub(super) fn own_user(world: &World) -> Value {
     object
 }
 
-/// The application's flags: which privileged intents the portal allows.
+/// The application's flags: which privileged intents the developer portal allows.
 pub(super) fn application_flags(world: &World) -> u64 {
     const LIMITED: [(u64, u64); 3] = [(1 << 8, 1 << 13), (1 << 1, 1 << 15), (1 << 15, 1 << 19)];
     LIMITED
@@ -94,7 +94,7 @@ pub(super) fn application(world: &World) -> Value {
     })
 }
 
-/// What a message says about the interaction that it answers.
+/// What a message says about the interaction it answers.
 pub(super) fn interaction_metadata(world: &World, interaction: &Interaction) -> Value {
     json!({
         "id": interaction.id.json(),
@@ -104,7 +104,7 @@ pub(super) fn interaction_metadata(world: &World, interaction: &Interaction) -> 
     })
 }
 
-/// Whose installation answers: the guild's, or in a direct message "0".
+/// The owner of the installation: the guild, or "0" in a direct message.
 pub(super) fn owner_of(world: &World, interaction: &Interaction) -> Value {
     let channel = world.channels.get(&interaction.channel);
     channel

@@ -1,5 +1,5 @@
-//! The one state that REST, gateway and control share, behind one lock that is
-//! never held across an await, and the signal that it changed.
+//! The state shared by REST, gateway and control, behind one lock that is never
+//! held across an await, and the signal that it changed.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use super::limits::Limits;
 use super::log::{GatewayEvent, GatewayRecord, RequestRecord};
 use super::world::World;
 
-/// What the whole server shares.
+/// Shared by the whole server.
 #[derive(Debug)]
 pub(super) struct Shared {
     state: Mutex<State>,
@@ -28,7 +28,7 @@ pub(super) struct State {
     pub(super) limits: Limits,
     pub(super) latency: Duration,
     pub(super) requests: Vec<RequestRecord>,
-    /// How many of the first calls the log no longer shows.
+    /// How many of the first calls have been cleared from the log.
     pub(super) forgotten: usize,
     pub(super) gateway_log: Vec<GatewayRecord>,
     pub(super) in_flight: usize,
@@ -57,7 +57,7 @@ impl Shared {
         }
     }
 
-    /// Changes the state and wakes whoever waits for a change.
+    /// Changes the state and wakes everything that waits for a change.
     pub(super) fn with<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
         let result = change(&mut self.lock());
         self.changed.send_modify(|version| *version += 1);
@@ -69,19 +69,19 @@ impl Shared {
         look(&self.lock())
     }
 
-    /// Sees every change from now on.
+    /// Receives every change from now on.
     pub(super) fn watch(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
 
-    // A panic in a test's own predicate must not take the server with it.
+    // A panic in a test's predicate must not bring down the server.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// The calls that the log still shows.
+    /// The calls that have not been cleared from the log.
     pub(super) fn known_requests(&self) -> &[RequestRecord] {
         self.requests.get(self.forgotten..).unwrap_or_default()
     }
@@ -91,7 +91,7 @@ impl State {
         self.started.elapsed()
     }
 
-    /// Notes what happened on a gateway connection.
+    /// Records an event on a gateway connection.
     pub(super) fn note(&mut self, link: u64, event: GatewayEvent) {
         let at = self.elapsed();
         self.gateway_log.push(GatewayRecord { at, link, event });

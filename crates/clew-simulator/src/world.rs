@@ -1,6 +1,6 @@
 //! Everything the fake Discord knows: users, guilds, roles, channels, threads,
-//! messages, commands, interactions. Building it is silent; the same actions
-//! on a running [`super::Simulator`] are dispatched as events.
+//! messages, commands, interactions. Building a world sends no events; the same
+//! actions on a running [`super::Simulator`] do.
 
 mod build;
 mod post;
@@ -20,9 +20,9 @@ pub(super) use post::{excerpt_ids, numbered};
 /// The state of the fake Discord.
 #[derive(Debug)]
 pub struct World {
-    /// The bot's user id, which is its application's id as well.
+    /// The bot's user id, which is also its application's id.
     pub bot: Id,
-    /// The only token that is accepted.
+    /// The only token accepted.
     pub token: String,
     /// How the server behaves.
     pub settings: Settings,
@@ -35,36 +35,36 @@ pub struct World {
     pub(super) overrides: BTreeMap<Id, Value>,
     pub(super) clock: Clock,
     pub(super) base_url: String,
-    /// The first of them: what follows often follows from it.
+    /// The first mistake: later ones are often consequences of it.
     pub(super) mistake: Option<ScriptError>,
 }
 
 /// How the server behaves.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Milliseconds between heartbeats, as HELLO says; Discord says 41,250.
+    /// Milliseconds between heartbeats, sent in HELLO; Discord's value is 41,250.
     pub heartbeat_interval_ms: u64,
-    /// Identifies left today, as `/gateway/bot` says.
+    /// Identifies left today, as in `/gateway/bot`.
     pub session_starts_remaining: u64,
-    /// Identifies allowed a day.
+    /// Identifies allowed per day.
     pub session_starts_total: u64,
-    /// Milliseconds until the identifies are counted anew.
+    /// Milliseconds until the count of identifies is reset.
     pub session_starts_reset_ms: u64,
     /// Identifies allowed every five seconds.
     pub max_concurrency: u64,
     /// The recommended number of shards.
     pub shards: u64,
-    /// Privileged intents that the developer portal does not allow, a mask:
-    /// asking for them closes with 4014, and with message content among them
-    /// REST blanks contents too.
+    /// Mask of privileged intents that the developer portal does not allow:
+    /// requesting them closes with 4014. If message content is among them, REST
+    /// blanks contents too.
     pub disallowed_intents: u64,
-    /// Scheme and host of attachment addresses; absent: the simulator's own.
+    /// Scheme and host of attachment URLs; `None`: the simulator's own.
     pub cdn_base: Option<String>,
-    /// Events a session keeps for replay after a resume.
+    /// Events that a session keeps for replay after a resume.
     pub replay_limit: usize,
-    /// Users who refuse direct messages (50007).
+    /// Users who do not accept direct messages (50007).
     pub closed_to_dms: BTreeSet<Id>,
-    /// How long the first answer to an interaction is taken (10062 after).
+    /// How long the first response to an interaction is accepted (10062 afterwards).
     pub callback_window: Duration,
 }
 
@@ -102,17 +102,17 @@ pub struct User {
 /// A guild.
 #[derive(Clone, Debug)]
 pub struct Guild {
-    /// Id, which is the id of its `@everyone` role too.
+    /// Id, which is also the id of its `@everyone` role.
     pub id: Id,
     /// Name.
     pub name: String,
     /// Owner.
     pub owner: Id,
-    /// Roles by id, `@everyone` among them.
+    /// Roles by id, including `@everyone`.
     pub roles: BTreeMap<Id, Role>,
     /// Members by user id.
     pub members: BTreeMap<Id, Member>,
-    /// An outage: no events until it is over.
+    /// Whether there is an outage: no events until it is over.
     pub unavailable: bool,
 }
 
@@ -123,9 +123,9 @@ pub struct Role {
     pub id: Id,
     /// Name.
     pub name: String,
-    /// What it allows in the whole guild.
+    /// Its permissions in the whole guild.
     pub permissions: Permissions,
-    /// Order, 0 is `@everyone`'s.
+    /// Its position; `@everyone` has 0.
     pub position: i64,
     /// The bot whose integration manages it.
     pub managed_by: Option<Id>,
@@ -136,7 +136,7 @@ pub struct Role {
 pub struct Member {
     /// The user.
     pub user: Id,
-    /// Name in this guild.
+    /// Nickname in this guild.
     pub nick: Option<String>,
     /// Roles without `@everyone`.
     pub roles: Vec<Id>,
@@ -144,7 +144,7 @@ pub struct Member {
     pub joined_ms: i64,
 }
 
-/// What a channel is, with the API's numbers.
+/// Channel types, with the API's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are the API's own")]
 pub enum ChannelKind {
@@ -169,7 +169,7 @@ impl ChannelKind {
         )
     }
 
-    /// Whether it holds posts and no messages of its own.
+    /// Whether it contains posts and no messages of its own.
     pub fn is_forum(self) -> bool {
         matches!(self, Self::Forum | Self::Media)
     }
@@ -180,31 +180,31 @@ impl ChannelKind {
 pub struct Channel {
     /// Id.
     pub id: Id,
-    /// What it is.
+    /// Its type.
     pub kind: ChannelKind,
-    /// Its guild; absent in a direct message.
+    /// Its guild; `None` for a direct message.
     pub guild: Option<Id>,
-    /// Category of a channel, parent of a thread.
+    /// A channel's category, or a thread's parent.
     pub parent: Option<Id>,
     /// Name or title.
     pub name: String,
     /// Topic.
     pub topic: Option<String>,
-    /// Permission overwrites, in effect for its threads as well.
+    /// Permission overwrites; they apply to its threads too.
     pub overwrites: Vec<Overwrite>,
-    /// Tags that posts of a forum can be given.
+    /// Tags available for posts in a forum.
     pub tags: Vec<Tag>,
-    /// What only threads have.
+    /// Fields that only threads have.
     pub thread: Option<Thread>,
-    /// The person of a direct message.
+    /// The other person in a direct message.
     pub recipients: Vec<Id>,
     /// Messages by id.
     pub messages: BTreeMap<Id, Message>,
-    /// The newest message ever posted, deleted or not.
+    /// The newest message ever posted, even if deleted.
     pub last_message: Option<Id>,
 }
 
-/// What only threads have.
+/// Fields that only threads have.
 #[derive(Clone, Debug)]
 pub struct Thread {
     /// Who opened it.
@@ -215,15 +215,15 @@ pub struct Thread {
     pub locked: bool,
     /// Tags applied to a forum post.
     pub applied_tags: Vec<Id>,
-    /// Members with the Unix milliseconds of their joining.
+    /// Members, each with the time of joining in Unix milliseconds.
     pub members: BTreeMap<Id, i64>,
-    /// When it was archived or unarchived last, in Unix milliseconds.
+    /// When it was last archived or unarchived, in Unix milliseconds.
     pub archive_ms: i64,
     /// Messages ever sent in it, without the starter.
     pub total_sent: u64,
-    /// Those of them that were not deleted.
+    /// How many of those were not deleted.
     pub message_count: u64,
-    /// Minutes without a message until it is archived.
+    /// Minutes without messages after which it is archived.
     pub auto_archive_minutes: u64,
 }
 
@@ -239,7 +239,7 @@ pub struct Tag {
 /// A permission overwrite.
 #[derive(Clone, Copy, Debug)]
 pub struct Overwrite {
-    /// Whom it binds.
+    /// Whom it applies to.
     pub of: OverwriteOf,
     /// Bits it allows.
     pub allow: Permissions,
@@ -247,7 +247,7 @@ pub struct Overwrite {
     pub deny: Permissions,
 }
 
-/// Whom an overwrite binds; the guild's id as role is `@everyone`.
+/// Whom an overwrite applies to; the role with the guild's id is `@everyone`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum OverwriteOf {
@@ -264,7 +264,7 @@ pub struct Message {
     pub channel: Id,
     /// Author: a user, or the webhook's id.
     pub author: Id,
-    /// The webhook's name, if one wrote it.
+    /// The webhook's name, if one posted it.
     pub webhook: Option<String>,
     /// Text.
     pub content: String,
@@ -272,15 +272,15 @@ pub struct Message {
     pub kind: u8,
     /// When it was edited, in Unix milliseconds.
     pub edited_ms: Option<i64>,
-    /// What it refers to.
+    /// The message it refers to.
     pub reference: Option<Reference>,
     /// What is sent as `referenced_message`.
     pub referenced: super::draft::Referenced,
-    /// Users mentioned, a pinged reply's author among them.
+    /// Mentioned users, including the author pinged by a reply.
     pub mentions: Vec<Id>,
-    /// Roles mentioned.
+    /// Mentioned roles.
     pub mention_roles: Vec<Id>,
-    /// Whether everyone is mentioned.
+    /// Whether it mentions everyone.
     pub mention_everyone: bool,
     /// Embed objects.
     pub embeds: Vec<Value>,
@@ -300,7 +300,7 @@ pub struct Message {
     pub pinned: bool,
     /// The nonce it was sent with.
     pub nonce: Option<Value>,
-    /// Emoji (as in the address of the reaction routes) and who reacted.
+    /// Emoji (as in the path of the reaction routes), and who reacted.
     pub reactions: Vec<(String, Vec<Id>)>,
     /// The interaction it answers.
     pub interaction: Option<Id>,
@@ -308,7 +308,7 @@ pub struct Message {
     pub allowed_mentions: Option<Value>,
     /// How many messages its thread had before it.
     pub position: u64,
-    /// Texts it had before its edits, oldest first.
+    /// Its texts before each edit, oldest first.
     pub earlier: Vec<String>,
 }
 
@@ -329,12 +329,12 @@ pub(super) struct Command {
     pub(super) body: Value,
 }
 
-/// An interaction that was given to the bot.
+/// An interaction sent to the bot.
 #[derive(Clone, Debug)]
 pub struct Interaction {
     /// Id.
     pub id: Id,
-    /// The token that answers need.
+    /// The token needed to respond.
     pub token: String,
     /// 2 command, 3 component, 4 autocomplete, 5 modal.
     pub kind: u8,
@@ -342,18 +342,18 @@ pub struct Interaction {
     pub name: String,
     /// Who used it.
     pub user: Id,
-    /// Where.
+    /// Where it was used.
     pub channel: Id,
-    /// The message of a component.
+    /// The message of a component or context-menu command.
     pub message: Option<Id>,
-    /// The first answer's body; absent: not acknowledged yet.
+    /// The body of the first response; `None`: not acknowledged yet.
     pub callback: Option<Value>,
-    /// The message of the first answer; the component's own after an update.
+    /// The message of the first response; after an update, the component's message.
     pub original: Option<Id>,
-    /// Whether that message was edited after the first answer.
+    /// Whether that message was edited after the first response.
     pub edited: bool,
-    /// When it was used, after the server's start.
+    /// When it was used, since the server's start.
     pub at: Duration,
-    /// Messages that followed.
+    /// Follow-up messages.
     pub followups: Vec<Id>,
 }

@@ -1,4 +1,4 @@
-//! One gateway connection: the socket's loop and its compression.
+//! One gateway connection: the socket loop and its compression.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use super::Outgoing;
 use crate::log::GatewayEvent;
 use crate::state::Shared;
 
-/// How long a closed connection waits for the client's own close frame, so
-/// that ours is not lost in a reset.
+/// How long a closed connection waits for the client's close frame, so that a
+/// reset does not discard ours.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Bytes that one step of the compressor writes at most.
+/// Most bytes written by one step of the compressor.
 const CHUNK_BYTES: usize = 16 * 1024;
 
 /// Serves one connection until either side ends it.
@@ -50,7 +50,7 @@ pub(crate) async fn serve(mut socket: WebSocket, shared: Arc<Shared>, compressed
     shared.with(|state| state.hub.close(link, false));
 }
 
-/// Sends one thing; false when the connection is over.
+/// Sends one item; returns false when the connection is over.
 async fn send(socket: &mut WebSocket, encoder: &mut Encoder, next: Option<Outgoing>) -> bool {
     match next {
         Some(Outgoing::Text(text)) => match encoder.encode(&text) {
@@ -69,15 +69,15 @@ async fn send(socket: &mut WebSocket, encoder: &mut Encoder, next: Option<Outgoi
     }
 }
 
-/// Reads on until the closing handshake is over: the answer to a client's
-/// close frame is only sent by reading.
+/// Keeps reading until the closing handshake is complete: the reply to a client's
+/// close frame is only sent while reading.
 async fn say_goodbye(socket: &mut WebSocket) {
     let rest = async { while let Some(Ok(_)) = socket.recv().await {} };
-    // Elapsed or done: the connection ends either way.
+    // Whether it timed out or completed, the connection ends.
     let _ = tokio::time::timeout(FAREWELL, rest).await;
 }
 
-/// Takes one frame; false when the connection is over.
+/// Handles one frame; returns false when the connection is over.
 fn receive(shared: &Shared, link: u64, frame: Option<Result<Message, axum::Error>>) -> bool {
     let closed = |code: Option<u16>| {
         shared.with(|state| {
@@ -102,8 +102,8 @@ fn receive(shared: &Shared, link: u64, frame: Option<Result<Message, axum::Error
     }
 }
 
-/// Plain text frames, or one zstd stream for the whole connection that is
-/// flushed after each message.
+/// Plain text frames, or one zstd stream for the whole connection that is flushed
+/// after each message.
 enum Encoder {
     Plain,
     Zstd(Box<CCtx<'static>>),
@@ -118,7 +118,7 @@ impl Encoder {
         }
     }
 
-    /// The frame of a message; none when the compressor fails.
+    /// The frame for a message; `None` if the compressor fails.
     fn encode(&mut self, text: &str) -> Option<Message> {
         let Self::Zstd(context) = self else {
             return Some(Message::Text(text.into()));

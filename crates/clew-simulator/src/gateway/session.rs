@@ -1,4 +1,4 @@
-//! What a client's frames do: IDENTIFY, RESUME, heartbeats.
+//! Handles what clients send: IDENTIFY, RESUME, heartbeats.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::log::GatewayEvent;
 use crate::render;
 
 impl State {
-    /// Acts on one frame of a client.
+    /// Handles one frame from a client.
     pub(super) fn on_frame(&mut self, link: u64, text: &str) {
         let Ok(frame) = serde_json::from_str::<Value>(text) else {
             return self.close_link(link, 4002, "Error while decoding payload.");
@@ -31,8 +31,7 @@ impl State {
         }
     }
 
-    /// Closes a connection with a code; the session stays resumable except
-    /// after the codes that end it.
+    /// Closes a connection with a code; the session stays resumable unless the code ends it.
     pub(crate) fn close_link(&mut self, link: u64, code: u16, reason: &'static str) {
         self.hub.send(link, Outgoing::Close(code, reason));
         let ends = matches!(code, 1000 | 1001 | 4004 | 4007 | 4009..=4014);

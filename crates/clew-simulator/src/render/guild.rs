@@ -1,4 +1,4 @@
-//! Guilds, roles, members, channels and threads as the API writes them.
+//! Guilds, roles, members, channels and threads in the API's format.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::world::{
     Channel, ChannelKind, Guild, Member, Overwrite, OverwriteOf, Role, Thread, World,
 };
 
-/// A guild object as REST answers it.
+/// A guild object as REST returns it.
 pub(crate) fn guild(world: &World, guild: &Guild) -> Value {
     let roles: Vec<Value> = guild.roles.values().map(role).collect();
     json!({
@@ -27,8 +27,8 @@ pub(crate) fn guild(world: &World, guild: &Guild) -> Value {
     })
 }
 
-/// A guild as `GUILD_CREATE` carries it: channels and active threads that the
-/// bot sees, and of the members the bot only.
+/// A guild as in `GUILD_CREATE`: with all channels, the active threads that the
+/// bot sees, and only the bot among its members.
 pub(crate) fn guild_create(world: &World, found: &Guild) -> Value {
     let mut object = guild(world, found);
     let of_guild = || {
@@ -78,7 +78,7 @@ pub(crate) fn role(role: &Role) -> Value {
     object
 }
 
-/// A member object, with its user or (as messages carry it) without.
+/// A member object with its user or, as in messages, without.
 pub(crate) fn member(world: &World, member: &Member, with_user: bool) -> Value {
     let roles: Vec<Value> = member.roles.iter().map(|role| role.json()).collect();
     let mut object = json!({
@@ -171,7 +171,7 @@ fn thread_fields(channel: &Channel, thread: &Thread) -> Value {
     })
 }
 
-/// A thread with the bot's own membership, where it is a member.
+/// A thread with the bot's own membership, if it is a member.
 pub(crate) fn thread_seen(world: &World, found: &Channel) -> Value {
     let mut object = channel(world, found);
     if let Some(own) = thread_member(found, world.bot) {
@@ -189,7 +189,7 @@ pub(crate) fn thread_member(channel: &Channel, user: Id) -> Option<Value> {
     }))
 }
 
-/// Threads with the bot's memberships, as the thread lists answer.
+/// Threads with the bot's memberships, as in thread lists.
 pub(crate) fn thread_listing(world: &World, threads: &[&Channel]) -> Value {
     let memberships = threads.iter().filter_map(|t| thread_member(t, world.bot));
     let memberships: Vec<Value> = memberships.collect();
@@ -200,7 +200,7 @@ pub(crate) fn thread_listing(world: &World, threads: &[&Channel]) -> Value {
     json!({"threads": threads, "members": memberships, "has_more": false})
 }
 
-/// Adds the fields of one object to another.
+/// Adds the fields of `more` to `object`.
 fn merge(object: &mut Value, more: Value) {
     if let (Some(object), Value::Object(more)) = (object.as_object_mut(), more) {
         object.extend(more);

@@ -1,4 +1,4 @@
-//! Messages as the API writes them.
+//! Messages in the API's format.
 
 use serde_json::{Map, Value, json};
 
@@ -6,15 +6,14 @@ use super::super::draft::Referenced;
 use crate::ids::{Id, iso};
 use crate::world::{Attachment, Message, World};
 
-/// Who gets the object: an event carries members and the guild's id, an answer
-/// of REST does not.
+/// Who gets the object: events contain members and the guild's id, REST answers do not.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Audience {
     Rest,
     Gateway,
 }
 
-/// A message object, with what it refers to one level deep.
+/// A message object, with the referenced message one level deep.
 pub(crate) fn message(world: &World, found: &Message, audience: Audience) -> Value {
     let mut object = bare(world, found);
     add_references(world, found, &mut object);
@@ -29,8 +28,8 @@ pub(crate) fn message(world: &World, found: &Message, audience: Audience) -> Val
     object.into()
 }
 
-/// Blanks what the bot may not read without the message content intent. Its
-/// own messages, direct ones and those that mention it stay whole.
+/// Blanks what the bot may not read without the message content intent. Its own
+/// messages, direct messages and those that mention it are left whole.
 pub(crate) fn blank_unless_allowed(bot: Id, object: &mut Value, direct: bool) {
     let id = bot.json();
     if let Some(inner) = object.get_mut("referenced_message")
@@ -56,7 +55,7 @@ pub(crate) fn blank_unless_allowed(bot: Id, object: &mut Value, direct: bool) {
     fields.remove("message_snapshots");
 }
 
-/// The content part of a message, as a forward's snapshot carries it.
+/// The part of a message that a forward's snapshot contains.
 pub(crate) fn snapshot(world: &World, found: &Message) -> Value {
     const KEPT: [&str; 11] = [
         "type",
@@ -76,7 +75,7 @@ pub(crate) fn snapshot(world: &World, found: &Message) -> Value {
     fields.into()
 }
 
-/// An attachment object; its address is one of the simulator's CDN routes.
+/// An attachment object; its URL is one of the simulator's CDN routes.
 fn attachment(world: &World, channel: Id, found: &Attachment) -> Value {
     let base = world.settings.cdn_base.as_ref().unwrap_or(&world.base_url);
     let name = &found.file.name;
@@ -94,7 +93,7 @@ fn attachment(world: &World, channel: Id, found: &Attachment) -> Value {
     object
 }
 
-/// The emoji object of a reaction's address part: `name:id` or the emoji.
+/// The emoji object for the emoji in a reaction's path: `name:id` or the emoji itself.
 pub(crate) fn reaction_emoji(emoji: &str) -> Value {
     match emoji.split_once(':') {
         Some((name, id)) => json!({"id": id, "name": name}),
@@ -102,7 +101,7 @@ pub(crate) fn reaction_emoji(emoji: &str) -> Value {
     }
 }
 
-/// The message without its own references, as it is nested in another one.
+/// A message without its own referenced message, as nested in another.
 fn nested_only(world: &World, found: &Message) -> Value {
     let mut object = bare(world, found);
     add_reference_only(world, found, &mut object);
@@ -199,8 +198,8 @@ fn add_reference_only(world: &World, found: &Message, fields: &mut Map<String, V
     fields.insert("message_reference".to_owned(), object);
 }
 
-/// The reference, and `referenced_message` for replies, starters and the
-/// context menu's answers: the only types that carry it.
+/// The reference, and `referenced_message` for replies, thread starters and
+/// context-menu answers: the only types that include it.
 fn add_references(world: &World, found: &Message, fields: &mut Map<String, Value>) {
     add_reference_only(world, found, fields);
     let Some(reference) = found.reference.filter(|r| r.kind == 0) else {

@@ -43,7 +43,7 @@ impl World {
         world
     }
 
-    /// Gives the bot an id and a name; call it before adding guilds.
+    /// Sets the bot's id and name; call it before adding guilds.
     pub fn set_bot(&mut self, id: impl Into<Id>, name: &str) {
         self.users.remove(&self.bot);
         self.bot = id.into();
@@ -55,7 +55,7 @@ impl World {
         });
     }
 
-    /// Makes ids and times deterministic: from `start_ms` (Unix), with
+    /// Makes ids and times deterministic: starting at `start_ms` (Unix), with
     /// `step_ms` between one id and the next.
     pub fn set_clock(&mut self, start_ms: i64, step_ms: i64) {
         self.clock.choose(start_ms, step_ms);
@@ -71,12 +71,12 @@ impl World {
         self.clock.now_ms()
     }
 
-    /// A new id of the present.
+    /// A new id for the current time.
     pub fn fresh_id(&mut self) -> Id {
         self.clock.fresh()
     }
 
-    /// A person who is in no guild yet.
+    /// Adds a person who is in no guild yet.
     pub fn user(&mut self, name: &str) -> Id {
         let id = self.clock.fresh();
         self.add_user(User {
@@ -87,7 +87,7 @@ impl World {
         })
     }
 
-    /// Another bot, in no guild yet.
+    /// Adds another bot, in no guild yet.
     pub fn other_bot(&mut self, name: &str) -> Id {
         let id = self.clock.fresh();
         self.add_user(User {
@@ -98,14 +98,14 @@ impl World {
         })
     }
 
-    /// A user with every field chosen.
+    /// Adds a user with all fields given.
     pub fn add_user(&mut self, user: User) -> Id {
         let id = user.id;
         self.users.insert(id, user);
         id
     }
 
-    /// A new person who is a member of a guild.
+    /// Adds a person who is a member of a guild.
     pub fn member(&mut self, guild: Id, name: &str) -> Id {
         let user = self.user(name);
         self.join(guild, user);
@@ -126,7 +126,7 @@ impl World {
         }
     }
 
-    /// A guild with the bot in it, its managed role, and an owner of its own.
+    /// Adds a guild with its own owner and the bot, which has its managed role.
     pub fn guild(&mut self, name: &str) -> Id {
         let owner = self.user(&format!("owner-of-{}", name.to_lowercase()));
         let id = self.clock.fresh();
@@ -151,7 +151,7 @@ impl World {
         id
     }
 
-    /// Puts the bot into a guild, with the role that its integration manages.
+    /// Adds the bot to a guild, with the role managed by its integration.
     pub fn add_bot(&mut self, guild: Id) {
         let bot = self.bot;
         self.join(guild, bot);
@@ -163,7 +163,7 @@ impl World {
         self.give_role(guild, bot, role);
     }
 
-    /// The role that the bot's integration manages in a guild.
+    /// The role in a guild that is managed by the bot's integration.
     pub fn bot_role(&self, guild: Id) -> Option<Id> {
         let roles = &self.guilds.get(&guild)?.roles;
         let managed = roles
@@ -172,7 +172,7 @@ impl World {
         Some(managed.id)
     }
 
-    /// A role; nobody has it yet.
+    /// Adds a role that nobody has yet.
     pub fn role(&mut self, guild: Id, name: &str, permissions: Permissions) -> Id {
         let id = self.clock.fresh();
         let Some(guild) = self.guild_mut(guild) else {
@@ -197,14 +197,14 @@ impl World {
         }
     }
 
-    /// Sets what a role allows; the guild's id is `@everyone`.
+    /// Sets a role's permissions; `@everyone` has the guild's id.
     pub fn set_role_permissions(&mut self, guild: Id, role: Id, permissions: Permissions) {
         if let Some(role) = self.role_mut(guild, role) {
             role.permissions = permissions;
         }
     }
 
-    /// A channel of a guild.
+    /// Adds a channel to a guild.
     pub fn channel(&mut self, guild: Id, kind: ChannelKind, name: &str) -> Id {
         let id = self.clock.fresh();
         self.channels
@@ -212,7 +212,7 @@ impl World {
         id
     }
 
-    /// The direct message channel with a user, made if there is none.
+    /// The direct message channel with a user, created if necessary.
     pub fn direct(&mut self, user: Id) -> Id {
         let known = self
             .channels
@@ -228,7 +228,7 @@ impl World {
         id
     }
 
-    /// A tag that posts of a forum can be given.
+    /// Adds a tag that posts of a forum can have.
     pub fn tag(&mut self, forum: Id, name: &str) -> Id {
         let id = self.clock.fresh();
         let name = name.to_owned();
@@ -238,7 +238,7 @@ impl World {
         id
     }
 
-    /// Sets the overwrite of a role or member, in place of an older one.
+    /// Sets the overwrite for a role or member, replacing an existing one.
     pub fn overwrite(
         &mut self,
         channel: Id,
@@ -260,13 +260,12 @@ impl World {
         }
     }
 
-    /// A thread on a message (its id is the message's), with its type 21
-    /// starter.
+    /// Adds a thread started from a message (with the message's id) and its starter of type 21.
     pub fn thread_from(&mut self, channel: Id, message: Id, title: &str, owner: Id) -> Id {
         self.anchored_thread(channel, message, title, owner).0
     }
 
-    /// As [`World::thread_from`], with the id of the starter as well.
+    /// Like [`World::thread_from`], but also returns the starter's id.
     pub(crate) fn anchored_thread(
         &mut self,
         channel: Id,
@@ -296,13 +295,13 @@ impl World {
         (thread, starter)
     }
 
-    /// A thread on no message: public or private.
+    /// Adds a public or private thread that is not started from a message.
     pub fn thread(&mut self, channel: Id, kind: ChannelKind, title: &str, owner: Id) -> Id {
         let id = self.clock.fresh();
         self.insert_thread(id, channel, kind, title, owner)
     }
 
-    /// A post in a forum or media channel; its first message has its id.
+    /// Adds a post to a forum or media channel; its first message has the same id.
     pub fn forum_post(
         &mut self,
         forum: Id,
@@ -346,12 +345,12 @@ impl World {
         }
     }
 
-    /// A channel or thread as it is now.
+    /// The current state of a channel or thread.
     pub fn get_channel(&self, channel: Id) -> Option<&Channel> {
         self.channels.get(&channel)
     }
 
-    /// A user as it is now.
+    /// The current state of a user.
     pub fn get_user(&self, user: Id) -> Option<&User> {
         self.users.get(&user)
     }
@@ -388,7 +387,7 @@ impl World {
         id
     }
 
-    /// What the script got wrong first, if anything.
+    /// The script's first mistake, if any.
     pub const fn mistake(&self) -> Option<&ScriptError> {
         self.mistake.as_ref()
     }

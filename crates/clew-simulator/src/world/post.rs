@@ -1,4 +1,4 @@
-//! From a draft to a stored message, and what becomes of it.
+//! Turns drafts into stored messages, and changes those.
 
 use serde_json::{Value, json};
 
@@ -11,13 +11,13 @@ use crate::render;
 const CONTAINER: u64 = 17;
 
 impl World {
-    /// Posts without an event: history from before the bot connected.
+    /// Posts without an event: a message from before the bot connected.
     pub fn seed(&mut self, channel: Id, author: Id, draft: impl Into<Draft>) -> Id {
         let message = self.compose(channel, author, draft.into());
         self.keep(message)
     }
 
-    /// Changes the text of a message without an event.
+    /// Changes a message's text without an event.
     pub fn seed_edit(&mut self, channel: Id, message: Id, content: &str) {
         let now = self.clock.now_ms();
         let (users, roles, everyone) = excerpt_ids(content);
@@ -34,7 +34,7 @@ impl World {
         found.mention_everyone = everyone;
     }
 
-    /// Deletes a message without an event; false when there was none.
+    /// Deletes a message without an event; returns false if it does not exist.
     pub fn seed_delete(&mut self, channel: Id, message: Id) -> bool {
         let Some(channel) = self.channel_mut(channel) else {
             return false;
@@ -54,7 +54,7 @@ impl World {
         self.channels.get(&channel)?.messages.get(&message)
     }
 
-    /// Makes a message of a draft without storing it.
+    /// Builds a message from a draft without storing it.
     pub(crate) fn compose(&mut self, channel: Id, author: Id, draft: Draft) -> Message {
         let id = match (draft.id, draft.at_ms) {
             (Some(id), _) => id,
@@ -110,7 +110,7 @@ impl World {
         }
     }
 
-    /// Stores a message; the author of one in a thread becomes its member.
+    /// Stores a message; in a thread, its author becomes a member.
     pub(crate) fn keep(&mut self, mut message: Message) -> Id {
         let (id, author, kind) = (message.id, message.author, message.kind);
         let person = message.webhook.is_none() && kind != 21;
@@ -132,7 +132,7 @@ impl World {
         id
     }
 
-    /// Stores a message in the place of its earlier form.
+    /// Replaces a stored message by its changed form.
     pub(crate) fn keep_changed(&mut self, message: Message) {
         if let Some(found) = self.message_mut(message.channel, message.id) {
             *found = message;
@@ -145,7 +145,7 @@ impl World {
         Attachment { id, file }
     }
 
-    /// The reference a draft asks for, and the snapshots of a forward.
+    /// The reference that a draft asks for, and a forward's snapshots.
     fn refer(&self, channel: Id, draft: &Draft) -> (Option<Reference>, Vec<Value>) {
         if let Some((from, message)) = draft.forward_of {
             let reference = Reference {
@@ -165,14 +165,15 @@ impl World {
     }
 }
 
-/// The snapshot that a forward of a message carries.
+/// The snapshot in a forward of this message.
 pub(crate) fn snapshot_source(world: &World, channel: Id, message: Id) -> Option<Value> {
     let source = world.message(channel, message)?;
     Some(json!({"message": render::snapshot(world, source)}))
 }
 
-/// Users, roles and everyone, as a text mentions them. Code is not looked
-/// for: Discord mentions nobody there, and no test here depends on it.
+/// The users and roles that a text mentions, and whether it mentions everyone.
+/// Code is not recognised: Discord ignores mentions in it, but no test depends on
+/// that.
 pub(crate) fn excerpt_ids(content: &str) -> (Vec<Id>, Vec<Id>, bool) {
     let (mut users, mut roles) = (Vec::new(), Vec::new());
     for piece in content.split("<@").skip(1) {
@@ -200,8 +201,7 @@ fn typed_embed(mut embed: Value) -> Value {
     embed
 }
 
-/// Gives components the ids that Discord numbers them with, and containers
-/// the fields it fills in.
+/// Adds the ids that Discord gives to components, and the fields it fills in for containers.
 pub(crate) fn numbered(component: Value) -> Value {
     fn walk(component: &mut Value, next: &mut u64) {
         let Some(fields) = component.as_object_mut() else {
