@@ -1,4 +1,4 @@
-//! The fake Discord over real sockets.
+//! Tests of the fake Discord over real sockets.
 
 #![expect(
     clippy::unwrap_used,

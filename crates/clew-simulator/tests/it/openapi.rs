@@ -1,34 +1,34 @@
-//! The official `OpenAPI` document of Discord's API. Tests of other crates take
-//! this file in as well.
+//! The official `OpenAPI` document of Discord's API. Tests of other crates
+//! include this file too.
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-/// The document, as the root in which references are looked up.
+/// The document, which is also the root for resolving references.
 pub(crate) struct Document(Value);
 
 impl Document {
     pub(crate) fn load() -> Self {
         let text = include_str!("../../../../fixtures/discord/openapi.json");
         let mut root: Value = serde_json::from_str(text).unwrap();
-        // The document knows no forwards; the documentation's "Message
-        // Reference Types" does.
+        // The document lacks forwards, which the documentation lists in "Message
+        // Reference Types".
         let types = &mut root["components"]["schemas"]["MessageReferenceType"]["oneOf"];
         let types = types.as_array_mut().unwrap();
         types.push(json!({"title": "FORWARD", "const": 1}));
-        // Nor media channels, as "Channel Types" does.
+        // It lacks media channels, which "Channel Types" lists.
         let types = &mut root["components"]["schemas"]["ChannelTypes"]["oneOf"];
         let types = types.as_array_mut().unwrap();
         types.push(json!({"title": "GUILD_MEDIA", "const": 16}));
-        // It has permissions sent as a number, "Application Command Object"
-        // and every client as a text.
+        // It expects permissions as a number; "Application Command Object" and every
+        // client use a string.
         let request = &mut root["components"]["schemas"]["ApplicationCommandUpdateRequest"];
         let permissions = &mut request["properties"]["default_member_permissions"];
         *permissions = json!({"type": ["string", "null"]});
         Self(root)
     }
 
-    /// The validator of one schema, or of a list of it (`"[Name]"`).
+    /// The validator for one schema, or for a list of it (`"[Name]"`).
     pub(crate) fn validator(&self, name: &str) -> Validator {
         let inner = name.trim_matches(['[', ']']);
         assert!(

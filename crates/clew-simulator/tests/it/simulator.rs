@@ -1,5 +1,5 @@
-//! The fake Discord itself: its REST routes with a plain HTTP client, its
-//! gateway and its objects with twilight.
+//! Tests of the fake Discord itself: its REST routes with a plain HTTP client,
+//! its gateway and objects with twilight.
 
 mod faults;
 mod gateway;

@@ -1,5 +1,5 @@
-//! The fake Discord's objects and error bodies against the official `OpenAPI`
-//! document of the API.
+//! Checks the fake Discord's objects and error bodies against the official
+//! `OpenAPI` document of the API.
 
 use clew_simulator::{ChannelKind, Fault, Id, Permissions, Simulator, Use};
 use serde_json::{Value, json};
@@ -8,8 +8,8 @@ use crate::openapi::Document;
 use crate::simulator::messages::menagerie;
 use crate::support::{Rest, Small, small};
 
-/// Field errors carry names as codes, as the API sends them; the document says
-/// numbers, so the names are replaced before the check.
+/// Field errors use names as codes, as the API does. The document says numbers,
+/// so names are replaced before the check.
 fn numbered(mut body: Value) -> Value {
     fn walk(value: &mut Value) {
         match value {

@@ -1,5 +1,4 @@
-//! A small world, and clients that talk to the fake Discord. Tests of other
-//! crates take this file in as well.
+//! A small world, and clients of the fake Discord. Tests of other crates include this file too.
 
 use std::sync::Once;
 use std::time::Duration;
@@ -19,8 +18,7 @@ pub(crate) struct Small {
     pub(crate) bob: Id,
 }
 
-/// The time at which test worlds begin, Unix milliseconds, and the step
-/// between ids.
+/// The time at which test worlds start, in Unix milliseconds, and the step between ids.
 pub(crate) const START_MS: i64 = 1_750_000_000_000;
 pub(crate) const STEP_MS: i64 = 1_000;
 
@@ -50,7 +48,7 @@ pub(crate) struct Rest {
 pub(crate) fn install_crypto() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // Another test of this binary may have installed it.
+        // Another test in this binary may have installed it already.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
 }
@@ -72,7 +70,7 @@ impl Rest {
             .header("authorization", &self.token)
     }
 
-    /// Status and body; null for an empty one.
+    /// Status and body; null if the body is empty.
     pub(crate) async fn call(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
         let mut request = self.request(method, path);
         if !body.is_null() {
@@ -100,7 +98,7 @@ impl Rest {
         answer
     }
 
-    /// The error code of a refused call, with its status.
+    /// Status and error code of a refused call.
     pub(crate) async fn refused(&self, method: &str, path: &str, body: Value) -> (u16, u64) {
         let (status, answer) = self.call(method, path, body).await;
         assert!(status >= 400, "{method} {path}: {status} {answer}");
@@ -133,7 +131,7 @@ pub(crate) fn all_intents() -> Intents {
         | Intents::MESSAGE_CONTENT
 }
 
-/// Reads events until one fits; everything must parse.
+/// Reads events until one matches; every event must parse.
 pub(crate) async fn until(shard: &mut Shard, fits: impl Fn(&Event) -> bool) -> Event {
     let read = async {
         loop {
@@ -150,7 +148,7 @@ pub(crate) async fn until(shard: &mut Shard, fits: impl Fn(&Event) -> bool) -> E
         .expect("the event comes")
 }
 
-/// Reads until the guild's `GUILD_CREATE`, the last of the greeting.
+/// Reads until the guild's `GUILD_CREATE`, which ends the greeting.
 pub(crate) async fn greeted(shard: &mut Shard) {
     until(shard, |event| matches!(event, Event::GuildCreate(_))).await;
 }

@@ -1,4 +1,4 @@
-//! Faults: each one as a client sees it, and counted.
+//! Faults: each one as a client sees it, with its count.
 
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ async fn a_bucket_that_is_used_up_refuses() {
         assert!(answer.headers().contains_key("x-ratelimit-bucket"));
     }
     assert_eq!(rest.call("POST", &path, hello.clone()).await.0, 429);
-    // The bucket is the channel's: another one is not touched.
+    // The bucket belongs to the channel: other channels are not affected.
     let elsewhere = format!("/channels/{other}/messages");
     rest.post(&elsewhere, hello).await;
     assert_eq!(simulator.answers(channel).len(), 2);

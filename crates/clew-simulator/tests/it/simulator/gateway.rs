@@ -21,7 +21,7 @@ pub(crate) async fn next_message(shard: &mut Shard) -> MessageCreate {
     }
 }
 
-/// Reads in the background until the shard ends, so that it answers.
+/// Reads in the background until the shard ends, so that heartbeats are answered.
 fn drive(mut shard: Shard) -> tokio::task::JoinHandle<()> {
     tokio::spawn(async move { while shard.next_event(EventTypeFlags::all()).await.is_some() {} })
 }
@@ -64,7 +64,7 @@ async fn a_shard_is_greeted_and_hears_of_messages_compressed() {
     );
 }
 
-/// Every live action but interactions, once.
+/// Every live action except interactions, once.
 fn much_happens(simulator: &Simulator, guild: Id, channel: Id, forum: Id, people: [Id; 2]) {
     let [alice, bob] = people;
     let bot = simulator.bot();
@@ -431,7 +431,7 @@ async fn shards_hear_of_their_guilds_only() {
         alice,
         ..
     } = small();
-    // One millisecond on: the next guild is the other shard's.
+    // One millisecond later, so that the next guild belongs to the other shard.
     world.advance(1);
     let other = world.guild("Other");
     let elsewhere = world.channel(other, ChannelKind::Text, "elsewhere");

@@ -1,4 +1,4 @@
-//! Interactions: every use parses, answers are kept where they belong.
+//! Interactions: every use can be parsed, and answers are kept where they belong.
 
 use clew_simulator::{Choice, Simulator, Use};
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ async fn an_ephemeral_answer_comes_back_without_its_guild() {
         .map(|answer| answer.content.as_str())
         .collect();
     assert_eq!(texts, ["because", "public"]);
-    // The channel holds the public one alone.
+    // The channel contains only the public one.
     assert_eq!(simulator.answers(channel).len(), 1);
     assert_eq!(rest.call("DELETE", &original, Value::Null).await.0, 204);
     assert_eq!(

@@ -1,5 +1,5 @@
-//! Messages over REST: pages, permissions that bind, replies, nonces, edits,
-//! deletes, files, and every type of message as twilight reads it.
+//! Messages over REST: pages, permissions, replies, nonces, edits, deletions,
+//! files, and every type of message as twilight reads it.
 
 use clew_simulator::{
     ChannelKind, Draft, File, Id, OverwriteOf, Permissions, Reference, Referenced, Simulator,
@@ -133,7 +133,7 @@ async fn overwrites_bind_the_bot() {
         assert_eq!(refused, (403, 50001), "{method} {path}");
     }
 
-    // A member's overwrite outweighs a role's; Administrator outweighs all.
+    // A member's overwrite takes precedence over a role's, Administrator over all.
     let bot = simulator.bot();
     simulator.overwrite(
         channel,
@@ -202,7 +202,7 @@ async fn replies_are_checked() {
         (Some(0), None)
     );
 
-    // The reference stays when its message is gone, and then holds null.
+    // When the message is deleted, the reference stays and `referenced_message` is null.
     simulator.delete(channel, human);
     let again = rest
         .get(&format!("{page}/{}", sent["id"].as_str().unwrap()))
@@ -391,7 +391,7 @@ async fn direct_messages_open_once() {
     assert_eq!(refused, (403, 50007));
 }
 
-/// A channel with a message of every kind that the simulator makes.
+/// A channel with a message of every kind that the simulator can produce.
 pub(crate) fn menagerie(small: &mut Small) -> Vec<Id> {
     let Small {
         world,

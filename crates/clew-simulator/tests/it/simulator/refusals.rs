@@ -1,5 +1,5 @@
-//! What the fake Discord refuses because Discord does: lengths, counts and
-//! shapes of commands, embeds, buttons and choices.
+//! What the fake Discord refuses because Discord does: wrong lengths, counts and
+//! shapes in commands, embeds, buttons and choices.
 
 use clew_simulator::{Choice, Simulator, Use};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Scripts that are wrong: told, never a panic.
+//! Mistakes in scripts are reported and never cause a panic.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Rest, small};
 
-/// Nobody and nothing has this id.
+/// An id that does not exist.
 const NOBODY: Id = Id(5);
 
 #[tokio::test]
@@ -71,12 +71,12 @@ async fn a_call_that_no_client_would_send_is_an_error() {
     let typed = simulator.complete(small.alice, small.channel, "ask", "question", "x");
     let refused = typed.await.unwrap_err().to_string();
     assert!(refused.ends_with("is not completed"), "{refused}");
-    // These were calls that failed, not actions: waits go on.
+    // These were calls that failed, not actions, so waits still work.
     simulator.wait_idle().await.unwrap();
 }
 
-/// Every action with every mixture of ids that exist, exist as something else
-/// or do not exist, and values at their limits.
+/// Every action with every combination of ids that exist, exist as something
+/// else, or do not exist; and with extreme values.
 #[tokio::test]
 async fn nothing_panics() {
     let small = small();
@@ -176,7 +176,7 @@ fn odd_values(simulator: &Simulator, channel: Id, alice: Id) {
     draft.forward_of = Some((NOBODY, NOBODY));
     draft.attachments = vec![File::text("", "")];
     simulator.post(channel, alice, draft);
-    // Fewer calls than were made already.
+    // A limit below the number of calls already made.
     simulator.limit(Limit {
         method: "*".to_owned(),
         path: "/messages".to_owned(),

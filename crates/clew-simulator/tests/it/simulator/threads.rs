@@ -1,4 +1,4 @@
-//! Threads: how each kind begins, who gets in, what archived and locked mean.
+//! Threads: how each kind starts, who can enter, and what archived and locked mean.
 
 use clew_simulator::{ChannelKind, Draft, Id, OverwriteOf, Permissions, Simulator};
 use serde_json::{Value, json};
