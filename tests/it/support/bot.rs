@@ -1,5 +1,5 @@
 //! The bot under test: the real `app::run` with a real shard and REST client,
-//! against the simulator and the fake model, in a folder of its own.
+//! against the simulator and the fake model, in its own folder.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,18 +17,18 @@ use tokio_util::sync::CancellationToken;
 use super::model::FakeModel;
 use super::schema;
 
-/// A stop that takes longer than this hangs.
+/// If stopping takes longer than this, it hangs.
 const STOP: Duration = Duration::from_secs(40);
 
-/// What takes longer than this will not happen.
+/// What takes longer than this is not going to happen.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Simulator, model and folder; the bot comes and goes.
+/// Simulator, model and folder; bots can be started and stopped on it.
 pub(crate) struct Stage {
     pub(crate) discord: Simulator,
     pub(crate) model: FakeModel,
     pub(crate) folder: TempDir,
-    /// The bot's time of day, the system's unless a test sets its own.
+    /// The bot's clock: the system's, unless a test sets its own.
     pub(crate) clock: Clock,
     settings: Vec<(String, String)>,
 }
@@ -41,8 +41,8 @@ pub(crate) struct Bot {
 }
 
 impl Stage {
-    /// A stage with a model. Settings are pairs of variable and value, on top
-    /// of those that point the bot at the stage.
+    /// A stage with a model. `settings` are pairs of variable and value, in
+    /// addition to those that point the bot at the stage.
     pub(crate) async fn new(world: World, settings: &[(&str, &str)]) -> Self {
         let discord = Simulator::start(world).await.unwrap().patience(PATIENCE);
         let model = FakeModel::start().await;
@@ -78,7 +78,7 @@ impl Stage {
         }
     }
 
-    /// The settings of the next start.
+    /// Changes a setting for the following starts.
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.settings.push((name.to_owned(), value.to_owned()));
     }
@@ -91,12 +91,12 @@ impl Stage {
         Config::load(self.settings.clone(), None).unwrap()
     }
 
-    /// Starts the bot and waits until the gateway greeted it.
+    /// Starts the bot and waits until the gateway has greeted it.
     pub(crate) async fn start(&self) -> Bot {
         self.start_with(&[]).await
     }
 
-    /// The same with more settings, for this start alone.
+    /// The same with additional settings, for this start only.
     pub(crate) async fn start_with(&self, settings: &[(&str, &str)]) -> Bot {
         let mut all = self.settings.clone();
         let more = settings.iter().copied();
@@ -130,7 +130,7 @@ impl Stage {
 }
 
 impl Bot {
-    /// Stops it in order. Every telemetry line validates; they are returned.
+    /// Stops it in an orderly way. Returns its telemetry lines, all validated.
     pub(crate) async fn stop(self) -> Vec<Value> {
         self.shutdown.cancel();
         self.ended().await.unwrap()
@@ -141,7 +141,7 @@ impl Bot {
         self.shutdown.cancel();
     }
 
-    /// Waits for its end. The telemetry lines of an orderly one, or the error.
+    /// Waits until it ends. Returns its telemetry lines if it ended in order, else the error.
     pub(crate) async fn ended(self) -> Result<Vec<Value>, app::Error> {
         timeout(STOP, self.task)
             .await
@@ -166,7 +166,7 @@ pub(crate) fn details(lines: &[Value], event: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Everything that a model request says, roles left out.
+/// All text of a model request, without roles.
 pub(crate) fn prompt(request: &Value) -> String {
     let messages = request["messages"].as_array().unwrap();
     let texts = messages

@@ -1,9 +1,9 @@
-//! What the code under test logs for people.
+//! The log lines that the code under test writes.
 
 use std::io;
 use std::sync::{Arc, Mutex};
 
-/// What is logged on this thread, as long as the guard lives.
+/// Everything logged on this thread while the guard lives.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -18,9 +18,9 @@ impl io::Write for Log {
 }
 
 impl Log {
-    /// Of one subscriber alone tracing believes that every thread has it, and
-    /// a test beside this one would turn the line off for all. So there is a
-    /// second one, that nothing is sent to.
+    /// With a single subscriber, tracing assumes that it serves all threads, so a
+    /// test running in parallel could disable a log line for everybody. A second
+    /// subscriber, which receives nothing, prevents that.
     pub(crate) fn start(&self) -> (tracing::Dispatch, tracing::subscriber::DefaultGuard) {
         let log = self.clone();
         let lines = tracing_subscriber::fmt().with_writer(move || log.clone());
@@ -29,7 +29,7 @@ impl Log {
         (other, tracing::subscriber::set_default(lines))
     }
 
-    /// The lines since the last time.
+    /// The lines since the last call.
     pub(crate) fn take(&self) -> Vec<String> {
         let bytes = std::mem::take(&mut *self.0.lock().unwrap());
         let text = String::from_utf8(bytes).unwrap();

@@ -1,5 +1,5 @@
-//! A model server that does as it is told: an OpenAI-compatible endpoint on a
-//! port of its own, with one scripted behaviour a request.
+//! A scripted model server: an OpenAI-compatible endpoint on its own port, with
+//! one behaviour per request.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -20,43 +20,43 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// A wait this long means that what is waited for will not happen.
+/// After this long, what is waited for is not going to happen.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// The server. Stops accepting when dropped.
+/// The server. Stops accepting connections when dropped.
 pub(crate) struct FakeModel {
     address: SocketAddr,
     shared: Arc<Shared>,
     server: JoinHandle<()>,
 }
 
-/// What the next request meets.
+/// How the next request is answered.
 pub(crate) enum Behaviour {
-    /// The pieces as a stream, then the finish reason, usage and `[DONE]`.
+    /// These pieces as a stream, then finish reason, usage and `[DONE]`.
     Text(Vec<String>),
-    /// The same, each piece (and the end) after one more step of the gate.
+    /// The same, but each piece (and the end) waits for a step of the gate.
     Gated(Vec<String>, Gate),
-    /// The text as one JSON document, as servers without streaming send it.
+    /// The text as a single JSON document, as sent by servers without streaming.
     Json(String),
     /// A status with a body and headers.
     Status(u16, String, Vec<(&'static str, String)>),
-    /// The request is read and never answered.
+    /// The request is read but never answered.
     Hang,
-    /// The pieces, then silence with the connection open.
+    /// These pieces, then silence while the connection stays open.
     Stall(Vec<String>),
-    /// The pieces, then the connection is cut.
+    /// These pieces, then the connection is cut.
     Drop(Vec<String>),
-    /// The pieces, then the body ends in good order, the answer does not.
+    /// These pieces, then the body ends properly, but without the end of the answer.
     Cut(Vec<String>),
     /// These bytes with this content type and status 200.
     Raw(&'static str, Vec<u8>),
 }
 
-/// Lets a [`Behaviour::Gated`] stream on, piece by piece.
+/// Lets a [`Behaviour::Gated`] stream continue, piece by piece.
 #[derive(Clone)]
 pub(crate) struct Gate(Arc<Semaphore>);
 
-/// One request as it came in.
+/// One received request.
 #[derive(Debug, Clone)]
 pub(crate) struct Recorded {
     pub(crate) body: Value,
@@ -74,13 +74,12 @@ struct Shared {
 #[derive(Default)]
 struct Log {
     requests: Vec<Recorded>,
-    /// Streams that are over, whichever side ended them.
+    /// Streams that have ended, whichever side ended them.
     ended: usize,
 }
 
 impl FakeModel {
-    /// A server whose requests are all answered with "ok" until it is told
-    /// otherwise.
+    /// A server that answers every request with "ok" until told otherwise.
     pub(crate) async fn start() -> Self {
         let shared = Arc::<Shared>::default();
         let app = Router::new()
@@ -98,12 +97,12 @@ impl FakeModel {
         }
     }
 
-    /// The base URL, ends in `/v1`.
+    /// The base URL; ends with `/v1`.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// Queues the behaviour for the next request that has none yet.
+    /// Queues a behaviour for the next request without one.
     pub(crate) fn script(&self, behaviour: Behaviour) {
         self.shared.scripted.lock().unwrap().push_back(behaviour);
     }
@@ -124,7 +123,7 @@ impl FakeModel {
         self.requests()
     }
 
-    /// Waits until `count` streams are over, cancelled ones included.
+    /// Waits until `count` streams have ended, including cancelled ones.
     pub(crate) async fn wait_ended(&self, count: usize) {
         self.wait(|log| log.ended >= count).await;
     }
@@ -157,7 +156,7 @@ impl Behaviour {
         Self::Text(owned(pieces))
     }
 
-    /// A stream of these pieces and the gate that lets it on.
+    /// A stream of these pieces, and the gate that lets it continue.
     pub(crate) fn gated(pieces: &[&str]) -> (Self, Gate) {
         let gate = Gate(Arc::new(Semaphore::new(0)));
         (Self::Gated(owned(pieces), gate.clone()), gate)
@@ -173,34 +172,34 @@ impl Behaviour {
         Self::Drop(owned(pieces))
     }
 
-    /// These pieces, then the end without a finish.
+    /// These pieces, then the body ends without a finish reason.
     pub(crate) fn cut(pieces: &[&str]) -> Self {
         Self::Cut(owned(pieces))
     }
 
-    /// An answer in good order without any text.
+    /// A proper answer without any text.
     pub(crate) fn empty() -> Self {
         Self::Text(Vec::new())
     }
 
-    /// A stream whose second event is no JSON.
+    /// A stream with an event that is not valid JSON.
     pub(crate) fn malformed() -> Self {
         Self::Raw("text/event-stream", b"data: {\"choices\": [\n\n".to_vec())
     }
 
-    /// A status and the error that goes with it.
+    /// A status with a matching error.
     pub(crate) fn status(status: u16, message: &str) -> Self {
         let body = json!({"error": {"message": message, "type": "error", "code": null}});
         Self::Status(status, body.to_string(), Vec::new())
     }
 
-    /// 429 with a wait in seconds.
+    /// A 429 with a wait in seconds.
     pub(crate) fn rate_limited(retry_after: &str) -> Self {
         let header = ("retry-after", retry_after.to_owned());
         Self::Status(429, String::new(), vec![header])
     }
 
-    /// The refusal of a prompt that does not fit.
+    /// The refusal of a prompt that is too long.
     pub(crate) fn context_too_long() -> Self {
         let body = json!({"error": {
             "message": "This model's maximum context length is 8192 tokens.",
@@ -212,7 +211,7 @@ impl Behaviour {
 }
 
 impl Gate {
-    /// Lets as many more pieces through.
+    /// Lets this many more pieces through.
     pub(crate) fn step(&self, pieces: usize) {
         self.0.add_permits(pieces);
     }
@@ -229,12 +228,12 @@ impl Gate {
     }
 }
 
-/// The event that carries a piece of text.
+/// An event with a piece of text.
 pub(crate) fn text_event(text: &str) -> String {
     event(&json!({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": null}]}))
 }
 
-/// The events after the last piece: finish, usage with empty choices, done.
+/// The events after the last piece: finish reason, usage without choices, `[DONE]`.
 pub(crate) fn end_events() -> String {
     let finish = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
     let usage = json!({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}});
@@ -249,7 +248,7 @@ fn owned(pieces: &[&str]) -> Vec<String> {
     pieces.iter().map(|piece| (*piece).to_owned()).collect()
 }
 
-/// Asked for at each start, and no request of the log.
+/// Requested by the bot at every start; not logged as a request.
 async fn models() -> Json<Value> {
     Json(json!({"object": "list", "data": [{"id": "fake", "object": "model"}]}))
 }
@@ -260,7 +259,7 @@ async fn chat_completions(
     headers: HeaderMap,
     Json(body): Json<Value>,
 ) -> Response<Body> {
-    // Before the request is seen: who waits for it may bring the next one on.
+    // Taken before the request is logged: a test waiting for it may trigger the next one.
     let scripted = shared.scripted.lock().unwrap().pop_front();
     let authorization = headers.get("authorization");
     shared.log.lock().unwrap().requests.push(Recorded {
@@ -288,7 +287,7 @@ async fn respond(behaviour: Behaviour, ended: Ended) -> Response<Body> {
             body(events(steps(pieces, None), None).chain(silence), ended)
         }
         Behaviour::Drop(pieces) => {
-            // A pause, without which the server cuts before it flushes.
+            // Without this pause the server cuts the connection before it flushes.
             let cut = stream::once(async {
                 tokio::task::yield_now().await;
                 Err(std::io::Error::other("cut"))
@@ -368,7 +367,7 @@ fn body<E: std::error::Error + Send + Sync + 'static>(
     response
 }
 
-/// Lives as long as a stream and counts its end.
+/// Lives as long as a stream, and counts its end.
 struct Ended(Arc<Shared>);
 
 impl Drop for Ended {

@@ -1,6 +1,6 @@
-//! Telemetry lines against `telemetry/schema.json`, the order of their keys
-//! included. Every test that lets the bot write telemetry ends with one of
-//! [`validate_lines`] and [`validate_dir`].
+//! Validates telemetry lines against `telemetry/schema.json`, including the order
+//! of their keys. Every test in which the bot writes telemetry ends with
+//! [`validate_lines`] or [`validate_dir`].
 
 use std::fmt;
 use std::path::Path;
@@ -12,10 +12,10 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Validates every line of a text and gives them parsed.
+/// Validates every line of a text and returns them parsed.
 ///
 /// # Panics
-/// At the first line that is not as the schema says, with both.
+/// Panics at the first line that violates the schema, and shows both.
 #[track_caller]
 pub(crate) fn validate_lines(text: &str) -> Vec<Value> {
     text.lines()
@@ -26,7 +26,7 @@ pub(crate) fn validate_lines(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// As [`validate_lines`] over all files of a telemetry folder, by name.
+/// Like [`validate_lines`], for all files of a telemetry folder, sorted by name.
 #[track_caller]
 pub(crate) fn validate_dir(dir: &Path) -> Vec<Value> {
     let mut files: Vec<_> = std::fs::read_dir(dir)
@@ -68,7 +68,7 @@ fn validator() -> &'static Validator {
     VALIDATOR.get_or_init(|| jsonschema::draft202012::new(schema()).unwrap())
 }
 
-/// The keys stand in the order of the `required` list, each once.
+/// Checks that the keys have the order of the `required` list, each exactly once.
 fn check_order(object: &str, schema: &Value) -> Result<(), String> {
     let Keys(keys) = serde_json::from_str(object).map_err(|error| error.to_string())?;
     let expected: Vec<&str> = schema["required"]
@@ -90,7 +90,7 @@ struct Outer<'a> {
     detail: &'a RawValue,
 }
 
-/// An object's keys as they are written.
+/// An object's keys in the order written.
 struct Keys(Vec<String>);
 
 impl<'de> Deserialize<'de> for Keys {
