@@ -111,7 +111,7 @@ impl fmt::Display for Details<'_> {
 /// The client could not be set up.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
-    /// The token cannot be sent in a header; the token is not shown.
+    /// The token cannot be sent in a header. The error does not show it.
     #[error("the Discord token is empty or has characters that no token has")]
     Token,
     /// The address of the API cannot be used.

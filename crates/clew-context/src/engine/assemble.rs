@@ -295,7 +295,7 @@ mod tests {
         );
     }
 
-    /// Names in the status are other people's; docs are the operator's.
+    /// Names in the status come from other people, docs from the operator.
     #[test]
     fn a_name_in_the_status_cannot_be_the_nonce() {
         let bare = assembled(&[], "");

@@ -17,7 +17,7 @@ pub use thread::history_is_full;
 /// A message with a special role: starter or pointed-at.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Found {
-    /// The rules give none.
+    /// By the rules there is none.
     #[default]
     None,
     /// We have it.

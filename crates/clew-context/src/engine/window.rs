@@ -66,8 +66,8 @@ impl Window {
 
     /// A message arrived from the gateway. Ephemeral and loading messages are not
     /// kept; the referenced message it includes is kept separately. Returns what is
-    /// kept. That has no words if the author opted out, so copy a trigger's words
-    /// before.
+    /// kept, which has no words if the author opted out: copy a trigger's words
+    /// beforehand.
     pub fn created(&mut self, mut message: Message) -> Arc<Message> {
         if message.flags.is_private() {
             return Arc::new(message);

@@ -30,7 +30,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// The defaults of the settings.
+    /// The settings' default values.
     fn default() -> Self {
         Self {
             tail: 5,

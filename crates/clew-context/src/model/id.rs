@@ -36,7 +36,7 @@ macro_rules! snowflake {
                 self.0
             }
 
-            /// When Discord made the id.
+            /// When Discord created the id.
             pub const fn created(self) -> UnixMillis {
                 UnixMillis((self.0 >> TIMESTAMP_SHIFT).cast_signed() + DISCORD_EPOCH_MS)
             }

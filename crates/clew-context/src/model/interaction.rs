@@ -23,7 +23,7 @@ pub struct Interaction {
     pub kind: InteractionKind,
 }
 
-/// Whether the call comes from a place the bot serves.
+/// Where the command was called, as far as the bot's answer depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InteractionKind {
     /// A server that has the bot.

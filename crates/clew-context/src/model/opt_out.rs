@@ -2,9 +2,9 @@
 //! message: a husk that keeps its place and has no words.
 //!
 //! A forward contains the words of a message without its author (Discord sends no
-//! author in `message_snapshots`), but it names the message. Once that message
-//! was seen as theirs, every forward of it is withheld. The forward of a message
-//! that we never saw cannot be told from other text and is shown like the
+//! author in `message_snapshots`), but it names the message. Once we have seen
+//! that its author opted out, every forward of it is withheld. The forward of a
+//! message that we never saw cannot be told from other text and is shown like the
 //! forwarder's own words; so are quotes.
 
 use std::collections::{BTreeMap, HashSet};
@@ -12,11 +12,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::{Message, MessageId, Referenced, Snapshot, UserId};
 
-/// Number of their messages remembered; beyond it the oldest are forgotten.
+/// Most messages remembered as written by opted-out users; beyond it the oldest are forgotten.
 const MOST_KNOWN: usize = 10_000;
 
 /// Everybody who had opted out at one point in time, and which messages were seen
-/// to be theirs. Cheap to clone; clones share the remembered messages.
+/// to be by them. Cheap to clone; clones share the remembered messages.
 #[derive(Debug, Clone, Default)]
 pub struct OptedOut {
     users: Arc<HashSet<UserId>>,
@@ -44,8 +44,8 @@ impl OptedOut {
         }
     }
 
-    /// Removes the words of a message of theirs, of one it includes, and of any
-    /// message of theirs that it forwards.
+    /// Removes words of opted-out users from a message: its own, those of the
+    /// message it includes, and those of messages it forwards.
     pub fn withhold(&self, message: &mut Message) {
         if self.contains(message.author.id) {
             self.remember(message);
@@ -57,8 +57,7 @@ impl OptedOut {
         }
     }
 
-    /// Removes what a message forwards of theirs and, from the message it includes,
-    /// everything of theirs. The message's own words stay: they are its author's.
+    /// The same, but keeps the message's own words, which its author chose to send.
     pub fn withhold_others(&self, message: &mut Message) {
         self.withhold_forwards(message);
         if let Referenced::Known(carried) = &mut message.referenced {
@@ -84,13 +83,13 @@ impl OptedOut {
         own || self.concerns_others(message)
     }
 
-    /// The same, ignoring the author's own words.
+    /// The same, without regard to the message's own words.
     pub fn concerns_others(&self, message: &Message) -> bool {
         self.forwards_theirs(message)
             || matches!(&message.referenced, Referenced::Known(carried) if self.concerns(carried))
     }
 
-    /// Whether words were removed from it although nobody is opted out of them any more.
+    /// Whether it lost words whose author is no longer opted out.
     pub fn gives_back(&self, message: &Message) -> bool {
         let extras = message.extras.as_deref();
         let snapshots = extras.map_or(&[][..], |all| &all.snapshots);
@@ -98,7 +97,7 @@ impl OptedOut {
         message.withheld && !self.contains(message.author.id) || forward()
     }
 
-    /// Remembers a message of theirs, so that forwards of it are withheld too.
+    /// Remembers a message if its author opted out, so that forwards of it are withheld too.
     pub fn remember(&self, message: &Message) {
         if !self.contains(message.author.id) {
             return;
@@ -119,14 +118,14 @@ impl OptedOut {
         }
     }
 
-    /// Whether it shows a forward of a message known to be theirs.
+    /// Whether it shows a forward of a message known to be by an opted-out user.
     fn forwards_theirs(&self, message: &Message) -> bool {
         let extras = message.extras.as_deref();
         let is_shown = extras.is_some_and(|all| all.snapshots.iter().any(|one| !one.withheld));
         is_shown && self.names_theirs(message)
     }
 
-    /// Whether it refers to a message known to be theirs.
+    /// Whether it refers to a message known to be by an opted-out user.
     fn names_theirs(&self, message: &Message) -> bool {
         let reference = message.reference.as_ref();
         let Some(original) = reference.and_then(|reference| reference.message) else {

@@ -28,7 +28,7 @@ pub enum WaitError {
     /// It did not happen in time.
     #[error(transparent)]
     TimedOut(#[from] TimedOut),
-    /// It would have been in vain.
+    /// The script is wrong, so that waiting is pointless.
     #[error(transparent)]
     Script(#[from] ScriptError),
 }

@@ -13,7 +13,7 @@ pub struct View {
     pub recent: Vec<Arc<Message>>,
     /// Older single messages, by id.
     pub linked: BTreeMap<MessageId, Arc<Message>>,
-    /// No message is missing from this id on. `None`: it is not complete from anywhere.
+    /// From this id on no message is missing; `None` if that is true of no id.
     pub whole_from: Option<MessageId>,
     /// The newest message seen.
     pub newest: Option<MessageId>,
@@ -29,7 +29,7 @@ pub struct View {
 }
 
 impl View {
-    /// A message by id, wherever it stands.
+    /// A message by id, recent or linked.
     pub fn get(&self, id: MessageId) -> Option<&Arc<Message>> {
         let at = self.recent.binary_search_by_key(&id, |message| message.id);
         at.ok()

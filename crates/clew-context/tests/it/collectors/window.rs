@@ -302,7 +302,7 @@ impl Truth {
         }
     }
 
-    /// All messages from one on up to the newest that the view saw.
+    /// All messages from `from` up to the newest one the view saw.
     fn fetch(&mut self, from: u8) {
         let Some((channel, view)) = self.view.clone() else {
             return;
