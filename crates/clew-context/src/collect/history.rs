@@ -78,8 +78,9 @@ fn first_end(messages: &[Arc<Message>], horizon: MessageId) -> MessageId {
 }
 
 /// Without Read Message History Discord sends an empty list, not an error. So a
-/// page that should end at a known message and is empty was refused. A command's
-/// page may be empty for real, but only if we know that we may read.
+/// page that should end at a known message and is empty was refused. Before a
+/// command the channel may really be empty, but we only believe it if we know
+/// that we may read.
 fn is_hidden(occasion: &Occasion<'_>, page: &Page) -> bool {
     let knows_one = occasion.trigger_is_message() || !occasion.view.recent.is_empty();
     let is_empty = page.messages.is_empty() && page.unreadable.is_empty();

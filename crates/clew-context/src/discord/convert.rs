@@ -82,7 +82,7 @@ pub struct NotAPage(#[source] serde_json::Error);
 pub struct ReadPage {
     /// Oldest first, without duplicates.
     pub messages: Vec<Message>,
-    /// Ids of the messages that could not be read, if their id could.
+    /// Ids of the messages that could not be read, as far as they have one.
     pub unreadable: Vec<MessageId>,
     /// How many elements the page had, readable or not.
     pub elements: usize,

@@ -286,7 +286,7 @@ async fn read_page(body: Arc<[u8]>) -> Result<ReadPage, RestError> {
     read.map_err(|_| malformed())
 }
 
-/// Only the first provider of a process is installed; if another one is, that is fine.
+/// A process accepts only its first provider; whichever that is will do.
 fn install_tls() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }

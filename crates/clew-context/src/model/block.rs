@@ -83,7 +83,7 @@ pub enum Marker {
     EarlierChain(OmitReason),
     /// A message that was deleted.
     Deleted(MessageId, Place),
-    /// A link of a chain whose author is not shown (an app or a system notice).
+    /// A link of a chain that is not shown: an app's message or a system message.
     Ineligible(MessageId),
     /// A message that could not be fetched.
     Unavailable(Option<MessageId>, Place),
@@ -125,7 +125,7 @@ pub enum OmitReason {
     Age,
     /// Written by another bot or a webhook.
     App,
-    /// A system message: not one of Discord's types 0 and 19.
+    /// A system message, such as a join, a pin or a thread's notice of type 21.
     System,
     /// It has nothing that can be shown.
     Empty,
@@ -189,8 +189,8 @@ impl Block {
         })
     }
 
-    /// The least number of messages that a cap left out: those looked at, plus
-    /// those not looked at because of the same cap.
+    /// At least how many messages a cap left out: those looked at, plus those not
+    /// looked at because of the same cap.
     pub fn dropped_for(&self, cap: OmitReason) -> usize {
         let unseen = self.unseen.filter(|unseen| unseen.cap == Some(cap));
         self.omitted_for(cap) + unseen.map_or(0, |unseen| unseen.count.unwrap_or(1))
