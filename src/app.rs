@@ -1,7 +1,7 @@
-//! The running bot: everything concrete is wired here, one loop is woken by
-//! one closed set of events, and the end is orderly.
+//! The running bot: everything concrete is wired up here, one loop is woken by one
+//! closed set of events, and shutdown is orderly.
 //!
-//! Invariant: the loop never waits on work; what takes time is a tracked task
+//! Invariant: the loop never waits for work; whatever takes time is a tracked task
 //! that reports back.
 
 mod clock;
@@ -41,29 +41,29 @@ use dispatcher::Dispatcher;
 use loop_event::{EventSources, LoopEvent};
 use session::Kept;
 
-/// Events of Discord that may wait for the loop; a full queue holds the
-/// shards up, which loses nothing.
+/// The most Discord events that may wait for the loop; a full queue makes the shards
+/// wait, which loses nothing.
 const EVENTS: usize = 4_096;
-/// What abandoned turns have for taking back what they posted.
+/// How long abandoned turns may take to take back what they posted.
 const ABANDON: Duration = Duration::from_secs(5);
-/// The gateway's close takes no longer.
+/// How long closing the gateway may take.
 const CLOSE: Duration = Duration::from_secs(5);
-/// What is being sent beside turns, such as refusals, has this long.
+/// How long other things being sent, such as refusals, may take at the end.
 const SETTLE: Duration = Duration::from_secs(2);
-/// Within the state folder.
+/// The name of the session file in the state folder.
 const SESSION_FILE: &str = "session.json";
 
-/// Why the bot does not run, or no longer.
+/// Why the bot does not run, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No token.
+    /// There is no token.
     #[error(
         "DISCORD_TOKEN is not set{}: put the bot's token (developer portal, your application, Bot) \
          into the environment or into a file .env, or run `clew demo` to see the bot without one",
         .meant.as_ref().map(|name| format!(", but {name} is: did you mean that?")).unwrap_or_default()
     )]
     NoToken {
-        /// A name that looks like it, and where it is set.
+        /// A variable that looks like it, and where it is set.
         meant: Option<String>,
     },
     /// Another process runs with this token.
@@ -75,10 +75,10 @@ pub enum Error {
     /// The client for the model could not be set up.
     #[error(transparent)]
     Model(#[from] llm::SetupError),
-    /// What is remembered cannot be kept.
+    /// The store cannot be opened or used.
     #[error(transparent)]
     Store(#[from] clew_store::Error),
-    /// The events have nowhere to go.
+    /// Telemetry cannot be written.
     #[error(transparent)]
     Telemetry(#[from] telemetry::Error),
     /// The state folder cannot be used.
@@ -86,11 +86,11 @@ pub enum Error {
     State {
         /// The folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
-    /// Discord does not want this bot as it is configured.
+    /// Discord refuses this bot as it is configured.
     #[error(transparent)]
     Fatal(#[from] FatalReason),
 }
@@ -98,7 +98,7 @@ pub enum Error {
 /// Runs the bot until `shutdown`, then drains and closes it.
 ///
 /// # Errors
-/// What only a person can cure; each says how.
+/// Whatever only a person can fix; each error says how.
 pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> Result<(), Error> {
     let Some(token) = config.discord.token.clone() else {
         let meant = config.meant_as_token().map(str::to_owned);
@@ -127,7 +127,7 @@ pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> R
         secret,
         Arc::clone(&clock),
     );
-    // A store that is not ready is waited for, until the process is to end.
+    // Waits for a store that is not ready, unless the process is to end.
     let Some(services) = shutdown.run_until_cancelled(services).await else {
         close(guard).await;
         return Ok(());
@@ -149,16 +149,15 @@ pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> R
     result
 }
 
-/// Takes the place of the bot: none runs from this `STATE_DIR` while the lock
-/// is held.
+/// Claims `STATE_DIR`: no other bot can run from it while the lock is held.
 ///
 /// # Errors
-/// One runs already, or the folder cannot be written to.
+/// If a bot is running from it already, or the folder cannot be written to.
 pub fn claim(config: &Config) -> Result<SessionLock, LockError> {
     SessionLock::take(&config.state_dir.join(SESSION_FILE))
 }
 
-/// Memory is kept up beside the bot, and closed after it.
+/// Runs the memory's upkeep beside the bot, and closes the memory after it.
 async fn remembering(
     config: &Config,
     services: &Arc<Services>,
@@ -189,7 +188,7 @@ async fn remembering(
     result
 }
 
-/// Connects, serves until the end and leaves what the next process needs.
+/// Connects, serves until the end and leaves the next process what it needs.
 async fn connected(
     config: &Config,
     services: &Arc<Services>,
@@ -254,7 +253,7 @@ async fn connected(
     ended
 }
 
-/// Says at the start that questions will fail, rather than with the first.
+/// Warns at the start, not only at the first question, if the model cannot be reached.
 async fn look_at_model(services: Arc<Services>, shutdown: CancellationToken) {
     let Some(model) = &services.model else {
         return;
@@ -293,8 +292,8 @@ async fn serve(
     }
 }
 
-/// A store that fails costs its part, as anywhere; it is asked again before
-/// anything is taken for left.
+/// Claims the store. If it fails, the bot runs on; before servers are taken for left,
+/// the store is claimed again.
 async fn claim_store(services: &Services, application: ApplicationId) -> Result<(), Error> {
     match services.memory.claim(application).await {
         Err(error @ clew_store::Error::Owned { .. }) => Err(error.into()),
@@ -306,8 +305,8 @@ async fn claim_store(services: &Services, application: ApplicationId) -> Result<
     }
 }
 
-/// Running turns may end; after the deadline they take back what they posted,
-/// and the next process answers.
+/// Lets running turns finish; after the deadline they take back what they posted, and
+/// the next process answers.
 async fn drain(
     dispatcher: &mut Dispatcher,
     reports: &mut mpsc::UnboundedReceiver<LoopEvent>,
@@ -345,7 +344,7 @@ async fn finish(dispatcher: &mut Dispatcher, reports: &mut mpsc::UnboundedReceiv
     }
 }
 
-/// Flushes; waits on the writing thread, so not on this one.
+/// Flushes telemetry, without blocking this thread on the writing one.
 async fn close(guard: Guard) {
     let _ = tokio::task::spawn_blocking(move || guard.close()).await;
 }

@@ -1,9 +1,8 @@
-//! A turn: gather, ask, deliver, record; what was said may be learnt from
-//! afterwards. What one trigger needs comes in a
-//! [`Job`]; what all turns share in [`Services`].
+//! A turn: gather, ask, deliver, record; afterwards facts may be learnt from it.
+//! What one trigger needs comes in a [`Job`], what all turns share in [`Services`].
 //!
-//! Invariant: `turn` starts no task and keeps no state of its own; a turn is
-//! one future that listens for orders.
+//! Invariant: `turn` starts no task and keeps no state of its own; a turn is one
+//! future that listens for orders.
 
 mod answer;
 mod ask;
@@ -40,51 +39,50 @@ pub use services::{Services, Settings};
 use gather::Material;
 use reply::Posted;
 
-/// Typing shows for ten seconds.
+/// How often typing is sent. Discord shows it for ten seconds.
 const TYPING_EVERY: Duration = Duration::from_secs(8);
-/// Typing notices and reactions: nothing waits for them any longer.
+/// How long typing notices and reactions may take.
 const ASIDE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// One trigger, its place in the queue behind it.
+/// One trigger whose place in the queue has come up.
 #[derive(Debug)]
 pub struct Job {
     /// The trigger and why it is one.
     pub request: TurnRequest,
-    /// When it came.
+    /// When the trigger came.
     pub came: Instant,
-    /// The newest message seen in the channel at the turn's start: what comes
-    /// before its task runs is not looked at.
+    /// The newest message seen in the channel when the turn started: messages that
+    /// come in before its task runs are not looked at.
     pub newest: Option<MessageId>,
-    /// It had to wait for other turns.
+    /// Whether it had to wait for other turns.
     pub waited: bool,
-    /// Triggers of other turns that wait or run, or were refused.
+    /// The triggers of other turns that wait or run, or were refused.
     pub other_triggers: BTreeSet<MessageId>,
-    /// Turns that run in other channels.
+    /// The turns that run in other channels.
     pub elsewhere: Vec<Elsewhere>,
-    /// Orders while it runs.
+    /// The orders given while it runs.
     pub control: Control,
 }
 
 /// A turn that runs in another channel.
 #[derive(Debug, Clone, Copy)]
 pub struct Elsewhere {
-    /// Where.
+    /// The channel.
     pub channel: ChannelId,
-    /// Since when.
+    /// When the turn started.
     pub since: Instant,
 }
 
 /// A turn that is over.
 #[derive(Debug)]
 pub struct Ended {
-    /// How.
+    /// How it ended.
     pub outcome: Outcome,
-    /// What there is to learn from it, for [`learn()`]. Boxed: most turns have none.
+    /// What there is to learn from it, for [`learn()`]. Boxed: most turns have nothing.
     pub lesson: Option<Box<Lesson>>,
 }
 
-/// Runs one turn to its end. Says how it ended; everything else is in the
-/// telemetry.
+/// Runs one turn to its end and returns how it ended; telemetry has all the rest.
 pub async fn run(services: &Services, job: Job) -> Ended {
     let Job {
         mut request,
@@ -146,7 +144,7 @@ pub async fn run(services: &Services, job: Job) -> Ended {
     Ended { outcome, lesson }
 }
 
-/// One line for people, a turn.
+/// Logs one line per turn, for people.
 fn tell(ids: &Ids, done: &TurnDone) {
     tracing::info!(
         guild = ids.guild.map(display),
@@ -174,22 +172,22 @@ struct Turn<'a> {
     other_triggers: &'a BTreeSet<MessageId>,
     elsewhere: &'a [Elsewhere],
     started: Instant,
-    /// By the clock that stored turns go by.
+    /// The time with which the turn is stored.
     asked: UnixMillis,
     attempt: u32,
-    /// Known once it has gathered.
+    /// Known once the context has been gathered.
     about: OnceLock<About>,
     /// When the model was first asked.
     model_asked: OnceLock<Instant>,
 }
 
-/// What a turn is about, for those who read of it.
+/// What a turn is about, for logs and telemetry.
 #[derive(Debug, Default)]
 struct About {
     case: Option<Scene>,
-    /// Under whose name it is answered.
+    /// The agent's name.
     agent: Option<String>,
-    /// Who is asked; none if the inspector answers.
+    /// The model's name; none if the inspector answers.
     model: Option<String>,
 }
 
@@ -215,7 +213,7 @@ struct Done {
     lesson: Option<Box<Lesson>>,
 }
 
-/// There is nothing to learn from it.
+/// An outcome with nothing to learn from.
 impl From<Outcome> for Done {
     fn from(outcome: Outcome) -> Self {
         Self {
@@ -226,7 +224,7 @@ impl From<Outcome> for Done {
 }
 
 impl Turn<'_> {
-    /// Typing runs beside the turn, never before it. A command shows
+    /// Shows typing during the turn, without delaying it. A command shows
     /// "thinking" by itself.
     async fn with_typing(&self, control: &mut Control) -> Result<Done, Order> {
         if self.request.cause.interaction().is_some() {
@@ -256,7 +254,7 @@ impl Turn<'_> {
         }
     }
 
-    /// An order that comes before the end takes back what is posted.
+    /// Until the answer is complete, an order takes back what was posted.
     async fn take(&self, control: &mut Control) -> Result<Done, Order> {
         let material = match control.unless_ordered(Box::pin(self.gather())).await {
             Ok(material) => material,
@@ -267,7 +265,7 @@ impl Turn<'_> {
         };
         let about = About::of(self.services, &material);
         let events = material.record.events(about.agent.as_deref());
-        // Nothing was gathered before.
+        // It is not set yet.
         let _ = self.about.set(about);
         for event in events {
             self.emit(event);
@@ -296,7 +294,7 @@ impl Turn<'_> {
         Err(ordered)
     }
 
-    /// From the model, from the inspector, or an invitation.
+    /// Answers: by the model, by the inspector, or with an invitation.
     async fn answer(
         &self,
         material: &Material,

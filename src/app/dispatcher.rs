@@ -40,9 +40,10 @@ use clew_discord::session::{Claims, Mark, Progress};
 use bot_turns::BotTurns;
 use turns::{Active, Waiting};
 
-/// Channels whose bot turns are counted, or that were told about mentions.
+/// The most channels for which bot turns are counted, or that were told about
+/// mentions.
 const CHANNELS_REMEMBERED: usize = 10_000;
-/// Refusals that one person gets in a minute.
+/// How many refusals one person gets per minute.
 const REFUSALS_A_MINUTE: usize = 1;
 
 /// The state of the loop.
@@ -58,16 +59,16 @@ pub(super) struct Dispatcher {
     refusals: Rate,
     bot_turns: BotTurns,
     told: HashSet<ChannelId>,
-    /// Direct conversations that only a look at the channel told.
+    /// Direct conversations that were recognised only by a look at the channel.
     direct: HashSet<ChannelId>,
-    /// Questions that got no turn, oldest first: no answer hangs on one.
+    /// Questions that got no turn, oldest first; no answer refers to them.
     refused: VecDeque<(ChannelId, MessageId)>,
-    /// Triggers whose channel is being looked at, but those deleted meanwhile.
+    /// Triggers whose channel is being looked at, without those deleted since.
     looked_at: HashSet<MessageId>,
     tracker: TaskTracker,
     loop_events: mpsc::UnboundedSender<LoopEvent>,
     closed: bool,
-    /// What runs beside turns and may be left out ends.
+    /// Cancelled to end optional work beside the turns.
     stopped: CancellationToken,
 }
 
@@ -103,7 +104,7 @@ impl Dispatcher {
         }
     }
 
-    /// One event. It is finished at once, unless a turn came of it.
+    /// Handles one event. It is finished at once, unless it led to a turn.
     pub(super) fn deliver(&mut self, delivery: Delivery) {
         let Delivery { mark, event } = delivery;
         let shard = mark.shard();
@@ -123,7 +124,7 @@ impl Dispatcher {
         }
     }
 
-    /// Events that start nothing.
+    /// Handles events that start nothing.
     fn note(&mut self, event: Event, shard: u32) {
         match event {
             Event::Message(_) | Event::Called(_) => {}
@@ -241,8 +242,8 @@ impl Dispatcher {
         self.services.memory.missed(Missed::Guild(guild));
     }
 
-    /// A message that nobody could read may have been anything: the window
-    /// has a hole.
+    /// An unreadable event may have been any message: the window has a gap
+    /// there.
     fn missed(&self, channel: Option<ChannelId>) {
         if let Some(channel) = channel {
             self.services.window().break_channel(channel);
@@ -269,7 +270,7 @@ impl Dispatcher {
         self.services.telemetry.emit(&ids, unreadable);
     }
 
-    /// The rest of it was taken.
+    /// Reports parts that could not be read, although the rest could.
     fn rejected(&self, ids: &Ids, what: &str, parts: Vec<&'static str>) {
         let unreadable = Unreadable {
             what: what.to_owned(),
@@ -279,7 +280,7 @@ impl Dispatcher {
         self.services.telemetry.emit(ids, unreadable);
     }
 
-    /// Parts of a message that could not be read.
+    /// Reports the parts of a message that could not be read.
     fn tell_unread(&self, message: &Message, what: &str) {
         let extras = message.extras.as_ref();
         if let Some(extras) = extras.filter(|extras| !extras.unread.is_empty()) {
@@ -287,7 +288,7 @@ impl Dispatcher {
         }
     }
 
-    /// Channels that we no longer see have holes from now on.
+    /// The windows of channels that we can no longer see have a gap from now on.
     fn permissions_changed(&mut self, guild: GuildId, hidden: &[ChannelId]) {
         let facts = &self.services.facts;
         let may_be_of = |channel| facts.guild_of(channel).is_none_or(|of| of == guild);
@@ -300,7 +301,7 @@ impl Dispatcher {
         }
     }
 
-    /// A new message. Says whether a turn began, or waits, for it.
+    /// Handles a new message. Returns whether a turn began or waits for it.
     fn message(&mut self, incoming: Incoming, mark: Mark) -> bool {
         let Incoming {
             message,
@@ -318,8 +319,8 @@ impl Dispatcher {
         });
         let unplaced = kind.is_none() && message.guild.is_none();
         let verdict = if complete {
-            // Our role is sought among all of the server's: only for a message
-            // that names one.
+            // Our role is only looked up, among all of the server's, if the
+            // message mentions one.
             let roles_of = message.guild.filter(|_| !message.mention_roles.is_empty());
             let us = self.services.us(roles_of);
             let facts = RouteFacts {
@@ -337,7 +338,7 @@ impl Dispatcher {
         } else {
             Verdict::Ignore
         };
-        // The window keeps the message it carries apart; the turn needs both.
+        // The window separates the message from the one it carries; the turn needs both.
         let trigger = matches!(verdict, Verdict::Turn(_)).then(|| Arc::new(message.clone()));
         let kept = self.services.window().created(message);
         match verdict {
@@ -367,7 +368,7 @@ impl Dispatcher {
         }
     }
 
-    /// What the people of a server set for a channel, or for its parent.
+    /// The server's setting for a channel, or for its parent.
     fn mode(
         &self,
         guild: Option<GuildId>,
@@ -380,7 +381,7 @@ impl Dispatcher {
         })
     }
 
-    /// A thread has the id of the message it hangs on.
+    /// A thread started from a message has that message's id.
     fn starters_deleted(&self, ids: &[MessageId]) {
         for thread in ids.iter().map(|id| ChannelId::new(id.get())) {
             let known = self.services.facts.kind_and_parent(thread);
@@ -404,8 +405,8 @@ impl Dispatcher {
         })
     }
 
-    /// Once a channel: without the message content intent we see mentions
-    /// only.
+    /// Says once per channel that without the message content intent we only see
+    /// mentions.
     fn tell_once(&mut self, message: &Message) {
         if self.told.len() >= CHANNELS_REMEMBERED {
             self.told.clear();
@@ -415,14 +416,14 @@ impl Dispatcher {
         }
     }
 
-    /// Of an event about a message that has no turn.
+    /// The ids for an event about a message without a turn.
     fn ids(&self, message: &Message) -> Ids {
         let of_channel = || self.services.facts.guild_of(message.channel);
         let author = message.author.id;
         Ids {
             guild: message.guild.or_else(of_channel),
             channel: Some(message.channel),
-            // A part of an edit may lack it.
+            // An edit may lack the author.
             user: (author.get() != 0).then_some(author),
             message: Some(message.id),
             turn: None,
@@ -438,8 +439,8 @@ impl Dispatcher {
         progress.finished(mark);
     }
 
-    /// Nothing new starts. What waits stays unfinished, so that the next
-    /// process gets it again; a command does not come again and is told.
+    /// Starts nothing new. Triggers that wait stay unfinished, so that the next process
+    /// gets them again; commands are not sent again, so their callers are told.
     pub(super) fn close(&mut self) {
         self.closed = true;
         for waiting in self.queues.remove_waiting(|_| true) {
@@ -447,7 +448,7 @@ impl Dispatcher {
         }
     }
 
-    /// Waits for what is being sent and learnt beside turns, but not for long.
+    /// Waits, up to a limit, for what is being sent and learnt beside the turns.
     pub(super) async fn settle(&self, patience: Duration) {
         self.tracker.close();
         let _ = timeout(patience, self.tracker.wait()).await;

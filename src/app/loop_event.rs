@@ -15,13 +15,13 @@ use clew_discord::session::Mark;
 pub(super) enum LoopEvent {
     /// The process is to end.
     Stop,
-    /// The gateway's tasks ended.
+    /// The gateway's tasks have ended.
     Disconnected(Result<(), FatalReason>),
     /// Something happened on Discord.
     Discord(Delivery),
     /// A command asks for a turn.
     Ask(Box<TurnRequest>),
-    /// A message's channel was looked at; its event is not finished yet.
+    /// A message's channel has been looked at; its event is not finished yet.
     Placed(Box<TurnRequest>, Mark),
     /// A turn is over.
     Done(Done),
@@ -32,7 +32,7 @@ pub(super) enum LoopEvent {
 pub(super) struct Done {
     /// Its trigger.
     pub(super) trigger: MessageId,
-    /// How it ended; `None` if its task broke.
+    /// How it ended; `None` if its task panicked.
     pub(super) outcome: Option<Outcome>,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct EventSources {
     pub(super) reports: mpsc::UnboundedReceiver<LoopEvent>,
     /// Events in the order of the gateway.
     pub(super) deliveries: mpsc::Receiver<Delivery>,
-    /// Whose token Discord may refuse.
+    /// The REST client, which learns if Discord refuses the token.
     pub(super) rest: Rest,
     /// The gateway's tasks.
     pub(super) connection: JoinHandle<Result<(), FatalReason>>,

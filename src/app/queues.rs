@@ -27,7 +27,7 @@ pub(super) enum QueueKey {
     Member(ChannelId, UserId),
 }
 
-/// What became of something submitted.
+/// The result of submitting something.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Submitted<T> {
     /// It runs now.
@@ -36,8 +36,7 @@ pub(super) enum Submitted<T> {
     Waits,
     /// There is no room for it.
     Refused(T, Full),
-    /// It waits, and this one, of somebody who takes up more, does so no
-    /// longer.
+    /// It waits, and takes the place of this one, whose asker takes up more.
     Displaces(T, Full),
 }
 
@@ -56,7 +55,7 @@ pub(super) struct Queues<T> {
     limits: Limits,
     running: usize,
     waiting: usize,
-    /// Submitted so far.
+    /// How many have been submitted so far.
     tickets: u64,
     by_key: HashMap<QueueKey, State<T>>,
     shares: Shares,
@@ -128,7 +127,7 @@ impl<T> Queues<T> {
         });
         self.waiting += 1;
         self.shares.waits(asker);
-        // As long as there are places nothing else waits for one.
+        // While there are free places, nothing else waits for one.
         if let Some((_, work)) = self.next() {
             return Submitted::Starts(work);
         }
@@ -202,7 +201,7 @@ impl<T> Queues<T> {
             .flat_map(|state| state.waiting.iter_mut().map(|one| &mut one.work))
     }
 
-    /// Takes out what waits and is not wanted any more.
+    /// Removes and returns what waits and is no longer wanted.
     pub(super) fn remove_waiting(&mut self, unwanted: impl Fn(&T) -> bool) -> Vec<T> {
         self.take(|one| unwanted(&one.work))
     }

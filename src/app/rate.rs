@@ -1,4 +1,4 @@
-//! How often one person is served: turns a minute, refusals a minute.
+//! How often a person is served: turns per minute, refusals per minute.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -9,10 +9,10 @@ use clew_context::model::UserId;
 
 /// The span that rates are counted over.
 const MINUTE: Duration = Duration::from_mins(1);
-/// People remembered before those of the last minute are sorted out.
+/// How many people are remembered before those without recent activity are removed.
 const MANY: usize = 1_024;
 
-/// Counts what happened within the last minute, by person.
+/// Counts events within the last minute, by person.
 #[derive(Debug)]
 pub(super) struct Rate {
     most: usize,
@@ -20,7 +20,7 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    /// At most so many a minute.
+    /// Allows at most `most` per minute.
     pub(super) fn new(most: usize) -> Self {
         Self {
             most,
@@ -28,7 +28,7 @@ impl Rate {
         }
     }
 
-    /// Counts one more, unless that is too many.
+    /// Counts one more and returns true, unless that would be too many.
     pub(super) fn take(&mut self, user: UserId, now: Instant) -> bool {
         if self.times.len() >= MANY {
             self.times

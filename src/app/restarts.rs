@@ -1,14 +1,14 @@
-//! How often, and when, a running question that is edited is asked anew. Pure.
+//! How often, and when, an edited running question is asked again. Pure.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Restarts of one question; the next edit ends it.
+/// The most restarts of one question; a further edit ends the turn.
 const MOST: u32 = 5;
 /// A question is asked again after this long without an edit...
 const QUIET: Duration = Duration::from_secs(1);
-/// ...or after this long, so that nobody keeps a place by editing on and on.
+/// ...or after this long, so that nobody keeps a place by editing endlessly.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// The restarts of one running question.
@@ -18,7 +18,7 @@ pub(super) struct Restarts {
     pause: Option<Pause>,
 }
 
-/// From an edit to the moment at which the question is asked again.
+/// The time from an edit until the question is asked again.
 #[derive(Debug, Clone, Copy)]
 struct Pause {
     began: Instant,
@@ -26,9 +26,9 @@ struct Pause {
 }
 
 impl Restarts {
-    /// When to ask again after an edit; `None` if not again. Edits within a
-    /// pause put it off and are one restart together; `may_ask` is asked once
-    /// a restart.
+    /// When to ask again after an edit; `None` if not at all. Edits within a pause
+    /// postpone its end and count as one restart; `may_ask` is called once per
+    /// restart.
     pub(super) fn edited(
         &mut self,
         now: Instant,
@@ -52,7 +52,7 @@ impl Restarts {
 mod tests {
     use super::*;
 
-    /// An edit at each of these milliseconds: when the question is asked then.
+    /// For edits at these milliseconds: when the question will be asked again.
     fn asked(edits: &[u64]) -> Vec<Option<u128>> {
         let (mut restarts, start) = (Restarts::default(), Instant::now());
         let edited = |at: &u64| restarts.edited(start + Duration::from_millis(*at), || true);

@@ -1,20 +1,20 @@
-//! Keys of ours in the state folder, kept over restarts: one behind frame nonces,
-//! so that prompts of one conversation go on sharing their prefix, and one behind
-//! pseudonyms in the telemetry.
+//! Our keys in the state folder, kept across restarts: one for the nonces of frames, so
+//! that the prompts of a conversation keep sharing their prefix, and one for the
+//! pseudonyms in telemetry.
 
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Behind the nonces of frames; within the state folder, as the next.
+/// The key for the nonces of frames; a file in the state folder.
 pub(super) const FRAMES: &str = "frame.key";
-/// Behind pseudonyms.
+/// The key for pseudonyms; a file in the state folder.
 pub(super) const PSEUDONYMS: &str = "telemetry.key";
-/// Bytes of the key.
+/// The length of a key in bytes.
 const BYTES: usize = 32;
 
-/// Reads a key, or makes one that nobody else may read.
+/// Reads a key, or creates one that only its owner can read.
 pub(super) fn load(state_dir: &Path, file: &str) -> io::Result<Vec<u8>> {
     let path = state_dir.join(file);
     match fs::read(&path) {
@@ -38,7 +38,7 @@ pub(super) fn load(state_dir: &Path, file: &str) -> io::Result<Vec<u8>> {
     Ok(key)
 }
 
-/// From the generator that TLS uses.
+/// Random bytes from the generator that TLS uses.
 fn random() -> io::Result<Vec<u8>> {
     let mut key = vec![0; BYTES];
     let random = rustls::crypto::ring::default_provider().secure_random;

@@ -1,5 +1,5 @@
-//! What one process leaves for the next: sessions to resume, what is answered
-//! and the facts.
+//! What one process leaves for the next: sessions to resume, answered triggers and the
+//! facts.
 
 use std::path::Path;
 
@@ -12,15 +12,15 @@ use clew_discord::session::{self, SessionFile, ShardSession};
 pub(super) struct Kept<'a> {
     /// Where it is.
     pub(super) path: &'a Path,
-    /// Of another bot's file nothing is taken.
+    /// The bot's token: another bot's file is not used.
     pub(super) token: &'a str,
-    /// Old files are of no use.
+    /// The time, since an old file is of no use.
     pub(super) clock: &'a Clock,
 }
 
 impl Kept<'_> {
-    /// What the process before left, taken once: if this one is killed, the
-    /// next begins with a fresh session rather than answer twice.
+    /// What the previous process left, taken only once: if this one is killed, the
+    /// next starts a fresh session rather than answer twice.
     pub(super) fn take(&self, facts: &Facts) -> Option<SessionFile> {
         let loaded = session::load(self.path, self.token, (self.clock)());
         if self.path.exists()
@@ -48,7 +48,7 @@ impl Kept<'_> {
         }
     }
 
-    /// Leaves these sessions, unless there are none.
+    /// Saves these sessions, unless there are none.
     pub(super) fn leave(
         &self,
         sessions: Vec<ShardSession>,

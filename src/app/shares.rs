@@ -1,14 +1,14 @@
-//! Fair shares of the places for turns: who of those that wait is next, and
-//! who gives way when too many wait. Between servers first, between the people
-//! of a server second; in direct messages each person counts like a server.
-//! Pure, and without a clock: events are counted instead.
+//! Fair shares of the places for turns: which of those that wait is next, and which
+//! gives way when too many wait. Places are shared between servers first, then between
+//! the people of a server; in direct messages each person counts like a server. Pure,
+//! and without a clock: events are counted instead.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
 use clew_context::model::{GuildId, UserId};
 
-/// What shares are equal between.
+/// Those between whom shares are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Party {
     /// A server.
@@ -29,7 +29,7 @@ pub(super) struct Asker {
 pub(super) struct Shares {
     parties: HashMap<Party, Share>,
     people: HashMap<Asker, Share>,
-    /// Events so far.
+    /// The number of events so far.
     events: u64,
 }
 
@@ -37,13 +37,13 @@ pub(super) struct Shares {
 struct Share {
     waiting: usize,
     running: usize,
-    /// The event at which it came, or last got or gave back a place.
+    /// The event at which it first waited, or last got or gave back a place.
     since: u64,
 }
 
 impl Share {
-    /// What waits with the fewest running is next, then what has gone longest
-    /// without a change.
+    /// The lowest is next: whoever has the fewest running, then whoever has gone
+    /// longest without a change.
     const fn rank(self) -> (usize, u64) {
         (self.running, self.since)
     }
@@ -54,7 +54,7 @@ impl Share {
 }
 
 impl Shares {
-    /// One more waits.
+    /// Notes that one more waits.
     pub(super) fn waits(&mut self, asker: Asker) {
         self.change(asker, |share, now| {
             if share.load() == 0 {
@@ -64,12 +64,12 @@ impl Shares {
         });
     }
 
-    /// One that waited does so no longer, and does not run either.
+    /// Notes that one no longer waits, without running.
     pub(super) fn leaves(&mut self, asker: Asker) {
         self.change(asker, |share, _| share.waiting -= 1);
     }
 
-    /// One that waited runs.
+    /// Notes that one that waited now runs.
     pub(super) fn starts(&mut self, asker: Asker) {
         self.change(asker, |share, now| {
             share.waiting -= 1;
@@ -78,7 +78,7 @@ impl Shares {
         });
     }
 
-    /// One that ran is done.
+    /// Notes that one that ran is done.
     pub(super) fn ends(&mut self, asker: Asker) {
         self.change(asker, |share, now| {
             share.running -= 1;
@@ -86,19 +86,19 @@ impl Shares {
         });
     }
 
-    /// The lowest of those that wait is next.
+    /// Among those that wait, the lowest is next.
     pub(super) fn rank(&self, asker: Asker) -> impl Ord + use<> {
         let (party, person) = self.of(asker);
         (party.rank(), person.rank())
     }
 
-    /// The highest of those that wait gives way.
+    /// Among those that wait, the highest gives way.
     pub(super) fn load(&self, asker: Asker) -> (usize, usize) {
         let (party, person) = self.of(asker);
         (party.load(), person.load())
     }
 
-    /// How many of the party wait, and how many of the person.
+    /// How many of the party's wait, and how many of the person's.
     pub(super) fn waiting(&self, asker: Asker) -> (usize, usize) {
         let (party, person) = self.of(asker);
         (party.waiting, person.waiting)
@@ -118,7 +118,7 @@ impl Shares {
     }
 }
 
-/// A share exists while something of it waits or runs.
+/// Changes a share, which exists only while something of it waits or runs.
 fn changed<K: Copy + Eq + Hash>(
     shares: &mut HashMap<K, Share>,
     key: K,

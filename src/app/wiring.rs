@@ -1,4 +1,4 @@
-//! From settings to the parts that they set.
+//! Builds the parts from the settings.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex};
@@ -26,11 +26,11 @@ use clew_discord::rest::Rest;
 use clew_discord::session::ShardSession;
 use clew_store::{Folders, Store, Transcripts};
 
-/// Where the REST API is unless `DISCORD_API_URL` says something else.
+/// The address of the REST API, unless `DISCORD_API_URL` names another.
 const DISCORD: &str = "https://discord.com";
-/// Pauses between two tries to open a store grow from here...
+/// The pause between two tries to open a store grows from this...
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// ...to here.
+/// ...to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 pub(super) async fn services(
@@ -69,9 +69,9 @@ pub(super) async fn services(
     })
 }
 
-/// Opens what may be locked, starting, full or not to be reached yet: a bot
-/// that starts with its database waits for it. What a person has to cure is
-/// not waited for.
+/// Opens the stores, waiting while one is locked, starting, full or unreachable: a bot
+/// may start along with its database. Problems that only a person can fix are
+/// returned at once.
 async fn when_ready(
     config: &Config,
     opt_outs: &Arc<OptOuts>,
@@ -102,8 +102,8 @@ async fn remembered(
     Memory::open(stores, memory(config), opt_outs, clock, telemetry.clone()).await
 }
 
-/// Opens what `CONTEXT_STORE` names. Conversations that may not reach a disk
-/// have a store of their own in memory, and are not logged.
+/// Opens what `CONTEXT_STORE` names. Conversations that must not reach a disk get a
+/// separate store in memory, and are not logged.
 async fn stores(config: &MemoryConfig, clock: &Clock) -> Result<Stores, clew_store::Error> {
     let lasting = Store::open(&config.store, &folders(config), Arc::clone(clock)).await?;
     let lasting = Arc::new(lasting);
@@ -125,7 +125,7 @@ async fn stores(config: &MemoryConfig, clock: &Clock) -> Result<Stores, clew_sto
     })
 }
 
-/// The folders that stores keep beside what `CONTEXT_STORE` names.
+/// The folders that stores use in addition to what `CONTEXT_STORE` names.
 pub fn folders(config: &MemoryConfig) -> Folders {
     Folders {
         agents: config.agents_dir.clone(),

@@ -1,4 +1,4 @@
-//! One answer: the model's words, shown while they come.
+//! One answer: the model's words, shown as they arrive.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -15,44 +15,44 @@ use clew_context::model::Fallback;
 use super::control::{Control, Order};
 use super::reply::Posted;
 
-/// After the first words, this long is waited for the whole answer: a short
-/// one is posted once and never edited.
+/// How long to wait for the whole answer after the first words: a short one is posted
+/// once and never edited.
 const FIRST_SHOW: Duration = Duration::from_millis(700);
-/// Between edits. Discord allows five edits in five seconds a channel; other
-/// turns of the channel edit too.
+/// The time between edits. Discord allows five edits in five seconds per channel,
+/// and other turns in the channel edit too.
 const PACE: Duration = Duration::from_millis(1_500);
 
-/// After Discord failed to take a whole answer.
+/// The pause after Discord failed to take a whole answer.
 const LATER: Duration = Duration::from_secs(3);
-/// Tries to show a whole answer, each with the few quick ones of a call.
+/// The most tries to show a whole answer; each call makes a few quick ones.
 const SHOWS: u32 = 3;
-/// A whole answer that Discord limits is tried for so long.
+/// How long to keep trying while Discord limits a whole answer.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// After a limit that does not say how long it lasts.
+/// The pause after a limit that does not say how long it lasts.
 const UNTOLD_LIMIT: Duration = Duration::from_secs(30);
 
-/// UTF-8 needs no more for one UTF-16 code unit.
+/// The most bytes that UTF-8 needs per UTF-16 code unit.
 const MAX_BYTES_A_UNIT: usize = 3;
 
 /// How an answer ended.
 #[derive(Debug)]
 pub(super) enum Ended {
-    /// The model is done; the last words are not shown yet.
+    /// The model is done; its last words are not shown yet.
     Model(Result<Completion, llm::Error>),
-    /// Something else has to be done.
+    /// An order came.
     Ordered(Order),
     /// Discord refused what was shown so far.
     Refused(RestError),
 }
 
-/// When things happened.
+/// The times that telemetry reports.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
     pub(super) asked: Instant,
     pub(super) first_words: Option<Instant>,
 }
 
-/// Asks the model and shows what comes, at a pace.
+/// Asks the model and shows its words at a steady pace.
 pub(super) async fn stream(
     client: &llm::Client,
     prompt: &Prompt,
@@ -80,8 +80,8 @@ pub(super) async fn stream(
                 let shown = match control.unless_ordered(&mut showing).await {
                     Ok(shown) => shown,
                     Err(order) => {
-                        // The model is let go at once; a message on its way to
-                        // Discord has to arrive, so that it can be taken back.
+                        // The model is dropped at once; a message on its way to
+                        // Discord must arrive first, so that it can be taken back.
                         drop(model);
                         let _ = showing.await;
                         break Ended::Ordered(order);
@@ -89,7 +89,7 @@ pub(super) async fn stream(
                 };
                 match shown {
                     Err(error) if is_final(error.reason) => break Ended::Refused(error),
-                    // The next edit shows it, or the whole answer does.
+                    // The next edit or the whole answer will show it.
                     Err(error) => tracing::info!(%error, "part of an answer was not shown"),
                     Ok(()) => {}
                 }
@@ -101,7 +101,7 @@ pub(super) async fn stream(
     (ended, Times { asked, first_words })
 }
 
-/// Shows a whole answer, without its file if that is what fails.
+/// Shows a whole answer; without its file if only the file fails.
 pub(super) async fn show(posted: &mut Posted<'_>, text: &str) -> Result<(), RestError> {
     posted.give_up_at(Instant::now() + PATIENCE);
     match persist(posted, text).await {
@@ -110,8 +110,8 @@ pub(super) async fn show(posted: &mut Posted<'_>, text: &str) -> Result<(), Rest
     }
 }
 
-/// Neither an outage of some seconds nor a limit of some minutes loses an answer;
-/// the nonce keeps a message that was posted unseen from being posted twice.
+/// Tries until neither an outage of seconds nor a limit of minutes can lose an answer.
+/// The nonce keeps a message whose response was lost from being posted twice.
 async fn persist(posted: &mut Posted<'_>, text: &str) -> Result<(), RestError> {
     let mut faults = 0;
     loop {
@@ -133,7 +133,7 @@ async fn persist(posted: &mut Posted<'_>, text: &str) -> Result<(), RestError> {
     }
 }
 
-/// Waits for that time; without one, for ever.
+/// Waits until that time; without one, for ever.
 async fn due(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
@@ -141,7 +141,7 @@ async fn due(at: Option<Instant>) {
     }
 }
 
-/// What a later try will not cure: the answer can never be shown there.
+/// Whether trying again is useless: the answer can never be shown there.
 fn is_final(reason: Fallback) -> bool {
     match reason {
         Fallback::Forbidden
@@ -158,7 +158,7 @@ fn is_final(reason: Fallback) -> bool {
     }
 }
 
-/// What the model has said so far, as far as messages show it.
+/// What the model has said so far, as far as messages can show it.
 #[derive(Debug)]
 struct Words {
     text: Mutex<(String, Option<Instant>)>,
@@ -167,8 +167,8 @@ struct Words {
 }
 
 impl Words {
-    /// What so many messages hold, and one more, which shows that a file will
-    /// follow. Beyond that the words are only in the whole answer.
+    /// As much as this many messages hold, plus one more, which shows that a file
+    /// will follow. Anything beyond is only in the whole answer.
     fn of_at_most(messages: usize) -> Self {
         Self {
             text: Mutex::default(),

@@ -1,5 +1,5 @@
-//! Asking: the model is asked, again with less if the prompt was too long, and
-//! its answer or its failure concluded.
+//! Asking: asks the model, again with less if the prompt was too long, and concludes
+//! with its answer or failure.
 
 use std::borrow::Cow;
 
@@ -16,19 +16,19 @@ use crate::telemetry::{Ms, with_sources};
 use clew_context::collect::prepare::Prepared;
 use clew_context::engine::assemble::Prompt;
 
-/// A request to the model: what is asked, and what went before.
+/// A request to the model: the prompt, and what happened before.
 struct Try<'a> {
     prepared: Cow<'a, Prepared>,
     /// How often its context was halved.
     halvings: u32,
-    /// The one before brought no text.
+    /// Whether the request before brought no text.
     after_nothing: bool,
 }
 
-/// One that is over.
+/// A request that is over.
 struct Asked<'a> {
     prompt: &'a Prompt,
-    /// From 1.
+    /// The number of the attempt, from 1.
     attempt: u32,
     times: Times,
 }
@@ -64,7 +64,7 @@ impl Turn<'_> {
         }
     }
 
-    /// One prompt, asked once more if the client does that.
+    /// Sends one prompt, which the client may retry.
     async fn request<'p>(
         &self,
         model: &llm::Client,
@@ -73,7 +73,7 @@ impl Turn<'_> {
         posted: &mut Posted<'_>,
         control: &mut Control,
     ) -> (Ended, Asked<'p>) {
-        // An earlier one counts.
+        // Kept from the first request if there was one.
         let _ = self.model_asked.set(Instant::now());
         let on_retry = |error: &llm::Error| {
             self.failed(failure(error), attempt, true);
@@ -88,8 +88,8 @@ impl Turn<'_> {
         (ended, asked)
     }
 
-    /// What to ask next, if that may help: less after a prompt that was too
-    /// long, the same after an answer without text.
+    /// What to ask next if that may help: less after a prompt that was too long, the
+    /// same after an answer without text.
     fn again<'a>(
         &self,
         model: &llm::Client,
@@ -119,8 +119,8 @@ impl Turn<'_> {
         }
     }
 
-    /// The next smaller prompt that may fit; the model's room is known from then
-    /// on.
+    /// The next smaller prompt that may fit; from then on the model's limit is
+    /// known.
     fn smaller(
         &self,
         model: &llm::Client,
@@ -141,7 +141,7 @@ impl Turn<'_> {
         Some(self.fitted(us, collected, background, half, model.prompt_room()))
     }
 
-    /// Only what was answered, and thus recorded, is learnt from.
+    /// Facts are learnt only from turns that were answered, and thus recorded.
     fn asked(&self, outcome: Outcome, material: &Material) -> Done {
         let answered = outcome == Outcome::Answered;
         Done {
@@ -191,14 +191,14 @@ impl Turn<'_> {
         }
     }
 
-    /// The answer is posted; without this line too it is a good one.
+    /// Says that the answer was cut off. The answer is fine without this line.
     async fn tell_cut_off(&self, posted: &mut Posted<'_>) {
         if let Err(error) = posted.say(line::CUT_OFF).await {
             tracing::info!(%error, "the asker was not told that the answer was cut off");
         }
     }
 
-    /// What came before the failure, or one line that says what to do.
+    /// Posts what came before the failure, or one line that says what to do.
     async fn excuse(&self, error: &llm::Error, attempt: u32, posted: &mut Posted<'_>) -> Outcome {
         tracing::warn!(error = %with_sources(error), "the model gave no answer");
         let reason = failure(error);

@@ -1,4 +1,4 @@
-//! How a running turn is told to stop or to begin anew.
+//! How a running turn is told to stop or to start over.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -8,27 +8,27 @@ use tokio::time::{Instant, sleep_until};
 
 use clew_context::model::Message;
 
-/// What a turn is told.
+/// What a turn is told to do.
 #[derive(Debug, Clone, Default)]
 pub enum Order {
-    /// Go on.
+    /// Carry on.
     #[default]
     Go,
-    /// The trigger was edited: begin anew, unless another order comes first.
+    /// The trigger was edited: start over, unless another order comes first.
     Restart {
-        /// As it reads now.
+        /// The trigger as it reads now.
         trigger: Arc<Message>,
-        /// When to ask it.
+        /// When to ask again.
         at: Instant,
     },
-    /// The trigger was deleted: take back what is posted.
+    /// The trigger was deleted: take back what was posted.
     Cancel,
-    /// The process ends: take back what is posted, the next process answers.
+    /// The process is ending: take back what was posted, and let the next process answer.
     Abandon,
 }
 
 impl Order {
-    /// Why what is posted is taken back, for the log.
+    /// Why what was posted is taken back, for the log.
     pub(super) const fn why(&self) -> &'static str {
         match self {
             Self::Go => "",
@@ -46,12 +46,12 @@ pub type Orders = watch::Sender<Order>;
 #[derive(Debug)]
 pub struct Control {
     orders: watch::Receiver<Order>,
-    /// The answer is complete: an edit comes too late, a deletion does not.
+    /// Whether the answer is complete: then an edit comes too late, but not a deletion.
     answered: bool,
 }
 
 impl Control {
-    /// Both ends.
+    /// Creates both ends.
     pub fn new() -> (Orders, Self) {
         let (orders, receiver) = watch::channel(Order::Go);
         let control = Self {
@@ -61,7 +61,7 @@ impl Control {
         (orders, control)
     }
 
-    /// Waits for an order to stop or to begin anew.
+    /// Waits for an order to stop or to start over.
     pub(super) async fn ordered(&mut self) -> Order {
         match self.orders.changed().await {
             Ok(()) => self.orders.borrow_and_update().clone(),
@@ -83,13 +83,13 @@ impl Control {
         }
     }
 
-    /// The answer is shown and about to be kept.
+    /// Notes that the answer is shown and about to be stored.
     pub(super) fn answered(&mut self) {
         self.answered = true;
     }
 
-    /// After an edit: waits until the question is to be asked again, and gives
-    /// it as it reads by then.
+    /// After an edit: waits until it is time to ask again, and returns the trigger
+    /// as it reads by then.
     pub(super) async fn edited(
         &mut self,
         mut trigger: Arc<Message>,
@@ -107,7 +107,7 @@ impl Control {
         }
     }
 
-    /// Runs `work`, which may be dropped at any point, until an order comes.
+    /// Runs `work`, which must be safe to drop at any point, until an order comes.
     pub(super) async fn unless_ordered<T>(
         &mut self,
         work: impl Future<Output = T>,

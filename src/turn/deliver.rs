@@ -1,4 +1,4 @@
-//! Delivering: the whole answer, and what is done where it cannot be posted.
+//! Delivering: posts the whole answer, and deals with places where it cannot.
 
 use tokio::time::Instant;
 
@@ -13,9 +13,9 @@ use clew_context::model::{
     Cause, ChannelKind, Fallback, Message, MessageFlags, MessageKind, Referenced,
 };
 
-/// The sign that we cannot write here.
+/// The reaction that says that we cannot write here.
 const CANNOT_WRITE: &str = "🔇";
-/// The sign that there was an answer and it could not be posted.
+/// The reaction that says that an answer could not be posted.
 const NOT_POSTED: &str = "⚠️";
 
 impl Turn<'_> {
@@ -46,7 +46,7 @@ impl Turn<'_> {
         .without_file(forbidden.then_some(Fallback::Forbidden))
     }
 
-    /// Nothing is posted yet; but a command shows that we are thinking.
+    /// Nothing is posted yet, but a command shows that we are thinking.
     pub(super) async fn interrupted(&self, order: &Order) {
         let interaction = self.request.cause.interaction();
         if let (Some(interaction), Order::Cancel | Order::Abandon) = (interaction, order) {
@@ -72,7 +72,7 @@ impl Turn<'_> {
         self.outcome(shown, Outcome::Answered).await
     }
 
-    /// The next turn here may start before the gateway tells of the answer.
+    /// The next turn here may start before the gateway delivers the answer.
     fn remember(&self, posted: &Posted<'_>) {
         let trigger = &self.request.trigger;
         let us = self.services.us(self.ids.guild);
@@ -103,7 +103,7 @@ impl Turn<'_> {
         }
     }
 
-    /// How the turn ends, by whether its words could be shown.
+    /// The outcome of the turn, depending on whether its words could be shown.
     pub(super) async fn outcome(
         &self,
         shown: Result<(), RestError>,
@@ -134,7 +134,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A reaction if that is allowed; the log otherwise says it.
+    /// Reacts to the trigger if that is allowed; otherwise logs it.
     pub(super) async fn cannot_write(&self, may_react: bool, reason: Fallback) {
         self.sending(reason, SendStage::Create);
         let kind = self.request.channel_kind;
@@ -168,7 +168,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What was done to get the answer posted.
+    /// Reports what it took to post the answer.
     pub(super) fn report(&self, posted: &Posted<'_>) {
         if let Some(reason) = posted.reference_dropped {
             self.sending(reason, SendStage::Reference);

@@ -1,4 +1,4 @@
-//! Gathering: what a turn collects, and the prompt made of it.
+//! Gathering: what a turn collects, and the prompt made from it.
 
 use std::sync::Arc;
 
@@ -15,22 +15,22 @@ use clew_context::engine::eligible::Us;
 use clew_context::engine::window::View;
 use clew_context::model::{Access, ChannelId, Message, Profiles, ReplyTarget};
 
-/// What was collected and made of it.
+/// What was collected, and what was made of it.
 pub(super) struct Material {
     pub(super) collected: Collected,
     pub(super) record: TurnRecord,
-    /// Who we are there.
+    /// Who we are in this place.
     pub(super) us: Us,
     /// The agent and what it remembers; none if no agent answers here.
     pub(super) background: Option<Background>,
-    /// Of the agent; none without `LLM_BASE_URL`, or where no agent answers.
+    /// The agent's model; none without `LLM_BASE_URL`, or if no agent answers here.
     pub(super) model: Option<llm::Client>,
     pub(super) prepared: Prepared,
-    /// How often its context was halved so that it fits the model.
+    /// How often the context was halved to fit the model.
     pub(super) halvings: u32,
 }
 
-/// A turn's context is halved so often at most: then an eighth is left.
+/// How often a turn's context may be halved: an eighth is left then.
 pub(super) const MAX_HALVINGS: u32 = 3;
 
 impl Turn<'_> {
@@ -108,7 +108,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The server's own setting goes before the operator's.
+    /// The server's own setting takes precedence over the operator's.
     fn reply_target(&self) -> ReplyTarget {
         let services = self.services;
         let of_guild = self.ids.guild.and_then(|guild| {
@@ -118,8 +118,8 @@ impl Turn<'_> {
         of_guild.unwrap_or(services.settings.reply_target)
     }
 
-    /// A prompt and how often it was halved, halved on until it fits the room; an
-    /// eighth has to do.
+    /// Halves a prompt until it fits the room, or as often as allowed. Takes and
+    /// returns the prompt and how often it has been halved.
     pub(super) fn fitted(
         &self,
         us: &Us,
@@ -136,7 +136,7 @@ impl Turn<'_> {
         (prepared, halvings)
     }
 
-    /// The prompt, with its context halved so often: the block's caps, and the
+    /// The prompt with its context halved this often: the caps of the block, and the
     /// history, of which the newer half stays.
     pub(super) fn prepare(
         &self,
@@ -170,7 +170,7 @@ impl Turn<'_> {
         )
     }
 
-    /// The channel's window, and the starter if the parent's holds it.
+    /// The channel's window, and the thread's starter if the parent's window has it.
     fn window_view(&self, parent: Option<ChannelId>) -> (View, Option<Arc<Message>>) {
         let window = self.services.window();
         let channel = self.request.trigger.channel;
@@ -183,7 +183,8 @@ impl Turn<'_> {
         (view, starter)
     }
 
-    /// Whom the trigger mentions can be named later, where its stored words do.
+    /// Remembers the names of users whom the trigger mentions, since its stored words may
+    /// mention them later.
     fn hear(&self) {
         let Some(guild) = self.ids.guild else {
             return;
@@ -199,8 +200,8 @@ impl Turn<'_> {
         self.services.facts.our_access(self.request.trigger.channel)
     }
 
-    /// As far as it is known; collecting asks for the rest. Who writes in a
-    /// private thread is a member of it.
+    /// As far as known; collecting finds out the rest. Whoever writes in a private
+    /// thread is a member of it.
     fn asker_access(&self) -> Access {
         let access = self.access_to(self.request.trigger.channel);
         if self.request.cause.interaction().is_none() {
@@ -210,7 +211,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What the asker may do in a channel, with the roles of the trigger.
+    /// What the asker may do in a channel, given the roles in the trigger.
     pub(super) fn access_to(&self, channel: ChannelId) -> Access {
         let roles = self.request.asker_roles.as_deref();
         let facts = &self.services.facts;

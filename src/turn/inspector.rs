@@ -6,12 +6,12 @@ use clew_context::model::{Entry, Item, Marker, OmitReason, Scene};
 
 use super::record::TurnRecord;
 
-/// Messages shown with their first words; the rest is counted.
+/// How many messages are shown with their first words; the rest is counted.
 const SHOWN: usize = 6;
-/// Scalars of a message's first words.
+/// The most of a message that is shown, in Unicode scalars.
 const WORDS: usize = 80;
 
-/// The answer, as Discord shows it.
+/// The answer, in Discord's formatting.
 pub(super) fn answer(record: &TurnRecord) -> String {
     let mut lines = vec![summary(record)];
     lines.extend(
@@ -66,7 +66,7 @@ fn reply_line(record: &TurnRecord) -> Option<String> {
     ))
 }
 
-/// Each gap with the setting that made it, as the prompt says it.
+/// Each gap with the setting that caused it, worded as in the prompt.
 fn omitted_lines(record: &TurnRecord) -> Vec<String> {
     let markers = record.block.entries.iter().filter_map(|entry| match entry {
         Entry::Marker(marker @ (Marker::Gap(..) | Marker::EarlierChain(_))) => Some(*marker),
@@ -82,7 +82,7 @@ fn private_line(record: &TurnRecord) -> Option<String> {
     (count > 0).then(|| format!("- {count} messages kept private by their authors"))
 }
 
-/// The first and the last few.
+/// The first message and the last few.
 fn shown_lines(record: &TurnRecord) -> Vec<String> {
     let items: Vec<&Item> = record.block.items().collect();
     if items.len() <= SHOWN {
@@ -106,7 +106,7 @@ fn line(item: &Item) -> String {
     format!("> {}: {}{more}", plain(who), plain(&short))
 }
 
-/// Nothing of other people's words formats or pings.
+/// Escapes a text, so that other people's words neither format nor ping.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

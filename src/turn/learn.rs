@@ -1,5 +1,5 @@
-//! Learning: what a turn leaves to learn from, and the note that something
-//! was. The turn is over by then; nobody waits.
+//! Learning: what a turn leaves to learn from, and the note that says so. The turn is
+//! over by then; nobody waits.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use clew_store::model::{FactId, StoredRole};
 #[derive(Debug)]
 pub struct Lesson {
     said: memory::Lesson,
-    /// The agent's own model.
+    /// The model of the agent, if it has its own.
     model: Option<String>,
     destination: NoteDestination,
 }
@@ -27,12 +27,12 @@ pub struct Lesson {
 #[derive(Debug)]
 enum NoteDestination {
     Channel(ChannelId, MessageId),
-    /// Seen by the asker alone.
+    /// A reply to a command, which only the asker sees.
     Interaction(Box<Interaction>),
 }
 
-/// Learns from a turn that is over, and says so where it was answered: how
-/// much, never what. Nothing new, no note.
+/// Learns from a turn that is over and says in the same place how much was learnt,
+/// never what. If nothing is new, there is no note.
 pub async fn learn(services: &Services, lesson: Lesson) {
     let Some(model) = &services.model else {
         return;
@@ -77,8 +77,8 @@ async fn say(services: &Services, destination: &NoteDestination, facts: Vec<Fact
 }
 
 impl Turn<'_> {
-    /// What there is to learn from this turn: the asker's own words alone,
-    /// never the message they point at.
+    /// What there is to learn from this turn: only the asker's own words, never the
+    /// message that they point at.
     pub(super) fn lesson(&self, material: &Material) -> Option<Lesson> {
         let background = material.background.as_ref()?;
         let memory = &self.services.memory;
@@ -117,8 +117,8 @@ impl Turn<'_> {
     }
 }
 
-/// Who is mentioned or speaks in what was collected or said before, under each
-/// of the names that they are known by there; us and the asker left out.
+/// All the names of those who are mentioned or speak in what was collected or said
+/// before, except for us and the asker.
 fn others(material: &Material) -> Vec<String> {
     let trigger = &material.collected.trigger;
     let collected = material.collected.gathered.messages();

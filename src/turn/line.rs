@@ -1,34 +1,34 @@
-//! The one line that a person reads when there is no answer. Everything else
-//! goes to the log.
+//! The lines that people read if there is no answer. Everything else goes into the
+//! log.
 //!
 //! Each starts with `-# `, which keeps it out of blocks
 //! ([`clew_context::engine::meaning::NOTE_PREFIX`]); Discord shows it small.
 
 use crate::telemetry::event::{LlmFailure, Refusal};
 
-/// A bare mention with nothing around it.
+/// For a bare mention with nothing around it.
 pub(super) const INVITATION: &str =
     "-# Ask me something, or reply to a message and mention me: I will read what it is about.";
-/// A bare mention in a thread of which nothing could be read.
+/// For a bare mention in a thread of which nothing could be read.
 pub(super) const UNREAD_THREAD: &str =
     "-# I could not read this thread. Ask me in a few words, and I will answer those.";
 /// No agent answers in this channel (`DEFAULT_AGENT=off`).
 pub(super) const NO_AGENT: &str = "-# I do not answer in this channel.";
-/// A bare mention that points at a message of somebody who opted out.
+/// For a bare mention that points at a message of somebody who opted out.
 pub(super) const WITHHELD: &str =
     "-# The person who wrote that message has chosen that I do not read it.";
-/// Said once a channel with `DISCORD_MESSAGE_CONTENT=off`.
+/// Said once per channel with `DISCORD_MESSAGE_CONTENT=off`.
 pub(super) const ONLY_MENTIONS: &str =
     "-# I only see messages that mention me here, so please mention me when you ask.";
-/// The process ends before a command is answered; nobody else will.
+/// The process ends before a command is answered, and no other will answer it.
 pub const INTERRUPTED: &str = "-# I am being restarted. Please ask again in a moment.";
-/// The caller is not in a place that the bot serves.
+/// The caller is in a place that the bot does not serve.
 pub const ELSEWHERE: &str = "-# I answer in servers that I am in and in direct messages with me.";
-/// An allow or deny list says no.
+/// An allow or deny list forbids it.
 pub const NOT_ALLOWED: &str = "-# I may not answer you here: ask the people who run this bot.";
-/// The people of the server said so (`/settings`).
+/// The server's managers switched the bot off here (`/settings`).
 pub const SWITCHED_OFF: &str = "-# I am switched off in this channel.";
-/// A command of an older version.
+/// A command from an older version was called.
 pub const UNKNOWN_COMMAND: &str = "-# This command is gone. Type / to see those I know.";
 /// The message asked about cannot be read.
 pub const NO_MESSAGE: &str = "-# I could not read that message.";
@@ -50,11 +50,11 @@ pub fn refusal(reason: Refusal) -> Option<&'static str> {
     }
 }
 
-/// On the button under [`noted`].
+/// The label of the button under [`noted`].
 pub(super) const SHOW_NOTED: &str = "Show";
 
-/// So many facts were learnt: all see how many, what they are is shown to the
-/// asker alone.
+/// How many facts were learnt. Everyone sees the number; only the asker can see the
+/// facts.
 pub(super) fn noted(facts: usize) -> String {
     let things = if facts == 1 { "thing" } else { "things" };
     format!("-# Noted {facts} {things}.")
@@ -85,7 +85,7 @@ pub(super) const fn model_failed(reason: LlmFailure) -> &'static str {
     }
 }
 
-/// Below an answer that was cut off, since it was longer than can be posted.
+/// Added to an answer that is longer than can be posted.
 pub(super) const CUT_OFF: &str = "-# My answer was too long, so I cut it off there.";
-/// Below an answer that broke off.
+/// Added to an answer that broke off.
 pub(super) const BROKE_OFF: &str = "\n-# The answer broke off here. Please ask again for the rest.";

@@ -5,14 +5,14 @@ use clew_context::engine::render::Directory;
 use clew_context::model::{Channel, ChannelId, GuildId, OptedOut, RoleId, UserId};
 use clew_discord::facts::Facts;
 
-/// Names from what the gateway told, of the trigger's server alone: channels
-/// and threads as the asker may view them at this moment. What is not known, or
-/// not known to be the asker's to view, has no name. In a direct message
-/// nothing of a server has one.
+/// Names that the gateway told, only from the trigger's server: channels and threads
+/// that the asker may view at this moment. Anything unknown, or not known to be
+/// visible to the asker, has no name. In a direct message, nothing of a server has
+/// one.
 pub(super) struct Names<'a> {
     turn: &'a Turn<'a>,
     facts: &'a Facts,
-    /// Their threads have no titles.
+    /// Threads of these users have no titles.
     opted_out: OptedOut,
     guild: Option<GuildId>,
     /// The trigger's channel, as the turn shows it.

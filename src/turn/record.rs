@@ -1,5 +1,5 @@
-//! The record of one turn: the one value that telemetry, inspector and replay
-//! tell from.
+//! The record of one turn: the value that telemetry, inspector and replay report
+//! from.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,38 +24,39 @@ use clew_context::model::{
 pub(super) struct TurnRecord {
     /// The trigger and why it is one.
     pub request: TurnRequest,
-    /// Time it waited for its turn.
+    /// How long it waited for its turn.
     pub queued: Duration,
     /// What the trigger is.
     pub scene: Scene,
     /// The channel that the thread is in.
     pub parent: Option<ChannelId>,
-    /// The message the answer replies to.
+    /// The message that the answer replies to.
     pub target: Option<MessageId>,
     /// The message whose text stands in for the trigger's.
     pub adopted: Option<MessageId>,
     /// The block.
     pub block: Block,
-    /// Messages of the thread's tail in it, and how many were asked for.
+    /// How many messages of the thread's tail are in it, and how many were asked for.
     pub tail: (usize, usize),
-    /// REST calls made for it.
+    /// The number of REST calls made for it.
     pub fetches: usize,
-    /// Time it took.
+    /// How long collecting took.
     pub collected_in: Duration,
     /// Where its messages came from.
     pub source: SourceWord,
     /// What failed.
     pub fallbacks: Vec<(Stage, Fallback)>,
-    /// Unicode scalars of the whole prompt.
+    /// The length of the whole prompt in Unicode scalars.
     pub prompt_chars: usize,
-    /// Stored messages in it, and those left out since the block shows them.
+    /// How many stored messages are in it, and how many were left out because the
+    /// block shows them.
     pub history: (usize, usize),
-    /// Facts of the asker and of the server in it.
+    /// How many facts of the asker and of the server are in it.
     pub facts: (usize, usize),
 }
 
 impl TurnRecord {
-    /// Puts together what collecting and preparing gave.
+    /// Combines the results of collecting and preparing.
     pub(super) fn new(
         request: &TurnRequest,
         queued: Duration,
@@ -89,7 +90,7 @@ impl TurnRecord {
         }
     }
 
-    /// What telemetry says of the turn before the model is asked.
+    /// The events of the turn before the model is asked.
     pub(super) fn events(&self, agent: Option<&str>) -> Vec<Event> {
         let mut events: Vec<Event> = vec![self.trigger(agent).into()];
         events.extend(self.fallbacks.iter().map(|(stage, reason)| {
@@ -135,7 +136,7 @@ impl TurnRecord {
         }
     }
 
-    /// A thread whose pages failed has no tail to speak of.
+    /// The event about a thread's tail: what was read, or why it could not be.
     fn tail_event(&self) -> Option<Event> {
         if self.scene != Scene::Thread {
             return None;
@@ -168,7 +169,7 @@ impl TurnRecord {
     }
 }
 
-/// Deleted links and starters are noted beside what failed.
+/// Deleted links and starters are added to what failed.
 fn fallbacks(collected: &Collected) -> Vec<(Stage, Fallback)> {
     let mut all = collected.fallbacks.clone();
     match &collected.gathered {

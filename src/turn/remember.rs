@@ -1,4 +1,4 @@
-//! Remembering: what a turn takes from memory, and what it leaves there.
+//! Remembering: what a turn reads from memory, and what it leaves there.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use clew_context::engine::window::View;
 use clew_context::model::{ChannelId, ChannelKind, MessageId, Profiles};
 use clew_store::model::{Scope, StoredMessage};
 
-/// Of a question and the newest messages around it: what facts are matched
-/// with. Matching looks at a few hundred words at most.
+/// How much of a question and of the newest messages around it is used to match facts,
+/// in bytes. Matching looks at a few hundred words at most.
 const MATCHED_BYTES: usize = 8_000;
 
-/// Under whose name a turn answers, and with what in mind.
+/// The agent that answers, and what it knows.
 #[derive(Debug, Clone)]
 pub(super) struct Background {
     pub(super) agent: Arc<Agent>,
     pub(super) place: Place,
     /// Which facts could be read.
     facts: Readable,
-    /// Of the asker and of the server.
+    /// The asker's and the server's facts.
     pub(super) profiles: Profiles,
     /// What was said before, oldest first.
     pub(super) rows: Vec<StoredMessage>,
@@ -37,14 +37,14 @@ pub(super) struct Background {
 }
 
 impl Background {
-    /// What was said in a thread that all share is read like the thread itself.
+    /// Drops the history of a shared thread for an asker who may not read the thread.
     pub(super) fn leave_out_shared(&mut self) {
         if matches!(self.place.scope, Scope::Thread { .. }) {
             self.rows.clear();
         }
     }
 
-    /// What is left of the history when so often the older half is left out.
+    /// The history after its older half has been dropped this often.
     pub(super) fn newest_rows(&self, halvings: u32) -> &[StoredMessage] {
         (0..halvings).fold(&self.rows, |rows, _| &rows[rows.len().div_ceil(2)..])
     }
@@ -72,7 +72,7 @@ impl Turn<'_> {
         );
         let turn = self.request.turn();
         let memory = &services.memory;
-        // Boxed: every turn would be as large.
+        // Boxed to keep the future of a turn small.
         let recalled = Box::pin(async {
             tokio::join!(
                 memory.history(&self.ids, &place, turn),
@@ -90,7 +90,7 @@ impl Turn<'_> {
         })
     }
 
-    /// The facts that fit what was asked and what was collected.
+    /// Adds the facts that match what was asked and collected.
     pub(super) async fn add_profiles(&self, background: &mut Background, collected: &Collected) {
         let mut words = self.request.trigger.content.to_string();
         for message in collected.gathered.messages().into_iter().rev() {
@@ -133,8 +133,8 @@ impl Turn<'_> {
         status(&turns)
     }
 
-    /// What the collectors saw says which rows of the prompt are still there; of
-    /// those that lie before a gap, Discord is asked until `deadline`.
+    /// Confirms rows of the prompt by what the collectors saw; for those that lie
+    /// before a gap, asks Discord until `deadline`.
     pub(super) async fn confirm(
         &self,
         mut background: Option<&mut Background>,
@@ -161,12 +161,12 @@ impl Turn<'_> {
         };
         memory.confirmed(rows, is_there);
         let edit_of = |message: &_| self.services.edit_of(message);
-        // Boxed: every turn would be as large.
+        // Boxed to keep the future of a turn small.
         Box::pin(memory.confirm(&self.ids, rows, rest, &edit_of, deadline)).await;
     }
 
-    /// A page tells what was edited while we were away, and what may have been
-    /// deleted.
+    /// What a page shows to have been edited while we were away, and what may have
+    /// been deleted.
     fn fetched(&self, pages: &Adopted) -> Fetched {
         let edited = pages.messages.iter().filter(|one| one.edited.is_some());
         let ids = pages.messages.iter().map(|one| one.id);
@@ -183,7 +183,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Keeps the turn: the asker's own words and the answer, after success.
+    /// Stores a successful turn: the asker's own words and the answer.
     pub(super) async fn record(&self, material: &Material, posted: &Posted<'_>, answer: &str) {
         let Some(background) = &material.background else {
             return;

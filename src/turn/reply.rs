@@ -1,6 +1,5 @@
-//! Where an answer goes: messages in a channel, or the answer to a command.
-//! It grows there: earlier parts stay, the last one is edited, new ones are
-//! posted.
+//! Where an answer goes: messages in a channel, or the answer to a command. It grows
+//! there: earlier parts stay, the last one is edited, new ones are posted.
 
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use clew_discord::send::{File, Outgoing, Text};
 use super::line::INTERRUPTED;
 use super::{Services, Settings};
 
-/// One call that delivers has this long, retries and limits included.
+/// How long one delivering call may take, including retries and limits.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Where an answer goes.
@@ -25,14 +24,14 @@ pub(super) enum Destination {
     Channel {
         channel: ChannelId,
         reply_to: Option<MessageId>,
-        /// The target's author is the asker.
+        /// Whether the target's author is the asker.
         ping: bool,
     },
-    /// A command, whose first answer says that we are thinking.
+    /// A command, whose first response says that we are thinking.
     Interaction(Box<Interaction>),
 }
 
-/// What is posted so far.
+/// What has been posted so far.
 #[derive(Debug)]
 pub(super) struct Posted<'a> {
     rest: &'a Rest,
@@ -41,13 +40,13 @@ pub(super) struct Posted<'a> {
     attempt: u32,
     settings: &'a Settings,
     parts: Vec<Part>,
-    /// Why there may be no file, if so.
+    /// Why no file may be attached, if so.
     no_file: Option<Fallback>,
-    /// The last file was refused, or could not be sent.
+    /// Whether the last file was refused or could not be sent.
     file_failed: bool,
-    /// From which byte on the answer was cut off.
+    /// Where the answer was cut off, in bytes.
     cut_at: Option<usize>,
-    /// No call takes longer.
+    /// When to give up, whatever is left to do.
     end: Option<Instant>,
     pub(super) edits: usize,
     pub(super) attached: bool,
@@ -85,7 +84,7 @@ impl<'a> Posted<'a> {
         }
     }
 
-    /// Ids and texts of what is posted, in order.
+    /// The ids and texts of what is posted, in order.
     pub(super) fn parts(&self) -> impl Iterator<Item = (MessageId, &str)> {
         self.parts
             .iter()
@@ -96,7 +95,7 @@ impl<'a> Posted<'a> {
         self.parts.len()
     }
 
-    /// It replies to a message, and the reference was accepted.
+    /// Whether it replies to a message and Discord accepted the reference.
     pub(super) fn replied(&self) -> bool {
         matches!(
             self.destination,
@@ -111,12 +110,12 @@ impl<'a> Posted<'a> {
         self.replied() && matches!(self.destination, Destination::Channel { ping: true, .. })
     }
 
-    /// Nothing is tried any longer then.
+    /// Sets the time after which nothing more is tried.
     pub(super) fn give_up_at(&mut self, end: Instant) {
         self.end = Some(end);
     }
 
-    /// Whether something may still be tried then.
+    /// Whether something may still be tried at that time.
     pub(super) fn has_until(&self, at: Instant) -> bool {
         self.end.is_none_or(|end| at < end)
     }
@@ -131,13 +130,13 @@ impl<'a> Posted<'a> {
         self.settings.max_messages
     }
 
-    /// No file may be attached, for this reason.
+    /// Notes why no file may be attached, if so.
     pub(super) fn without_file(mut self, reason: Option<Fallback>) -> Self {
         self.no_file = reason;
         self
     }
 
-    /// Whether the answer may yet be shown without its file, which failed.
+    /// Whether to try the answer again without its file, since the file failed.
     pub(super) fn gives_up_file(&mut self, error: &RestError) -> bool {
         let gives_up = self.file_failed && may_be_the_file(error.reason);
         if gives_up {
@@ -146,18 +145,18 @@ impl<'a> Posted<'a> {
         gives_up
     }
 
-    /// Part of the answer was cut off for want of a file, for this reason.
+    /// Why part of the answer was cut off instead of attached, if it was.
     pub(super) fn cut(&self) -> Option<Fallback> {
         self.cut_at.and(self.no_file)
     }
 
-    /// What of an answer is in the messages or in the file.
+    /// The part of an answer that is in the messages or the file.
     pub(super) fn shown<'t>(&self, text: &'t str) -> &'t str {
         self.cut_at.map_or(text, |end| text[..end].trim_end())
     }
 
-    /// Makes what is posted equal to `text`, which only ever grows. While it
-    /// does, a command's later parts wait.
+    /// Makes the posted messages match `text`, which only ever grows. Until it is
+    /// `done`, a command's further messages wait.
     pub(super) async fn show(&mut self, text: &str, done: bool) -> Result<(), RestError> {
         let overflow = match self.no_file {
             Some(_) => Overflow::Cut,
@@ -185,14 +184,14 @@ impl<'a> Posted<'a> {
         Ok(())
     }
 
-    /// Posts one message apart from the answer: a refusal or a note.
+    /// Posts one message separate from the answer: a refusal or a note.
     pub(super) async fn say(&mut self, content: &str) -> Result<(), RestError> {
         let index = self.parts.len();
         self.put(index, content, None).await
     }
 
-    /// Takes everything back. A command's first answer stays, since a command
-    /// is never called again by itself: it says so.
+    /// Takes everything back. A command's first response stays, since nobody calls
+    /// the command again; it says that we were interrupted.
     pub(super) async fn remove(&mut self) {
         let parts = std::mem::take(&mut self.parts);
         let removed = match &self.destination {
@@ -208,7 +207,7 @@ impl<'a> Posted<'a> {
         }
     }
 
-    /// The newest first, all of them whatever becomes of one.
+    /// Deletes the newest first, and goes on if one fails.
     async fn delete(&self, channel: ChannelId, parts: &[Part]) -> Result<(), RestError> {
         let mut result = Ok(());
         for part in parts.iter().rev() {
@@ -319,8 +318,8 @@ impl<'a> Posted<'a> {
     }
 }
 
-/// Without its file the message may be taken: no permission, too large (413),
-/// nothing left of the message (50006), or a fault that lasts.
+/// Whether the message may be accepted without its file: no permission, too large
+/// (413), nothing left of the message (50006), or a persistent fault.
 const fn may_be_the_file(reason: Fallback) -> bool {
     matches!(
         reason,

@@ -1,4 +1,4 @@
-//! What all turns share, and what they look up in it.
+//! What all turns share, and what they look up there.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,21 +18,21 @@ use clew_discord::rest::Rest;
 pub struct Services {
     /// Discord's REST API.
     pub rest: Rest,
-    /// What the gateway told of servers, channels and roles.
+    /// What the gateway told about servers, channels and roles.
     pub facts: Arc<Facts>,
     /// The model; without one the inspector answers.
     pub model: Option<llm::Client>,
-    /// The events.
+    /// Where events are written.
     pub telemetry: Telemetry,
-    /// Recent messages; [`Services::window`] looks at them.
+    /// Recent messages; use [`Services::window`] to read them.
     pub window: Mutex<Window>,
-    /// Who opted out; shared with what stores and learns.
+    /// Who opted out; shared with whatever stores and learns.
     pub opt_outs: Arc<OptOuts>,
-    /// What turns have learnt for the next ones.
+    /// What turns have found out for later ones.
     pub recall: Recall,
-    /// What outlives a turn.
+    /// What is remembered beyond a turn.
     pub memory: Memory,
-    /// Under whose name turns answer.
+    /// The agents that answer.
     pub agents: Agents,
     /// The settings of turns.
     pub settings: Settings,
@@ -49,21 +49,21 @@ pub struct Settings {
     pub max_messages: usize,
     /// `LINK_PREVIEWS`.
     pub link_previews: bool,
-    /// The key of the frames.
+    /// The key for the nonces of frames.
     pub secret: Vec<u8>,
 }
 
 impl Services {
-    /// The window; nothing in it can be left half-written. Who opted out since
-    /// it was last looked at loses his words before anybody sees them.
+    /// The window; nothing in it can be left half-written. Words of users who opted
+    /// out since the last look are dropped before anybody sees them.
     pub fn window(&self) -> MutexGuard<'_, Window> {
         let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
         window.withhold(self.opt_outs.current());
         window
     }
 
-    /// Somebody opted out: the window lets go of the words at once, and does
-    /// not wait for the next event.
+    /// Somebody opted out: drops their words from the window at once, not only at
+    /// the next event.
     pub fn withhold(&self) {
         drop(self.window());
     }
@@ -80,7 +80,7 @@ impl Services {
                 name: us.name,
                 roles,
             },
-            // Before the first READY there are no messages either.
+            // Before the first READY there are no messages anyway.
             None => Us {
                 user: UserId::new(0),
                 name: String::new(),
@@ -94,8 +94,8 @@ impl Services {
         self.us(guild).own_words(message)
     }
 
-    /// What an edited message says now, as a turn would store it; none if none
-    /// may be made of it.
+    /// What an edited message says now, as a turn would store it; none if the message
+    /// may not become part of a turn.
     pub fn edit_of(&self, message: &Message) -> Option<Edit> {
         let is_nobodys = message.withheld || self.memory.opted_out(message.author.id);
         if is_nobodys || !message.is_human() {
@@ -111,7 +111,7 @@ impl Services {
         })
     }
 
-    /// The ids under which events of a turn are written.
+    /// The ids with which a turn's events are written.
     pub(super) fn ids(&self, request: &TurnRequest) -> Ids {
         let ids = Ids::of(request);
         Ids {

@@ -1,12 +1,12 @@
-//! Turns that other bots started in a row (`REPLY_TO_BOTS`), in a channel and in
-//! its server: a bot that opens one thread after the other begins no new row.
+//! Counts the turns in a row that other bots started (`REPLY_TO_BOTS`), per channel and
+//! per server, so that a bot cannot start over by opening one thread after another.
 
 use std::collections::HashMap;
 
 use super::CHANNELS_REMEMBERED;
 use clew_context::model::{ChannelId, GuildId};
 
-/// Counted since a person who may use the bot last wrote.
+/// The counts since a person who may use the bot last wrote.
 #[derive(Debug, Default)]
 pub(super) struct BotTurns {
     channels: HashMap<ChannelId, usize>,
@@ -14,14 +14,14 @@ pub(super) struct BotTurns {
 }
 
 impl BotTurns {
-    /// The longer one of both rows.
+    /// The larger of both counts.
     pub(super) fn in_a_row(&self, channel: ChannelId, guild: Option<GuildId>) -> usize {
         let in_channel = self.channels.get(&channel);
         let in_guild = guild.and_then(|guild| self.guilds.get(&guild));
         in_channel.max(in_guild).copied().unwrap_or(0)
     }
 
-    /// A bot's turn.
+    /// Counts a bot's turn.
     pub(super) fn count(&mut self, channel: ChannelId, guild: Option<GuildId>) {
         if self.channels.len() >= CHANNELS_REMEMBERED {
             self.channels.clear();
@@ -32,7 +32,7 @@ impl BotTurns {
         }
     }
 
-    /// A person ends both rows.
+    /// Resets both counts, after a person wrote.
     pub(super) fn end(&mut self, channel: ChannelId, guild: Option<GuildId>) {
         self.channels.remove(&channel);
         if let Some(guild) = guild {

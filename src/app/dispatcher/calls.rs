@@ -1,4 +1,4 @@
-//! Calls of our commands, and what else goes to Discord beside turns.
+//! Calls of our commands, and other requests to Discord beside the turns.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,11 +19,11 @@ use clew_discord::event::Called;
 use clew_discord::model::Answer;
 use clew_discord::send::{Callback, Text};
 
-/// Discord waits three seconds for the first answer to a call.
+/// How long Discord waits for the first response to a call.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(3);
-/// For filling in a server.
+/// How long fetching missing parts of a server may take.
 const FILL_TIMEOUT: Duration = Duration::from_secs(30);
-/// Before a second try; then twice as long.
+/// The pause before the second try; doubled for each further one.
 const FILL_PAUSE: Duration = Duration::from_millis(500);
 
 impl Dispatcher {
@@ -61,7 +61,7 @@ impl Dispatcher {
         }
     }
 
-    /// What asks the model counts as a question, whatever it is called.
+    /// Anything that asks the model counts as a question.
     fn may_ask(&mut self, user: UserId) -> bool {
         let rate = self.turn_rate.as_mut();
         rate.is_none_or(|rate| rate.take(user, Instant::now()))
@@ -84,7 +84,7 @@ impl Dispatcher {
         self.answer_at_once(interaction, line);
     }
 
-    /// A command asks for a turn.
+    /// Queues a command's turn.
     pub(in crate::app) fn ask(&mut self, request: TurnRequest) {
         self.submit(request, None);
     }
@@ -121,7 +121,7 @@ impl Dispatcher {
         });
     }
 
-    /// After "thinking": the line takes its place.
+    /// Replaces "thinking" by the line.
     pub(super) fn answer_call(&self, interaction: Interaction, line: &'static str) {
         let services = Arc::clone(&self.services);
         self.tracker.spawn(async move {
@@ -150,7 +150,7 @@ impl Dispatcher {
         });
     }
 
-    /// Parts of a server that its event did not bring.
+    /// Fetches the parts of a server that its event lacked.
     pub(super) fn fill(&self, guild: GuildId) {
         let services = Arc::clone(&self.services);
         self.tracker.spawn(async move {

@@ -1,5 +1,5 @@
-//! Calls of commands, carried out beside the loop: the first answer within
-//! Discord's three seconds, what else there is to do, and the answer.
+//! Carries out commands beside the loop: the first response within Discord's three
+//! seconds, further effects, and the answer.
 
 use std::time::Duration;
 
@@ -15,15 +15,15 @@ use clew_discord::send::Callback;
 
 use super::calls::CALL_TIMEOUT;
 
-/// What is done by then is the first answer; otherwise "thinking" is, which
-/// still has as long to reach Discord.
+/// Results within this time are the first response. Otherwise "thinking" is, which
+/// leaves it as much time to reach Discord.
 const AT_ONCE: Duration = Duration::from_millis(1_500);
-/// Choices come by then, or none do: they cannot come later.
+/// How long choices may take; they cannot be sent later.
 const CHOICES: Duration = Duration::from_secs(2);
-/// For an answer after "thinking", and for each message with files.
+/// How long an answer after "thinking" may take, and each message with files.
 const LATER: Duration = Duration::from_mins(1);
 
-/// Does what a call asks for and answers it.
+/// Does what a call asks for, and answers it.
 pub(super) async fn carry_out(services: &Services, call: Call) {
     let came = Instant::now();
     let context = Context {
@@ -35,7 +35,7 @@ pub(super) async fn carry_out(services: &Services, call: Call) {
         reply_target: services.settings.reply_target,
         telemetry: &services.telemetry,
     };
-    // Boxed: what commands hold together is large.
+    // Boxed, since the combined future of all commands is large.
     let work = Box::pin(commands::run(&context, &call));
     let (done, deferred) = in_time(services, &call, work).await;
     let Done {
@@ -62,8 +62,8 @@ pub(super) async fn carry_out(services: &Services, call: Call) {
     services.telemetry.emit(&ids, answered);
 }
 
-/// Waits for the work, and tells Discord that it takes longer if it does. Says
-/// whether it was told.
+/// Waits for the work, and tells Discord if it takes longer. Returns whether Discord
+/// was told.
 async fn in_time(
     services: &Services,
     call: &Call,
@@ -98,8 +98,7 @@ async fn choices(work: impl Future<Output = Done>) -> Done {
     timeout(CHOICES, work).await.unwrap_or(nothing)
 }
 
-/// Does what is to be done beside the answer. Gives the answer and what
-/// follows it.
+/// Carries out the effect beside the answer. Returns the answer, and what follows it.
 async fn affect(
     services: &Services,
     call: &Call,
@@ -121,7 +120,7 @@ async fn affect(
     }
 }
 
-/// Sends direct messages to the caller. Gives those that could not be sent.
+/// Sends direct messages to the caller. Returns those that could not be sent.
 async fn directly(services: &Services, call: &Call, messages: Vec<Answer>) -> Vec<Answer> {
     let (rest, interaction) = (&services.rest, &call.interaction);
     let deadline = Instant::now() + LATER;

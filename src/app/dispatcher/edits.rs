@@ -25,7 +25,7 @@ impl Dispatcher {
         self.tell_unread(&message, "message_update");
         if !complete {
             if has_content {
-                // A text without its message: what is held is out of date.
+                // New text without its message: the held message is out of date.
                 self.services.window().break_channel(message.channel);
             }
             return;
@@ -33,7 +33,7 @@ impl Dispatcher {
         self.services.window().edited(message.clone());
         self.mend_edited(&message);
         if !self.rules.message_content && is_blank(&message) {
-            // The edit took our mention out, and with it our sight of the text.
+            // The edit removed our mention, and so we no longer see the text.
             return;
         }
         if self.active.contains_key(&message.id) {
@@ -46,16 +46,16 @@ impl Dispatcher {
         }
     }
 
-    /// A running question was edited: it stops at once and is asked again when
-    /// the edits are over, which counts as a question. Past the asker's rate it
-    /// ends.
+    /// A running question was edited: its turn stops at once, and the question is
+    /// asked again once the edits stop, which counts as a question. Beyond the
+    /// asker's rate the turn just ends.
     fn restart(&mut self, message: Message) {
         let (now, asker) = (Instant::now(), message.author.id);
         let Some(active) = self.active.get_mut(&message.id) else {
             return;
         };
         let ends = matches!(*active.orders.borrow(), Order::Cancel | Order::Abandon);
-        // A link's preview is an update without an edit.
+        // A link preview comes as an update without an edit.
         let before = &active.trigger;
         let differs = message.edited > before.edited
             || message.edited == before.edited && message.content != before.content;
@@ -74,7 +74,7 @@ impl Dispatcher {
         }
     }
 
-    /// An edited message may be part of a stored turn.
+    /// Passes an edit on to memory: the message may be part of a stored turn.
     fn mend_edited(&self, message: &Message) {
         let services = &self.services;
         if let Some(edit) = services.edit_of(message) {
@@ -88,7 +88,7 @@ impl Dispatcher {
         }
     }
 
-    /// Deleted triggers get no answer.
+    /// Cancels the turns of deleted triggers.
     pub(super) fn cancel(&mut self, ids: &[MessageId]) {
         for active in ids.iter().filter_map(|id| self.active.get(id)) {
             active.orders.send_replace(Order::Cancel);

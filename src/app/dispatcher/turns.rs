@@ -1,4 +1,4 @@
-//! Turns: queued, started, ordered about, ended.
+//! Turns: queueing, starting, giving orders and ending.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use clew_context::model::{ChannelId, ChannelKind, Message, MessageId, TurnReques
 use clew_discord::send::Outgoing;
 use clew_discord::session::Mark;
 
-/// A refusal that cannot be sent within this time is not sent.
+/// How long sending a refusal may take.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Refused questions that are remembered, in all channels together.
+/// How many refused questions are remembered, over all channels.
 const REFUSED_REMEMBERED: usize = 1_024;
 
 /// A trigger that waits.
@@ -41,7 +41,7 @@ pub(super) struct Active {
     queue: QueueKey,
     since: Instant,
     pub(super) orders: Orders,
-    /// As it is asked, or will be.
+    /// The trigger as it is being asked, or will be.
     pub(super) trigger: Arc<Message>,
     pub(super) restarts: Restarts,
     mark: Option<Mark>,
@@ -97,7 +97,7 @@ impl Dispatcher {
         true
     }
 
-    /// Whose share of the places a turn takes.
+    /// Whose share a turn counts towards.
     fn asker(&self, request: &TurnRequest) -> Asker {
         let (channel, user) = (request.trigger.channel, request.asker());
         let guild = Ids::of(request).guild;
@@ -153,7 +153,7 @@ impl Dispatcher {
         });
     }
 
-    /// Turns that run in other channels.
+    /// The turns that run in other channels.
     fn elsewhere(&self, here: ChannelId) -> Vec<Elsewhere> {
         let others = self.active.values();
         others
@@ -165,7 +165,7 @@ impl Dispatcher {
             .collect()
     }
 
-    /// Triggers of turns that wait or run in the same place, or were refused.
+    /// The triggers of turns that wait or run in the same place, or were refused.
     fn other_triggers(&mut self, channel: ChannelId, own: MessageId) -> BTreeSet<MessageId> {
         let running = self
             .active
@@ -187,7 +187,7 @@ impl Dispatcher {
         others
     }
 
-    /// A turn is over; the next of those that wait starts.
+    /// Handles the end of a turn; the next one that waits starts.
     pub(in crate::app) fn done(&mut self, done: Done) {
         let Some(active) = self.active.remove(&done.trigger) else {
             return;
@@ -208,14 +208,14 @@ impl Dispatcher {
         }
     }
 
-    /// The process ends before these turns do.
+    /// Tells running turns to take back what they posted, as the process is ending.
     pub(in crate::app) fn abandon(&mut self) {
         for active in self.active.values() {
             active.orders.send_replace(Order::Abandon);
         }
     }
 
-    /// A command that is not answered before the end is told so.
+    /// Tells the caller of a command that it will not be answered before the end.
     pub(super) fn stopping(&mut self, request: &TurnRequest) {
         if let Some(interaction) = request.cause.interaction() {
             let ids = self.ids(&request.trigger);
@@ -224,7 +224,7 @@ impl Dispatcher {
         }
     }
 
-    /// The line is the answer: a restart does not give another.
+    /// The refusal counts as the answer: a restart does not give another.
     fn refuse_request(&mut self, request: &TurnRequest, reason: Refusal) {
         self.claims.answered(request.trigger.id);
         match request.cause.interaction() {
@@ -238,7 +238,7 @@ impl Dispatcher {
         }
     }
 
-    /// One line, at most once a user a minute.
+    /// Sends one line, at most once per user and minute.
     pub(super) fn refuse(&mut self, message: &Message, reason: Refusal) {
         let ids = self.ids(message);
         self.emit_refused(&ids, reason, None);
@@ -270,7 +270,7 @@ impl Dispatcher {
         });
     }
 
-    /// Whom a list keeps out is told nothing: the event is all there is.
+    /// Emits the event. Users whom a list keeps out are told nothing.
     pub(super) fn emit_refused(&mut self, ids: &Ids, reason: Refusal, denied: Option<Denied>) {
         if self.refused.len() >= REFUSED_REMEMBERED {
             self.refused.pop_front();
@@ -289,8 +289,8 @@ impl Dispatcher {
     }
 }
 
-/// Runs a turn and says that it is over. What there is to learn from it is
-/// learnt beside the next turns.
+/// Runs a turn and reports that it is over. Learning from it happens beside the
+/// next turns.
 async fn reported(services: &Services, job: Job, mut report: Report) -> Option<Box<Lesson>> {
     let ended = turn::run(services, job).await;
     report.outcome = Some(ended.outcome);
@@ -317,7 +317,7 @@ fn queue(request: &TurnRequest) -> QueueKey {
     }
 }
 
-/// Says that a turn is over, however its task ends.
+/// Reports that a turn is over, however its task ends.
 struct Report {
     trigger: MessageId,
     loop_events: mpsc::UnboundedSender<LoopEvent>,

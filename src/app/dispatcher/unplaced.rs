@@ -1,6 +1,6 @@
-//! Messages whose event says neither server nor channel type. Discord sends
-//! the type, but its reference does not promise it; one look at the channel
-//! tells a direct conversation.
+//! Messages whose event names neither a server nor a channel type. Discord sends the
+//! type, though its reference does not promise to; a look at the channel tells
+//! whether it is a direct conversation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::{CHANNELS_REMEMBERED, Dispatcher};
 use clew_context::model::{ChannelKind, TurnRequest};
 use clew_discord::session::Mark;
 
-/// For the look.
+/// How long the look may take.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Dispatcher {
@@ -32,7 +32,7 @@ impl Dispatcher {
         });
     }
 
-    /// What the look told.
+    /// Handles the result of the look.
     pub(in crate::app) fn placed(&mut self, request: TurnRequest, mark: Mark) {
         let direct = request.channel_kind.is_some_and(ChannelKind::is_direct);
         if direct {

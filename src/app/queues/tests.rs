@@ -91,8 +91,8 @@ fn servers_take_turns_when_there_is_one_place() {
     assert_eq!(order.collect::<Vec<_>>(), [2, 1, 2, 1, 1]);
 }
 
-/// Seven people of one server ask seventy questions; another server's and a
-/// direct message still find room, and theirs run next.
+/// Seven people of one server ask seventy questions; another server's and a direct
+/// message still find room, and run next.
 #[test]
 fn who_fills_the_room_is_sent_away_and_not_the_newcomer() {
     let mut queues = Queues::new(4, 3);
@@ -213,7 +213,7 @@ impl Watched {
             .collect()
     }
 
-    /// No server that waited has fewer turns, nor a person of the same server.
+    /// No server that waited has fewer turns running, nor a person of the same server.
     fn fair(&mut self, chosen: Asker, waited: &HashSet<Asker>) {
         let running =
             |fits: &dyn Fn(&Asker) -> bool| self.running.values().filter(|one| fits(one)).count();
