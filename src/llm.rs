@@ -1,10 +1,10 @@
-//! The door to a language model behind an OpenAI-compatible server.
+//! Access to a language model behind an OpenAI-compatible server.
 //!
-//! [`Client::answer`] makes one streamed request and gives the text away as it
-//! arrives. What a server may say is in `llm/wire.rs`, and nowhere else.
+//! [`Client::answer`] makes one streamed request and passes the text on as it
+//! arrives. Only `llm/wire.rs` knows what a server may send.
 //!
-//! Invariant: nothing is asked again once text has arrived, and no error's
-//! text contains the key or the prompt.
+//! Invariant: once text has arrived nothing is asked again, and no error's text
+//! contains the key or the prompt.
 
 mod dialect;
 mod error;
@@ -30,30 +30,30 @@ use self::learnt::Learnt;
 use self::redact::Redactor;
 use self::stream::Answer;
 
-/// How many times [`Settings::timeout`] a whole answer may take, retry and
-/// streaming together: a server that sends a byte now and then never stalls.
+/// How many times [`Settings::timeout`] a whole answer may take, including retry and
+/// streaming: a server that sends a byte now and then never counts as stalled.
 const OVERALL_TIMEOUTS: u32 = 4;
 
-/// The wait before the second attempt when the server names none.
+/// The wait before the second attempt if the server does not name one.
 const RETRY_DELAY: Duration = Duration::from_millis(250);
 
-/// The longest wait that a server may ask for and still be asked again within
-/// the same turn.
+/// The longest wait that a server may ask for and still be asked again in the same
+/// turn.
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(5);
 
-/// Bytes of UTF-8 that count as a token. Plain English has four or more to one,
-/// other scripts, code and numbers less.
+/// How many bytes of UTF-8 count as one token. Plain English has four or more per
+/// token; other scripts, code and numbers have fewer.
 const BYTES_A_TOKEN: usize = 3;
 
-/// A connection that is not up by then will not come up.
+/// The longest time to wait for a connection.
 const MAX_CONNECT_TIME: Duration = Duration::from_secs(10);
 
-/// Where questions go, below the base URL.
+/// The path of the completions endpoint, below the base URL.
 const COMPLETIONS: &str = "/chat/completions";
-/// Where the models are listed.
+/// The path of the list of models.
 const MODELS: &str = "/models";
 
-/// One model at one server. Holds the connection pool: make one and share it.
+/// One model at one server. Holds the connection pool: create one and share it.
 #[derive(Debug, Clone)]
 pub struct Client {
     http: reqwest::Client,
@@ -62,38 +62,38 @@ pub struct Client {
     learnt: Arc<Learnt>,
 }
 
-/// Where the model is and how it is asked.
+/// Where the model is, and how to ask it.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The server's address, ends in `/v1`.
+    /// The server's address, ending in `/v1`.
     pub base_url: String,
     /// Sent as a bearer token; local servers need none.
     pub api_key: Option<Secret>,
     /// The model's name as the server knows it.
     pub model: String,
-    /// The longest silence: before the first byte and between any two. A
-    /// whole answer may take four times as long.
+    /// The longest silence: before the first byte and between any two. A whole
+    /// answer may take four times as long.
     pub timeout: Duration,
     /// The most tokens an answer may have.
     pub max_output_tokens: u32,
-    /// The tokens that a model takes, prompt and answer together, if known.
+    /// The tokens that the model takes, prompt and answer together, if known.
     pub context_tokens: Option<u32>,
-    /// The most bytes of text that an answer may have; what follows is not read.
+    /// The most bytes of text in an answer; anything beyond is not read.
     pub max_answer_bytes: usize,
-    /// Left to the server if absent.
+    /// The sampling temperature; left to the server if absent.
     pub temperature: Option<f32>,
 }
 
 /// A whole answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
-    /// All deltas joined; starts with a character that is not white space.
+    /// All deltas joined; does not start with white space.
     pub text: String,
     /// Why the model stopped.
     pub finish_reason: FinishReason,
-    /// The text (or part of it) came as the provider's refusal to answer.
+    /// Whether the text, or part of it, came as the provider's refusal.
     pub refused: bool,
-    /// What it cost, if the server said so.
+    /// The tokens used, if the server said so.
     pub usage: Option<Usage>,
 }
 
@@ -102,12 +102,12 @@ pub struct Completion {
 pub enum FinishReason {
     /// It was done.
     Stop,
-    /// It reached the most tokens it may write, or the end of its window.
+    /// It reached its limit of tokens, or the end of its window.
     Length,
     /// The provider's filter cut it off.
     ContentFilter,
-    /// We did not read on: it was longer than [`Settings::max_answer_bytes`],
-    /// or its stream had no end.
+    /// We stopped reading: it was longer than [`Settings::max_answer_bytes`],
+    /// or the stream did not end.
     CutOff,
     /// Anything else that a server may say.
     Other,
@@ -123,11 +123,11 @@ pub struct Usage {
 }
 
 impl Client {
-    /// Prepares the connection pool; connects to nothing yet.
+    /// Prepares the connection pool, without connecting yet.
     ///
     /// # Errors
-    /// An address that is no HTTP URL, a key that no header can carry, or a
-    /// system without root certificates.
+    /// If the address is not an HTTP URL, no header can carry the key, or the
+    /// system has no root certificates.
     pub fn new(settings: Settings) -> Result<Self, SetupError> {
         let endpoint = endpoint(&settings.base_url)?;
         Ok(Self {
@@ -138,8 +138,8 @@ impl Client {
         })
     }
 
-    /// Another model at the same server, over the same connections and with
-    /// what was learnt of both; none: this one.
+    /// A client for another model at the same server, sharing the connections and
+    /// what was learnt of both; with `None`, for this model.
     #[must_use]
     pub fn with_model(&self, model: Option<&str>) -> Self {
         let mut client = self.clone();
@@ -149,7 +149,7 @@ impl Client {
         client
     }
 
-    /// The most tokens that a prompt may have, as far as that is known.
+    /// The most tokens that a prompt may have, if known.
     pub fn prompt_room(&self) -> Option<usize> {
         let set = self
             .settings
@@ -161,8 +161,8 @@ impl Client {
         set.into_iter().chain(learnt).min()
     }
 
-    /// A prompt was too long, and one of `next` tokens is tried: for an hour no
-    /// prompt to this model may have more, or more than the server said to take.
+    /// A prompt was too long, and one of `next` tokens will be tried: for an hour
+    /// prompts to this model may have no more, nor more than the server named.
     pub fn learn_room(&self, next: usize, context_tokens: Option<u32>) {
         let said = context_tokens.map(|all| self.beside_answer(all));
         let room = said.into_iter().chain([next]).min().unwrap_or(next);
@@ -170,7 +170,7 @@ impl Client {
             .learn_room(&self.settings.model, room, Instant::now());
     }
 
-    /// What a context leaves to the prompt: at least half.
+    /// The tokens that a context leaves for the prompt: at least half.
     fn beside_answer(&self, context_tokens: u32) -> usize {
         let left = context_tokens.saturating_sub(self.settings.max_output_tokens);
         left.max(context_tokens / 2) as usize
@@ -181,13 +181,13 @@ impl Client {
         &self.settings.model
     }
 
-    /// Asks the model and calls `on_delta` with each new piece of the answer,
-    /// in order, never empty, what `echo` takes out left out; and `on_retry` with
-    /// why it is asked again. To cancel, drop the future: the connection is
-    /// closed, and servers stop generating.
+    /// Asks the model. Calls `on_delta` with each new piece of the answer, in
+    /// order, never empty and without what `echo` removes; and `on_retry` with the
+    /// reason for a retry. To cancel, drop the future: the connection is closed,
+    /// and servers stop generating.
     ///
     /// # Errors
-    /// See [`Error`]; text that had already arrived is in [`Error::partial`].
+    /// See [`Error`]; text that has already arrived is in [`Error::partial`].
     pub async fn answer(
         &self,
         prompt: &[ChatMessage],
@@ -213,17 +213,17 @@ impl Client {
         }
     }
 
-    /// Asks the server for the list of its models, to see that it is there.
+    /// Asks the server for the list of its models, to see whether it is there.
     ///
     /// # Errors
-    /// What keeps it from answering, or from taking the key.
+    /// Whatever keeps it from answering or accepting the key.
     pub async fn look(&self) -> Result<(), Error> {
         let sent = self.send(self.http.get(self.models_url())).await;
         let redactor = Redactor::new(self.settings.api_key.as_ref(), &[]);
         sent.map(drop).map_err(|error| error.redacted(&redactor))
     }
 
-    /// Where [`Client::look`] looks.
+    /// The address that [`Client::look`] asks.
     pub fn models_url(&self) -> Url {
         let mut url = self.endpoint.clone();
         let base = url.path().trim_end_matches(COMPLETIONS);
@@ -231,8 +231,8 @@ impl Client {
         url
     }
 
-    /// Posts until the server accepts: again in the words that it asked for,
-    /// and once again after a fault that may pass.
+    /// Posts until the server accepts: again with other parameters if it asked for
+    /// them, and once more after a fault that may pass.
     async fn accepted(
         &self,
         prompt: &[ChatMessage],
@@ -292,7 +292,7 @@ impl Client {
     }
 }
 
-/// About how many tokens a prompt has: only the server knows.
+/// An estimate of the tokens of a prompt: only the server knows exactly.
 pub fn tokens(prompt: &[ChatMessage]) -> usize {
     let bytes = prompt.iter().map(|message| message.content.len());
     bytes.sum::<usize>().div_ceil(BYTES_A_TOKEN)
@@ -314,10 +314,9 @@ fn is_loopback(url: &Url) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Redirects are not followed: the prompt goes to the configured server or
-/// nowhere. A server on this machine is reached without any proxy, and its
-/// client does without loading the system's root certificates if it is plain
-/// HTTP.
+/// Redirects are not followed: the prompt goes to the configured server or nowhere.
+/// A server on this machine is reached without a proxy, and for plain HTTP the client
+/// does not load the system's root certificates.
 fn http_client(settings: &Settings, local: bool) -> Result<reqwest::Client, SetupError> {
     install_crypto_provider();
     let mut builder = reqwest::Client::builder()
@@ -346,8 +345,8 @@ fn headers(settings: &Settings) -> Result<HeaderMap, SetupError> {
     Ok(headers)
 }
 
-/// reqwest takes the process's provider and panics without one. An error
-/// means that another part of the process has installed one already.
+/// reqwest uses the process's provider and panics without one. An error means that
+/// one has already been installed.
 fn install_crypto_provider() {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
 }

@@ -1,8 +1,8 @@
-//! What the bot tells its operators: one JSON line an event, typed, without a
+//! What the bot reports to its operators: one JSON line per event, typed, without a
 //! word of any message.
 //!
-//! Invariant: `telemetry` knows clew-context's `model` and nothing else of ours;
-//! emitting never waits, and no line is lost without being counted.
+//! Invariant: `telemetry` imports only clew-context's `model`; emitting never waits,
+//! and no line is lost without being counted.
 
 pub mod event;
 mod line;
@@ -28,10 +28,10 @@ pub use log::{init_log, with_sources};
 pub use memory::{Lines, Recorded};
 pub use writer::{Guard, QUEUE_LINES};
 
-/// The handle that the whole bot emits through. Clones share one sink.
+/// The handle through which the whole bot emits events. Clones share one sink.
 ///
-/// There is no process-wide state behind it: several bots in one process
-/// write to folders of their own.
+/// It has no process-wide state: several bots in one process write to folders of
+/// their own.
 #[derive(Clone)]
 pub struct Telemetry {
     sink: Sink,
@@ -47,9 +47,9 @@ pub struct Telemetry {
 pub struct Settings {
     /// The folder of the files; it is created if absent.
     pub dir: PathBuf,
-    /// Files kept beside today's, one a day; 0 keeps all.
+    /// How many daily files to keep besides today's; 0 keeps all.
     pub keep_days: usize,
-    /// The subsystem's name on `collect_*` and `merge_ok` lines.
+    /// The subsystem's name in `collect_*` and `merge_ok` lines.
     pub log_subsys: String,
     /// How ids are written.
     pub ids: IdStyle,
@@ -64,9 +64,9 @@ pub enum Error {
         .dir.display()
     )]
     CreateFolder {
-        /// Which.
+        /// The folder.
         dir: PathBuf,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
@@ -76,9 +76,9 @@ pub enum Error {
         .dir.display()
     )]
     OpenFile {
-        /// Which.
+        /// The folder.
         dir: PathBuf,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: tracing_appender::rolling::InitError,
     },
@@ -94,11 +94,11 @@ enum Sink {
 }
 
 impl Telemetry {
-    /// Writes files `clew.YYYY-MM-DD.jsonl` (days in UTC) until the guard
-    /// goes. The clock stamps the lines; files turn over by the system's.
+    /// Writes files `clew.YYYY-MM-DD.jsonl` (days in UTC) until the guard is
+    /// dropped. The clock gives the lines' times; files change by the system's.
     ///
     /// # Errors
-    /// The folder cannot be created or written.
+    /// If the folder cannot be created or written to.
     pub fn start(settings: &Settings, clock: Clock) -> Result<(Self, Guard), Error> {
         let files = writer::daily_files(settings)?;
         let (plain, guard) = Self::start_with(files, QUEUE_LINES, &settings.log_subsys, clock);
@@ -110,8 +110,8 @@ impl Telemetry {
         Ok((telemetry, guard))
     }
 
-    /// Writes whole lines to a writer of the caller's, on a thread of its
-    /// own behind a queue of `queue_lines`.
+    /// Writes whole lines to the given writer, on a thread of its own behind a
+    /// queue of `queue_lines`.
     pub fn start_with(
         writer: impl std::io::Write + Send + 'static,
         queue_lines: usize,
@@ -122,8 +122,8 @@ impl Telemetry {
         (Self::new(Sink::Files(queue), log_subsys, clock), guard)
     }
 
-    /// Keeps the lines in memory. Nothing is ever dropped: whoever emits much
-    /// takes the lines out in between.
+    /// Keeps the lines in memory. Nothing is ever dropped: tests that emit a lot
+    /// must take the lines out in between.
     #[cfg(feature = "test-util")]
     pub fn to_memory(log_subsys: &str, clock: Clock) -> (Self, Lines) {
         let lines = Lines::default();
@@ -131,15 +131,15 @@ impl Telemetry {
         (Self::new(sink, log_subsys, clock), lines)
     }
 
-    /// Says nothing.
+    /// Discards all events.
     #[cfg(feature = "test-util")]
     pub fn off() -> Self {
         let clock = fixed_clock(UnixMillis(0));
         Self::new(Sink::Off, "", clock)
     }
 
-    /// Writes one event down. Never waits: with a full queue the line is
-    /// dropped, and how many were is written once there is room
+    /// Writes one event. Never waits: if the queue is full the line is dropped,
+    /// and the number of dropped lines is written once there is room
     /// (`process`/`dropped`).
     pub fn emit(&self, ids: &Ids, event: impl Into<Event>) {
         let event = event.into();
@@ -159,18 +159,18 @@ impl Telemetry {
         }
     }
 
-    /// The ids as they may stand in the log: under pseudonyms where the events
-    /// have them.
+    /// The ids as they may appear in the log: pseudonyms if the events have
+    /// them.
     pub fn styled(&self, ids: &Ids) -> Ids {
         self.ids.style(ids)
     }
 
-    /// Days that files are kept beside today's; 0 for ever.
+    /// How many days files are kept besides today's; 0 if for ever.
     pub fn keep_days(&self) -> usize {
         self.keep_days
     }
 
-    /// Whether people stand in it under pseudonyms.
+    /// Whether people appear under pseudonyms.
     pub fn is_keyed(&self) -> bool {
         self.ids != IdStyle::Plain
     }

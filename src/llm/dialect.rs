@@ -1,24 +1,23 @@
-//! Servers differ in the parameters they take. What one rejects by name is
-//! said the other way from then on.
+//! Servers differ in the parameters that they accept. A parameter that a server
+//! rejects by name is replaced or left out from then on.
 
 use super::Error;
 
-/// Which parameters a request is made of.
+/// The choice of parameters in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Dialect(u8);
 
-/// The limit is called `max_completion_tokens`: OpenAI's reasoning models.
+/// Use `max_completion_tokens` for the limit, as OpenAI's reasoning models require.
 const COMPLETION_TOKENS: u8 = 1;
-/// No `stream_options`: older servers; they then report no usage.
+/// Send no `stream_options`, for older servers; they then report no usage.
 const NO_STREAM_OPTIONS: u8 = 1 << 1;
-/// No `temperature`: models that have only one.
+/// Send no `temperature`, for models with a fixed one.
 const NO_TEMPERATURE: u8 = 1 << 2;
 
-/// What is the server's: all of its models are asked so. The rest is one
-/// model's.
+/// The flags that apply to all models of a server. The others apply to one model.
 const OF_SERVER: u8 = COMPLETION_TOKENS | NO_STREAM_OPTIONS;
 
-/// A rejection that contains the word is answered by the change.
+/// If a rejection contains the word, the flag is set.
 const CORRECTIONS: [(&str, u8); 3] = [
     ("max_completion_tokens", COMPLETION_TOKENS),
     ("stream_options", NO_STREAM_OPTIONS),
@@ -26,12 +25,12 @@ const CORRECTIONS: [(&str, u8); 3] = [
 ];
 
 impl Dialect {
-    /// What two know together.
+    /// The flags of both.
     pub(super) fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// What holds for the server's other models too.
+    /// The flags that apply to the server's other models, too.
     pub(super) fn of_server(self) -> Self {
         Self(self.0 & OF_SERVER)
     }
@@ -48,8 +47,8 @@ impl Dialect {
         self.0 & NO_TEMPERATURE == 0
     }
 
-    /// A dialect that differs in what the server rejected by name. None if
-    /// that has been tried, so that each change is made once.
+    /// A dialect without the parameter that the server rejected by name. None if
+    /// that has been tried already, so that each change is made only once.
     pub(super) fn corrected_by(self, error: &Error) -> Option<Self> {
         let Error::Rejected { message, .. } = error else {
             return None;

@@ -1,4 +1,4 @@
-//! What may go wrong between the question and the whole answer.
+//! What can go wrong between the question and the whole answer.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,11 +6,11 @@ use std::time::Duration;
 use super::FinishReason;
 use super::redact::Redactor;
 
-/// What lies beneath an error, for the log.
+/// The cause of an error, for the log.
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why there is no whole answer. `message` is the server's own, on one line,
-/// shortened, without key and prompt; it may be empty.
+/// Why there is no whole answer. `message` is the server's own, on one line, shortened,
+/// without key and prompt; it may be empty.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The server does not accept the key, or the account behind it.
@@ -22,12 +22,12 @@ pub enum Error {
     /// Too many requests or tokens, or the quota is used up.
     #[error("the model server limits our rate{}", said(.message))]
     RateLimited {
-        /// How long the server wants to be left alone.
+        /// How long to wait, if the server says so.
         retry_after: Option<Duration>,
         /// The server's words.
         message: String,
     },
-    /// The prompt does not fit the model's window: ask again with less.
+    /// The prompt does not fit the model's window: shorten it and ask again.
     #[error("the prompt is too long for the model{}", said(.message))]
     ContextTooLong {
         /// The tokens that the model takes, prompt and answer together, if the
@@ -41,7 +41,7 @@ pub enum Error {
     Unavailable {
         /// The HTTP status, if there was one.
         status: Option<u16>,
-        /// How long the server wants to be left alone.
+        /// How long to wait, if the server says so.
         retry_after: Option<Duration>,
         /// The server's words.
         message: String,
@@ -55,7 +55,7 @@ pub enum Error {
         /// The server's words.
         message: String,
     },
-    /// The server does not take our request for a reason of its own.
+    /// The server rejects our request for another reason.
     #[error("the model server rejects the request with status {status}{}", said(.message))]
     Rejected {
         /// The HTTP status.
@@ -63,8 +63,8 @@ pub enum Error {
         /// The server's words.
         message: String,
     },
-    /// Nothing came for the whole of the time allowed, or the answer as a
-    /// whole took too long.
+    /// Nothing came for the whole time allowed, or the answer as a whole took too
+    /// long.
     #[error("the model server did not answer in time")]
     Timeout {
         /// The text that had arrived.
@@ -76,26 +76,26 @@ pub enum Error {
         /// What is wrong with it.
         what: &'static str,
     },
-    /// The answer is complete and has no text: only reasoning, or nothing.
+    /// The answer is complete but has no text: only reasoning, or nothing.
     #[error("the model's answer is empty")]
     Empty {
-        /// Why the model stopped; [`FinishReason::Length`] means that it
-        /// used up its tokens before it came to answer.
+        /// Why the model stopped; [`FinishReason::Length`] means that it used up its
+        /// tokens before it began to answer.
         finish_reason: FinishReason,
     },
-    /// The answer broke off: text may have arrived, its end has not.
+    /// The answer broke off: text may have arrived, but not the end.
     #[error("the model's answer broke off")]
     Truncated {
         /// The text that had arrived.
         partial: Partial,
-        /// What broke it off; none if the server just ended it.
+        /// What broke it off; none if the server simply ended it.
         #[source]
         cause: Option<Cause>,
     },
 }
 
-/// The text that had arrived before an error. `Debug` shows its size only:
-/// errors are logged, people's conversations are not.
+/// The text that had arrived before an error. `Debug` shows only its size: errors are
+/// logged, people's conversations are not.
 #[derive(Default)]
 pub struct Partial(String);
 
@@ -105,7 +105,7 @@ impl fmt::Debug for Partial {
     }
 }
 
-/// Why a [`super::Client`] cannot be made of its settings.
+/// Why a [`super::Client`] cannot be created from its settings.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// The base URL is not one.
@@ -114,7 +114,7 @@ pub enum SetupError {
     /// The key has characters that no HTTP header can carry.
     #[error("the model's API key has characters that cannot be sent")]
     ApiKey,
-    /// The HTTP client could not be made.
+    /// The HTTP client could not be created.
     #[error("the HTTP client for the model could not be made")]
     Http(#[source] reqwest::Error),
 }
@@ -150,8 +150,8 @@ impl Error {
         }
     }
 
-    /// The request did not get as far as a status. The URL is taken out: it
-    /// may carry credentials.
+    /// The request failed before there was a status. The URL is removed, as it may
+    /// contain credentials.
     pub(super) fn unreachable(cause: reqwest::Error) -> Self {
         if cause.is_timeout() {
             return Self::timeout();
@@ -172,8 +172,8 @@ impl Error {
         }
     }
 
-    /// The same error after some text had arrived: whatever broke the answer
-    /// off, part of it is there and nothing may be asked again.
+    /// The same error after text had arrived: whatever broke the answer off, part
+    /// of it is there, so nothing may be asked again.
     pub(super) fn after(self, text: String) -> Self {
         match self {
             Self::Timeout { .. } => Self::Timeout {

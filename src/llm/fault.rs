@@ -1,5 +1,5 @@
-//! Which [`Error`] a server means. Status codes alone do not tell: servers
-//! report a bad key and a prompt that is too long as they please.
+//! Finds the [`Error`] that a server means. The status code alone is not enough:
+//! servers use different ones for a bad key or a prompt that is too long.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use tokio::time::timeout;
 use super::Error;
 use super::wire::{self, Fault};
 
-/// Bytes of an error's body that are read: the message is at its start.
+/// How many bytes of an error's body are read: the message is at its start.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 
-/// Words, in lower case, by which servers say outright that the prompt is too
-/// long: OpenAI's code, llama.cpp's, `LiteLLM`'s; Anthropic, Bedrock, Groq and
-/// text-generation-inference in words.
+/// Words, in lower case, that say outright that the prompt is too long: the codes of
+/// OpenAI, llama.cpp and `LiteLLM`; the phrases of Anthropic, Bedrock, Groq and
+/// text-generation-inference.
 const CONTEXT_TOO_LONG: [&str; 7] = [
     "context_length_exceeded",
     "exceed_context_size",
@@ -26,7 +26,7 @@ const CONTEXT_TOO_LONG: [&str; 7] = [
     "`max_new_tokens` must be <=",
 ];
 
-/// What they call it otherwise: OpenAI, vLLM, Ollama, Mistral, `OpenRouter`,
+/// Otherwise, names for the context: OpenAI, vLLM, Ollama, Mistral, `OpenRouter`,
 /// `SGLang` ("context length"), llama.cpp ("context size"), llama-cpp-python
 /// ("context window"), Anthropic ("context limit"), vLLM ("model length"), xAI
 /// ("prompt length"), Gemini ("input token count")...
@@ -40,8 +40,8 @@ const CONTEXT: [&str; 7] = [
     "input token count",
 ];
 
-/// ...and that it is too much. Without these a fault is about something else,
-/// and less context no remedy.
+/// ...together with words for too much. Without these the fault is about something
+/// else, and shortening the context would not help.
 const TOO_MUCH: [&str; 8] = [
     "exceed",
     "maximum",
@@ -53,7 +53,7 @@ const TOO_MUCH: [&str; 8] = [
     "of only",
 ];
 
-/// After which the tokens of a context stand, within [`MAX_GAP`] bytes.
+/// Words that precede the size of a context in tokens, by up to [`MAX_GAP`] bytes.
 const LIMITS: [&str; 8] = [
     "n_ctx",
     "context length",
@@ -65,18 +65,17 @@ const LIMITS: [&str; 8] = [
     "must be <=",
 ];
 
-/// As in "context length of only 4096".
+/// Enough for "context length of only 4096".
 const MAX_GAP: usize = 12;
 
 /// Context sizes that are believed, in tokens.
 const POSSIBLE_LIMITS: std::ops::RangeInclusive<u32> = 256..=100_000_000;
 
-/// Groq and OpenAI: one request alone is above the limit of a minute.
+/// Groq and OpenAI: a single request exceeds the limit per minute.
 const REQUEST_TOO_LARGE: &str = "request too large";
 
-/// Words by which servers refuse a key with a status that says otherwise:
-/// Gemini and others with 400; `LiteLLM` without a database ("no connected
-/// db").
+/// Words by which servers refuse a key despite another status: Gemini and others with
+/// 400; `LiteLLM` without a database ("no connected db").
 const BAD_KEY: [&str; 9] = [
     "invalid_api_key",
     "invalid api key",
@@ -98,7 +97,7 @@ const NO_MODEL: [&str; 4] = [
     "unknown model",
 ];
 
-/// Reads what a server that did not accept a request says about it.
+/// Reads a server's reason for not accepting a request.
 pub(super) async fn of_response(response: Response, patience: Duration) -> Error {
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers());
@@ -107,12 +106,12 @@ pub(super) async fn of_response(response: Response, patience: Duration) -> Error
     classify(Some(status), retry_after, fault)
 }
 
-/// What an error within a stream means.
+/// The meaning of an error within a stream.
 pub(super) fn of_event(fault: Fault) -> Error {
     classify(fault.status, None, fault)
 }
 
-/// As much as can be had; what is missing costs only the message.
+/// Reads as much as possible; whatever is missing is only missing from the message.
 async fn error_body(mut response: Response) -> String {
     let mut body = Vec::new();
     while let Ok(Some(chunk)) = response.chunk().await {
@@ -157,7 +156,7 @@ fn classify(status: Option<u16>, retry_after: Option<Duration>, fault: Fault) ->
     }
 }
 
-/// The tokens of the model's context, if the words name them.
+/// The size of the model's context in tokens, if the text names it.
 fn limit(words: &str) -> Option<u32> {
     LIMITS.iter().find_map(|name| {
         let (_, after) = words.split_once(name)?;
@@ -170,8 +169,8 @@ fn limit(words: &str) -> Option<u32> {
     })
 }
 
-/// `retry-after-ms` (OpenAI, Azure), or `retry-after` in seconds; its other
-/// form, a date, is not read.
+/// `retry-after-ms` (OpenAI, Azure), or `retry-after` in seconds; its other form, a
+/// date, is ignored.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
     let seconds = number("retry-after-ms")

@@ -1,5 +1,5 @@
-//! What a server taught: the parameters that it takes, and how long a prompt
-//! to a model may be. Shared by the clients of all its models.
+//! What was learnt about a server: the parameters that it accepts, and how long a
+//! prompt to a model may be. Shared by the clients of all its models.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,10 +9,10 @@ use tokio::time::Instant;
 
 use super::dialect::Dialect;
 
-/// A model behind the same name may change; then longer prompts are tried again.
+/// How long a learnt limit applies: the model behind a name may change.
 const ROOM_LASTS: Duration = Duration::from_hours(1);
 
-/// Everything learnt since the start.
+/// Everything learnt since the process started.
 #[derive(Debug, Default)]
 pub(super) struct Learnt(Mutex<Known>);
 
@@ -26,12 +26,12 @@ struct Known {
 #[derive(Debug, Default)]
 struct OfModel {
     dialect: Dialect,
-    /// Tokens of a prompt, and until when that holds.
+    /// The most tokens of a prompt, and until when that applies.
     room: Option<(usize, Instant)>,
 }
 
 impl Learnt {
-    /// How a model is asked.
+    /// The parameters for a model.
     pub(super) fn dialect(&self, model: &str) -> Dialect {
         self.with(|known| {
             let own = known.models.get(model).map(|model| model.dialect);
@@ -47,7 +47,7 @@ impl Learnt {
         });
     }
 
-    /// The tokens that a prompt to a model may have.
+    /// The most tokens that a prompt to a model may have.
     pub(super) fn prompt_room(&self, model: &str, now: Instant) -> Option<usize> {
         self.with(|known| {
             let (tokens, until) = known.models.get(model)?.room?;

@@ -1,18 +1,18 @@
-//! Makes a server's message fit for the log: servers echo keys and prompts.
+//! Makes a server's message safe to log: servers echo keys and prompts.
 
 use clew_context::model::{ChatMessage, Secret};
 
-/// Characters of a server's message that are kept: enough to act upon.
+/// How many characters of a server's message are kept: enough to act on.
 const MAX_MESSAGE_CHARS: usize = 200;
 
-/// Lines of the prompt shorter than this many bytes are not looked for: they
-/// say nothing about anyone, and taking them out would garble the message.
+/// Lines of the prompt with fewer bytes are not looked for: they reveal nothing about
+/// anyone, and removing them would garble the message.
 const MIN_ECHO_BYTES: usize = 12;
 
 /// A run of this many characters that the prompt has too is no coincidence.
 const ECHO_CHARS: usize = 20;
 
-/// Bytes of a server's message that are looked at; more is not shown anyway.
+/// How many bytes of a server's message are checked; more is not shown anyway.
 const MAX_READ_BYTES: usize = 1_000;
 
 /// What must not be in a message.
@@ -26,8 +26,8 @@ impl<'a> Redactor<'a> {
         Self { key, prompt }
     }
 
-    /// The message on one line, without key, prompt and control characters,
-    /// shortened.
+    /// The message on one line, shortened, without key, prompt and control
+    /// characters.
     pub(super) fn clean(&self, message: &str) -> String {
         let mut message = message.to_owned();
         if let Some(key) = self.key.map(Secret::expose)
@@ -68,8 +68,8 @@ impl Redactor<'_> {
         clean
     }
 
-    /// How many bytes at the beginning of a text stand in the prompt as well;
-    /// 0 for less than [`ECHO_CHARS`].
+    /// How many bytes at the start of the text are also in the prompt; 0 if fewer
+    /// than [`ECHO_CHARS`] characters are.
     fn echo(&self, text: &str) -> usize {
         let ends = text.char_indices().map(|(at, next)| at + next.len_utf8());
         let Some(least) = ends.clone().nth(ECHO_CHARS - 1) else {

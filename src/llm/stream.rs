@@ -1,5 +1,5 @@
-//! Reads an accepted answer as it comes: server-sent events, or plain JSON
-//! from servers that do not stream.
+//! Reads an accepted answer as it arrives: server-sent events, or plain JSON from
+//! servers that do not stream.
 
 use std::time::Duration;
 
@@ -14,23 +14,23 @@ use super::wire::{self, NoPiece, Piece};
 use super::{Completion, Error, FinishReason, Usage, fault};
 use clew_context::engine::echo::Echo;
 
-/// Bytes of a whole body. A long answer with all its reasoning has a few
-/// million; beyond this a server is broken.
+/// The most bytes of a whole body. A long answer with all its reasoning has a few
+/// million; a server that sends more is broken.
 const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
 
-/// Bytes of one line of a stream; a line is scanned anew with each packet.
+/// The most bytes in one line of a stream; each packet makes the line be scanned again.
 const MAX_LINE_BYTES: usize = 1024 * 1024;
 
 /// How long a finished answer waits for the usage that should follow.
 const USAGE_WAIT: Duration = Duration::from_secs(3);
 
-/// How long an ended stream waits for the end of the body, without which the
-/// connection cannot serve the next request.
+/// How long to wait for the end of the body after the end of the stream; otherwise the
+/// connection could not be reused.
 const DRAIN_WAIT: Duration = Duration::from_millis(300);
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What a body of more than [`MAX_BODY_BYTES`] is.
+/// How an error describes a body of more than [`MAX_BODY_BYTES`].
 const WITHOUT_END: &str = "an answer without end";
 
 /// An answer that is arriving.
@@ -39,7 +39,7 @@ pub(super) struct Answer {
     text: String,
     /// [`super::Settings::max_answer_bytes`].
     max_bytes: usize,
-    /// There was more than that.
+    /// Whether there was more than that.
     is_cut_off: bool,
     refused: bool,
     finish_reason: Option<FinishReason>,
@@ -49,7 +49,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Nothing yet, and never more than so many bytes of text.
+    /// An empty answer that will take at most this many bytes of text.
     pub(super) fn of_at_most(max_bytes: usize, echo: Echo) -> Self {
         Self {
             text: String::new(),
@@ -96,14 +96,14 @@ impl Answer {
         self.usage = piece.usage.or(self.usage);
     }
 
-    /// Gives out what the filters have held back.
+    /// Passes on what the filters have held back.
     pub(super) fn end(&mut self, on_delta: &mut impl FnMut(&str)) {
         let text = self.echo.strip(&self.thinking.finish()) + &self.echo.finish();
         self.say(&text, on_delta);
     }
 
-    /// White space before the first letter is not said, so that whatever has
-    /// been given out is an answer.
+    /// Passes text on, without white space before the first letter, so that whatever
+    /// has been passed on is an answer.
     fn say(&mut self, text: &str, on_delta: &mut impl FnMut(&str)) {
         let text = if self.text.is_empty() {
             text.trim_start()
@@ -120,9 +120,9 @@ impl Answer {
     }
 }
 
-/// Reads the body of an accepted request into `answer`, until it is complete
-/// or cut off; what is left of the body is not waited for then. `stall` is the
-/// longest silence between two packets.
+/// Reads the body of an accepted request into `answer` until it is complete or cut
+/// off; the rest of the body is not waited for. `stall` is the longest silence between
+/// two packets.
 pub(super) async fn read(
     response: Response,
     stall: Duration,
@@ -215,9 +215,9 @@ fn malformed(what: &'static str) -> Error {
     Error::Malformed { what }
 }
 
-/// The body with a line break before and an empty line after it. The first
-/// keeps the parser from looking for a byte order mark, over which it
-/// panics; the last ends an event that the server left open.
+/// The body with a line break before it and an empty line after it. The first keeps the
+/// parser from looking for a byte order mark, on which it panics; the last ends an event
+/// that the server left open.
 fn lines(body: Body, head: Vec<u8>) -> impl Stream<Item = Result<Bytes, Error>> {
     let around = |bytes: Bytes| stream::once(async move { Ok(bytes) });
     let rest = stream::try_unfold(body, async |mut body| {
@@ -229,7 +229,7 @@ fn lines(body: Body, head: Vec<u8>) -> impl Stream<Item = Result<Bytes, Error>> 
         .chain(around(Bytes::from_static(b"\n\n")))
 }
 
-/// A body that neither falls silent nor grows without end.
+/// A body with limits on silence and size.
 struct Body {
     response: Response,
     stall: Duration,
@@ -247,7 +247,7 @@ impl Body {
         }
     }
 
-    /// Everything up to and with the packet that shows what the body is,
+    /// Everything up to and including the packet that shows what the body is,
     /// without a byte order mark. Empty only if the body is.
     async fn head(&mut self) -> Result<Vec<u8>, Error> {
         let mut head = Vec::new();

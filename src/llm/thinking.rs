@@ -1,19 +1,19 @@
-//! Takes the reasoning that some servers leave in the text out of it: a
-//! `<think>` section at the very start of an answer.
+//! Removes the reasoning that some servers leave in the text: a `<think>` section at
+//! the very start of an answer.
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
 
-/// Where in the answer we are.
+/// The position in the answer.
 #[derive(Debug)]
 pub(super) enum Thinking {
-    /// So far everything might be the start of [`OPEN`]: held back.
+    /// All of it so far may be the start of [`OPEN`]: held back.
     Opening(String),
-    /// Within the section; holds as much as may be the start of [`CLOSE`].
+    /// Inside the section; holds back what may be the start of [`CLOSE`].
     Inside(String),
     /// After the section, before the first letter of the answer.
     Closed,
-    /// The rest is the answer.
+    /// In the answer itself.
     Over,
 }
 
@@ -24,7 +24,7 @@ impl Default for Thinking {
 }
 
 impl Thinking {
-    /// What of the next piece belongs to the answer; may be empty.
+    /// The part of the next piece that belongs to the answer; may be empty.
     pub(super) fn strip(&mut self, piece: &str) -> String {
         match self {
             Self::Opening(held) => {
@@ -42,7 +42,7 @@ impl Thinking {
         }
     }
 
-    /// What was held back and turned out to be the answer, at its end.
+    /// At the end: what was held back and turns out to be part of the answer.
     pub(super) fn finish(&mut self) -> String {
         match std::mem::replace(self, Self::Over) {
             Self::Opening(held) => held,
@@ -86,7 +86,7 @@ impl Thinking {
 mod tests {
     use super::Thinking;
 
-    /// The same whether the text comes whole or a character at a time.
+    /// Checks that the text gives the same result in one piece and character by character.
     #[track_caller]
     fn check(text: &str, expected: &str) {
         let mut whole = Thinking::default();

@@ -1,5 +1,5 @@
-//! The JSON of chat completion endpoints, as OpenAI describes it and as other
-//! servers bend it. The only file that knows its shapes.
+//! The JSON of chat completion endpoints, as OpenAI describes it and as other servers
+//! vary it. The only file that knows its shapes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -66,7 +66,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// What ends a stream, in place of a chunk.
+/// Ends a stream, in place of a chunk.
 pub(super) const DONE: &str = "[DONE]";
 
 /// One event of a stream, or a whole answer that came as plain JSON.
@@ -74,20 +74,20 @@ pub(super) const DONE: &str = "[DONE]";
 pub(super) struct Piece {
     /// New text; empty in the first and the last events of a stream.
     pub(super) text: String,
-    /// The text is a refusal.
+    /// Whether the text is a refusal.
     pub(super) refused: bool,
     /// In the last event with a choice.
     pub(super) finish_reason: Option<FinishReason>,
-    /// In the last event of all, whose choices are empty.
+    /// In the very last event, which has no choices.
     pub(super) usage: Option<Usage>,
 }
 
-/// Why an event or a body gives no [`Piece`].
+/// Why an event or body gives no [`Piece`].
 #[derive(Debug)]
 pub(super) enum NoPiece {
-    /// It says what went wrong.
+    /// It reports an error.
     Fault(Fault),
-    /// It is not the JSON we know.
+    /// It is not JSON of a known shape.
     Malformed,
 }
 
@@ -114,7 +114,7 @@ struct Delta {
     refusal: Option<String>,
 }
 
-/// Mistral sends parts once reasoning is among them.
+/// Mistral sends parts if there is reasoning among them.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Content {
@@ -154,7 +154,7 @@ pub(super) fn piece(json: &str) -> Result<Piece, NoPiece> {
     })
 }
 
-/// Counting is not worth an answer: what is no number is not reported.
+/// Missing counts must not lose an answer: anything but numbers is ignored.
 fn usage(usage: &Value) -> Option<Usage> {
     Some(Usage {
         prompt_tokens: usage["prompt_tokens"].as_u64()?,
@@ -181,21 +181,21 @@ fn finish_reason(name: &str) -> Option<FinishReason> {
     }
 }
 
-/// What a server says that went wrong.
+/// An error that a server reports.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// The HTTP status that the body names, of use within a stream.
+    /// The HTTP status that the body names; useful within a stream.
     pub(super) status: Option<u16>,
-    /// Its code, type and status words, each with a space after it.
+    /// The error's code, type and status words, each followed by a space.
     pub(super) code: String,
-    /// Its message; may be long, and may echo anything.
+    /// The error's message; may be long, and may echo anything.
     pub(super) message: String,
-    /// The tokens of the model's context (llama.cpp).
+    /// The size of the model's context in tokens (llama.cpp).
     pub(super) limit: Option<u32>,
 }
 
-/// Reads the error out of a body or event. Never fails: a body that is no
-/// JSON is its own message, unless it is a page for a browser.
+/// Reads the error from a body or event. Never fails: a body that is not JSON is its
+/// own message, unless it is an HTML page.
 pub(super) fn fault(body: &str) -> Fault {
     match serde_json::from_str(body) {
         Ok(Value::Array(mut list)) if !list.is_empty() => fault_of(&list.swap_remove(0)),
@@ -234,8 +234,8 @@ fn status(code: &Value) -> Option<u16> {
         .filter(|status| (400..600).contains(status))
 }
 
-/// A message, or the list of problems that `FastAPI` makes: of each the field
-/// and what is wrong, not the input that it repeats.
+/// A message, or `FastAPI`'s list of problems: of each the field and what is wrong,
+/// without the input that it repeats.
 fn words(value: &Value) -> Option<String> {
     if let Some(text) = value.as_str() {
         return Some(text.to_owned());

@@ -23,7 +23,7 @@ pub use words::{
 
 macro_rules! events {
     ($($(#[$doc:meta])+ $subsys:ident $name:literal $variant:ident;)+) => {
-        /// One thing that happened, with what is worth knowing about it.
+        /// One thing that happened, with the details worth knowing.
         #[derive(Debug, Clone, PartialEq, Serialize)]
         #[serde(untagged)]
         pub enum Event {
@@ -31,8 +31,8 @@ macro_rules! events {
         }
 
         impl Event {
-            /// Every event: the part of the bot it belongs to, and its name.
-            /// Names are unique over all parts.
+            /// Every event: the part of the bot it belongs to, and its name. Names are
+            /// unique across all parts.
             #[cfg(feature = "test-util")]
             pub const ALL: &'static [(Subsys, &'static str)] =
                 &[$((Subsys::$subsys, $name)),+];
@@ -61,7 +61,7 @@ macro_rules! events {
 }
 
 events! {
-    /// A block was collected; partial ones too.
+    /// A block was collected, perhaps only in part.
     MemCtx "collect_ok" CollectOk;
     /// A cap left messages out of the block.
     MemCtx "collect_truncated" CollectTruncated;
@@ -71,7 +71,7 @@ events! {
     MemCtx "merge_ok" MergeOk;
     /// A thread's tail and reply target were found.
     MemThread "tail_ok" TailOk;
-    /// They were not; the answer goes to the trigger.
+    /// They were not found; the answer replies to the trigger.
     MemThread "tail_fallback" TailFallback;
     /// A turn begins.
     Route "trigger" Trigger;
@@ -81,7 +81,7 @@ events! {
     Route "turn_done" TurnDone;
     /// The model answered.
     Llm "request_ok" RequestOk;
-    /// It did not.
+    /// The model did not answer.
     Llm "request_failed" RequestFailed;
     /// A shard is connected.
     Discord "connected" Connected;
@@ -89,15 +89,15 @@ events! {
     Discord "disconnected" Disconnected;
     /// A shard's session cannot be resumed; events may have been missed.
     Discord "session_lost" SessionLost;
-    /// Something of Discord's did not parse.
+    /// Something from Discord could not be parsed.
     Discord "unreadable" Unreadable;
-    /// An answer is complete in Discord.
+    /// An answer has been posted completely.
     Discord "sent" Sent;
-    /// A delivery had to do without something.
+    /// An answer was delivered without some part of it.
     Discord "send_fallback" SendFallback;
-    /// Discord does not want this bot as it is configured.
+    /// Discord refuses this bot as it is configured.
     Discord "fatal" Fatal;
-    /// A store did not do what it was asked.
+    /// A store did not do what it was asked to.
     Store "store_failed" StoreFailed;
     /// A store began to fail, or is back.
     Store "circuit" CircuitChanged;
@@ -109,11 +109,11 @@ events! {
     Memory "flushed" Flushed;
     /// Facts were learnt from a turn.
     Memory "learnt" Learnt;
-    /// Stored entries went.
+    /// Stored entries were removed.
     Memory "purged" PurgedEvent;
-    /// Discord was asked whether what a prompt takes is still there.
+    /// Discord was asked whether messages in a prompt still exist.
     Memory "confirmed" Confirmed;
-    /// Deletions and edits that waited for a store found no room.
+    /// Deletions and edits waiting for a store were dropped for lack of room.
     Memory "mends_dropped" MendsDropped;
     /// A command was answered.
     Command "answered" CommandAnswered;
@@ -126,8 +126,8 @@ events! {
 }
 
 impl Event {
-    /// How bad it is: `info`, `warn` or `error`. Refusals, truncation and
-    /// requests that we hung up on are the rules at work, not trouble.
+    /// How severe it is: `info`, `warn` or `error`. Refusals, truncation and requests
+    /// that we cancelled follow the rules and are not problems.
     pub const fn level(&self) -> &'static str {
         match self {
             Self::Fatal(_)

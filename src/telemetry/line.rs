@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 use super::event::{Event, Subsys};
 use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, TurnRequest, UnixMillis, UserId};
 
-/// Where an event belongs; what does not apply is `null` on the line.
+/// What an event belongs to; whatever does not apply is `null` on the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ids {
     /// The server.
@@ -27,23 +27,23 @@ pub struct Ids {
     pub turn: Option<TurnId>,
 }
 
-/// How users and direct conversations are named (`TELEMETRY_IDS`). All other ids
-/// are written as they are.
+/// How users and direct conversations are named (`TELEMETRY_IDS`). All other ids are
+/// written unchanged.
 #[derive(Clone, PartialEq, Eq)]
 pub enum IdStyle {
     /// By their ids.
     Plain,
-    /// By pseudonyms, made with this key.
+    /// By pseudonyms made with this key.
     Keyed(Arc<[u8]>),
 }
 
 impl IdStyle {
-    /// With a key of at least 16 bytes.
+    /// Pseudonyms with a key of at least 16 bytes.
     pub fn keyed(key: Vec<u8>) -> Self {
         Self::Keyed(key.into())
     }
 
-    /// A channel outside of every server is a direct conversation.
+    /// Applies the style. A channel outside of any server is a direct conversation.
     pub(super) fn style(&self, ids: &Ids) -> Ids {
         let Self::Keyed(key) = self else {
             return *ids;
@@ -61,7 +61,7 @@ impl IdStyle {
     }
 }
 
-/// The key stays out of every log.
+/// Keeps the key out of the log.
 impl fmt::Debug for IdStyle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -71,7 +71,7 @@ impl fmt::Debug for IdStyle {
     }
 }
 
-/// A number with the form of an id, so that whatever reads ids reads it.
+/// A pseudonym in the form of an id, so that tools that read ids can read it.
 fn pseudonym(key: &[u8], kind: &[u8], id: u64) -> u64 {
     #[expect(clippy::expect_used, reason = "HMAC takes keys of any length")]
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes any key");
@@ -88,7 +88,7 @@ fn pseudonym(key: &[u8], kind: &[u8], id: u64) -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct Ms(pub Duration);
 
-/// The line with its end, or nothing if it cannot be written as JSON.
+/// The line with its line break, or none if it cannot be written as JSON.
 pub(super) fn render(
     time: UnixMillis,
     log_subsys: &str,
@@ -116,7 +116,7 @@ pub(super) fn render(
     Some(text)
 }
 
-/// The keys, in the order they are written.
+/// The keys, in the order in which they are written.
 #[derive(Serialize)]
 struct Line<'a> {
     ts: &'a str,
@@ -132,7 +132,7 @@ struct Line<'a> {
 }
 
 impl Ids {
-    /// Of a turn; the server as far as the trigger says it.
+    /// The ids of a turn; the server only if the trigger names it.
     pub fn of(request: &TurnRequest) -> Self {
         Self {
             guild: request.trigger.guild,
@@ -145,7 +145,7 @@ impl Ids {
 }
 
 impl Ms {
-    /// Without a fraction.
+    /// In whole milliseconds.
     pub fn whole(self) -> u64 {
         u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX)
     }

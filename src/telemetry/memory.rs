@@ -5,28 +5,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::event::Event;
 use super::line::Ids;
 
-/// What was emitted so far. Clones share it.
+/// The events emitted so far. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Lines(Arc<Mutex<Vec<Recorded>>>);
 
 /// One emitted event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recorded {
-    /// Where it belongs.
+    /// What it belongs to.
     pub ids: Ids,
-    /// What it is.
+    /// The event.
     pub event: Event,
-    /// The line as a file would hold it, its end included.
+    /// The line as in a file, including its line break.
     pub line: String,
 }
 
 impl Lines {
-    /// All of it, which stays.
+    /// Everything so far, without removing it.
     pub fn all(&self) -> Vec<Recorded> {
         self.lock().clone()
     }
 
-    /// All of it, which is then gone.
+    /// Everything so far, removing it.
     pub fn take(&self) -> Vec<Recorded> {
         std::mem::take(&mut *self.lock())
     }
@@ -37,7 +37,7 @@ impl Lines {
         all.iter().map(|recorded| recorded.line.as_str()).collect()
     }
 
-    /// How many events of a name there are.
+    /// The number of events with this name.
     pub fn count(&self, name: &str) -> usize {
         let all = self.lock();
         all.iter()
@@ -49,7 +49,7 @@ impl Lines {
         self.lock().push(Recorded { ids, event, line });
     }
 
-    /// A holder that panicked left whole entries: there is nothing to mend.
+    /// A holder that panicked left whole entries: there is nothing to repair.
     fn lock(&self) -> MutexGuard<'_, Vec<Recorded>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

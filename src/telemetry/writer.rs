@@ -1,5 +1,5 @@
-//! From emitted lines to files: a bounded queue, and a thread that writes what
-//! waits in it and accounts for what found it full or the disk failing.
+//! Writes emitted lines to files: a bounded queue, and a thread that writes the lines in
+//! it and counts those lost because the queue was full or the disk failed.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, channel};
@@ -14,16 +14,16 @@ use super::line::{self, Ids};
 use super::{Error, Settings};
 use clew_context::model::Clock;
 
-/// Lines that wait for the disk: about 3 MB of text at most, and seconds of a
-/// busy bot's events.
+/// The most lines that wait for the disk: about 3 MB of text, or seconds of a busy bot's
+/// events.
 pub const QUEUE_LINES: usize = 8_192;
-/// From a line to its writing: a turn tells several within moments, and waking
-/// the thread costs more than writing a line.
+/// How long lines are gathered before they are written: a turn emits several in quick
+/// succession, and waking the thread costs more than writing a line.
 const GATHERING: Duration = Duration::from_millis(50);
-/// At the end a disk that does not answer is not waited for any longer.
+/// How long to wait at the end for a disk that does not answer.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// The entrance of the queue.
+/// The sending end of the queue.
 #[derive(Clone)]
 pub(super) struct Queue(Arc<Shared>);
 
@@ -33,19 +33,19 @@ struct Shared {
     queue_lines: usize,
 }
 
-/// What the thread has to do.
+/// What the thread has to write.
 #[derive(Default)]
 struct Waiting {
     lines: Vec<String>,
-    /// Lines that could not be made or found the queue full.
+    /// Lines that could not be made, or that found the queue full.
     lost: usize,
-    /// The thread sleeps until there is something.
+    /// Whether the thread sleeps until there is something to do.
     is_idle: bool,
     is_closed: bool,
 }
 
-/// Keeps the writing thread alive. Dropping it writes what is queued and the
-/// count of what was dropped, within a second; later events are lost.
+/// Keeps the writing thread alive. Dropping it writes what is queued and the number of
+/// dropped lines, within a second; later events are lost.
 #[must_use = "telemetry ends when its guard is dropped"]
 pub struct Guard {
     shared: Arc<Shared>,
@@ -63,7 +63,7 @@ impl Drop for Guard {
     fn drop(&mut self) {
         self.shared.lock().is_closed = true;
         self.shared.woken.notify_one();
-        // Nothing is sent: the thread's end lets go of the other end.
+        // Nothing is ever sent: the channel closes when the thread ends.
         let _ = self.ended.recv_timeout(CLOSING);
     }
 }
@@ -89,7 +89,7 @@ impl Queue {
 }
 
 impl Shared {
-    /// A holder that panicked left whole lines: there is nothing to mend.
+    /// A holder that panicked left whole lines: there is nothing to repair.
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -113,8 +113,8 @@ impl Shared {
     }
 }
 
-/// One file a day. tracing-appender counts today's file among those it keeps,
-/// and makes room for it also when it exists, hence one more.
+/// One file per day. tracing-appender counts today's file among those it keeps, and
+/// makes room for it even if it exists, hence one more.
 pub(super) fn daily_files(settings: &Settings) -> Result<RollingFileAppender, Error> {
     let dir = &settings.dir;
     std::fs::create_dir_all(dir).map_err(|source| Error::CreateFolder {
@@ -134,7 +134,7 @@ pub(super) fn daily_files(settings: &Settings) -> Result<RollingFileAppender, Er
     })
 }
 
-/// Starts the thread.
+/// Starts the writing thread.
 pub(super) fn start(
     writer: impl Write + Send + 'static,
     queue_lines: usize,
@@ -170,14 +170,13 @@ pub(super) fn start(
     (queue, Guard { shared, ended })
 }
 
-/// The writer on the thread. Before each line, and at the end, it says how many
-/// lines were lost since it last said so: there is always room on this side of
-/// the queue.
+/// The writer on the thread. Before each line and at the end it reports how many lines
+/// were lost since the last report: there is always room on this side of the queue.
 struct Accounted<W> {
     writer: W,
-    /// Lines that were not written, and not told of either.
+    /// Lines that were neither written nor reported as lost.
     lost: usize,
-    /// A failed write may have left half a line.
+    /// Whether a failed write may have left half a line.
     torn: bool,
     log_subsys: String,
     clock: Clock,
@@ -191,7 +190,7 @@ impl<W: Write> Accounted<W> {
             self.report();
             self.put(&taken.lines);
             self.report();
-            // What a file did not take in time is told by the next write.
+            // A failure will show at the next write.
             let _ = self.writer.flush();
             if taken.is_closed {
                 return;
@@ -213,8 +212,8 @@ impl<W: Write> Accounted<W> {
         }
     }
 
-    /// In one write, if the file takes it. A line that it does not take is lost,
-    /// and the rest is tried.
+    /// Writes the lines in one go if possible. A line that the file does not take is
+    /// lost, and the rest is tried.
     fn put(&mut self, lines: &[String]) {
         let bytes = lines.concat();
         let bytes = bytes.as_bytes();
@@ -244,7 +243,7 @@ impl<W: Write> Accounted<W> {
     }
 }
 
-/// Writes until something fails; says how much was taken.
+/// Writes until something fails; returns how many bytes were written.
 fn write_most(writer: &mut impl Write, bytes: &[u8]) -> usize {
     let mut written = 0;
     while written < bytes.len() {

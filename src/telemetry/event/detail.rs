@@ -1,7 +1,7 @@
-//! What each event says beside the ids. Every field is always on the line, in
-//! the order given here; what is unknown is `null`. No field can hold a
-//! message's text: there are numbers, ids, words of closed sets, and names of
-//! the operator's (models, agents) and of Discord's (events and their parts).
+//! What each event says in addition to the ids. Every field is always on the line, in
+//! the order given here; unknown values are `null`. No field can hold a message's text:
+//! there are only numbers, ids, words from closed sets, and names chosen by the operator
+//! (models, agents) or by Discord (events and their parts).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -37,19 +37,19 @@ pub struct CollectOk {
     pub omitted: OmitCounts,
 }
 
-/// Messages left out of a block, by reason; reasons without any are absent.
+/// Messages left out of a block, by reason; reasons that do not occur are absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(transparent)]
 pub struct OmitCounts(pub BTreeMap<OmitReason, usize>);
 
-/// `mem.ctx`/`collect_truncated`: one for each cap that was met.
+/// `mem.ctx`/`collect_truncated`: one for each cap that was reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CollectTruncated {
     /// The cap.
     pub reason: Cap,
     /// Messages shown.
     pub kept: usize,
-    /// Messages that this cap left out; none if it only shortened some.
+    /// Messages that this cap left out; 0 if it only shortened some.
     pub dropped: usize,
 }
 
@@ -60,7 +60,7 @@ pub struct CollectFallback {
     pub case: Scene,
     /// Why.
     pub reason: Fallback,
-    /// What is missing for it.
+    /// What could not be fetched.
     pub stage: Stage,
 }
 
@@ -86,14 +86,14 @@ pub struct MergeOk {
 pub struct TailOk {
     /// `THREAD_CONTEXT_TAIL_COUNT`.
     pub k: usize,
-    /// The message that is answered; none: the answer replies to nothing.
+    /// The message that the answer replies to, if any.
     pub reply_target: Option<MessageId>,
     /// Messages before it that are shown.
     pub count: usize,
 }
 
-/// `mem.thread`/`tail_fallback`: no tail is shown, or the thread
-/// takes no answer.
+/// `mem.thread`/`tail_fallback`: no tail is shown, or the thread cannot be
+/// answered in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TailFallback {
     /// Why.
@@ -105,17 +105,17 @@ pub struct TailFallback {
 pub struct Trigger {
     /// What the trigger is.
     pub scene: Scene,
-    /// What made it one.
+    /// What made it a trigger.
     pub cause: CauseWord,
-    /// The message that is answered.
+    /// The message that the answer replies to.
     pub target: Option<MessageId>,
-    /// The trigger has no text of its own; another message's was taken.
+    /// Whether the trigger has no text of its own and another message's was used.
     pub adopted: bool,
     /// How long it waited behind other turns.
     pub queued_ms: Ms,
     /// The channel that a thread is in.
     pub parent_channel_id: Option<ChannelId>,
-    /// Under whose name it is answered; none if no agent answers there.
+    /// The agent that answers; none if no agent answers there.
     pub agent: Option<String>,
 }
 
@@ -124,9 +124,9 @@ pub struct Trigger {
 pub struct Refused {
     /// Why.
     pub reason: Refusal,
-    /// The list that says no, if one does.
+    /// The list that forbids it, if one does.
     pub list: Option<List>,
-    /// The channel that a thread is in, as far as that is known.
+    /// The channel that a thread is in, if known.
     pub parent_channel_id: Option<ChannelId>,
 }
 
@@ -141,7 +141,7 @@ pub struct TurnDone {
     pub ms_to_model: Option<Ms>,
     /// The scene; none if it ended before that was known.
     pub case: Option<Scene>,
-    /// Under whose name it was answered.
+    /// The agent that answered.
     pub agent: Option<String>,
     /// The model that was asked.
     pub model: Option<String>,
@@ -156,9 +156,9 @@ pub struct RequestOk {
     pub ms: Ms,
     /// Unicode scalars of the prompt.
     pub prompt_chars: usize,
-    /// As the server counted, if it says.
+    /// As counted by the server, if it says.
     pub prompt_tokens: Option<u64>,
-    /// As the server counted, if it says.
+    /// As counted by the server, if it says.
     pub completion_tokens: Option<u64>,
     /// Why the model stopped.
     pub finish: Finish,
@@ -166,7 +166,7 @@ pub struct RequestOk {
     pub attempt: u32,
     /// The model.
     pub model: String,
-    /// Under whose name it was asked.
+    /// The agent that asked.
     pub agent: String,
 }
 
@@ -177,11 +177,11 @@ pub struct RequestFailed {
     pub reason: LlmFailure,
     /// 1 for the first request of a turn, or after an edit of its question.
     pub attempt: u32,
-    /// Another attempt follows.
+    /// Whether another attempt follows.
     pub will_retry: bool,
     /// The model.
     pub model: String,
-    /// Under whose name it was asked.
+    /// The agent that asked.
     pub agent: String,
 }
 
@@ -190,7 +190,7 @@ pub struct RequestFailed {
 pub struct Connected {
     /// Which shard, from 0.
     pub shard: u32,
-    /// The old session goes on; nothing was missed.
+    /// Whether the old session goes on; then nothing was missed.
     pub resumed: bool,
 }
 
@@ -199,7 +199,7 @@ pub struct Connected {
 pub struct Disconnected {
     /// Which shard, from 0.
     pub shard: u32,
-    /// How.
+    /// How the connection was lost.
     pub reason: LostBy,
     /// Discord's close code, if it closed the connection.
     pub code: Option<u16>,
@@ -218,27 +218,27 @@ pub struct Unreadable {
     /// The event's type in lower case, such as `message_create`; `frame` if
     /// even that is unknown.
     pub what: String,
-    /// How far it could be read all the same.
+    /// How much of it could be read.
     pub reason: ReadFailure,
-    /// The parts that could not be read, as Discord names them; none if all of
-    /// it could not.
+    /// The parts that could not be read, as Discord names them; none if nothing could
+    /// be read.
     pub parts: Vec<&'static str>,
 }
 
 /// `discord`/`sent`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sent {
-    /// Messages that make up the answer.
+    /// The number of messages in the answer.
     pub messages: usize,
-    /// Unicode scalars of the answer, an attached rest included.
+    /// The length of the answer in Unicode scalars, including an attached rest.
     pub chars: usize,
-    /// The rest is an attached file.
+    /// Whether the rest is an attached file.
     pub attached: bool,
-    /// Edits made while it was streamed.
+    /// The number of edits made while it was streamed.
     pub edits: usize,
-    /// It replies to a message.
+    /// Whether it replies to a message.
     pub reply: bool,
-    /// The reply pings its author.
+    /// Whether the reply pings its author.
     pub pinged: bool,
 }
 
@@ -247,7 +247,7 @@ pub struct Sent {
 pub struct SendFallback {
     /// Why.
     pub reason: Fallback,
-    /// What the delivery did without.
+    /// The part that is missing.
     pub stage: SendStage,
 }
 
@@ -267,11 +267,11 @@ pub struct Started {
     pub answers: Answers,
     /// `LLM_MODEL`.
     pub model: Option<String>,
-    /// The caps in force.
+    /// The caps in effect.
     pub caps: Capped,
 }
 
-/// The caps in force, named as their settings.
+/// The caps in effect, named like their settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Capped {
     /// `THREAD_CONTEXT_TAIL_COUNT`.
@@ -282,9 +282,9 @@ pub struct Capped {
     pub mem_max_chars: usize,
     /// `MEM_MAX_MSG_CHARS`.
     pub mem_max_msg_chars: usize,
-    /// `MEM_MAX_AGE_MIN`; 0: none.
+    /// `MEM_MAX_AGE_MIN`; 0 if there is no limit.
     pub mem_max_age_min: u64,
-    /// `MEM_CHAIN_MAX_AGE_MIN`; 0: none.
+    /// `MEM_CHAIN_MAX_AGE_MIN`; 0 if there is no limit.
     pub mem_chain_max_age_min: u64,
     /// `MEM_FETCH_TIMEOUT_S`, with its fraction.
     pub mem_fetch_timeout_s: Seconds,
@@ -295,9 +295,9 @@ pub struct Capped {
 /// `process`/`stopping`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stopping {
-    /// Turns that came to their end.
+    /// Turns that finished.
     pub drained: usize,
-    /// Turns that did not, before the deadline.
+    /// Turns that did not finish before the deadline.
     pub abandoned: usize,
 }
 
@@ -319,8 +319,8 @@ impl From<&Block> for OmitCounts {
 }
 
 impl CollectTruncated {
-    /// One for each cap that left something out of the block, or shortened
-    /// messages in it.
+    /// One for each cap that left something out of the block or shortened messages
+    /// in it.
     pub fn of(block: &Block) -> Vec<Self> {
         let kept = block.items().count();
         let shortened = block.items().any(|item| item.cut);
@@ -367,23 +367,23 @@ impl From<&Limits> for Capped {
 pub struct StoreFailed {
     /// What it was asked to do.
     pub operation: StoreOperation,
-    /// Asking again may help: it is locked, full or gone for now.
+    /// Whether trying again may help: it is locked, full or gone for now.
     pub transient: bool,
 }
 
-/// `store`/`circuit`: one line a change, none a turn.
+/// `store`/`circuit`: one line per change, not per turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CircuitChanged {
-    /// Reading what prompts carry.
+    /// The state of reading what prompts need.
     pub read: CircuitState,
-    /// Storing turns.
+    /// The state of storing turns.
     pub write: CircuitState,
-    /// Answered turns that wait in memory.
+    /// How many answered turns wait in memory.
     pub unsaved: usize,
 }
 
 impl CircuitChanged {
-    /// The store does all that it is asked again.
+    /// Whether the store does everything it is asked to again.
     pub const fn is_back(&self) -> bool {
         matches!(
             (self.read, self.write),
@@ -404,27 +404,27 @@ pub struct TurnsDropped {
 /// `memory`/`recorded`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Recorded {
-    /// Rows of the turn.
+    /// The number of rows of the turn.
     pub rows: usize,
-    /// Until they were on disk.
+    /// The time until they were on disk.
     pub ms: Ms,
 }
 
 /// `memory`/`flushed`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Flushed {
-    /// Facts that were written.
+    /// The number of facts written.
     pub facts: usize,
-    /// Until they were on disk.
+    /// The time until they were on disk.
     pub ms: Ms,
 }
 
 /// `memory`/`learnt`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Learnt {
-    /// Facts that are new.
+    /// The number of new facts.
     pub facts: usize,
-    /// What the model named and the rules refused.
+    /// How many facts from the model the rules refused.
     pub refused: usize,
 }
 
@@ -433,42 +433,42 @@ pub struct Learnt {
 pub struct PurgedEvent {
     /// Why.
     pub cause: PurgeCause,
-    /// Entries of all kinds that went.
+    /// The number of entries removed, of all kinds.
     pub entries: u64,
 }
 
 /// `memory`/`confirmed`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Confirmed {
-    /// Messages that Discord was asked for.
+    /// How many messages Discord was asked for.
     pub asked: usize,
-    /// Of them, gone.
+    /// How many of those are gone.
     pub gone: usize,
-    /// Without an answer in time; they are asked for behind the turn.
+    /// How many got no answer in time; they are asked for after the turn.
     pub unanswered: usize,
-    /// What it added to the turn.
+    /// The time that it added to the turn.
     pub ms: Ms,
 }
 
 /// `memory`/`mends_dropped`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MendsDropped {
-    /// Deletions and edits.
+    /// How many deletions and edits were dropped.
     pub mends: usize,
-    /// Channels of which nothing stored is shown until Discord has been asked
-    /// for it.
+    /// How many channels of which nothing stored is shown until Discord has been
+    /// asked about it.
     pub channels: usize,
 }
 
 /// `command`/`answered`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CommandAnswered {
-    /// What was called.
+    /// The command.
     pub command: CommandWord,
-    /// What became of it.
+    /// The outcome.
     pub outcome: CommandOutcome,
     /// From the call to the answer.
     pub ms: Ms,
-    /// "... is thinking" was shown meanwhile.
+    /// Whether "... is thinking" was shown meanwhile.
     pub deferred: bool,
 }

@@ -1,5 +1,5 @@
-//! The closed sets of words that details are made of. `telemetry/schema.json`
-//! lists each of them under the same name; a test compares the two.
+//! The closed sets of words used in details. `telemetry/schema.json` lists each of
+//! them under the same name; a test compares the two.
 
 use serde::{Serialize, Serializer};
 
@@ -16,11 +16,11 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All of them, as declared.
+            /// All of them, in the order of declaration.
             #[cfg(feature = "test-util")]
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The word on the line.
+            /// The word as written on the line.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+
@@ -37,22 +37,22 @@ macro_rules! words {
 }
 
 words! {
-    /// The parts of the bot. `mem.ctx` is written under the name that
-    /// `MEM_LOG_SUBSYS` gives it.
+    /// The parts of the bot. `mem.ctx` is written as the name that `MEM_LOG_SUBSYS`
+    /// gives it.
     Subsys {
         /// Collectors and merge.
         MemCtx = "mem.ctx",
         /// A thread's tail and reply target.
         MemThread = "mem.thread",
-        /// What becomes a turn, and what becomes of it.
+        /// Which messages become turns, and how those end.
         Route = "route",
         /// The model.
         Llm = "llm",
         /// The connection and deliveries.
         Discord = "discord",
-        /// What stores fail to do.
+        /// Failures of stores.
         Store = "store",
-        /// What is remembered, and what goes.
+        /// What is remembered and removed.
         Memory = "memory",
         /// Calls of our commands.
         Command = "command",
@@ -80,13 +80,13 @@ words! {
         Close = "close",
     }
 
-    /// How it is with a store.
+    /// The state of a store.
     CircuitState {
-        /// It does what it is asked.
+        /// It does what it is asked to.
         Closed = "closed",
-        /// It fails at once: turns ask on.
+        /// It fails at once: turns keep asking.
         Failing = "failing",
-        /// It does not answer: turns do not ask it.
+        /// It does not answer: turns do not ask.
         Open = "open",
     }
 
@@ -146,21 +146,21 @@ words! {
         Complete = "complete",
     }
 
-    /// What became of a call.
+    /// The outcome of a call.
     CommandOutcome {
         /// It was done.
         Done = "done",
-        /// The caller may not, or it makes no sense.
+        /// The caller may not do it, or it makes no sense.
         Refused = "refused",
-        /// A fault of ours or of a store.
+        /// We or a store failed.
         Failed = "failed",
     }
 
-    /// Why stored entries went.
+    /// Why stored entries were removed.
     PurgeCause {
         /// Messages were deleted.
         Deleted = "deleted",
-        /// A fetched page lacked them.
+        /// Discord was asked for the messages and did not know them.
         Evidence = "evidence",
         /// A channel or thread was deleted.
         Channel = "channel",
@@ -214,25 +214,25 @@ words! {
 
     /// Why a trigger got no turn.
     Refusal {
-        /// `TURN_QUEUE_PER_CHANNEL` turns wait already.
+        /// `TURN_QUEUE_PER_CHANNEL` turns are already waiting.
         QueueFull = "queue_full",
-        /// The asker is over `USER_TURNS_PER_MIN`.
+        /// The asker has exceeded `USER_TURNS_PER_MIN`.
         UserRate = "user_rate",
-        /// `MAX_CONCURRENT_TURNS` run, and too many of theirs wait.
+        /// `MAX_CONCURRENT_TURNS` are running, and too many of theirs are waiting.
         Busy = "busy",
-        /// An allow or deny list says no.
+        /// An allow or deny list forbids it.
         NotAllowed = "not_allowed",
-        /// Not a server or our direct messages.
+        /// It came from neither a server that we are in nor our direct messages.
         Context = "context",
-        /// We see no text: the message content intent is off.
+        /// We cannot see the text: the message content intent is off.
         NoContent = "no_content",
-        /// A command of another version was called.
+        /// A command from another version was called.
         UnknownCommand = "unknown_command",
-        /// The process is going down.
+        /// The process is shutting down.
         Stopping = "stopping",
     }
 
-    /// Which of the operator's lists said no.
+    /// Which of the operator's lists forbids it.
     List {
         /// `DIRECT_MESSAGES`.
         DirectMessages = "direct_messages",
@@ -250,7 +250,7 @@ words! {
         Answered = "answered",
         /// With a line that says why there is none.
         Refused = "refused",
-        /// The trigger was deleted, or the process went down.
+        /// The trigger was deleted, or the process shut down.
         Cancelled = "cancelled",
         /// With an error.
         Failed = "failed",
@@ -264,9 +264,9 @@ words! {
         Length = "length",
         /// The provider's filter cut it off.
         ContentFilter = "content_filter",
-        /// It was longer than can be posted, and not read on.
+        /// It was longer than can be posted, so we stopped reading.
         CutOff = "cut_off",
-        /// Anything else a server may say.
+        /// Anything else that a server may say.
         Other = "other",
     }
 
@@ -282,7 +282,7 @@ words! {
         Unavailable = "unavailable",
         /// No such model or endpoint.
         NotFound = "not_found",
-        /// One side cannot read the other.
+        /// One side could not read the other.
         Malformed = "malformed",
         /// It fell silent, or took too long.
         Timeout = "timeout",
@@ -290,8 +290,8 @@ words! {
         Empty = "empty",
         /// The answer broke off.
         Truncated = "truncated",
-        /// We hung up: the question was edited or deleted, the process ended, or
-        /// Discord takes no answer there.
+        /// We cancelled: the question was edited or deleted, the process ended, or Discord
+        /// accepts no answer there.
         Cancelled = "cancelled",
     }
 
@@ -309,23 +309,23 @@ words! {
         Closed = "closed",
     }
 
-    /// How unreadable it was.
+    /// How much of it was unreadable.
     ReadFailure {
-        /// In part: what could be read was taken.
+        /// Part of it: the rest was used.
         Rejected = "rejected",
-        /// Not even leniently; it was left out.
+        /// All of it, even leniently; it was left out.
         Malformed = "malformed",
     }
 
-    /// Which step of a delivery did without.
+    /// Which part of a delivery is missing.
     SendStage {
-        /// Replying: sent without a reference.
+        /// The reply: sent without a reference.
         Reference = "reference",
-        /// Sending.
+        /// The message itself.
         Create = "create",
-        /// Attaching: the rest was cut off.
+        /// The file: the rest was cut off.
         Attach = "attach",
-        /// Reacting instead of an answer.
+        /// The reaction in place of an answer.
         React = "react",
     }
 
@@ -339,7 +339,7 @@ words! {
         DisallowedIntents = "disallowed_intents",
         /// Close codes 4010 and 4011.
         Sharding = "sharding",
-        /// Any other.
+        /// Anything else.
         Other = "other",
     }
 
