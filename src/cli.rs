@@ -1,5 +1,5 @@
-//! The command line: one file a command, each from flags to a typed value and
-//! from a result to an exit code.
+//! The command line: one file per command, each turning flags into a typed value and a
+//! result into an exit code.
 //!
 //! Invariant: only `cli` reads flags, writes to the terminal and chooses exit
 //! codes.
@@ -19,11 +19,11 @@ use tracing::level_filters::LevelFilter;
 use crate::config::Config;
 use crate::telemetry::init_log;
 
-/// The exit code for settings and input that only a person can cure.
+/// The exit code for settings and input that only a person can fix.
 const CANNOT: u8 = 2;
-/// The exit code for what went wrong on the way.
+/// The exit code for failures while running.
 const FAILED: u8 = 1;
-/// The exit code for what was refused until somebody consents to it.
+/// The exit code for work that was refused without consent.
 const NEEDS_CONSENT: u8 = 3;
 
 /// A Discord bot that answers with the right context.
@@ -53,8 +53,8 @@ enum Command {
 /// Parses the arguments and does what they say.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    // One thread: a bot computes for 6 microseconds an event and a millisecond
-    // a turn, and each further thread would hold memory of its own.
+    // One thread: a bot computes for 6 microseconds per event and a millisecond
+    // per turn, and each further thread would take memory of its own.
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -87,7 +87,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Nothing says that somebody wants a bot.
+/// Whether nothing suggests that a bot is wanted.
 fn is_for_demo(config: &Config) -> bool {
     config.discord.token.is_none() && config.meant_as_token().is_none()
 }
@@ -97,12 +97,12 @@ fn connect(runtime: &Runtime, config: Config) -> ExitCode {
     runtime.block_on(run::run(config))
 }
 
-/// The last word before the process ends, about what only a person can cure.
+/// Reports an error that only a person can fix, before the process ends.
 fn fail(error: &dyn Error) -> ExitCode {
     fail_with(CANNOT, error)
 }
 
-/// The last word before the process ends.
+/// Reports an error, before the process ends.
 #[expect(clippy::print_stderr, reason = "there may be no log")]
 fn fail_with(code: u8, error: &dyn Error) -> ExitCode {
     eprintln!("clew: {error}");

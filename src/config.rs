@@ -1,13 +1,13 @@
-//! The settings: read from the environment and `.env`, checked as a whole,
-//! handed out as values that cannot be wrong.
+//! The settings: read from the environment and `.env`, checked as a whole, and
+//! provided as values that cannot be wrong.
 //!
-//! Two stages: `envy` fills a raw struct of strings per concern, then each
-//! concern is checked into its typed struct. Every problem is kept until the
-//! end, so that one start names them all. The table of all variables is
-//! [`VARIABLES`]; `.env.example` is made from it.
+//! There are two stages: `envy` fills a raw struct of strings per concern, then each
+//! concern is checked and turned into its typed struct. Problems are collected until
+//! the end, so that one start names them all. [`VARIABLES`] is the table of all
+//! variables; `.env.example` is generated from it.
 //!
-//! Invariant: `config` imports words only (clew-context's and clew-store's) and is the only reader of the
-//! environment; nobody else asks for a variable.
+//! Invariant: `config` imports only domain types (clew-context's and clew-store's) and
+//! is the only reader of the environment.
 
 mod access;
 mod check;
@@ -50,15 +50,15 @@ pub use variable::{VARIABLES, Variable};
 use check::Checker;
 use values::Values;
 
-/// Where further settings are read from, in the working directory.
+/// The file in the working directory with further settings.
 const DOTENV: &str = ".env";
-/// How the names of the caps begin.
+/// The prefixes of the caps' names.
 const CAPS: [&str; 2] = ["MEM_", "THREAD_"];
 
 /// Every setting, checked.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Connection to Discord.
+    /// The connection to Discord.
     pub discord: DiscordConfig,
     /// Who may use the bot, and where.
     pub access: AccessRules,
@@ -74,7 +74,7 @@ pub struct Config {
     pub limits: Limits,
     /// The window of recent messages.
     pub window: WindowConfig,
-    /// How many turns at once.
+    /// How many turns run at once.
     pub turns: TurnConfig,
     /// The form of an answer.
     pub answers: AnswerConfig,
@@ -90,13 +90,13 @@ pub struct Config {
     warnings: Vec<String>,
 }
 
-/// One variable as it is in effect.
+/// One variable with the value in effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effective {
     /// Its name.
     pub name: &'static str,
-    /// Its value, `[set]` for a secret, an address
-    /// without its password, `[not set]` without value and default.
+    /// Its value; `[set]` for a secret, without the password for an address, and
+    /// `[not set]` without a value and default.
     pub shown: String,
     /// Where the value comes from.
     pub origin: Origin,
@@ -104,14 +104,14 @@ pub struct Effective {
 
 impl Config {
     /// Reads the settings from an environment and a `.env` file, which may be
-    /// missing. The environment wins over the file; of two pairs with one name
-    /// the later counts, so that flags can be appended as pairs.
+    /// missing. The environment takes precedence over the file. If a name occurs in
+    /// two pairs, the later one counts, so that flags can be appended as pairs.
     ///
-    /// An empty value means the default. `$NAME` and `${NAME}` in the file
-    /// are replaced, single quotes prevent that.
+    /// An empty value means the default. `$NAME` and `${NAME}` in the file are
+    /// replaced; single quotes prevent that.
     ///
     /// # Errors
-    /// Every problem of every variable at once.
+    /// All problems of all variables at once.
     pub fn load(
         environment: impl IntoIterator<Item = (String, String)>,
         dotenv: Option<&Path>,
@@ -143,28 +143,28 @@ impl Config {
         })
     }
 
-    /// The settings of this process: its environment, and `.env` in the
-    /// working directory.
+    /// The settings of this process: its environment, and `.env` in the working
+    /// directory.
     ///
     /// # Errors
-    /// As [`Config::load`].
+    /// See [`Config::load`].
     pub fn of_process() -> Result<Self, ConfigErrors> {
         Self::of_process_with(Vec::new())
     }
 
-    /// The same with a command's flags, as pairs that win over both.
+    /// The same with a command's flags, as pairs that take precedence over both.
     ///
     /// # Errors
-    /// As [`Config::load`].
+    /// See [`Config::load`].
     pub fn of_process_with(flags: Vec<(String, String)>) -> Result<Self, ConfigErrors> {
         let pairs = process_environment().chain(flags);
-        // Problems name the whole path: who starts it may not know from where.
+        // Problems name the full path: the operator may not know the working directory.
         let dotenv = std::path::absolute(DOTENV).unwrap_or_else(|_| DOTENV.into());
         Self::load(pairs, Some(&dotenv))
     }
 
-    /// The caps (`MEM_*`, `THREAD_*`) that the environment of this process
-    /// sets, as pairs for [`Config::load`]: for what needs no other setting.
+    /// The caps (`MEM_*`, `THREAD_*`) that this process's environment sets, as
+    /// pairs for [`Config::load`]: for callers that need no other settings.
     pub fn caps_of_process() -> Vec<(String, String)> {
         let is_cap = |name: &str| CAPS.iter().any(|prefix| name.starts_with(prefix));
         process_environment()
@@ -172,28 +172,28 @@ impl Config {
             .collect()
     }
 
-    /// Every variable with the value in effect, in the table's order: to be
-    /// logged at the start.
+    /// Every variable with the value in effect, in the table's order, to be logged
+    /// at the start.
     pub fn effective(&self) -> impl Iterator<Item = Effective> {
         VARIABLES
             .iter()
             .map(|variable| self.values.effective(variable))
     }
 
-    /// The name that seems to be meant as `DISCORD_TOKEN`, which is not set.
+    /// A name that is set and seems to be meant as `DISCORD_TOKEN`, which is not set.
     pub fn meant_as_token(&self) -> Option<&str> {
         self.values.meant_as_token.as_deref()
     }
 
-    /// What is accepted but odd: unknown names, settings without effect. A
-    /// line each, to be logged at the start.
+    /// What is accepted but odd, one line each: unknown names, settings without
+    /// effect. To be logged at the start.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 }
 
-/// The environment of this process. Bytes that are no UTF-8 become U+FFFD, so
-/// that one odd variable of somebody else cannot stop the bot.
+/// The environment of this process. Bytes that are not UTF-8 become U+FFFD, so that
+/// an odd variable of another program cannot stop the bot.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the one place that reads the environment"

@@ -1,18 +1,17 @@
 //! Replay: what the bot would have collected for each trigger of a recording.
 //!
-//! The same router, window, collectors and renderer as in a turn, over
-//! [`archive::World`](crate::archive::World) instead of Discord. A trigger's
-//! turn starts when it is posted: nothing newer is there yet. Cold, the window
-//! holds the trigger alone and every page is a counted fetch; warm, it has
-//! been fed with every message before, in order, from each channel's first.
+//! Uses the router, window, collectors and renderer of a turn, with
+//! [`archive::World`](crate::archive::World) instead of Discord. A trigger's turn
+//! starts when it is posted: nothing newer exists yet. In a cold start the window holds
+//! only the trigger, and every page is a counted fetch; in a warm one it has been fed
+//! with all messages before the trigger, in order, from each channel's first.
 //!
-//! Memory: the recording's index
-//! (24 bytes a message, and its distinct authors), 8 bytes a message of the
-//! bot's, 4 a trigger, the window's limit, one turn, and what is read at once
-//! (64 KiB a channel, 16 MiB together). Messages stay on disk.
+//! Memory: the recording's index (24 bytes per message, and its distinct authors), 8
+//! bytes per message of the bot's, 4 per trigger, the window's limit, one turn, and the
+//! read windows (64 KiB per channel, 16 MiB together). Messages stay on disk.
 //!
-//! Invariant: `replay` asks nobody over a network and writes nothing but its
-//! report; how a block is made is decided in clew-context alone.
+//! Invariant: `replay` uses no network and writes nothing but its report; how a block is
+//! made is decided in clew-context alone.
 
 mod bot;
 mod names;
@@ -41,31 +40,31 @@ use report::Reporter;
 use router::Router;
 use turn::{Turns, Warm};
 
-/// Messages between two calls of the progress function.
+/// The number of messages between two calls of the progress function.
 const PROGRESS_EVERY: u64 = 1_000;
 
 /// What to replay, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Exports and scenarios, together one world.
+    /// Exports and scenarios, which together make one world.
     pub files: Vec<PathBuf>,
-    /// Use what is good of damaged files.
+    /// Use the readable rest of damaged files.
     pub lenient: bool,
-    /// The bot's id or name; `None`: the recording tells.
+    /// The bot's id or name; if `None`, the recording tells.
     pub bot: Option<String>,
     /// Which messages are triggers.
     pub triggers: Triggers,
-    /// Each trigger counts as a mention of the bot.
+    /// Whether each trigger counts as a mention of the bot.
     pub as_mention: bool,
-    /// What the window holds at first.
+    /// What the window holds when a trigger comes.
     pub start: Start,
-    /// End after this many triggers.
+    /// How many triggers to replay at most.
     pub limit: Option<usize>,
-    /// The report's form.
+    /// The format of the report.
     pub format: Format,
-    /// With the text of each block.
+    /// Whether to include the text of each block.
     pub text: bool,
-    /// The caps of a block. The deadline is ignored: disks are waited for.
+    /// The caps of a block. The deadline is ignored, since reading a disk takes what it takes.
     pub limits: Limits,
     /// The limits of the warm window.
     pub window: WindowLimits,
@@ -78,7 +77,7 @@ pub struct Settings {
 /// Which messages are triggers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Triggers {
-    /// What the router says: mentions of the bot, replies to it, direct
+    /// What the router picks: mentions of the bot, replies to it, direct
     /// messages, `AUTO_REPLY_CHANNELS`.
     Mentions,
     /// Every human reply.
@@ -92,32 +91,32 @@ pub enum Triggers {
 /// What the window holds when a trigger comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// The trigger alone, as right after a start of the bot.
+    /// Only the trigger, as right after a start of the bot.
     Cold,
-    /// What a bot holds that has seen every message before.
+    /// What a bot holds that has seen every earlier message.
     Warm,
 }
 
-/// The report's form.
+/// The format of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// A few readable lines a trigger, and a summary.
+    /// A few readable lines per trigger, and a summary.
     Text,
-    /// One line a trigger.
+    /// One line per trigger.
     Jsonl,
 }
 
-/// How far a replay is.
+/// The progress of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// Bytes of the files indexed.
     Reading {
         /// So far.
         done: u64,
-        /// Of all files.
+        /// In all files.
         total: u64,
     },
-    /// Messages passed.
+    /// Messages replayed.
     Replaying {
         /// So far.
         done: u64,
@@ -144,22 +143,22 @@ pub enum ReplayError {
     /// Nobody in the recording looks like the bot.
     #[error("cannot tell who the bot is: {found}; name it with --bot ID or --bot NAME{candidates}")]
     NoBot {
-        /// Why.
+        /// The reason.
         found: &'static str,
-        /// `; accounts: ...`, or nothing.
+        /// `; accounts: ...`, or empty.
         candidates: String,
     },
-    /// `--bot` names nobody, or several.
+    /// `--bot` matches nobody, or several accounts.
     #[error("--bot {wanted}: {found}{candidates}")]
     WrongBot {
         /// What was asked for.
         wanted: String,
         /// What is wrong with it.
         found: &'static str,
-        /// `; accounts: ...`, or nothing.
+        /// `; accounts: ...`, or empty.
         candidates: String,
     },
-    /// `--trigger ID` cannot be one.
+    /// The message of `--trigger ID` cannot be a trigger.
     #[error("--trigger {id}: {why}")]
     WrongTrigger {
         /// What was asked for.
@@ -172,12 +171,11 @@ pub enum ReplayError {
     Output(#[source] io::Error),
 }
 
-/// Replays. Blocks on the disk; messages are reported in the order of their
-/// ids.
+/// Replays, blocking on the disk; messages are reported in the order of their ids.
 ///
 /// # Errors
-/// The recording's, a bot or trigger that is not in it, and those of `out`
-/// (among them a pipe that nobody reads any more).
+/// Those of the recording, a bot or trigger that is not in it, and those of `out`
+/// (including a pipe that nobody reads any more).
 pub async fn run(
     settings: &Settings,
     out: &mut dyn Write,
@@ -224,7 +222,7 @@ fn open(settings: &Settings, progress: &dyn Fn(Progress)) -> Result<World, Archi
     World::open(&settings.files, options)
 }
 
-/// The trigger that was asked for, with what it replies to.
+/// The requested trigger, with the message that it replies to.
 fn wanted(turns: &Turns<'_>, id: MessageId) -> Result<Message, ReplayError> {
     let wrong = |why| ReplayError::WrongTrigger { id, why };
     let channel = turns.world.channel_of(id);
@@ -246,7 +244,7 @@ fn wanted(turns: &Turns<'_>, id: MessageId) -> Result<Message, ReplayError> {
     Ok(message)
 }
 
-/// One trigger into an empty window: nothing else has to be read.
+/// Replays one trigger into an empty window: nothing else has to be read.
 async fn one(
     turns: Turns<'_>,
     id: MessageId,
@@ -261,7 +259,7 @@ async fn one(
     Ok(())
 }
 
-/// Passes every message by, as the gateway would.
+/// Replays all messages in order, as the gateway would deliver them.
 async fn pass(
     turns: Turns<'_>,
     reporter: &mut Reporter<'_>,

@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::demo::{self, Error};
 use crate::telemetry::init_log;
 
-/// Plays the demo. Of the environment only caps count, and `.env` does not.
+/// Plays the demo. Only caps from the environment apply, and nothing from `.env`.
 pub(super) async fn run() -> ExitCode {
     init_log(LevelFilter::WARN);
     let stdout = io::stdout();
@@ -18,7 +18,7 @@ pub(super) async fn run() -> ExitCode {
     let mut out = LineWriter::new(stdout);
     let played = tokio::select! {
         played = demo::run(Config::caps_of_process(), &mut out, styled) => played,
-        // What the demo holds, a temporary folder, goes with it.
+        // The demo's temporary folder is removed with it.
         _ = tokio::signal::ctrl_c() => return ExitCode::from(FAILED),
     };
     match played {

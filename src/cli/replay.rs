@@ -14,9 +14,9 @@ use crate::replay::{self, Format, Progress, ReplayError, Settings, Start, Summar
 use clew_context::engine::window::WindowLimits;
 use clew_context::model::MessageId;
 
-/// Bad input: a recording, a flag or a setting that cannot be used.
+/// The exit code for a recording, flag or setting that cannot be used.
 const BAD_INPUT: u8 = 2;
-/// Bytes gathered before they are written, where nobody watches line by line.
+/// How many bytes are buffered for output that nobody watches line by line.
 const OUTPUT_BUFFER: usize = 64 * 1024;
 
 /// Show what the bot would have collected for each trigger of exported channels.
@@ -120,8 +120,8 @@ pub enum FormatArg {
 /// Runs the command on the process's environment, standard output and error.
 ///
 /// # Errors
-/// When the report or a message cannot be written; a reader that went away is
-/// no error.
+/// If the report or a message cannot be written; a reader that went away is not an
+/// error.
 pub async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     let config = match Config::of_process_with(args.caps.pairs()) {
         Ok(config) => config,
@@ -145,7 +145,7 @@ pub async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     finish(done)
 }
 
-/// What a replay's end means to the shell.
+/// What the end of a replay means for the shell.
 fn finish(done: Result<Summary, ReplayError>) -> anyhow::Result<ExitCode> {
     match done {
         Ok(summary) => {
@@ -160,7 +160,7 @@ fn finish(done: Result<Summary, ReplayError>) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The chain on one line, causes last.
+/// Writes the error and its causes on one line.
 fn bad_input(error: &dyn std::fmt::Display) -> anyhow::Result<ExitCode> {
     writeln!(io::stderr(), "error: {error:#}")?;
     Ok(ExitCode::from(BAD_INPUT))
@@ -180,7 +180,7 @@ fn tell_left_out(report: &Report) -> io::Result<()> {
 }
 
 impl ReplayArgs {
-    /// What was typed, with the caps of `config`, which was made with
+    /// The settings from the flags, with the caps of `config`, which was made with
     /// [`CapArgs::pairs`].
     pub fn settings(self, config: &Config) -> Settings {
         Settings {
@@ -208,7 +208,7 @@ impl ReplayArgs {
 }
 
 impl CapArgs {
-    /// The given flags as the variables they stand for.
+    /// The given flags, as the variables that they stand for.
     pub fn pairs(&self) -> Vec<(String, String)> {
         let flags = [
             ("THREAD_CONTEXT_TAIL_COUNT", &self.tail),
@@ -243,7 +243,7 @@ fn triggers(text: &str) -> Result<Triggers, String> {
     }
 }
 
-/// On standard error, and only if that is a terminal.
+/// A bar on standard error; invisible if that is not a terminal.
 fn bar() -> ProgressBar {
     ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
 }

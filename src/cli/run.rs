@@ -1,4 +1,4 @@
-//! `clew run`: settings into the log, signals into an orderly end.
+//! `clew run`: logs the settings and turns signals into an orderly shutdown.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ pub(super) async fn run(config: Config) -> ExitCode {
         Ok(signals) => signals,
         Err(error) => return fail(&error),
     };
-    // Boxed: it is large, and there is one.
+    // Boxed: the future is large, and there is only one.
     let ended = Box::pin(app::run(config, system_clock(), shutdown)).await;
     signals.abort();
     match ended {
@@ -31,7 +31,7 @@ pub(super) async fn run(config: Config) -> ExitCode {
     }
 }
 
-/// One JSON object: a name, its value and where that comes from.
+/// One JSON object: each name with its value and where that comes from.
 fn settings(config: &Config) -> String {
     let shown = |Effective {
                      name,
@@ -42,7 +42,7 @@ fn settings(config: &Config) -> String {
     serde_json::to_string(&all).unwrap_or_default()
 }
 
-/// SIGTERM, SIGINT and SIGHUP end the bot in order; a second one at once.
+/// SIGTERM, SIGINT and SIGHUP end the bot in an orderly way, a second one at once.
 fn stop_on_signals(shutdown: CancellationToken) -> std::io::Result<JoinHandle<()>> {
     let mut signals = Signals {
         terminate: signal(SignalKind::terminate())?,
@@ -66,7 +66,7 @@ fn stop_on_signals(shutdown: CancellationToken) -> std::io::Result<JoinHandle<()
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
-    /// None if it is ignored.
+    /// None if the signal is ignored.
     hang_up: Option<Signal>,
 }
 
@@ -86,7 +86,7 @@ impl Signals {
     }
 }
 
-/// As `nohup` wants it. Only Linux tells; elsewhere it is not ignored.
+/// Whether SIGHUP is ignored, as under `nohup`. Only Linux tells; elsewhere it is not.
 fn ignores_hang_up() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,7 +1,7 @@
-//! `clew store`: what is remembered, looked at and worked on by its operator.
+//! `clew store`: lets the operator inspect what is remembered and work on it.
 //!
-//! Exit codes: 0 done; 1 failed on the way; 2 cannot be done as it was asked
-//! for; 3 nothing was changed, as it takes `--yes` or `--lossy`.
+//! Exit codes: 0 done; 1 failed while running; 2 cannot be done as requested; 3
+//! nothing was changed, since it takes `--yes` or `--lossy`.
 
 mod copy;
 mod erase;
@@ -78,13 +78,13 @@ pub(super) async fn run(command: StoreCommand, config: &Config) -> ExitCode {
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Done {
-    /// It did what it was asked for.
+    /// It did what was requested.
     All,
-    /// It said what it would do, and waits for consent.
+    /// It said what it would do, and requires consent.
     Asked,
 }
 
-/// Why a command did not do what it was asked for.
+/// Why a command did not do what was requested.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error(
@@ -138,7 +138,7 @@ impl Error {
     }
 }
 
-/// The store of the settings, with the logs of direct messages beside it.
+/// The configured store, with the logs of direct messages.
 struct Opened {
     store: Store,
     transcripts: Option<Transcripts>,
@@ -147,13 +147,13 @@ struct Opened {
 }
 
 impl Opened {
-    /// To change it; refused while the bot runs.
+    /// Opens it for changes; refused while the bot runs.
     async fn of(config: &Config) -> Result<Self, Error> {
         let store = there(&config.memory.store, config).await?;
         Self::with(config, store).await
     }
 
-    /// To read it, also while the bot runs (but for files).
+    /// Opens it for reading, even while the bot runs (except for files).
     async fn look(config: &Config) -> Result<Self, Error> {
         let address = &config.memory.store;
         check_there(address).await?;
@@ -179,7 +179,7 @@ impl Opened {
     }
 }
 
-/// A look never makes a store.
+/// Reading must never create a store.
 async fn check_there(address: &StoreAddress) -> Result<(), Error> {
     match Store::version(address).await? {
         Some(_) => Ok(()),
@@ -187,7 +187,7 @@ async fn check_there(address: &StoreAddress) -> Result<(), Error> {
     }
 }
 
-/// Opens a store that is there.
+/// Opens a store that exists.
 async fn there(address: &StoreAddress, config: &Config) -> Result<Store, Error> {
     check_there(address).await?;
     let folders = app::folders(&config.memory);
@@ -221,12 +221,12 @@ async fn vacuum(config: &Config) -> Result<Done, Error> {
     Ok(Done::All)
 }
 
-/// No bot of these settings runs meanwhile.
+/// Makes sure that no bot with these settings runs meanwhile.
 fn claim(config: &Config) -> Result<SessionLock, Error> {
     Ok(app::claim(config)?)
 }
 
-/// Columns of names and numbers, numbers to the right.
+/// Columns of names and numbers, with the numbers aligned to the right.
 struct Table<'a> {
     heads: &'a [&'static str],
     rows: Vec<(&'static str, Vec<u64>)>,

@@ -1,4 +1,4 @@
-//! Turns text into checked values and keeps every problem until the end.
+//! Turns text into checked values, and collects problems until the end.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -25,8 +25,8 @@ const SWITCHES: [(&str, bool); 8] = [
     ("off", false),
 ];
 
-/// Reads one concern after the other. After a problem a reading goes on with
-/// some value, which nobody sees: [`Checker::finish`] then refuses the whole.
+/// Reads one concern after another. After a problem, reading continues with some
+/// value that nobody will see, since [`Checker::finish`] then refuses the whole.
 pub(super) struct Checker {
     values: Values,
     problems: Vec<Problem>,
@@ -42,10 +42,10 @@ impl Checker {
         }
     }
 
-    /// The values and what is odd about them.
+    /// The values and the warnings about them.
     ///
     /// # Errors
-    /// Every problem met.
+    /// All problems found.
     pub(super) fn finish(self) -> Result<(Values, Vec<String>), ConfigErrors> {
         if self.problems.is_empty() {
             return Ok((self.values, self.warnings));
@@ -56,7 +56,7 @@ impl Checker {
         })
     }
 
-    /// A concern's raw struct: an optional string per variable.
+    /// A concern's raw struct, with an optional string per variable.
     pub(super) fn raw<T: DeserializeOwned + Default>(&mut self) -> T {
         envy::from_iter(self.values.pairs()).unwrap_or_else(|error| {
             self.problems.push(Problem {
@@ -81,7 +81,7 @@ impl Checker {
         self.warnings.push(warning);
     }
 
-    /// The value, or the default's; none without either or after a problem.
+    /// The value, or else the default; none without either, or after a problem.
     pub(super) fn optional<T>(
         &mut self,
         variable: &Variable,
@@ -115,7 +115,7 @@ impl Checker {
         number.unwrap_or_else(|| variable.default.parse().unwrap_or(lowest))
     }
 
-    /// A number within bounds, for a variable that may be without value.
+    /// A number within bounds, for a variable that may be unset.
     pub(super) fn optional_number<T>(
         &mut self,
         variable: &Variable,
@@ -136,7 +136,7 @@ impl Checker {
         })
     }
 
-    /// A number of seconds, with a fraction if need be.
+    /// A number of seconds, possibly with a fraction.
     pub(super) fn seconds(
         &mut self,
         variable: &Variable,
@@ -151,7 +151,7 @@ impl Checker {
         self.one_of(variable, raw, &SWITCHES)
     }
 
-    /// One of a few words, in any case.
+    /// One of several words, in any case.
     pub(super) fn one_of<T: Copy>(
         &mut self,
         variable: &Variable,
@@ -184,12 +184,12 @@ impl Checker {
         .unwrap_or_default()
     }
 
-    /// A path, relative ones from the working directory.
+    /// A path; a relative one starts at the working directory.
     pub(super) fn path(&mut self, variable: &Variable, raw: Option<String>) -> PathBuf {
         self.optional_path(variable, raw).unwrap_or_default()
     }
 
-    /// A path, for a variable that may be without value.
+    /// A path, for a variable that may be unset.
     pub(super) fn optional_path(
         &mut self,
         variable: &Variable,

@@ -8,20 +8,20 @@ use super::check::Checker;
 use super::variable as var;
 use clew_context::model::Limits;
 
-/// Longest age that the caps accept, minutes: ten years.
+/// The longest age that the caps accept, in minutes: ten years.
 const LONGEST_AGE_MIN: u64 = 10 * 366 * 24 * 60;
-/// Deadlines that `MEM_FETCH_TIMEOUT_S` accepts, seconds. Discord ends an
-/// interaction's first answer after three; nobody waits for minutes.
+/// The deadlines that `MEM_FETCH_TIMEOUT_S` accepts, in seconds. Discord waits three
+/// seconds for the first response to an interaction; nobody waits for minutes.
 const FETCH_TIMEOUT_S: std::ops::RangeInclusive<f64> = 0.05..=60.0;
-/// Bytes in the unit of `WINDOW_MAX_MB`.
+/// The bytes in the unit of `WINDOW_MAX_MB`.
 const MEBIBYTE: usize = 1024 * 1024;
 
 /// The window of recent messages, fed by the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowConfig {
-    /// `WINDOW_PER_CHANNEL`: messages kept a channel.
+    /// `WINDOW_PER_CHANNEL`: the most messages kept per channel.
     pub per_channel: usize,
-    /// `WINDOW_MAX_MB` in bytes: all kept messages together.
+    /// `WINDOW_MAX_MB` in bytes: the most for all kept messages together.
     pub max_bytes: usize,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn read_limits(check: &mut Checker) -> Limits {
     let raw: Raw = check.raw();
     let is_given =
         |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
-    // Who set the one by hand meant chains too, as long as it was the only one.
+    // `MEM_MAX_AGE_MIN` set by hand without the other one applies to chains as well.
     let inherits = is_given(&raw.mem_max_age_min) && !is_given(&raw.mem_chain_max_age_min);
     let mut age = |variable, text| {
         let minutes = check.number(variable, text, 0..=LONGEST_AGE_MIN);

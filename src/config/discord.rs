@@ -1,4 +1,4 @@
-//! Connection to Discord.
+//! The connection to Discord.
 
 use serde::Deserialize;
 
@@ -6,15 +6,15 @@ use super::check::Checker;
 use super::{Endpoint, variable as var};
 use clew_context::model::{GuildId, Secret};
 
-/// How to reach Discord, and what to ask of it.
+/// How to reach Discord, and what to request from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiscordConfig {
     /// `DISCORD_TOKEN`, without a leading `Bot `. Only `run` needs it.
     pub token: Option<Secret>,
-    /// `DISCORD_API_URL`: another REST base, `http://host:port`, no path.
+    /// `DISCORD_API_URL`: another base for REST, `http://host:port`, without path.
     pub api: Option<Endpoint>,
-    /// `DISCORD_GATEWAY_URL`: `ws://host:port`, no path. Where absent and
-    /// `api` is set, what its `/gateway/bot` says.
+    /// `DISCORD_GATEWAY_URL`: `ws://host:port`, without path. If absent while
+    /// `api` is set, the address that the API's `/gateway/bot` returns.
     pub gateway: Option<Endpoint>,
     /// `DISCORD_MESSAGE_CONTENT`.
     pub message_content: MessageContent,
@@ -24,13 +24,13 @@ pub struct DiscordConfig {
     pub command_guild: Option<GuildId>,
 }
 
-/// Whether the privileged message content intent is requested.
+/// Whether to request the privileged message content intent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageContent {
     /// Requested; Discord refuses the connection if it is not enabled.
     Required,
-    /// Not requested: only mentions of us, replies to us with a ping and
-    /// direct messages carry text.
+    /// Not requested: only mentions of us, replies that ping us and direct
+    /// messages have text.
     Off,
 }
 

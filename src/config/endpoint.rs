@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A checked URL without user name, query and fragment.
+/// A checked URL without user name, query or fragment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     scheme: &'static str,
@@ -17,12 +17,12 @@ impl Endpoint {
         &self.authority
     }
 
-    /// The path without a slash at its end; empty, or it begins with one.
+    /// The path without a trailing slash: empty, or starting with a slash.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// `https` or `wss`.
+    /// Whether the scheme is `https` or `wss`.
     #[cfg(feature = "test-util")]
     pub fn is_encrypted(&self) -> bool {
         matches!(self.scheme, "https" | "wss")
@@ -36,8 +36,8 @@ impl Endpoint {
         }
     }
 
-    /// Reads a URL of one of the schemes. A user name or password in it is
-    /// refused, since addresses are logged.
+    /// Parses a URL with one of these schemes. A user name or password is refused,
+    /// since addresses are logged.
     pub(super) fn parse(text: &str, schemes: &[&'static str]) -> Option<Self> {
         let url = reqwest::Url::parse(text).ok()?;
         let scheme = schemes.iter().find(|scheme| **scheme == url.scheme())?;

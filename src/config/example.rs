@@ -1,4 +1,4 @@
-//! The text of `.env.example`, made from the table.
+//! The text of `.env.example`, generated from the table.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ const HEAD: &str = "\
 # Values with spaces go into double quotes.
 ";
 
-/// The text of `.env.example`: every variable with its line, unit and default,
+/// The text of `.env.example`: each variable with its description, unit and default,
 /// commented out.
 pub fn example() -> String {
     let mut text = HEAD.to_owned();

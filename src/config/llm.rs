@@ -9,25 +9,25 @@ use super::problem::Problem;
 use super::{Endpoint, variable as var};
 use clew_context::model::Secret;
 
-/// Longest wait that `LLM_TIMEOUT_S` accepts, seconds: an hour.
+/// The longest wait that `LLM_TIMEOUT_S` accepts, in seconds: an hour.
 const LONGEST_TIMEOUT_S: f64 = 3_600.0;
 
 /// An OpenAI-compatible server and how to ask it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LlmConfig {
-    /// `LLM_BASE_URL`, with its path (`/v1`), without a slash at the end.
+    /// `LLM_BASE_URL`, with its path (`/v1`), without a trailing slash.
     pub base_url: Endpoint,
     /// `LLM_API_KEY`; local servers need none.
     pub api_key: Option<Secret>,
     /// `LLM_MODEL`.
     pub model: String,
-    /// `LLM_TIMEOUT_S`: longest wait for the next part of an answer.
+    /// `LLM_TIMEOUT_S`: the longest wait for the next part of an answer.
     pub timeout: Duration,
     /// `LLM_CONTEXT_TOKENS`; none if only the server knows.
     pub context_tokens: Option<u32>,
     /// `LLM_MAX_OUTPUT_TOKENS`.
     pub max_output_tokens: u32,
-    /// `LLM_TEMPERATURE`, 0 to 2; the model's own if none.
+    /// `LLM_TEMPERATURE`, 0 to 2; if none, the model's own.
     pub temperature: Option<f64>,
 }
 
@@ -46,7 +46,7 @@ struct Raw {
     llm_temperature: Option<String>,
 }
 
-/// None without `LLM_BASE_URL`. The other variables are checked all the same.
+/// None without `LLM_BASE_URL`; the other variables are checked all the same.
 pub(super) fn read(check: &mut Checker) -> Option<LlmConfig> {
     let raw: Raw = check.raw();
     let asked = raw.llm_base_url.is_some();
@@ -132,7 +132,7 @@ fn base_url(text: &str) -> Option<Endpoint> {
     }
 }
 
-/// The key goes into a header, which cannot carry other characters.
+/// The key is sent in a header, which cannot carry other characters.
 fn key(text: &str) -> Option<Secret> {
     let printable = text.bytes().all(|byte| byte.is_ascii_graphic());
     printable.then(|| Secret::new(text))

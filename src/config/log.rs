@@ -9,8 +9,8 @@ use super::variable as var;
 /// What the readable log shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogConfig {
-    /// `LOG_LEVEL` with `DEBUG` applied. It is a level and no filter: at their
-    /// lower levels libraries print payloads, and so what people wrote.
+    /// `LOG_LEVEL` with `DEBUG` applied. It is a level, not a filter: at lower
+    /// levels libraries print payloads, and so what people wrote.
     pub level: LevelFilter,
     /// `DEBUG`.
     pub debug: bool,

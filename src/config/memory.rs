@@ -1,5 +1,5 @@
-//! Memory and history: where conversations and facts are kept, whose they
-//! are, how much of them goes into a prompt.
+//! Memory and history: where conversations and facts are kept, who shares them, and
+//! how much of them goes into a prompt.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use super::check::Checker;
 use super::{store, variable as var};
 use clew_store::model::{ScopeKind, StoreAddress};
 
-/// Most messages of earlier runs that one conversation loads.
+/// The most messages from earlier runs that one conversation loads.
 const MOST_LOADED: usize = 100;
-/// Longest time between two saves, seconds: a day.
+/// The longest time between two saves, in seconds: a day.
 const LONGEST_SAVE_INTERVAL_S: f64 = 86_400.0;
-/// Largest log that `MAX_CONVERSATION_LOG_SIZE` accepts, bytes: a tebibyte.
+/// The largest log that `MAX_CONVERSATION_LOG_SIZE` accepts, in bytes: a tebibyte.
 const LARGEST_LOG: u64 = 1 << 40;
 
 /// Memory and history.
@@ -22,22 +22,22 @@ const LARGEST_LOG: u64 = 1 << 40;
 pub struct MemoryConfig {
     /// `CONTEXT_STORE`.
     pub store: StoreAddress,
-    /// `CONTEXT_SCOPE`; `Member` with files.
+    /// `CONTEXT_SCOPE`; always `Member` with files.
     pub scope: ScopeKind,
     /// `CONTEXT_ROLLING_WINDOW_S`, at least a second.
     pub rolling_window: Duration,
-    /// `MAX_CONTEXT_MESSAGES`: stored messages that go into a prompt.
+    /// `MAX_CONTEXT_MESSAGES`: the most stored messages in a prompt.
     pub max_context_messages: usize,
-    /// `MAX_CONTEXT_CHARS`: Unicode scalars of them all.
+    /// `MAX_CONTEXT_CHARS`: their total length in Unicode scalars.
     pub max_context_chars: usize,
     /// `LOAD_PAST_CONVERSATIONS`, at most 100.
     pub load_past: usize,
     /// `IN_MEMORY_CONTEXT_ONLY`: conversations never reach a disk.
     pub in_memory_only: bool,
-    /// `RETENTION_DAYS`; none: stored text is kept for ever.
+    /// `RETENTION_DAYS`; if none, stored text is kept indefinitely.
     pub retention: Option<Duration>,
-    /// `GUILD_RETENTION_DAYS`: from our leaving a server until what is stored
-    /// of it goes; may be zero.
+    /// `GUILD_RETENTION_DAYS`: how long after we leave a server what is stored of
+    /// it is kept; may be zero.
     pub guild_retention: Duration,
     /// `AGENTS_DIR`: a folder per agent.
     pub agents_dir: PathBuf,
@@ -45,9 +45,9 @@ pub struct MemoryConfig {
     pub default_agent: bool,
     /// `MEMORY_LEARN`: whether the model is asked for facts.
     pub learn: bool,
-    /// `MAX_USER_MEMORY`: facts a user.
+    /// `MAX_USER_MEMORY`: the most facts per user.
     pub max_user_facts: usize,
-    /// `MAX_SERVER_MEMORY`: facts a server.
+    /// `MAX_SERVER_MEMORY`: the most facts per server.
     pub max_server_facts: usize,
     /// `MEMORY_SAVE_INTERVAL`, at least a second.
     pub save_interval: Duration,
@@ -57,7 +57,7 @@ pub struct MemoryConfig {
     pub server_profile_dir: PathBuf,
     /// `DM_LOGS_DIR`; without it direct messages are not logged.
     pub dm_logs_dir: Option<PathBuf>,
-    /// `MAX_CONVERSATION_LOG_SIZE` in bytes; no limit when none.
+    /// `MAX_CONVERSATION_LOG_SIZE` in bytes; if none, there is no limit.
     pub max_log_bytes: Option<u64>,
 }
 
@@ -133,7 +133,7 @@ pub(super) fn read(check: &mut Checker) -> MemoryConfig {
     memory
 }
 
-/// What has no effect as it is set.
+/// Warns about settings that have no effect.
 fn warn_about_odd(check: &mut Checker, memory: &MemoryConfig) {
     let logs = memory.dm_logs_dir.is_some();
     if logs && memory.in_memory_only {

@@ -1,4 +1,4 @@
-//! What is wrong with the settings, all of it at once.
+//! What is wrong with the settings, reported all at once.
 
 use std::fmt;
 
@@ -6,15 +6,15 @@ use super::Variable;
 use super::variable::Shown;
 use clew_store::model::StoreAddress;
 
-/// Characters of a wrong value that an error repeats.
+/// The most characters of a wrong value that an error repeats.
 const SHOWN_CHARS: usize = 80;
 
-/// Everything that is wrong, a line each.
+/// Everything that is wrong, one line each.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigErrors {
     /// At least one.
     pub problems: Vec<Problem>,
-    /// What is odd beside them: a misspelt name is often the cause.
+    /// What else is odd: a misspelt name is often the cause.
     pub warnings: Vec<String>,
 }
 
@@ -23,7 +23,7 @@ pub struct ConfigErrors {
 pub struct Problem {
     /// The variable, or the place in `.env`.
     pub subject: String,
-    /// The value as far as it may be shown.
+    /// The value, as far as it may be shown.
     pub shown: String,
     /// What is accepted instead.
     pub accepted: String,
@@ -39,7 +39,7 @@ impl Problem {
         }
     }
 
-    /// A variable that must be set and is not.
+    /// A required variable that is not set.
     pub(super) fn missing(variable: &Variable, accepted: impl Into<String>) -> Self {
         Self {
             subject: variable.name.to_owned(),
@@ -73,7 +73,7 @@ impl fmt::Display for ConfigErrors {
     }
 }
 
-/// `is "value"`, quoted and cut, or that a secret is set.
+/// `is "value"`, quoted and cut, or only that a secret is set.
 fn shown_value(variable: &Variable, value: &str) -> String {
     match show(variable, value) {
         Some(shown) => format!("is {shown:?}"),
@@ -81,7 +81,7 @@ fn shown_value(variable: &Variable, value: &str) -> String {
     }
 }
 
-/// What may be shown of a value, cut if it is long; nothing of a secret.
+/// What may be shown of a value, cut if long; none for a secret.
 pub(super) fn show(variable: &Variable, value: &str) -> Option<String> {
     match variable.shown {
         Shown::Plainly => Some(cut(value)),
@@ -89,14 +89,14 @@ pub(super) fn show(variable: &Variable, value: &str) -> Option<String> {
         Shown::WithoutLogin => (!value.contains(['@', '?', '#'])).then(|| cut(value)),
         Shown::WithoutPassword => match value.parse::<StoreAddress>() {
             Ok(address) => Some(cut(&address.to_string())),
-            // Whatever looks like part of a login stays unsaid.
+            // Anything that looks like part of a login is not shown.
             Err(_) if value.contains(['@', '=']) || value.contains("//") => None,
             Err(_) => (!value.starts_with("postgres")).then(|| cut(value)),
         },
     }
 }
 
-/// The beginning of a long text.
+/// Cuts a long text.
 fn cut(text: &str) -> String {
     match text.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{}...", &text[..end]),

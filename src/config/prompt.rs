@@ -10,10 +10,10 @@ use super::check::Checker;
 use super::problem::Problem;
 use super::variable as var;
 
-/// Longest prompt file, bytes: beyond it the file is surely another one.
+/// The largest prompt file, in bytes: a larger one is surely the wrong file.
 const LARGEST_FILE: u64 = 256 * 1024;
 
-/// Used when neither variable is set.
+/// The prompt if neither variable is set.
 const BUILT_IN: &str = "You take part in conversations on Discord. Answer the person who \
 addressed you, in that person's language, briefly and to the point. Use the conversation that you \
 are shown; where it does not hold what is needed, say so instead of guessing. Discord's Markdown \

@@ -1,4 +1,4 @@
-//! Where conversations are kept, whose they are, and for how long.
+//! Where conversations are kept, who shares them, and for how long.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use super::problem::Problem;
 use super::variable as var;
 use clew_store::model::{ScopeKind, StoreAddress};
 
-/// Longest time that a setting in days accepts: a century.
+/// The longest time that a setting in days accepts: a century.
 const LONGEST_DAYS: u64 = 36_500;
-/// Longest rolling window, seconds: ten years.
+/// The longest rolling window, in seconds: ten years.
 const LONGEST_WINDOW_S: u64 = 10 * 366 * 24 * 60 * 60;
-/// The words of `CONTEXT_SCOPE`, the default first.
+/// The values of `CONTEXT_SCOPE`, the default first.
 const SCOPES: [(&str, ScopeKind); 3] = [
     ("member", ScopeKind::Member),
     ("thread", ScopeKind::Thread),
@@ -29,7 +29,7 @@ struct Raw {
     guild_retention_days: Option<String>,
 }
 
-/// `CONTEXT_STORE` and `CONTEXT_SCOPE`, which have to fit each other.
+/// `CONTEXT_STORE` and `CONTEXT_SCOPE`, which must fit each other.
 pub(super) fn read(check: &mut Checker) -> (StoreAddress, ScopeKind) {
     let raw: Raw = check.raw();
     let store = check.optional(
@@ -57,7 +57,7 @@ pub(super) fn read(check: &mut Checker) -> (StoreAddress, ScopeKind) {
         }
         _ => {}
     }
-    // Without a value there is a problem, and nobody sees this one.
+    // If there is no value, there is a problem, and nobody will see this one.
     let store = store.unwrap_or_else(|| StoreAddress::Files(std::path::PathBuf::new()));
     (store, scope)
 }
@@ -72,7 +72,7 @@ pub(super) fn rolling_window(check: &mut Checker) -> Duration {
     ))
 }
 
-/// `RETENTION_DAYS`, none for ever.
+/// `RETENTION_DAYS`; none if data is kept indefinitely.
 pub(super) fn retention(check: &mut Checker) -> Option<Duration> {
     let raw: Raw = check.raw();
     let days = check.number(&var::RETENTION_DAYS, raw.retention_days, 0..=LONGEST_DAYS);

@@ -1,4 +1,4 @@
-//! Where the JSONL events and the state go.
+//! Where the JSONL events and the state are written.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::check::Checker;
 use super::variable as var;
 
-/// Longest name that `MEM_LOG_SUBSYS` accepts, bytes.
+/// The longest name that `MEM_LOG_SUBSYS` accepts, in bytes.
 const LONGEST_SUBSYS: usize = 32;
 
 /// The JSONL events.
@@ -15,11 +15,11 @@ const LONGEST_SUBSYS: usize = 32;
 pub struct TelemetryConfig {
     /// `TELEMETRY_DIR`.
     pub dir: PathBuf,
-    /// `TELEMETRY_KEEP_DAYS`; for ever when none.
+    /// `TELEMETRY_KEEP_DAYS`; if none, for ever.
     pub keep_days: Option<u32>,
     /// `TELEMETRY_IDS`.
     pub ids: TelemetryIds,
-    /// `MEM_LOG_SUBSYS`: what the context subsystem is called.
+    /// `MEM_LOG_SUBSYS`: the name of the context subsystem.
     pub context_subsys: String,
 }
 
@@ -28,7 +28,7 @@ pub struct TelemetryConfig {
 pub enum TelemetryIds {
     /// By their ids.
     Plain,
-    /// By pseudonyms that only this bot can make.
+    /// By pseudonyms that only this bot can create.
     Keyed,
 }
 
@@ -76,7 +76,7 @@ pub(super) fn state_dir(check: &mut Checker) -> PathBuf {
     check.path(&var::STATE_DIR, raw.state_dir)
 }
 
-/// The form that `telemetry/schema.json` asks of every subsystem's name.
+/// The form that `telemetry/schema.json` requires of every subsystem's name.
 fn subsys(text: &str) -> Option<String> {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     let parts = text

@@ -1,4 +1,4 @@
-//! How many turns at once, and the form of an answer.
+//! How many turns run at once, and the form of an answer.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -8,23 +8,23 @@ use serde::Deserialize;
 use super::check::Checker;
 use super::variable as var;
 
-/// How many turns run, wait and are refused.
+/// How many turns may run and wait, and when further ones are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnConfig {
-    /// `TURN_QUEUE_PER_CHANNEL`: triggers that wait behind a running turn.
+    /// `TURN_QUEUE_PER_CHANNEL`: the most triggers that wait behind a running turn.
     pub queue_per_channel: usize,
     /// `MAX_CONCURRENT_TURNS`, at least one.
     pub max_concurrent: usize,
-    /// `USER_TURNS_PER_MIN`; none when 0.
+    /// `USER_TURNS_PER_MIN`; if 0, none.
     pub user_per_minute: Option<NonZeroU32>,
-    /// `SHUTDOWN_TIMEOUT_S`: how long running turns may take at the end.
+    /// `SHUTDOWN_TIMEOUT_S`: how long running turns may take at shutdown.
     pub shutdown_timeout: Duration,
 }
 
 /// The form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerConfig {
-    /// `ANSWER_MAX_MESSAGES`, at least one; the rest comes as a file.
+    /// `ANSWER_MAX_MESSAGES`, at least one; the rest is attached as a file.
     pub max_messages: usize,
     /// `LINK_PREVIEWS`.
     pub link_previews: bool,

@@ -1,10 +1,10 @@
-//! "Did you mean": names that look like ours and are not.
+//! "Did you mean": names that look like ours but are not.
 
 use std::fmt;
 
 use super::VARIABLES;
 
-/// Beginnings that are ours; others' variables seldom have them.
+/// Our prefixes; other programs' variables rarely have them.
 const PREFIXES: [&str; 22] = [
     "ALLOWED_",
     "ANSWER_",
@@ -30,7 +30,7 @@ const PREFIXES: [&str; 22] = [
     "WINDOW_",
 ];
 
-/// Names that other software uses for the same thing.
+/// Names that other programs use for the same thing.
 const ALIASES: [(&str, &str); 5] = [
     ("BOT_TOKEN", "DISCORD_TOKEN"),
     ("DISCORD_BOT_TOKEN", "DISCORD_TOKEN"),
@@ -39,12 +39,12 @@ const ALIASES: [(&str, &str); 5] = [
     ("OPENAI_MODEL", "LLM_MODEL"),
 ];
 
-/// What an unknown name may have been meant to be.
+/// What an unknown name may be meant to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Guess {
     /// This one of ours.
     Meant(&'static str),
-    /// One of ours, whichever.
+    /// Any one of ours.
     Ours,
 }
 
@@ -57,10 +57,10 @@ impl fmt::Display for Guess {
     }
 }
 
-/// What an unknown name may mean; nothing when it does not look like ours.
+/// What an unknown name may be meant to be; none if it does not look like ours.
 ///
-/// `is_set` tells whether a name of ours has a value: then a name that other
-/// software uses for the same thing is no surprise.
+/// `is_set` tells whether one of our names has a value: then a name that other
+/// programs use for the same thing is to be expected.
 pub(super) fn guess(name: &str, is_set: impl Fn(&str) -> bool) -> Option<Guess> {
     if let Some((_, ours)) = ALIASES.iter().find(|(alias, _)| *alias == name) {
         return (!is_set(ours)).then_some(Guess::Meant(ours));
@@ -74,8 +74,8 @@ pub(super) fn guess(name: &str, is_set: impl Fn(&str) -> bool) -> Option<Guess> 
         })
         .min()?;
     let shares_prefix = PREFIXES.iter().any(|prefix| upper.starts_with(prefix));
-    // A name of ours may be a third wrong, any other an eighth: short names of
-    // other software are near to everything.
+    // A name with our prefix may be a third wrong, any other an eighth: short names
+    // of other programs are close to everything.
     let near = if shares_prefix {
         nearest.len() / 3
     } else {

@@ -1,4 +1,4 @@
-//! The text of every variable that is set, and where it comes from.
+//! The texts of the variables that are set, and where they come from.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -11,19 +11,19 @@ use super::unknown::{self, Guess};
 use super::variable::DISCORD_TOKEN;
 use super::{Effective, VARIABLES, Variable};
 
-/// The settings as text: known names only, trimmed, none empty.
+/// The settings as text: only known names, trimmed, none empty.
 #[derive(Clone, Default)]
 pub(super) struct Values {
     texts: BTreeMap<&'static str, (String, Origin)>,
     /// What went wrong while gathering.
     pub(super) problems: Vec<Problem>,
-    /// Names that are none of ours, doubles.
+    /// Warnings about unknown and duplicate names.
     pub(super) warnings: Vec<String>,
-    /// What seems to be meant as the token, which is not set.
+    /// A name that seems to be meant as the token, if the token is not set.
     pub(super) meant_as_token: Option<String>,
 }
 
-/// A name that is none of ours.
+/// A name that is not ours.
 struct Unknown {
     origin: Origin,
     has_value: bool,
@@ -32,7 +32,7 @@ struct Unknown {
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody set it.
+    /// Not set.
     Default,
     /// `.env`.
     DotEnv,
@@ -50,7 +50,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Texts may be secrets, so none is printed.
+/// Values may be secrets, so only names are printed.
 impl fmt::Debug for Values {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.texts.keys()).finish()
@@ -58,7 +58,7 @@ impl fmt::Debug for Values {
 }
 
 impl Values {
-    /// Takes what is known from file and environment; the latter wins.
+    /// Reads the known names from file and environment; the environment wins.
     pub(super) fn gather(
         environment: impl IntoIterator<Item = (String, String)>,
         dotenv: Option<&Path>,
@@ -78,8 +78,8 @@ impl Values {
         values
     }
 
-    /// In the file every name is meant for us; in the environment those are
-    /// that look like ours.
+    /// In the file every name is meant for us; in the environment only those that
+    /// look like ours.
     fn judge(&mut self, name: &str, found: &Unknown) {
         let origin = found.origin;
         let guess = unknown::guess(name, |name| self.texts.contains_key(name));
@@ -101,14 +101,14 @@ impl Values {
         Some(text)
     }
 
-    /// All that is set, for `envy`.
+    /// All variables that are set, for `envy`.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (String, String)> {
         self.texts
             .iter()
             .map(|(name, (text, _))| ((*name).to_owned(), text.clone()))
     }
 
-    /// One variable as it is in effect.
+    /// One variable with the value in effect.
     pub(super) fn effective(&self, variable: &Variable) -> Effective {
         let (text, origin) = match self.texts.get(variable.name) {
             Some((text, origin)) => (text.as_str(), *origin),
@@ -138,7 +138,7 @@ impl Values {
             self.texts.insert(variable.name, (text.to_owned(), origin));
             return;
         }
-        // The file is read first.
+        // The file was read first, so its entry stays.
         unknown.entry(name).or_insert(Unknown {
             origin,
             has_value: !text.is_empty(),
@@ -168,8 +168,8 @@ impl Values {
     }
 
     fn parse_file(&mut self, path: &Path, text: &str) -> Vec<(String, String)> {
-        // A last line that ends in a space and no line feed is refused by the
-        // parser, and a byte order mark would be part of the first name.
+        // The parser refuses a last line that ends in a space without a line feed, and
+        // a byte order mark would become part of the first name.
         let text = format!("{}\n", text.trim_start_matches('\u{feff}'));
         let lines = Cell::new(0);
         let reader = LineByLine {
@@ -188,8 +188,8 @@ impl Values {
                     pairs.push((name, value));
                 }
                 Err(dotenvy::Error::LineParse(bad, _)) => {
-                    // An open quote swallows the lines up to the end; only then
-                    // the last one keeps its line feed.
+                    // An open quote swallows all lines to the end; only then does the
+                    // last one keep its line feed.
                     let ends = usize::from(bad.ends_with('\n'));
                     let line = lines.get() + ends - bad.matches('\n').count();
                     self.file_problem(path, Some(line), "cannot be read");
@@ -200,7 +200,7 @@ impl Values {
         pairs
     }
 
-    /// The text of a line is never shown: it may hold a secret.
+    /// Never shows the text of a line, which may hold a secret.
     fn file_problem(&mut self, path: &Path, line: Option<usize>, what: &str) {
         self.problems.push(Problem {
             subject: place(path, line),
@@ -218,8 +218,8 @@ fn place(path: &Path, line: Option<usize>) -> String {
     }
 }
 
-/// Hands out one line a read, so that the count of lines handed out is the
-/// line that the parser is at; its own errors know only a column.
+/// Returns one line per read, so that the number of lines returned is the line that the
+/// parser is at; its own errors only give a column.
 struct LineByLine<'a> {
     rest: &'a [u8],
     lines: &'a Cell<usize>,

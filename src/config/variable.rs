@@ -1,13 +1,13 @@
-//! The table of all variables: name, group, default, unit, one line, how it is shown.
+//! The table of all variables: name, group, default, unit, description, how it is shown.
 
 /// A variable that Clew reads.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Variable {
     /// Its name in the environment.
     pub name: &'static str,
-    /// Where it stands in the documentation.
+    /// Its section in the documentation.
     pub group: Group,
-    /// The value in effect without one; empty when there is none.
+    /// The value in effect if it is not set; empty if there is none.
     pub default: &'static str,
     /// The value's unit or form.
     pub unit: &'static str,
@@ -22,7 +22,7 @@ pub struct Variable {
 pub enum Shown {
     /// All of it.
     Plainly,
-    /// Nothing but that it is set.
+    /// Only that it is set.
     Never,
     /// A store's address without its password.
     WithoutPassword,
@@ -71,7 +71,7 @@ impl Group {
     }
 }
 
-/// What the mark at a row's end means.
+/// The meaning of the mark at the end of a row.
 macro_rules! shown {
     (secret) => {
         Shown::Never
@@ -87,7 +87,7 @@ macro_rules! shown {
     };
 }
 
-/// Makes a const per row and the list of all rows in their order.
+/// Makes a constant per row, and the list of all rows in order.
 macro_rules! variables {
     ($(#[doc = $about:literal] $name:ident = $default:literal, $unit:literal, $group:ident $(, $mark:ident)?;)+) => {
         $(

@@ -7,15 +7,14 @@ use crate::archive::{Participant, World};
 use clew_context::engine::sanitise;
 use clew_context::model::UserId;
 
-/// Accounts that an error lists.
+/// The most accounts that an error lists.
 const MAX_LISTED: usize = 8;
-/// Shown as our name where nobody in the recording is the bot.
+/// Our name if nobody in the recording is the bot.
 const NAME: &str = "Clew";
 
-/// The one that was asked for, else the scenario's, else the bot account that
-/// most messages mention, else whom most mention though it never wrote (a bot
-/// that was away). Without any, triggers that need no bot get one that is not
-/// in the recording.
+/// The requested bot, or else the scenario's, or else the bot account that most messages
+/// mention, or else the user most mentioned among those who never wrote (a bot that was
+/// away). Without any, triggers that need no bot get one that is not in the recording.
 pub(super) fn choose(world: &World, settings: &Settings) -> Result<Us, ReplayError> {
     let found = match &settings.bot {
         Some(wanted) => Some(named(world, wanted, settings)?),
@@ -80,8 +79,8 @@ fn likeliest(world: &World) -> Option<UserId> {
     Some(best.or_else(silent)?.id)
 }
 
-/// `; accounts: Clew (900, bot), Maya (501)`: bots first, then whom most
-/// messages mention.
+/// `; accounts: Clew (900, bot), Maya (501)`: bots first, then by how many messages
+/// mention them.
 fn candidates(world: &World) -> String {
     let mut all: Vec<&Participant> = world.participants().filter(|one| !one.webhook).collect();
     all.sort_by_key(|one| (!one.bot, Reverse((one.mentioned, one.messages)), one.id));

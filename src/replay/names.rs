@@ -1,11 +1,11 @@
-//! The names a recording knows of the trigger's server.
+//! The names that a recording knows in the trigger's server.
 
 use crate::archive::World;
 use clew_context::engine::render::Directory;
 use clew_context::model::{ChannelId, GuildId, RoleId, UserId};
 
-/// Names of who wrote or was mentioned, and of channels of one server that are
-/// recorded and not hidden. Recordings name no roles.
+/// The names of those who wrote or were mentioned, and of channels of one server that are
+/// recorded and not hidden. Recordings do not name roles.
 pub(super) struct Names<'a> {
     pub(super) world: &'a World,
     /// None in direct messages.

@@ -1,5 +1,5 @@
-//! The source that is a recording: exports and scenarios, as Discord would
-//! have answered at one moment of them.
+//! A recording as a source: exports and scenarios, as Discord would have answered at a
+//! given moment.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,11 +9,11 @@ use crate::archive::{ArchiveError, World};
 use clew_context::collect::{Anchor, FetchError, Page, Source};
 use clew_context::model::{Attachment, Channel, ChannelId, Fallback, Message, MessageId};
 
-/// Reads a recording. Calls block on the disk for a moment and never wait, so
-/// deadlines play no role.
+/// Reads a recording. Calls block on the disk for a moment but never wait, so deadlines
+/// do not matter.
 ///
-/// - nothing newer than `until` is there yet
-/// - a message that was not recorded is deleted
+/// - nothing newer than `until` exists yet
+/// - a message that was not recorded counts as deleted
 /// - a channel that was not recorded is [`Fallback::Unavailable`]; one that
 ///   the scenario hides is [`Fallback::Forbidden`]
 /// - files were not recorded: [`Fallback::Unavailable`]
@@ -35,8 +35,8 @@ impl<'a> Recorded<'a> {
         }
     }
 
-    /// The first read of a file that failed, if one did: then what was
-    /// collected is not what the recording says.
+    /// Returns the first failed read of a file, if any: then what was collected is
+    /// not what the recording says.
     ///
     /// # Errors
     /// That failure.

@@ -1,4 +1,4 @@
-//! What a replay tells: a line a trigger, and figures at the end.
+//! What a replay reports: lines per trigger, and figures at the end.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -11,31 +11,31 @@ use crate::telemetry::Ms;
 use clew_context::engine::sanitise;
 use clew_context::model::{MessageId, OmitReason, Omitted, Scene};
 
-/// Reasons that are caps.
+/// The reasons that are caps.
 const CAPS: [OmitReason; 3] = [OmitReason::Msgs, OmitReason::Chars, OmitReason::Age];
 
-/// A trigger as JSON Lines tell it, in this order of keys. Ids are strings.
+/// A trigger in JSON Lines, with the keys in this order. Ids are strings.
 #[derive(Debug, Serialize)]
 pub(super) struct Line<'a> {
     /// The trigger's id.
     pub trigger: MessageId,
-    /// What it is.
+    /// What the trigger is.
     pub scene: Scene,
     /// The message that the answer replies to.
     pub target: Option<MessageId>,
     /// The messages of the block, oldest first.
     pub included: Vec<MessageId>,
-    /// What was seen and left out, oldest first.
+    /// What was seen but left out, oldest first.
     pub omitted: &'a [Omitted],
     /// The settings that left something out.
     pub caps: Vec<&'static str>,
-    /// Unicode scalars of the block.
+    /// The length of the block in Unicode scalars.
     pub chars: usize,
-    /// REST calls that it would have cost.
+    /// How many REST calls it would have taken.
     pub fetches: usize,
-    /// Time to collect and render, here.
+    /// How long collecting and rendering took here.
     pub ms: Ms,
-    /// The block inside its frame, if asked for; empty if there is none.
+    /// The block inside its frame, if requested; empty if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<String>,
 }
@@ -43,29 +43,29 @@ pub(super) struct Line<'a> {
 /// The figures of a whole replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// Whom it took for the bot: name and id.
+    /// The account taken for the bot: name and id.
     pub bot: String,
     /// Triggers replayed.
     pub triggers: usize,
-    /// Median characters of a block.
+    /// The median length of a block, in Unicode scalars.
     pub chars_p50: u32,
-    /// Nineteen of twenty blocks are not longer.
+    /// The length that nineteen of twenty blocks do not exceed.
     pub chars_p95: u32,
     /// Triggers whose block lost messages to a cap: `msgs`, `chars`, `age`.
     pub truncated: [usize; 3],
-    /// Triggers with a message that was shortened.
+    /// Triggers for which a message was shortened.
     pub shortened: usize,
-    /// Triggers of whose block something could not be had.
+    /// Triggers for which something could not be fetched.
     pub fallbacks: usize,
     /// REST calls of all triggers.
     pub fetches: usize,
-    /// The most of one trigger.
+    /// The most REST calls of one trigger.
     pub most_fetches: usize,
     /// What was read.
     pub report: Report,
 }
 
-/// Writes and counts.
+/// Writes the report and collects the figures.
 pub(super) struct Reporter<'a> {
     settings: &'a Settings,
     chars: Vec<u32>,
@@ -95,7 +95,7 @@ impl<'a> Reporter<'a> {
         }
     }
 
-    /// As many triggers as were asked for.
+    /// Whether as many triggers were replayed as requested.
     pub(super) fn is_full(&self) -> bool {
         let limit = self.settings.limit;
         limit.is_some_and(|limit| self.summary.triggers >= limit)
@@ -236,7 +236,7 @@ fn included(outcome: &Outcome) -> Vec<MessageId> {
     outcome.block.items().map(|item| item.message.id).collect()
 }
 
-/// A line of several, none without any.
+/// Writes several items on one line, or nothing if there are none.
 fn list(
     out: &mut dyn Write,
     what: &str,
@@ -258,7 +258,7 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{plural}")
 }
 
-/// The nearest rank of ascending values, 0 without any.
+/// The percentile by nearest rank of ascending values; 0 if there are none.
 fn percentile(values: &[u32], percent: usize) -> u32 {
     let rank = (values.len() * percent).div_ceil(100);
     values.get(rank.saturating_sub(1)).copied().unwrap_or(0)

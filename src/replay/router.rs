@@ -1,5 +1,5 @@
-//! Which messages of a recording are triggers: the bot's own router, and
-//! beside it what was asked for.
+//! Which messages of a recording are triggers: uses the bot's own router, and what was
+//! requested.
 
 use std::collections::HashMap;
 
@@ -9,25 +9,25 @@ use crate::archive::World;
 use clew_context::engine::route::{RouteFacts, Rules, Verdict, route};
 use clew_context::model::{AccessRules, Cause, ChannelId, ChannelMode, Message, MessageId, UserId};
 
-/// Held for each message that the bot wrote, to know replies to it.
+/// The memory held per message of the bot, to recognise replies to it.
 #[cfg(feature = "test-util")]
 pub const BYTES_PER_OWN_MESSAGE: usize = size_of::<MessageId>();
 
-/// Sees every message that passes by.
+/// Sees every message in order.
 pub(super) struct Router<'a> {
     world: &'a World,
     us: &'a Us,
     settings: &'a Settings,
     rules: Rules,
-    /// Written by the bot, ascending.
+    /// The ids of the bot's messages, ascending.
     ours: Vec<MessageId>,
-    /// Turns that bots started in a row.
+    /// How many turns in a row bots started.
     bot_turns: HashMap<ChannelId, usize>,
 }
 
 impl<'a> Router<'a> {
-    /// Nobody is refused in a recording: lists of servers and users are about
-    /// the operator's own.
+    /// Nobody is refused in a recording: the lists of servers and users concern the
+    /// operator's own bot.
     pub(super) fn new(turns: &Turns<'a>) -> Self {
         Self {
             world: turns.world,
@@ -88,7 +88,7 @@ impl<'a> Router<'a> {
         cause
     }
 
-    /// Only whether it is the bot counts.
+    /// The author of the message replied to; it only matters whether it is the bot.
     fn replied_author(&self, message: &Message) -> Option<UserId> {
         let carried = message.carried().map(|carried| carried.author.id);
         carried.or_else(|| {

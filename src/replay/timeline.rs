@@ -1,4 +1,4 @@
-//! All channels' messages as one, in the order in which they were posted.
+//! The messages of all channels in one sequence, in the order of posting.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,18 +6,18 @@ use std::collections::BinaryHeap;
 use crate::archive::{ArchiveError, Messages, World};
 use clew_context::model::{Channel, Message};
 
-/// A message passes by.
+/// A message in its turn.
 pub struct Event<'a> {
-    /// Where.
+    /// Its channel.
     pub channel: &'a Channel,
-    /// It is the channel's first.
+    /// Whether it is the channel's first.
     pub first: bool,
-    /// The message; it carries no other.
+    /// The message, without the one that it refers to.
     pub message: Message,
 }
 
-/// Every message of every channel that the bot sees, by id. A window of each
-/// channel is in memory at a time, together 16 MiB or 4 KiB each.
+/// Every message of every channel that the bot can see, by id. A read window per channel
+/// is in memory at a time: 16 MiB together, or 4 KiB each if that is more.
 pub fn timeline(world: &World) -> impl Iterator<Item = Result<Event<'_>, ArchiveError>> {
     let seen = world.channels().filter(|channel| !world.hidden(channel.id));
     let mut channels: Vec<(&Channel, Messages<'_>)> = seen

@@ -19,11 +19,11 @@ use clew_context::model::{
     Profiles, Scene, Stage, TurnRequest,
 };
 
-/// A disk answers when it answers; what is slow about a recording says
-/// nothing about Discord.
+/// The deadline for collecting. How slow a disk is says nothing about
+/// Discord.
 const FETCH_TIMEOUT: Duration = Duration::from_hours(1);
-/// The key of the frames: no model reads them, and equal replays shall be
-/// equal.
+/// The key for the nonces of frames: no model reads them, and equal replays should give
+/// equal results.
 const SECRET: &[u8] = b"replay";
 
 /// What all triggers share.
@@ -34,7 +34,7 @@ pub(super) struct Turns<'a> {
     pub(super) settings: &'a Settings,
 }
 
-/// What came of one trigger.
+/// The result of one trigger.
 pub(super) struct Outcome {
     pub(super) trigger: Arc<Message>,
     /// The asker's name.
@@ -45,12 +45,12 @@ pub(super) struct Outcome {
     pub(super) block: Block,
     pub(super) fetches: usize,
     pub(super) fallbacks: Vec<(Stage, Fallback)>,
-    /// Collecting, selecting and rendering.
+    /// How long collecting, selecting and rendering took.
     pub(super) took: Duration,
 }
 
 impl Turns<'_> {
-    /// A trigger to a bot that has just started.
+    /// Replays a trigger for a bot that has just started.
     pub(super) async fn cold(
         &self,
         mut trigger: Message,
@@ -149,7 +149,7 @@ impl Turns<'_> {
     }
 }
 
-/// A bot that has seen every message that passed by.
+/// A bot that has seen every message so far.
 pub(super) struct Warm<'a> {
     turns: Turns<'a>,
     window: Window,
@@ -162,7 +162,7 @@ impl<'a> Warm<'a> {
             per_channel,
             max_bytes,
         } = turns.settings.window;
-        // The window holds at least a message and its trigger.
+        // The window must hold at least a message and its trigger.
         let limits = WindowLimits {
             per_channel: per_channel.max(2),
             max_bytes,
@@ -174,8 +174,8 @@ impl<'a> Warm<'a> {
         }
     }
 
-    /// A message is posted. The event carries the message it replies to, which
-    /// is read only if the window does not hold it already.
+    /// A message is posted. The returned message carries the one that it replies to,
+    /// which is read only if the window does not hold it already.
     pub(super) fn feed(&mut self, event: Event<'_>) -> Result<Message, ArchiveError> {
         let Event {
             channel,
@@ -194,7 +194,7 @@ impl<'a> Warm<'a> {
         Ok(message)
     }
 
-    /// The message last fed is a trigger.
+    /// Replays the message last fed as a trigger.
     pub(super) async fn turn(
         &mut self,
         mut trigger: Message,
@@ -210,13 +210,13 @@ impl<'a> Warm<'a> {
             .turns
             .turn(trigger, cause, &view, starter, &self.recall);
         let (outcome, learnt) = turn.await?;
-        // Fetched messages stay, as in the bot.
+        // Fetched messages stay in the window, as in the bot.
         learnt.teach(&mut self.window, &view);
         Ok(outcome)
     }
 }
 
-/// The block inside its frame, as a model would read it; empty without one.
+/// The block inside its frame, as a model would read it; empty if there is none.
 pub(super) fn framed(outcome: &Outcome) -> String {
     let block = &outcome.block;
     if block.entries.is_empty() && block.title.is_none() {

@@ -48,7 +48,7 @@ pub(super) async fn run(config: &Config, args: &CopyArgs) -> Result<Done, Error>
     Ok(done.map_or(Done::Asked, |_| Done::All))
 }
 
-/// None without consent to what is lost.
+/// None if there is no consent to what would be lost.
 async fn copy(from: &Store, to: &Store, lossy: bool) -> Result<Option<Copied>, Error> {
     let held = from.stats().await?;
     let total = held.iter().map(|stats| stats.entries).sum();
@@ -87,7 +87,7 @@ fn check_pair(from: &StoreAddress, to: &StoreAddress) -> Result<(), Error> {
     }
 }
 
-/// Two names of one place, as far as it can be told.
+/// Whether two addresses name the same place, as far as one can tell.
 fn is_same(one: &StoreAddress, other: &StoreAddress) -> bool {
     match (one, other) {
         (StoreAddress::Sqlite(one), StoreAddress::Sqlite(other))

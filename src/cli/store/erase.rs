@@ -1,4 +1,4 @@
-//! `clew store erase`: what would go, and its going.
+//! `clew store erase`: shows what would be removed, or removes it.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -39,7 +39,7 @@ struct Target {
 
 pub(super) async fn run(config: &Config, args: &EraseArgs) -> Result<Done, Error> {
     let Some(erasure) = args.target.erasure() else {
-        // The command line has one of them.
+        // The command line requires one of them.
         return Ok(Done::All);
     };
     if args.yes {
@@ -78,13 +78,13 @@ async fn preview(opened: &Opened, erasure: Erasure) -> Result<Done, Error> {
 
 async fn erase(opened: &Opened, erasure: Erasure) -> Result<Done, Error> {
     let purge = erasure.purge();
-    // One that fails keeps none of the others, and what went is told.
+    // If one fails the other is purged all the same, and what was removed is reported.
     let from_store = opened.store.purge(&purge).await;
     let from_logs = match &opened.transcripts {
         Some(transcripts) => transcripts.purge(&purge).await,
         None => Ok(Purged::default()),
     };
-    // Also what an erasure before this one left in pages.
+    // Also clears what earlier erasures left in pages.
     let vacuumed = opened.store.vacuum().await;
     let mut gone = Purged::default();
     for purged in [&from_store, &from_logs].into_iter().flatten() {
@@ -114,7 +114,7 @@ fn table(purged: &Purged) -> Table<'static> {
     }
 }
 
-/// It outlives every erasure.
+/// Reports the user's opt-out, which outlives every erasure.
 async fn tell_opt_out(opened: &Opened, erasure: Erasure) -> Result<(), Error> {
     let Erasure::User(user) = erasure else {
         return Ok(());
@@ -139,7 +139,7 @@ impl Target {
     }
 }
 
-/// In words, after "erase" and "nothing".
+/// What is erased, worded to follow "erase" and "nothing".
 struct Of(Erasure);
 
 impl fmt::Display for Of {

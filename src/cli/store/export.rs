@@ -12,7 +12,7 @@ use crate::config::Config;
 use clew_context::model::UserId;
 use clew_store::{Backend, Cursor, Kind};
 
-/// Entries read at once.
+/// How many entries are read at a time.
 const PAGE: usize = 500;
 
 /// What to export, and where to.
@@ -40,8 +40,8 @@ pub(super) async fn run(config: &Config, args: &ExportArgs) -> Result<Done, Erro
             Ok(Done::All)
         }
         Err(error) => {
-            // A part of an export looks like a whole one. The first error is
-            // the one to tell.
+            // A partial export would look like a whole one. The first error is the
+            // one to report.
             drop(std::fs::remove_file(path));
             Err(match error {
                 Error::Output(source) => Error::File {
@@ -63,7 +63,7 @@ fn create(path: &Path) -> Result<File, Error> {
     })
 }
 
-/// Says how many entries there were.
+/// Writes the entries and returns how many there were.
 async fn export(opened: &Opened, user: Option<UserId>, out: &mut impl Write) -> Result<u64, Error> {
     let mut entries = 0;
     for kind in Kind::ALL {
