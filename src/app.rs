@@ -41,8 +41,8 @@ use dispatcher::Dispatcher;
 use loop_event::{EventSources, LoopEvent};
 use session::Kept;
 
-/// The most Discord events that may wait for the loop; a full queue makes the shards
-/// wait, which loses nothing.
+/// The most Discord events that may wait for the loop; a full queue makes the
+/// shards wait, which loses nothing.
 const EVENTS: usize = 4_096;
 /// How long abandoned turns may take to take back what they posted.
 const ABANDON: Duration = Duration::from_secs(5);
@@ -292,8 +292,8 @@ async fn serve(
     }
 }
 
-/// Claims the store. If it fails, the bot runs on; before servers are taken for left,
-/// the store is claimed again.
+/// Claims the store. If it fails, the bot runs on; before servers are taken
+/// for left, the store is claimed again.
 async fn claim_store(services: &Services, application: ApplicationId) -> Result<(), Error> {
     match services.memory.claim(application).await {
         Err(error @ clew_store::Error::Owned { .. }) => Err(error.into()),
@@ -305,8 +305,8 @@ async fn claim_store(services: &Services, application: ApplicationId) -> Result<
     }
 }
 
-/// Lets running turns finish; after the deadline they take back what they posted, and
-/// the next process answers.
+/// Lets running turns finish; after the deadline they take back what they
+/// posted, and the next process answers.
 async fn drain(
     dispatcher: &mut Dispatcher,
     reports: &mut mpsc::UnboundedReceiver<LoopEvent>,

@@ -5,15 +5,15 @@
 //! 24 bytes per message and the distinct authors in memory, never the messages.
 //!
 //! # Exports
-//! DiscordChatExporter's JSON, with one file per channel or thread, or several
-//! (partitions or overlapping date ranges, which are merged: if an id occurs twice,
-//! the last file's message is used). Files may run from newest to oldest. A thread's
-//! `category` is its parent channel; if that is not among the files, a thread that
-//! holds the message with its own id is a forum post. What exports leave out is
-//! missing here: forum tags, the archived and locked states, message flags.
-//! Mentions shown as `@name` become `<@id>` again. A bot without a discriminator is
-//! a webhook. A reply never carries the message that it refers to: see
-//! [`World::carry`].
+//! DiscordChatExporter's JSON, with one file per channel or thread, or
+//! several (partitions or overlapping date ranges, which are merged: if an id
+//! occurs twice, the last file's message is used). Files may run from newest
+//! to oldest. A thread's `category` is its parent channel; if that is not
+//! among the files, a thread that holds the message with its own id is a
+//! forum post. What exports leave out is missing here: forum tags, the
+//! archived and locked states, message flags. Mentions shown as `@name`
+//! become `<@id>` again. A bot without a discriminator is a webhook. A reply
+//! never carries the message that it refers to: see [`World::carry`].
 //!
 //! # Scenarios
 //! A JSON object, kept in memory: `bot` and `users` (`id`, `username`,

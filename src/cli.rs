@@ -1,5 +1,5 @@
-//! The command line: one file per command, each turning flags into a typed value and a
-//! result into an exit code.
+//! The command line: one file per command, each turning flags into a typed
+//! value and a result into an exit code.
 //!
 //! Invariant: only `cli` reads flags, writes to the terminal and chooses exit
 //! codes.

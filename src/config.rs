@@ -1,13 +1,13 @@
 //! The settings: read from the environment and `.env`, checked as a whole, and
 //! provided as values that cannot be wrong.
 //!
-//! There are two stages: `envy` fills a raw struct of strings per concern, then each
-//! concern is checked and turned into its typed struct. Problems are collected until
-//! the end, so that one start names them all. [`VARIABLES`] is the table of all
-//! variables; `.env.example` is generated from it.
+//! There are two stages: `envy` fills a raw struct of strings per concern,
+//! then each concern is checked and turned into its typed struct. Problems are
+//! collected until the end, so that one start names them all. [`VARIABLES`] is
+//! the table of all variables; `.env.example` is generated from it.
 //!
-//! Invariant: `config` imports only domain types (clew-context's and clew-store's) and
-//! is the only reader of the environment.
+//! Invariant: `config` imports only domain types (clew-context's and
+//! clew-store's) and is the only reader of the environment.
 
 mod access;
 mod check;

@@ -30,8 +30,8 @@ use self::learnt::Learnt;
 use self::redact::Redactor;
 use self::stream::Answer;
 
-/// How many times [`Settings::timeout`] a whole answer may take, including retry and
-/// streaming: a server that sends a byte now and then never counts as stalled.
+/// How many times [`Settings::timeout`] a whole answer may take, including retry
+/// and streaming: a server that sends a byte now and then never counts as stalled.
 const OVERALL_TIMEOUTS: u32 = 4;
 
 /// The wait before the second attempt if the server does not name one.
@@ -314,9 +314,9 @@ fn is_loopback(url: &Url) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Redirects are not followed: the prompt goes to the configured server or nowhere.
-/// A server on this machine is reached without a proxy, and for plain HTTP the client
-/// does not load the system's root certificates.
+/// Redirects are not followed: the prompt goes to the configured server or
+/// nowhere. A server on this machine is reached without a proxy, and for
+/// plain HTTP the client does not load the system's root certificates.
 fn http_client(settings: &Settings, local: bool) -> Result<reqwest::Client, SetupError> {
     install_crypto_provider();
     let mut builder = reqwest::Client::builder()

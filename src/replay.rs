@@ -2,16 +2,16 @@
 //!
 //! Uses the router, window, collectors and renderer of a turn, with
 //! [`archive::World`](crate::archive::World) instead of Discord. A trigger's turn
-//! starts when it is posted: nothing newer exists yet. In a cold start the window holds
-//! only the trigger, and every page is a counted fetch; in a warm one it has been fed
-//! with all messages before the trigger, in order, from each channel's first.
+//! starts when it is posted: nothing newer exists yet. In a cold start the window
+//! holds only the trigger, and every page is a counted fetch; in a warm one it has
+//! been fed with all messages before the trigger, in order, from each channel's first.
 //!
 //! Memory: the recording's index (24 bytes per message, and its distinct authors), 8
-//! bytes per message of the bot's, 4 per trigger, the window's limit, one turn, and the
-//! read windows (64 KiB per channel, 16 MiB together). Messages stay on disk.
+//! bytes per message of the bot's, 4 per trigger, the window's limit, one turn, and
+//! the read windows (64 KiB per channel, 16 MiB together). Messages stay on disk.
 //!
-//! Invariant: `replay` uses no network and writes nothing but its report; how a block is
-//! made is decided in clew-context alone.
+//! Invariant: `replay` uses no network and writes nothing but its report; how
+//! a block is made is decided in clew-context alone.
 
 mod bot;
 mod names;

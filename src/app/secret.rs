@@ -1,6 +1,6 @@
-//! Our keys in the state folder, kept across restarts: one for the nonces of frames, so
-//! that the prompts of a conversation keep sharing their prefix, and one for the
-//! pseudonyms in telemetry.
+//! Our keys in the state folder, kept across restarts: one for the nonces of
+//! frames, so that the prompts of a conversation keep sharing their prefix,
+//! and one for the pseudonyms in telemetry.
 
 use std::fs;
 use std::io::{self, Write};

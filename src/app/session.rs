@@ -1,5 +1,5 @@
-//! What one process leaves for the next: sessions to resume, answered triggers and the
-//! facts.
+//! What one process leaves for the next: sessions to resume, answered
+//! triggers and the facts.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
-//! Fair shares of the places for turns: which of those that wait is next, and which
-//! gives way when too many wait. Places are shared between servers first, then between
-//! the people of a server; in direct messages each person counts like a server. Pure,
-//! and without a clock: events are counted instead.
+//! Fair shares of the places for turns: which of those that wait is next, and
+//! which gives way when too many wait. Places are shared between servers first,
+//! then between the people of a server; in direct messages each person counts
+//! like a server. Pure, and without a clock: events are counted instead.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -69,9 +69,9 @@ pub(super) async fn services(
     })
 }
 
-/// Opens the stores, waiting while one is locked, starting, full or unreachable: a bot
-/// may start along with its database. Problems that only a person can fix are
-/// returned at once.
+/// Opens the stores, waiting while one is locked, starting, full or
+/// unreachable: a bot may start along with its database. Problems that only a
+/// person can fix are returned at once.
 async fn when_ready(
     config: &Config,
     opt_outs: &Arc<OptOuts>,

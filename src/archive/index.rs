@@ -142,8 +142,8 @@ impl Spans {
         let length = entry.length as usize;
         let path = || files.path(entry.file);
         if self.within(entry).is_none() {
-            // If the file runs from newest to oldest, the next entry comes before this
-            // one, so the window should end with this one.
+            // If the file runs from newest to oldest, the next entry comes
+            // before this one, so the window should end with this one.
             let backwards = self.file == entry.file && entry.offset < self.start;
             let window = self.window.max(length);
             let end = entry.offset + length as u64;

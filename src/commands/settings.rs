@@ -77,8 +77,8 @@ fn fields(context: &Context<'_>, call: &Call, settings: &GuildSettings) -> Vec<(
     ]
 }
 
-/// The rolling window. The server's takes precedence over the agent's, and that over
-/// the operator's; a window that is overridden is shown as well.
+/// The rolling window. The server's takes precedence over the agent's, and
+/// that over the operator's; a window that is overridden is shown as well.
 fn window(context: &Context<'_>, call: &Call, settings: &GuildSettings) -> String {
     let operators = words::span(context.memory.settings().rolling_window);
     let agent = context.agents.pick(call.channel_id(), call.parent());

@@ -10,8 +10,8 @@ const HEAD: &str = "\
 # Values with spaces go into double quotes.
 ";
 
-/// The text of `.env.example`: each variable with its description, unit and default,
-/// commented out.
+/// The text of `.env.example`: each variable with its description, unit and
+/// default, commented out.
 pub fn example() -> String {
     let mut text = HEAD.to_owned();
     let mut group = None;

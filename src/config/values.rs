@@ -168,8 +168,8 @@ impl Values {
     }
 
     fn parse_file(&mut self, path: &Path, text: &str) -> Vec<(String, String)> {
-        // The parser refuses a last line that ends in a space without a line feed, and
-        // a byte order mark would become part of the first name.
+        // The parser refuses a last line that ends in a space without a line
+        // feed, and a byte order mark would become part of the first name.
         let text = format!("{}\n", text.trim_start_matches('\u{feff}'));
         let lines = Cell::new(0);
         let reader = LineByLine {
@@ -188,8 +188,8 @@ impl Values {
                     pairs.push((name, value));
                 }
                 Err(dotenvy::Error::LineParse(bad, _)) => {
-                    // An open quote swallows all lines to the end; only then does the
-                    // last one keep its line feed.
+                    // An open quote swallows all lines to the end; only then
+                    // does the last one keep its line feed.
                     let ends = usize::from(bad.ends_with('\n'));
                     let line = lines.get() + ends - bad.matches('\n').count();
                     self.file_problem(path, Some(line), "cannot be read");
@@ -218,8 +218,8 @@ fn place(path: &Path, line: Option<usize>) -> String {
     }
 }
 
-/// Returns one line per read, so that the number of lines returned is the line that the
-/// parser is at; its own errors only give a column.
+/// Returns one line per read, so that the number of lines returned is the
+/// line that the parser is at; its own errors only give a column.
 struct LineByLine<'a> {
     rest: &'a [u8],
     lines: &'a Cell<usize>,

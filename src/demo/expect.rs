@@ -2,8 +2,8 @@
 
 use super::scene::{Answered, Expect, Played};
 
-/// What is not as expected, one line each. `compare` is false if the caps are not the
-/// defaults: then figures and quotations may differ.
+/// What is not as expected, one line each. `compare` is false if the caps are
+/// not the defaults: then figures and quotations may differ.
 pub(super) fn complaints(expect: &Expect, played: &Played, compare: bool) -> Vec<String> {
     let mut complaints = Vec::new();
     let mut check = |holds: bool, complaint: String| {

@@ -127,8 +127,8 @@ const FILTER: [&str; 14] = [
     "I will look again in a quarter of an hour.",
 ];
 
-/// The step through [`CHATTER`]: coprime to its length, so that all remarks come up in
-/// an order that looks random.
+/// The step through [`CHATTER`]: coprime to its length, so that all remarks
+/// come up in an order that looks random.
 const STRIDE: usize = 11;
 
 /// The nth thing said on a shift.

@@ -77,10 +77,10 @@ fn header(row: &StoredMessage) -> Option<String> {
     (row.role == StoredRole::User).then(|| frame::stored_header(name, row.timestamp, is_restored))
 }
 
-/// The index of the first row to keep, given the rows' sizes. Among the turns that
-/// make up the first eighth of what fits, the window starts at the one whose ordinal
-/// is divisible by the highest power of two. Ordinals never change, so the start
-/// stays where it is until it no longer fits.
+/// The index of the first row to keep, given the rows' sizes. Among the turns
+/// that make up the first eighth of what fits, the window starts at the one
+/// whose ordinal is divisible by the highest power of two. Ordinals never
+/// change, so the start stays where it is until it no longer fits.
 fn cut(rows: &[StoredMessage], sizes: &[usize], max: usize) -> usize {
     let mut room = max;
     let too_much = sizes

@@ -9,8 +9,8 @@ use super::redact::Redactor;
 /// The cause of an error, for the log.
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why there is no whole answer. `message` is the server's own, on one line, shortened,
-/// without key and prompt; it may be empty.
+/// Why there is no whole answer. `message` is the server's own, on one line,
+/// shortened, without key and prompt; it may be empty.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The server does not accept the key, or the account behind it.
@@ -79,8 +79,8 @@ pub enum Error {
     /// The answer is complete but has no text: only reasoning, or nothing.
     #[error("the model's answer is empty")]
     Empty {
-        /// Why the model stopped; [`FinishReason::Length`] means that it used up its
-        /// tokens before it began to answer.
+        /// Why the model stopped; [`FinishReason::Length`] means that it used
+        /// up its tokens before it began to answer.
         finish_reason: FinishReason,
     },
     /// The answer broke off: text may have arrived, but not the end.
@@ -94,8 +94,8 @@ pub enum Error {
     },
 }
 
-/// The text that had arrived before an error. `Debug` shows only its size: errors are
-/// logged, people's conversations are not.
+/// The text that had arrived before an error. `Debug` shows only its size:
+/// errors are logged, people's conversations are not.
 #[derive(Default)]
 pub struct Partial(String);
 

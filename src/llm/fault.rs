@@ -13,9 +13,9 @@ use super::wire::{self, Fault};
 /// How many bytes of an error's body are read: the message is at its start.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 
-/// Words, in lower case, that say outright that the prompt is too long: the codes of
-/// OpenAI, llama.cpp and `LiteLLM`; the phrases of Anthropic, Bedrock, Groq and
-/// text-generation-inference.
+/// Words, in lower case, that say outright that the prompt is too long: the
+/// codes of OpenAI, llama.cpp and `LiteLLM`; the phrases of Anthropic,
+/// Bedrock, Groq and text-generation-inference.
 const CONTEXT_TOO_LONG: [&str; 7] = [
     "context_length_exceeded",
     "exceed_context_size",
@@ -74,8 +74,8 @@ const POSSIBLE_LIMITS: std::ops::RangeInclusive<u32> = 256..=100_000_000;
 /// Groq and OpenAI: a single request exceeds the limit per minute.
 const REQUEST_TOO_LARGE: &str = "request too large";
 
-/// Words by which servers refuse a key despite another status: Gemini and others with
-/// 400; `LiteLLM` without a database ("no connected db").
+/// Words by which servers refuse a key despite another status: Gemini and
+/// others with 400; `LiteLLM` without a database ("no connected db").
 const BAD_KEY: [&str; 9] = [
     "invalid_api_key",
     "invalid api key",

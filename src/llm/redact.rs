@@ -5,8 +5,8 @@ use clew_context::model::{ChatMessage, Secret};
 /// How many characters of a server's message are kept: enough to act on.
 const MAX_MESSAGE_CHARS: usize = 200;
 
-/// Lines of the prompt with fewer bytes are not looked for: they reveal nothing about
-/// anyone, and removing them would garble the message.
+/// Lines of the prompt with fewer bytes are not looked for: they reveal
+/// nothing about anyone, and removing them would garble the message.
 const MIN_ECHO_BYTES: usize = 12;
 
 /// A run of this many characters that the prompt has too is no coincidence.

@@ -24,8 +24,8 @@ const MAX_LINE_BYTES: usize = 1024 * 1024;
 /// How long a finished answer waits for the usage that should follow.
 const USAGE_WAIT: Duration = Duration::from_secs(3);
 
-/// How long to wait for the end of the body after the end of the stream; otherwise the
-/// connection could not be reused.
+/// How long to wait for the end of the body after the end of the stream;
+/// otherwise the connection could not be reused.
 const DRAIN_WAIT: Duration = Duration::from_millis(300);
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -102,8 +102,8 @@ impl Answer {
         self.say(&text, on_delta);
     }
 
-    /// Passes text on, without white space before the first letter, so that whatever
-    /// has been passed on is an answer.
+    /// Passes text on, without white space before the first letter, so that
+    /// whatever has been passed on is an answer.
     fn say(&mut self, text: &str, on_delta: &mut impl FnMut(&str)) {
         let text = if self.text.is_empty() {
             text.trim_start()
@@ -120,9 +120,9 @@ impl Answer {
     }
 }
 
-/// Reads the body of an accepted request into `answer` until it is complete or cut
-/// off; the rest of the body is not waited for. `stall` is the longest silence between
-/// two packets.
+/// Reads the body of an accepted request into `answer` until it is complete
+/// or cut off; the rest of the body is not waited for. `stall` is the longest
+/// silence between two packets.
 pub(super) async fn read(
     response: Response,
     stall: Duration,
@@ -215,9 +215,9 @@ fn malformed(what: &'static str) -> Error {
     Error::Malformed { what }
 }
 
-/// The body with a line break before it and an empty line after it. The first keeps the
-/// parser from looking for a byte order mark, on which it panics; the last ends an event
-/// that the server left open.
+/// The body with a line break before it and an empty line after it. The first
+/// keeps the parser from looking for a byte order mark, on which it panics;
+/// the last ends an event that the server left open.
 fn lines(body: Body, head: Vec<u8>) -> impl Stream<Item = Result<Bytes, Error>> {
     let around = |bytes: Bytes| stream::once(async move { Ok(bytes) });
     let rest = stream::try_unfold(body, async |mut body| {

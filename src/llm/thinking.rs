@@ -1,5 +1,5 @@
-//! Removes the reasoning that some servers leave in the text: a `<think>` section at
-//! the very start of an answer.
+//! Removes the reasoning that some servers leave in the text: a `<think>`
+//! section at the very start of an answer.
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";

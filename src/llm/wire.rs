@@ -1,5 +1,5 @@
-//! The JSON of chat completion endpoints, as OpenAI describes it and as other servers
-//! vary it. The only file that knows its shapes.
+//! The JSON of chat completion endpoints, as OpenAI describes it and as other
+//! servers vary it. The only file that knows its shapes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -194,8 +194,8 @@ pub(super) struct Fault {
     pub(super) limit: Option<u32>,
 }
 
-/// Reads the error from a body or event. Never fails: a body that is not JSON is its
-/// own message, unless it is an HTML page.
+/// Reads the error from a body or event. Never fails: a body that is not JSON
+/// is its own message, unless it is an HTML page.
 pub(super) fn fault(body: &str) -> Fault {
     match serde_json::from_str(body) {
         Ok(Value::Array(mut list)) if !list.is_empty() => fault_of(&list.swap_remove(0)),

@@ -238,8 +238,8 @@ impl Memory {
         };
         let store = &self.stores.lasting;
         store.put_facts(std::slice::from_ref(&fact)).await?;
-        // From here on it is remembered, whatever happens to the dropped facts: those
-        // not removed now are removed with the next save.
+        // From here on it is remembered, whatever happens to the dropped
+        // facts: those not removed now are removed with the next save.
         self.facts.lock().put(subject, facts);
         if !dropped.is_empty() {
             let ids: Vec<FactId> = dropped.iter().map(|fact| fact.id).collect();

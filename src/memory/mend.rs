@@ -168,8 +168,8 @@ impl Memory {
         self.doubts.missed(missed, self.now());
     }
 
-    /// If deletions and edits were dropped for lack of room, nothing of the channels
-    /// concerned is shown until Discord has been asked for each message.
+    /// If deletions and edits were dropped for lack of room, nothing of the
+    /// channels concerned is shown until Discord has been asked for each message.
     fn make_up_for(&self, overflow: Overflow) {
         let Overflow { mends, channels } = overflow;
         if mends == 0 {

@@ -182,9 +182,9 @@ impl Unsaved {
         self.lock().waiting.is_empty()
     }
 
-    /// Keeps a turn until it is stored, in place of an earlier attempt at it. Returns
-    /// the turns dropped to make room: the oldest of the user who takes most, in
-    /// the server that takes most.
+    /// Keeps a turn until it is stored, in place of an earlier attempt at it.
+    /// Returns the turns dropped to make room: the oldest of the user who
+    /// takes most, in the server that takes most.
     pub(super) fn keep(&self, turn: UnsavedTurn) -> Vec<Ids> {
         let mut turns = self.lock();
         let bytes = turn.bytes();
@@ -415,8 +415,8 @@ fn largest<K: Copy + Ord>(parts: impl Iterator<Item = (K, usize)>) -> Option<K> 
 }
 
 impl Moving<'_> {
-    /// Notes that it was stored as it was given out. If it has changed since, it has
-    /// to be stored again.
+    /// Notes that it was stored as it was given out. If it has changed since,
+    /// it has to be stored again.
     pub(super) fn stored(self) {
         let mut turns = self.unsaved.lock();
         let at = turns

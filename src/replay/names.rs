@@ -4,8 +4,8 @@ use crate::archive::World;
 use clew_context::engine::render::Directory;
 use clew_context::model::{ChannelId, GuildId, RoleId, UserId};
 
-/// The names of those who wrote or were mentioned, and of channels of one server that are
-/// recorded and not hidden. Recordings do not name roles.
+/// The names of those who wrote or were mentioned, and of channels of one
+/// server that are recorded and not hidden. Recordings do not name roles.
 pub(super) struct Names<'a> {
     pub(super) world: &'a World,
     /// None in direct messages.

@@ -1,5 +1,5 @@
-//! A recording as a source: exports and scenarios, as Discord would have answered at a
-//! given moment.
+//! A recording as a source: exports and scenarios, as Discord would have
+//! answered at a given moment.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,8 +9,8 @@ use crate::archive::{ArchiveError, World};
 use clew_context::collect::{Anchor, FetchError, Page, Source};
 use clew_context::model::{Attachment, Channel, ChannelId, Fallback, Message, MessageId};
 
-/// Reads a recording. Calls block on the disk for a moment but never wait, so deadlines
-/// do not matter.
+/// Reads a recording. Calls block on the disk for a moment but never wait, so
+/// deadlines do not matter.
 ///
 /// - nothing newer than `until` exists yet
 /// - a message that was not recorded counts as deleted

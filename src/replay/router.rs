@@ -1,5 +1,5 @@
-//! Which messages of a recording are triggers: uses the bot's own router, and what was
-//! requested.
+//! Which messages of a recording are triggers: uses the bot's own router, and
+//! what was requested.
 
 use std::collections::HashMap;
 

@@ -16,8 +16,8 @@ pub struct Event<'a> {
     pub message: Message,
 }
 
-/// Every message of every channel that the bot can see, by id. A read window per channel
-/// is in memory at a time: 16 MiB together, or 4 KiB each if that is more.
+/// Every message of every channel that the bot can see, by id. A read window per
+/// channel is in memory at a time: 16 MiB together, or 4 KiB each if that is more.
 pub fn timeline(world: &World) -> impl Iterator<Item = Result<Event<'_>, ArchiveError>> {
     let seen = world.channels().filter(|channel| !world.hidden(channel.id));
     let mut channels: Vec<(&Channel, Messages<'_>)> = seen

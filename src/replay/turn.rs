@@ -22,8 +22,8 @@ use clew_context::model::{
 /// The deadline for collecting. How slow a disk is says nothing about
 /// Discord.
 const FETCH_TIMEOUT: Duration = Duration::from_hours(1);
-/// The key for the nonces of frames: no model reads them, and equal replays should give
-/// equal results.
+/// The key for the nonces of frames: no model reads them, and equal replays
+/// should give equal results.
 const SECRET: &[u8] = b"replay";
 
 /// What all triggers share.
@@ -174,8 +174,8 @@ impl<'a> Warm<'a> {
         }
     }
 
-    /// A message is posted. The returned message carries the one that it replies to,
-    /// which is read only if the window does not hold it already.
+    /// A message is posted. The returned message carries the one that it
+    /// replies to, which is read only if the window does not hold it already.
     pub(super) fn feed(&mut self, event: Event<'_>) -> Result<Message, ArchiveError> {
         let Event {
             channel,

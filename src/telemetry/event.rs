@@ -31,8 +31,8 @@ macro_rules! events {
         }
 
         impl Event {
-            /// Every event: the part of the bot it belongs to, and its name. Names are
-            /// unique across all parts.
+            /// Every event: the part of the bot it belongs to, and its name.
+            /// Names are unique across all parts.
             #[cfg(feature = "test-util")]
             pub const ALL: &'static [(Subsys, &'static str)] =
                 &[$((Subsys::$subsys, $name)),+];
@@ -126,8 +126,8 @@ events! {
 }
 
 impl Event {
-    /// How severe it is: `info`, `warn` or `error`. Refusals, truncation and requests
-    /// that we cancelled follow the rules and are not problems.
+    /// How severe it is: `info`, `warn` or `error`. Refusals, truncation and
+    /// requests that we cancelled follow the rules and are not problems.
     pub const fn level(&self) -> &'static str {
         match self {
             Self::Fatal(_)

@@ -27,8 +27,8 @@ pub struct Ids {
     pub turn: Option<TurnId>,
 }
 
-/// How users and direct conversations are named (`TELEMETRY_IDS`). All other ids are
-/// written unchanged.
+/// How users and direct conversations are named (`TELEMETRY_IDS`). All other
+/// ids are written unchanged.
 #[derive(Clone, PartialEq, Eq)]
 pub enum IdStyle {
     /// By their ids.

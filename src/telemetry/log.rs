@@ -8,8 +8,8 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// Starts the log of this process. A second call changes nothing and returns `false`:
-/// a process has one log, however many bots run in it.
+/// Starts the log of this process. A second call changes nothing and returns
+/// `false`: a process has one log, however many bots run in it.
 pub fn init_log(level: LevelFilter) -> bool {
     let lines = tracing_subscriber::fmt::layer()
         .with_ansi(std::io::stderr().is_terminal())
@@ -21,8 +21,8 @@ pub fn init_log(level: LevelFilter) -> bool {
         .is_ok()
 }
 
-/// What is logged: ours at the given level, of libraries only warnings. At lower levels
-/// they print payloads, and so what people wrote.
+/// What is logged: ours at the given level, of libraries only warnings. At
+/// lower levels they print payloads, and so what people wrote.
 pub fn log_filter(ours: LevelFilter) -> Targets {
     Targets::new()
         .with_target("clew", ours)

@@ -1,5 +1,5 @@
-//! Writes emitted lines to files: a bounded queue, and a thread that writes the lines in
-//! it and counts those lost because the queue was full or the disk failed.
+//! Writes emitted lines to files: a bounded queue, and a thread that writes the
+//! lines in it and counts those lost because the queue was full or the disk failed.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, channel};
@@ -14,11 +14,11 @@ use super::line::{self, Ids};
 use super::{Error, Settings};
 use clew_context::model::Clock;
 
-/// The most lines that wait for the disk: about 3 MB of text, or seconds of a busy bot's
-/// events.
+/// The most lines that wait for the disk: about 3 MB of text, or seconds of a
+/// busy bot's events.
 pub const QUEUE_LINES: usize = 8_192;
-/// How long lines are gathered before they are written: a turn emits several in quick
-/// succession, and waking the thread costs more than writing a line.
+/// How long lines are gathered before they are written: a turn emits several
+/// in quick succession, and waking the thread costs more than writing a line.
 const GATHERING: Duration = Duration::from_millis(50);
 /// How long to wait at the end for a disk that does not answer.
 const CLOSING: Duration = Duration::from_secs(1);
@@ -44,8 +44,8 @@ struct Waiting {
     is_closed: bool,
 }
 
-/// Keeps the writing thread alive. Dropping it writes what is queued and the number of
-/// dropped lines, within a second; later events are lost.
+/// Keeps the writing thread alive. Dropping it writes what is queued and the
+/// number of dropped lines, within a second; later events are lost.
 #[must_use = "telemetry ends when its guard is dropped"]
 pub struct Guard {
     shared: Arc<Shared>,
@@ -212,8 +212,8 @@ impl<W: Write> Accounted<W> {
         }
     }
 
-    /// Writes the lines in one go if possible. A line that the file does not take is
-    /// lost, and the rest is tried.
+    /// Writes the lines in one go if possible. A line that the file does not
+    /// take is lost, and the rest is tried.
     fn put(&mut self, lines: &[String]) {
         let bytes = lines.concat();
         let bytes = bytes.as_bytes();

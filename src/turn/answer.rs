@@ -15,8 +15,8 @@ use clew_context::model::Fallback;
 use super::control::{Control, Order};
 use super::reply::Posted;
 
-/// How long to wait for the whole answer after the first words: a short one is posted
-/// once and never edited.
+/// How long to wait for the whole answer after the first words: a short one
+/// is posted once and never edited.
 const FIRST_SHOW: Duration = Duration::from_millis(700);
 /// The time between edits. Discord allows five edits in five seconds per channel,
 /// and other turns in the channel edit too.
@@ -110,8 +110,8 @@ pub(super) async fn show(posted: &mut Posted<'_>, text: &str) -> Result<(), Rest
     }
 }
 
-/// Tries until neither an outage of seconds nor a limit of minutes can lose an answer.
-/// The nonce keeps a message whose response was lost from being posted twice.
+/// Tries until neither an outage of seconds nor a limit of minutes can lose an
+/// answer. The nonce keeps a message whose response was lost from being posted twice.
 async fn persist(posted: &mut Posted<'_>, text: &str) -> Result<(), RestError> {
     let mut faults = 0;
     loop {

@@ -1,5 +1,5 @@
-//! Asking: asks the model, again with less if the prompt was too long, and concludes
-//! with its answer or failure.
+//! Asking: asks the model, again with less if the prompt was too long, and
+//! concludes with its answer or failure.
 
 use std::borrow::Cow;
 
@@ -88,8 +88,8 @@ impl Turn<'_> {
         (ended, asked)
     }
 
-    /// What to ask next if that may help: less after a prompt that was too long, the
-    /// same after an answer without text.
+    /// What to ask next if that may help: less after a prompt that was too
+    /// long, the same after an answer without text.
     fn again<'a>(
         &self,
         model: &llm::Client,

@@ -136,8 +136,8 @@ impl Turn<'_> {
         (prepared, halvings)
     }
 
-    /// The prompt with its context halved this often: the caps of the block, and the
-    /// history, of which the newer half stays.
+    /// The prompt with its context halved this often: the caps of the block,
+    /// and the history, of which the newer half stays.
     pub(super) fn prepare(
         &self,
         us: &Us,
@@ -183,8 +183,8 @@ impl Turn<'_> {
         (view, starter)
     }
 
-    /// Remembers the names of users whom the trigger mentions, since its stored words may
-    /// mention them later.
+    /// Remembers the names of users whom the trigger mentions, since its
+    /// stored words may mention them later.
     fn hear(&self) {
         let Some(guild) = self.ids.guild else {
             return;

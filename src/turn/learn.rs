@@ -1,5 +1,5 @@
-//! Learning: what a turn leaves to learn from, and the note that says so. The turn is
-//! over by then; nobody waits.
+//! Learning: what a turn leaves to learn from, and the note that says so. The
+//! turn is over by then; nobody waits.
 
 use std::collections::BTreeSet;
 

@@ -5,10 +5,10 @@ use clew_context::engine::render::Directory;
 use clew_context::model::{Channel, ChannelId, GuildId, OptedOut, RoleId, UserId};
 use clew_discord::facts::Facts;
 
-/// Names that the gateway told, only from the trigger's server: channels and threads
-/// that the asker may view at this moment. Anything unknown, or not known to be
-/// visible to the asker, has no name. In a direct message, nothing of a server has
-/// one.
+/// Names that the gateway told, only from the trigger's server: channels and
+/// threads that the asker may view at this moment. Anything unknown, or not
+/// known to be visible to the asker, has no name. In a direct message,
+/// nothing of a server has one.
 pub(super) struct Names<'a> {
     turn: &'a Turn<'a>,
     facts: &'a Facts,

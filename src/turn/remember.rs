@@ -17,8 +17,8 @@ use clew_context::engine::window::View;
 use clew_context::model::{ChannelId, ChannelKind, MessageId, Profiles};
 use clew_store::model::{Scope, StoredMessage};
 
-/// How much of a question and of the newest messages around it is used to match facts,
-/// in bytes. Matching looks at a few hundred words at most.
+/// How much of a question and of the newest messages around it is used to
+/// match facts, in bytes. Matching looks at a few hundred words at most.
 const MATCHED_BYTES: usize = 8_000;
 
 /// The agent that answers, and what it knows.

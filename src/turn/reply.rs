@@ -1,5 +1,5 @@
-//! Where an answer goes: messages in a channel, or the answer to a command. It grows
-//! there: earlier parts stay, the last one is edited, new ones are posted.
+//! Where an answer goes: messages in a channel, or the answer to a command. It
+//! grows there: earlier parts stay, the last one is edited, new ones are posted.
 
 use std::time::Duration;
 

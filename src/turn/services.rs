@@ -94,8 +94,8 @@ impl Services {
         self.us(guild).own_words(message)
     }
 
-    /// What an edited message says now, as a turn would store it; none if the message
-    /// may not become part of a turn.
+    /// What an edited message says now, as a turn would store it; none if the
+    /// message may not become part of a turn.
     pub fn edit_of(&self, message: &Message) -> Option<Edit> {
         let is_nobodys = message.withheld || self.memory.opted_out(message.author.id);
         if is_nobodys || !message.is_human() {

@@ -62,8 +62,8 @@ pub(super) async fn carry_out(services: &Services, call: Call) {
     services.telemetry.emit(&ids, answered);
 }
 
-/// Waits for the work, and tells Discord if it takes longer. Returns whether Discord
-/// was told.
+/// Waits for the work, and tells Discord if it takes longer. Returns whether
+/// Discord was told.
 async fn in_time(
     services: &Services,
     call: &Call,

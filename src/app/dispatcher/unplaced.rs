@@ -1,6 +1,6 @@
-//! Messages whose event names neither a server nor a channel type. Discord sends the
-//! type, though its reference does not promise to; a look at the channel tells
-//! whether it is a direct conversation.
+//! Messages whose event names neither a server nor a channel type. Discord
+//! sends the type, though its reference does not promise to; a look at the
+//! channel tells whether it is a direct conversation.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -200,8 +200,8 @@ mod tests {
         }
     }
 
-    /// Lookups are by channel or by id: the index must find what a search through all
-    /// facts would.
+    /// Lookups are by channel or by id: the index must find what a search
+    /// through all facts would.
     #[track_caller]
     fn check(held: &Held) {
         let all = || held.subjects.values().flatten();

@@ -1,7 +1,7 @@
-//! What each event says in addition to the ids. Every field is always on the line, in
-//! the order given here; unknown values are `null`. No field can hold a message's text:
-//! there are only numbers, ids, words from closed sets, and names chosen by the operator
-//! (models, agents) or by Discord (events and their parts).
+//! What each event says in addition to the ids. Every field is always on the line,
+//! in the order given here; unknown values are `null`. No field can hold a
+//! message's text: there are only numbers, ids, words from closed sets, and names
+//! chosen by the operator (models, agents) or by Discord (events and their parts).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -220,8 +220,8 @@ pub struct Unreadable {
     pub what: String,
     /// How much of it could be read.
     pub reason: ReadFailure,
-    /// The parts that could not be read, as Discord names them; none if nothing could
-    /// be read.
+    /// The parts that could not be read, as Discord names them; none if
+    /// nothing could be read.
     pub parts: Vec<&'static str>,
 }
 

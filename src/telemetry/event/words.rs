@@ -290,8 +290,8 @@ words! {
         Empty = "empty",
         /// The answer broke off.
         Truncated = "truncated",
-        /// We cancelled: the question was edited or deleted, the process ended, or Discord
-        /// accepts no answer there.
+        /// We cancelled: the question was edited or deleted, the process
+        /// ended, or Discord accepts no answer there.
         Cancelled = "cancelled",
     }
 

@@ -190,8 +190,8 @@ async fn context_commands_no_active_agent_in_channel() {
     bot.stop().await;
 }
 
-/// Discord takes a first response late or not at all: the work is done all the same,
-/// and the bot keeps running.
+/// Discord takes a first response late or not at all: the work is done all
+/// the same, and the bot keeps running.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_discord_refuses_breaks_nothing() {
     let (p, bot) = place(&[]).await;

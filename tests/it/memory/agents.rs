@@ -139,8 +139,8 @@ async fn without_an_agent_a_line_says_so() {
     assert_eq!(p.traces("saffron"), [""; 0]);
 }
 
-/// A parameter that the server rejects by name is replaced for every model from then
-/// on; that a model has a fixed temperature applies to that model only.
+/// A parameter that the server rejects by name is replaced for every model from
+/// then on; that a model has a fixed temperature applies to that model only.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agents_model_is_asked_as_the_server_taught() {
     let p = Place::new(Kind::Sqlite, &[("LLM_TEMPERATURE", "0.5")]).await;

@@ -169,8 +169,8 @@ async fn a_fact_goes_with_its_message(kind: Kind) {
     assert_eq!(p.traces("saffron"), [""; 0]);
 }
 
-/// A fact counts as remembered once it is on disk; dropped facts may be removed with
-/// the next save.
+/// A fact counts as remembered once it is on disk; dropped facts may be
+/// removed with the next save.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fact_whose_room_is_not_made_at_once_is_remembered() {
     let settings = [("MAX_USER_MEMORY", "1"), ("MEMORY_SAVE_INTERVAL", "1")];

@@ -100,8 +100,8 @@ async fn what_cannot_be_confirmed_is_shown() {
     assert_eq!(p.told("purged"), 0);
 }
 
-/// The message is gone, but there is no answer in time: it is shown, then found to be
-/// gone in the background and purged.
+/// The message is gone, but there is no answer in time: it is shown, then
+/// found to be gone in the background and purged.
 async fn what_could_not_be_confirmed_goes_later(kind: Kind) {
     let p = Place::new(kind, &[("MEM_FETCH_TIMEOUT_S", "2")]).await;
     let bot = p.start().await;

@@ -221,8 +221,8 @@ async fn only_turns_that_succeed_are_stored(kind: Kind) {
     );
 }
 
-/// Only the asker's own words are stored: a bare mention adds none (and no embeds or
-/// attachments).
+/// Only the asker's own words are stored: a bare mention adds none (and no
+/// embeds or attachments).
 async fn adopted_text_embeds_and_files_are_not_stored(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;

@@ -141,8 +141,8 @@ async fn what_changes_meanwhile_counts() {
     assert_eq!(scene.known().await, new);
 }
 
-/// When a trigger is edited, the first attempt's rows are replaced, and are not part
-/// of the next attempt's history.
+/// When a trigger is edited, the first attempt's rows are replaced, and are
+/// not part of the next attempt's history.
 #[tokio::test]
 async fn a_turn_is_no_history_of_its_own() {
     let scene = scene().await;

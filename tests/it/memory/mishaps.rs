@@ -125,8 +125,8 @@ async fn turns_answered_meanwhile_are_stored_in_order_when_it_is_back(kind: Kind
     assert_eq!(stored(&p).await, texts);
 }
 
-/// What is deleted meanwhile is never stored, and what is edited meanwhile is stored
-/// as edited.
+/// What is deleted meanwhile is never stored, and what is edited meanwhile is
+/// stored as edited.
 async fn what_is_deleted_or_edited_meanwhile_is_so_when_it_is_back(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;

@@ -1,5 +1,5 @@
-//! PostgreSQL killed, paused, locked and back: turns answered meanwhile are stored, a
-//! hang delays one turn by its patience, and telemetry reports it once.
+//! PostgreSQL killed, paused, locked and back: turns answered meanwhile are
+//! stored, a hang delays one turn by its patience, and telemetry reports it once.
 
 use std::fs;
 use std::process::Command;

@@ -4,8 +4,8 @@
 use super::place::{Kind, Place, says, says_nothing_of};
 use crate::support::log::Log;
 
-/// Changes rows behind the bot's back. `sql` is given the table to change and the one
-/// to read from.
+/// Changes rows behind the bot's back. `sql` is given the table to change and
+/// the one to read from.
 async fn change(p: &Place, sql: impl Fn(&str, &str) -> String) {
     match p.kind {
         Kind::Sqlite => {

@@ -1,6 +1,6 @@
-//! What is purged while something is on its way into or out of a store stays purged;
-//! and the bounds of a conversation. Each future is paused at its first wait for the
-//! store, so that the event comes at exactly that point.
+//! What is purged while something is on its way into or out of a store stays
+//! purged; and the bounds of a conversation. Each future is paused at its
+//! first wait for the store, so that the event comes at exactly that point.
 
 use std::pin::pin;
 use std::sync::Arc;
