@@ -253,7 +253,8 @@ async fn connected(
     ended
 }
 
-/// Warns at the start, not only at the first question, if the model cannot be reached.
+/// Warns at the start, not only at the first question, if the model cannot be
+/// reached.
 async fn look_at_model(services: Arc<Services>, shutdown: CancellationToken) {
     let Some(model) = &services.model else {
         return;
@@ -264,7 +265,7 @@ async fn look_at_model(services: Arc<Services>, shutdown: CancellationToken) {
     }
 }
 
-/// The loop.
+/// The main loop.
 async fn serve(
     services: &Services,
     dispatcher: &mut Dispatcher,
@@ -276,9 +277,9 @@ async fn serve(
             LoopEvent::Stop => return Ok(()),
             LoopEvent::Disconnected(ended) => return ended.map_err(Error::from),
             LoopEvent::Discord(delivery) => {
-                // Who we are is what Discord says first, or the session file.
-                // The loop waits this once: in another bot's store nothing may
-                // be read or written.
+                // Discord's first event or the session file tells who we are. Only
+                // this once the loop waits: nothing may be read from or written to
+                // another bot's store.
                 if !is_claimed && let Some(us) = services.facts.us() {
                     is_claimed = true;
                     claim_store(services, us.application).await?;

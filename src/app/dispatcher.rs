@@ -242,8 +242,7 @@ impl Dispatcher {
         self.services.memory.missed(Missed::Guild(guild));
     }
 
-    /// An unreadable event may have been any message: the window has a gap
-    /// there.
+    /// An unreadable event may have been any message: the window has a gap there.
     fn missed(&self, channel: Option<ChannelId>) {
         if let Some(channel) = channel {
             self.services.window().break_channel(channel);
@@ -439,8 +438,9 @@ impl Dispatcher {
         progress.finished(mark);
     }
 
-    /// Starts nothing new. Triggers that wait stay unfinished, so that the next process
-    /// gets them again; commands are not sent again, so their callers are told.
+    /// Starts nothing new. Triggers that wait stay unfinished, so that the next
+    /// process gets them again; commands are not sent again, so their callers
+    /// are told.
     pub(super) fn close(&mut self) {
         self.closed = true;
         for waiting in self.queues.remove_waiting(|_| true) {

@@ -52,8 +52,8 @@ pub(super) struct EventSources {
 }
 
 impl EventSources {
-    /// The next one: an end first, then what is done, which makes room for
-    /// what is new.
+    /// The next one: shutdown first, then reports, which make room for new
+    /// events.
     pub(super) async fn next(&mut self) -> LoopEvent {
         tokio::select! {
             biased;

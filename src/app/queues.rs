@@ -45,7 +45,7 @@ pub(super) enum Submitted<T> {
 pub(super) enum Full {
     /// `TURN_QUEUE_PER_CHANNEL` wait in the queue already.
     Queue,
-    /// As many as may wait do: of the person, of the server or of all.
+    /// As many wait as may: for the person, the server or all together.
     Room,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Queues<T> {
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     running: usize,
-    /// Behind what runs, or is to run next, in one queue.
+    /// How many may wait in one queue behind what runs or runs next.
     queue: usize,
     person: usize,
     party: usize,
@@ -141,8 +141,8 @@ impl<T> Queues<T> {
         }
     }
 
-    /// What is too full by the newest one of `asker` in `queue`, the narrowest
-    /// first, and which one in it gives way: the newest of who takes up most.
+    /// What the newest one of `asker` in `queue` makes too full, the narrowest
+    /// limit first, and which one gives way: the newest of whoever takes up most.
     fn overflow(&self, queue: QueueKey, asker: Asker) -> Option<(Full, u64)> {
         let limits = self.limits;
         let state = self.by_key.get(&queue)?;
@@ -166,7 +166,7 @@ impl<T> Queues<T> {
         gives_way.map(|one| (full, one.ticket))
     }
 
-    /// What ran in a queue is done. Gives what runs next, of whatever queue.
+    /// Ends what ran in a queue. Returns what runs next, in whichever queue.
     pub(super) fn finished(&mut self, queue: QueueKey) -> Option<(QueueKey, T)> {
         let state = self.by_key.get_mut(&queue)?;
         let asker = state.runs.take()?;

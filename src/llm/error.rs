@@ -191,7 +191,7 @@ impl Error {
         }
     }
 
-    /// The same error, its message fit to be logged.
+    /// The same error with a message that is safe to log.
     pub(super) fn redacted(mut self, redactor: &Redactor<'_>) -> Self {
         if let Some(message) = self.message_mut() {
             *message = redactor.clean(message);

@@ -46,8 +46,8 @@ impl<'a> Redactor<'a> {
 }
 
 impl Redactor<'_> {
-    /// The message without parts of lines: servers quote the beginning of
-    /// what they refuse.
+    /// The message without partial lines of the prompt: servers quote the
+    /// beginning of what they refuse.
     fn without_echo(&self, message: &str) -> String {
         let from = |at: usize| &message[at..];
         let mut clean = String::new();

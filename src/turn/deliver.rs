@@ -32,8 +32,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Nothing posted yet, and whether files may come with it. A command's
-    /// answer needs no permission.
+    /// An answer of which nothing is posted yet, noting whether files may be
+    /// attached. A command's answer needs no permission.
     pub(super) fn posted(&self, destination: Destination) -> Posted<'_> {
         let is_channel = matches!(destination, Destination::Channel { .. });
         let forbidden = is_channel && self.our_access().forbids(|rights| rights.attach);

@@ -20,7 +20,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Where an answer goes.
 #[derive(Debug, Clone)]
 pub(super) enum Destination {
-    /// A channel, as a reply where there is a target.
+    /// A channel; the first message is a reply if there is a target.
     Channel {
         channel: ChannelId,
         reply_to: Option<MessageId>,
@@ -60,7 +60,7 @@ struct Part {
 }
 
 impl<'a> Posted<'a> {
-    /// Nothing yet. `attempt` sets the nonces of a restarted turn apart.
+    /// Nothing posted yet. `attempt` distinguishes the nonces of a restarted turn.
     pub(super) fn new(
         services: &'a Services,
         destination: Destination,

@@ -27,8 +27,8 @@ const FILL_TIMEOUT: Duration = Duration::from_secs(30);
 const FILL_PAUSE: Duration = Duration::from_millis(500);
 
 impl Dispatcher {
-    /// A command was called: one that asks is answered by "thinking" at once
-    /// and takes its place in the queue; others are carried out beside; or it
+    /// Handles a call. A command that asks a question gets "thinking" at once and
+    /// a place in the queue; others are carried out beside the loop; or the call
     /// is refused in a line.
     pub(super) fn called(&mut self, called: Called) {
         let channel = self.services.facts.channel(called.interaction.channel);

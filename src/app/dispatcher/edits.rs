@@ -13,8 +13,7 @@ use clew_context::engine::eligible::is_blank;
 use clew_context::model::{Message, MessageId};
 
 impl Dispatcher {
-    /// An edit: of the text in the window, and of a trigger that is not
-    /// answered yet.
+    /// Handles an edit: updates the window, and a trigger that is not answered yet.
     pub(super) fn edited(&mut self, incoming: Incoming) {
         let Incoming {
             message,

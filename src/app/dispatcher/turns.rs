@@ -48,7 +48,7 @@ pub(super) struct Active {
 }
 
 impl Dispatcher {
-    /// Queues a trigger. Says whether a turn began or waits for it.
+    /// Queues a trigger. Returns whether a turn began or waits for it.
     pub(super) fn submit(&mut self, request: TurnRequest, mark: Option<Mark>) -> bool {
         let trigger = Arc::clone(&request.trigger);
         if self.closed {
@@ -304,7 +304,7 @@ const fn refusal(full: Full) -> Refusal {
     }
 }
 
-/// Serial per thread, direct conversation and member of a channel.
+/// Turns are serial per thread, direct conversation and member of a channel.
 fn queue(request: &TurnRequest) -> QueueKey {
     let trigger = &request.trigger;
     let conversation = request

@@ -16,7 +16,7 @@ use clew_discord::session::Mark;
 const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Dispatcher {
-    /// Looks where a message stands that is for us if it is a direct one.
+    /// Looks up the channel of a message that is for us if it is a direct one.
     pub(super) fn look_up(&mut self, mut request: TurnRequest, mark: Mark) {
         self.looked_at.insert(request.trigger.id);
         let (services, loop_events) = (Arc::clone(&self.services), self.loop_events.clone());

@@ -1,4 +1,4 @@
-//! The rules of queues and shares, and any history of them.
+//! The rules of queues and shares, and that they hold in any history.
 
 use std::collections::{HashMap, HashSet};
 
@@ -162,12 +162,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..120)
 }
 
-/// Queues beside what is known of them from outside.
+/// Queues, and what is known of them from outside.
 struct Watched {
     queues: Queues<(u64, Asker)>,
     tickets: u64,
     running: HashMap<QueueKey, Asker>,
-    /// Starts by others that each party may still see before its own.
+    /// How many starts by others each party may still see before its own.
     patience: HashMap<Party, usize>,
 }
 
@@ -205,7 +205,7 @@ impl Watched {
         }
     }
 
-    /// Who was ready before this queue became so.
+    /// Who was ready before this queue became ready.
     fn ready_but(&self, queue: QueueKey) -> HashSet<Asker> {
         let ready = self.queues.by_key.iter().filter(|(one, _)| **one != queue);
         ready
@@ -285,7 +285,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Submit { party, user, queue } => {
-                    // A thread is of one server.
+                    // A thread belongs to one server.
                     watched.submit(thread(party * 10 + queue), asker(party, user));
                 }
                 Step::Finish(at) => watched.finish(at),
