@@ -1,6 +1,7 @@
 //! Snapshots: a window of conversation, saved under an id and restored later.
 
-use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use uuid::Uuid;
 
@@ -210,12 +211,21 @@ impl Memory {
             forbidden: 0,
             present: 0,
         };
+        // As many rows as were saved: those restored before are the newest.
+        let rows = self.limits().to_read().max(messages.len());
+        let mut present: HashMap<Scope, HashSet<MessageId>> = HashMap::new();
         for turn in messages.chunk_by(|one, next| (one.scope, one.turn) == (next.scope, next.turn))
         {
             let Some(first) = turn.first() else { continue };
             if !belongs(first, place.asker) || !may_read(first.channel) {
                 restored.forbidden += turn.len();
-            } else if self.is_present(first, since).await? {
+                continue;
+            }
+            let there = match present.entry(first.scope) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => unknown.insert(self.present(first, since, rows).await?),
+            };
+            if first.message.is_some_and(|id| there.contains(&id)) {
                 restored.present += turn.len();
             } else {
                 store.append(&self.again(turn, id)).await?;
@@ -229,22 +239,23 @@ impl Memory {
         Ok(restored)
     }
 
-    /// Whether the row is in its conversation's window, never removed or restored.
-    async fn is_present(
+    /// The messages among the newest `rows` of the row's conversation: never
+    /// removed, or restored already.
+    async fn present(
         &self,
         row: &StoredMessage,
         since: UnixMillis,
-    ) -> Result<bool, clew_store::Error> {
+        rows: usize,
+    ) -> Result<HashSet<MessageId>, clew_store::Error> {
         let query = WindowQuery {
             scope: row.scope,
             agent: row.agent.clone(),
             since,
             cleared: None,
-            limit: self.limits().to_read(),
+            limit: rows,
         };
         let window = self.stores.conversations.window(&query).await?;
-        let mut ids: BTreeSet<MessageId> = window.iter().filter_map(|row| row.message).collect();
-        Ok(row.message.is_some_and(|id| ids.remove(&id)))
+        Ok(window.iter().filter_map(|row| row.message).collect())
     }
 
     /// A copy of a turn, marked as restored. It gets an id of its own, so that the

@@ -479,7 +479,8 @@ async fn what_is_restored_stands_as_new_and_once() {
     let s = scene().await;
     let there = ChannelId::new(8);
     let [here, elsewhere] = [HERE, there].map(|channel| place(GUILD, channel, ADA));
-    for question in 1..=10 {
+    // More than a prompt carries.
+    for question in 1..=20 {
         s.ask(&here, question * 10, "saffron").await;
     }
     s.ask(&elsewhere, 500, "ginger").await;
@@ -495,7 +496,7 @@ async fn what_is_restored_stands_as_new_and_once() {
     s.ask(&in_thread, 600, "anise").await;
     let before = s.rows(&here).await;
     let saved = s.memory.save(&here, Some("herbs"), None).await.unwrap();
-    assert_eq!(saved.message_count, 24);
+    assert_eq!(saved.message_count, 44);
     for place in [&here, &elsewhere, &in_thread] {
         s.memory.delete_conversation(place).await.unwrap();
     }
@@ -509,18 +510,18 @@ async fn what_is_restored_stands_as_new_and_once() {
         let restored = restored.await.unwrap();
         (restored.messages, restored.present, restored.forbidden)
     };
-    assert_eq!(restore().await, (22, 0, 2));
-    assert_eq!(restore().await, (0, 22, 2));
+    assert_eq!(restore().await, (42, 0, 2));
+    assert_eq!(restore().await, (0, 42, 2));
     assert_eq!(s.rows(&elsewhere).await, []);
     assert_eq!(words(&s.rows(&in_thread).await), ["anise", "so: anise"]);
     let nobody = s.memory.restore(&here, &saved.id, |_| false).await;
     assert!(matches!(nobody, Err(RestoreError::Forbidden)));
 
     let rows = s.rows(&here).await;
-    assert_eq!((rows.len(), words(&rows)[0]), (22, "cinnamon"));
+    assert_eq!((rows.len(), words(&rows)[0]), (30, "saffron"));
     let now = s.memory.now();
     let turns: BTreeSet<TurnId> = before.iter().map(|row| row.turn).collect();
-    for row in &rows[2..] {
+    for row in &rows {
         assert_eq!(row.restored_from.as_ref(), Some(&saved.id));
         assert_eq!(row.timestamp, now);
         assert!(!turns.contains(&row.turn) && row.turn.0 <= i64::MAX.cast_unsigned());

@@ -1,6 +1,5 @@
-//! The collectors with a world in memory: tests for every sentence of the
-//! design's "Target", "Collectors", "Always" and "Fetching least" that engine and
-//! collect decide.
+//! The collectors with a world in memory: what engine and collect decide of the
+//! rules in `docs/behaviour.md`.
 
 mod asker;
 mod bounds;

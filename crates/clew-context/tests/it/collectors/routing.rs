@@ -1,4 +1,5 @@
-//! What triggers a turn: one table for each line of the design.
+//! What triggers a turn: one table for each rule of
+//! `docs/behaviour.md`, "Triggers".
 
 use std::collections::BTreeSet;
 
