@@ -39,7 +39,7 @@ use watch::{Found, Watch};
 
 /// The shortest time between two looks at the folder.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(2);
-/// The longest that a turn waits for a look: if the disk does not answer, it goes
+/// How long a turn waits for a look at most: if the disk does not answer, it goes
 /// on with what is known.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 

@@ -45,7 +45,7 @@ pub(super) enum Submitted<T> {
 pub(super) enum Full {
     /// `TURN_QUEUE_PER_CHANNEL` wait in the queue already.
     Queue,
-    /// As many wait as may: for the person, the server or all together.
+    /// No more may wait: of the person's turns, the server's or all together.
     Room,
 }
 

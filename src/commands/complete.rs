@@ -11,8 +11,8 @@ const MOST: usize = 25;
 /// The most characters in a choice's name.
 const NAME_CHARS: usize = 100;
 
-/// The choices that match what was typed, most relevant first; none if they cannot
-/// be read.
+/// The choices that match what was typed: agents by name, others newest first. None
+/// if they cannot be read.
 pub(super) async fn choices(context: &Context<'_>, call: &Call, completing: &Completing) -> Done {
     let found = match completing {
         Completing::Fact(typed) => facts(context, call.about_caller(), typed).await,

@@ -12,7 +12,7 @@ pub const MAX_MESSAGE_UNITS: usize = 2_000;
 
 /// The largest file that can be attached, in bytes: 10 MiB, Discord's limit
 /// without paid boosts. The file holds the whole answer and the messages repeat
-/// its beginning, so no longer answer can be posted.
+/// its beginning, so a longer one cannot be posted.
 pub const MAX_ATTACHMENT_BYTES: usize = 10 * 1024 * 1024;
 
 /// The name of the file that holds an answer too long for the messages.

@@ -9,9 +9,9 @@ use clew_context::engine::{frame, shorten};
 use clew_context::model::{HistoryMessage, UnixMillis};
 use clew_store::model::{StoredMessage, StoredRole};
 
-/// The window's start moves by one part in so many of the window.
+/// The window's start moves by this fraction of the window at a time: an eighth.
 const MOVES_A_WINDOW: usize = 8;
-/// One row gets at most one part in so many of the characters.
+/// One row gets at most this fraction of the characters: a quarter.
 const LONGEST_ROWS: usize = 4;
 
 /// How much history a prompt carries.

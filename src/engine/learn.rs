@@ -38,9 +38,9 @@ const MIN_LETTERS: usize = 3;
 const MIN_NAME_PART: usize = 4;
 /// What separates the sentences of a fact; line breaks are spaces by then.
 const SENTENCE_ENDS: [char; 8] = ['.', '!', '?', ';', ':', '。', '！', '？'];
-/// As many digits in a row may be a Discord id.
+/// This many digits in a row may be a Discord id.
 const ID_DIGITS: usize = 15;
-/// As many digits, even with spaces and signs between them, may be a telephone,
+/// This many digits, even with spaces and signs between them, may be a telephone,
 /// card or account number. A date has eight.
 const NUMBER_DIGITS: usize = 9;
 /// From this length on, a word of letters and digits is taken for a key.

@@ -1,4 +1,4 @@
-//! Memory by itself, over stores in memory and a clock that is set by hand.
+//! Memory on its own, over stores in memory and a clock set by hand.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -45,7 +45,7 @@ pub(super) fn settings() -> Settings {
     }
 }
 
-/// With a store of its own for conversations.
+/// A memory with a separate store for conversations.
 pub(super) async fn scene() -> Scene {
     scene_with(settings()).await
 }
@@ -102,19 +102,19 @@ impl Scene {
         }
     }
 
-    /// A turn is stored: a question and, with the next id, its answer.
+    /// Stores a turn: a question and, with the next id, its answer.
     pub(super) async fn ask(&self, place: &Place, question: u64, words: &str) {
         let exchange = self.exchange(question, words);
         self.memory.record(&Ids::default(), place, &exchange).await;
     }
 
-    /// What a prompt would carry.
+    /// The rows that a prompt would carry.
     pub(super) async fn rows(&self, place: &Place) -> Vec<StoredMessage> {
         let turn = TurnId(u64::MAX >> 1);
         self.memory.history(&Ids::default(), place, turn).await
     }
 
-    /// The details of the events of a name.
+    /// The details of the events with this name.
     pub(super) fn told(&self, event: &str) -> Vec<serde_json::Value> {
         let all = self.lines.all().into_iter();
         all.filter(|one| one.event.name() == event)
@@ -176,7 +176,7 @@ async fn nothing_is_said_of_before_if_no_rows_are_wanted_or_the_asker_opted_out(
     let s = scene().await;
     s.ask(&here, 10, "saffron").await;
     assert_eq!(s.rows(&here).await.len(), 2);
-    // Nor what somebody else said in a thread of theirs.
+    // Nor what somebody else said in a shared thread.
     let in_thread = |asker| Place {
         scope: Scope::Thread {
             guild: GUILD,
@@ -191,7 +191,7 @@ async fn nothing_is_said_of_before_if_no_rows_are_wanted_or_the_asker_opted_out(
     assert_eq!(s.rows(&in_thread(ADA)).await, []);
 }
 
-/// It is not stored yet, and is mended where it waits.
+/// A turn that is not stored yet is mended in the queue.
 #[tokio::test]
 async fn what_waits_for_its_store_is_mended_at_once() {
     let (channel, guild, user) = (HERE, GUILD, ADA);
@@ -234,7 +234,7 @@ async fn what_waits_for_its_store_is_mended_at_once() {
     }
 }
 
-/// What there is no room for is hidden, and asked for.
+/// What lost its room is hidden, and Discord is asked for it.
 #[tokio::test]
 async fn what_of_a_flood_is_not_kept_is_made_up_for() {
     let s = scene().await;
@@ -262,7 +262,7 @@ async fn what_of_a_flood_is_not_kept_is_made_up_for() {
     assert_eq!(s.rows(&here).await, []);
 }
 
-/// Servers of the shard alone, and not those that were noted before.
+/// Only servers of the shard, and not those noted before.
 #[tokio::test]
 async fn servers_that_a_shard_no_longer_has_were_left() {
     let s = scene().await;
@@ -331,7 +331,7 @@ async fn what_was_learnt_from_other_words_goes_with_them() {
     }
 }
 
-/// Neither what who opted out told of a server, nor what may be deleted.
+/// Facts by users who opted out and facts whose message may be deleted are left out.
 #[tokio::test]
 async fn facts_of_a_server_are_those_that_may_be_told() {
     let s = scene().await;
@@ -350,8 +350,8 @@ async fn facts_of_a_server_are_those_that_may_be_told() {
     assert_eq!(profiles.server, ["fact 10"]);
 }
 
-/// What could not be read, or was of somebody who opted out since, is not
-/// asked for once more.
+/// Facts that could not be read, or whose user has opted out since, are not asked for
+/// again.
 #[tokio::test]
 async fn facts_that_may_not_be_read_are_not_told() {
     let s = scene().await;
@@ -377,7 +377,7 @@ async fn facts_that_may_not_be_read_are_not_told() {
     assert_eq!(s.told("store_failed").len(), 1);
 }
 
-/// On disk too, at once.
+/// It is removed from the disk as well, at once.
 #[tokio::test]
 async fn what_makes_room_for_a_fact_is_gone() {
     let s = scene().await;
@@ -407,7 +407,7 @@ async fn a_subject_is_full_of_what_people_asked_for() {
     assert!(!is_full(&facts([true, true])[..1]));
 }
 
-/// Databases count to `i64::MAX`.
+/// The databases' integers end at `i64::MAX`.
 #[test]
 fn an_id_is_one_for_every_database() {
     for _ in 0..100 {
@@ -446,8 +446,8 @@ async fn an_opt_out_holds_at_once_until_an_opt_in() {
     assert_eq!(s.rows(&here).await.len(), 2);
 }
 
-/// What the store does not take now is for later, and is counted if there is no
-/// later.
+/// What the store does not take now waits, and is counted as lost if the process
+/// ends first.
 #[tokio::test]
 async fn a_turn_waits_for_a_store_that_hung() {
     let s = scene().await;
@@ -473,7 +473,8 @@ async fn a_turn_waits_for_a_store_that_hung() {
     assert_eq!((told.len(), &told[0]["turns"]), (1, &1.into()));
 }
 
-/// As a new turn, marked, the newest there, by the side of what cannot be read.
+/// It is a new turn, marked as restored and the newest there; what may not be read
+/// stays out.
 #[tokio::test]
 async fn what_is_restored_stands_as_new_and_once() {
     let s = scene().await;
@@ -484,7 +485,7 @@ async fn what_is_restored_stands_as_new_and_once() {
         s.ask(&here, question * 10, "saffron").await;
     }
     s.ask(&elsewhere, 500, "ginger").await;
-    // A thread is its members'; what she said there is hers.
+    // A thread belongs to its members, but what Ada said there is hers.
     let thread = Scope::Thread {
         guild: GUILD,
         channel: HERE,
@@ -528,7 +529,7 @@ async fn what_is_restored_stands_as_new_and_once() {
     }
 }
 
-/// Beyond what any prompt carries.
+/// Rows beyond what any prompt includes are swept.
 #[tokio::test]
 async fn what_is_swept_is_told() {
     let s = scene().await;
@@ -542,7 +543,7 @@ async fn what_is_swept_is_told() {
     assert_eq!((told.len(), &told[0]["entries"]), (1, &2.into()));
 }
 
-/// Though the store does what it is asked: it refused it once, maybe.
+/// The store works, but may have refused the turn before.
 #[tokio::test]
 async fn what_waits_for_a_store_that_is_well_is_stored_later() {
     let s = scene().await;

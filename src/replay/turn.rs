@@ -174,8 +174,8 @@ impl<'a> Warm<'a> {
         }
     }
 
-    /// A message is posted. The returned message carries the one that it
-    /// replies to, which is read only if the window does not hold it already.
+    /// Feeds the window with a message as it is posted. The message that it
+    /// replies to is read, and carried, only if the window does not hold it.
     pub(super) fn feed(&mut self, event: Event<'_>) -> Result<Message, ArchiveError> {
         let Event {
             channel,

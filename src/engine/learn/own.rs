@@ -6,11 +6,11 @@ use clew_context::model::UserId;
 /// The most words given to the model, in Unicode scalars: what a message without
 /// Nitro can hold.
 const MAX_CHARS: usize = 2_000;
-/// A shorter message says nothing that lasts, in Unicode scalars.
+/// The fewest Unicode scalars of a message that can say anything lasting.
 const MIN_CHARS: usize = 12;
 /// The fewest letters, of any script, that such a message has.
 const MIN_LETTERS: usize = 6;
-/// As many words between quotation marks are a quotation; fewer are a title.
+/// This many words between quotation marks are a quotation; fewer are a title.
 const QUOTED_WORDS: usize = 3;
 /// Replaces a mention.
 const SOMEBODY: &str = "@somebody";

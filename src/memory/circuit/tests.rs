@@ -1,4 +1,4 @@
-//! A store that hangs, fails or refuses, and what is told of it.
+//! A store that hangs, fails or refuses, and what is reported about it.
 
 use std::future::{pending, ready};
 
@@ -23,13 +23,13 @@ fn refused() -> Asked {
     })
 }
 
-/// Until it was found to be back; the other store is asked meanwhile.
+/// Not until it is found to be back; the other store is still asked.
 #[tokio::test]
 async fn a_store_that_hung_is_not_asked_again() {
     let s = scene().await;
     let (memory, ids) = (&s.memory, Ids::default());
     let (lasting, other) = (&memory.stores.lasting, &memory.stores.conversations);
-    // From here on nothing is asked of a real store.
+    // From here on no real store is asked.
     tokio::time::pause();
     assert_eq!(memory.ask(&ids, lasting, pending::<Asked>()).await, None);
     let fine = || ready::<Asked>(Ok(1));
@@ -52,7 +52,7 @@ async fn a_store_that_hung_is_not_asked_again() {
     assert!(memory.is_well());
 }
 
-/// It is asked on, since that costs nothing.
+/// It is still asked, since a failure that comes at once costs no time.
 #[tokio::test]
 async fn a_store_that_fails_is_told_of_once_and_its_refusals_each_time() {
     let s = scene().await;

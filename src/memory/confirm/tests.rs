@@ -1,4 +1,4 @@
-//! What Discord answers, and what becomes of the messages it was asked for.
+//! Discord's answers, and what happens to the messages that it was asked for.
 
 use clew_context::model::UnixMillis;
 use clew_simulator::{ChannelKind, Fault, Simulator, World};
@@ -8,7 +8,7 @@ use super::*;
 use crate::memory::Missed;
 use crate::memory::tests::{ADA, GUILD, HERE, Scene, place, scene};
 
-/// A channel of a real server, and messages there.
+/// A channel on the simulator, with messages in it.
 struct Channel {
     discord: Simulator,
     rest: Rest,
@@ -45,8 +45,8 @@ impl Channel {
         self.discord.requests_to("GET", &path).len()
     }
 
-    /// A turn whose question and answer are its first two messages, and of which
-    /// it is in doubt whether they are still there.
+    /// A stored turn whose question and answer are the channel's first two
+    /// messages, and whether these still exist is in doubt.
     async fn doubted(&self) -> (Scene, Vec<StoredMessage>) {
         let s = scene().await;
         let here = place(GUILD, self.id, ADA);
@@ -59,7 +59,7 @@ impl Channel {
     }
 }
 
-/// Nothing is known to be edited.
+/// No message is known to be edited.
 fn unedited(_: &Message) -> Option<Edit> {
     None
 }
@@ -68,8 +68,8 @@ fn soon() -> Instant {
     Instant::now() + Duration::from_secs(20)
 }
 
-/// An answer about one message says nothing of others; a refusal, all of the
-/// channel; who does not answer is not asked on.
+/// An answer about one message says nothing about others, while a refusal applies to
+/// the whole channel; once there is no answer, no more messages are asked for.
 #[tokio::test]
 async fn what_discord_says_decides_what_is_shown() {
     let all = "/channels/*/messages/*";
@@ -99,7 +99,7 @@ async fn what_discord_says_decides_what_is_shown() {
             .into();
         assert_eq!(told, [asked, gone, unanswered], "{fault:?}");
         assert_eq!(rows.len(), left, "{fault:?}");
-        // What is known is not asked for by the next turn.
+        // What is settled is not asked for by the next turn.
         let again = memory
             .doubts
             .take_unconfirmed(rows.iter().flat_map(traces), 9);
@@ -109,8 +109,8 @@ async fn what_discord_says_decides_what_is_shown() {
     }
 }
 
-/// A question that says what is stored is settled; other words are those that
-/// the prompt has, and are stored.
+/// A question with the words that are stored is settled; other words go into the
+/// prompt and the store.
 #[tokio::test]
 async fn an_edit_that_was_missed_is_made_up_for() {
     let channel = channel().await;
@@ -146,8 +146,8 @@ async fn an_edit_that_was_missed_is_made_up_for() {
     }
 }
 
-/// Three in a row without an answer, and the others are left for later; what is
-/// gone goes at once.
+/// After three in a row without an answer the others are left for later; messages
+/// that are gone are purged at once.
 #[tokio::test]
 async fn who_does_not_answer_is_left_in_peace() {
     let channel = channel().await;
@@ -222,7 +222,7 @@ fn row(channel: ChannelId, id: MessageId) -> StoredMessage {
     }
 }
 
-/// Each purge costs writes of its own.
+/// They share a purge, since each one costs writes.
 #[tokio::test]
 async fn messages_of_one_channel_that_are_gone_go_together() {
     let s = scene().await;
@@ -241,7 +241,7 @@ async fn messages_of_one_channel_that_are_gone_go_together() {
     assert_eq!(left, (0, 2));
 }
 
-/// Without its question nobody can tell what an answer is about.
+/// Without its question, nobody could tell what an answer is about.
 #[tokio::test]
 async fn an_answer_goes_with_its_question_but_not_the_other_way_round() {
     for (deleted, left) in [(10, 0), (11, 1), (12, 1), (99, 2)] {
@@ -265,7 +265,7 @@ async fn an_answer_goes_with_its_question_but_not_the_other_way_round() {
     }
 }
 
-/// It is of one channel, and reaches from one message to another.
+/// A page covers one channel, from one message to another.
 #[tokio::test]
 async fn what_a_page_lacks_is_what_it_would_show() {
     let s = scene().await;
@@ -288,7 +288,7 @@ async fn what_a_page_lacks_is_what_it_would_show() {
     s.memory.leave_out_doubtful(&mut rows);
     let left: Vec<_> = rows.iter().map(|row| row.turn.0).collect();
     assert_eq!(left, [9, 12, 21, 15]);
-    // Those that it shows are confirmed, others are not.
+    // Those on the page are confirmed, others are not.
     s.memory.doubts.missed(Missed::Everything, UnixMillis(6));
     let asking = s
         .memory
@@ -298,7 +298,7 @@ async fn what_a_page_lacks_is_what_it_would_show() {
     assert_eq!(keys, [9, 21, 15]);
 }
 
-/// As the window shows them.
+/// Messages that the window shows are confirmed.
 #[tokio::test]
 async fn what_the_window_shows_is_not_asked_for() {
     let s = scene().await;

@@ -23,7 +23,8 @@ const MOST_OF_A_CHANNEL: usize = 256;
 /// so that no channel waits long for another.
 const A_ROUND: usize = 64;
 const A_ROUND_OF_A_CHANNEL: usize = 8;
-/// The most channels and servers with a gap or loss each; beyond, one covers all.
+/// The most channels and servers with gaps of their own; beyond, one gap covers all.
+/// The same for losses.
 const MOST_MISSED: usize = 8_192;
 /// The most messages remembered as settled; beyond, the older half is forgotten
 /// and asked for once more if needed.

@@ -63,7 +63,7 @@ fn of_the_edits_of_a_message_the_last_one_by_a_person_is_done() {
         edited(4, "last, with a preview", None),
     ];
     assert_eq!(together(mends.clone()), mends[1..]);
-    // What came with a preview is older than what she says by now.
+    // The update with a preview is older than the edit after it, so it is dropped.
     let mends = vec![
         edited(4, "with a preview", None),
         edited(4, "last", Some(2)),
