@@ -157,7 +157,7 @@ pub fn claim(config: &Config) -> Result<SessionLock, LockError> {
     SessionLock::take(&config.state_dir.join(SESSION_FILE))
 }
 
-/// Runs the memory's upkeep beside the bot, and closes the memory after it.
+/// Runs the memory's upkeep along with the bot, and closes the memory after it.
 async fn remembering(
     config: &Config,
     services: &Arc<Services>,

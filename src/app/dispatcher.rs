@@ -68,7 +68,7 @@ pub(super) struct Dispatcher {
     tracker: TaskTracker,
     loop_events: mpsc::UnboundedSender<LoopEvent>,
     closed: bool,
-    /// Cancelled to end optional work beside the turns.
+    /// Cancelled to end optional work in the background.
     stopped: CancellationToken,
 }
 
@@ -448,7 +448,7 @@ impl Dispatcher {
         }
     }
 
-    /// Waits, up to a limit, for what is being sent and learnt beside the turns.
+    /// Waits, up to a limit, for what is being sent and learnt in the background.
     pub(super) async fn settle(&self, patience: Duration) {
         self.tracker.close();
         let _ = timeout(patience, self.tracker.wait()).await;

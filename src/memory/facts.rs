@@ -126,7 +126,7 @@ impl Memory {
             || !self.mends.deleted_of(link).is_empty()
     }
 
-    /// Using a fact from a server checks whether the user has left it unnoticed.
+    /// Has it checked whether the user left the servers of these facts unnoticed.
     fn note_used_elsewhere(&self, user: UserId, facts: &[Fact]) {
         for fact in facts {
             if let Origin::Guild(guild) = fact.origin {

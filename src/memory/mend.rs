@@ -56,7 +56,7 @@ pub enum Mend {
     GuildLeft(GuildId),
     /// We are in this server.
     GuildJoined(GuildId),
-    /// A shard connected anew, and these are its servers: we have left any other
+    /// A shard has a new session, and these are its servers: we have left any other
     /// server that belongs to it by id.
     Connected {
         /// The shard.

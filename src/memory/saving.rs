@@ -74,7 +74,7 @@ impl Memory {
         }
     }
 
-    /// Reports a refusal only at the first try: it will be repeated at each further one.
+    /// Reports a refusal only at the first try: each further try is refused as well.
     fn append_failed(&self, turn: &UnsavedTurn, trouble: &Trouble) {
         if turn.tries == 1 || !matches!(trouble, Trouble::Refused(_)) {
             let (store, append) = (&self.stores.conversations, StoreOperation::Append);
@@ -128,7 +128,7 @@ impl Memory {
     /// stores the turns answered before.
     ///
     /// # Errors
-    /// The store is gone, refuses a turn or does not answer.
+    /// The store is gone or does not answer.
     pub(super) async fn save_first(
         &self,
         is_meant: impl Fn(&UnsavedTurn) -> bool + Send + Sync,

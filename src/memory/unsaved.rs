@@ -88,7 +88,7 @@ pub(super) enum Next<'a> {
     Turn(Moving<'a>),
     /// None yet: one that has to come before is on its way.
     Wait,
-    /// None.
+    /// There is none.
     Nothing,
 }
 

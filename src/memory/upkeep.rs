@@ -29,7 +29,7 @@ const ROLL_CALL_PACE: Duration = Duration::from_secs(1);
 const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Memory {
-    /// Runs beside the bot until `shutdown`; [`Memory::close`] handles what is left.
+    /// Runs along with the bot until `shutdown`; [`Memory::close`] handles what is left.
     pub async fn upkeep(
         &self,
         rest: &Rest,

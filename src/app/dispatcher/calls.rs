@@ -1,4 +1,4 @@
-//! Calls of our commands, and other requests to Discord beside the turns.
+//! Calls of our commands, and other requests to Discord outside of turns.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,8 +28,8 @@ const FILL_PAUSE: Duration = Duration::from_millis(500);
 
 impl Dispatcher {
     /// Handles a call. A command that asks a question gets "thinking" at once and
-    /// a place in the queue; others are carried out beside the loop; or the call
-    /// is refused in a line.
+    /// a place in the queue; others run in the background; or the call is
+    /// refused in a line.
     pub(super) fn called(&mut self, called: Called) {
         let channel = self.services.facts.channel(called.interaction.channel);
         let interaction = called.interaction.clone();

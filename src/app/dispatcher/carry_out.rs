@@ -1,5 +1,5 @@
-//! Carries out commands beside the loop: the first response within Discord's three
-//! seconds, further effects, and the answer.
+//! Carries out commands in the background: the first response within Discord's
+//! three seconds, further effects, and the answer.
 
 use std::time::Duration;
 
@@ -98,7 +98,8 @@ async fn choices(work: impl Future<Output = Done>) -> Done {
     timeout(CHOICES, work).await.unwrap_or(nothing)
 }
 
-/// Carries out the effect beside the answer. Returns the answer, and what follows it.
+/// Carries out the effect that comes with the answer. Returns the answer, and what
+/// follows it.
 async fn affect(
     services: &Services,
     call: &Call,

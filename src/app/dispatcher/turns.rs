@@ -289,8 +289,8 @@ impl Dispatcher {
     }
 }
 
-/// Runs a turn and reports that it is over. Learning from it happens beside the
-/// next turns.
+/// Runs a turn and reports that it is over. Learning from it happens
+/// in the background.
 async fn reported(services: &Services, job: Job, mut report: Report) -> Option<Box<Lesson>> {
     let ended = turn::run(services, job).await;
     report.outcome = Some(ended.outcome);
