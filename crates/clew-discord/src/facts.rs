@@ -1,7 +1,7 @@
 //! What we know of servers, channels, roles and ourselves without a request.
 //! The gateway feeds it in order; anyone may read it.
 //!
-//! It lives in twilight's in-memory cache, as lean models. JSON from the
+//! It lives in twilight's in-memory cache, as partial models. JSON from the
 //! gateway, REST and the session file is read leniently, so that one odd
 //! channel does not cost a whole server, and then passed to the cache as
 //! twilight events. Locks are held for lookups only, never across an await.
@@ -10,14 +10,14 @@ mod apply;
 mod build;
 mod fill;
 mod kept;
-mod lean;
+mod partial;
 mod world;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub(crate) use apply::unreadable;
-pub use lean::{LeanChannel, LeanGuild, LeanMember, LeanOverwrite, LeanRole};
-pub(super) use lean::{each, lenient};
+pub use partial::{PartialChannel, PartialGuild, PartialMember, PartialOverwrite, PartialRole};
+pub(super) use partial::{each, lenient};
 
 use clew_context::model::{
     Access, ApplicationId, Channel, ChannelId, ChannelKind, GuildId, Missing, Parent, RoleId,
@@ -199,7 +199,7 @@ impl Facts {
     }
 
     /// All facts for the session file, sorted by id.
-    pub fn snapshot(&self) -> Vec<LeanGuild> {
+    pub fn snapshot(&self) -> Vec<PartialGuild> {
         let world = self.read();
         let mut guilds = world.guilds();
         guilds.sort_unstable();
@@ -208,7 +208,7 @@ impl Facts {
     }
 
     /// Restores a snapshot; call [`Facts::set_us`] first.
-    pub fn restore(&self, guilds: Vec<LeanGuild>) {
+    pub fn restore(&self, guilds: Vec<PartialGuild>) {
         let mut world = self.write();
         for guild in guilds {
             world.put(guild.into());
@@ -237,7 +237,7 @@ impl Facts {
     }
 }
 
-fn to_channel(channel: LeanChannel, parent: Option<&LeanChannel>) -> Channel {
+fn to_channel(channel: PartialChannel, parent: Option<&PartialChannel>) -> Channel {
     let kind = kind(&channel);
     let overwrites = channel.overwrites();
     let thread = kind.is_thread().then_some(ThreadState {
@@ -265,7 +265,7 @@ fn to_channel(channel: LeanChannel, parent: Option<&LeanChannel>) -> Channel {
     }
 }
 
-fn to_parent(channel: &LeanChannel) -> Parent {
+fn to_parent(channel: &PartialChannel) -> Parent {
     let tags = channel.available_tags.iter();
     Parent {
         kind: kind(channel),

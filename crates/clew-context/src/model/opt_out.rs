@@ -1,5 +1,5 @@
 //! Users who opted out of having their messages read, and what remains of such a
-//! message: a husk that keeps its place and has no words.
+//! message: a message that keeps its place and has no words.
 //!
 //! A forward contains the words of a message without its author (Discord sends no
 //! author in `message_snapshots`), but it names the message. Once we have seen
@@ -72,9 +72,9 @@ impl OptedOut {
         if !self.concerns(&message) {
             return message;
         }
-        let mut husk = Message::clone(&message);
-        self.withhold(&mut husk);
-        Arc::new(husk)
+        let mut withheld = Message::clone(&message);
+        self.withhold(&mut withheld);
+        Arc::new(withheld)
     }
 
     /// Whether there are words to remove.

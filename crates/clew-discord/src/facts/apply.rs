@@ -4,7 +4,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::Facts;
-use super::lean::{LeanChannel, LeanGuild, LeanMember, LeanRole, LeanThreadMember, lenient};
+use super::partial::{
+    PartialChannel, PartialGuild, PartialMember, PartialRole, PartialThreadMember, lenient,
+};
 use super::world::{World, kind};
 use crate::event::{Event, Unreadable};
 use clew_context::model::{ChannelId, ChannelKind, GuildId, RoleId, UserId};
@@ -70,7 +72,7 @@ impl Facts {
         })
     }
 
-    fn guild_created(&self, guild: LeanGuild) -> Event {
+    fn guild_created(&self, guild: PartialGuild) -> Event {
         let (id, parts) = (guild.id, guild.missing());
         let built = guild.into();
         self.write().put(built);
@@ -81,7 +83,7 @@ impl Facts {
         }
     }
 
-    fn guild_updated(&self, update: LeanGuild) -> Option<Event> {
+    fn guild_updated(&self, update: PartialGuild) -> Option<Event> {
         let mut world = self.write();
         let known = world.guild(update.id)?;
         let owner = update.owner_id.or(known.owner_id);
@@ -137,7 +139,7 @@ impl Facts {
                 .iter()
                 .any(|member| member.id == Some(thread.id));
             if ours {
-                thread.member = Some(LeanThreadMember {});
+                thread.member = Some(PartialThreadMember {});
             }
             world.put_channel(list.guild_id, thread);
         }
@@ -178,7 +180,7 @@ impl Facts {
         Some(permissions_changed(gone.guild_id))
     }
 
-    fn member_updated(&self, guild: GuildId, member: LeanMember) -> Option<Event> {
+    fn member_updated(&self, guild: GuildId, member: PartialMember) -> Option<Event> {
         let mut world = self.write();
         world.guild(guild)?;
         let before = world.our_roles(guild);
@@ -192,7 +194,7 @@ impl World {
     fn set_joined(&mut self, thread: ChannelId, joined: bool) -> Option<bool> {
         let mut channel = self.channel(thread)?.value().clone();
         let before = channel.member.is_some();
-        channel.member = joined.then_some(LeanThreadMember {});
+        channel.member = joined.then_some(PartialThreadMember {});
         let posted = self.posted(thread);
         self.put_channel(channel.guild_id?, channel);
         // `put_channel` reset the count, but this was no count from Discord.
@@ -265,7 +267,7 @@ struct Gone {
 /// A channel, and the ids its event carries beside it.
 struct Placed {
     home: Home,
-    channel: LeanChannel,
+    channel: PartialChannel,
 }
 
 #[derive(Deserialize)]
@@ -282,7 +284,7 @@ struct ListSync {
     #[serde(default)]
     channel_ids: Option<Vec<ChannelId>>,
     #[serde(default)]
-    threads: Vec<LeanChannel>,
+    threads: Vec<PartialChannel>,
     #[serde(default)]
     members: Vec<ThreadMember>,
 }
@@ -310,7 +312,7 @@ struct MembersUpdate {
 #[derive(Deserialize)]
 struct RoleChange {
     guild_id: GuildId,
-    role: LeanRole,
+    role: PartialRole,
 }
 
 #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! Builds twilight's models from the lean ones, so that what reaches its cache
+//! Builds twilight's models from the partial ones, so that what reaches its cache
 //! never depends on how strictly twilight parses JSON. Fields no rule of ours
 //! reads are left empty.
 
@@ -18,7 +18,9 @@ use twilight_model::id::Id;
 use twilight_model::user::User;
 use twilight_model::util::Timestamp;
 
-use super::lean::{LeanChannel, LeanMember, LeanOverwrite, LeanRole, LeanTag, LeanThread};
+use super::partial::{
+    PartialChannel, PartialMember, PartialOverwrite, PartialRole, PartialTag, PartialThread,
+};
 use clew_context::model::{GuildId, UserId};
 
 /// A twilight id. Discord never assigns zero; should it arrive anyway it
@@ -28,22 +30,28 @@ pub(super) fn id<T>(number: u64) -> Id<T> {
 }
 
 /// A channel or thread of a server.
-pub(super) fn channel(guild: GuildId, lean: LeanChannel) -> Channel {
+pub(super) fn channel(guild: GuildId, partial: PartialChannel) -> Channel {
     Channel {
-        applied_tags: Some(lean.applied_tags.iter().map(|tag| id(tag.get())).collect()),
-        available_tags: Some(lean.available_tags.into_iter().map(tag).collect()),
+        applied_tags: Some(
+            partial
+                .applied_tags
+                .iter()
+                .map(|tag| id(tag.get()))
+                .collect(),
+        ),
+        available_tags: Some(partial.available_tags.into_iter().map(tag).collect()),
         guild_id: Some(id(guild.get())),
-        id: id(lean.id.get()),
-        kind: lean.kind.into(),
-        member: lean.member.and_then(|_| thread_member()),
-        message_count: lean.message_count,
-        name: Some(lean.name),
-        owner_id: lean.owner_id.map(|owner| id(owner.get())),
-        parent_id: lean.parent_id.map(|parent| id(parent.get())),
-        permission_overwrites: lean
+        id: id(partial.id.get()),
+        kind: partial.kind.into(),
+        member: partial.member.and_then(|_| thread_member()),
+        message_count: partial.message_count,
+        name: Some(partial.name),
+        owner_id: partial.owner_id.map(|owner| id(owner.get())),
+        parent_id: partial.parent_id.map(|parent| id(parent.get())),
+        permission_overwrites: partial
             .permission_overwrites
             .map(|overwrites| overwrites.iter().map(overwrite).collect()),
-        thread_metadata: thread_metadata(lean.thread_metadata),
+        thread_metadata: thread_metadata(partial.thread_metadata),
         application_id: None,
         bitrate: None,
         default_auto_archive_duration: None,
@@ -71,35 +79,35 @@ pub(super) fn channel(guild: GuildId, lean: LeanChannel) -> Channel {
     }
 }
 
-fn tag(lean: LeanTag) -> ForumTag {
+fn tag(partial: PartialTag) -> ForumTag {
     ForumTag {
         emoji_id: None,
         emoji_name: None,
-        id: id(lean.id.get()),
+        id: id(partial.id.get()),
         moderated: false,
-        name: lean.name,
+        name: partial.name,
     }
 }
 
-fn overwrite(lean: &LeanOverwrite) -> PermissionOverwrite {
+fn overwrite(partial: &PartialOverwrite) -> PermissionOverwrite {
     PermissionOverwrite {
-        allow: Permissions::from_bits_retain(lean.allow.0),
-        deny: Permissions::from_bits_retain(lean.deny.0),
-        id: id(lean.id.get()),
-        kind: lean.kind.into(),
+        allow: Permissions::from_bits_retain(partial.allow.0),
+        deny: Permissions::from_bits_retain(partial.deny.0),
+        id: id(partial.id.get()),
+        kind: partial.kind.into(),
     }
 }
 
 /// twilight requires the timestamps; we do not know them, and nothing reads
 /// them.
-fn thread_metadata(lean: LeanThread) -> Option<ThreadMetadata> {
+fn thread_metadata(partial: PartialThread) -> Option<ThreadMetadata> {
     Some(ThreadMetadata {
-        archived: lean.archived,
+        archived: partial.archived,
         auto_archive_duration: AutoArchiveDuration::Day,
         archive_timestamp: Timestamp::from_secs(0).ok()?,
         create_timestamp: None,
         invitable: None,
-        locked: lean.locked,
+        locked: partial.locked,
     })
 }
 
@@ -116,10 +124,10 @@ fn thread_member() -> Option<ThreadMember> {
 
 /// A role.
 #[expect(deprecated, reason = "the field has to be given a value")]
-pub(super) fn role(lean: LeanRole) -> Role {
+pub(super) fn role(partial: PartialRole) -> Role {
     let tags = RoleTags {
         available_for_purchase: false,
-        bot_id: lean.tags.bot_id.map(|bot| id(bot.get())),
+        bot_id: partial.tags.bot_id.map(|bot| id(bot.get())),
         guild_connections: false,
         integration_id: None,
         subscription_listing_id: None,
@@ -134,11 +142,11 @@ pub(super) fn role(lean: LeanRole) -> Role {
         },
         hoist: false,
         icon: None,
-        id: id(lean.id.get()),
+        id: id(partial.id.get()),
         managed: false,
         mentionable: false,
-        name: lean.name,
-        permissions: Permissions::from_bits_retain(lean.permissions.0),
+        name: partial.name,
+        permissions: Permissions::from_bits_retain(partial.permissions.0),
         position: 0,
         flags: RoleFlags::empty(),
         tags: Some(tags),
@@ -147,7 +155,7 @@ pub(super) fn role(lean: LeanRole) -> Role {
 }
 
 /// Our own member with its roles; no other member is cached.
-pub(super) fn member(lean: LeanMember) -> Member {
+pub(super) fn member(partial: PartialMember) -> Member {
     Member {
         avatar: None,
         avatar_decoration_data: None,
@@ -157,10 +165,10 @@ pub(super) fn member(lean: LeanMember) -> Member {
         flags: MemberFlags::empty(),
         joined_at: None,
         mute: false,
-        nick: lean.nick,
+        nick: partial.nick,
         pending: false,
         premium_since: None,
-        roles: lean.roles.iter().map(|role| id(role.get())).collect(),
+        roles: partial.roles.iter().map(|role| id(role.get())).collect(),
         user: User {
             accent_color: None,
             avatar: None,
@@ -171,11 +179,11 @@ pub(super) fn member(lean: LeanMember) -> Member {
             discriminator: 0,
             email: None,
             flags: None,
-            global_name: lean.user.global_name,
-            id: id(lean.user.id.get()),
+            global_name: partial.user.global_name,
+            id: id(partial.user.id.get()),
             locale: None,
             mfa_enabled: None,
-            name: lean.user.username,
+            name: partial.user.username,
             premium_type: None,
             primary_guild: None,
             public_flags: None,

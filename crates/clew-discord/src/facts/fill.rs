@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::Facts;
-use super::lean::{LeanGuild, LeanMember};
+use super::partial::{PartialGuild, PartialMember};
 use crate::rest::{Lane, Rest, malformed, text};
 use clew_context::discord::error::RestError;
 use clew_context::model::GuildId;
@@ -28,12 +28,12 @@ impl Facts {
         let object = get(String::new()).await?;
         let channels = get("/channels".to_owned()).await?;
         let threads = get("/threads/active".to_owned()).await?;
-        let mut filled: LeanGuild = read(&object)?;
+        let mut filled: PartialGuild = read(&object)?;
         filled.channels = items(text(&channels)?)?;
         filled.threads = items(read::<ActiveThreads<'_>>(&threads)?.threads.get())?;
         if let Some(us) = self.us() {
             let member = get(format!("/members/{}", us.user)).await?;
-            filled.members = vec![read::<LeanMember>(&member)?];
+            filled.members = vec![read::<PartialMember>(&member)?];
         }
         let built = filled.into();
         self.write().put(built);

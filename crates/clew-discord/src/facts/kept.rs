@@ -1,4 +1,4 @@
-//! What twilight's cache stores: our lean models. Its own cannot be
+//! What twilight's cache stores: our partial models. Its own cannot be
 //! deserialised, so they could not be restored after a RESUME in a new process,
 //! and they take 1.2 KB per channel and thread that nothing reads.
 
@@ -19,9 +19,9 @@ use twilight_model::user::{CurrentUser, User};
 use twilight_model::util::Timestamp;
 
 use super::build::id;
-use super::lean::{
-    Bits, LeanChannel, LeanGuild, LeanOverwrite, LeanRole, LeanRoleTags, LeanTag, LeanThread,
-    LeanThreadMember,
+use super::partial::{
+    Bits, PartialChannel, PartialGuild, PartialOverwrite, PartialRole, PartialRoleTags, PartialTag,
+    PartialThread, PartialThreadMember,
 };
 use clew_context::model::{ChannelId, GuildId, RoleId, TagId, UserId};
 
@@ -42,23 +42,23 @@ pub(super) fn cache() -> Cache {
 pub(super) struct Kept;
 
 impl CacheableModels for Kept {
-    type Channel = LeanChannel;
+    type Channel = PartialChannel;
     type CurrentUser = CurrentUser;
     type Emoji = CachedEmoji;
-    type Guild = LeanGuild;
+    type Guild = PartialGuild;
     type GuildIntegration = GuildIntegration;
     type GuildScheduledEvent = GuildScheduledEvent;
     type Member = CachedMember;
     type Message = CachedMessage;
     type Presence = CachedPresence;
-    type Role = LeanRole;
+    type Role = PartialRole;
     type StageInstance = StageInstance;
     type Sticker = CachedSticker;
     type User = User;
     type VoiceState = CachedVoiceState;
 }
 
-impl From<Channel> for LeanChannel {
+impl From<Channel> for PartialChannel {
     fn from(channel: Channel) -> Self {
         let thread = channel.thread_metadata;
         let tags = channel.available_tags.unwrap_or_default().into_iter();
@@ -72,25 +72,25 @@ impl From<Channel> for LeanChannel {
             owner_id: channel.owner_id.map(|owner| UserId::new(owner.get())),
             permission_overwrites: channel
                 .permission_overwrites
-                .map(|overwrites| overwrites.iter().map(LeanOverwrite::from).collect()),
+                .map(|overwrites| overwrites.iter().map(PartialOverwrite::from).collect()),
             available_tags: tags
-                .map(|tag| LeanTag {
+                .map(|tag| PartialTag {
                     id: TagId::new(tag.id.get()),
                     name: tag.name,
                 })
                 .collect(),
             applied_tags: applied.map(|tag| TagId::new(tag.get())).collect(),
-            thread_metadata: thread.map_or_else(LeanThread::default, |thread| LeanThread {
+            thread_metadata: thread.map_or_else(PartialThread::default, |thread| PartialThread {
                 archived: thread.archived,
                 locked: thread.locked,
             }),
             message_count: channel.message_count,
-            member: channel.member.map(|_| LeanThreadMember {}),
+            member: channel.member.map(|_| PartialThreadMember {}),
         }
     }
 }
 
-impl From<&PermissionOverwrite> for LeanOverwrite {
+impl From<&PermissionOverwrite> for PartialOverwrite {
     fn from(overwrite: &PermissionOverwrite) -> Self {
         Self {
             id: RoleId::new(overwrite.id.get()),
@@ -101,14 +101,14 @@ impl From<&PermissionOverwrite> for LeanOverwrite {
     }
 }
 
-impl PartialEq<Channel> for LeanChannel {
+impl PartialEq<Channel> for PartialChannel {
     fn eq(&self, channel: &Channel) -> bool {
         let kept = Self::from(channel.clone());
         *self == kept
     }
 }
 
-impl CacheableChannel for LeanChannel {
+impl CacheableChannel for PartialChannel {
     fn guild_id(&self) -> Option<Id<GuildMarker>> {
         self.guild_id.map(|guild| id(guild.get()))
     }
@@ -124,28 +124,28 @@ impl CacheableChannel for LeanChannel {
     fn set_last_pin_timestamp(&mut self, _: Option<Timestamp>) {}
 }
 
-impl From<Role> for LeanRole {
+impl From<Role> for PartialRole {
     fn from(role: Role) -> Self {
         let bot = role.tags.and_then(|tags| tags.bot_id);
         Self {
             id: RoleId::new(role.id.get()),
             name: role.name,
             permissions: Bits(role.permissions.bits()),
-            tags: LeanRoleTags {
+            tags: PartialRoleTags {
                 bot_id: bot.map(|bot| UserId::new(bot.get())),
             },
         }
     }
 }
 
-impl PartialEq<Role> for LeanRole {
+impl PartialEq<Role> for PartialRole {
     fn eq(&self, role: &Role) -> bool {
         let kept = Self::from(role.clone());
         *self == kept
     }
 }
 
-impl CacheableRole for LeanRole {
+impl CacheableRole for PartialRole {
     /// Not stored: nothing asks which role is highest.
     fn position(&self) -> i64 {
         0
@@ -162,7 +162,7 @@ fn owner(guild: Id<GuildMarker>, owner: Id<UserMarker>) -> Option<UserId> {
 }
 
 /// The server alone; the cache stores its contents separately.
-impl From<Guild> for LeanGuild {
+impl From<Guild> for PartialGuild {
     fn from(guild: Guild) -> Self {
         Self {
             id: GuildId::new(guild.id.get()),
@@ -176,14 +176,14 @@ impl From<Guild> for LeanGuild {
     }
 }
 
-impl PartialEq<Guild> for LeanGuild {
+impl PartialEq<Guild> for PartialGuild {
     fn eq(&self, guild: &Guild) -> bool {
         let kept = Self::from(guild.clone());
         *self == kept
     }
 }
 
-impl CacheableGuild for LeanGuild {
+impl CacheableGuild for PartialGuild {
     fn id(&self) -> Id<GuildMarker> {
         id(self.id.get())
     }

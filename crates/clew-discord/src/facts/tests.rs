@@ -1,6 +1,6 @@
 //! Facts from events, both valid and malformed.
 
-use super::lean::Bits;
+use super::partial::Bits;
 use super::*;
 use crate::event::Event;
 use clew_context::model::ChannelKind;

@@ -17,7 +17,7 @@ use twilight_model::id::marker::{ChannelMarker, RoleMarker};
 
 use super::build::{self, id};
 use super::kept::{self, Cache};
-use super::{LeanChannel, LeanGuild, LeanMember, LeanRole, Us};
+use super::{PartialChannel, PartialGuild, PartialMember, PartialRole, Us};
 use clew_context::engine::access::{AccessFacts, Place, Standing, access, permissions_in};
 use clew_context::model::{Access, ChannelId, ChannelKind, GuildId, Missing, RoleId, UserId};
 
@@ -62,11 +62,11 @@ pub(super) struct Built {
     bare: GuildCreate,
     roles: Vec<RoleUpdate>,
     channels: Vec<ChannelUpdate>,
-    members: Vec<LeanMember>,
+    members: Vec<PartialMember>,
 }
 
-impl From<LeanGuild> for Built {
-    fn from(guild: LeanGuild) -> Self {
+impl From<PartialGuild> for Built {
+    fn from(guild: PartialGuild) -> Self {
         let guild_id = id(guild.id.get());
         let bare = build::guild(guild.id, guild.name, guild.owner_id);
         let roles = guild.roles.into_iter().map(build::role);
@@ -96,7 +96,7 @@ impl Default for World {
 
 impl World {
     /// A server without its contents.
-    pub(super) fn guild(&self, guild: GuildId) -> Option<LeanGuild> {
+    pub(super) fn guild(&self, guild: GuildId) -> Option<PartialGuild> {
         Some(self.cache.guild(id(guild.get()))?.value().clone())
     }
 
@@ -109,7 +109,7 @@ impl World {
     pub(super) fn channel(
         &self,
         channel: ChannelId,
-    ) -> Option<Reference<'_, Id<ChannelMarker>, LeanChannel>> {
+    ) -> Option<Reference<'_, Id<ChannelMarker>, PartialChannel>> {
         self.cache.channel(id(channel.get()))
     }
 
@@ -126,7 +126,7 @@ impl World {
         &self,
         guild: GuildId,
         role: RoleId,
-    ) -> Option<Reference<'_, Id<RoleMarker>, GuildResource<LeanRole>>> {
+    ) -> Option<Reference<'_, Id<RoleMarker>, GuildResource<PartialRole>>> {
         let role = self.cache.role(id(role.get()))?;
         (role.guild_id().get() == guild.get()).then_some(role)
     }
@@ -153,7 +153,7 @@ impl World {
     }
 
     /// A server with its contents, sorted by id.
-    pub(super) fn whole(&self, guild: GuildId) -> Option<LeanGuild> {
+    pub(super) fn whole(&self, guild: GuildId) -> Option<PartialGuild> {
         let mut whole = self.guild(guild)?;
         let mut roles = self.roles(guild);
         roles.sort_unstable();
@@ -170,7 +170,7 @@ impl World {
         let ourselves = self.us.as_ref().zip(self.our_roles(guild));
         let ourselves = ourselves.map(|(us, roles)| {
             let nick = self.name(guild, us.user).map(ToOwned::to_owned);
-            LeanMember::new(us.user, nick, roles)
+            PartialMember::new(us.user, nick, roles)
         });
         whole.members.extend(ourselves);
         Some(whole)
@@ -216,8 +216,8 @@ impl World {
     pub(super) fn put_channel(
         &mut self,
         guild: GuildId,
-        channel: LeanChannel,
-    ) -> Option<LeanChannel> {
+        channel: PartialChannel,
+    ) -> Option<PartialChannel> {
         let before = self.channel(channel.id).map(|known| known.value().clone());
         self.posted.remove(&channel.id);
         if self.cache.guild(id(guild.get())).is_none() {
@@ -276,7 +276,7 @@ impl World {
     }
 
     /// Returns what was removed.
-    fn forget(&mut self, guild: GuildId, gone: impl Fn(&LeanChannel) -> bool) -> Vec<ChannelId> {
+    fn forget(&mut self, guild: GuildId, gone: impl Fn(&PartialChannel) -> bool) -> Vec<ChannelId> {
         let mut forgotten = Vec::new();
         for channel in self.channels(guild) {
             let gone = self.channel(channel).is_some_and(|known| gone(&known));
@@ -300,7 +300,7 @@ impl World {
 
     /// Inserts or replaces a role, and returns the previous one; `None` for an
     /// unknown server.
-    pub(super) fn put_role(&mut self, guild: GuildId, role: LeanRole) -> Option<LeanRole> {
+    pub(super) fn put_role(&mut self, guild: GuildId, role: PartialRole) -> Option<PartialRole> {
         self.guild(guild)?;
         let before = self
             .role(guild, role.id)
@@ -313,7 +313,7 @@ impl World {
     }
 
     /// Replaces a server's roles. Returns whether any changed.
-    pub(super) fn put_roles(&mut self, guild: GuildId, roles: Vec<LeanRole>) -> bool {
+    pub(super) fn put_roles(&mut self, guild: GuildId, roles: Vec<PartialRole>) -> bool {
         let given: HashSet<RoleId> = roles.iter().map(|role| role.id).collect();
         let mut changed = false;
         for role in self.roles(guild) {
@@ -360,7 +360,7 @@ impl World {
     }
 
     /// Remembers a member's name and, if it is us, the roles.
-    pub(super) fn meet(&mut self, guild: GuildId, member: LeanMember) {
+    pub(super) fn meet(&mut self, guild: GuildId, member: PartialMember) {
         let user = &member.user;
         let shown = member.nick.as_ref().or(user.global_name.as_ref());
         let shown = shown.unwrap_or(&user.username).as_str();
@@ -437,6 +437,6 @@ impl World {
 }
 
 /// A channel's type.
-pub(super) const fn kind(channel: &LeanChannel) -> ChannelKind {
+pub(super) const fn kind(channel: &PartialChannel) -> ChannelKind {
     ChannelKind::from_number(channel.kind)
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
 use super::ShardSession;
-use crate::facts::{Facts, LeanGuild, Us};
+use crate::facts::{Facts, PartialGuild, Us};
 use clew_context::model::{ApplicationId, MessageId, OptedOut, UnixMillis, UserId};
 
 /// Raised with every change of format; a file of another version counts as
@@ -46,7 +46,7 @@ pub struct SessionFile {
     /// Answered messages, oldest first: their events may be replayed.
     pub answered: Vec<MessageId>,
     /// The facts, which resuming does not send again.
-    pub guilds: Vec<LeanGuild>,
+    pub guilds: Vec<PartialGuild>,
 }
 
 /// Why there is no usable file; in each case we IDENTIFY.
@@ -164,7 +164,7 @@ pub fn save(path: &Path, file: &SessionFile) -> io::Result<()> {
 
 /// Clears titles written by owners who opted out. Only threads name their
 /// owner.
-fn untitle(guilds: &mut [LeanGuild], opted_out: &OptedOut) {
+fn untitle(guilds: &mut [PartialGuild], opted_out: &OptedOut) {
     let channels = guilds.iter_mut().flat_map(|guild| &mut guild.channels);
     let theirs = channels.filter(|one| one.owner_id.is_some_and(|owner| opted_out.contains(owner)));
     theirs.for_each(|thread| thread.name.clear());

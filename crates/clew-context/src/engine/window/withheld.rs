@@ -1,4 +1,4 @@
-//! Messages of users who opted out: the window keeps their husks, so that it
+//! Messages of users who opted out: the window keeps their places, so that it
 //! stays complete and reply chains stay connected, but none of their words.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::model::{ChannelId, Message, OptedOut};
 
 impl Window {
     /// From now on the words of these users are not kept, and those already held
-    /// are removed at once. Channels with husks of somebody who opted back in are
+    /// are removed at once. Channels with withheld messages of somebody who opted back in are
     /// broken, so that the messages are fetched again. Cheap if nothing changed.
     pub fn withhold(&mut self, opted_out: OptedOut) {
         if self.opted_out.is_same(&opted_out) {
@@ -22,7 +22,7 @@ impl Window {
         let mut returned: Vec<ChannelId> = Vec::new();
         for (channel, window) in &mut self.channels {
             let before = window.bytes;
-            if window.take_husks(&self.opted_out) {
+            if window.take_withheld(&self.opted_out) {
                 returned.push(*channel);
             }
             window.withhold(&self.opted_out);
@@ -63,7 +63,7 @@ impl ChannelWindow {
     /// longer opted out. Forgets edits of such messages: they would replace what is
     /// fetched again. If true, the caller must break the channel, which also
     /// recounts its bytes.
-    fn take_husks(&mut self, opted_out: &OptedOut) -> bool {
+    fn take_withheld(&mut self, opted_out: &OptedOut) -> bool {
         let returned = |message: &Arc<Message>| opted_out.gives_back(message);
         let mut found = self.recent.values().any(|held| returned(&held.message))
             || self.linked.values().any(|linked| returned(&linked.message));

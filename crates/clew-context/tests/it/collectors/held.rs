@@ -234,14 +234,14 @@ fn a_blank_message_is_completed_by_what_was_carried() {
 
 /// A withheld message stays without words.
 #[test]
-fn a_husk_is_not_completed() {
+fn a_withheld_message_is_not_completed() {
     let mut window = window();
     window.withhold([ADA.user()].into_iter().collect());
     window.created(said(1, ADA, "private"));
     let mut view = window.view(GENERAL);
     view.complete(&said(1, ADA, "private"));
-    let husk = view.get(id(1)).unwrap();
-    assert!(husk.withheld && husk.content.is_empty());
+    let withheld = view.get(id(1)).unwrap();
+    assert!(withheld.withheld && withheld.content.is_empty());
 }
 
 /// The view of a channel in which nobody wrote still records when it was taken,

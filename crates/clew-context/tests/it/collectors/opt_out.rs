@@ -147,7 +147,7 @@ fn what_the_window_saw_is_as_good_as_what_is_fetched() {
         ..within(thread(0)).watching(&seen, true)
     };
     check(&start, &world, &trigger, "s0 1 private 3 4 private*2 7 8");
-    assert_eq!(world.calls(), [""; 0], "husks leave no hole");
+    assert_eq!(world.calls(), [""; 0], "withheld messages leave no hole");
 }
 
 #[test]
@@ -240,7 +240,11 @@ fn in_a_reply_chain() {
     world.add([trigger.clone()]);
     let start = within(text_channel());
     let collected = check(&start, &world, &trigger, "0 private*2 p3");
-    assert_eq!(collected.learnt.single.len(), 4, "husks are learnt");
+    assert_eq!(
+        collected.learnt.single.len(),
+        4,
+        "withheld messages are learnt"
+    );
     // Each page and each single message can include one of theirs.
     let carrying = [
         chain[0].clone(),

@@ -33,7 +33,7 @@ fn each_mention_has_the_name_of_its_own() {
 }
 
 /// Authors of shown messages are named wherever they are mentioned. A webhook can
-/// use any name, and a husk has none.
+/// use any name, and a withheld message has none.
 #[test]
 fn who_is_present_is_named() {
     let nameless = said(3, EVE, "").shaped(|message| message.author.name = "".into());

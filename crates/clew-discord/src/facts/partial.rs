@@ -11,7 +11,7 @@ use clew_context::model::{ChannelId, GuildId, Overwrite, RoleId, TagId, Target, 
 
 /// A server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeanGuild {
+pub struct PartialGuild {
     /// Its id.
     pub id: GuildId,
     /// Its name.
@@ -22,21 +22,21 @@ pub struct LeanGuild {
     pub owner_id: Option<UserId>,
     /// Its roles, including @everyone.
     #[serde(default, deserialize_with = "each")]
-    pub roles: Vec<LeanRole>,
+    pub roles: Vec<PartialRole>,
     /// Its channels.
     #[serde(default, deserialize_with = "each")]
-    pub channels: Vec<LeanChannel>,
+    pub channels: Vec<PartialChannel>,
     /// Active threads that we may see.
     #[serde(default, deserialize_with = "each")]
-    pub threads: Vec<LeanChannel>,
+    pub threads: Vec<PartialChannel>,
     /// The members Discord reported, including ourselves.
     #[serde(default, deserialize_with = "each")]
-    pub members: Vec<LeanMember>,
+    pub members: Vec<PartialMember>,
 }
 
 /// A role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeanRole {
+pub struct PartialRole {
     /// Its id.
     pub id: RoleId,
     /// Its name.
@@ -47,12 +47,12 @@ pub struct LeanRole {
     pub permissions: Bits,
     /// The bot whose managed role it is.
     #[serde(default, deserialize_with = "lenient")]
-    pub tags: LeanRoleTags,
+    pub tags: PartialRoleTags,
 }
 
 /// A role's tags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct LeanRoleTags {
+pub struct PartialRoleTags {
     /// The bot whose managed role it is.
     #[serde(default)]
     pub bot_id: Option<UserId>,
@@ -60,7 +60,7 @@ pub struct LeanRoleTags {
 
 /// A channel or thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeanChannel {
+pub struct PartialChannel {
     /// Its id.
     pub id: ChannelId,
     /// Its server; absent inside a server's object.
@@ -85,27 +85,27 @@ pub struct LeanChannel {
     /// Absent when any of them could not be read: then only the owner's and
     /// administrators' permissions are known.
     #[serde(default = "no_overwrites", deserialize_with = "overwrites")]
-    pub permission_overwrites: Option<Vec<LeanOverwrite>>,
+    pub permission_overwrites: Option<Vec<PartialOverwrite>>,
     /// Tags a forum offers.
     #[serde(default, deserialize_with = "each")]
-    pub available_tags: Vec<LeanTag>,
+    pub available_tags: Vec<PartialTag>,
     /// Tags on a forum post.
     #[serde(default, deserialize_with = "each")]
     pub applied_tags: Vec<TagId>,
     /// State of a thread.
     #[serde(default, deserialize_with = "lenient")]
-    pub thread_metadata: LeanThread,
+    pub thread_metadata: PartialThread,
     /// Messages in a thread, as Discord counted them.
     #[serde(default, deserialize_with = "lenient")]
     pub message_count: Option<u32>,
     /// Present if we are a member of the thread.
     #[serde(default, deserialize_with = "lenient")]
-    pub member: Option<LeanThreadMember>,
+    pub member: Option<PartialThreadMember>,
 }
 
 /// State of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct LeanThread {
+pub struct PartialThread {
     /// Archived.
     #[serde(default)]
     pub archived: bool,
@@ -116,11 +116,11 @@ pub struct LeanThread {
 
 /// Our membership of a thread; only its presence matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct LeanThreadMember {}
+pub struct PartialThreadMember {}
 
 /// A forum tag.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeanTag {
+pub struct PartialTag {
     /// Its id.
     pub id: TagId,
     /// Its name.
@@ -130,7 +130,7 @@ pub struct LeanTag {
 
 /// A permission overwrite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeanOverwrite {
+pub struct PartialOverwrite {
     /// The role's or the member's id.
     pub id: RoleId,
     /// 0 for a role, 1 for a member.
@@ -144,9 +144,9 @@ pub struct LeanOverwrite {
 
 /// A member of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeanMember {
+pub struct PartialMember {
     /// The member's user.
-    pub user: LeanUser,
+    pub user: PartialUser,
     /// Nickname in this server.
     #[serde(default, deserialize_with = "lenient")]
     pub nick: Option<String>,
@@ -157,7 +157,7 @@ pub struct LeanMember {
 
 /// A user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeanUser {
+pub struct PartialUser {
     /// Its id.
     pub id: UserId,
     /// Account name.
@@ -186,7 +186,7 @@ impl<'de> Deserialize<'de> for Bits {
     }
 }
 
-impl LeanGuild {
+impl PartialGuild {
     /// The missing parts without which no permissions can be computed.
     pub fn missing(&self) -> Vec<&'static str> {
         let everyone = RoleId::new(self.id.get());
@@ -221,7 +221,7 @@ pub(crate) fn each<'de, D: Deserializer<'de>, T: DeserializeOwned>(
 
 /// The default for a channel without the field, such as a thread.
 #[expect(clippy::unnecessary_wraps, reason = "serde wants the field's type")]
-const fn no_overwrites() -> Option<Vec<LeanOverwrite>> {
+const fn no_overwrites() -> Option<Vec<PartialOverwrite>> {
     Some(Vec::new())
 }
 
@@ -229,25 +229,25 @@ const fn no_overwrites() -> Option<Vec<LeanOverwrite>> {
 /// hides the channel.
 fn overwrites<'de, D: Deserializer<'de>>(
     deserializer: D,
-) -> Result<Option<Vec<LeanOverwrite>>, D::Error> {
+) -> Result<Option<Vec<PartialOverwrite>>, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
     Ok(serde_json::from_str(raw.get()).ok())
 }
 
-impl LeanChannel {
+impl PartialChannel {
     /// The overwrites as `clew-context` takes them; absent if unreadable.
     pub fn overwrites(&self) -> Option<Vec<Overwrite>> {
-        let lean = self.permission_overwrites.as_ref()?;
-        let known = lean.iter().copied();
-        Some(known.filter_map(LeanOverwrite::to_overwrite).collect())
+        let partial = self.permission_overwrites.as_ref()?;
+        let known = partial.iter().copied();
+        Some(known.filter_map(PartialOverwrite::to_overwrite).collect())
     }
 }
 
-impl LeanMember {
+impl PartialMember {
     /// A member known by a single name.
     pub fn new(user: UserId, nick: Option<String>, roles: Vec<RoleId>) -> Self {
         Self {
-            user: LeanUser {
+            user: PartialUser {
                 id: user,
                 username: String::new(),
                 global_name: None,
@@ -258,7 +258,7 @@ impl LeanMember {
     }
 }
 
-impl LeanOverwrite {
+impl PartialOverwrite {
     /// As `clew-context` takes it; `None` for a kind this version does not
     /// know.
     pub fn to_overwrite(self) -> Option<Overwrite> {

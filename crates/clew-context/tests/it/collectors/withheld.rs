@@ -1,4 +1,4 @@
-//! What the window holds of users who opted out: husks without words.
+//! What the window holds of users who opted out: withheld messages without words.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ fn knows_of_bob(window: &Window) -> bool {
     text.contains(MARK) || text.contains("Bob")
 }
 
-/// However a message arrives, the window keeps a husk of it: it stays complete,
+/// However a message arrives, the window keeps it without its words: it stays complete,
 /// and chains stay connected.
 #[test]
-fn the_window_keeps_husks() {
+fn the_window_keeps_withheld_messages() {
     let mut window = window();
     window.withhold(without_bob());
     window.created(said(1, ADA, "talk"));
@@ -41,8 +41,8 @@ fn the_window_keeps_husks() {
     assert_eq!(view.recent.len(), 5);
     assert_eq!(view.whole_from, Some(MessageId::new(0)));
     assert_eq!(view.opted_out, without_bob());
-    let husk = view.get(id(2)).unwrap();
-    assert_eq!(husk.edited, Some(id(5).created()));
+    let withheld = view.get(id(2)).unwrap();
+    assert_eq!(withheld.edited, Some(id(5).created()));
     assert!(window.message(thread_id(0), id(7)).unwrap().withheld);
 }
 
@@ -79,7 +79,7 @@ fn who_opts_out_is_forgotten_at_once() {
     assert_eq!(window.size(), (0, 0));
 }
 
-/// Somebody who opts back in is read again: their husks are fetched anew.
+/// Somebody who opts back in is read again: their withheld messages are fetched anew.
 #[test]
 fn who_is_back_is_read_again() {
     let mut window = window();
@@ -92,7 +92,7 @@ fn who_is_back_is_read_again() {
     assert_eq!(
         window.view(thread_id(0)).recent.len(),
         1,
-        "no husk, no hole"
+        "nothing withheld, no hole"
     );
     window.created(said(3, ADA, "talk"));
     let view = window.view(GENERAL);
@@ -160,9 +160,9 @@ fn nobody_elses_message_is_copied() {
     let message = Arc::new(said(1, ADA, "talk").carrying(said(0, EVE, "talk")));
     let same = without_bob().withheld(Arc::clone(&message));
     assert!(Arc::ptr_eq(&message, &same));
-    let husk = without_bob().withheld(Arc::new(bobs(1)));
+    let withheld = without_bob().withheld(Arc::new(bobs(1)));
     assert!(Arc::ptr_eq(
-        &husk,
-        &without_bob().withheld(Arc::clone(&husk))
+        &withheld,
+        &without_bob().withheld(Arc::clone(&withheld))
     ));
 }
