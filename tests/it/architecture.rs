@@ -390,8 +390,11 @@ fn named_outside(what: &str, allowed: &[&str]) -> Vec<String> {
 
 #[test]
 fn only_the_demo_plays_discord() {
+    let mut problems = named_outside("clew_simulator", &["demo"]);
+    // Unit tests may.
+    problems.retain(|place| !place.contains("/tests.rs:"));
     none(
-        &named_outside("clew_simulator", &["demo"]),
+        &problems,
         "the bot knows no simulator: it is pointed at one by its settings",
     );
 }

@@ -15,7 +15,7 @@ impl super::Place {
     }
 }
 
-/// Two triggers in one place: the second waits if they share a lane.
+/// Two triggers in one place: the second waits if they share a queue.
 async fn check(waits: bool, same_author: bool, kind: Kind) {
     let (p, thread) = place_with(&[], |world, seeds| {
         world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada)
@@ -189,7 +189,7 @@ async fn a_server_that_asks_too_much_keeps_nobody_else_waiting() {
     assert!(refused.iter().all(|guild| **guild == here), "{refused:?}");
 }
 
-/// The conversation of the issue: targets and blocks pass over the triggers of
+/// Three questions at once: targets and blocks pass over the triggers of
 /// turns that wait or run, and our own answers stay in the block.
 #[tokio::test(flavor = "multi_thread")]
 async fn three_triggers_queued_while_the_bot_answers_the_first() {
