@@ -54,11 +54,22 @@ impl Likeness {
         Self([nonce, mirrored])
     }
 
+    /// Whether it stands in `text`, whose letters and digits alone are looked at,
+    /// in their plain form (NFKC).
     fn occurs(&self, text: &str) -> bool {
         let mut last = Last::default();
-        signs(text).any(|sign| {
-            last.push(sign);
-            last.may_be() && self.0.iter().any(|nonce| last.is_like(*nonce))
+        let mut ends_at = |character: char| {
+            character.is_alphanumeric() && {
+                last.push(character.to_digit(16));
+                last.may_be() && self.0.iter().any(|nonce| last.is_like(*nonce))
+            }
+        };
+        text.chars().any(|character| {
+            if character.is_ascii() {
+                ends_at(character)
+            } else {
+                std::iter::once(character).nfkc().any(&mut ends_at)
+            }
         })
     }
 }
@@ -73,9 +84,9 @@ struct Last {
 }
 
 impl Last {
-    fn push(&mut self, sign: Option<u64>) {
-        self.digits = self.digits << 4 | sign.unwrap_or(0);
-        self.others = (self.others << 4 | u64::from(sign.is_none())) & DIGITS;
+    fn push(&mut self, digit: Option<u32>) {
+        self.digits = self.digits << 4 | u64::from(digit.unwrap_or(0));
+        self.others = (self.others << 4 | u64::from(digit.is_none())) & DIGITS;
         self.count += 1;
     }
 
@@ -105,24 +116,6 @@ impl Last {
 const fn without(digits: u64, place: usize) -> u64 {
     let below = (1 << (4 * place)) - 1;
     digits >> 4 & !below | digits & below
-}
-
-/// The letters and digits of `text` in their plain form, as a hexadecimal digit
-/// where they are one. Separators and marks are skipped.
-fn signs(text: &str) -> impl Iterator<Item = Option<u64>> {
-    text.chars()
-        .flat_map(plain)
-        .filter(|c| c.is_alphanumeric())
-        .map(|c| {
-            let digit = c.to_digit(16);
-            digit.map(u64::from)
-        })
-}
-
-fn plain(character: char) -> impl Iterator<Item = char> {
-    let compatible = (!character.is_ascii()).then(|| std::iter::once(character).nfkc());
-    let itself = character.is_ascii().then_some(character);
-    itself.into_iter().chain(compatible.into_iter().flatten())
 }
 
 #[cfg(test)]
