@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::support::log::Log;
 
-/// `AGENTS_DIR` and the agents in it; time goes on by hand.
+/// An `AGENTS_DIR` with the agents loaded from it; tests move the clock by hand.
 struct Start {
     folder: TempDir,
     agents: Agents,
@@ -23,7 +23,7 @@ struct Start {
 }
 
 impl Start {
-    /// With these files, and the built-in agent.
+    /// With these files and the built-in agent.
     async fn with(files: &[(&str, &str)]) -> Self {
         Self::new(files, Some("The operator's prompt.")).await
     }
@@ -47,7 +47,7 @@ impl Start {
         write(self.folder.path(), path, text);
     }
 
-    /// Two seconds later, the files have been looked at again.
+    /// Moves the clock by two seconds, enough for the files to be looked at again.
     async fn refresh(&mut self) {
         self.now += Duration::from_secs(2);
         self.agents.refresh(self.now).await;
@@ -61,7 +61,7 @@ impl Start {
         self.agents.named(&name.parse().unwrap())
     }
 
-    /// The problems, with paths from `AGENTS_DIR`.
+    /// The problems, with paths relative to `AGENTS_DIR`.
     fn problems(&self) -> Vec<String> {
         let root = self.folder.path().display().to_string();
         let said = self.agents.problems();
@@ -70,7 +70,7 @@ impl Start {
             .collect()
     }
 
-    /// One problem, of which these are parts.
+    /// Asserts that there is exactly one problem, which contains all of these parts.
     #[track_caller]
     fn check_problem(&self, parts: &[&str]) {
         let problems = self.problems();
@@ -180,7 +180,7 @@ async fn the_built_in_agent_is_on_or_off_or_replaced() {
 }
 
 #[tokio::test]
-async fn the_most_specific_answers_then_the_first_by_name() {
+async fn the_most_specific_agent_answers_then_the_first_by_name() {
     let start = Start::with(&[
         ("all-b/agent.json", &prompt("x")),
         ("all-a/agent.json", &channels("x", "\"*\"")),
@@ -233,7 +233,7 @@ async fn changes_are_seen_while_the_bot_runs() {
     assert_eq!(start.problems(), Vec::<String>::new());
 }
 
-/// Same size, same file, same time: what a coarse clock makes of two writes.
+/// Two writes within one tick of a coarse clock: same file, size and time.
 #[tokio::test]
 async fn a_change_within_one_tick_of_the_clock_is_seen() {
     let mut start = Start::with(&[("a/agent.json", &prompt("one"))]).await;
@@ -246,9 +246,9 @@ async fn a_change_within_one_tick_of_the_clock_is_seen() {
     assert_eq!(start.prompt("a").unwrap(), "two");
 }
 
-/// A version in use is the same value as long as its files say the same.
+/// An agent whose files did not change stays the same value.
 #[tokio::test]
-async fn what_did_not_change_is_not_made_anew() {
+async fn an_unchanged_agent_stays_the_same_value() {
     let mut start = Start::with(&[("a/agent.json", &prompt("one"))]).await;
     let first = start.agent("a").unwrap();
     for _ in 0..3 {
@@ -286,7 +286,7 @@ async fn the_last_good_version_stays() {
 }
 
 #[tokio::test]
-async fn one_that_never_was_good_is_no_agent_and_others_are() {
+async fn a_new_agent_that_is_broken_is_left_out_alone() {
     let start = Start::with(&[
         ("bad/agent.json", &channels("x", "[\"general\"]")),
         ("good/agent.json", &prompt("x")),
@@ -297,7 +297,7 @@ async fn one_that_never_was_good_is_no_agent_and_others_are() {
 }
 
 #[tokio::test]
-async fn more_than_the_limits_is_an_error_that_says_so() {
+async fn exceeding_a_limit_is_an_error_that_names_it() {
     let kib = |n: usize| "x".repeat(n * 1024);
     let mut start = Start::with(&[("a/agent.json", &prompt("good"))]).await;
     start.write("a/agent.json", &prompt(&kib(64)));
@@ -384,11 +384,11 @@ async fn a_prompt_file_does_not_link_out_of_the_folder() {
     assert_eq!(start.prompt("a").unwrap(), "good");
 }
 
-/// Once when it comes up, not at each look, and again when it is another.
+/// A problem is logged when it appears, not at each look, and again when it changes.
 #[tokio::test]
 async fn a_problem_is_logged_once_for_each_change() {
     let bad = r#"{"system_prompt": "a private prompt", "scope": "guild"}"#;
-    // The line is known to tracing before anybody listens.
+    // Registers the log line with tracing before anybody listens.
     drop(Start::with(&[("a/agent.json", bad)]).await);
     let log = Log::default();
     let _guards = log.start();
@@ -414,10 +414,10 @@ async fn a_problem_is_logged_once_for_each_change() {
     start.refresh().await;
     start.write("a/agent.json", &bad.replace("guild", "server"));
     start.refresh().await;
-    assert_eq!(log.take().len(), 1, "it came back");
+    assert_eq!(log.take().len(), 1, "the problem changed");
 }
 
-/// Snapshots of the built-in agent's conversations make no agent of a folder.
+/// A folder that holds only snapshots of the built-in agent's conversations is no agent.
 #[tokio::test]
 async fn a_folder_of_snapshots_alone_is_no_agent() {
     let mut start = Start::with(&[

@@ -1,9 +1,9 @@
-//! The shape of the source tree, as far as the compiler does not hold it: the
-//! layers inside a package, doors, the places that may read environment and
-//! clock, heads of files, lengths. Between packages the compiler holds it.
+//! The shape of the source tree, where the compiler does not enforce it: the layers inside a package, which
+//! modules may name other packages, the only places that may read the environment and the clock, file heads,
+//! lengths.
 //!
-//! The tables of layers are those of ARCHITECTURE.md; a new edge in them is a
-//! change of the architecture and a commit of its own.
+//! The tables of layers are those of ARCHITECTURE.md; a new edge in them changes the architecture and is a
+//! commit of its own.
 
 #![expect(
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Modules by layer. Arrows go to a lower number, none within a row.
+/// Modules by layer. A module imports lower layers only, none of its own.
 type Layers = &'static [(u8, &'static [&'static str])];
 
 /// The bot.
@@ -33,7 +33,7 @@ const BOT: Package = Package {
         (0, &["model"]),
     ],
 };
-/// What other people's bots take.
+/// What bots of other people can use.
 const CONTEXT: Package = Package {
     folder: "crates/clew-context/src",
     layers: &[
@@ -43,7 +43,7 @@ const CONTEXT: Package = Package {
         (0, &["model"]),
     ],
 };
-/// One layer: what comes in and what goes out.
+/// One layer: the gateway and REST calls to Discord.
 const DISCORD: Package = Package {
     folder: "crates/clew-discord/src",
     layers: &[],
@@ -53,17 +53,17 @@ const STORE: Package = Package {
     folder: "crates/clew-store/src",
     layers: &[],
 };
-/// One layer: a server with its state.
+/// One layer: the fake Discord and its state.
 const SIMULATOR: Package = Package {
     folder: "crates/clew-simulator/src",
     layers: &[],
 };
 const PACKAGES: [&Package; 5] = [&BOT, &CONTEXT, &DISCORD, &STORE, &SIMULATOR];
-/// Lines of a file in `src/`.
+/// In lines.
 const LONGEST_FILE: usize = 600;
-/// Lines of a function from its `fn` to its closing brace.
+/// In lines, from its `fn` to its closing brace.
 const LONGEST_FUNCTION: usize = 80;
-/// Calls that read the clock; the shell has one place for it.
+/// Calls that read the clock.
 const CLOCKS: [&str; 5] = [
     "SystemTime::now",
     "Timestamp::now",
@@ -71,23 +71,19 @@ const CLOCKS: [&str; 5] = [
     "OffsetDateTime::now",
     "UtcDateTime::now",
 ];
-/// Stands in the head of a module that has only its place yet.
-const UNWRITTEN: &str = "To be written";
 
-/// A package's sources, and who may import whom in them.
+/// A package's sources and its layers.
 struct Package {
-    /// From the root.
+    /// Relative to the workspace's root.
     folder: &'static str,
     layers: Layers,
 }
 
-/// A source file of ours.
 struct Source {
-    /// From the package's root.
+    /// Relative to the workspace's root.
     path: PathBuf,
-    /// As it is.
     text: String,
-    /// Without comments and the insides of strings, line for line.
+    /// Without comments and the contents of strings, line for line.
     code: String,
 }
 
@@ -100,7 +96,7 @@ impl Source {
         }
     }
 
-    /// Below the package's `src`.
+    /// The parts of the path below the package's `src`.
     fn inside(&self) -> impl Iterator<Item = &str> {
         let parts = self.path.iter().filter_map(|part| part.to_str());
         parts.skip_while(|part| *part != "src").skip(1)
@@ -122,7 +118,7 @@ impl Source {
         format!("{}:{line}", self.path.display())
     }
 
-    /// Code lines, counted from 1.
+    /// Lines of code with their numbers, counted from 1.
     fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.code
             .lines()
@@ -130,7 +126,7 @@ impl Source {
             .map(|(at, line)| (at + 1, line))
     }
 
-    /// Places of a text in the code, never inside of a longer word.
+    /// The places of a text in the code, whole words only.
     fn find_all<'a>(&'a self, wanted: &'a str) -> impl Iterator<Item = String> + 'a {
         self.lines()
             .filter(move |(_, line)| starts_of(line, wanted).next().is_some())
@@ -161,7 +157,7 @@ fn sources(folder: &str) -> Vec<Source> {
     found
 }
 
-/// Those of all packages.
+/// The source files of all packages.
 fn all_sources() -> Vec<Source> {
     let folders = PACKAGES.iter().map(|package| package.folder);
     folders.flat_map(sources).collect()
@@ -176,7 +172,7 @@ fn none(problems: &[String], remedy: &str) {
     assert!(problems.is_empty(), "{remedy}{list}");
 }
 
-/// Blanks what is not code and keeps every line break, so that places stay.
+/// Blanks what is not code; keeps every line break, so that line numbers stay.
 fn without_comments_and_strings(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     let mut rest = text;
@@ -194,7 +190,7 @@ fn without_comments_and_strings(text: &str) -> String {
     code
 }
 
-/// Bytes of the comment, string or character that a text begins with.
+/// The length in bytes of the comment, string or character literal at the start of a text.
 fn blank_length(text: &str) -> usize {
     let until = |end: &str, from: usize| {
         let found = text[from..].find(end);
@@ -223,7 +219,7 @@ fn blank_length(text: &str) -> usize {
     }
 }
 
-/// The hashes of `r#"`, if a text begins with a raw string.
+/// The number of `#` in `r#"`, if a text begins with a raw string.
 fn raw_string_hashes(text: &str) -> Option<usize> {
     let rest = text.strip_prefix('r')?;
     let hashes = rest.bytes().take_while(|byte| *byte == b'#').count();
@@ -243,7 +239,7 @@ fn quoted_length(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// Where a text begins in a line, not in the middle of a word.
+/// Where `wanted` occurs in a line, except in the middle of a word.
 fn starts_of<'a>(line: &'a str, wanted: &'a str) -> impl Iterator<Item = usize> + 'a {
     line.match_indices(wanted).map(|(at, _)| at).filter(|at| {
         !line[..*at].ends_with(|before: char| before.is_alphanumeric() || before == '_')
@@ -255,7 +251,7 @@ fn word(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// Top-level modules that a file names, each with its line.
+/// The top-level modules that a file names, each with its line.
 fn imports(source: &Source) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for root in ["crate::", "clew::"] {
@@ -294,7 +290,7 @@ fn first_names(path: &str) -> Vec<String> {
     names
 }
 
-/// `super::super::x` that leaves its top-level module.
+/// Paths such as `super::super::x` that leave their top-level module.
 fn climbing_imports(source: &Source) -> Vec<(usize, String)> {
     let mut inner = 0;
     let mut found = Vec::new();
@@ -324,7 +320,7 @@ impl Package {
         row.map(|(layer, _)| *layer)
     }
 
-    /// Why one module may not name another.
+    /// Why one module may not name another, if so.
     fn refusal(&self, from: &str, to: &str) -> Option<String> {
         if from == to {
             return None;
@@ -333,7 +329,7 @@ impl Package {
         (below >= above).then(|| format!("{from} (layer {above}) imports {to} (layer {below})"))
     }
 
-    /// Its files under a module, without the map.
+    /// The source files of its modules, without `lib.rs`.
     fn modules(&self) -> Vec<Source> {
         let mut sources = sources(self.folder);
         sources.retain(|source| source.module() != "lib");
@@ -376,9 +372,8 @@ fn every_module_has_a_layer() {
     );
 }
 
-/// Places of the bot that name something of other packages, but for the
-/// modules that may.
-fn named_outside(what: &str, allowed: &[&str]) -> Vec<String> {
+/// Where the bot names something of another package, outside the modules that may.
+fn uses_outside(what: &str, allowed: &[&str]) -> Vec<String> {
     let mut sources = sources(BOT.folder);
     sources.retain(|source| !allowed.contains(&source.module()));
     let found = sources.iter().flat_map(|source| {
@@ -389,9 +384,9 @@ fn named_outside(what: &str, allowed: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn only_the_demo_plays_discord() {
-    let mut problems = named_outside("clew_simulator", &["demo"]);
-    // Unit tests may.
+fn only_the_demo_uses_the_simulator() {
+    let mut problems = uses_outside("clew_simulator", &["demo"]);
+    // Unit tests may name it.
     problems.retain(|place| !place.contains("/tests.rs:"));
     none(
         &problems,
@@ -399,11 +394,11 @@ fn only_the_demo_plays_discord() {
     );
 }
 
-/// What is kept are words to everybody; the stores themselves are memory's,
-/// and of those who wire and ask for them.
+/// Everybody may use the types of `clew_store::model`; the stores themselves only memory, and those who wire
+/// them or query them by hand.
 #[test]
 fn stores_are_reached_through_memory() {
-    let mut problems = named_outside("clew_store", &["memory", "app", "cli", "commands"]);
+    let mut problems = uses_outside("clew_store", &["memory", "app", "cli", "commands"]);
     problems.retain(|place| {
         let (path, line) = place.split_once(':').expect("a place has its line");
         let text = fs::read_to_string(root().join(path)).expect("a file of the package");
@@ -437,7 +432,7 @@ fn only_config_reads_the_environment() {
 
 #[test]
 fn one_place_reads_the_clock() {
-    // The simulator's clock is Discord's; it can share none with the bot.
+    // The simulator's clock is Discord's, which the bot does not share.
     let places: Vec<String> = all_sources()
         .iter()
         .filter(|source| !source.path.starts_with(SIMULATOR.folder))
@@ -470,7 +465,7 @@ fn every_file_begins_with_what_it_is() {
 
 #[test]
 fn every_module_states_its_invariant() {
-    // A package without layers is one module, whose head is the map's.
+    // A package without layers is one module; its invariant is in the head of `lib.rs`.
     let heads = PACKAGES.iter().flat_map(|package| {
         let mut sources = sources(package.folder);
         sources.retain(|source| {
@@ -481,13 +476,11 @@ fn every_module_states_its_invariant() {
     });
     let problems: Vec<String> = heads
         .filter(|source| {
-            let head = source
+            let mut head = source
                 .text
                 .lines()
                 .take_while(|line| line.starts_with("//!"));
-            let head: Vec<&str> = head.collect();
-            let stated = head.iter().any(|line| line.starts_with("//! Invariant: "));
-            !stated && !head.iter().any(|line| line.contains(UNWRITTEN))
+            !head.any(|line| line.starts_with("//! Invariant: "))
         })
         .map(|source| source.place(1))
         .collect();
@@ -508,9 +501,8 @@ fn files_stay_readable() {
     none(&problems, "split the file by cases; the most is 600 lines");
 }
 
-/// Functions longer than `limit`: place, name and length. rustfmt puts a
-/// function's closing brace at the indentation of its `fn`. One that carries
-/// clippy's exception has given its reason there.
+/// Functions longer than `limit`: place, name and length. Relies on rustfmt, which puts the closing brace at
+/// the indentation of the `fn`. A function with clippy's exception is skipped: its reason stands there.
 fn long_functions(source: &Source, limit: usize) -> Vec<String> {
     let lines: Vec<&str> = source.code.lines().collect();
     let mut found = Vec::new();
@@ -599,7 +591,7 @@ fn imports_are_found_in_every_form() {
 }
 
 #[test]
-fn edges_are_refused_upwards_and_sideways() {
+fn imports_upwards_and_sideways_are_refused() {
     for (package, from, to, allowed) in [
         (&BOT, "turn", "memory", true),
         (&BOT, "turn", "turn", true),

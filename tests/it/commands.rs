@@ -1,5 +1,5 @@
-//! Commands end to end: what people call, press and type in the simulator, and what
-//! the running bot answers, keeps and deletes.
+//! Commands end to end: what people call, press and type in the simulated Discord, and what the running bot
+//! answers, stores and deletes.
 
 mod clear_context;
 mod complete;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::support::bot::{Bot, Stage, details, prompt};
 
-/// A server with a channel, two people and one who manages it.
+/// A server with a channel and three people, one of whom manages it.
 struct Place {
     stage: Stage,
     guild: Id,
@@ -29,7 +29,7 @@ struct Place {
     us: Id,
 }
 
-/// A place with the bot running in it.
+/// Builds a place and starts the bot in it.
 async fn place(settings: &[(&str, &str)]) -> (Place, Bot) {
     let mut world = World::new();
     let guild = world.guild("Works");
@@ -64,12 +64,12 @@ impl Place {
         shown
     }
 
-    /// The same in the channel, without options.
+    /// Calls a command without options in the channel.
     async fn plain(&self, who: Id, command: &str) -> Shown {
         self.call(who, self.channel, command, json!({})).await
     }
 
-    /// Presses a button; returns what its message is then.
+    /// Presses a button; returns the message as the answer replaced it.
     async fn press(&self, who: Id, on: &Shown, label: &str) -> Shown {
         let called = self.stage.discord.press(who, on.message, label);
         let shown = called.answer().await.unwrap();
@@ -79,7 +79,7 @@ impl Place {
         shown
     }
 
-    /// Mentions us and waits until the turn is answered and stored.
+    /// Mentions the bot and waits until the turn is answered and stored.
     async fn talk(&self, who: Id, channel: Id, text: &str) {
         let before = self.prompts().len();
         let answers = self.stage.discord.answers(channel).len();
@@ -97,7 +97,7 @@ impl Place {
         panic!("the turn was not stored");
     }
 
-    /// The number of messages stored of somebody's conversation.
+    /// The number of stored messages of somebody's conversation.
     async fn stored(&self, who: Id, channel: Id) -> usize {
         let shown = self.call(who, channel, "context show", json!({})).await;
         number(&field(&shown, "Stored"))
@@ -148,7 +148,7 @@ fn number(text: &str) -> usize {
     text.split(' ').next().unwrap().parse().unwrap()
 }
 
-/// The value of a field of the only embed.
+/// The value of a field of the answer's only embed.
 #[track_caller]
 fn field(shown: &Shown, name: &str) -> String {
     let fields = shown.embeds[0]["fields"].as_array().unwrap();
@@ -157,7 +157,7 @@ fn field(shown: &Shown, name: &str) -> String {
     found["value"].as_str().unwrap().to_owned()
 }
 
-/// Asserts that it is a refusal: one small line that says this.
+/// Asserts that the answer is a refusal: one small line that contains `says`.
 #[track_caller]
 fn assert_refused(shown: &Shown, says: &str) {
     let line = &shown.content;
@@ -180,7 +180,7 @@ fn labels(shown: &Shown) -> Vec<String> {
         .collect()
 }
 
-/// The outcomes of a command's calls, from telemetry.
+/// The outcomes of all calls of a command, from telemetry.
 fn outcomes(lines: &[Value], command: &str) -> Vec<String> {
     let answered = details(lines, "answered");
     let of = answered.iter().filter(|one| one["command"] == command);

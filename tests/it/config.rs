@@ -1,5 +1,5 @@
-//! The settings: defaults, every variable's refusals, `.env`, unknown names,
-//! access lists, and `.env.example` beside the table.
+//! The settings: defaults, what every variable refuses, `.env`, unknown names, access lists, and
+//! `.env.example`, which must agree with the table.
 
 #![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
@@ -86,7 +86,7 @@ fn the_documented_blocks_load_verbatim() {
     let text = std::fs::read_to_string(blocks.join("memory.env")).unwrap();
     let (_dir, path) = dotenv(&text.replace("\n#", "\n"));
     let optional = Config::load([], Some(&path)).unwrap_err();
-    // "Optional paths and limits" is prose, the only line that is no setting.
+    // "Optional paths and limits" is prose and the only line that is not a setting.
     assert_eq!(optional.problems.len(), 1, "{optional}");
     let (_dir, path) = dotenv(&text.replace("\n#", "\n").replace("\n Opt", "\n#Opt"));
     let optional = Config::load([], Some(&path)).unwrap();
@@ -104,7 +104,7 @@ fn the_documented_blocks_load_verbatim() {
 }
 
 #[test]
-fn the_seeds_limits_have_their_values_and_zero_age_is_no_limit() {
+fn limits_have_the_values_set_and_zero_age_is_no_limit() {
     let config = load(&[
         ("THREAD_CONTEXT_TAIL_COUNT", "0"),
         ("MEM_MAX_MSGS", " 12 "),
@@ -133,7 +133,7 @@ fn the_seeds_limits_have_their_values_and_zero_age_is_no_limit() {
     assert_eq!(config.telemetry.context_subsys, "memory.context");
 }
 
-/// Who set `MEM_MAX_AGE_MIN` by hand meant chains too.
+/// Unless it is set, a chain's age limit is the thread's if that is set.
 #[test]
 fn a_chains_age_inherits_the_threads() {
     let minutes = |minutes| Some(Duration::from_mins(minutes));
@@ -158,7 +158,7 @@ fn a_chains_age_inherits_the_threads() {
     assert_eq!(refused.problems.len(), 1, "{refused}");
 }
 
-/// A value that each variable refuses, and a part of what is said about it.
+/// For each variable a value that it refuses, and a part of the message.
 const REFUSED: &[(&str, &str, &str)] = &[
     ("DISCORD_TOKEN", "two words", "portal"),
     ("DISCORD_API_URL", "http://host/api/v10", "without a path"),
@@ -234,7 +234,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("TTS_PREFS_FILE", "a\0b", "a path"),
 ];
 
-/// Any text will do for these.
+/// Variables that accept any text.
 const FREE_TEXT: [&str; 2] = ["LLM_MODEL", "SYSTEM_PROMPT"];
 
 #[test]
@@ -459,11 +459,10 @@ fn the_prompt_comes_from_a_file_too() {
     assert!(try_load(&[("SYSTEM_PROMPT_FILE", file)]).is_err());
 }
 
-/// Settings, and what they say.
+/// Settings, and the verdict they lead to.
 type AccessCase = (&'static [(&'static str, &'static str)], Result<(), Denied>);
 
-/// Server 1, thread 21 in channel 20, user 30 with role 40, unless it is a
-/// direct message.
+/// Server 1, thread 21 in channel 20, user 30 with role 40; or a direct message.
 #[track_caller]
 fn check_access(pairs: &[(&str, &str)], direct: bool, expected: Result<(), Denied>) {
     let roles = [RoleId::new(40)];
@@ -529,7 +528,7 @@ fn direct_messages_have_a_switch_and_no_roles() {
 }
 
 #[test]
-fn settings_without_effect_are_said_so() {
+fn settings_without_effect_are_warned_of() {
     let config = load(&[
         ("MENTION_ONLY", "true"),
         ("AUTO_REPLY_CHANNELS", "5"),

@@ -1,10 +1,10 @@
-//! The last of the twelve defects that an earlier system of this kind was shown
-//! to have; the others are those of collectors, in `clew-context`'s tests.
+//! The last of twelve defects that a predecessor was shown to have; the others concern collectors and are
+//! tested in `clew-context`.
 
 use clew::telemetry::event::{Event, TailFallback, TailOk};
 use clew_context::model::{Fallback, MessageId};
 
-/// The tail's events have a subsystem of their own.
+/// Events of the thread tail are logged under a subsystem of their own.
 #[tokio::test]
 async fn defect_12_tail_events_are_those_of_mem_thread() {
     for event in [

@@ -1,10 +1,9 @@
-//! Splitting an answer into messages: what holds for every answer, and how
-//! single ones are cut.
+//! Splitting an answer into messages: properties of every answer, and how particular ones are cut.
 
 use clew::engine::deliver::{self, CONTINUED, CUT, Delivery, MAX_MESSAGE_UNITS, Overflow};
 use proptest::prelude::*;
 
-/// Enough messages for any text of these tests.
+/// More messages than any text of these tests needs.
 const MANY: usize = 1000;
 
 fn split(text: &str, max_messages: usize) -> Delivery {
@@ -21,8 +20,7 @@ fn units(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-/// `text` without white space and without the lines that are nothing but a
-/// fence.
+/// `text` without white space and without lines that are only a fence.
 fn essence(text: &str) -> String {
     text.lines()
         .filter(|line| !line.trim().starts_with("```"))
@@ -31,7 +29,7 @@ fn essence(text: &str) -> String {
         .collect()
 }
 
-/// Where the first of the two messages ends, and how the second starts.
+/// Asserts that the text becomes two messages: how the first ends and the second starts.
 #[track_caller]
 fn check_cut(text: &str, end: &str, start: &str) {
     let messages = messages(text);
@@ -133,13 +131,13 @@ fn a_longer_fence_is_opened_again_as_long() {
 }
 
 #[test]
-fn what_is_left_open_is_closed() {
+fn an_unclosed_block_is_closed() {
     assert_eq!(messages("```rust\nlet x;"), ["```rust\nlet x;\n```"]);
     assert_eq!(messages("```rust\nlet x;\n``"), ["```rust\nlet x;\n```"]);
     assert_eq!(messages("~~~\nx"), ["~~~\nx"]);
 }
 
-/// `piece` stands whole in one message, wherever the cut would fall.
+/// Asserts that `piece` is never split, wherever the cut would fall.
 #[track_caller]
 fn check_whole(piece: &str) {
     for filler in (1900..2000).step_by(3) {
@@ -209,7 +207,7 @@ fn what_does_not_fit_is_a_file() {
 }
 
 #[test]
-fn where_no_file_may_be_the_rest_is_cut_and_that_is_said() {
+fn without_files_the_rest_is_cut_and_a_line_says_so() {
     let prose = "All work and no play. ".repeat(1_000);
     let code = format!("```rust\n{}```", "let value = 1;\n".repeat(1000));
     for text in [prose, code] {
@@ -226,7 +224,7 @@ fn where_no_file_may_be_the_rest_is_cut_and_that_is_said() {
     assert_eq!((short.messages.len(), short.cut_at), (1, None));
 }
 
-/// Part of an answer as models write them.
+/// A part of an answer as models write them.
 fn part() -> impl Strategy<Value = String> {
     let prose = "([a-zäß日本。,]{1,12}[ .!]){1,160}";
     let code = "([ ]{0,8}[a-z(){};<>&\"=\t]{1,60}\n){0,60}";
@@ -253,7 +251,7 @@ fn answer() -> impl Strategy<Value = String> {
         .prop_map(|parts| parts.into_iter().map(|(part, gap)| part + gap).collect())
 }
 
-/// Text in which backticks stand anywhere.
+/// Text with backticks anywhere.
 fn chaos() -> impl Strategy<Value = String> {
     "([a-z<>@*#:. -]{1,40}|`{1,5}|\n{1,3}|```[a-z]{0,4}\n|[ ]{1,50}|>|👍🏽|\u{200D}|\u{301}){0,500}"
 }
@@ -270,7 +268,7 @@ fn check_sizes(text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Messages that are followed by another never change while the text grows.
+/// Asserts that a message never changes once another follows it, while the text grows.
 fn check_growth(text: &str, steps: usize) -> Result<(), TestCaseError> {
     let ends: Vec<usize> = text
         .char_indices()
@@ -312,7 +310,7 @@ proptest! {
         let plain = |text: &str| -> String {
             text.chars().filter(|c| !c.is_whitespace() && !"`>".contains(*c)).collect()
         };
-        // Reopened blocks repeat their language; take those away by not having any.
+        // A reopened block repeats its language; without fences there is none to repeat.
         let mut bare = text;
         while bare.contains("```") {
             bare = bare.replace("```", "``");
@@ -326,7 +324,7 @@ proptest! {
     }
 
     #[test]
-    fn a_growing_chaos_keeps_its_messages(text in chaos()) {
+    fn a_growing_text_with_stray_backticks_keeps_its_messages(text in chaos()) {
         check_growth(&text, 30)?;
     }
 }

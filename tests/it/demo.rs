@@ -1,5 +1,5 @@
-//! `clew demo`: in this process, as a program with nothing configured, with
-//! caps of one's own, and with nobody who reads.
+//! `clew demo`: within this process, as a program with nothing configured, with custom caps, and when its
+//! output is closed.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -10,10 +10,10 @@ use tempfile::TempDir;
 
 use crate::support::schema;
 
-/// Columns of a terminal that is not wide.
+/// The width of a narrow terminal.
 const COLUMNS: usize = 90;
 
-/// Runs the program in an empty folder with nothing but `variables` set.
+/// Runs the program in an empty folder with only `variables` set.
 fn program(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_clew"))
         .args(arguments)
@@ -80,7 +80,7 @@ async fn a_terminal_gets_bold_headings() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_question_is_no_success() {
     let mut out = Vec::new();
-    // Five questions are somebody's second or later one.
+    // Five of the eight questions are not their asker's first.
     let settings = pairs(&[("USER_TURNS_PER_MIN", "1")]);
     let refused = demo::run(settings, &mut out, false).await;
     let text = String::from_utf8(out).unwrap();
@@ -92,7 +92,7 @@ async fn a_refused_question_is_no_success() {
 }
 
 #[test]
-fn nothing_configured_plays_the_demo_and_leaves_nothing_behind() {
+fn without_settings_the_demo_runs_and_leaves_nothing_behind() {
     #[track_caller]
     fn check(arguments: &[&str], variables: &[(&str, &str)], code: i32, expected: &[&str]) {
         let folder = TempDir::new().unwrap();
@@ -107,7 +107,7 @@ fn nothing_configured_plays_the_demo_and_leaves_nothing_behind() {
     let good = ["8 of 8 scenes answered as expected"];
     check(&["demo"], &[], 0, &good);
     check(&[], &[], 0, &good);
-    // What is set for the real bot is not the demo's business.
+    // The demo ignores the settings of the real bot.
     let foreign = [
         ("DISCORD_TOKEN", "real"),
         ("DISCORD_API_URL", "no address"),
@@ -115,7 +115,7 @@ fn nothing_configured_plays_the_demo_and_leaves_nothing_behind() {
         ("ALLOWED_GUILDS", "1"),
     ];
     check(&["demo"], &foreign, 0, &good);
-    // Caps are, and then figures are shown and not judged.
+    // It obeys caps; figures are then shown but not judged.
     let caps = [("MEM_MAX_MSGS", "7"), ("THREAD_CONTEXT_TAIL_COUNT", "2")];
     let fewer = [
         "**7 messages of this thread**",
@@ -131,7 +131,7 @@ fn nothing_configured_plays_the_demo_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_token_makes_plain_clew_run() {
+fn with_a_token_plain_clew_runs_the_bot() {
     let folder = TempDir::new().unwrap();
     let variables = [
         ("DISCORD_TOKEN", "x"),
@@ -145,7 +145,7 @@ fn a_token_makes_plain_clew_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reader_that_leaves_ends_it() {
+async fn closed_output_ends_the_demo() {
     struct Gone(usize);
     impl Write for Gone {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -164,9 +164,9 @@ async fn a_reader_that_leaves_ends_it() {
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
 }
 
-/// Whoever misspells the token wants a bot, and no demo.
+/// Whoever misspells the token's name wants a bot, not the demo.
 #[test]
-fn a_misspelt_token_is_no_wish_for_the_demo() {
+fn a_misspelt_token_does_not_start_the_demo() {
     let folder = TempDir::new().unwrap();
     let check = |variables: &[(&str, &str)], place: &str| {
         let output = program(folder.path(), &[], variables);

@@ -1,5 +1,5 @@
-//! What goes wrong around the whole bot, over sockets: each time an answer or
-//! a line comes, the telemetry says why, and the next mention works.
+//! Faults around the whole bot, over sockets. Each time an answer or a notice is posted, telemetry names the
+//! cause, and the next mention works.
 
 mod gateway;
 mod log;
@@ -32,7 +32,7 @@ impl Place {
 
     async fn with(settings: &[(&str, &str)], change: impl FnOnce(&mut World)) -> Self {
         let mut world = World::new();
-        // 0 does without the five seconds between two identifies.
+        // 0 skips the five seconds between two identifies.
         world.settings.max_concurrency = 0;
         let guild = world.guild("Works");
         let help = world.channel(guild, ChannelKind::Text, "help");
@@ -54,20 +54,20 @@ impl Place {
         }
     }
 
-    /// Ada asks in a channel.
+    /// Ada mentions the bot in a channel.
     fn ask(&self, channel: Id, text: &str) -> Id {
         let us = self.stage.discord.bot();
         let text = format!("<@{us}> {text}");
         self.stage.discord.post(channel, self.ada, text)
     }
 
-    /// Our messages in a channel once there are as many.
+    /// The bot's messages in a channel, once there are `count`.
     async fn answers(&self, channel: Id, count: usize) -> Vec<Message> {
         let answers = self.stage.discord.wait_answers(channel, count).await;
         answers.unwrap()
     }
 
-    /// One message that is complete: streaming may edit it.
+    /// Waits for a message of the bot with exactly this text; streaming may edit it until then.
     async fn says(&self, channel: Id, text: &str) {
         let us = self.stage.discord.bot();
         let found = self
@@ -80,8 +80,8 @@ impl Place {
         found.unwrap();
     }
 
-    /// Nothing is broken any more: a mention elsewhere and one here are
-    /// answered. Then the bot stops; every line it wrote.
+    /// Ends all faults, checks that a mention in the channel and one in the thread are answered, and stops
+    /// the bot. Returns all its telemetry.
     async fn works_on(&self, bot: Bot) -> Vec<Value> {
         self.stage.discord.end_faults();
         for channel in [self.help, self.thread] {
@@ -94,7 +94,7 @@ impl Place {
     }
 }
 
-/// Events of one name whose detail holds all of these.
+/// Asserts that there is an event of this name whose detail contains `wanted`.
 #[track_caller]
 fn has(lines: &[Value], event: &str, wanted: &Value) {
     let fits = |line: &&Value| {

@@ -1,4 +1,4 @@
-//! The model client against a model server that misbehaves on request.
+//! The model client against a server that misbehaves as scripted.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::support::model::{Behaviour, FakeModel, end_events, text_event};
 
 const KEY: &str = "sk-never-to-be-seen";
 
-/// Long enough never to pass by accident.
+/// A timeout that never passes in a test.
 const PATIENT: Duration = Duration::from_secs(30);
 
-/// For tests that wait for the timeout itself.
+/// A timeout for tests that wait until it passes.
 const IMPATIENT: Duration = Duration::from_millis(400);
 
 fn settings(base_url: String, timeout: Duration) -> Settings {
@@ -41,8 +41,7 @@ fn prompt() -> Vec<ChatMessage> {
     ]
 }
 
-/// What the caller has: the outcome and the deltas, which are always the
-/// outcome's text in pieces.
+/// The outcome and the deltas as a caller receives them. The deltas are always the outcome's text in pieces.
 async fn ask(client: &Client) -> (Result<Completion, Error>, Vec<String>) {
     let mut deltas = Vec::new();
     let outcome = client
@@ -61,7 +60,7 @@ async fn ask(client: &Client) -> (Result<Completion, Error>, Vec<String>) {
     (outcome, deltas)
 }
 
-/// A server with a script, asked once.
+/// The outcome of one question to a server with this script, and the number of requests made.
 async fn outcome(script: Vec<Behaviour>, timeout: Duration) -> (Result<Completion, Error>, usize) {
     let server = FakeModel::start().await;
     for behaviour in script {
@@ -72,14 +71,14 @@ async fn outcome(script: Vec<Behaviour>, timeout: Duration) -> (Result<Completio
     (outcome, server.requests().len())
 }
 
-/// The text that comes of a script, and the number of requests it takes.
+/// Asserts that a script gives this text with this many requests.
 async fn check_text(script: Vec<Behaviour>, text: &str, requests: usize) {
     let (outcome, made) = outcome(script, PATIENT).await;
     assert_eq!((outcome.unwrap().text.as_str(), made), (text, requests));
 }
 
-/// The error that comes of a script: its reason, the text it keeps, and the
-/// number of requests. No error shows the key or the prompt.
+/// Asserts that a script gives an error with this reason, kept text and number of requests, and that the
+/// error shows neither the key nor the prompt.
 async fn check_error(script: Vec<Behaviour>, reason: &str, partial: &str, requests: usize) {
     check_error_within(PATIENT, script, reason, partial, requests).await;
 }
@@ -111,7 +110,7 @@ fn raw(events: &str) -> Vec<Behaviour> {
 }
 
 #[tokio::test]
-async fn asks_as_openai_describes() {
+async fn the_request_is_as_openai_documents() {
     let server = FakeModel::start().await;
     let client = Client::new(settings(server.url(), PATIENT)).unwrap();
     let (outcome, deltas) = ask(&client).await;
@@ -143,7 +142,7 @@ async fn asks_as_openai_describes() {
 }
 
 #[tokio::test]
-async fn leaves_out_what_is_not_set() {
+async fn unset_parameters_are_left_out() {
     let server = FakeModel::start().await;
     let client = Client::new(Settings {
         api_key: None,
@@ -157,7 +156,7 @@ async fn leaves_out_what_is_not_set() {
 }
 
 #[tokio::test]
-async fn gives_text_away_while_it_arrives() {
+async fn passes_text_on_as_it_arrives() {
     let server = FakeModel::start().await;
     let (behaviour, gate) = Behaviour::gated(&["one", " two"]);
     server.script(behaviour);
@@ -216,7 +215,7 @@ async fn requests_share_a_connection() {
 }
 
 #[tokio::test]
-async fn answers_in_every_form() {
+async fn answers_in_every_form_are_read() {
     check_text(vec![Behaviour::text(&[" ", "\na", "b ", "ü"])], "ab ü", 1).await;
     check_text(vec![Behaviour::Json("whole".to_owned())], "whole", 1).await;
     let event = text_event("x");
@@ -261,7 +260,7 @@ async fn answers_in_every_form() {
 }
 
 #[tokio::test]
-async fn a_finished_answer_needs_no_end() {
+async fn a_finished_answer_needs_no_done_event() {
     let (events, _) = end_events()
         .split_once("\n\n")
         .map(|(a, b)| (a.to_owned(), b.to_owned()))
@@ -277,7 +276,7 @@ async fn a_finished_answer_needs_no_end() {
 }
 
 #[tokio::test]
-async fn refusals_are_told_apart() {
+async fn refusals_are_classified() {
     let status = |status, message: &str| vec![Behaviour::status(status, message)];
     check_error(status(401, "no"), "unauthorized", "", 1).await;
     check_error(status(403, "no"), "unauthorized", "", 1).await;
@@ -319,7 +318,7 @@ async fn refusals_are_told_apart() {
 }
 
 #[tokio::test]
-async fn what_may_pass_is_tried_twice() {
+async fn temporary_faults_are_tried_twice() {
     let down = || Behaviour::Status(503, "<html>".to_owned(), Vec::new());
     check_text(vec![down()], "ok", 2).await;
     check_error(vec![down(), down(), down()], "unavailable", "", 2).await;
@@ -330,7 +329,7 @@ async fn what_may_pass_is_tried_twice() {
 }
 
 #[tokio::test]
-async fn a_limit_says_how_long() {
+async fn a_rate_limit_gives_the_wait() {
     let (outcome, _) = outcome(vec![Behaviour::rate_limited("60")], PATIENT).await;
     let Err(Error::RateLimited { retry_after, .. }) = outcome else {
         panic!("{outcome:?}");
@@ -339,7 +338,7 @@ async fn a_limit_says_how_long() {
 }
 
 #[tokio::test]
-async fn nothing_listens() {
+async fn a_server_that_is_not_there_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);
@@ -364,7 +363,7 @@ async fn read_request(stream: &mut TcpStream) {
 }
 
 #[tokio::test]
-async fn a_connection_dropped_before_the_answer_is_made_again() {
+async fn a_connection_dropped_before_the_answer_is_retried() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     let serve = tokio::spawn(async move {
@@ -383,7 +382,7 @@ async fn a_connection_dropped_before_the_answer_is_made_again() {
 }
 
 #[tokio::test]
-async fn answers_that_break_off_keep_their_text() {
+async fn interrupted_answers_keep_their_text() {
     check_error(vec![Behaviour::drop(&["a", "b"])], "truncated", "ab", 1).await;
     check_error(vec![Behaviour::cut(&["a"])], "truncated", "a", 1).await;
     check_error(vec![Behaviour::cut(&[])], "truncated", "", 1).await;
@@ -408,14 +407,14 @@ async fn answers_that_break_off_keep_their_text() {
 }
 
 #[tokio::test]
-async fn what_is_longer_than_it_may_be_is_not_read_on() {
+async fn reading_stops_at_the_length_limit() {
     let server = FakeModel::start().await;
     let client = Client::new(Settings {
         max_answer_bytes: 5,
         ..settings(server.url(), PATIENT)
     });
     let client = client.unwrap();
-    // The server has more to say, and waits for the gate.
+    // The server has more to send, but waits for the gate.
     let (endless, gate) = Behaviour::gated(&["äß", "öü", "never"]);
     gate.step(2);
     server.script(endless);
@@ -440,7 +439,7 @@ async fn what_is_longer_than_it_may_be_is_not_read_on() {
 }
 
 #[tokio::test]
-async fn a_stream_without_end_is_cut_off_where_its_words_end() {
+async fn an_endless_stream_is_cut_off_and_keeps_its_text() {
     let silence = format!(":{}\n", "still there ".repeat(10_000)).repeat(300);
     let (outcome, _) = outcome(raw(&format!("{}{silence}", text_event("a"))), PATIENT).await;
     assert_eq!(outcome.unwrap().finish_reason, FinishReason::CutOff);
@@ -448,7 +447,7 @@ async fn a_stream_without_end_is_cut_off_where_its_words_end() {
 }
 
 #[tokio::test]
-async fn what_is_no_answer() {
+async fn what_is_not_an_answer_is_an_error() {
     check_error(vec![Behaviour::malformed()], "malformed", "", 1).await;
     check_error(raw("<html>hello</html>"), "malformed", "", 1).await;
     check_error(raw("{\"hello\":1}"), "malformed", "", 1).await;
@@ -479,7 +478,7 @@ async fn what_is_no_answer() {
 }
 
 #[tokio::test]
-async fn silence_is_cut_short() {
+async fn a_silent_server_times_out() {
     check_error_within(IMPATIENT, vec![Behaviour::Hang], "timeout", "", 1).await;
     check_error_within(IMPATIENT, vec![Behaviour::stall(&[])], "timeout", "", 1).await;
     check_error_within(
@@ -493,7 +492,7 @@ async fn silence_is_cut_short() {
 }
 
 #[tokio::test]
-async fn a_server_that_trickles_is_cut_short_as_well() {
+async fn a_trickling_server_times_out_too() {
     let server = FakeModel::start().await;
     let (behaviour, gate) = Behaviour::gated(&["."; 1000]);
     server.script(behaviour);
@@ -510,7 +509,7 @@ async fn a_server_that_trickles_is_cut_short_as_well() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_does_not_fit_is_the_callers_to_halve() {
+async fn a_prompt_that_is_too_long_is_reported_to_the_caller() {
     let server = FakeModel::start().await;
     server.script(Behaviour::context_too_long());
     let client = Client::new(settings(server.url(), PATIENT)).unwrap();
@@ -522,7 +521,7 @@ async fn a_prompt_that_does_not_fit_is_the_callers_to_halve() {
 }
 
 #[tokio::test]
-async fn parameters_that_a_server_rejects_are_said_its_way() {
+async fn rejected_parameters_are_renamed_or_left_out() {
     let server = FakeModel::start().await;
     let tokens = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.";
     server.script(Behaviour::status(400, tokens));

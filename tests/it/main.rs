@@ -1,5 +1,5 @@
-//! The bot's integration tests: a real twilight shard and REST client
-//! against fake servers over real sockets, real files, port 0.
+//! The bot's integration tests: a real twilight shard and REST client against fake servers, over real sockets
+//! on port 0, with real files.
 
 #![expect(
     clippy::unwrap_used,

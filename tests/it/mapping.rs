@@ -1,9 +1,8 @@
-//! The tables of `docs/behaviour.md`, held: every test that they name is in the
-//! tree and runs, on each back end that the row says, and every test of the
-//! rolling window that was asked for by name has a row.
+//! Checks the tables of `docs/behaviour.md`: every test that they name exists and runs on each back end of
+//! its row, and each test of the rolling window that was specified by name has a row.
 //!
-//! A row is `rule | tests | back ends`. Tests are paths of modules under
-//! `tests/it` or `src` of any package, in backticks; braces share a path, as in `use`.
+//! A row is `rule | tests | back ends`. Tests are module paths below `tests/it` or `src` of any package, in
+//! backticks; braces share a prefix, as in `use`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -11,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const DOCUMENT: &str = "docs/behaviour.md";
-/// Where the modules of a path lie: each package's tests and sources.
+/// Where the modules of a path may be: each package's tests and sources.
 const FOLDERS: [&str; 8] = [
     "tests/it",
     "src",
@@ -22,7 +21,7 @@ const FOLDERS: [&str; 8] = [
     "crates/clew-store/tests/it",
     "crates/clew-store/src",
 ];
-/// The headings under which a table stands.
+/// The headings that have a table.
 const SECTIONS: [&str; 10] = [
     "Triggers",
     "What is answered",
@@ -36,7 +35,7 @@ const SECTIONS: [&str; 10] = [
     "History across restarts",
 ];
 const ROLLING_WINDOW: &str = "Rolling window in a database";
-/// The tests that were asked for by name.
+/// The tests that were specified by name.
 const WINDOW_TESTS: [&str; 38] = [
     "test_message_persisted_to_sqlite",
     "test_message_includes_agent_name_and_thread_id",
@@ -85,7 +84,7 @@ enum Store {
     Files,
 }
 
-/// A line of a table.
+/// A row of a table.
 #[derive(Debug)]
 struct Row {
     section: String,
@@ -94,7 +93,7 @@ struct Row {
     stores: String,
 }
 
-/// The stores of the last column. Nothing is stored: a dash.
+/// The stores of the last column; a dash means that nothing is stored.
 fn stores(cell: &str) -> Option<&'static [Store]> {
     use Store::{Files, Postgres, Sqlite};
     match cell {
@@ -140,12 +139,12 @@ fn rows(document: &str) -> Vec<Row> {
     rows
 }
 
-/// What stands in backticks.
+/// The texts in backticks.
 fn quoted(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
 
-/// `a::{b, c}` is `a::b` and `a::c`.
+/// Expands `a::{b, c}` to `a::b` and `a::c`.
 fn spread(path: &str) -> Vec<String> {
     match path.strip_suffix('}').and_then(|path| path.split_once('{')) {
         Some((module, names)) => names
@@ -156,7 +155,7 @@ fn spread(path: &str) -> Vec<String> {
     }
 }
 
-/// The stores that a test runs on; none if there is no such test.
+/// The stores that a test runs on, or nothing if there is no such test.
 fn runs_on(path: &str) -> Option<BTreeSet<Store>> {
     let (module, name) = path.rsplit_once("::")?;
     let module = module.replace("::", "/");
@@ -186,8 +185,7 @@ fn found_in(text: &str, module: &str, name: &str) -> Option<BTreeSet<Store>> {
     let above = lines[..at].iter().rev();
     let mut attributes = above.take_while(|line| line.trim_start().starts_with("#["));
     let is_test = attributes.any(|line| line.contains("test]") || line.contains("::test("));
-    // Which store a single test takes is in its name or its module's; others
-    // take the default.
+    // A test of a single store has it in its own name or its module's; the others use the default store.
     let words: Vec<&str> = module.split('/').chain(name.split('_')).collect();
     let store = match () {
         () if words.contains(&"postgres") => Postgres,
@@ -197,7 +195,7 @@ fn found_in(text: &str, module: &str, name: &str) -> Option<BTreeSet<Store>> {
     is_test.then(|| [store].into())
 }
 
-/// The name stands in a list of this macro.
+/// Whether the name is listed in an invocation of this macro.
 fn is_listed(lines: &[&str], opening: &str, name: &str) -> bool {
     let mut rest = lines.iter();
     while rest.any(|line| line.trim() == opening) {
@@ -209,7 +207,7 @@ fn is_listed(lines: &[&str], opening: &str, name: &str) -> bool {
     false
 }
 
-/// What is wrong with a document.
+/// What is wrong with the document.
 fn problems(document: &str) -> Vec<String> {
     let rows = rows(document);
     let mut problems = Vec::new();
@@ -271,9 +269,9 @@ fn check(rows: &str, expected: &[&str]) {
     assert_eq!(found, expected);
 }
 
-/// What the test above would say.
+/// Each kind of mistake is reported.
 #[test]
-fn rows_that_are_wrong_are_found() {
+fn wrong_rows_are_found() {
     let head = "| rule | tests | back ends |\n| --- | --- | --- |\n";
     let table = |row: &str| format!("{head}{row}");
     let each = "store::contract::clearing";
@@ -291,7 +289,7 @@ fn rows_that_are_wrong_are_found() {
         &table("| a | nobody | all |"),
         &["Triggers, \"a\": no test"],
     );
-    // A helper, and what is not there.
+    // Neither a helper nor a missing function is a test.
     for name in [
         format!("{each}::cleared"),
         format!("{each}::nothing"),

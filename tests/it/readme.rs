@@ -1,4 +1,4 @@
-//! The tables of settings and of telemetry keep up with the code.
+//! The tables of settings and of telemetry events agree with the code.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ fn every_setting_is_listed_with_its_default() {
     }
 }
 
-/// An empty first cell repeats the one above.
+/// An empty first cell means the subsystem of the row above.
 #[test]
 fn every_event_is_listed_under_its_subsystem() {
     let document = include_str!("../../telemetry/README.md");

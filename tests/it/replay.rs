@@ -1,5 +1,5 @@
-//! Recorded channels: what is read of them, damage told and damage left out,
-//! and the memory that a large export takes.
+//! Recorded channels: how they are read, how damage is reported or skipped, and how much memory a large
+//! export takes.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
@@ -37,7 +37,7 @@ fn world(names: &[&str]) -> World {
     World::open(&paths, Options::default()).unwrap()
 }
 
-/// Fixture ids are made of seconds since 2026-01-01T10:00:00Z.
+/// The fixtures' ids are made from seconds since 2026-01-01T10:00:00Z.
 fn at(seconds: i64) -> MessageId {
     MessageId::first_at(UnixMillis(1_767_261_600_000 + 1000 * seconds))
 }

@@ -1,4 +1,4 @@
-//! Telemetry is output: its lines, its files, its losses and its queries.
+//! Telemetry is output: its lines, its files, what it loses, and the queries over it.
 
 mod queries;
 mod samples;
@@ -28,7 +28,7 @@ fn line_of(event: impl Into<Event>) -> String {
 }
 
 #[test]
-fn every_event_is_as_the_schema_says() {
+fn every_event_matches_the_schema() {
     let names: Vec<_> = one_of_each().iter().map(Event::name).collect();
     let all: Vec<_> = Event::ALL.iter().map(|(_, name)| *name).collect();
     assert_eq!(names, all, "a sample for every event");
@@ -41,7 +41,7 @@ fn every_event_is_as_the_schema_says() {
 }
 
 #[test]
-fn a_line_to_the_letter() {
+fn a_line_is_exactly_this() {
     let expected = concat!(
         r#"{"ts":"2026-01-02T03:04:05.678Z","level":"info","subsys":"mem.thread","#,
         r#""event":"tail_ok","guild_id":"11","channel_id":"22","user_id":"33","#,
@@ -115,7 +115,7 @@ const OMITTED: [OmitReason; 11] = [
 ];
 
 #[test]
-fn lines_that_are_wrong_are_found() {
+fn wrong_lines_are_found() {
     #[track_caller]
     fn check(from: &str, to: &str, violation: &str) {
         let right = line_of(TailOk {
@@ -167,7 +167,7 @@ fn the_collectors_subsystem_has_the_name_that_the_operator_gave_it() {
     assert_eq!(renamed, expected);
 }
 
-/// The twelfth defect: the thread's events were written as the collectors'.
+/// The twelfth defect: events of the thread were logged under the collectors' subsystem.
 #[test]
 fn defect_12_thread_events_carry_the_threads_subsystem() {
     let (telemetry, lines) = memory("mem.ctx");
@@ -207,7 +207,7 @@ fn memory_keeps_events_as_values_until_they_are_taken() {
 }
 
 #[test]
-fn telemetry_that_is_off_says_nothing() {
+fn telemetry_that_is_off_writes_nothing() {
     for event in one_of_each() {
         Telemetry::off().emit(&Ids::default(), event);
     }

@@ -53,7 +53,7 @@ async fn a_shared_thread_is_for_its_owner_and_its_moderators() {
     assert_refused(&ask(&p, p.boris, thread).await, "Manage Messages");
     let asked = ask(&p, moderator, thread).await;
     assert_says(&asked, "everybody's in this thread");
-    // Rights may be lost between question and answer.
+    // The right may be lost between the question and the press.
     discord.set_role(p.guild, moderator, role, false);
     let refused = p.press(moderator, &asked, "Delete").await;
     assert_refused(&refused, "Manage Messages");

@@ -1,4 +1,4 @@
-//! Choices while an option is being typed.
+//! Autocompletion of options.
 
 use serde_json::json;
 

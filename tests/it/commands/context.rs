@@ -69,7 +69,7 @@ async fn show_says_what_there_is() {
     bot.stop().await;
 }
 
-/// Whether anything is stored, how many messages, and for how long.
+/// Files keep messages for a limited time, which is shown.
 #[tokio::test(flavor = "multi_thread")]
 async fn show_says_when_files_expire_and_that_saving_needs_a_database() {
     let folder = tempfile::TempDir::new().unwrap();
@@ -124,7 +124,7 @@ async fn a_summary_that_fails_is_said_and_the_rest_is_saved() {
     bot.stop().await;
 }
 
-/// A summary uses up the same allowance as an answer.
+/// A summary counts against the same limit as an answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn saving_counts_as_a_question() {
     let (p, bot) = place(&[("USER_TURNS_PER_MIN", "2")]).await;
@@ -190,8 +190,7 @@ async fn context_commands_no_active_agent_in_channel() {
     bot.stop().await;
 }
 
-/// Discord takes a first response late or not at all: the work is done all
-/// the same, and the bot keeps running.
+/// When Discord takes the first response late or not at all, the work is still done and the bot keeps running.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_discord_refuses_breaks_nothing() {
     let (p, bot) = place(&[]).await;

@@ -1,5 +1,5 @@
-//! Deletions of what is on its way to a store: a turn that is being answered, a
-//! conversation that is being summarised, a thread whose channel is deleted.
+//! Deletions of what has not reached a store yet: a turn being answered, a conversation being summarised, a
+//! thread whose channel is deleted.
 
 use clew_simulator::ChannelKind;
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::support::model::Behaviour;
 /// In every text that must not be kept.
 const MARK: &str = "kumquat";
 
-/// Erases everything of Ada's.
+/// Erases everything of Ada.
 async fn erase(p: &Place) {
     let asked = p.plain(p.ada, "privacy erase").await;
     p.press(p.ada, &asked, "Erase everything").await;
@@ -27,7 +27,7 @@ async fn a_turn_that_runs_while_its_asker_erases_leaves_nothing() {
     erase(&p).await;
     gate.open();
     p.stage.discord.wait_answers(p.channel, 1).await.unwrap();
-    // What is asked afterwards is kept as usual.
+    // What is asked after the erasure is kept as usual.
     p.talk(p.ada, p.channel, "and a pear").await;
     assert_eq!(p.stored(p.ada, p.channel).await, 2);
     bot.stop().await;
@@ -70,7 +70,7 @@ async fn what_is_deleted_while_it_is_summarised_is_not_saved() {
     let deleting = async {
         p.stage.model.wait_requests(3).await;
         assert!(p.stage.discord.delete(p.channel, marked));
-        // Its answer to a later event shows that the bot has seen the deletion.
+        // The answer to a later event shows that the bot has seen the deletion.
         p.plain(p.boris, "help").await;
         gate.open();
     };
@@ -82,14 +82,14 @@ async fn what_is_deleted_while_it_is_summarised_is_not_saved() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn threads_go_with_their_channel() {
+async fn conversations_in_threads_are_deleted_with_their_channel() {
     let (p, bot) = place(&[]).await;
     let discord = &p.stage.discord;
     let kind = ChannelKind::PublicThread;
     let thread = discord.thread(p.channel, kind, "fruit", p.ada);
     p.talk(p.ada, thread, &format!("a {MARK}, please")).await;
     discord.delete_channel(p.channel);
-    // Its answer to a later event shows that the bot has seen the deletion.
+    // The answer to a later event shows that the bot has seen the deletion.
     let direct = p.direct(p.ada);
     p.call(p.ada, direct, "help", json!({})).await;
     bot.stop().await;

@@ -10,7 +10,7 @@ async fn remember(p: &Place, who: Id, channel: Id, text: &str) -> Shown {
     p.call(who, channel, "memory remember", options).await
 }
 
-/// The id in an answer.
+/// The fact's id in an answer.
 #[track_caller]
 fn id(shown: &Shown) -> String {
     let text = shown.text();
@@ -168,8 +168,8 @@ async fn a_servers_facts_are_seen_by_all_and_changed_by_who_manages_it() {
     assert_eq!(outcomes, ["refused", "done"]);
 }
 
-/// Presses a button with this custom id on one of our public messages; returns the
-/// message that the presser sees.
+/// Presses a button with this custom id on one of the bot's public messages; returns the message that the
+/// presser sees.
 async fn press_noted(p: &Place, who: Id, on: Id, custom_id: String) -> clew_simulator::Message {
     let used = Use::Component {
         message: on,

@@ -43,7 +43,7 @@ async fn show_counts_what_is_kept() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn erase_asks_and_leaves_nothing() {
-    // With a long interval: nothing may wait for the next save.
+    // The interval is long: nothing may be left until the next save.
     let (p, bot) = place(&[("MEMORY_SAVE_INTERVAL", "3600")]).await;
     leave_traces(&p).await;
     p.talk(p.boris, p.channel, "mine").await;
@@ -137,9 +137,9 @@ async fn opting_out_erases_and_keeps_nothing_from_then_on() {
     assert!(!p.on_disk(MARK));
 }
 
-/// Her words in the window are dropped at once, from others' prompts, too.
+/// Her messages are dropped from the window at once, so others' prompts lack them too.
 #[tokio::test(flavor = "multi_thread")]
-async fn who_opted_out_is_not_read_for_others() {
+async fn others_prompts_lack_who_opted_out() {
     let (p, bot) = place(&[]).await;
     let discord = &p.stage.discord;
     let kind = clew_simulator::ChannelKind::PublicThread;
@@ -198,7 +198,7 @@ async fn with_direct_messages_closed_an_export_is_shown_to_the_caller_alone() {
 
 /// Anyone can always see and erase what is kept about them.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_lists_keep_nobody_from_privacy_and_help() {
+async fn privacy_and_help_ignore_the_access_lists() {
     let (p, bot) = place(&[]).await;
     leave_traces(&p).await;
     bot.stop().await;
@@ -217,10 +217,9 @@ async fn the_lists_keep_nobody_from_privacy_and_help() {
     assert!(!p.on_disk(MARK));
 }
 
-/// Telemetry outlives an erasure: users who ask are told what it holds, under
-/// pseudonyms if the operator chose them.
+/// Telemetry is not erased: users who ask are told what it holds, and whether under pseudonyms.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_operator_keeps_is_said() {
+async fn what_telemetry_keeps_is_told() {
     for (ids, you) in [("plain", "your id"), ("keyed", "a pseudonym for you")] {
         let settings = [("TELEMETRY_IDS", ids), ("TELEMETRY_KEEP_DAYS", "12")];
         let (p, bot) = place(&settings).await;
@@ -246,13 +245,13 @@ async fn what_the_operator_keeps_is_said() {
         assert_eq!(names("channel_id", direct) > 0, is_plain);
         assert!(
             names("channel_id", p.channel) > 0,
-            "a server's channel is nobody's"
+            "a server's channel is no personal id"
         );
         let people = |lines: &[Value]| -> std::collections::BTreeSet<String> {
             let ids = lines.iter().filter_map(|line| line["user_id"].as_str());
             ids.map(str::to_owned).collect()
         };
-        assert_eq!(people(&lines).len(), 1, "Ada, whoever that is");
+        assert_eq!(people(&lines).len(), 1, "Ada alone, by id or pseudonym");
         let key = p.stage.state().join("telemetry.key");
         assert_eq!(key.exists(), !is_plain);
         if !is_plain {

@@ -18,7 +18,7 @@ async fn settings_need_manage_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_set_is_shown_and_stays() {
+async fn what_is_set_is_shown_and_outlasts_a_restart() {
     let (p, bot) = place(&[]).await;
     let shown = p.plain(p.maria, "settings show").await;
     let window = "I remember a conversation for";
@@ -50,7 +50,7 @@ async fn what_is_set_is_shown_and_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_makes_no_sense_is_refused_with_the_reason() {
+async fn nonsense_is_refused_with_the_reason() {
     let (p, bot) = place(&[]).await;
     for (options, reason) in [
         (json!({}), "Say what to change"),
@@ -91,7 +91,7 @@ async fn a_setting_can_be_set_back_to_the_operators() {
     }
     assert!(field(&shown, "Learning from conversations").ends_with("(not set here)"));
     bot.stop().await;
-    // The settings are on disk.
+    // The settings were saved to disk.
     let bot = p
         .stage
         .start_with(&[("CONTEXT_ROLLING_WINDOW_S", "60")])
@@ -101,9 +101,9 @@ async fn a_setting_can_be_set_back_to_the_operators() {
     bot.stop().await;
 }
 
-/// An agent's own setting is not overridden silently.
+/// An agent's own window is shown, not silently overridden.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_agents_own_window_is_told_beside_the_servers() {
+async fn an_agents_own_window_is_shown_beside_the_servers() {
     let (p, bot) = place(&[]).await;
     bot.stop().await;
     let folder = p.stage.folder.path().join("agents/pumps");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Place, assert_refused, assert_says, labels, outcomes, place};
 use crate::support::model::Behaviour;
 
-/// Saves the conversation; returns the id in the answer.
+/// Saves the conversation; returns the snapshot's id from the answer.
 async fn save(p: &Place, description: &str) -> String {
     let options = json!({"description": description});
     let shown = p.call(p.ada, p.channel, "context save", options).await;
@@ -118,9 +118,9 @@ async fn restore_nonexistent_id_is_refused() {
     assert_eq!(outcomes(&lines, "context_restore"), ["refused"; 4]);
 }
 
-/// A restore checks what the caller may read at that time.
+/// A restore checks what the caller may read at that moment.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_caller_may_no_longer_read_stays_away() {
+async fn what_the_caller_may_no_longer_read_is_not_restored() {
     let (p, bot) = place(&[]).await;
     let discord = &p.stage.discord;
     let closed = discord.channel(p.guild, ChannelKind::Text, "board");
@@ -142,7 +142,7 @@ async fn what_the_caller_may_no_longer_read_stays_away() {
     let shown = restore(&p, p.ada, &id).await;
     assert_says(&shown, "4 messages (\"all\") are back");
     assert_says(&shown, "4 messages stayed away");
-    // The gateway has delivered all of that before the call.
+    // Events arrive in order: the bot has seen this one before the next call.
     discord.join_thread(private, p.ada);
     let shown = restore(&p, p.ada, &id).await;
     assert_says(&shown, "2 messages (\"all\") are back");

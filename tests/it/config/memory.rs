@@ -1,5 +1,5 @@
-//! The settings of memory and history: the stores' addresses, which scopes
-//! they know, passwords that are shown nowhere, what has no effect.
+//! The settings of memory and history: the stores' addresses, which scopes each store knows, that passwords
+//! are never shown, and what has no effect.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,11 +8,10 @@ use clew_store::model::{ScopeKind, StoreAddress};
 
 use super::{load, try_load};
 
-/// A day.
 const DAY: Duration = Duration::from_hours(24);
 
 #[test]
-fn nothing_set_remembers_in_sqlite_for_ever() {
+fn by_default_sqlite_remembers_for_ever() {
     let memory = load(&[]).memory;
     assert_eq!(
         memory.store,
@@ -28,7 +27,7 @@ fn nothing_set_remembers_in_sqlite_for_ever() {
 }
 
 #[test]
-fn every_setting_has_its_place() {
+fn every_setting_is_loaded() {
     let config = load(&[
         ("CONTEXT_STORE", "files:context"),
         ("CONTEXT_ROLLING_WINDOW_S", "3600"),
@@ -82,7 +81,7 @@ fn files_know_the_scope_member_only() {
     }
 }
 
-/// A database with a password.
+/// An address with a password, twice.
 const DATABASE: &str = "postgres://ada:hush@db.example:5432/clew?password=hush";
 
 #[cfg(feature = "postgres")]
@@ -165,7 +164,7 @@ fn check_warned(pairs: &[(&str, &str)], expected: &[&str]) {
 }
 
 #[test]
-fn what_has_no_effect_is_said() {
+fn what_has_no_effect_is_warned_of() {
     check_warned(
         &[("IN_MEMORY_CONTEXT_ONLY", "true"), ("DM_LOGS_DIR", "dm")],
         &["DM_LOGS_DIR has no effect with IN_MEMORY_CONTEXT_ONLY=true: no log is written"],

@@ -1,4 +1,4 @@
-//! Names that are none of ours, and files that cannot be read.
+//! Unknown names, and files that cannot be read.
 
 use clew::config::Config;
 
@@ -57,9 +57,9 @@ fn unknown_names_that_look_like_ours_get_a_hint() {
     assert_eq!(both.warnings(), [""; 0], "the right name is set as well");
 }
 
-/// Whoever writes into the file means us.
+/// In the file even names that do not look like ours are reported.
 #[test]
-fn every_unknown_name_in_the_file_is_said() {
+fn every_unknown_name_in_the_file_is_reported() {
     let (_dir, path) = dotenv("MEM_MAX_MSGS=7\nFOO=1\nPATH_TO=x\nDISCORD_TOKN=hush\nBOT_TOKEN=x\n");
     let environment = owned(&[("PATH", "/bin"), ("FOO", "2"), ("DISCORD_TOKEN", "t")]);
     let config = Config::load(environment, Some(&path)).unwrap();
@@ -75,7 +75,7 @@ fn every_unknown_name_in_the_file_is_said() {
 }
 
 #[test]
-fn what_is_meant_as_the_token_is_known() {
+fn a_name_that_is_meant_as_the_token_is_recognised() {
     let check = |pairs: &[(&str, &str)], expected: Option<&str>| {
         assert_eq!(load(pairs).meant_as_token(), expected, "{pairs:?}");
     };

@@ -1,4 +1,4 @@
-//! Faults of the connection and of what comes over it.
+//! Faults of the gateway connection and of the events that it delivers.
 
 use clew_simulator::{Fault, GatewayEvent, Simulator};
 use serde_json::{Value, json};
@@ -7,8 +7,7 @@ use super::{Place, has, has_no};
 use crate::support::bot::prompt;
 use crate::support::model::Behaviour;
 
-/// The connection ends during a turn, which ends well; what is said meanwhile
-/// is answered, all of it once.
+/// Ends the connection during a turn. The turn is finished, and what is said meanwhile is answered exactly once.
 async fn check(end: impl FnOnce(&Simulator), reason: &str, resumed: bool) {
     let place = Place::new(&[]).await;
     let bot = place.stage.start().await;
@@ -19,7 +18,7 @@ async fn check(end: impl FnOnce(&Simulator), reason: &str, resumed: bool) {
     place.says(place.thread, "The pump").await;
     end(&place.stage.discord);
     if resumed {
-        // Missed, and replayed.
+        // Sent while the connection was down; the resumed session replays it.
         place.ask(place.help, "and elsewhere?");
         place.says(place.help, "ok").await;
     }
@@ -60,7 +59,7 @@ async fn check(end: impl FnOnce(&Simulator), reason: &str, resumed: bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_that_ends_in_a_turn_costs_nothing() {
+async fn a_connection_lost_during_a_turn_loses_nothing() {
     check(Simulator::drop_gateway, "network", true).await;
     check(Simulator::ask_to_reconnect, "reconnect", true).await;
     check(|discord| discord.close_gateway(4000), "closed", true).await;
@@ -79,7 +78,7 @@ async fn a_connection_that_ends_in_a_turn_costs_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_silent_connection_is_given_up_and_resumed() {
+async fn a_silent_connection_is_dropped_and_resumed() {
     let short = |world: &mut clew_simulator::World| world.settings.heartbeat_interval_ms = 300;
     let place = Place::with(&[], short).await;
     let bot = place.stage.start().await;
@@ -112,7 +111,7 @@ async fn a_mention_that_twilight_rejects_is_answered() {
     discord.dispatch_raw("MESSAGE_CREATE", &odd.to_string());
     let answers = place.answers(place.thread, 1).await;
     assert_eq!(answers[0].content, "ok");
-    // One that nobody can read, and one that is no JSON.
+    // A message with neither id nor author, and a payload that is not even an object.
     discord.dispatch_raw("MESSAGE_CREATE", r#"{"content": "?"}"#);
     discord.dispatch_raw("MESSAGE_CREATE", "7");
     let lines = place.works_on(bot).await;
@@ -133,7 +132,7 @@ async fn a_mention_that_twilight_rejects_is_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_read_is_told_with_its_place() {
+async fn events_that_cannot_be_read_are_reported_with_the_place() {
     let place = Place::new(&[]).await;
     let bot = place.stage.start().await;
     let discord = &place.stage.discord;
@@ -169,7 +168,7 @@ async fn what_cannot_be_read_is_told_with_its_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_twilight_rejects_is_filled_in() {
+async fn a_server_that_twilight_rejects_is_read_in_parts() {
     let place = Place::new(&[]).await;
     let bot = place.stage.start().await;
     let discord = &place.stage.discord;

@@ -1,4 +1,4 @@
-//! What the program tells its operators in the readable log.
+//! What the program tells operators in its readable log.
 
 use clew::config::VARIABLES;
 use clew_simulator::World;
@@ -9,7 +9,7 @@ use super::process::{Process, connected};
 use crate::support::bot::Stage;
 use crate::support::model::Behaviour;
 
-/// The only line with this in it.
+/// The only line of the log that contains `of`.
 #[track_caller]
 fn line(log: &str, of: &str) -> String {
     let found: Vec<&str> = log.lines().filter(|line| line.contains(of)).collect();
@@ -44,7 +44,7 @@ async fn a_turn_is_one_line_without_a_word_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_has_a_pseudonym_has_it_in_the_log_too() {
+async fn pseudonyms_are_used_in_the_log_too() {
     let place = Place::new(&[("TELEMETRY_IDS", "keyed")]).await;
     let process = Process::start(&place.stage, &[]);
     connected(&place).await;
@@ -59,7 +59,7 @@ async fn who_has_a_pseudonym_has_it_in_the_log_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_settings_are_in_one_line_that_a_program_can_read() {
+async fn all_settings_are_logged_in_one_line_that_a_program_can_read() {
     let place = Place::new(&[("LLM_API_KEY", "hush")]).await;
     std::fs::write(place.stage.folder.path().join(".env"), "MEM_MAX_MSGS=39").unwrap();
     let process = Process::start(&place.stage, &[]);
@@ -81,7 +81,7 @@ async fn all_settings_are_in_one_line_that_a_program_can_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bot_in_no_server_says_how_it_gets_into_one() {
+async fn a_bot_in_no_server_logs_how_to_invite_it() {
     let stage = Stage::new(World::new(), &[]).await;
     let process = Process::start(&stage, &[]);
     process.says("the bot is in no server", 1).await;
@@ -94,9 +94,9 @@ async fn a_bot_in_no_server_says_how_it_gets_into_one() {
     assert!(line.contains(&link), "{line}");
 }
 
-/// Nothing listens at port 1.
+/// Nothing listens on port 1.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_reached_is_named_with_the_cause() {
+async fn an_unreachable_server_is_named_with_the_cause() {
     async fn check(settings: &[(&str, &str)], what: &str, url: &str, cause: &str) {
         let place = Place::new(&[]).await;
         let process = Process::start(&place.stage, settings);
@@ -142,9 +142,9 @@ async fn what_cannot_be_reached_is_named_with_the_cause() {
     .await;
 }
 
-/// The look at the model holds nothing up, and knows a wrong address.
+/// Checking the model at the start delays nothing and detects a wrong address.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_model_that_does_not_answer_as_one_is_warned_about() {
+async fn a_model_address_that_does_not_work_is_warned_of() {
     let place = Place::new(&[]).await;
     let url = place.stage.model.url().replace("/v1", "/v2");
     let process = Process::start(&place.stage, &[("LLM_BASE_URL", &url)]);
@@ -156,7 +156,7 @@ async fn a_model_that_does_not_answer_as_one_is_warned_about() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_is_taken_back_is_said_with_the_reason() {
+async fn an_answer_that_is_taken_back_is_logged_with_the_reason() {
     let place = Place::new(&[("SHUTDOWN_TIMEOUT_S", "0.2")]).await;
     let mut process = Process::start(&place.stage, &[]);
     connected(&place).await;

@@ -1,4 +1,4 @@
-//! Faults of the model: an answer, or one line that says why not.
+//! Faults of the model: the person gets an answer, or one line that says why not.
 
 use serde_json::json;
 
@@ -6,8 +6,7 @@ use super::{Place, has};
 use crate::support::bot::details;
 use crate::support::model::Behaviour;
 
-/// What a person reads and the telemetry says after these answers of the
-/// model, in order.
+/// Asserts what a person reads and what telemetry says when the model behaves like this.
 pub(super) async fn check(name: &str, behaviours: Vec<Behaviour>, says: &str, reason: &str) {
     let place = Place::new(&[("LLM_TIMEOUT_S", "1")]).await;
     let bot = place.stage.start().await;
@@ -40,7 +39,7 @@ fn twice(behaviour: fn() -> Behaviour) -> Vec<Behaviour> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_model_that_fails_is_told_in_one_line() {
+async fn a_failing_model_is_reported_in_one_line() {
     let unauthorized = vec![Behaviour::status(401, "bad key")];
     check("401", unauthorized, "settings are wrong", "unauthorized").await;
     let limited = vec![Behaviour::rate_limited("600")];
@@ -56,7 +55,7 @@ async fn a_model_that_fails_is_told_in_one_line() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fault_of_the_model_that_passes_is_seen_by_operators_alone() {
+async fn only_operators_see_a_temporary_fault_of_the_model() {
     for once in [
         Behaviour::status(500, "broken"),
         Behaviour::rate_limited("0"),
@@ -82,7 +81,7 @@ async fn a_fault_of_the_model_that_passes_is_seen_by_operators_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_breaks_off_is_kept_and_marked() {
+async fn an_interrupted_answer_is_kept_and_marked() {
     for (name, behaviour, reason) in [
         ("stall", Behaviour::stall(&["The pump", " is"]), "timeout"),
         ("drop", Behaviour::drop(&["The pump", " is"]), "truncated"),

@@ -1,4 +1,4 @@
-//! Faults of what is posted: one answer, never two.
+//! Faults while posting: there is one answer, never two.
 
 use std::time::Duration;
 
@@ -11,14 +11,17 @@ use crate::support::model::Behaviour;
 const POST: &str = "/channels/*/messages";
 const EDIT: &str = "/channels/*/messages/*";
 
-/// One answer, whatever happened to the first POST.
+/// Asserts that there is one answer although the first POST meets a fault.
 async fn check(name: &str, fault: Fault) {
     let place = Place::new(&[]).await;
     let bot = place.stage.start().await;
     let number = place.stage.discord.fault(fault);
     place.ask(place.thread, "what is it about?");
     place.says(place.thread, "ok").await;
-    assert!(place.stage.discord.hits(number) > 0, "{name}: not met");
+    assert!(
+        place.stage.discord.hits(number) > 0,
+        "{name}: the fault did not occur"
+    );
     let lines = place.works_on(bot).await;
     let answers = place.stage.discord.answers(place.thread);
     assert_eq!(answers.len(), 2, "{name}: {answers:?}");
@@ -27,7 +30,7 @@ async fn check(name: &str, fault: Fault) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_post_that_fails_once_is_one_answer() {
+async fn a_post_that_fails_once_gives_one_answer() {
     let fault = |kind| Fault::new("POST", POST, kind).once();
     check("dropped before", fault(FaultKind::DroppedBefore)).await;
     check("dropped after", fault(FaultKind::DroppedAfter)).await;
@@ -37,7 +40,7 @@ async fn a_post_that_fails_once_is_one_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_cannot_be_posted_is_told() {
+async fn an_answer_that_cannot_be_posted_is_reported() {
     let place = Place::new(&[]).await;
     let bot = place.stage.start().await;
     let broken = place
@@ -45,7 +48,7 @@ async fn an_answer_that_cannot_be_posted_is_told() {
         .discord
         .fault(Fault::status("POST", POST, 500, 0, "no"));
     let asked = place.ask(place.thread, "what is it about?");
-    // Three quick tries, three times.
+    // Three rounds of three quick attempts.
     let posts = place.stage.discord.wait_request("POST", POST, 9).await;
     posts.unwrap();
     reacted(&place, asked, "⚠️").await;
@@ -60,7 +63,7 @@ async fn an_answer_that_cannot_be_posted_is_told() {
     has(&lines, "turn_done", &json!({"outcome": "failed"}));
 }
 
-/// Waits until the question bears this reaction of ours.
+/// Waits until the question has this reaction of the bot.
 async fn reacted(place: &Place, asked: Id, sign: &str) {
     let bears = |message: &clew_simulator::Message| {
         message.id == asked && message.reactions.iter().any(|(emoji, _)| emoji == sign)
@@ -94,9 +97,9 @@ async fn a_limit_without_scope_is_waited_out() {
     has_no(&lines, "send_fallback");
 }
 
-/// Longer than anybody waits: not asked again in vain, and not lost in silence.
+/// The wait is longer than the bot is ready to take: it does not try again, and it tells the asker.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_limit_that_outlasts_the_patience_is_told() {
+async fn a_limit_that_is_too_long_to_wait_for_is_reported() {
     let place = Place::new(&[]).await;
     let bot = place.stage.start().await;
     let limit = place.stage.discord.fault(limited_by_proxy(600.0));
@@ -128,7 +131,7 @@ async fn edits_that_fail_do_not_end_a_stream() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_it_may_not_write_it_reacts() {
+async fn where_the_bot_may_not_write_it_reacts() {
     let place = Place::new(&[]).await;
     let bot = place.stage.start().await;
     let refused = Fault::status("POST", POST, 403, 50_013, "Missing Permissions");
@@ -158,7 +161,7 @@ async fn a_target_that_is_gone_is_answered_without_reference() {
     place.stage.model.script(pieces);
     place.ask(place.thread, "");
     place.stage.model.wait_requests(1).await;
-    // The bare mention is answered under the newest reading.
+    // A bare mention is answered under the newest message of a person.
     let newest = place.stage.discord.messages(place.thread);
     let newest = newest.iter().rev().find(|m| m.author == place.boris);
     let gone = newest.unwrap().id;

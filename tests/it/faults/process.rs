@@ -1,4 +1,4 @@
-//! The program itself: signals, exit codes and what it writes.
+//! The program itself: signals, exit codes and its output.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use super::{Place, has};
 use crate::support::bot::{Stage, lines};
 use crate::support::model::Behaviour;
 
-/// What takes longer than this hangs.
+/// What takes longer is taken to hang.
 const PATIENCE: Duration = Duration::from_secs(40);
-/// Between two looks at a child.
+/// The pause between two checks of a child process.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A running `clew run`; killed when dropped.
@@ -41,7 +41,7 @@ impl Process {
         Self::under("--default-signal=HUP", folder, settings)
     }
 
-    /// With what `env` is to do about signals before.
+    /// `signals` is an option of `env` that sets how signals are handled.
     fn under<'a>(
         signals: &str,
         folder: &Path,
@@ -49,7 +49,7 @@ impl Process {
     ) -> Self {
         let fresh = (0..).map(|number| folder.join(format!("stderr{number}")));
         let log = fresh.into_iter().find(|path| !path.exists()).unwrap();
-        // Whoever runs the tests may have told them to ignore SIGHUP.
+        // Through `env`, since the test runner itself may ignore SIGHUP.
         let child = Command::new("/usr/bin/env")
             .args([signals, env!("CARGO_BIN_EXE_clew"), "run"])
             .env_clear()
@@ -75,12 +75,16 @@ impl Process {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;
             }
-            assert!(Instant::now() < deadline, "it does not end: {}", self.log());
+            assert!(
+                Instant::now() < deadline,
+                "it has not ended: {}",
+                self.log()
+            );
             sleep(LOOK).await;
         }
     }
 
-    /// It ends with 2 and says this in its last line, before what is behind it.
+    /// Asserts that it ends with code 2 and that its last line, apart from causes, contains all of `says`.
     pub(super) async fn refuses(&mut self, says: &[&str]) {
         let status = self.ended().await;
         let log = self.log();
@@ -98,7 +102,7 @@ impl Process {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
-    /// Waits until the log has this so many times.
+    /// Waits until the log contains `word` this many times.
     pub(super) async fn says(&self, word: &str, times: usize) {
         let deadline = Instant::now() + PATIENCE;
         while self.log().matches(word).count() < times {
@@ -115,7 +119,7 @@ impl Drop for Process {
     }
 }
 
-/// A store that is not ready when the bot starts.
+/// A store that is not available when the bot starts.
 #[cfg(feature = "postgres")]
 mod starting {
     use super::*;
@@ -136,7 +140,7 @@ mod starting {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_signal_ends_the_wait_in_order() {
+    async fn a_signal_ends_the_wait() {
         let place = Place::new(&[]).await;
         let nowhere = "postgres://ada:hunter2@nowhere.invalid/clew";
         let mut process = Process::start(&place.stage, &[("CONTEXT_STORE", nowhere)]);
@@ -147,7 +151,7 @@ mod starting {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn what_a_person_has_to_cure_is_not_waited_for() {
+    async fn what_only_a_person_can_fix_is_not_waited_for() {
         let server = Postgres::shared();
         let database = server.fresh_database().await;
         let (start, _) = database.url.split_once('@').unwrap();
@@ -173,7 +177,7 @@ pub(super) fn written(place: &Place) -> Vec<serde_json::Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_signal_in_a_turn_lets_it_end() {
+async fn a_running_turn_ends_after_a_signal() {
     for signal in ["TERM", "INT", "HUP"] {
         let place = Place::new(&[]).await;
         let mut process = Process::start(&place.stage, &[]);
@@ -184,7 +188,7 @@ async fn a_signal_in_a_turn_lets_it_end() {
         gate.step(1);
         place.says(place.thread, "The pump").await;
         process.signal(signal);
-        // The connection is closed first, and so that it can be resumed.
+        // The connection is closed first, with a code that allows a resume.
         let closed = clew_simulator::GatewayEvent::ClosedByClient { code: Some(4000) };
         let closed = |event: &_| *event == closed;
         place
@@ -205,7 +209,7 @@ async fn a_signal_in_a_turn_lets_it_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_signal_ends_it_at_once() {
+async fn a_second_signal_ends_the_program_at_once() {
     let place = Place::new(&[("SHUTDOWN_TIMEOUT_S", "30")]).await;
     for second in ["INT", "HUP"] {
         let mut process = Process::start(&place.stage, &[]);
@@ -223,9 +227,9 @@ async fn a_second_signal_ends_it_at_once() {
     }
 }
 
-/// `nohup` means that it outlives its terminal.
+/// `nohup` means that the program outlives its terminal.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hang_up_that_is_ignored_stays_so() {
+async fn an_ignored_hang_up_stays_ignored() {
     let place = Place::new(&[]).await;
     let settings = place.stage.settings();
     let settings = settings.iter().map(|(a, b)| (a.as_str(), b.as_str()));
@@ -240,7 +244,7 @@ async fn a_hang_up_that_is_ignored_stays_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_turn_that_outlasts_the_deadline_is_given_to_the_next_process() {
+async fn a_turn_past_the_deadline_is_answered_by_the_next_process() {
     let place = Place::new(&[("SHUTDOWN_TIMEOUT_S", "0.3")]).await;
     let mut process = Process::start(&place.stage, &[]);
     connected(&place).await;
@@ -264,7 +268,7 @@ async fn a_turn_that_outlasts_the_deadline_is_given_to_the_next_process() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_process_is_followed_by_one_that_answers_nothing_twice() {
+async fn after_a_kill_nothing_is_answered_twice() {
     let place = Place::new(&[]).await;
     let mut process = Process::start(&place.stage, &[]);
     connected(&place).await;
@@ -306,7 +310,7 @@ async fn without_a_token_it_says_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_only_a_person_can_cure_ends_it_with_a_sentence() {
+async fn what_only_a_person_can_fix_ends_the_program_with_a_reason() {
     async fn check(change: impl FnOnce(&Simulator), says: &[&str], reason: &str) {
         let place = Place::new(&[]).await;
         let mut process = Process::start(&place.stage, &[]);
@@ -352,7 +356,7 @@ async fn a_token_that_is_refused_at_once_says_so() {
     assert!(!process.log().contains("wrong.token.here"));
 }
 
-/// Before anything is sent to Discord.
+/// A store that cannot be opened ends the program before it sends anything to Discord.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_cannot_be_opened_is_named_with_what_to_do() {
     async fn check(stage: &Stage, address: &str, says: &[&str]) {

@@ -1,4 +1,4 @@
-//! Faults of what is read for a turn.
+//! Faults while reading what a turn needs.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use super::{Place, has, has_no};
 use crate::support::bot::prompt;
 
-/// Seconds that no call takes but one that hangs, however busy the machine is.
+/// In seconds: more than any call takes, even on a busy machine, except one that hangs.
 const LONG: &str = "15";
-/// Longer than any of the deadlines here.
+/// Longer than any deadline here.
 const HANG: Duration = Duration::from_mins(1);
 
 const PAGE: &str = "/channels/*/messages";
@@ -20,8 +20,8 @@ fn page(kind: FaultKind) -> Fault {
     Fault::new("GET", PAGE, kind)
 }
 
-/// A mention in a thread is answered all the same; the page's fault is told
-/// with this reason, or with none if it could be cured.
+/// A mention in a thread is answered although the page cannot be read. Telemetry gives this reason, or none
+/// if a retry helped.
 async fn check(name: &str, fault: Fault, timeout: &str, reason: Option<&str>) {
     let place = Place::new(&[("MEM_FETCH_TIMEOUT_S", timeout)]).await;
     let bot = place.stage.start().await;
@@ -29,12 +29,15 @@ async fn check(name: &str, fault: Fault, timeout: &str, reason: Option<&str>) {
     place.ask(place.thread, "what is it about?");
     let answers = place.answers(place.thread, 1).await;
     assert_eq!(answers[0].content, "ok", "{name}");
-    assert!(place.stage.discord.hits(number) > 0, "{name}: not met");
+    assert!(
+        place.stage.discord.hits(number) > 0,
+        "{name}: the fault did not occur"
+    );
     let text = prompt(&place.stage.model.requests()[0]);
     assert!(text.contains("the pump is leaking"), "{name}: {text}");
     assert_eq!(text.contains("reading 119"), reason.is_none(), "{name}");
     if reason == Some("forbidden") {
-        // Not asked again within a minute, so the next mention goes without.
+        // The channel is not asked again for a minute, so the next mention has no history either.
         bot.stop().await;
         return;
     }
@@ -57,7 +60,7 @@ fn status(status: u16, code: u64) -> Fault {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fault_that_passes_costs_nothing() {
+async fn a_temporary_fault_costs_nothing() {
     check("500", status(500, 0).once(), LONG, None).await;
     let empty = FaultKind::Status {
         status: 502,
@@ -75,7 +78,7 @@ async fn a_fault_that_passes_costs_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fault_that_lasts_costs_its_own_part_of_the_context() {
+async fn a_lasting_fault_costs_only_its_part_of_the_context() {
     check("500", status(500, 0), LONG, Some("unavailable")).await;
     check("404", status(404, 10_003), LONG, Some("not_found")).await;
     check("403", status(403, 50_001), LONG, Some("forbidden")).await;
@@ -91,7 +94,7 @@ async fn a_fault_that_lasts_costs_its_own_part_of_the_context() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_limit_is_waited_out_and_not_run_against() {
+async fn a_limit_is_waited_out() {
     let place = Place::new(&[]).await;
     let bot = place.stage.start().await;
     place.stage.discord.clear_requests();
@@ -109,7 +112,7 @@ async fn a_limit_is_waited_out_and_not_run_against() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_starter_costs_the_starter_alone() {
+async fn a_lost_starter_costs_only_the_starter() {
     let place = Place::new(&[("MEM_FETCH_TIMEOUT_S", "3")]).await;
     let bot = place.stage.start().await;
     let hang = Fault::new("GET", SINGLE, FaultKind::Hang(HANG));
@@ -128,7 +131,7 @@ async fn a_lost_starter_costs_the_starter_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_read_message_history_it_answers_without_it() {
+async fn without_read_message_history_the_bot_answers_without_history() {
     let place = Place::new(&[]).await;
     let us = OverwriteOf::Member(place.stage.discord.bot());
     let (none, denied) = (Permissions::NONE, Permissions::READ_MESSAGE_HISTORY);
@@ -189,7 +192,7 @@ async fn a_deleted_link_ends_the_chain_with_a_marker() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chain_that_cannot_be_had_is_answered_without() {
+async fn a_chain_that_cannot_be_fetched_is_left_out() {
     let place = Place::new(&[("MEM_FETCH_TIMEOUT_S", LONG)]).await;
     let discord = &place.stage.discord;
     let root = discord.seed(place.help, place.ada, "link 0");
@@ -225,12 +228,12 @@ async fn an_odd_message_in_a_page_costs_at_most_itself() {
         .iter()
         .map(|m| m.id)
         .collect();
-    // twilight's model rejects a hash that is not 32 digits; ours reads on.
+    // twilight rejects a hash that is not 32 digits; our own reader accepts it.
     let mut odd = discord.message_object(place.thread, ids[ids.len() - 2]);
     odd["author"]["avatar"] = json!("odd");
     odd["interaction_metadata"] = json!({"type": 99});
     discord.override_message(ids[ids.len() - 2], odd);
-    // Nobody can read one without an author.
+    // A message without an author cannot be read at all.
     let mut broken = discord.message_object(place.thread, ids[ids.len() - 3]);
     broken["author"] = json!(null);
     discord.override_message(ids[ids.len() - 3], broken);

@@ -55,13 +55,13 @@ async fn without_a_session_file_nothing_is_answered_twice() {
     assert!(!was_resumed(&place));
     has(&lines, "connected", &json!({"resumed": false}));
     assert_eq!(place.stage.discord.answers(place.thread).len(), 2);
-    // It is context all the same.
+    // It serves as context nevertheless.
     let requests = place.stage.model.requests();
     assert!(prompt(requests.last().unwrap()).contains("meanwhile"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_discord_has_forgotten_begins_anew() {
+async fn a_session_that_discord_has_forgotten_is_replaced() {
     let place = Place::new(&[]).await;
     let bot = place.stage.start().await;
     place.ask(place.thread, "before");
@@ -75,7 +75,7 @@ async fn a_session_that_discord_has_forgotten_begins_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_turn_that_is_abandoned_is_answered_by_the_next_process() {
+async fn an_abandoned_turn_is_answered_by_the_next_process() {
     let place = Place::new(&[("SHUTDOWN_TIMEOUT_S", "0.2")]).await;
     let bot = place.stage.start().await;
     let (pieces, gate) = Behaviour::gated(&["The pump\n", "never comes"]);
@@ -94,7 +94,7 @@ async fn a_turn_that_is_abandoned_is_answered_by_the_next_process() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn those_who_wait_are_answered_by_the_next_process() {
+async fn queued_questions_are_answered_by_the_next_process() {
     let place = Place::new(&[]).await;
     let bot = place.stage.start().await;
     let (pieces, gate) = Behaviour::gated(&["first"]);
@@ -161,7 +161,7 @@ async fn a_start_that_never_connects_keeps_the_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_that_is_not_answered_is_told() {
+async fn an_unanswered_command_is_reported() {
     let place = Place::new(&[("SHUTDOWN_TIMEOUT_S", "0.2")]).await;
     let bot = place.stage.start().await;
     let ask = |question: &str| {

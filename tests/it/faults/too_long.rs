@@ -1,4 +1,4 @@
-//! Prompts that a model does not take whole, and answers without a word.
+//! Prompts that are too long for the model, and answers without a word.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::{Place, has, has_no};
 use crate::support::bot::{details, prompt};
 use crate::support::model::Behaviour;
 
-/// Bytes of each prompt so far.
+/// The size in bytes of each prompt so far.
 fn sizes(place: &Place) -> Vec<usize> {
     let requests = place.stage.model.requests();
     requests
@@ -16,7 +16,7 @@ fn sizes(place: &Place) -> Vec<usize> {
         .collect()
 }
 
-/// Asks in the thread and waits for one more answer that says so.
+/// Asks in the thread and waits for one more answer, which contains `says`.
 async fn answered(place: &Place, says: &str) {
     let before = place.stage.discord.answers(place.thread).len();
     place.ask(place.thread, "what is it about?");
@@ -29,7 +29,7 @@ fn status(status: u16, body: &Value) -> Behaviour {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_prompt_that_is_too_long_is_halved_and_the_next_begins_so() {
+async fn a_prompt_that_is_too_long_is_halved_and_the_next_starts_shorter() {
     let place = Place::new(&[]).await;
     let bot = place.stage.start().await;
     place.stage.model.script(Behaviour::context_too_long());
@@ -48,14 +48,14 @@ async fn a_prompt_that_is_too_long_is_halved_and_the_next_begins_so() {
     let failed = json!({"reason": "context_too_long", "attempt": 1, "will_retry": true});
     has(&lines, "request_failed", &failed);
     has(&lines, "request_ok", &json!({"attempt": 2}));
-    // What was asked is what is told.
+    // Telemetry reports the prompt that was sent in the end.
     let told = details(&lines, "merge_ok");
     assert!(told[1]["block_msgs"].as_u64() < told[0]["block_msgs"].as_u64());
 }
 
-/// By code, type or words, of the answer or within the stream.
+/// By code, type or wording; in the answer's body or within the stream.
 #[tokio::test(flavor = "multi_thread")]
-async fn servers_say_in_their_own_ways_that_a_prompt_is_too_long() {
+async fn each_servers_way_to_say_that_a_prompt_is_too_long_is_known() {
     let event =
         |data: &Value| Behaviour::Raw("text/event-stream", format!("data: {data}\n\n").into());
     let words = "This model's maximum context length is 32000 tokens. However, you asked for 40000";
@@ -94,7 +94,7 @@ async fn servers_say_in_their_own_ways_that_a_prompt_is_too_long() {
     }
 }
 
-/// What says nothing of the length is not remedied by less.
+/// A fault that does not concern the length is not met by a shorter prompt.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_fault_halves_nothing() {
     let place = Place::new(&[]).await;
@@ -117,7 +117,7 @@ async fn another_fault_halves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn three_halves_are_the_most() {
+async fn a_prompt_is_halved_three_times_at_most() {
     let refusals = (0..4).map(|_| Behaviour::context_too_long()).collect();
     check(
         "too long",
@@ -128,7 +128,7 @@ async fn three_halves_are_the_most() {
     .await;
 }
 
-/// The sizes of the prompts of two questions, of which the first is refused so.
+/// The sizes of the prompts of two questions, the first of which is refused once like this.
 async fn refused_once(refusal: Behaviour) -> Vec<usize> {
     let place = Place::new(&[("LLM_MAX_OUTPUT_TOKENS", "100")]).await;
     let bot = place.stage.start().await;
@@ -139,9 +139,9 @@ async fn refused_once(refusal: Behaviour) -> Vec<usize> {
     sizes(&place)
 }
 
-/// The server names its limit: no need to find it out.
+/// A server that names its limit spares the bot from finding it by trial.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_limit_that_the_server_names_is_kept_to() {
+async fn a_limit_that_the_server_names_is_respected() {
     let named = json!({"error": {"message": "no", "type": "exceed_context_size_error",
         "n_prompt_tokens": 2000, "n_ctx": 600}});
     let unnamed = json!({"error": {"message": "no", "type": "exceed_context_size_error"}});
@@ -156,7 +156,7 @@ async fn a_limit_that_the_server_names_is_kept_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operator_may_say_how_much_a_model_takes() {
+async fn the_operator_may_set_how_much_a_model_takes() {
     let settings = [
         ("LLM_CONTEXT_TOKENS", "600"),
         ("LLM_MAX_OUTPUT_TOKENS", "100"),

@@ -1,4 +1,4 @@
-//! What holds for every block of every recording.
+//! Properties of every block of every recording.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -35,7 +35,7 @@ fn rows() -> impl Strategy<Value = Vec<Row>> {
                 second: minute * 60,
                 author,
                 text,
-                // Some of these were never posted.
+                // Some of these times have no message.
                 reply: back.map(|back| (minute - back) * 60),
             });
         }
@@ -85,7 +85,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_block_keeps_its_bounds(rows in rows(), caps in caps(), in_thread: bool, warm: bool, all: bool) {
+    fn every_block_keeps_within_its_bounds(rows in rows(), caps in caps(), in_thread: bool, warm: bool, all: bool) {
         let folder = tempfile::tempdir().unwrap();
         let place = if in_thread { thread() } else { CHANNEL };
         let file = export(folder.path(), place, &rows);

@@ -1,5 +1,5 @@
-//! `clew replay`: which messages it takes for triggers, what it reports of
-//! each, what flags change, and what it says when it cannot.
+//! `clew replay`: which messages it treats as triggers, what it reports of each, what its flags change, and
+//! its error messages.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn files(names: &[&str]) -> Vec<PathBuf> {
     names.iter().map(|name| root.join(name)).collect()
 }
 
-/// Only the names of [`fixture`]'s folder.
+/// Files of the fixture folder, by name.
 fn archive(names: &[&str]) -> Vec<PathBuf> {
     names.iter().map(|name| fixture(name)).collect()
 }
@@ -31,9 +31,9 @@ fn check_lines(files: &[PathBuf], flags: &str, expected: &str) {
     assert_eq!(text.lines().collect::<Vec<_>>(), expected);
 }
 
-/// A thread and its parent are two files of one world.
+/// A thread and its parent are two files of one recording.
 #[test]
-fn a_line_tells_everything_of_a_trigger() {
+fn a_line_reports_everything_about_a_trigger() {
     check_lines(
         &archive(&["general.json", "thread.json"]),
         "",
@@ -77,7 +77,7 @@ fn a_deleted_ancestor_ends_the_chain() {
 }
 
 #[test]
-fn text_is_for_reading() {
+fn the_text_format_is_for_reading() {
     let (text, _) = replay(&files(&[CHAIN]), "--text --trigger 1456225774469120000").unwrap();
     let expected = "\
 1456225774469120000 reply_chain in #general by Maya R. at 2026-01-01 10:01 UTC
@@ -113,7 +113,7 @@ fn check_triggers(flags: &str, seconds: &[i64]) {
 }
 
 #[test]
-fn triggers_are_what_was_asked_for() {
+fn flags_choose_the_triggers() {
     check_triggers("", &[80, 100, 110, 120]);
     check_triggers("--trigger mentions --limit 2", &[80, 100]);
     check_triggers("--trigger replies", &[20, 40, 60, 80, 100]);
@@ -134,7 +134,7 @@ fn the_settings_router_decides_on_mentions() {
     check(&[], 4);
     check(&[("MENTION_ONLY", "true")], 3);
     check(&[("AUTO_REPLY_CHANNELS", "700")], 10);
-    // The operator's own servers are none of a recording's business.
+    // The lists of the operator's own servers and users do not apply to recordings.
     check(&[("ALLOWED_GUILDS", "1"), ("DENIED_USERS", "501")], 4);
 }
 
@@ -152,7 +152,7 @@ fn the_bot_is_found_or_named() {
     check_bot(&[CHAIN], "--bot TOMÁS", "Tomás (502)");
     check_bot(&[CHAIN], "--bot 77 --as-mention", "Clew (77)");
     check_bot(&["archive/scenario.json"], "", "Clew (900)");
-    // It never wrote there.
+    // The bot never wrote in this one.
     check_bot(&["archive/thread.json"], "", "Clew (900)");
     check_bot(&["archive/forum_post.json"], "--trigger all", "nobody");
 }
@@ -174,9 +174,9 @@ fn a_mention_brings_the_threads_history() {
     check("--max-msgs 1 --tail 0", 0);
 }
 
-/// Not asked, it collects as in a channel where it always answers.
+/// Without a mention it collects as in a channel where every message is answered.
 #[test]
-fn without_a_mention_there_is_the_tail() {
+fn without_a_mention_there_is_only_the_tail() {
     let (files, _folder) = thread_of_sixty();
     let lines = lines(&files, &format!("--trigger {}", at(59)));
     let mut expected = vec![at(1)];
@@ -184,7 +184,7 @@ fn without_a_mention_there_is_the_tail() {
     assert_eq!(ids(&lines[0], "included"), expected);
 }
 
-/// A message with its thread, which nobody but people wrote in.
+/// A message and the thread on it, in which only people wrote.
 fn thread_of_sixty() -> ([PathBuf; 2], tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let notes = (2..60).map(|second| row(second, 501, format!("note {second}")));
@@ -196,7 +196,7 @@ fn thread_of_sixty() -> ([PathBuf; 2], tempfile::TempDir) {
     (files, folder)
 }
 
-/// The same messages, for nothing.
+/// A full window gives the same messages without any fetch.
 #[test]
 fn a_warm_window_has_what_a_cold_one_fetches() {
     for names in [
@@ -229,7 +229,7 @@ fn a_warm_window_has_what_a_cold_one_fetches() {
     }
 }
 
-/// One trigger in the middle of a chain of replies, under caps.
+/// Replays one trigger in the middle of a chain of replies, under caps.
 #[track_caller]
 fn check_caps(flags: &str, environment: &[(&str, &str)], included: usize, fetches: usize) {
     let folder = tempfile::tempdir().unwrap();
@@ -280,7 +280,7 @@ fn check_error(files: &[PathBuf], flags: &str, expected: &str) {
 }
 
 #[test]
-fn what_cannot_be_replayed_says_why() {
+fn what_cannot_be_replayed_is_refused_with_the_reason() {
     check_error(
         &files(&["archive/damaged/page.html"]),
         "",
@@ -335,7 +335,7 @@ fn what_cannot_be_replayed_says_why() {
 }
 
 #[test]
-fn lenient_replays_the_good_rest() {
+fn lenient_replays_what_is_readable() {
     let damaged = files(&["archive/damaged/cut_off.json"]);
     let (_, summary) = replay(&damaged, "--lenient --trigger all").unwrap();
     assert_eq!((summary.triggers, summary.report.cut_off), (2, 1));
@@ -360,7 +360,7 @@ fn check_program(flags: &str, files: &[PathBuf], code: i32, error: &str) {
 }
 
 #[test]
-fn the_exit_code_tells_bad_input() {
+fn bad_input_has_its_exit_code() {
     let nowhere = ["/nowhere/at/all.json".into()];
     let missing =
         "error: cannot read /nowhere/at/all.json: No such file or directory (os error 2)\n";
@@ -368,12 +368,12 @@ fn the_exit_code_tells_bad_input() {
     let setting = "error: the settings cannot be used:\n  MEM_MAX_MSGS is \"0\"; accepted: a number \
                    from 1 to 1000 (messages)\n";
     check_program("--max-msgs 0", &files(&[CHAIN]), 2, setting);
-    // No bar, since standard error is no terminal.
+    // There is no progress bar, since standard error is not a terminal.
     check_program("--format jsonl", &files(&[CHAIN]), 0, "");
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_it_quietly() {
+fn closed_output_ends_the_replay_quietly() {
     let folder = tempfile::tempdir().unwrap();
     let rows: Vec<Row> = (0..600).map(|second| row(second, 501, "words")).collect();
     let file = export(folder.path(), CHANNEL, &rows);
@@ -421,7 +421,7 @@ fn a_closed_pipe_and_progress_reach_the_caller() {
 }
 
 #[test]
-fn a_recording_without_a_message_is_no_replay() {
+fn a_recording_without_messages_is_refused() {
     let file = fixture("damaged/no_messages.json");
     for flags in ["", "--lenient", "--trigger all"] {
         let error = replay(std::slice::from_ref(&file), flags).unwrap_err();
@@ -433,7 +433,7 @@ fn a_recording_without_a_message_is_no_replay() {
             "{text}"
         );
     }
-    // Beside one that has some it does no harm.
+    // Beside a file with messages it does no harm.
     let both = [file, fixture("general.json")];
     assert!(replay(&both, "").is_ok());
 }

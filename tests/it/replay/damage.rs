@@ -1,4 +1,4 @@
-//! Files that are no recordings, or not whole.
+//! Files that are not recordings, or are damaged.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use clew_context::model::{ChannelId, MessageId};
 
 use super::{GENERAL, LENIENT, at, fixture, world};
 
-/// A file, the place and the problem, and what is left of 5000 to 5002.
+/// A file, the place and the problem, and which of the messages 5000 to 5002 are left.
 const DAMAGED: [(&str, &str, &[i64]); 7] = [
     (
         "no_id.json",
@@ -46,7 +46,7 @@ const DAMAGED: [(&str, &str, &[i64]); 7] = [
     ),
 ];
 
-/// Strictly the error names the place and the remedy; leniently the rest is used.
+/// In strict mode the error names the place and the remedy; in lenient mode the rest is used.
 #[track_caller]
 fn check_damage(name: &str, strict: &str, left: &[i64], skipped: u64, cut_off: u64) {
     let path = fixture(&format!("damaged/{name}"));
@@ -65,7 +65,7 @@ fn check_damage(name: &str, strict: &str, left: &[i64], skipped: u64, cut_off: u
         "{name}"
     );
     assert_eq!(report.places.len() as u64, skipped + cut_off, "{name}");
-    // What is left can be read.
+    // All that is left can be read.
     assert!(
         world.messages(GENERAL).all(|message| message.is_ok()),
         "{name}"
@@ -73,7 +73,7 @@ fn check_damage(name: &str, strict: &str, left: &[i64], skipped: u64, cut_off: u
 }
 
 #[test]
-fn damage_is_told_with_its_place_or_left_out() {
+fn damage_is_reported_with_its_place_or_skipped() {
     let again = "export it again, or use --lenient to leave it out";
     for (name, problem, left) in DAMAGED {
         let strict = format!("FILE:{problem}; {again}");
@@ -104,10 +104,10 @@ fn a_file_that_is_cut_off_is_used_as_far_as_it_goes() {
     );
 }
 
-/// Wherever a file ends or one byte of it is wrong, opening it gives an error
-/// or a world that can be read, and one bad byte costs two messages at most.
+/// Wherever a file is cut off or one of its bytes is wrong, opening it gives an error or a readable
+/// recording; one wrong byte costs two messages at most.
 #[test]
-fn no_damage_panics_or_costs_more_than_its_surroundings() {
+fn no_damage_panics_or_costs_more_than_two_messages() {
     let watch = ChannelId::new(730);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged.json");
@@ -136,7 +136,7 @@ fn no_damage_panics_or_costs_more_than_its_surroundings() {
 }
 
 #[test]
-fn what_is_no_export_is_said_to_be_none() {
+fn files_that_are_not_exports_are_refused() {
     let cases = [
         ("page.html", "it looks like HTML"),
         ("empty.json", "it is empty"),
@@ -164,8 +164,8 @@ fn what_is_no_export_is_said_to_be_none() {
     assert_eq!(empty.ids(GENERAL).len(), 0);
 }
 
-/// The error names the file and the remedy and no type of this program's;
-/// leniently the rest is used.
+/// In strict mode the error names the file and the remedy, and no type of this program; in lenient mode the
+/// rest is used.
 #[track_caller]
 fn check_odd(text: &str, strict: Result<usize, &str>, lenient: Result<usize, &str>) {
     let folder = tempfile::tempdir().unwrap();
@@ -191,7 +191,7 @@ fn check_odd(text: &str, strict: Result<usize, &str>, lenient: Result<usize, &st
 }
 
 #[test]
-fn odd_exports_are_told_in_plain_words_or_used() {
+fn odd_exports_are_used_or_refused_in_plain_words() {
     let author = r#""author":{"id":"5","name":"Ada"}"#;
     let message = format!(
         r#"{{"id":"7","type":"Default","timestamp":"2026-01-01T10:00:00Z","content":"hi",{author}}}"#
@@ -222,7 +222,7 @@ fn odd_exports_are_told_in_plain_words_or_used() {
     check_odd(r#"{"bot":7}"#, Err(bot), Err(bot));
 }
 
-/// What is read again where messages stand has to be a file.
+/// Messages are read again at their place, so only regular files can be used.
 #[test]
 fn pipes_and_folders_are_refused_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
@@ -241,7 +241,7 @@ fn pipes_and_folders_are_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_scenarios_bad_operations_are_told_or_left_out() {
+fn a_scenarios_bad_operations_are_reported_or_skipped() {
     let path = fixture("damaged/scenario.json");
     let error = World::open(std::slice::from_ref(&path), Options::default()).unwrap_err();
     assert!(
@@ -264,7 +264,7 @@ fn a_scenarios_bad_operations_are_told_or_left_out() {
 }
 
 #[test]
-fn a_file_that_changed_meanwhile_is_told() {
+fn a_file_that_changed_meanwhile_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("general.json");
     std::fs::copy(fixture("general.json"), &path).unwrap();

@@ -1,4 +1,4 @@
-//! Exported channels: one, several, parts of one.
+//! Exported channels: one, several, or parts of one.
 
 use std::cell::Cell;
 
@@ -11,7 +11,7 @@ use clew_context::model::{
 use super::{GENERAL, POST, THREAD, at, contents, fixture, message, world};
 
 #[test]
-fn several_files_make_a_world() {
+fn several_files_make_one_recording() {
     let world = world(&[
         "thread.json",
         "general.json",
@@ -41,7 +41,7 @@ fn several_files_make_a_world() {
 }
 
 #[test]
-fn a_thread_without_its_parent_still_knows_what_it_hangs_on() {
+fn a_thread_without_its_parent_still_knows_its_starter() {
     let thread = world(&["thread.json"]);
     let thread = thread.channel(THREAD).unwrap();
     assert_eq!(thread.parent_kind, Some(ChannelKind::Text));
@@ -49,7 +49,7 @@ fn a_thread_without_its_parent_still_knows_what_it_hangs_on() {
 }
 
 #[test]
-fn the_type_21_message_carries_its_starter_from_the_parent() {
+fn a_type_21_message_gets_its_starter_from_the_parent() {
     let world = world(&["thread.json", "general.json"]);
     let first = world.page_after(THREAD, MessageId::new(1), 1).unwrap();
     let mut first = first.into_iter().next().unwrap();
@@ -60,7 +60,7 @@ fn the_type_21_message_carries_its_starter_from_the_parent() {
     assert_eq!(starter.id, THREAD.starter());
     let text = "Is anybody on the **pump** today? `Vec<String>` & a < b";
     assert_eq!(&*starter.content, text);
-    // A system message carries nothing, whatever it points at.
+    // A system message of another type gets no content from what it points at.
     let mut notice = message(&world, GENERAL, at(61));
     assert_eq!(notice.kind, MessageKind::System(18));
     world.carry(&mut notice).unwrap();
@@ -68,7 +68,7 @@ fn the_type_21_message_carries_its_starter_from_the_parent() {
 }
 
 #[test]
-fn pages_run_from_old_to_new_beside_their_anchor() {
+fn pages_run_from_old_to_new_around_their_anchor() {
     let world = world(&["general.json"]);
     let ids: Vec<MessageId> = world.ids(GENERAL).collect();
     assert!(ids.is_sorted());
@@ -118,7 +118,7 @@ fn names_bots_and_webhooks_are_told_apart() {
 }
 
 #[test]
-fn a_reply_mentions_and_points() {
+fn a_reply_has_its_mentions_and_its_reference() {
     let world = world(&["general.json"]);
     let mut reply = message(&world, GENERAL, at(120));
     assert_eq!(reply.kind, MessageKind::Reply);
@@ -134,7 +134,7 @@ fn a_reply_mentions_and_points() {
     assert_eq!(embed.footer.as_deref(), Some("rev 4"));
     assert_eq!(&*embed.fields[0].value, "north");
     assert!(embed.media);
-    // A ping without a name in the text stays out of it.
+    // The text does not name whom the reply pings.
     let answer = message(&world, GENERAL, at(125));
     assert_eq!(&*answer.content, "Line 3 lost pressure at 10:01.");
     assert_eq!(answer.mentions.len(), 1);
@@ -142,7 +142,7 @@ fn a_reply_mentions_and_points() {
 }
 
 #[test]
-fn what_stands_beside_the_text_is_read() {
+fn everything_beside_the_text_is_read() {
     let world = world(&["general.json"]);
     let forward = message(&world, GENERAL, at(150));
     let reference = forward.reference.as_ref().unwrap();
@@ -189,14 +189,14 @@ fn parts_of_a_channel_are_merged_in_the_order_of_their_ids() {
 }
 
 #[test]
-fn of_one_message_the_last_file_counts() {
+fn of_a_message_in_two_files_the_last_counts() {
     let watch = ChannelId::new(730);
     let world = world(&["parts/older.json", "parts/newest_first.json"]);
     assert_eq!(&*message(&world, watch, at(4003)).content, "watch 4003");
 }
 
 #[test]
-fn parts_that_cannot_be_read_cost_only_themselves() {
+fn parts_that_cannot_be_read_are_skipped_alone() {
     let world = world(&["damaged/odd_parts.json"]);
     let odd = message(&world, GENERAL, at(5000));
     assert_eq!(&*odd.content, "");

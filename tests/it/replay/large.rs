@@ -1,4 +1,4 @@
-//! The memory that a large export takes.
+//! How much memory a large export takes.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -14,13 +14,13 @@ use super::GENERAL;
 use super::run::replay;
 
 const LARGE: &str = "large-export.json";
-/// Read before anything is measured, so that the code itself is in memory.
+/// Read before anything is measured, so that the program's code is in memory already.
 const SMALL: &str = "small-export.json";
-/// Where the process that reads it says how many it read.
+/// The file in which the child process says how many it counted.
 const COUNTED: &str = "counted.txt";
 const LARGE_MESSAGES: u64 = 200_000;
 
-/// Enough to tell, and replayed in seconds.
+/// Large enough to tell, and replayed within seconds.
 const REPLAYED_MESSAGES: u64 = 50_000;
 
 #[test]
@@ -47,8 +47,8 @@ fn a_large_export_is_replayed_in_bounded_memory() {
     assert_eq!(triggers, (REPLAYED_MESSAGES / 50).to_string());
 }
 
-/// Runs a test again as a process of its own, in the folder of an export, so
-/// that the peak of memory is its own. Gives what it counted.
+/// Runs a test again as a process of its own, in a folder with the exports, so that the peak of memory is its
+/// own. Returns what it counted.
 fn alone(test: &str, messages: u64) -> String {
     let folder = tempfile::tempdir().unwrap();
     write_large(&folder.path().join(SMALL), 500);
@@ -75,8 +75,7 @@ fn read_large() {
     assert_eq!(world.index_bytes(), bytes);
     let read = world.messages(GENERAL).map(Result::unwrap).count();
     std::fs::write(COUNTED, read.to_string()).unwrap();
-    // The index, once more for its growth, and a fixed amount for buffers and
-    // the people who wrote.
+    // Twice the index, since it grows by doubling, and a fixed amount for buffers and the people who wrote.
     let allowed = 2 * bytes as u64 / 1024 + 4 * 1024;
     if let (Some(before), Some(after)) = (before, peak_kb()) {
         let grown = after - before;
@@ -102,7 +101,7 @@ fn replay_large() {
     }
 }
 
-/// The process's peak of resident memory, where the system tells it.
+/// The peak of this process's resident memory, in kB, where the system tells it.
 fn peak_kb() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

@@ -1,5 +1,4 @@
-//! Runs the command as it is typed, beside the process, and writes small
-//! exports for it.
+//! Runs the replay command within this process, from the flags as typed, and writes small exports for it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,14 +18,14 @@ struct Typed {
     args: ReplayArgs,
 }
 
-/// The report, its times taken out, and the figures.
+/// The report without its times, and the figures.
 pub(super) type Replayed = Result<(String, Summary), ReplayError>;
 
 pub(super) fn replay(files: &[PathBuf], flags: &str) -> Replayed {
     replay_with(files, flags, &[])
 }
 
-/// With an environment.
+/// Like [`replay`], with environment variables.
 pub(super) fn replay_with(
     files: &[PathBuf],
     flags: &str,
@@ -38,7 +37,7 @@ pub(super) fn replay_with(
     Ok((timeless(&String::from_utf8(out).unwrap()), summary))
 }
 
-/// What the command makes of its words.
+/// The settings that flags lead to.
 pub(super) fn settings(files: &[PathBuf], flags: &str) -> Settings {
     settings_with(files, flags, &[])
 }
@@ -59,7 +58,7 @@ pub(super) fn args(flags: &str, files: &[PathBuf]) -> ReplayArgs {
     Typed::try_parse_from(words).unwrap().args
 }
 
-/// The JSON lines of a replay that must work.
+/// The JSON lines of a replay that must succeed.
 #[track_caller]
 pub(super) fn lines(files: &[PathBuf], flags: &str) -> Vec<Value> {
     let (text, _) = replay(files, &format!("--format jsonl {flags}")).unwrap();
@@ -80,7 +79,7 @@ pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
         .block_on(future)
 }
 
-/// `"ms":0.3` and `in 0.3 ms` say nothing twice.
+/// Blanks the times, such as `"ms":0.3` and `in 0.3 ms`, which differ from run to run.
 fn timeless(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -99,7 +98,7 @@ fn timeless(text: &str) -> String {
     shown.collect::<Vec<_>>().join(" ")
 }
 
-/// One message of an export, so many seconds after ten o'clock.
+/// One message of an export.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     pub(super) second: i64,
@@ -119,7 +118,7 @@ pub(super) fn row(second: i64, author: u64, text: impl Into<String>) -> Row {
     }
 }
 
-/// Writes a channel as DiscordChatExporter does.
+/// Writes a channel in the format of DiscordChatExporter.
 pub(super) fn export(folder: &Path, channel: Place, rows: &[Row]) -> PathBuf {
     let messages: Vec<Value> = rows.iter().map(|row| message(row, channel.id)).collect();
     let text = json!({
@@ -150,7 +149,7 @@ pub(super) const CHANNEL: Place = Place {
     parent: 690,
 };
 
-/// It hangs on the message of second 1.
+/// The thread on the message of second 1.
 pub(super) fn thread() -> Place {
     Place {
         id: at(1).get(),

@@ -7,7 +7,7 @@ use clew_context::model::{
 use super::{GENERAL, POST, THREAD, at, contents, message, world};
 
 #[test]
-fn a_scenario_is_its_final_state() {
+fn a_scenario_gives_its_final_state() {
     let world = world(&["scenario.json"]);
     assert_eq!(world.bot(), Some(UserId::new(900)));
     assert_eq!(world.trigger(), Some(at(2000)));
@@ -43,7 +43,7 @@ fn a_scenario_is_its_final_state() {
 }
 
 #[test]
-fn a_scenarios_threads_know_parents_tags_and_state() {
+fn a_scenarios_threads_have_parents_tags_and_state() {
     let world = world(&["scenario.json"]);
     let thread = world.channel(THREAD).unwrap();
     assert_eq!(thread.parent_kind, Some(ChannelKind::Text));
@@ -59,7 +59,7 @@ fn a_scenarios_threads_know_parents_tags_and_state() {
     assert_eq!(post.parent_kind, Some(ChannelKind::Forum));
     assert_eq!(post.tags, ["solved"]);
     assert!(world.hidden(ChannelId::new(703)) && !world.hidden(GENERAL));
-    // Nicknames are a server's.
+    // Nicknames belong to a server.
     let direct = message(&world, ChannelId::new(720), at(1100));
     assert_eq!((&*direct.author.name, direct.guild), ("Maya", None));
 }

@@ -1,5 +1,4 @@
-//! A recording as the collectors see it: what Discord would have answered at
-//! one moment.
+//! A recording as the collectors see it: what Discord would have answered at a given moment.
 
 use std::fs;
 
@@ -14,7 +13,7 @@ use tokio::time::Instant;
 use super::run::{CHANNEL, Place, Row, block_on, export};
 use super::{GENERAL, at, fixture, world};
 
-/// Hidden from the bot by the scenario.
+/// The scenario hides it from the bot.
 const STAFF: ChannelId = ChannelId::new(703);
 
 fn page(until: MessageId, anchor: Anchor, limit: usize) -> Page {
@@ -28,7 +27,7 @@ fn ids(page: &Page) -> Vec<MessageId> {
 }
 
 #[test]
-fn nothing_newer_is_there_yet() {
+fn messages_newer_than_the_moment_do_not_exist_yet() {
     let until = at(60);
     let before = page(until, Anchor::Before(at(9_999)), 2);
     assert_eq!(ids(&before), [at(30), at(60)]);
@@ -41,7 +40,7 @@ fn nothing_newer_is_there_yet() {
 }
 
 #[test]
-fn pages_and_messages_carry_what_they_reply_to() {
+fn pages_and_messages_include_what_they_reply_to() {
     let world = world(&["general.json"]);
     let source = Recorded::new(&world, at(9_999));
     let carried = |message: &Message| match &message.referenced {
@@ -65,7 +64,7 @@ fn check_reason(channel: ChannelId, id: MessageId, expected: Fallback) {
 }
 
 #[test]
-fn what_is_not_there_has_its_reason() {
+fn a_missing_message_has_its_reason() {
     check_reason(GENERAL, at(7), Fallback::Deleted);
     check_reason(GENERAL, at(90), Fallback::Deleted);
     check_reason(STAFF, at(7), Fallback::Forbidden);
@@ -85,7 +84,7 @@ fn what_is_not_there_has_its_reason() {
 }
 
 #[test]
-fn a_file_that_is_gone_ends_the_replay() {
+fn a_file_that_disappears_ends_the_replay() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("general.json");
     fs::copy(fixture("general.json"), &path).unwrap();
@@ -98,8 +97,8 @@ fn a_file_that_is_gone_ends_the_replay() {
     assert!(error.contains("changed while it was being read"), "{error}");
 }
 
-/// Two channels whose messages alternate, each a reply to one of those before:
-/// all are read a window at a time.
+/// Two channels whose messages alternate, each a reply to an earlier one. Everything is read by windows of
+/// the file.
 #[test]
 fn all_messages_are_read_in_windows() {
     let folder = tempfile::tempdir().unwrap();
@@ -121,7 +120,7 @@ fn all_messages_are_read_in_windows() {
     assert!(passed.is_sorted_by_key(|message| message.id));
     let bytes = files.map(|file| fs::metadata(file).unwrap().len());
     let bytes = usize::try_from(bytes.iter().sum::<u64>()).unwrap();
-    // A window is 64 KiB, its last message may be a part.
+    // A window is 64 KiB; its last message may be incomplete.
     let windows = 4 + bytes / 60_000;
     assert!(world.reads() < windows, "{} reads", world.reads());
     let of_one = |message: &Message| message.channel == GENERAL;

@@ -17,13 +17,13 @@ use tokio_util::sync::CancellationToken;
 use super::model::FakeModel;
 use super::schema;
 
-/// If stopping takes longer than this, it hangs.
+/// Longer than stopping ever takes, unless it hangs.
 const STOP: Duration = Duration::from_secs(40);
 
-/// What takes longer than this is not going to happen.
+/// How long the simulator waits for what a test expects.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Simulator, model and folder; bots can be started and stopped on it.
+/// The simulator, the model and a folder, on which bots can be started and stopped.
 pub(crate) struct Stage {
     pub(crate) discord: Simulator,
     pub(crate) model: FakeModel,
@@ -130,18 +130,18 @@ impl Stage {
 }
 
 impl Bot {
-    /// Stops it in an orderly way. Returns its telemetry lines, all validated.
+    /// Stops the bot in an orderly way. Returns its telemetry lines, all validated.
     pub(crate) async fn stop(self) -> Vec<Value> {
         self.shutdown.cancel();
         self.ended().await.unwrap()
     }
 
-    /// Asks it to stop, without waiting.
+    /// Asks the bot to stop, without waiting.
     pub(crate) fn ask_to_stop(&self) {
         self.shutdown.cancel();
     }
 
-    /// Waits until it ends. Returns its telemetry lines if it ended in order, else the error.
+    /// Waits until the bot ends. Returns its telemetry lines if it ended in order, else the error.
     pub(crate) async fn ended(self) -> Result<Vec<Value>, app::Error> {
         timeout(STOP, self.task)
             .await

@@ -20,7 +20,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// After this long, what is waited for is not going to happen.
+/// How long to wait for what a test expects.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// The server. Stops accepting connections when dropped.

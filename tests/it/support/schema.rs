@@ -21,7 +21,7 @@ pub(crate) fn validate_lines(text: &str) -> Vec<Value> {
     text.lines()
         .map(|line| match check_line(line) {
             Ok(value) => value,
-            Err(violation) => panic!("telemetry line against the schema: {violation}\n{line}"),
+            Err(violation) => panic!("the telemetry line violates the schema: {violation}\n{line}"),
         })
         .collect()
 }
@@ -80,7 +80,7 @@ fn check_order(object: &str, schema: &Value) -> Result<(), String> {
     if keys == expected {
         return Ok(());
     }
-    Err(format!("keys in the order {keys:?}, not {expected:?}"))
+    Err(format!("the keys are {keys:?} instead of {expected:?}"))
 }
 
 #[derive(Deserialize)]

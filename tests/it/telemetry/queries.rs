@@ -1,4 +1,4 @@
-//! The jq programs of `telemetry/queries`, over lines that the code wrote.
+//! The jq programs of `telemetry/queries`, run over lines that the code wrote.
 
 use std::fmt::Write as _;
 use std::io::ErrorKind;
@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use super::memory;
 use super::samples::a_day;
 
-/// Runs one program as its usage line says, over two files of which one ends
-/// in a line that was cut off.
+/// Runs one program as its usage line says, over two files. One of them ends in an incomplete line.
 fn run(name: &str, lines: &str) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
     let (one, two) = (folder.path().join("1.jsonl"), folder.path().join("2.jsonl"));
@@ -125,7 +124,7 @@ fn slowest() {
 }
 
 #[test]
-fn no_lines_are_no_rows() {
+fn no_lines_give_no_rows() {
     for name in [
         "fallbacks",
         "collect_ms",
@@ -139,7 +138,7 @@ fn no_lines_are_no_rows() {
 }
 
 #[test]
-fn every_query_is_there_for_both_tools() {
+fn every_query_exists_for_both_tools() {
     let mut stems = [Vec::new(), Vec::new()];
     for entry in std::fs::read_dir(queries()).unwrap() {
         let path = entry.unwrap().path();

@@ -1,4 +1,4 @@
-//! One event of each kind, and a day in a bot's life.
+//! One event of each kind, and a hundred turns.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -37,9 +37,8 @@ pub(super) fn one_of_each() -> Vec<Event> {
     events
 }
 
-/// A hundred turns: the n-th collected for n ms, each tenth fetched twice; the
-/// last ten are reply chains and met a
-/// timeout and two caps.
+/// A hundred turns: turn n took n ms to collect, each tenth one made two fetches, and the last ten are reply
+/// chains that met a timeout and two caps.
 pub(super) fn a_day(telemetry: &Telemetry) {
     for turn in 1..=100 {
         let chain = turn > 90;

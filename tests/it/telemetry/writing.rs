@@ -22,10 +22,10 @@ fn settings(dir: &Path) -> Settings {
     }
 }
 
-/// Pseudonyms have the form of ids, are the same after a restart and another's
-/// under another key; nothing else changes.
+/// Pseudonyms look like ids and depend on the key alone: the same after a restart, others under another key.
+/// Nothing else in a line changes.
 #[test]
-fn people_stand_under_pseudonyms() {
+fn people_appear_under_pseudonyms() {
     let write = |key: &[u8], ids: &Ids| {
         let folder = tempfile::tempdir().unwrap();
         let settings = Settings {
@@ -50,7 +50,7 @@ fn people_stand_under_pseudonyms() {
     let direct = write(&key, &Ids { guild: None, ..ids });
     assert_ne!(direct["channel_id"], "22");
     assert_eq!(direct["user_id"], line["user_id"]);
-    // A user and a channel of one id have nothing in common.
+    // A user and a channel with the same id get different pseudonyms.
     let channel = Some(ChannelId::new(33));
     let same = write(
         &key,
@@ -109,9 +109,9 @@ fn each_bot_of_a_process_writes_to_its_own_folder() {
 }
 
 #[test]
-fn a_restart_goes_on_in_the_same_file() {
+fn a_restart_continues_the_same_file() {
     let folder = tempfile::tempdir().unwrap();
-    // The least that can be kept is where a restart could remove today's.
+    // With the shortest retention a restart would be most likely to remove today's file.
     let settings = Settings {
         keep_days: 1,
         ..settings(folder.path())
@@ -167,7 +167,7 @@ fn a_folder_that_cannot_be_written_is_named_with_the_remedy() {
     assert!(error.source().is_some());
 }
 
-/// What a test's writer has written.
+/// What a test's writer has received.
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
 
@@ -181,8 +181,7 @@ impl Written {
     }
 }
 
-/// Says when it is asked to write, and holds the write until the other end
-/// of `release` is gone.
+/// A writer that reports each write on `asked` and blocks it until the other end of `release` is dropped.
 struct Blocked {
     asked: Sender<()>,
     release: Receiver<()>,
@@ -191,7 +190,7 @@ struct Blocked {
 
 impl Write for Blocked {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // The test no longer listens after the first.
+        // The test listens for the first write only.
         let _ = self.asked.send(());
         let _ = self.release.recv();
         self.written.add(bytes);
@@ -204,7 +203,7 @@ impl Write for Blocked {
 }
 
 #[test]
-fn a_full_queue_does_not_hold_up_and_its_losses_are_counted() {
+fn a_full_queue_never_blocks_and_its_losses_are_counted() {
     let written = Written::default();
     let ((asked, is_asked), (release, released)) = (channel(), channel());
     let blocked = Blocked {
@@ -239,7 +238,7 @@ fn losses_after_the_last_line_are_counted_when_it_ends() {
     };
     let clock = fixed_clock(UnixMillis(0));
     let (telemetry, guard) = Telemetry::start_with(blocked, 0, "mem.ctx", clock);
-    // Without a queue a line gets through only while the thread waits for it.
+    // Without a queue a line gets through only while the thread waits for one.
     while is_asked.try_recv().is_err() {
         telemetry.emit(&turn_ids(0), trigger(Scene::Lone));
         std::thread::yield_now();
@@ -251,9 +250,9 @@ fn losses_after_the_last_line_are_counted_when_it_ends() {
     assert_eq!(names(&lines).last(), Some(&"dropped"));
 }
 
-/// Full in the middle of the second line; after one error it has room again.
+/// A writer whose disk is full in the middle of the second line, and has room again after one error.
 struct FailsOnce {
-    /// Bytes until it is full; none afterwards.
+    /// Bytes until the disk is full; `None` after the error.
     room: Option<usize>,
     written: Written,
 }
@@ -281,11 +280,11 @@ impl Write for FailsOnce {
     }
 }
 
-/// Bytes of an event in this test, about.
+/// The approximate size in bytes of an event in this test.
 const A_LINE: usize = 260;
 
 #[test]
-fn a_full_disk_costs_one_line_and_it_is_counted() {
+fn a_full_disk_costs_one_line_which_is_counted() {
     let written = Written::default();
     let fails = FailsOnce {
         room: Some(A_LINE + A_LINE / 2),
