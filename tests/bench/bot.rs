@@ -1,5 +1,5 @@
-//! The bot under measurement: the real binary as a process of its own, against
-//! a simulator and a model in this one.
+//! The bot under measurement: the real binary as a process of its own, with a simulator and a model in this
+//! process.
 
 use std::future::Future;
 use std::process::{Child, Command, Stdio};
@@ -13,12 +13,12 @@ use super::process::Process;
 
 /// Reading a flood of events takes the bot a while.
 const PATIENCE: Duration = Duration::from_mins(5);
-/// Between two looks at whether the bot still works.
+/// The pause between two checks whether the bot is still working.
 const LOOK: Duration = Duration::from_millis(60);
-/// Less CPU time between two looks is idling.
+/// Less CPU time than this between two checks counts as idle.
 const IDLE: Duration = Duration::from_micros(500);
 
-/// A running bot and what it talks to. Dropped, it is killed.
+/// A running bot and its servers. Killed when dropped.
 pub(crate) struct Bot {
     pub(crate) discord: Simulator,
     pub(crate) model: Model,
@@ -61,7 +61,7 @@ impl Bot {
         Process(self.child.id())
     }
 
-    /// Waits until it has read every event and has nothing left to do.
+    /// Waits until the bot has read every event and is idle.
     pub(crate) async fn rest(&self) {
         self.discord.settled().await.unwrap();
         self.discord.wait_idle().await.unwrap();

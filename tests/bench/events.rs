@@ -1,14 +1,14 @@
-//! Message events as Discord sends them, 1 KB each.
+//! Message events as Discord sends them, about 1 KB each.
 
 use std::fmt::Write as _;
 
 use clew_simulator::Id;
 
-/// The text of every event, in bytes of its own.
+/// The text of every event.
 pub(crate) const TEXT: &str =
     "the pump on line 3 runs hot again, has anybody looked at the bearings since Monday?";
 
-/// Where a message stands and which one it is.
+/// The place and the id of a message.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) guild: u64,
@@ -16,14 +16,14 @@ pub(crate) struct Place {
     pub(crate) id: u64,
 }
 
-/// The data of a `MESSAGE_CREATE` by one of 50 people, for nobody.
+/// The data of a `MESSAGE_CREATE` by one of 50 people, addressed to nobody.
 pub(crate) fn create(place: Place) -> String {
     let mut json = message(place);
     json.insert_str(json.len() - 1, &of_gateway(place, ""));
     json
 }
 
-/// The same as a reply that carries the message it replies to.
+/// The same as a reply, with the message that it replies to.
 pub(crate) fn reply(place: Place) -> String {
     let Place { channel, id, .. } = place;
     let parent = id - (1 << 22);
@@ -58,7 +58,7 @@ fn of_gateway(place: Place, further: &str) -> String {
     )
 }
 
-/// Events for a number of channels in turn, with growing ids from `first` on.
+/// The places of events in a number of channels in turn, with ids growing from `first`.
 pub(crate) fn places(
     guild: Id,
     channels: &[Id],

@@ -13,7 +13,7 @@ use clew_context::model::MessageId;
 use super::process::{Process, mebibytes};
 
 const MESSAGES: u64 = 1_000_000;
-/// Every message of one person in so many mentions the bot.
+/// Authors, in turn; every message of the first one mentions the bot.
 const PEOPLE: u64 = 500;
 
 pub(crate) fn print() {
@@ -62,7 +62,7 @@ fn replay(path: &Path, mode: &str) {
     );
 }
 
-/// An export of one channel, a message every second.
+/// An export of one channel with a message every second.
 fn write(path: &Path) {
     let mut file = BufWriter::new(File::create(path).unwrap());
     let head = r#"{"guild":{"id":"1","name":"Works"},"channel":{"id":"2","type":"GuildTextChat","categoryId":null,"category":null,"name":"general","topic":null},"messages":["#;

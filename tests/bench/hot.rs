@@ -1,4 +1,4 @@
-//! divan's timings of what every message event runs through.
+//! divan's timings of what every message event passes through.
 
 use clew_context::discord::convert;
 use clew_context::engine::window::{Window, WindowLimits};

@@ -1,5 +1,5 @@
-//! From the event to the model's request: calls and milliseconds, cold (the
-//! process has seen nothing of the conversation) and warm (it has seen it).
+//! From the event to the model's request: calls and milliseconds. Cold means that the process has seen
+//! nothing of the conversation, warm that it has seen all of it.
 
 use std::time::{Duration, Instant};
 
@@ -8,11 +8,11 @@ use clew_simulator::{ChannelKind, Draft, Id, RequestRecord, World};
 use super::bot::{Bot, block_on};
 use super::process::milliseconds;
 
-/// Processes whose first turn is measured; the median counts.
+/// Processes whose first turn is measured; the median is reported.
 const PROCESSES: usize = 3;
-/// Further turns of each warm process; the median counts.
+/// Further turns of each warm process; the median is reported.
 const FURTHER: usize = 20;
-/// Added to every REST call where the network is slow.
+/// Added to every REST call to simulate a slow network.
 const SLOW: Duration = Duration::from_millis(50);
 
 const STARTER: &str = "the pump is leaking";
@@ -21,7 +21,7 @@ const TITLE: &str = "pump failure";
 /// A conversation and how the trigger belongs to it.
 #[derive(Clone, Copy)]
 enum Case {
-    /// A mention in a thread of so many messages.
+    /// A mention in a thread of this many messages.
     Thread(usize),
     /// A mention that replies to the last of 20 replies among 400 others.
     Chain,
@@ -80,7 +80,7 @@ fn row(case: Case, bot: &str, latency: Duration, mut turns: Vec<Turn>) {
     );
 }
 
-/// Where it is said, and by whom.
+/// Where the conversation takes place, and who takes part.
 struct Stage {
     channel: Id,
     people: [Id; 2],
@@ -95,7 +95,7 @@ impl Stage {
         }
     }
 
-    /// All that is said before the trigger. Gives what the trigger replies to.
+    /// Says everything before the trigger. Returns what the trigger replies to.
     fn talk(&self, case: Case, mut say: impl FnMut(Id, Id, Draft) -> Id) -> Option<Id> {
         match case {
             Case::Thread(messages) => {
@@ -153,8 +153,8 @@ impl Stage {
     }
 }
 
-/// A call takes the latency at least, so those that came closer to each other
-/// were open together.
+/// The most calls that were open at once. A call takes at least the latency, so calls that started closer
+/// together overlapped.
 fn at_once(calls: &[RequestRecord], latency: Duration) -> usize {
     let open = |call: &RequestRecord| {
         let earlier = calls

@@ -1,5 +1,5 @@
-//! A busy server: CPU time of events that are for nobody, CPU time of turns,
-//! and the memory that the process holds.
+//! A busy server: CPU time of events that are addressed to nobody, CPU time of turns, and the memory that the
+//! process holds.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use super::bot::{Bot, block_on};
 use super::events::{self, Place};
 use super::process::mebibytes;
 
-/// Unrelated events of one kind.
+/// Unrelated events of each kind.
 const EVENTS: u64 = 50_000;
 /// Turns, one after the other.
 const TURNS: usize = 200;
 const CHANNELS: usize = 100;
 const ROLES: usize = 100;
 const THREADS: usize = 40;
-/// Messages of each thread before the bot came.
+/// Messages in each thread before the bot joins.
 const THREAD_MESSAGES: usize = 300;
-/// Ids of events, from a moment in 2026 on.
+/// The first id of the events, at a moment in 2026.
 const FIRST_ID: u64 = 1_460_000_000_000_000_000;
 
 struct Guild {
@@ -75,7 +75,7 @@ fn busy(world: &mut World) -> Guild {
     }
 }
 
-/// Events as fast as the bot reads them. Which flood it is sets their ids.
+/// Sends events as fast as the bot reads them. The flood's number sets their ids.
 async fn flood(bot: &Bot, guild: &Guild, what: &str, number: u64, make: fn(Place) -> String) {
     let name = what.rsplit(' ').next().unwrap();
     let name = if name == "use" { "TYPING_START" } else { name };
@@ -124,7 +124,7 @@ async fn turns(bot: &Bot, guild: &Guild) {
     );
 }
 
-/// Milliseconds for one.
+/// Milliseconds for each.
 fn per(time: Duration, times: u64) -> f64 {
     time.as_secs_f64() * 1_000.0 / times as f64
 }

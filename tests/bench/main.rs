@@ -1,10 +1,9 @@
 //! The benches: figures of the running bot (`clew run`, a process of its own,
 //! against the simulator), then divan's timings of the hot functions.
 //!
-//! `cargo bench` runs all, in some minutes. Words choose:
-//! `cargo bench -- latency`, `cargo bench -- export`, `cargo bench -- convert`;
-//! `cargo bench -- worst` prints the most CPU that others can make a part cost.
-//! CPU time is read from `/proc`, so the figures need Linux.
+//! `cargo bench` runs all of them, in some minutes. Words choose: `cargo bench -- latency`,
+//! `cargo bench -- export`, `cargo bench -- convert`; `cargo bench -- worst` prints the most CPU
+//! that others can make a part cost. CPU time is read from `/proc`, so the figures need Linux.
 
 #![expect(
     clippy::unwrap_used,
@@ -30,8 +29,8 @@ mod worst;
 #[global_allocator]
 static ALLOCATOR: divan::AllocProfiler = divan::AllocProfiler::system();
 
-/// The figures, by the word that chooses each. `windowed` comes first: it reads
-/// the growth of this process, which must not have memory to use again.
+/// The figures, by the word that chooses each. `windowed` comes first: it measures the growth of this
+/// process, which must not have freed memory to reuse.
 const FIGURES: [(&str, fn()); 6] = [
     ("windowed", windowed::print),
     ("latency", latency::print),

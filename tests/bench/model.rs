@@ -1,5 +1,4 @@
-//! A model that answers every request at once with one short streamed text,
-//! and tells when each request came.
+//! A model that answers every request at once with one short streamed text, and reports when each request came.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -16,9 +15,9 @@ use tokio::net::TcpListener;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::timeout;
 
-/// A request that does not come within this time will not come.
+/// How long to wait for a request.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Pieces of an answer: a sentence or two, word by word.
+/// The pieces of an answer: a sentence or two, word by word.
 const WORDS: usize = 24;
 
 /// The server.

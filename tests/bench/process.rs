@@ -1,10 +1,10 @@
-//! What a process has used, from `/proc`.
+//! What a process uses, from `/proc`.
 
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Linux's page; all but exotic machines have this one.
+/// The page size of Linux on all but exotic machines.
 const PAGE_BYTES: u64 = 4_096;
 
 /// A process by its id.
@@ -17,7 +17,7 @@ impl Process {
         Self(std::process::id())
     }
 
-    /// CPU time of its living threads, user and system, to the nanosecond.
+    /// CPU time of its living threads, user and system, in nanoseconds.
     pub(crate) fn cpu(self) -> Duration {
         let threads = fs::read_dir(self.path("task")).unwrap();
         let nanoseconds = threads.filter_map(|thread| {
@@ -42,8 +42,7 @@ impl Process {
         Some(kilobytes * 1_024)
     }
 
-    /// Bytes that it has given to the system to write, into files or anything
-    /// else.
+    /// Bytes that it has passed to the system to write, into files or anything else.
     pub(crate) fn written(self) -> u64 {
         let text = fs::read_to_string(self.path("io")).unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix("wchar:"));

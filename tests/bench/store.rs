@@ -1,6 +1,5 @@
-//! The SQLite store: appending a turn, reading a window, deleting and editing a
-//! message, with 10,000 and with 1,000,000 rows in the file; what a deletion and
-//! an edit write; the memory of 10,000 active scopes.
+//! The SQLite store: appending a turn, reading a window, deleting and editing a message, with 10,000 and with
+//! 1,000,000 rows in the file; how much a deletion and an edit write; the memory of 10,000 active scopes.
 
 use std::time::{Duration, Instant};
 
@@ -12,16 +11,16 @@ use tempfile::TempDir;
 use super::bot::block_on;
 use super::process::{Process, mebibytes, milliseconds};
 
-/// Rows in the file, before each measurement: 100 a scope.
+/// Rows in the file before each measurement; 100 rows a scope.
 const SIZES: [u64; 2] = [10_000, 1_000_000];
 const TURNS_A_SCOPE: u64 = 50;
 /// Calls of each kind that are measured.
 const CALLS: u64 = 2_000;
-/// Numbers of their turns begin here.
+/// Turns that are measured have numbers from here on.
 const FIRST_MEASURED: u64 = 1 << 40;
 /// Turns that are written at once while the file is filled.
 const TOGETHER: u64 = 512;
-/// Messages that are deleted, and as many that are edited.
+/// Messages that are deleted; as many are edited.
 const REMOVED: u64 = 60;
 /// Rows of a prompt's window (`MAX_CONTEXT_MESSAGES`, and one more).
 const WINDOW: usize = 31;
@@ -40,7 +39,7 @@ pub(crate) fn print() {
             let all = rows / 2 / TURNS_A_SCOPE;
             fill(&store, scopes, all).await;
             measure(&store, rows, all).await;
-            // Of the new ones: of the others some messages are gone by now.
+            // Only in the new scopes: of the others some messages are gone by now.
             remove(&store, scopes, all).await;
             scopes = all;
         }
@@ -55,7 +54,7 @@ pub(crate) fn print() {
     });
 }
 
-/// Fills scopes in turn, so that their rows lie scattered.
+/// Fills scopes in turn, so that their rows are scattered over the file.
 async fn fill(store: &Sqlite, from: u64, to: u64) {
     for round in 0..TURNS_A_SCOPE {
         let mut scope = from;
@@ -71,7 +70,7 @@ async fn fill(store: &Sqlite, from: u64, to: u64) {
     }
 }
 
-/// One call after the other, here and there.
+/// One call after the other, in scattered scopes.
 async fn measure(store: &Sqlite, rows: u64, scopes: u64) {
     let mut appends = Vec::new();
     let mut windows = Vec::new();
@@ -99,8 +98,7 @@ async fn measure(store: &Sqlite, rows: u64, scopes: u64) {
     );
 }
 
-/// Messages deleted, whose turns go, and edited; then the sweep that may be due
-/// after them.
+/// Deletes messages, and with them their turns, and edits others; then runs the sweep if one is due.
 async fn remove(store: &Sqlite, from: u64, to: u64) {
     let at = |call: u64| {
         let scope = from + call * 7_919 % (to - from);
@@ -137,14 +135,14 @@ async fn remove(store: &Sqlite, from: u64, to: u64) {
     );
 }
 
-/// One call after the other: how long, and how much each writes.
+/// One call after the other: how long each takes and how much it writes.
 async fn told(what: &str, store: &Sqlite, call: impl AsyncFn(&Sqlite, u64) -> u64) {
-    // What waits in the log is not of these calls.
+    // The first call also writes what waits in the log, so it is not measured.
     call(store, 0).await;
     let (mut times, mut written) = (Vec::new(), Vec::new());
     for number in 1..REMOVED {
         let (began, before) = (Instant::now(), Process::own().written());
-        assert!(call(store, number).await > 0, "there is such a message");
+        assert!(call(store, number).await > 0, "the message exists");
         times.push(began.elapsed());
         written.push(Process::own().written() - before);
     }
@@ -165,7 +163,7 @@ fn quantiles(mut times: Vec<Duration>) -> String {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "a place in a list"
+            reason = "an index in a list"
         )]
         let place = (last as f64 * part).round() as usize;
         milliseconds(times[place])
@@ -173,7 +171,7 @@ fn quantiles(mut times: Vec<Duration>) -> String {
     format!("p50 {:.3} ms, p99 {:.3} ms", at(0.5), at(0.99))
 }
 
-/// The turn of that number, in that scope.
+/// The turn with this number in this scope.
 fn turn(scope: u64, number: u64) -> [StoredMessage; 2] {
     let guild = GuildId::new(1);
     let channel = ChannelId::new(scope % 100 + 10);

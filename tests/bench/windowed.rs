@@ -1,4 +1,4 @@
-//! What a message in the window costs beside its text.
+//! What a message in the window costs in addition to its text.
 
 use clew_context::discord::convert;
 use clew_context::engine::window::{Window, WindowLimits};

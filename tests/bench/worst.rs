@@ -1,6 +1,6 @@
-//! What is the most that others can make one thing cost? Every part meets
-//! each hostile text alone, then mixtures by chance (seeded), as large as
-//! Discord lets them be; the worst is printed. CPU time of this thread.
+//! The most CPU time that others can make a part cost. Every part is run with each hostile text alone, then
+//! with random mixtures (seeded), as large as Discord allows; the worst case is printed, in CPU time of this
+//! thread.
 
 mod messages;
 mod parts;
@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use super::process::milliseconds;
 use texts::{FILLERS, Writer};
 
-/// Mixtures, after every filler alone.
+/// Random mixtures, run after every filler alone.
 const MIXTURES: usize = 20;
-/// A call is repeated until it took this much in all.
+/// A call is repeated until the calls took this long in all.
 const ENOUGH: Duration = Duration::from_millis(20);
 /// A call that takes longer is not repeated.
 const LONG: Duration = Duration::from_millis(500);
@@ -46,7 +46,7 @@ pub(crate) fn print() {
 }
 
 fn cpu_of(work: &mut dyn FnMut()) -> Duration {
-    // The first call also tidies up what its preparation freed.
+    // The first call also cleans up after its preparation.
     work();
     let (began, before) = (Instant::now(), cpu());
     let mut calls = 0;
@@ -60,8 +60,8 @@ fn cpu_of(work: &mut dyn FnMut()) -> Duration {
     }
 }
 
-/// CPU time of this thread so far. The kernel counts it at its ticks and when
-/// the thread stops running, so it stops.
+/// CPU time of this thread so far. The kernel updates it at its ticks and when the thread stops running,
+/// hence the sleep.
 fn cpu() -> Duration {
     thread::sleep(Duration::from_micros(1));
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap();

@@ -1,23 +1,23 @@
-//! Messages, pages and servers as large as Discord lets others make them.
+//! Messages, pages and servers as large as Discord allows.
 
 use serde_json::{Value, json};
 
 use super::texts::Writer;
 
-/// Discord's limits, in scalars or pieces.
+/// Discord's limits, in Unicode scalars or in pieces.
 const CONTENT: usize = 4_000;
 const EMBEDS: usize = 10;
-/// Of all texts of all embeds of a message.
+/// Of all texts in all embeds of a message together.
 const EMBED_CHARS: usize = 6_000;
 const FIELDS: usize = 25;
 const COMPONENT_CHARS: usize = 4_000;
 const ATTACHMENTS: usize = 10;
 const ALT_TEXT: usize = 1_024;
 const NAME: usize = 32;
-/// Discord sends this many mentioned users at the most.
+/// The most mentioned users that Discord sends.
 const MENTIONS: u64 = 100;
 
-/// A message; every second one is an answer that carries another.
+/// A message; every second one is a reply that carries another message.
 pub(super) fn message(writer: &mut Writer, number: u64) -> Value {
     let mut message = bare(writer, number);
     if number % 2 == 1 {
@@ -28,13 +28,12 @@ pub(super) fn message(writer: &mut Writer, number: u64) -> Value {
     message
 }
 
-/// The id of a message; they are a second apart.
+/// The id of a message; consecutive ones are a second apart.
 pub(super) fn id(number: u64) -> String {
     (((1_460_000_000 + number) * 1_000) << 22).to_string()
 }
 
-/// Of the kinds that Discord knows by turns: text with embeds, a forward, a
-/// poll, components (which stand alone).
+/// One of Discord's kinds in turn: text with embeds, a forward, a poll, components (which replace the text).
 fn bare(writer: &mut Writer, number: u64) -> Value {
     let mut message = json!({
         "id": id(number),
@@ -103,7 +102,7 @@ fn embed(writer: &mut Writer) -> Value {
     })
 }
 
-/// A server: `GUILD_CREATE` as Discord sends it.
+/// The data of a `GUILD_CREATE` as Discord sends it.
 pub(super) fn guild(writer: &mut Writer, channels: u64, overwrites: u64, threads: u64) -> Value {
     let overwrites: Vec<Value> = (0..overwrites)
         .map(|role| json!({"id": (1_000 + role).to_string(), "type": 0, "allow": "1024", "deny": "2048"}))

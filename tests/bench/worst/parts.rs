@@ -1,4 +1,4 @@
-//! The parts of an event and of a turn that others' texts run through.
+//! The parts of an event and of a turn that process what others wrote.
 
 use std::sync::Arc;
 
@@ -23,13 +23,12 @@ use serde_json::{Value, json};
 use super::messages;
 use super::texts::Writer;
 
-/// Something that is done with what others wrote.
+/// A piece of work on what others wrote.
 pub(super) struct Part {
     pub(super) name: &'static str,
-    /// Nothing holds the loop up for more than 5 ms, and no turn takes more
-    /// than 50 ms of CPU.
+    /// The limit: nothing occupies the loop for more than 5 ms, and no turn takes more than 50 ms of CPU.
     pub(super) most_ms: f64,
-    /// What it costs depends on the texts.
+    /// Whether the cost depends on the texts.
     pub(super) texts: bool,
     pub(super) prepare: fn(&mut Writer) -> Box<dyn FnMut()>,
 }
@@ -61,7 +60,7 @@ const fn world(name: &'static str, prepare: fn(&mut Writer) -> Box<dyn FnMut()>)
 
 pub(super) const ALL: [Part; 15] = [
     Part {
-        // Over 500 KB, so it is read beside the loop.
+        // Over 500 KB, so it is parsed beside the loop.
         most_ms: TURN,
         ..world(
             "beside the loop: GUILD_CREATE, 500 channels, 1,000 threads",
@@ -172,7 +171,7 @@ fn chain(writer: &mut Writer) -> Box<dyn FnMut()> {
     prompt(writer, &messages[40], Gathered::Chain { links, cut: None })
 }
 
-/// With everything else that goes into one.
+/// Assembles a whole prompt from what was gathered.
 fn prompt(writer: &mut Writer, trigger: &Arc<Message>, gathered: Gathered) -> Box<dyn FnMut()> {
     let channel = Channel {
         id: ChannelId::new(2),
@@ -250,7 +249,7 @@ fn split(writer: &mut Writer) -> Box<dyn FnMut()> {
     Box::new(move || drop(black_box(deliver::split(&answer, 4, overflow))))
 }
 
-/// A server as large as Discord lets it be, and what is known of it.
+/// A server as large as Discord allows, and the bot's facts about it.
 fn server(writer: &mut Writer) -> (Facts, Value) {
     let guild = messages::guild(writer, 500, 100, 1_000);
     let facts = Facts::default();
@@ -258,7 +257,7 @@ fn server(writer: &mut Writer) -> (Facts, Value) {
     (facts, guild)
 }
 
-/// The same event again and again.
+/// Applies the same event again and again.
 fn applied(facts: Facts, event: &'static str, data: &Value) -> Box<dyn FnMut()> {
     let data = data.to_string();
     Box::new(move || drop(black_box(facts.apply(event, &data))))

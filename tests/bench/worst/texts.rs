@@ -1,6 +1,6 @@
-//! Texts that others can write, as long and as odd as Discord lets them be.
+//! Texts as long and as odd as Discord allows.
 
-/// Small, fast and the same everywhere; no secrets hang on it.
+/// Small, fast and reproducible; not for secrets.
 pub(super) struct Random(u64);
 
 impl Random {
@@ -8,7 +8,7 @@ impl Random {
         Self(seed | 1)
     }
 
-    /// Below `end`, which is above 0.
+    /// A number below `end`, which must be above 0.
     pub(super) fn below(&mut self, end: usize) -> usize {
         // Marsaglia's xorshift64.
         self.0 ^= self.0 << 13;
@@ -18,7 +18,7 @@ impl Random {
     }
 }
 
-/// What a text is full of. Each `%` becomes a number of its own.
+/// What texts are filled with. Each `%` becomes a new number.
 pub(super) const FILLERS: [(&str, &str); 40] = [
     ("letters", "a"),
     ("i", "I"),
@@ -62,7 +62,7 @@ pub(super) const FILLERS: [(&str, &str); 40] = [
     ("look-alikes", "З\u{1D4D8}１"),
 ];
 
-/// `chars` scalars of one filler.
+/// A text of `chars` scalars, filled with one thing.
 fn of(filler: &str, chars: usize, number: &mut u64) -> String {
     let mut text = String::new();
     let mut left = chars;
@@ -81,7 +81,7 @@ fn of(filler: &str, chars: usize, number: &mut u64) -> String {
     text.chars().take(chars).collect()
 }
 
-/// A way to fill texts: of one filler, or of some by chance.
+/// Fills texts with one filler, or with several at random.
 pub(super) struct Writer {
     pub(super) name: String,
     fillers: Vec<&'static str>,
@@ -90,7 +90,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// The first ones fill with one thing each, the others with any three.
+    /// The first cases use one filler each, the others a random three.
     pub(super) fn numbered(case: usize) -> Self {
         let mut random = Random::seeded(0x00C1_E300 + case as u64);
         let chosen: Vec<(&str, &str)> = match FILLERS.get(case) {
@@ -108,7 +108,7 @@ impl Writer {
         }
     }
 
-    /// A text of so many scalars.
+    /// A text of `chars` scalars.
     pub(super) fn text(&mut self, chars: usize) -> String {
         if let [filler] = self.fillers[..] {
             return of(filler, chars, &mut self.number);

@@ -71,7 +71,7 @@ async fn context_includes_system_prompt(kind: Kind) {
     bot.stop().await;
 }
 
-/// They come after the prompt, sorted by name.
+/// The docs come after the prompt, sorted by name.
 async fn context_includes_agent_docs(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     plumber(&p);
@@ -106,8 +106,7 @@ async fn context_includes_thread_status(kind: Kind) {
     bot.stop().await;
 }
 
-/// They are separate messages, oldest first, after everything else and before the
-/// question.
+/// The stored messages are separate messages, oldest first, after everything else and before the question.
 async fn context_includes_rolling_window_messages(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
@@ -199,7 +198,7 @@ async fn save_generates_summary(kind: Kind) {
     bot.stop().await;
 }
 
-/// It is called once, with the one instruction and only the caller's conversation.
+/// The model is called once, with one instruction and only the caller's conversation.
 async fn generate_summary_calls_llm(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
@@ -217,7 +216,7 @@ async fn generate_summary_calls_llm(kind: Kind) {
     bot.stop().await;
 }
 
-/// However long the model's text is.
+/// The summary is short, however long the model's text is.
 async fn generate_summary_returns_short_text(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
@@ -230,7 +229,7 @@ async fn generate_summary_returns_short_text(kind: Kind) {
     bot.stop().await;
 }
 
-/// The conversation is saved all the same.
+/// The conversation is saved nevertheless.
 async fn generate_summary_handles_llm_failure_gracefully(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;

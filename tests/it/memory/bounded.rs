@@ -1,4 +1,4 @@
-//! Conversations in memory are removed once no prompt would include them any more.
+//! Conversations are removed from memory once no prompt would include them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -12,7 +12,7 @@ use clew_context::model::{
 use clew_store::model::{AgentName, Scope, ScopeKind};
 use clew_store::{Backend, Store};
 
-use super::place::{HOUR, NOON, settings};
+use super::place::{HOUR, START_MS, settings};
 
 const HOURS: Duration = Duration::from_hours(1);
 
@@ -42,8 +42,8 @@ fn exchange(turn: u64, asked: i64) -> Exchange {
 }
 
 #[tokio::test]
-async fn what_no_window_reaches_goes_from_memory() {
-    let now = Arc::new(AtomicI64::new(NOON));
+async fn what_no_window_reaches_is_removed_from_memory() {
+    let now = Arc::new(AtomicI64::new(START_MS));
     let clock: Clock = {
         let now = Arc::clone(&now);
         Arc::new(move || UnixMillis(now.load(Ordering::SeqCst)))

@@ -1,5 +1,5 @@
-//! What is deleted or edited on Discord is deleted or edited wherever it is kept:
-//! it is not in the next prompt, and not a byte of it is in any file or row.
+//! What is deleted or edited on Discord is deleted or edited everywhere: it is not in the next prompt, and
+//! not a byte of it is left in any file or row.
 
 use clew_simulator::{Fault, FaultKind, OverwriteOf, Permissions, Use};
 
@@ -8,18 +8,18 @@ use crate::support::bot::Bot;
 use crate::support::model::Behaviour;
 
 on_each_store! {
-    a_deleted_trigger_takes_its_turn_along
-    a_deleted_answer_goes_alone
-    messages_deleted_in_bulk_go
+    a_deleted_trigger_removes_its_turn
+    a_deleted_answer_is_removed_alone
+    messages_deleted_in_bulk_are_removed
     an_edited_trigger_is_edited
-    a_deleted_thread_or_channel_goes
-    a_server_that_we_left_goes_after_a_while
-    a_server_that_we_left_goes_at_once
+    the_history_of_a_deleted_thread_or_channel_is_removed
+    a_server_that_we_left_is_removed_after_a_while
+    a_server_that_we_left_is_removed_at_once
     a_member_who_leaves_is_forgotten
     what_was_deleted_or_edited_meanwhile_is_found
     a_short_page_erases_nothing
     a_refusal_erases_nothing
-    what_is_too_old_goes
+    what_is_too_old_is_removed
     a_question_by_command_outlives_pages
 }
 
@@ -31,7 +31,7 @@ async fn with_logs(kind: Kind) -> Place {
     p
 }
 
-async fn a_deleted_trigger_takes_its_turn_along(kind: Kind) {
+async fn a_deleted_trigger_removes_its_turn(kind: Kind) {
     let p = with_logs(kind).await;
     let bot = p.start().await;
     let first = p.ask(p.help, p.ada, "saffron").await;
@@ -48,7 +48,7 @@ async fn a_deleted_trigger_takes_its_turn_along(kind: Kind) {
     bot.stop().await;
 }
 
-async fn a_deleted_answer_goes_alone(kind: Kind) {
+async fn a_deleted_answer_is_removed_alone(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
     let first = p.ask_for(p.help, p.ada, "turmeric", "saffron").await;
@@ -60,7 +60,7 @@ async fn a_deleted_answer_goes_alone(kind: Kind) {
     bot.stop().await;
 }
 
-async fn messages_deleted_in_bulk_go(kind: Kind) {
+async fn messages_deleted_in_bulk_are_removed(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
     let mut ids = Vec::new();
@@ -98,7 +98,7 @@ async fn an_edited_trigger_is_edited(kind: Kind) {
             .any(|file| file.contains("dm-logs"))
     );
     says(&p.prompt(p.direct, p.ada).await, &["ginger", "good"]);
-    // Only the mention is left.
+    // After this edit only the mention is left.
     p.stage
         .discord
         .edit(p.help, asked.trigger, &format!("<@{us}>"));
@@ -107,7 +107,7 @@ async fn an_edited_trigger_is_edited(kind: Kind) {
     bot.stop().await;
 }
 
-async fn a_deleted_thread_or_channel_goes(kind: Kind) {
+async fn the_history_of_a_deleted_thread_or_channel_is_removed(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
     p.ask(p.thread, p.ada, "saffron").await;
@@ -121,7 +121,7 @@ async fn a_deleted_thread_or_channel_goes(kind: Kind) {
     bot.stop().await;
 }
 
-async fn a_server_that_we_left_goes_after_a_while(kind: Kind) {
+async fn a_server_that_we_left_is_removed_after_a_while(kind: Kind) {
     let p = Place::new(kind, &[("GUILD_RETENTION_DAYS", "30")]).await;
     let bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;
@@ -132,7 +132,7 @@ async fn a_server_that_we_left_goes_after_a_while(kind: Kind) {
     p.stage.discord.settled().await.unwrap();
     says(&p.prompt(p.help, p.ada).await, &["saffron"]);
     p.stage.discord.kick_bot(p.guild);
-    // Events come in order, so this one comes after.
+    // Events arrive in order, so the bot knows that it was removed before this turn.
     p.ask(p.abroad, p.boris, "cinnamon").await;
     bot.stop().await;
     // Files keep a conversation for a day only.
@@ -148,7 +148,7 @@ async fn a_server_that_we_left_goes_after_a_while(kind: Kind) {
     bot.stop().await;
 }
 
-async fn a_server_that_we_left_goes_at_once(kind: Kind) {
+async fn a_server_that_we_left_is_removed_at_once(kind: Kind) {
     let p = Place::new(kind, &[("GUILD_RETENTION_DAYS", "0")]).await;
     let bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;
@@ -178,7 +178,7 @@ async fn a_member_who_leaves_is_forgotten(kind: Kind) {
     bot.stop().await;
 }
 
-/// There is no event, but a fetched page shows it.
+/// No event tells of it, but a fetched page shows it.
 async fn what_was_deleted_or_edited_meanwhile_is_found(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
@@ -241,8 +241,8 @@ async fn a_short_page_erases_nothing(kind: Kind) {
     bot.stop().await;
 }
 
-/// If we may not read the messages, what is stored stays, but out of prompts. After
-/// one refusal the channel's other messages are not asked for.
+/// If the bot may not read the messages, what is stored stays, but is left out of prompts. After one refusal
+/// the channel's other messages are not asked for.
 async fn a_refusal_erases_nothing(kind: Kind) {
     for (status, code) in [(403, 50_001), (404, 10_003)] {
         let p = Place::new(kind, &[]).await;
@@ -275,7 +275,7 @@ async fn a_refusal_erases_nothing(kind: Kind) {
     }
 }
 
-async fn what_is_too_old_goes(kind: Kind) {
+async fn what_is_too_old_is_removed(kind: Kind) {
     let p = Place::new(kind, &[("RETENTION_DAYS", "2")]).await;
     let bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;
@@ -330,7 +330,7 @@ async fn who_leaves_while_a_turn_runs_is_forgotten() {
     p.say(p.help, p.ada, "saffron");
     p.stage.model.wait_requests(1).await;
     p.stage.discord.leave(p.guild, p.ada);
-    // Events come in order: the next turn of somebody else comes after.
+    // Events arrive in order, so the bot knows that she left before this turn.
     p.ask(p.help, p.boris, "cinnamon").await;
     gate.open();
     p.until("two answered turns", || p.told("turn_done") == 2)
@@ -345,7 +345,7 @@ async fn who_leaves_while_a_turn_runs_is_forgotten() {
     bot.stop().await;
 }
 
-/// Another process locks the database for longer than we wait, across a save.
+/// Another process locks the database for longer than the bot waits, across a save.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deletion_that_failed_is_done_later() {
     let p = Place::new(Kind::Sqlite, &[("MEMORY_SAVE_INTERVAL", "1")]).await;

@@ -1,5 +1,4 @@
-//! Servers that we were removed from while we were away: Discord no longer lists
-//! them when we connect.
+//! Servers that removed the bot while it was not running: Discord no longer lists them when it connects.
 
 use clew_context::model::GuildId;
 use clew_simulator::Id;
@@ -9,11 +8,11 @@ use super::place::{DAY, Kind, Place, on_each_store, says};
 
 on_each_store! {
     a_server_that_we_left_unseen_is_noted_until_we_are_back
-    a_server_that_we_left_unseen_goes_by_the_sweep
-    who_is_told_of_no_server_left_none
+    a_server_that_we_left_unseen_is_removed_by_the_sweep
+    without_a_list_of_servers_none_counts_as_left
 }
 
-/// There is a conversation in both servers.
+/// Has a conversation in both servers.
 async fn talked(p: &Place) {
     let bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;
@@ -21,7 +20,7 @@ async fn talked(p: &Place) {
     bot.stop().await;
 }
 
-/// Removes us from a server while we are away.
+/// Removes the bot from a server while it is not running.
 fn removed(p: &Place, guild: Id) {
     p.stage.discord.kick_bot(guild);
     // Otherwise the event would wait in the session.
@@ -36,7 +35,7 @@ async fn once(p: &Place) {
     bot.stop().await;
 }
 
-/// The servers that we left, according to the store.
+/// The servers that the bot left, according to the store.
 async fn departed(p: &Place) -> Vec<Id> {
     let store = p.open().await;
     let departures = store.departures().await.unwrap();
@@ -54,7 +53,7 @@ async fn a_server_that_we_left_unseen_is_noted_until_we_are_back(kind: Kind) {
     removed(&p, p.guild);
     once(&p).await;
     assert_eq!(departed(&p).await, [p.guild]);
-    // Noted only once, so restarts do not put the purge off.
+    // Noted only once, so a restart does not postpone the purge.
     p.time.pass(DAY / 2);
     once(&p).await;
     assert_eq!(departed(&p).await, [p.guild]);
@@ -70,12 +69,12 @@ async fn a_server_that_we_left_unseen_is_noted_until_we_are_back(kind: Kind) {
     assert_eq!(departed(&p).await, []);
 }
 
-async fn a_server_that_we_left_unseen_goes_by_the_sweep(kind: Kind) {
+async fn a_server_that_we_left_unseen_is_removed_by_the_sweep(kind: Kind) {
     let p = Place::new(kind, &[("GUILD_RETENTION_DAYS", "0")]).await;
     talked(&p).await;
     removed(&p, p.guild);
     once(&p).await;
-    // Kept until the next sweep, in case the server turns up after all.
+    // Kept until the next sweep, in case the server is listed again.
     assert!(!p.traces("saffron").is_empty());
     p.time.pass(1_000);
     // Every start begins with a sweep.
@@ -85,8 +84,8 @@ async fn a_server_that_we_left_unseen_goes_by_the_sweep(kind: Kind) {
     bot.stop().await;
 }
 
-/// Some Discord-compatible servers do not list any.
-async fn who_is_told_of_no_server_left_none(kind: Kind) {
+/// Some Discord-compatible servers list none.
+async fn without_a_list_of_servers_none_counts_as_left(kind: Kind) {
     let p = Place::new(kind, &[("GUILD_RETENTION_DAYS", "0")]).await;
     talked(&p).await;
     removed(&p, p.guild);

@@ -1,5 +1,5 @@
-//! Erasing, and opting out and in again, while something of that person is under
-//! way: afterwards nothing from before is kept.
+//! Erasing, and opting out and in again, while a turn, a lesson or a snapshot of that person is under way:
+//! afterwards nothing from before is kept.
 
 use clew_simulator::Id;
 use serde_json::json;
@@ -13,7 +13,7 @@ on_each_store! {
 }
 
 /// Calls a command and presses its confirmation button.
-async fn sure(p: &Place, command: &str, label: &str) {
+async fn confirm(p: &Place, command: &str, label: &str) {
     let discord = &p.stage.discord;
     let called = discord.call(p.ada, p.help, command, json!({})).await;
     let asked = called.unwrap().answer().await.unwrap();
@@ -21,7 +21,7 @@ async fn sure(p: &Place, command: &str, label: &str) {
     pressed.answer().await.unwrap();
 }
 
-/// Starts a turn of Ada's that the model has not answered yet.
+/// Starts a turn of Ada's that waits for the model.
 async fn running(p: &Place, channel: Id) -> Gate {
     let requests = p.stage.model.requests().len();
     let (pieces, gate) = Behaviour::gated(&["so: saffron"]);
@@ -57,7 +57,7 @@ async fn a_turn_that_ends_after_an_erasure_is_not_kept(kind: Kind) {
     for channel in [p.help, p.direct] {
         p.ask(p.help, p.boris, "cinnamon").await;
         let gate = running(&p, channel).await;
-        sure(&p, "privacy erase", "Erase everything").await;
+        confirm(&p, "privacy erase", "Erase everything").await;
         ends(&p, channel, &gate).await;
         nothing_is_left(&p).await;
         says(&p.prompt(p.help, p.boris).await, &["cinnamon"]);
@@ -70,7 +70,7 @@ async fn a_turn_that_ends_after_opting_out_and_in_is_not_kept(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
     let gate = running(&p, p.help).await;
-    sure(&p, "privacy opt-out", "Opt out and erase").await;
+    confirm(&p, "privacy opt-out", "Opt out and erase").await;
     let discord = &p.stage.discord;
     let called = discord
         .call(p.ada, p.help, "privacy opt-in", json!({}))
@@ -90,7 +90,7 @@ async fn nothing_is_learnt_of_what_came_before_an_erasure() {
     let fact = json!({"facts": [{"text": "Grows saffron on the roof."}]}).to_string();
     let gate = running(&p, p.help).await;
     p.stage.model.script(Behaviour::text(&[&fact]));
-    sure(&p, "privacy erase", "Erase everything").await;
+    confirm(&p, "privacy erase", "Erase everything").await;
     ends(&p, p.help, &gate).await;
     bot.stop().await;
     assert_eq!(p.traces("saffron"), [""; 0]);
@@ -113,7 +113,7 @@ async fn a_snapshot_that_ends_after_an_erasure_is_not_kept() {
             "privacy erase" => "Erase everything",
             _ => "Opt out and erase",
         };
-        sure(&p, command, label).await;
+        confirm(&p, command, label).await;
         gate.open();
         saving.unwrap().answer().await.unwrap();
         bot.stop().await;

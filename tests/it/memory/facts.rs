@@ -5,13 +5,13 @@ use clew_simulator::Id;
 use clew_store::Backend;
 use clew_store::model::{Fact, FactId, Origin, Subject};
 
-use super::place::{DAY, Kind, NOON, Place, on_each_store, says, says_nothing_of};
+use super::place::{DAY, Kind, Place, START_MS, on_each_store, says, says_nothing_of};
 
 on_each_store! {
     a_fact_is_used_where_its_origin_allows
     the_best_of_a_hundred_come_first
     use_is_saved_at_the_interval_and_at_the_end
-    a_fact_goes_with_its_message
+    a_fact_is_deleted_with_its_message
 }
 
 /// A fact about Ada.
@@ -23,11 +23,11 @@ pub(super) fn of_ada(p: &Place, number: u64, text: &str, origin: Origin) -> Fact
         text: text.to_owned(),
         origin,
         by: ada,
-        at: UnixMillis(NOON - DAY),
+        at: UnixMillis(START_MS - DAY),
         link: None,
         pinned: false,
         seen: 1,
-        last_used: UnixMillis(NOON - DAY),
+        last_used: UnixMillis(START_MS - DAY),
     }
 }
 
@@ -89,7 +89,7 @@ async fn a_fact_is_used_where_its_origin_allows(kind: Kind) {
     assert_eq!(merged[0]["server_facts"], 1, "{merged:?}");
 }
 
-/// As many as the budget of characters allows.
+/// As many facts as fit into the budget of characters.
 async fn the_best_of_a_hundred_come_first(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let mut facts: Vec<Fact> = (1..=98)
@@ -126,8 +126,8 @@ async fn use_is_saved_at_the_interval_and_at_the_end(kind: Kind) {
     p.prompt(p.help, p.ada).await;
     p.until("saved", || p.told("flushed") == 1).await;
     bot.stop().await;
-    assert!(last_used(&p, &fact).await > NOON);
-    // Long before the interval ends.
+    assert!(last_used(&p, &fact).await > START_MS);
+    // The bot stops long before the interval ends.
     let bot = p
         .stage
         .start_with(&[("MEMORY_SAVE_INTERVAL", "3600")])
@@ -147,7 +147,7 @@ async fn last_used(p: &Place, fact: &Fact) -> i64 {
     facts[0].last_used.0
 }
 
-async fn a_fact_goes_with_its_message(kind: Kind) {
+async fn a_fact_is_deleted_with_its_message(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let seed = |world: &mut clew_simulator::World| world.seed(p.help, p.ada, "I do like it");
     let message = p.stage.discord.world(seed);
@@ -169,10 +169,9 @@ async fn a_fact_goes_with_its_message(kind: Kind) {
     assert_eq!(p.traces("saffron"), [""; 0]);
 }
 
-/// A fact counts as remembered once it is on disk; dropped facts may be
-/// removed with the next save.
+/// A fact counts as remembered once it is on disk; the fact that it replaces may be removed with the next save.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fact_whose_room_is_not_made_at_once_is_remembered() {
+async fn a_fact_is_remembered_even_if_room_is_made_later() {
     let settings = [("MAX_USER_MEMORY", "1"), ("MEMORY_SAVE_INTERVAL", "1")];
     let p = Place::new(Kind::Sqlite, &settings).await;
     let bot = p.start().await;

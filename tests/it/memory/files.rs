@@ -1,4 +1,4 @@
-//! Context files, as the bot writes them.
+//! Context files as the bot writes them.
 
 use std::fs;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use clew_store::model::Scope;
 use clew_store::{Backend, ConversationStats};
 use serde_json::Value;
 
-use super::place::{DAY, HOUR, Kind, NOON, Place, files, says, says_nothing_of};
+use super::place::{DAY, HOUR, Kind, Place, START_MS, files, says, says_nothing_of};
 
 /// The files of conversations, by path below `context/`.
 fn conversations(p: &Place) -> Vec<String> {
@@ -59,7 +59,7 @@ async fn file_structure_and_context_file_format() {
     let file = read(&p, &of_ada(&p));
     assert_eq!(file["version"], 1);
     let created = file["createdAt"].as_i64().unwrap();
-    assert!((NOON..p.time.now()).contains(&created), "{created}");
+    assert!((START_MS..p.time.now()).contains(&created), "{created}");
     assert_eq!(file["expiresAt"], created + DAY);
     assert!(file["lastUpdated"].as_i64().unwrap() >= created);
     let messages = file["messages"].as_array().unwrap();
@@ -79,7 +79,7 @@ async fn file_structure_and_context_file_format() {
         .iter()
         .map(|one| one["timestamp"].as_i64())
         .collect();
-    assert!(times[0] < times[1] && times[0].unwrap() >= NOON);
+    assert!(times[0] < times[1] && times[0].unwrap() >= START_MS);
     // Each file holds only its own conversation.
     for (word, name) in [("ginger", &expected), ("cumin", &expected)] {
         let holders = name.iter().filter(|name| {
@@ -90,18 +90,18 @@ async fn file_structure_and_context_file_format() {
     }
 }
 
-/// Files that an earlier program wrote are history.
+/// Files that an earlier program wrote are loaded as history.
 #[tokio::test(flavor = "multi_thread")]
 async fn existing_files_load() {
     let p = Place::new(Kind::Files, &[]).await;
     let file = p.path("context").join(of_ada(&p));
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     let text = serde_json::json!({
-        "version": 1, "createdAt": NOON - HOUR, "lastUpdated": NOON - HOUR,
-        "expiresAt": NOON - HOUR + DAY,
+        "version": 1, "createdAt": START_MS - HOUR, "lastUpdated": START_MS - HOUR,
+        "expiresAt": START_MS - HOUR + DAY,
         "messages": [
-            {"role": "user", "content": "saffron", "timestamp": NOON - HOUR},
-            {"role": "assistant", "content": "so: saffron", "timestamp": NOON - HOUR + 50},
+            {"role": "user", "content": "saffron", "timestamp": START_MS - HOUR},
+            {"role": "assistant", "content": "so: saffron", "timestamp": START_MS - HOUR + 50},
         ],
     });
     fs::write(file, text.to_string()).unwrap();
@@ -110,11 +110,11 @@ async fn existing_files_load() {
     says(&asked.prompt, &["saffron", "so: saffron", "turmeric"]);
     bot.stop().await;
     let file = read(&p, &of_ada(&p));
-    assert_eq!(file["createdAt"], NOON - HOUR);
+    assert_eq!(file["createdAt"], START_MS - HOUR);
     assert_eq!(file["messages"].as_array().unwrap().len(), 4);
 }
 
-/// The newest whole turns: 15 rows would start with an answer to no question.
+/// The newest whole turns: with 15 rows the oldest would be an answer without its question.
 #[tokio::test(flavor = "multi_thread")]
 async fn max_messages_per_context_is_fifteen() {
     let p = Place::new(Kind::Files, &[("MAX_CONTEXT_MESSAGES", "40")]).await;
@@ -149,12 +149,12 @@ async fn expiration_is_a_day_from_the_first_message() {
     let asked = p.ask(p.help, p.ada, "turmeric").await;
     says(&asked.prompt, &["saffron"]);
     p.time.pass(HOUR);
-    // Removed when it is accessed...
+    // Removed on access ...
     let asked = p.ask(p.help, p.ada, "ginger").await;
     says_nothing_of(&asked.prompt, &["saffron", "turmeric"]);
     assert_eq!(p.traces("saffron"), [""; 0]);
     assert!(!p.traces("cinnamon").is_empty());
-    // ...and by the sweep.
+    // ... and by the sweep.
     let bot = p.restart(bot).await;
     p.until_gone("cinnamon").await;
     says(&p.prompt(p.help, p.ada).await, &["ginger"]);

@@ -1,5 +1,5 @@
-//! After a gap in the events, the messages that a prompt uses are confirmed: each
-//! stored message by its own id, once, after the collectors.
+//! After a gap in the events the stored messages that a prompt uses are confirmed: each is fetched by its own
+//! id, once, after the collectors.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use crate::support::bot::{Bot, prompt};
 use crate::support::model::Behaviour;
 
 on_each_store! {
-    what_was_deleted_while_we_were_away_is_not_said
-    what_could_not_be_confirmed_goes_later
+    what_was_deleted_while_we_were_away_is_not_used
+    what_could_not_be_confirmed_is_purged_later
 }
 
 on_each_database! {
-    in_every_channel_of_the_person
+    messages_are_confirmed_in_every_channel_of_the_person
 }
 
 impl Place {
@@ -28,7 +28,7 @@ impl Place {
         self.start().await
     }
 
-    /// How often a message was asked for by its own id.
+    /// How often a message was fetched by its own id.
     fn asked_for(&self, channel: Id, message: Id) -> usize {
         let path = format!("/channels/{channel}/messages/{message}");
         let requests = self.stage.discord.requests_to("GET", &path);
@@ -36,7 +36,7 @@ impl Place {
     }
 }
 
-async fn what_was_deleted_while_we_were_away_is_not_said(kind: Kind) {
+async fn what_was_deleted_while_we_were_away_is_not_used(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
     let us = p.stage.discord.bot();
@@ -72,14 +72,13 @@ async fn what_was_deleted_while_we_were_away_is_not_said(kind: Kind) {
     let collected = p.details("collect_ok");
     assert!(
         collected.iter().all(|one| one["fetches"] == 0),
-        "it is nobody's budget"
+        "confirming does not count against MEM_MAX_FETCHES"
     );
 }
 
-/// After a refusal, an unknown channel, an error or silence nothing is purged, and
-/// what was kept is shown.
+/// After a refusal, an unknown channel, an error or no answer nothing is purged, and what is stored is used.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_confirmed_is_shown() {
+async fn what_cannot_be_confirmed_is_used() {
     let p = Place::new(Kind::Sqlite, &[("MEM_FETCH_TIMEOUT_S", "0.5")]).await;
     let mut bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;
@@ -100,9 +99,9 @@ async fn what_cannot_be_confirmed_is_shown() {
     assert_eq!(p.told("purged"), 0);
 }
 
-/// The message is gone, but there is no answer in time: it is shown, then
-/// found to be gone in the background and purged.
-async fn what_could_not_be_confirmed_goes_later(kind: Kind) {
+/// The message is gone, but Discord does not answer in time: it is used once more, then found to be gone in
+/// the background and purged.
+async fn what_could_not_be_confirmed_is_purged_later(kind: Kind) {
     let p = Place::new(kind, &[("MEM_FETCH_TIMEOUT_S", "2")]).await;
     let bot = p.start().await;
     let asked = p.ask(p.help, p.ada, "saffron").await;
@@ -124,9 +123,9 @@ async fn what_could_not_be_confirmed_goes_later(kind: Kind) {
     bot.stop().await;
 }
 
-/// With rows of one person from everywhere, each message is asked for in its own
-/// channel; a message missing from one channel's page says nothing about another's.
-async fn in_every_channel_of_the_person(kind: Kind) {
+/// With rows of one person from everywhere, each message is fetched in its own channel; a message missing
+/// from one channel's page says nothing about another channel.
+async fn messages_are_confirmed_in_every_channel_of_the_person(kind: Kind) {
     let p = Place::new(kind, &[("CONTEXT_SCOPE", "user")]).await;
     let bot = p.start().await;
     let help = p.ask(p.help, p.ada, "saffron").await;
@@ -154,7 +153,7 @@ async fn in_every_channel_of_the_person(kind: Kind) {
     assert!(!p.traces("cinnamon").is_empty());
 }
 
-/// No event was missed.
+/// A resumed session has missed no event.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_resumed_session_confirms_nothing() {
     let p = Place::new(Kind::Sqlite, &[]).await;
@@ -184,7 +183,11 @@ async fn a_session_that_is_lost_while_we_run_is_a_gap() {
     says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
     says(&p.prompt(p.pumps, p.ada).await, &["turmeric"]);
     p.prompt(p.pumps, p.ada).await;
-    assert_eq!(p.asked_for(p.pumps, before.trigger), 1, "once a gap");
+    assert_eq!(
+        p.asked_for(p.pumps, before.trigger),
+        1,
+        "fetched once per gap"
+    );
     p.until_gone("saffron").await;
     bot.stop().await;
 }
@@ -220,7 +223,7 @@ async fn a_turn_asks_for_eight_at_most() {
     assert_eq!(p.told("confirmed"), 1);
 }
 
-/// In a thread the page shows them.
+/// In a thread the fetched page shows the messages.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_page_shows_is_confirmed() {
     let p = Place::new(Kind::Sqlite, &[]).await;
@@ -235,10 +238,9 @@ async fn what_a_page_shows_is_confirmed() {
     assert_eq!(p.told("confirmed"), 0);
 }
 
-/// A command counts as the newest message: messages deleted after the last one on a
-/// page are missing from it, too.
+/// A command counts as the newest message: a page also shows that messages after its last one are gone.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_misses_the_newest() {
+async fn a_command_notices_that_the_newest_are_gone() {
     let p = Place::new(Kind::Sqlite, &[]).await;
     let bot = p.start().await;
     p.stage
@@ -270,9 +272,9 @@ async fn a_command_misses_the_newest() {
     bot.stop().await;
 }
 
-/// One of an answer's messages, in the middle, is missing from a page.
+/// A message in the middle of a long answer is missing from the page.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_part_that_is_missing_takes_its_answer_along() {
+async fn a_missing_part_removes_its_whole_answer() {
     let p = Place::new(Kind::Sqlite, &[]).await;
     let bot = p.start().await;
     let long = format!("saffron {}", "words of an answer. ".repeat(250));
@@ -331,8 +333,8 @@ async fn a_deletion_counts_before_the_store_has_it() {
     bot.stop().await;
 }
 
-/// More waits for a locked store than there is room for: one server's edits cost
-/// only that server its certainty, and no deletion is lost.
+/// More changes wait for a locked store than there is room for. The server with the flood of edits has to
+/// confirm its messages again; no deletion is lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_edits_loses_no_deletion() {
     let p = Place::new(Kind::Sqlite, &[("MEMORY_SAVE_INTERVAL", "1")]).await;
@@ -360,8 +362,7 @@ async fn a_flood_of_edits_loses_no_deletion() {
     );
     p.until_gone("cinnamon").await;
     p.until_gone("saffron").await;
-    // Each is shown again once Discord has shown it; the last edit may still be on
-    // its way.
+    // An edited message is used again once Discord has shown its new text; the last edit may still be on its way.
     let mut prompt = p.prompt(p.help, p.ada).await;
     while !(prompt.contains("2999 ginger") && prompt.contains("fine")) {
         says_nothing_of(&prompt, &["saffron", "cinnamon"]);

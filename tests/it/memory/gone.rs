@@ -1,6 +1,5 @@
-//! A store that is gone for a while: what happens on Discord meanwhile is applied
-//! afterwards, in order; turns are answered without memory; nobody is told that
-//! something was remembered.
+//! A store that is unavailable for a while: what happens on Discord meanwhile is applied afterwards, in
+//! order; turns are answered without memory; nobody is told that something was remembered.
 
 use clew_context::model::GuildId;
 use clew_store::Backend;
@@ -11,7 +10,7 @@ use crate::support::bot::prompt;
 use crate::support::model::Behaviour;
 use crate::support::postgres::{Database, Postgres, dump_all};
 
-/// A place with a database server of its own, which saves every second.
+/// A place with a database server of its own, where the bot saves every second.
 async fn place(server: &Postgres) -> Place {
     let database: Database = server.fresh_database().await;
     let settings = [
@@ -25,7 +24,7 @@ async fn place(server: &Postgres) -> Place {
     p
 }
 
-/// How often an operation failed.
+/// How often an operation of the store failed.
 fn failed(p: &Place, operation: &str) -> usize {
     let details = p.details("store_failed").into_iter();
     let of = details.filter(|detail| detail["operation"] == operation);
@@ -49,11 +48,11 @@ async fn what_comes_while_the_store_is_gone_is_done_in_order() {
     discord.edit(p.help, edited.trigger, &format!("<@{us}> anise"));
     discord.edit(p.help, edited.trigger, &format!("<@{us}> ginger"));
     discord.delete_channel(p.thread);
-    // We seem to be back in the other server, then leave it.
+    // The bot seems to be back in the other server, then leaves it.
     discord.set_outage(p.other_guild, true);
     discord.set_outage(p.other_guild, false);
     discord.kick_bot(p.other_guild);
-    // We leave this server, then are back.
+    // The bot leaves this server, then is back.
     discord.kick_bot(p.guild);
     discord.world(|world| world.join(p.guild, us));
     discord.set_outage(p.guild, false);

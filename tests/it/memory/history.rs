@@ -12,7 +12,7 @@ on_each_store! {
     zero_leakage
     oldest_first_with_more_rows_than_the_limit
     one_long_message_leaves_room_for_others
-    of_a_very_long_answer_the_two_ends_are_kept
+    both_ends_of_a_very_long_answer_are_kept
     rolling_window_excludes_old_messages
     rolling_window_default_is_one_day
     only_turns_that_succeed_are_stored
@@ -124,7 +124,7 @@ async fn one_long_message_leaves_room_for_others(kind: Kind) {
     bot.stop().await;
 }
 
-async fn of_a_very_long_answer_the_two_ends_are_kept(kind: Kind) {
+async fn both_ends_of_a_very_long_answer_are_kept(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
     let (head, tail) = ("é".repeat(24_000), "é".repeat(12_000));
@@ -184,7 +184,7 @@ async fn only_turns_that_succeed_are_stored(kind: Kind) {
     ] {
         p.stage.model.script(failure);
     }
-    // The failures outlast the client's retries.
+    // Enough failures to exhaust the client's retries.
     for number in 1..=2 {
         p.say(p.help, p.ada, "quince");
         p.stage.discord.wait_answers(p.help, number).await.unwrap();
@@ -221,8 +221,7 @@ async fn only_turns_that_succeed_are_stored(kind: Kind) {
     );
 }
 
-/// Only the asker's own words are stored: a bare mention adds none (and no
-/// embeds or attachments).
+/// Only the asker's own words are stored; a bare mention adds none, and neither embeds nor attachments are stored.
 async fn adopted_text_embeds_and_files_are_not_stored(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;

@@ -1,5 +1,5 @@
-//! `MEMORY_LEARN`: what is learnt about people, tested through whole turns. The
-//! model's odd-numbered requests are answers, the even ones lessons.
+//! `MEMORY_LEARN`: what is learnt about people, through whole turns. The odd-numbered requests to the model
+//! are answers, the even ones lessons.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::support::model::Behaviour;
 const MARK: &str = "kumquat";
 /// What the asker says where the words do not matter.
 const SAID: &str = "I work as a nurse on night shifts";
-/// What the model makes of it.
+/// The fact that the model learns from `SAID`.
 const FACT: &str = "Works as a nurse on night shifts.";
 
 struct Place {
@@ -58,7 +58,7 @@ fn facts(texts: &[&str]) -> String {
 }
 
 impl Place {
-    /// Scripts the next turn's answer, and this one for its lesson.
+    /// Scripts the answer of the next turn and the reply to its lesson.
     fn script(&self, lesson: &str) {
         self.stage.model.script(Behaviour::text(&["ok"]));
         self.stage.model.script(Behaviour::text(&[lesson]));
@@ -69,7 +69,7 @@ impl Place {
         self.stage.discord.post(self.channel, who, text)
     }
 
-    /// Waits for this many messages of ours; returns their texts.
+    /// Waits for this many messages of the bot; returns their texts.
     async fn said(&self, channel: Id, count: usize) -> Vec<String> {
         let all = self.stage.discord.wait_answers(channel, count).await;
         all.unwrap().into_iter().map(|one| one.content).collect()
@@ -105,7 +105,7 @@ impl Place {
         (StoreAddress::Sqlite(folder.join("clew.db")), folders)
     }
 
-    /// What is known about somebody, even while the bot runs.
+    /// What is stored about somebody; also while the bot runs.
     async fn known(&self, who: Id) -> Vec<Fact> {
         let (address, folders) = self.address();
         let store = Store::look(&address, &folders, system_clock())
@@ -164,7 +164,7 @@ async fn what_is_learnt_is_noted_once_and_in_the_next_prompt() {
     );
 }
 
-/// Everyone sees how many, only the person sees what.
+/// Everyone sees how many facts were noted; only the person sees which.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_note_says_how_many_and_pings_nobody() {
     let p = learning().await;
@@ -216,7 +216,7 @@ async fn a_repeated_pattern_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_of_another_form_teaches_nothing() {
+async fn nothing_is_learnt_from_a_malformed_reply() {
     let p = learning().await;
     let broken = [
         FACT.to_owned(),
@@ -228,7 +228,7 @@ async fn an_answer_of_another_form_teaches_nothing() {
     for lesson in &broken {
         p.script(lesson);
     }
-    // And a model server that refuses.
+    // A model server that refuses teaches nothing either.
     p.stage.model.script(Behaviour::text(&["ok"]));
     p.stage.model.script(Behaviour::status(401, "no"));
     let bot = p.stage.start().await;
@@ -322,7 +322,7 @@ async fn off_by_default() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn off_by_a_server_and_by_opting_out() {
+async fn a_server_or_an_opt_out_switches_it_off() {
     let p = learning().await;
     let store = p.store().await;
     let off = GuildSettings {
@@ -346,7 +346,7 @@ async fn off_by_a_server_and_by_opting_out() {
 
 /// Facts learnt in a direct message are used only there; the note is posted there, too.
 #[tokio::test(flavor = "multi_thread")]
-async fn in_direct_messages() {
+async fn in_direct_messages_facts_stay_there() {
     let p = learning().await;
     p.script(&facts(&[FACT]));
     let bot = p.stage.start().await;
@@ -362,9 +362,9 @@ async fn in_direct_messages() {
     assert_eq!(p.known(p.ada).await[0].origin, Origin::Direct);
 }
 
-/// A note after a command is for its caller only, and there is no message to link to.
+/// The note after a command is shown to the caller only; there is no message to link to.
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_command() {
+async fn after_a_command_only_the_caller_sees_the_note() {
     let p = learning().await;
     p.script(&facts(&[FACT]));
     let bot = p.stage.start().await;
@@ -384,7 +384,7 @@ async fn after_a_command() {
 
 /// The same person's next turn does not wait for the lesson.
 #[tokio::test(flavor = "multi_thread")]
-async fn off_the_path_of_answers() {
+async fn lessons_do_not_delay_answers() {
     let p = learning().await;
     p.stage.model.script(Behaviour::text(&["first"]));
     let (lesson, gate) = Behaviour::gated(&[&facts(&[FACT])]);
@@ -400,9 +400,9 @@ async fn off_the_path_of_answers() {
     bot.stop().await;
 }
 
-/// If the trigger has been deleted by then, nothing of it is kept.
+/// The trigger is deleted before the lesson ends.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_trigger_teaches_nothing() {
+async fn nothing_is_learnt_from_a_deleted_trigger() {
     let p = learning().await;
     p.stage.model.script(Behaviour::text(&["ok"]));
     let (lesson, gate) = Behaviour::gated(&[&facts(&[FACT])]);
@@ -423,7 +423,7 @@ async fn a_deleted_trigger_teaches_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_model_that_says_nothing_does_not_hold_up_the_end() {
+async fn a_silent_model_does_not_delay_the_shutdown() {
     let p = learning().await;
     p.stage.model.script(Behaviour::text(&["ok"]));
     p.stage.model.script(Behaviour::Hang);
@@ -436,9 +436,9 @@ async fn a_model_that_says_nothing_does_not_hold_up_the_end() {
     assert_eq!(details(&lines, "learnt"), [] as [Value; 0]);
 }
 
-/// If we may no longer write there, no note is posted.
+/// The bot loses the right to post there.
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_right_to_send() {
+async fn without_the_right_to_post_there_is_no_note() {
     let p = learning().await;
     p.stage.model.script(Behaviour::text(&["ok"]));
     let (lesson, gate) = Behaviour::gated(&[&facts(&[FACT])]);

@@ -1,5 +1,4 @@
-//! Lessons on their own: changes while the model thinks take effect, and only one
-//! lesson is learnt at a time.
+//! Lessons on their own: changes while the model works take effect, and lessons run one at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,8 +79,7 @@ fn lesson(guild: Option<GuildId>) -> Lesson {
         words: "I grow tomatoes on the roof".to_owned(),
         others: Vec::new(),
         message: Some(MessageId::new(3)),
-        // Later than everything that happens here, so that only what happens
-        // while the model is asked has an effect.
+        // Later than all events of these tests, so that only those during the lesson have an effect.
         asked: UnixMillis(i64::MAX),
     }
 }
@@ -97,7 +95,7 @@ impl Scene {
         self.memory.learn(&self.client, lesson(Some(GUILD))).await
     }
 
-    /// What is learnt if this happens while the model thinks.
+    /// What is learnt if this happens while the model works.
     async fn learn_during(&self, event: impl Future<Output = ()>) -> Vec<Fact> {
         let gate = self.gated();
         let asked = self.model.requests().len() + 1;
@@ -116,7 +114,7 @@ impl Scene {
 
 /// Erasing also covers what is still being learnt.
 #[tokio::test]
-async fn what_changes_meanwhile_counts() {
+async fn changes_during_a_lesson_count() {
     let scene = scene().await;
     let memory = &scene.memory;
     let erase = async { drop(memory.erase(ADA).await.unwrap()) };
@@ -141,10 +139,9 @@ async fn what_changes_meanwhile_counts() {
     assert_eq!(scene.known().await, new);
 }
 
-/// When a trigger is edited, the first attempt's rows are replaced, and are
-/// not part of the next attempt's history.
+/// When a trigger is edited, the first attempt's rows are replaced, and are not part of the next attempt's history.
 #[tokio::test]
-async fn a_turn_is_no_history_of_its_own() {
+async fn a_turns_first_attempt_is_not_in_its_own_history() {
     let scene = scene().await;
     let (ids, place) = (Ids::default(), lesson(Some(GUILD)).place);
     let exchange = Exchange {
@@ -182,7 +179,11 @@ async fn an_edit_takes_back_what_was_learnt() {
     for at in [None, Some(UnixMillis(START.0 - 1))] {
         scene.memory.mend(edited(at));
         scene.memory.mend_all().await;
-        assert_eq!(scene.known().await, new, "a preview, or what it says now");
+        assert_eq!(
+            scene.known().await,
+            new,
+            "an edit that only adds a preview, or repeats the text"
+        );
     }
     scene.memory.mend(edited(Some(UnixMillis(START.0 + 1))));
     scene.memory.mend_all().await;
@@ -190,7 +191,7 @@ async fn an_edit_takes_back_what_was_learnt() {
     assert_eq!(scene.store.facts(Subject::User(ADA)).await.unwrap(), []);
 }
 
-/// Until then it is only held in memory.
+/// Until a flush, a learnt fact is in memory only.
 #[tokio::test]
 async fn a_flush_saves_what_was_learnt() {
     let scene = scene().await;
@@ -201,9 +202,9 @@ async fn a_flush_saves_what_was_learnt() {
     assert_eq!(scene.store.facts(subject).await.unwrap(), new);
 }
 
-/// What a person said elsewhere does not get here through a lesson.
+/// A lesson is not shown facts that may not be used in its place.
 #[tokio::test]
-async fn a_lesson_knows_what_may_be_used_there() {
+async fn a_lesson_is_shown_only_facts_that_may_be_used_there() {
     let scene = scene().await;
     let remember = |text, origin| scene.memory.remember(Subject::User(ADA), text, origin, ADA);
     for (text, origin) in [
@@ -223,7 +224,7 @@ async fn a_lesson_knows_what_may_be_used_there() {
 }
 
 #[tokio::test]
-async fn one_at_a_time_and_few_wait() {
+async fn lessons_run_one_at_a_time_and_few_wait() {
     let scene = scene().await;
     let gate = scene.gated();
     let lessons = futures_util::future::join_all((0..20).map(|_| scene.learn()));
@@ -237,10 +238,9 @@ async fn one_at_a_time_and_few_wait() {
     assert_eq!(scene.model.requests().len(), 1 + 8, "the rest is dropped");
 }
 
-/// If a page lacks a message, facts learnt from it are left out even in that very
-/// turn.
+/// If a fetched page lacks a message, facts learnt from it are left out of that very turn.
 #[tokio::test]
-async fn what_a_page_lacks_is_not_said() {
+async fn facts_from_a_missing_message_are_left_out() {
     let scene = scene().await;
     scene.learn_during(async {}).await;
     let (ids, place) = (Ids::default(), lesson(Some(GUILD)).place);

@@ -1,12 +1,11 @@
-//! History across restarts: how much of it is loaded, with its four verification
-//! scenarios by name.
+//! History across restarts: how much is loaded, and the four verification scenarios under their names.
 
 use clew_context::model::{ChannelId, TurnId, UnixMillis, UserId};
 use clew_store::Backend;
 use clew_store::model::{AgentName, Scope, StoredMessage, StoredRole};
 
 use super::place::{
-    HOUR, Kind, NOON, Place, on_each_database, on_each_store, says, says_nothing_of,
+    HOUR, Kind, Place, START_MS, on_each_database, on_each_store, says, says_nothing_of,
 };
 use crate::support::bot::prompt;
 use crate::support::model::Behaviour;
@@ -90,7 +89,7 @@ async fn verification_1_context_isolation(kind: Kind) {
     p.ask(p.help, p.ada, "rust programming").await;
     p.ask(p.help, p.boris, "python programming").await;
     let bot = p.restart(bot).await;
-    // With user scope, the same conversation everywhere.
+    // With the scope `user` it is the same conversation everywhere.
     for channel in [p.help, p.abroad, p.direct] {
         let asked = p.ask(channel, p.ada, "continue").await;
         says(&asked.prompt, &["rust programming", "continue"]);
@@ -177,7 +176,7 @@ async fn past(p: &Place, turns: u64) {
     let agent = AgentName::default_agent();
     let owner = UserId::new(p.ada.0);
     store
-        .agent_created(&agent, UnixMillis(NOON - HOUR))
+        .agent_created(&agent, UnixMillis(START_MS - HOUR))
         .await
         .unwrap();
     for turn in 1..=turns {
@@ -194,7 +193,7 @@ async fn past(p: &Place, turns: u64) {
             content,
             tool_calls: None,
             tool_call_id: None,
-            timestamp: UnixMillis(NOON - HOUR / 2),
+            timestamp: UnixMillis(START_MS - HOUR / 2),
             // Without ids: Discord knows none of these messages.
             message: None,
             parts: Vec::new(),
@@ -210,7 +209,7 @@ async fn past(p: &Place, turns: u64) {
     store.close().await.unwrap();
 }
 
-/// The most that one conversation loads.
+/// A hundred rows are the most that a conversation loads.
 async fn a_hundred_are_loaded_of_more(kind: Kind) {
     let most = ("LOAD_PAST_CONVERSATIONS", "100");
     let p = Place::new(kind, &[USER_SCOPE, most, ("MAX_CONTEXT_MESSAGES", "300")]).await;

@@ -1,5 +1,5 @@
-//! Members who left unnoticed: without the members intent there is no event. They
-//! are found when something of theirs is used elsewhere, and by roll call.
+//! Members who left unnoticed, since without the members intent there is no event. They are found when
+//! something of theirs is used elsewhere, and by the daily roll call.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use super::facts::{of_ada, put};
 use super::place::{DAY, Kind, Place, on_each_store, says, says_nothing_of};
 
 on_each_store! {
-    who_left_unseen_is_forgotten_at_next_use
-    a_server_that_shut_us_out_proves_nothing_of_a_member
+    a_member_who_left_unseen_is_forgotten_at_next_use
+    an_unclear_answer_does_not_prove_that_a_member_left
 }
 
 /// Stores facts learnt about Ada in each server and in her direct messages.
@@ -26,13 +26,13 @@ async fn known(p: &Place) {
     put(p, &facts).await;
 }
 
-/// How often Discord was asked whether Ada is a member there.
+/// How often the bot asked Discord whether Ada is a member there.
 fn looked_up(p: &Place, guild: Id) -> usize {
     let path = format!("/guilds/{guild}/members/{}", p.ada);
     p.stage.discord.requests_to("GET", &path).len()
 }
 
-async fn who_left_unseen_is_forgotten_at_next_use(kind: Kind) {
+async fn a_member_who_left_unseen_is_forgotten_at_next_use(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     known(&p).await;
     let bot = p.start().await;
@@ -41,7 +41,7 @@ async fn who_left_unseen_is_forgotten_at_next_use(kind: Kind) {
     p.stage.discord.leave(p.guild, p.ada);
     p.stage.discord.settled().await.unwrap();
     assert!(!p.traces("saffron").is_empty() && !p.traces("ginger").is_empty());
-    // This one is answered before Discord replies.
+    // This turn is answered before Discord replies.
     p.prompt(p.direct, p.ada).await;
     p.until_gone("saffron").await;
     p.until_gone("ginger").await;
@@ -51,7 +51,7 @@ async fn who_left_unseen_is_forgotten_at_next_use(kind: Kind) {
     says(&prompt, &["cinnamon", "turmeric"]);
     says_nothing_of(&prompt, &["saffron", "ginger"]);
     says(&p.prompt(p.help, p.boris).await, &["nutmeg"]);
-    // Looked up only once a day.
+    // A member is looked up only once a day.
     p.prompt(p.direct, p.ada).await;
     p.prompt(p.abroad, p.ada).await;
     assert_eq!(looked_up(&p, p.other_guild), 1);
@@ -65,7 +65,7 @@ async fn who_left_unseen_is_forgotten_at_next_use(kind: Kind) {
     assert!(!p.traces("cinnamon").is_empty());
 }
 
-async fn a_server_that_shut_us_out_proves_nothing_of_a_member(kind: Kind) {
+async fn an_unclear_answer_does_not_prove_that_a_member_left(kind: Kind) {
     let refusals = [
         (404, 10004, "Unknown Guild"),
         (403, 50001, "Missing Access"),
@@ -79,7 +79,7 @@ async fn a_server_that_shut_us_out_proves_nothing_of_a_member(kind: Kind) {
         let bot = p.start().await;
         p.ask(p.help, p.ada, "ginger").await;
         p.prompt(p.direct, p.ada).await;
-        // In both servers; after an unclear answer it is tried again.
+        // The bot asks about both servers; after an unclear answer it tries again.
         p.until("looked up", || {
             looked_up(&p, p.guild) > 0 && looked_up(&p, p.other_guild) > 0
         })
@@ -94,9 +94,9 @@ async fn a_server_that_shut_us_out_proves_nothing_of_a_member(kind: Kind) {
     }
 }
 
-/// On a single thread, so that time can be advanced.
+/// On a single thread, so that the test can advance the time.
 #[tokio::test]
-async fn a_roll_call_finds_who_left_unseen() {
+async fn a_roll_call_finds_members_who_left_unseen() {
     let p = Place::new(Kind::Sqlite, &[]).await;
     let bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;

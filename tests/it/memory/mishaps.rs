@@ -1,4 +1,4 @@
-//! If a store fails, only its part of the prompt is lost.
+//! A failing store costs only its part of the prompt.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::support::bot::prompt;
 on_each_store! {
     a_store_that_fails_costs_its_part_not_the_answer
     turns_answered_meanwhile_are_stored_in_order_when_it_is_back
-    what_is_deleted_or_edited_meanwhile_is_so_when_it_is_back
+    deletions_and_edits_meanwhile_apply_when_it_is_back
 }
 
 /// Hides Ada's stored conversation in `help` from the running bot, or shows it again.
@@ -27,7 +27,7 @@ async fn hide(p: &Place, hidden: bool) {
     match p.kind {
         Kind::Sqlite => {
             let file = rusqlite::Connection::open(p.path("clew.db")).unwrap();
-            // Otherwise the view on it would be changed as well.
+            // Without this the view on the table would be changed as well.
             file.pragma_update(None, "legacy_alter_table", true)
                 .unwrap();
             file.execute_batch(&rename("", "message_rows")).unwrap();
@@ -53,8 +53,8 @@ async fn hide(p: &Place, hidden: bool) {
     }
 }
 
-/// The answer is based on the question and on what was said since; the failure is
-/// reported, and once the store is back everything is there again.
+/// The answer is based on the question and on what was said since. The failure is reported, and once the
+/// store is back everything is there again.
 async fn a_store_that_fails_costs_its_part_not_the_answer(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
@@ -93,7 +93,7 @@ async fn stored(p: &Place) -> Vec<String> {
     texts.collect()
 }
 
-/// People expect to be remembered, whatever the store does.
+/// Turns are kept until the store is back.
 async fn turns_answered_meanwhile_are_stored_in_order_when_it_is_back(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
@@ -125,9 +125,8 @@ async fn turns_answered_meanwhile_are_stored_in_order_when_it_is_back(kind: Kind
     assert_eq!(stored(&p).await, texts);
 }
 
-/// What is deleted meanwhile is never stored, and what is edited meanwhile is
-/// stored as edited.
-async fn what_is_deleted_or_edited_meanwhile_is_so_when_it_is_back(kind: Kind) {
+/// What is deleted meanwhile is never stored; what is edited meanwhile is stored as edited.
+async fn deletions_and_edits_meanwhile_apply_when_it_is_back(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
     p.ask(p.help, p.ada, "one").await;

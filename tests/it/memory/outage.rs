@@ -1,5 +1,5 @@
-//! PostgreSQL killed, paused, locked and back: turns answered meanwhile are
-//! stored, a hang delays one turn by its patience, and telemetry reports it once.
+//! PostgreSQL is killed, paused or locked, then back: turns answered meanwhile are stored, a hang delays one
+//! turn up to the timeout, and telemetry reports it once.
 
 use std::fs;
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::support::postgres::{Database, Postgres, query};
 /// How long a turn may wait for a hanging store in these tests, in milliseconds.
 const PATIENCE_MS: f64 = 5_000.0;
 
-/// A place with a database server of its own and a short patience.
+/// A place with a database server of its own and a short timeout.
 async fn place(server: &Postgres, settings: &[(&str, &str)]) -> Place {
     let database: Database = server.fresh_database().await;
     let mut all = vec![
@@ -56,7 +56,7 @@ async fn contents(p: &Place) -> Vec<String> {
         .collect()
 }
 
-/// The store's states, in the order of the changes.
+/// The changes of the circuit's state, in order.
 fn states(p: &Place) -> Vec<(String, String)> {
     let word = |detail: &serde_json::Value, side: &str| detail[side].as_str().unwrap().to_owned();
     let details = p.details("circuit").into_iter();
@@ -87,7 +87,7 @@ async fn what_is_answered_while_the_server_is_gone_is_stored() {
         .flat_map(|words| [(*words).to_owned(), format!("so: {words}")])
         .collect();
     assert_eq!(stored, expected);
-    // Each side began to fail once, and both came back.
+    // Reads and writes each began to fail once, and each came back.
     assert!(states(&p).len() <= 4, "{:?}", states(&p));
     assert!(p.details("store_failed").len() <= 2);
 }
@@ -97,7 +97,7 @@ fn both(word: &str) -> (String, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_hangs_costs_one_turn_its_patience() {
+async fn a_hanging_server_delays_one_turn() {
     let server = Postgres::own();
     let p = place(&server, &[("MEM_FETCH_TIMEOUT_S", "5")]).await;
     let bot = p.start().await;
@@ -110,9 +110,9 @@ async fn a_server_that_hangs_costs_one_turn_its_patience() {
     p.until("done", || p.told("turn_done") == 5).await;
     let took = p.details("turn_done").into_iter();
     let took: Vec<f64> = took.map(|one| one["ms"].as_f64().unwrap()).collect();
-    assert!(took[1] >= PATIENCE_MS, "the first one finds out: {took:?}");
+    assert!(took[1] >= PATIENCE_MS, "the first turn waits: {took:?}");
     let waited = took.iter().filter(|took| **took >= PATIENCE_MS).count();
-    assert_eq!(waited, 1, "the others do not ask: {took:?}");
+    assert_eq!(waited, 1, "the others do not wait: {took:?}");
     assert_eq!(states(&p), [both("open")]);
     signal(&server, "CONT");
     p.until("stored", || p.told("recorded") == 5).await;
@@ -125,7 +125,7 @@ async fn a_server_that_hangs_costs_one_turn_its_patience() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clear_that_comes_while_a_table_is_locked_is_refused_or_holds() {
+async fn a_clear_during_a_lock_is_refused_or_takes_effect() {
     let server = Postgres::own();
     let p = place(&server, &[("MEM_FETCH_TIMEOUT_S", "1")]).await;
     let bot = p.start().await;
@@ -160,7 +160,7 @@ async fn a_clear_that_comes_while_a_table_is_locked_is_refused_or_holds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_no_store_takes_before_the_end_is_counted() {
+async fn turns_not_stored_before_the_end_are_counted() {
     let mut server = Postgres::own();
     let p = place(&server, &[]).await;
     let bot = p.start().await;
@@ -173,7 +173,7 @@ async fn what_no_store_takes_before_the_end_is_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_is_back_at_the_end_gets_what_waits() {
+async fn a_store_that_is_back_at_the_end_gets_the_waiting_turns() {
     let mut server = Postgres::own();
     let p = place(&server, &[]).await;
     let bot = p.start().await;

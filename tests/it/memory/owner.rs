@@ -1,11 +1,10 @@
-//! The mismatch rule: a conversation's rows that belong to somebody else, for
-//! whatever reason, are logged as an error and never reach a prompt.
+//! The mismatch rule: rows of a conversation that belong to somebody else, for whatever reason, are logged as
+//! an error and never reach a prompt.
 
 use super::place::{Kind, Place, says, says_nothing_of};
 use crate::support::log::Log;
 
-/// Changes rows behind the bot's back. `sql` is given the table to change and
-/// the one to read from.
+/// Changes rows without the bot's knowledge. `sql` is given the table to change and the one to read from.
 async fn change(p: &Place, sql: impl Fn(&str, &str) -> String) {
     match p.kind {
         Kind::Sqlite => {
@@ -21,13 +20,13 @@ async fn change(p: &Place, sql: impl Fn(&str, &str) -> String) {
     }
 }
 
-/// The number of log lines that report it.
+/// The number of log lines that report a mismatch.
 fn mismatches(log: &Log) -> usize {
     let lines = log.take();
     let said = lines.iter().filter(|line| line.contains("does not belong"));
     let said: Vec<&String> = said.collect();
     assert!(said.iter().all(|line| line.contains("ERROR")), "{said:?}");
-    // The words themselves must not be logged.
+    // No message text may be logged.
     let tells = |line: &String| line.contains("saffron") || line.contains("turmeric");
     assert!(!lines.iter().any(tells), "{lines:?}");
     said.len()
@@ -42,7 +41,7 @@ async fn nothing_of_another_owner_is_loaded(kind: Kind) {
     p.ask(p.abroad, p.ada, "cinnamon").await;
     p.ask(p.help, p.boris, "turmeric").await;
     assert_eq!(mismatches(&log), 0);
-    // One row of Ada's conversation says that it is Boris's.
+    // One row of Ada's conversation gets Boris as its owner.
     let owned = |by: u8| {
         move |table: &str, read: &str| {
             format!(
@@ -55,7 +54,7 @@ async fn nothing_of_another_owner_is_loaded(kind: Kind) {
     let prompt = p.prompt(p.help, p.ada).await;
     says_nothing_of(&prompt, &["saffron", "cinnamon", "turmeric"]);
     assert_eq!(mismatches(&log), 1);
-    // What is Boris's is still his, and nothing else is.
+    // Boris's own rows are still his, and nothing else is.
     let prompt = p.prompt(p.help, p.boris).await;
     says(&prompt, &["turmeric"]);
     says_nothing_of(&prompt, &["saffron", "cinnamon"]);

@@ -1,5 +1,5 @@
-//! A bot that remembers: two people in two servers, direct messages, a clock set by
-//! hand, and each kind of store.
+//! A bot that remembers: two people in two servers and their direct messages, a clock set by hand, and each
+//! kind of store.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,11 +20,11 @@ use crate::support::model::Behaviour;
 #[cfg(feature = "postgres")]
 use crate::support::postgres::{Database, Postgres, dump_all};
 
-/// A time in 2026, in Unix milliseconds.
-pub(super) const NOON: i64 = 1_780_000_000_000;
+/// When a place's clock starts, in Unix milliseconds; in May 2026.
+pub(super) const START_MS: i64 = 1_780_000_000_000;
 pub(super) const HOUR: i64 = 3_600_000;
 pub(super) const DAY: i64 = 24 * HOUR;
-/// How long to wait before a test fails.
+/// How long to wait for a condition before a test fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The pause between two checks of a condition.
 const LOOK: Duration = Duration::from_millis(10);
@@ -85,7 +85,7 @@ macro_rules! on_each_store {
 }
 pub(super) use on_each_store;
 
-/// The same for scenarios that files do not support.
+/// Like `on_each_store`, for scenarios that files do not support.
 macro_rules! on_each_database {
     ($($name:ident)*) => {$(
         mod $name {
@@ -125,7 +125,7 @@ impl Time {
     }
 }
 
-/// Ada (111) and Boris (222), both in both servers.
+/// Ada (111) and Boris (222) are in both servers.
 pub(super) struct Place {
     pub(super) stage: Stage,
     pub(super) time: Time,
@@ -144,7 +144,7 @@ pub(super) struct Place {
     pub(super) database: Option<Database>,
 }
 
-/// A turn that was answered and, unless said otherwise, stored.
+/// A turn that was answered and, unless stated otherwise, stored.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
     pub(super) prompt: String,
@@ -155,7 +155,7 @@ pub(super) struct Asked {
 impl Place {
     pub(super) async fn new(kind: Kind, settings: &[(&str, &str)]) -> Self {
         let mut world = World::new();
-        // With 0 there is no wait of five seconds between two identifies.
+        // 0 skips the five seconds between two identifies.
         world.settings.max_concurrency = 0;
         let (guild, other_guild) = (world.guild("Works"), world.guild("Abroad"));
         let [ada, boris] = [(111, "Ada"), (222, "Boris")].map(|(id, name)| {
@@ -179,7 +179,7 @@ impl Place {
             &[("TELEMETRY_KEEP_DAYS", "0"), ("USER_TURNS_PER_MIN", "0")],
         )
         .await;
-        let time = Time(Arc::new(AtomicI64::new(NOON)));
+        let time = Time(Arc::new(AtomicI64::new(START_MS)));
         stage.clock = time.clock();
         #[cfg(feature = "postgres")]
         let database = match kind {
@@ -231,7 +231,7 @@ impl Place {
         self.stage.folder.path().join(name)
     }
 
-    /// Posts words addressed to us; in direct messages without a mention.
+    /// Posts words addressed to the bot; in direct messages without a mention.
     pub(super) fn say(&self, channel: Id, author: Id, words: &str) -> Id {
         let us = self.stage.discord.bot();
         let text = if channel == self.direct {
@@ -242,13 +242,13 @@ impl Place {
         self.stage.discord.post(channel, author, text)
     }
 
-    /// Asks, gets `so: ` and the words as answer, and waits until it is stored.
+    /// Asks, is answered with `so: ` and the words, and waits until the turn is stored.
     pub(super) async fn ask(&self, channel: Id, author: Id, words: &str) -> Asked {
         let answer = format!("so: {words}");
         self.ask_for(channel, author, words, &answer).await
     }
 
-    /// Asks, gets this answer, and waits until it is stored.
+    /// Asks, is given this answer, and waits until the turn is stored.
     pub(super) async fn ask_for(
         &self,
         channel: Id,
@@ -260,14 +260,14 @@ impl Place {
         self.post_for(channel, author, draft, answer).await
     }
 
-    /// Asks and gets `so: ` and the words as answer, without waiting for the store.
+    /// Asks and is answered with `so: ` and the words; does not wait for the store.
     pub(super) async fn ask_only(&self, channel: Id, author: Id, words: &str) -> Asked {
         let draft = self.draft(channel, words);
         let answer = format!("so: {words}");
         self.answered(channel, author, draft, &answer).await
     }
 
-    /// Words addressed to us; in direct messages without a mention.
+    /// Words addressed to the bot; in direct messages without a mention.
     fn draft(&self, channel: Id, words: &str) -> Draft {
         let us = self.stage.discord.bot();
         if channel == self.direct {
@@ -277,7 +277,7 @@ impl Place {
         }
     }
 
-    /// Posts a draft addressed to us, gets this answer, and waits until it is stored.
+    /// Posts a draft addressed to the bot, is given this answer, and waits until the turn is stored.
     pub(super) async fn post_for(
         &self,
         channel: Id,
@@ -292,7 +292,7 @@ impl Place {
         asked
     }
 
-    /// The same, without waiting for the store.
+    /// Like `post_for`, without waiting for the store.
     pub(super) async fn answered(
         &self,
         channel: Id,
@@ -320,7 +320,7 @@ impl Place {
         }
     }
 
-    /// Asks one more question of no meaning; returns its prompt.
+    /// Asks an arbitrary question; returns its prompt.
     pub(super) async fn prompt(&self, channel: Id, author: Id) -> String {
         self.ask_for(channel, author, "go on", "ok").await.prompt
     }
@@ -335,8 +335,8 @@ impl Place {
         String::from_utf8_lossy(&text).matches(&wanted).count()
     }
 
-    /// Waits for a condition of which no event tells.
-    #[expect(clippy::unused_self, reason = "it is read as of this place")]
+    /// Waits for a condition that no event reports.
+    #[expect(clippy::unused_self, reason = "reads better as a method of the place")]
     #[track_caller]
     pub(super) fn until<'a>(
         &'a self,
@@ -353,14 +353,13 @@ impl Place {
         }
     }
 
-    /// Waits until not a byte of a text is kept anywhere.
+    /// Waits until no byte of a text is kept anywhere.
     #[track_caller]
     pub(super) fn until_gone<'a>(&'a self, mark: &'a str) -> impl Future<Output = ()> + 'a {
         self.until("without a trace", move || self.traces(mark).is_empty())
     }
 
-    /// Where a text is kept: in any file below the stage's folder, or in the
-    /// database.
+    /// Where a text is kept: files below the stage's folder, or the database.
     pub(super) fn traces(&self, mark: &str) -> Vec<String> {
         let mut found: Vec<String> = files(self.stage.folder.path())
             .into_iter()

@@ -1,6 +1,6 @@
-//! What is purged while something is on its way into or out of a store stays
-//! purged; and the bounds of a conversation. Each future is paused at its
-//! first wait for the store, so that the event comes at exactly that point.
+//! What is purged while it is on its way into or out of a store stays purged; also the bounds of a
+//! conversation. Each future is paused where it first waits for the store, so that the event comes at exactly
+//! that point.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ fn exchange(asked: UnixMillis) -> Exchange {
 }
 
 impl Scene {
-    /// Everything that the store has of somebody's conversation.
+    /// All stored messages of somebody's conversation.
     async fn stored(&self, asker: UserId) -> Vec<StoredMessage> {
         let query = WindowQuery {
             scope: place(asker).scope,
@@ -111,7 +111,7 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn what_goes_while_a_turn_is_stored_does_not_stay() {
+async fn what_is_purged_while_a_turn_is_stored_stays_purged() {
     let s = scene().await;
     assert_eq!(s.record_during(async || {}).await, 2);
 
@@ -127,10 +127,9 @@ async fn what_goes_while_a_turn_is_stored_does_not_stay() {
     assert_eq!(s.record_during(gone).await, 0, "a deleted channel");
 }
 
-/// The question or the answer is deleted while the turn still runs: the store has
-/// nothing of it yet.
+/// The question or the answer is deleted while the turn still runs, when the store has nothing of it yet.
 #[tokio::test]
-async fn what_went_before_a_turn_is_stored_is_not_stored() {
+async fn what_is_deleted_before_a_turn_is_stored_is_not_stored() {
     for (id, kept) in [(7, 0), (8, 1), (9, 2)] {
         let s = scene().await;
         s.memory.mend(Mend::Deleted {
@@ -151,7 +150,7 @@ async fn what_went_before_a_turn_is_stored_is_not_stored() {
     assert_eq!(s.stored(ADA).await.len(), 0, "asked before it was erased");
 }
 
-/// They were read before the purge and arrive after it.
+/// Facts that were read before the purge and arrive after it.
 #[tokio::test]
 async fn facts_that_are_being_read_do_not_outlive_their_purge() {
     let s = scene().await;
@@ -172,8 +171,7 @@ async fn facts_that_are_being_read_do_not_outlive_their_purge() {
     assert_eq!(s.memory.facts_of(subject).await.unwrap(), []);
 }
 
-/// The store's time of the agent's creation limits what is read, even if an earlier
-/// clear is known.
+/// The stored time of the agent's creation limits what is read, even if an earlier clear is known.
 #[tokio::test]
 async fn nothing_older_than_its_agent_is_read() {
     let elsewhere = scene().await;
@@ -206,10 +204,9 @@ async fn nothing_older_than_its_agent_is_read() {
     }
 }
 
-/// A snapshot of Ada's that holds a row of Boris's, or a row of hers in his
-/// conversation.
+/// A snapshot of Ada's with a row of Boris's, and a row of hers in his conversation.
 #[tokio::test]
-async fn nobody_elses_rows_are_restored() {
+async fn rows_of_somebody_else_are_not_restored() {
     let s = scene().await;
     let mut exchange = exchange(START);
     exchange.asker_name = "Boris".to_owned();

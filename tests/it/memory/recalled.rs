@@ -9,8 +9,8 @@ use crate::support::model::Behaviour;
 
 on_each_store! {
     what_is_learnt_outlasts_a_restart
-    facts_asked_for_keep_to_their_number
-    clear_context_clears_yours_of_this_place
+    facts_keep_to_their_maximum
+    clear_context_clears_your_own_conversation_here
 }
 
 on_each_database! {
@@ -30,9 +30,8 @@ async fn clear_context(p: &Place, channel: Id) {
     assert_eq!(said, "Deleted: 2 messages of our conversation.");
 }
 
-/// It deletes the caller's conversation in this channel or in direct messages, and
-/// nothing else.
-async fn clear_context_clears_yours_of_this_place(kind: Kind) {
+/// The command deletes the caller's conversation in this channel or in direct messages, and nothing else.
+async fn clear_context_clears_your_own_conversation_here(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;
@@ -43,7 +42,7 @@ async fn clear_context_clears_yours_of_this_place(kind: Kind) {
     p.until_gone("cinnamon").await;
     says(&p.prompt(p.help, p.ada).await, &["so: saffron"]);
     says_nothing_of(&p.prompt(p.direct, p.ada).await, &["cinnamon"]);
-    // Two more messages are stored now, so the number in the reply differs.
+    // Two more messages are stored by now, so the number in the reply differs.
     let asked = call(&p, p.ada, p.help, "clear-context", json!({})).await;
     let pressed = p.stage.discord.press(p.ada, asked.message, "Delete");
     pressed.answer().await.unwrap();
@@ -55,7 +54,7 @@ async fn clear_context_clears_yours_of_this_place(kind: Kind) {
     bot.stop().await;
 }
 
-/// After saving, clearing and restoring it is back where it was, and nowhere else.
+/// A conversation that is saved, cleared and restored is back where it was, and nowhere else.
 async fn a_restored_conversation_is_in_the_next_prompt(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
@@ -83,8 +82,8 @@ async fn a_restored_conversation_is_in_the_next_prompt(kind: Kind) {
     bot.stop().await;
 }
 
-/// `MAX_USER_MEMORY`, also after a restart.
-async fn facts_asked_for_keep_to_their_number(kind: Kind) {
+/// `MAX_USER_MEMORY` is respected, also after a restart.
+async fn facts_keep_to_their_maximum(kind: Kind) {
     let p = Place::new(kind, &[("MAX_USER_MEMORY", "2")]).await;
     let bot = p.start().await;
     for fact in ["likes saffron", "likes turmeric", "likes ginger"] {
@@ -101,8 +100,8 @@ async fn facts_asked_for_keep_to_their_number(kind: Kind) {
     assert_eq!(p.traces("saffron"), [""; 0]);
 }
 
-/// With `MEMORY_LEARN=model`: saved at shutdown and used from then on; saying it
-/// again adds no second fact.
+/// With `MEMORY_LEARN=model` facts are saved at shutdown and used from then on; saying the same again adds no
+/// second fact.
 async fn what_is_learnt_outlasts_a_restart(kind: Kind) {
     let p = Place::new(kind, &[("MEMORY_LEARN", "model")]).await;
     let bot = p.start().await;

@@ -8,7 +8,7 @@ use crate::support::model::Behaviour;
 
 on_each_database! {
     a_thread_is_shared_by_its_people
-    what_is_shared_is_for_who_may_read_the_thread
+    a_shared_history_is_only_for_who_may_read_the_thread
 }
 
 async fn a_thread_is_shared_by_its_people(kind: Kind) {
@@ -58,8 +58,8 @@ async fn a_thread_is_shared_by_its_people(kind: Kind) {
     assert_eq!(keys(&p).await, expected);
 }
 
-/// What counts are the asker's rights when the turn starts, not when it was queued.
-async fn what_is_shared_is_for_who_may_read_the_thread(kind: Kind) {
+/// The asker's rights count as they are when the turn starts, not when it was queued.
+async fn a_shared_history_is_only_for_who_may_read_the_thread(kind: Kind) {
     let p = Place::new(kind, &[("CONTEXT_SCOPE", "thread")]).await;
     let bot = p.start().await;
     p.ask(p.thread, p.ada, "saffron").await;
@@ -70,7 +70,7 @@ async fn what_is_shared_is_for_who_may_read_the_thread(kind: Kind) {
     p.say(p.thread, p.ada, "ginger");
     p.stage.model.wait_requests(before + 1).await;
     p.stage.model.script(Behaviour::text(&["ok"]));
-    // Boris's turn waits for Ada's, and by the time it begins he may not read.
+    // Boris's turn waits for Ada's; when it starts he may no longer read the thread.
     p.say(p.thread, p.boris, "and now?");
     let (nothing, history) = (Permissions::NONE, Permissions::READ_MESSAGE_HISTORY);
     let boris = OverwriteOf::Member(p.boris);

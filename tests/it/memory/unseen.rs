@@ -1,5 +1,5 @@
-//! Where conversations may be written: nowhere (`IN_MEMORY_CONTEXT_ONLY`), or also
-//! into logs of direct messages (`DM_LOGS_DIR`).
+//! Where conversations are written: nowhere (`IN_MEMORY_CONTEXT_ONLY`), or also into logs of direct messages
+//! (`DM_LOGS_DIR`).
 
 use std::fs;
 
@@ -52,7 +52,7 @@ async fn direct_messages_are_logged(kind: Kind) {
         .map(|line| line["text"].as_str().unwrap())
         .collect();
     assert_eq!(said, ["saffron", "so: saffron"]);
-    // Rotated, so that no file exceeds the limit.
+    // Logs are rotated, so that no file exceeds the limit.
     for number in 0..10 {
         let words = format!("word{number}. {}", "x".repeat(200));
         p.ask(p.direct, p.ada, &words).await;

@@ -1,4 +1,4 @@
-//! A store serves one bot at a time and one application, whatever `STATE_DIR` says.
+//! A store serves one bot and one application at a time, whatever `STATE_DIR` is.
 
 use clew_context::model::ApplicationId;
 use clew_store::Backend;
@@ -6,8 +6,8 @@ use clew_store::Backend;
 use super::place::{Kind, Place, on_each_store};
 
 on_each_store! {
-    a_second_bot_on_a_store_is_refused_and_the_first_goes_on
-    another_applications_store_is_refused_and_left_as_it_is
+    a_second_bot_on_a_store_is_refused_and_the_first_keeps_running
+    a_store_of_another_application_is_refused_and_left_unchanged
 }
 
 /// The error with which a refused bot ends.
@@ -15,7 +15,7 @@ async fn refusal(p: &Place) -> String {
     p.stage.launch().ended().await.err().unwrap().to_string()
 }
 
-async fn a_second_bot_on_a_store_is_refused_and_the_first_goes_on(kind: Kind) {
+async fn a_second_bot_on_a_store_is_refused_and_the_first_keeps_running(kind: Kind) {
     let mut p = Place::new(kind, &[]).await;
     let bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;
@@ -34,19 +34,19 @@ async fn a_second_bot_on_a_store_is_refused_and_the_first_goes_on(kind: Kind) {
     p.start().await.stop().await;
 }
 
-async fn another_applications_store_is_refused_and_left_as_it_is(kind: Kind) {
+async fn a_store_of_another_application_is_refused_and_left_unchanged(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;
     bot.stop().await;
-    // The bot has claimed it for its application.
+    // The bot claimed the store for its application.
     let store = p.open().await;
     let refused = store.claim(ApplicationId::new(999)).await;
     assert!(refused.is_err());
     let ours = store.guilds().await.unwrap();
     assert_eq!(ours.len(), 1);
     store.close().await.unwrap();
-    // A claim by another application is respected.
+    // A claim of another application is respected.
     let other = Place::new(kind, &[]).await;
     let store = other.open().await;
     store.claim(ApplicationId::new(999)).await.unwrap();

@@ -19,8 +19,8 @@ pub(super) const CHANNEL: ChannelId = ChannelId::new(22);
 pub(super) const MARKER: &str = "zanzibar";
 /// The turns of Ada's long conversation: more rows than are read at once.
 pub(super) const TURNS: u64 = 600;
-/// A time in 2026, in Unix milliseconds.
-const NOON: i64 = 1_780_000_000_000;
+/// When the world's clock starts, in Unix milliseconds; in May 2026.
+const START_MS: i64 = 1_780_000_000_000;
 
 /// A working directory for the program, and its settings.
 pub(super) struct Home {
@@ -137,7 +137,9 @@ pub(super) fn lines_of(records: &[Record]) -> Vec<String> {
 }
 
 pub(super) fn at(second: u64) -> UnixMillis {
-    fixed_clock(UnixMillis(NOON + i64::try_from(second).unwrap() * 1_000))()
+    fixed_clock(UnixMillis(
+        START_MS + i64::try_from(second).unwrap() * 1_000,
+    ))()
 }
 
 pub(super) fn member(user: UserId) -> Scope {

@@ -1,5 +1,4 @@
-//! Conversations that have gone wrong in practice, each from its messages to what
-//! is answered and shown.
+//! Conversations that went wrong in practice, each from its messages to the block and the target of the answer.
 
 use clew_context::model::{Cause, Message, Reference, ReferenceKind};
 
@@ -90,7 +89,7 @@ async fn a_webhook_newest() {
     assert_eq!(came, ("s0 t1".to_owned(), Some(1), Some(1)));
 }
 
-/// The asker wants our text explained; the answer replies to the asker, never to us.
+/// The asker wants the bot's own text explained; the answer replies to the asker, never to the bot.
 #[tokio::test]
 async fn a_bare_reply_to_our_own_message() {
     let trigger = ask(3, ADA, "").replying(2).pinging(CLEW);
@@ -140,7 +139,7 @@ async fn somebody_says_lol_before_the_turn_starts() {
     assert_eq!(came, ("s0 1 t3".to_owned(), Some(3), None));
 }
 
-/// The starter is our own message: it is shown as ours and never replied to.
+/// The starter is the bot's own message: it is shown as such and never replied to.
 #[tokio::test]
 async fn a_thread_opened_on_our_own_message() {
     let ours = said(0, CLEW, "our answer in the channel");

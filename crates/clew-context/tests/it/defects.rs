@@ -1,5 +1,5 @@
-//! The twelve defects found in an earlier system of this kind. Each test is named
-//! after one and shows that we do not have it.
+//! Twelve defects that a predecessor was shown to have. Each test is named after one and shows that Clew does
+//! not have it.
 
 use clew_context::collect::FetchError;
 use clew_context::collect::Recall;

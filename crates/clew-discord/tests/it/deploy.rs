@@ -28,7 +28,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// Longest wait for an event: an upper bound, not a measurement.
+/// The longest wait for an event: a bound, not a measurement.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A world with one server, one channel and one user.
@@ -158,7 +158,7 @@ fn id(message: Id) -> MessageId {
 }
 
 #[tokio::test]
-async fn the_first_events_tell_who_and_where_we_are() {
+async fn the_first_events_name_the_bot_and_its_servers() {
     let place = place(|_| {}).await;
     let mut bot = Bot::new(&place);
     let ready = bot.ready().await;
@@ -174,7 +174,7 @@ async fn the_first_events_tell_who_and_where_we_are() {
 }
 
 #[tokio::test]
-async fn after_a_drop_the_session_goes_on_and_nothing_is_missed() {
+async fn after_a_drop_the_session_resumes_and_nothing_is_missed() {
     let place = place(|_| {}).await;
     let mut bot = Bot::new(&place);
     bot.available().await;
@@ -208,7 +208,7 @@ async fn after_a_drop_the_session_goes_on_and_nothing_is_missed() {
 }
 
 #[tokio::test]
-async fn an_invalid_session_is_told_before_the_next_begins() {
+async fn an_invalid_session_is_reported_before_the_next_begins() {
     let place = place(|_| {}).await;
     let mut bot = Bot::new(&place);
     bot.available().await;
@@ -246,7 +246,7 @@ async fn an_invalid_session_is_waited_out() {
 }
 
 #[tokio::test]
-async fn close_codes_that_need_a_person_say_what_to_do() {
+async fn close_codes_that_only_a_person_can_fix_say_what_to_do() {
     async fn check(code: u16, says: &str) {
         let place = place(|_| {}).await;
         let mut bot = Bot::new(&place);
@@ -280,7 +280,7 @@ async fn a_refused_intent_and_a_refused_token_end_the_start() {
 }
 
 #[tokio::test]
-async fn without_the_content_intent_it_is_not_asked_for() {
+async fn without_the_content_intent_it_is_not_requested() {
     let place = place(|world| world.settings.disallowed_intents = 1 << 15).await;
     let off = GatewaySettings {
         message_content: false,
@@ -291,7 +291,7 @@ async fn without_the_content_intent_it_is_not_asked_for() {
 }
 
 #[tokio::test]
-async fn a_silent_connection_is_given_up_and_resumed() {
+async fn a_silent_connection_is_dropped_and_resumed() {
     let place = place(|world| world.settings.heartbeat_interval_ms = 200).await;
     let mut bot = Bot::new(&place);
     bot.available().await;
@@ -308,7 +308,7 @@ async fn a_silent_connection_is_given_up_and_resumed() {
 }
 
 #[tokio::test]
-async fn events_that_twilight_rejects_lose_nothing_else() {
+async fn an_event_that_twilight_rejects_costs_only_itself() {
     let place = place(|_| {}).await;
     let mut bot = Bot::new(&place);
     bot.available().await;
@@ -352,7 +352,7 @@ async fn events_that_twilight_rejects_lose_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_restart_resumes_below_unfinished_work_with_all_facts() {
+async fn a_restart_resumes_before_unfinished_work_and_keeps_all_facts() {
     let place = place(|_| {}).await;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.json");
@@ -402,7 +402,7 @@ async fn a_restart_resumes_below_unfinished_work_with_all_facts() {
 }
 
 #[tokio::test]
-async fn each_shard_has_its_session_and_takes_up_its_own() {
+async fn each_shard_resumes_its_own_session() {
     let place = place(|world| world.settings.shards = 2).await;
     let mut bot = Bot::new(&place);
     bot.ready().await;
@@ -421,7 +421,7 @@ async fn each_shard_has_its_session_and_takes_up_its_own() {
 }
 
 #[tokio::test]
-async fn a_session_that_discord_has_forgotten_begins_anew() {
+async fn a_session_that_discord_has_forgotten_is_replaced() {
     let place = place(|_| {}).await;
     let mut bot = Bot::new(&place);
     bot.available().await;
@@ -456,7 +456,7 @@ async fn a_shutdown_leaves_the_session_resumable() {
 }
 
 #[tokio::test]
-async fn hardly_any_session_start_left_waits_for_the_reset() {
+async fn with_few_session_starts_left_it_waits_for_the_reset() {
     let place = place(|world| {
         world.settings.session_starts_remaining = 1;
         world.settings.session_starts_reset_ms = 300;
@@ -471,7 +471,7 @@ async fn hardly_any_session_start_left_waits_for_the_reset() {
 }
 
 #[tokio::test]
-async fn commands_are_registered_once_and_calls_come_in() {
+async fn commands_are_registered_once_and_their_calls_arrive() {
     let place = place(|_| {}).await;
     let mut bot = Bot::new(&place);
     let ready = bot.ready().await;
@@ -513,7 +513,7 @@ async fn commands_are_registered_once_and_calls_come_in() {
     assert_eq!(found.2.as_deref(), Some("look at this"));
 }
 
-/// A gateway that sends the frame `last` gives, or hangs up if there is none.
+/// A gateway that sends the frame from `last`, or hangs up if there is none.
 async fn broken_gateway(last: fn() -> Option<Frame>) -> (String, Arc<AtomicUsize>) {
     let connections = Arc::new(AtomicUsize::new(0));
     let serve = move |upgrade: WebSocketUpgrade, State(count): State<Arc<AtomicUsize>>| async move {
@@ -536,7 +536,7 @@ async fn broken_gateway(last: fn() -> Option<Frame>) -> (String, Arc<AtomicUsize
 }
 
 #[tokio::test]
-async fn broken_connections_are_made_anew_with_pauses() {
+async fn broken_connections_are_retried_with_pauses() {
     async fn check(last: fn() -> Option<Frame>, most: usize) {
         let place = place(|_| {}).await;
         let (url, connections) = broken_gateway(last).await;
@@ -545,7 +545,7 @@ async fn broken_connections_are_made_anew_with_pauses() {
             ..settings(&place.simulator)
         };
         let bot = connect(&place.simulator, broken, Arc::default());
-        // Without waits it would make thousands in this time.
+        // Without pauses it would make thousands in this time.
         tokio::time::sleep(Duration::from_secs(3)).await;
         let made = connections.load(Ordering::SeqCst);
         assert!((2..=most).contains(&made), "{made} connections");
@@ -555,7 +555,7 @@ async fn broken_connections_are_made_anew_with_pauses() {
         check(|| Some(Frame::Binary(vec![1, 2, 3].into())), 5),
         check(|| Some(Frame::Text("{}".into())), 5),
         check(|| Some(Frame::Close(None)), 5),
-        // Silent disconnects are noticed only after some of them.
+        // A connection that ends without a close frame is noticed only after some of them.
         check(|| None, 150),
     );
 }

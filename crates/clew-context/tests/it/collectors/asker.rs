@@ -1,7 +1,6 @@
-//! Access of the asker where the caller does not know it: it is looked up
-//! alongside everything else, and nothing is shown before the answer allows it.
-//! Also messages included from other channels, which the asker may not be able to
-//! view.
+//! Access of the asker where the caller does not know it: it is looked up alongside everything else, and
+//! nothing is shown before the answer allows it. Also messages included from other channels, which the asker
+//! may not be able to view.
 
 use std::time::Duration;
 
@@ -67,7 +66,7 @@ fn shown(start: &Start, collected: &Collected) -> String {
 }
 
 #[tokio::test]
-async fn what_is_unknown_is_asked_for_beside_everything_else() {
+async fn unknown_access_is_looked_up_alongside_everything_else() {
     tokio::time::pause();
     let mut world = world(thread(0), Some(Vec::new()));
     world.latency = Duration::from_millis(100);
@@ -92,12 +91,15 @@ async fn what_is_unknown_is_asked_for_beside_everything_else() {
     ];
     assert_eq!(calls, all);
     assert_eq!(collected.fetches, all.len());
-    assert!(began.elapsed() < Duration::from_millis(300), "one by one");
+    assert!(
+        began.elapsed() < Duration::from_millis(300),
+        "the calls were made one by one"
+    );
 }
 
 /// What the caller knows is not asked for.
 #[tokio::test]
-async fn only_what_is_missing_is_asked_for() {
+async fn only_missing_facts_are_looked_up() {
     let open = Channel {
         overwrites: Some(Vec::new()),
         ..text_channel()
@@ -127,7 +129,7 @@ fn refused(collected: &Collected, start: &Start) {
 }
 
 #[tokio::test]
-async fn who_may_not_view_it_gets_nothing_of_it() {
+async fn who_may_not_view_the_channel_gets_nothing_of_it() {
     for role in [RoleId::new(GUILD.get()), OTHER_ROLE] {
         let world = world(thread(0), Some(hidden_from(role)));
         let start = unknown();
@@ -140,7 +142,7 @@ async fn who_may_not_view_it_gets_nothing_of_it() {
     assert!(collected.asker.may_read(), "another's role");
 }
 
-/// Whichever call fails.
+/// Access is denied whichever call fails.
 #[tokio::test]
 async fn what_cannot_be_found_out_is_denied() {
     for call in ["guild", "member", "channel"] {
@@ -165,7 +167,7 @@ async fn what_cannot_be_found_out_is_denied() {
 }
 
 #[tokio::test]
-async fn it_is_asked_within_budget_and_deadline() {
+async fn lookups_keep_to_the_budget_and_the_deadline() {
     tokio::time::pause();
     let mut world = world(thread(0), Some(Vec::new()));
     let mut start = unknown();
@@ -215,7 +217,7 @@ async fn a_private_thread_is_for_its_members() {
 }
 
 #[tokio::test]
-async fn a_direct_message_is_its_authors_own() {
+async fn a_direct_message_needs_no_lookup_of_access() {
     let direct = Channel {
         guild: None,
         kind: ChannelKind::Dm,
@@ -244,7 +246,7 @@ const ELSEWHERE: ChannelId = ChannelId::new(900);
 
 /// A message included in a reply is used only if it is the one replied to, in the same channel.
 #[tokio::test]
-async fn nothing_carried_from_another_channel_is_shown() {
+async fn nothing_included_from_another_channel_is_shown() {
     let foreign = || said(1, BOB, "of elsewhere").into_channel(ELSEWHERE);
     let reply = || asked(3, EVE, "so?").replying(1);
     let by_reference = reply().carrying(foreign()).shaped(|message| {
@@ -283,7 +285,7 @@ async fn nothing_carried_from_another_channel_is_shown() {
 
 /// A starter must have the thread's id and be in its parent.
 #[tokio::test]
-async fn a_starter_from_another_channel_is_none() {
+async fn a_message_from_another_channel_is_no_starter() {
     for (channel, starter) in [
         (thread(0), said(0, ADA, "foreign").into_channel(ELSEWHERE)),
         (thread(0), said(9, ADA, "foreign").into_channel(GENERAL)),
@@ -300,7 +302,7 @@ async fn a_starter_from_another_channel_is_none() {
 
 /// A server that returns messages of other channels is not believed.
 #[tokio::test]
-async fn a_page_holds_messages_of_its_channel_alone() {
+async fn messages_of_other_channels_in_a_page_are_dropped() {
     let mut world = World::of([said(0, ADA, "start"), here(1), ask(3)]);
     world.misplace(
         thread_id(0),

@@ -116,9 +116,9 @@ async fn under_the_smallest_cap_the_newest_stays() {
     assert_ne!(outline(&shown(one.chars - 1).await), "p2");
 }
 
-/// To the second: in a chain, in a thread, and for withheld messages in it.
+/// The age limit is exact to the second: in a chain, in a thread, and for withheld messages in it.
 #[tokio::test]
-async fn what_is_just_as_old_as_allowed_is_shown() {
+async fn a_message_exactly_as_old_as_allowed_is_shown() {
     let age = |start: &mut Start| {
         start.limits.max_age = Some(Duration::from_secs(40));
         start.limits.max_chain_age = start.limits.max_age;
@@ -154,7 +154,7 @@ async fn what_is_just_as_old_as_allowed_is_shown() {
 /// Headers take little of the characters: a chat keeps nearly as many messages as
 /// bare lines `[10:00] <name> text` would.
 #[tokio::test]
-async fn a_block_holds_nearly_what_bare_lines_do() {
+async fn a_block_holds_nearly_as_many_words_as_bare_lines() {
     let lengths = [12, 48, 7, 95, 31, 3, 64, 22, 140, 17, 55, 9];
     let people = [ADA, BOB, EVE];
     let talk = "talk ".repeat(40);
@@ -190,7 +190,7 @@ async fn a_block_holds_nearly_what_bare_lines_do() {
 }
 
 #[tokio::test]
-async fn one_deadline_holds_for_all_and_what_arrived_is_used() {
+async fn one_deadline_covers_all_calls_and_what_arrived_is_used() {
     tokio::time::pause();
     let mut world = small();
     world.latency = Duration::from_secs(20);
@@ -206,7 +206,7 @@ async fn one_deadline_holds_for_all_and_what_arrived_is_used() {
     assert_eq!(
         target(&collected),
         Some(3),
-        "an answer is given all the same"
+        "there is an answer nevertheless"
     );
 
     // Each call takes three seconds: the first two are answered in time, later ones are not.
@@ -239,7 +239,7 @@ async fn the_number_of_fetches_is_capped() {
 
 /// One retry after a transient error, within the budget.
 #[tokio::test]
-async fn a_passing_error_is_tried_again_once() {
+async fn a_temporary_error_is_retried_once() {
     tokio::time::pause();
     let passing = FetchError {
         reason: Fallback::Unavailable,
@@ -259,7 +259,7 @@ async fn a_passing_error_is_tried_again_once() {
 
 /// Whatever fails, there is still a result, and the reason is reported.
 #[tokio::test]
-async fn every_reason_is_told_as_it_is() {
+async fn every_reason_is_reported() {
     for reason in [
         Fallback::Timeout,
         Fallback::Forbidden,
@@ -278,7 +278,7 @@ async fn every_reason_is_told_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_message_that_cannot_be_read_costs_itself_alone() {
+async fn an_unreadable_message_costs_only_itself() {
     let mut world = small();
     world.unreadable.insert(id(1));
     let start = Start::within(thread(0));
@@ -328,7 +328,7 @@ async fn an_empty_page_is_a_refusal() {
 /// A command's question is on no page, so an empty page does not prove that the
 /// channel is empty.
 #[tokio::test]
-async fn an_empty_page_before_a_command_is_not_believed() {
+async fn an_empty_page_before_a_command_proves_nothing() {
     let world = World::of([said(0, ADA, "start")]);
     let start = Start {
         our_access: Access::Unknown(Missing::Facts),
@@ -340,9 +340,9 @@ async fn an_empty_page_before_a_command_is_not_believed() {
     assert_eq!(failures(&collected), ["history:forbidden"]);
 }
 
-/// If we computed that we may not read, nothing is asked.
+/// If the bot knows that it may not read a channel, it does not ask.
 #[tokio::test]
-async fn what_we_may_not_read_is_not_asked_for() {
+async fn what_we_may_not_read_is_not_fetched() {
     let world = small();
     for channel in [thread(0), post(0)] {
         let start = Start {
@@ -366,7 +366,7 @@ async fn what_we_may_not_read_is_not_asked_for() {
 
 /// The channel itself can be visible even if its history is not.
 #[tokio::test]
-async fn a_channel_is_known_though_its_messages_are_refused() {
+async fn a_channel_is_shown_even_if_its_messages_are_refused() {
     let world = small().with_channel(thread(0));
     let start = Start {
         our_access: UNREADABLE,
@@ -379,7 +379,7 @@ async fn a_channel_is_known_though_its_messages_are_refused() {
 
 /// An asker who may not read the history gets the trigger and the message it includes.
 #[tokio::test]
-async fn the_asker_is_judged_too() {
+async fn the_askers_rights_count_too() {
     let world = small();
     let start = Start {
         asker_access: UNREADABLE,
@@ -398,7 +398,7 @@ async fn the_asker_is_judged_too() {
 
 /// After a model says that the prompt was too long, the caps are halved, but never to nothing.
 #[test]
-fn half_the_room_is_half_of_each_cap() {
+fn halving_the_room_halves_each_cap() {
     let limits = Limits {
         max_chars: 6_000,
         max_msgs: 41,
@@ -434,7 +434,7 @@ impl Directory for Counting {
 
 /// What is cut out of a message is not rendered first.
 #[test]
-fn of_a_huge_message_the_ends_alone_are_looked_at() {
+fn only_the_ends_of_a_huge_message_are_rendered() {
     let lookups = |mentions: u64| {
         let all = (0..mentions).map(|user| format!("<@{}> ", 1_000_000 + user));
         let text = all.collect::<Vec<_>>().concat();

@@ -62,7 +62,7 @@ async fn twenty_links_among_four_hundred_cost_few_calls() {
 
 /// The window learns the links, which it lacks.
 #[tokio::test]
-async fn links_are_learnt_and_not_the_chatter() {
+async fn the_window_learns_the_links_and_not_the_chatter() {
     let (world, trigger) = twenty_among_four_hundred();
     let collected = start().collect(&world, &trigger).await;
     let learnt = collected.learnt;
@@ -85,7 +85,7 @@ async fn links_are_learnt_and_not_the_chatter() {
 }
 
 #[test]
-fn siblings_are_chatter() {
+fn other_replies_to_the_same_message_are_not_in_the_chain() {
     let world = World::of([
         said(0, ADA, "root"),
         said(1, BOB, "one answer").replying(0),
@@ -96,7 +96,7 @@ fn siblings_are_chatter() {
 
 /// Only type 19 with a default reference in the same channel counts.
 #[test]
-fn other_references_are_no_edges() {
+fn references_of_other_kinds_are_no_links() {
     let elsewhere = thread_id(7);
     let shapes: [fn(Message) -> Message; 8] = [
         |message| message.of_type(6),
@@ -142,7 +142,7 @@ fn other_references_are_no_edges() {
 }
 
 #[test]
-fn a_forward_shows_what_it_carries() {
+fn a_forward_shows_what_it_forwards() {
     let forward = said(1, ADA, "").with_extras(|extras| {
         extras.snapshots.push(Snapshot {
             withheld: false,
@@ -163,7 +163,7 @@ fn a_forward_shows_what_it_carries() {
 }
 
 #[test]
-fn a_carried_message_costs_no_call() {
+fn an_included_message_needs_no_call() {
     let world = World::default();
     let trigger = ask(2, 1).carrying(said(1, ADA, "root"));
     check(&world, &trigger, "p1");
@@ -193,7 +193,7 @@ fn a_link_that_is_gone_is_deleted() {
 
 /// Apps' messages are walked through and shown as a marker.
 #[test]
-fn ineligible_links_are_walked_through() {
+fn ineligible_links_become_markers() {
     let world = World::of([
         said(0, ADA, "root"),
         said(1, DICE, "rolled").replying(0),
@@ -206,7 +206,7 @@ fn ineligible_links_are_walked_through() {
 }
 
 #[test]
-fn a_deleted_root_stands_before_what_came_after_it() {
+fn the_marker_of_a_deleted_root_comes_first() {
     let world = World::of([
         said(1, DICE, "rolled").replying(0).carrying_null(),
         said(2, ADA, "why?").replying(1),
@@ -215,7 +215,7 @@ fn a_deleted_root_stands_before_what_came_after_it() {
 }
 
 #[test]
-fn a_circle_ends() {
+fn a_chain_with_a_cycle_ends() {
     let world = World::of([
         said(1, ADA, "a").replying(3),
         said(2, BOB, "b").replying(1),
@@ -263,7 +263,7 @@ async fn ineligible_links_use_up_no_room() {
 }
 
 #[tokio::test]
-async fn age_ends_the_chain_by_ids_alone() {
+async fn age_ends_the_chain_without_fetching() {
     let week = 7 * 24 * 3600;
     let world = World::of([
         said(0, ADA, "too old"),
@@ -286,7 +286,7 @@ async fn age_ends_the_chain_by_ids_alone() {
 
 /// A bare reply takes its text from the pointed-at message.
 #[tokio::test]
-async fn a_bare_reply_adopts() {
+async fn a_bare_reply_takes_the_words_it_replies_to() {
     let world = World::of([said(0, ADA, "how tall is it?")]);
     let trigger = asked(1, EVE, "").replying(0);
     let start = start();

@@ -75,7 +75,7 @@ async fn a_file_is_fetched_once() {
 
 /// Files of other messages are named, not fetched; a budget of 0 fetches none.
 #[tokio::test]
-async fn files_cost_the_budget() {
+async fn files_count_against_the_budget() {
     let chatter = said(1, BOB, "")
         .with_file("c.log", None, 10)
         .into_channel(thread_id(0));
@@ -105,7 +105,7 @@ async fn files_cost_the_budget() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_had_is_still_named() {
+async fn a_file_that_cannot_be_fetched_is_still_named() {
     let trigger = asked(2, EVE, "so?").with_file("t.log", None, 10);
     let world = World::default();
     let start = Start::within(text_channel());

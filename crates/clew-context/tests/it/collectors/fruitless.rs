@@ -37,7 +37,7 @@ fn calls_for(world: &World, word: &str) -> Vec<String> {
 
 /// The retry finds the budget used up: the reported reason is that of the first attempt.
 #[tokio::test]
-async fn the_reason_of_a_failure_outlives_the_budget() {
+async fn the_first_reason_is_kept_when_the_budget_is_used_up() {
     tokio::time::pause();
     let passing = FetchError {
         reason: Fallback::Unavailable,
@@ -57,7 +57,7 @@ async fn the_reason_of_a_failure_outlives_the_budget() {
 }
 
 #[tokio::test]
-async fn what_is_known_to_be_deleted_is_not_asked_for() {
+async fn what_is_known_to_be_deleted_is_not_fetched() {
     // The pointed-at message, older than the pages that are fetched.
     let mut world = World::of([said(0, ADA, "start")]);
     world.add((1..=150).map(|n| here(n, "words")));
@@ -82,9 +82,9 @@ async fn what_is_known_to_be_deleted_is_not_asked_for() {
     assert_eq!(world.calls(), [""; 0]);
 }
 
-/// A channel that we may not view is not asked for a minute, and neither are its messages.
+/// A channel that the bot may not view is not asked for a minute, and neither are its messages.
 #[tokio::test]
-async fn a_channel_that_refuses_itself_is_not_asked_again() {
+async fn a_channel_that_refuses_is_not_asked_again() {
     tokio::time::pause();
     let world = World::of([said(0, ADA, "start"), here(1, "a"), ask(3, "so?")])
         .failing("channel", FetchError::lasting(Fallback::Forbidden));
@@ -127,7 +127,7 @@ async fn no_file_is_fetched_twice() {
 
 /// The window takes such a page only from after the unreadable message.
 #[tokio::test]
-async fn a_page_with_an_unreadable_message_is_not_whole() {
+async fn a_page_with_an_unreadable_message_is_not_complete() {
     let mut world = World::of([
         said(0, ADA, "start"),
         here(1, "a"),
@@ -166,8 +166,8 @@ async fn pages_reach_to_the_start_of_the_turn() {
     assert_eq!((pages.from, pages.to), (CHANNEL_START, id(5)));
 }
 
-/// We hold more than a page of messages, do not know whether we may read, and the
-/// page before them is empty: that does not prove that the channel starts there.
+/// The window holds more than a page, it is unknown whether the bot may read, and the page before is empty:
+/// that does not prove that the channel starts there.
 #[tokio::test]
 async fn an_empty_page_before_a_full_window_is_a_refusal() {
     let chatter: Vec<Message> = (10..=130)

@@ -29,16 +29,16 @@ fn fetched(messages: impl IntoIterator<Item = Message>) -> Vec<Arc<Message>> {
     messages.into_iter().map(Arc::new).collect()
 }
 
-/// The next turn can start before the gateway reports our own answer.
+/// The next turn can start before the gateway reports the bot's own answer.
 #[test]
-fn our_answer_is_there_once_it_is_posted() {
+fn our_own_answer_is_held_as_soon_as_it_is_posted() {
     let mut window = window();
     window.created(said(1, ADA, "hi"));
     window.posted(said(2, CLEW, "hello"));
     assert_eq!(held(&window).0, [1, 2]);
     assert_eq!(window.newest(GENERAL), Some(id(2)));
     window.created(said(2, CLEW, "hello"));
-    assert_eq!(window.size().0, 2, "told twice, held once");
+    assert_eq!(window.size().0, 2, "reported twice, held once");
     window.posted(said(3, CLEW, "a note").flagged(MessageFlags::EPHEMERAL));
     window.deleted(GENERAL, &[id(4)]);
     window.posted(said(4, CLEW, "gone already"));
@@ -47,7 +47,7 @@ fn our_answer_is_there_once_it_is_posted() {
 
 /// The edit arrives before the message it belongs to.
 #[test]
-fn what_was_posted_late_does_not_undo_an_edit() {
+fn a_message_that_arrives_late_does_not_undo_an_edit() {
     let mut window = window();
     window.created(said(1, ADA, "hi"));
     window.edited(said(2, CLEW, "").edited_at(3, "the answer"));
@@ -57,7 +57,7 @@ fn what_was_posted_late_does_not_undo_an_edit() {
 }
 
 #[test]
-fn both_kinds_of_messages_are_counted() {
+fn recent_and_linked_messages_are_counted() {
     let mut window = window();
     window.created(said(9, ADA, "hi"));
     let view = window.view(GENERAL);
@@ -88,7 +88,7 @@ fn what_is_replied_to_stays_longer() {
 
 /// Half of the room is for linked messages, and the longest unused of them goes first.
 #[test]
-fn what_turns_come_by_stays_longest() {
+fn what_turns_use_stays_longest() {
     let mut window = small(6);
     window.created(said(50, ADA, "now"));
     let view = window.view(GENERAL);
@@ -110,7 +110,7 @@ fn what_turns_come_by_stays_longest() {
 
 /// Of messages delivered late, the first to arrive is the first to go.
 #[test]
-fn late_messages_go_in_the_order_in_which_they_came() {
+fn late_messages_are_removed_in_the_order_of_arrival() {
     let mut window = small(6);
     window.created(said(50, ADA, "now"));
     for n in [3, 2, 1, 4] {
@@ -132,7 +132,7 @@ fn a_short_message_takes_little_room() {
 
 /// A fetched message includes what it replies to; each is kept where its edits arrive.
 #[test]
-fn what_fetched_messages_carry_is_kept_by_itself() {
+fn what_fetched_messages_include_is_held_in_its_own_place() {
     let mut window = window();
     window.created(said(9, ADA, "hi"));
     let view = window.view(GENERAL);
@@ -244,10 +244,9 @@ fn a_withheld_message_is_not_completed() {
     assert!(withheld.withheld && withheld.content.is_empty());
 }
 
-/// The view of a channel in which nobody wrote still records when it was taken,
-/// and whose messages are withheld.
+/// The view of a channel in which nobody wrote still records when it was taken and whose messages are withheld.
 #[test]
-fn the_view_of_an_unknown_channel_is_as_good() {
+fn the_view_of_an_unknown_channel_works_like_any_other() {
     let mut window = window();
     window.withhold([EVE.user()].into_iter().collect());
     window.created(said(9, ADA, "hi"));

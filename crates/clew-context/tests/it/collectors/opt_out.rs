@@ -30,7 +30,7 @@ fn within(channel: Channel) -> Start {
     }
 }
 
-/// Bob says it in every possible way.
+/// A message in which Bob says the mark in every possible way.
 pub(super) fn bobs(n: u64) -> Message {
     said(n, BOB, &format!("{MARK} <@11> <@&8000>"))
         .with_embed(MARK, MARK)
@@ -88,7 +88,7 @@ fn talk() -> Vec<Message> {
 }
 
 #[test]
-fn in_a_threads_history_a_marker_stands_in_their_place() {
+fn in_a_threads_history_markers_replace_their_messages() {
     let trigger = ask(9);
     let mut world = World::of(talk());
     world.add([trigger.clone()]);
@@ -103,7 +103,7 @@ fn in_a_threads_history_a_marker_stands_in_their_place() {
 
 /// Withheld messages do not count: the tail is as long as ever.
 #[test]
-fn in_a_threads_tail() {
+fn in_a_threads_tail_their_messages_do_not_count() {
     let trigger = ask(9);
     let mut world = World::of(talk());
     world.add([trigger.clone()]);
@@ -124,7 +124,7 @@ fn in_a_threads_tail() {
 
 /// Beyond a cap, withheld messages are not counted.
 #[test]
-fn beyond_a_cap_they_are_not_spoken_of() {
+fn beyond_a_cap_their_messages_are_not_mentioned() {
     let trigger = ask(9);
     let mut world = World::of(talk());
     world.add([trigger.clone()]);
@@ -134,7 +134,7 @@ fn beyond_a_cap_they_are_not_spoken_of() {
 }
 
 #[test]
-fn what_the_window_saw_is_as_good_as_what_is_fetched() {
+fn their_messages_in_the_window_are_withheld_too() {
     let trigger = ask(9);
     let world = World::default();
     let seen: Vec<Message> = talk()
@@ -151,7 +151,7 @@ fn what_the_window_saw_is_as_good_as_what_is_fetched() {
 }
 
 #[test]
-fn a_starter_of_theirs_wherever_it_stands() {
+fn their_starter_is_withheld_wherever_it_is() {
     let shown = "private 2";
     let notice = here(said(1, BOB, MARK)).of_type(21).shaped(|notice| {
         notice.reference = Some(Reference {
@@ -186,7 +186,7 @@ fn a_starter_of_theirs_wherever_it_stands() {
 
 /// A post's title is text of its author's.
 #[test]
-fn a_title_of_theirs() {
+fn the_title_of_their_post_is_withheld() {
     let of = |owner: UserId| Channel {
         name: MARK.to_owned(),
         thread: Some(ThreadState {
@@ -226,7 +226,7 @@ fn a_title_of_theirs() {
 
 /// A chain continues through what they wrote.
 #[test]
-fn in_a_reply_chain() {
+fn in_a_reply_chain_markers_replace_their_messages() {
     let chain = [
         said(0, ADA, "root"),
         bobs(1).replying(0),
@@ -259,7 +259,7 @@ fn in_a_reply_chain() {
 
 /// A forward of somebody else's words appears under the forwarder's name only.
 #[test]
-fn what_they_forward_is_theirs() {
+fn what_they_forward_is_withheld() {
     let forward = said(1, BOB, "").with_extras(|extras| {
         extras.snapshots.push(Snapshot {
             withheld: false,
@@ -301,7 +301,7 @@ fn shows(start: &Start, collected: &Collected, text: &str, expected: bool) {
 
 /// The forward names its original, which was seen to be theirs.
 #[test]
-fn what_others_forward_of_them() {
+fn what_others_forward_of_theirs_is_withheld() {
     // Both on the same page.
     let talk = [bobs(1), forwarding(2, 1), said(3, ADA, "talk")];
     let bare = asked(9, EVE, "");
@@ -329,7 +329,7 @@ fn what_others_forward_of_them() {
 
 /// The original is fetched after its forward.
 #[test]
-fn what_others_forwarded_before_it_was_seen() {
+fn what_others_forwarded_earlier_is_withheld_once_the_original_is_seen() {
     let forward = here(forwarding(180, 20)).shaped(|message| {
         if let Some(reference) = &mut message.reference {
             reference.channel = Some(thread_id(0));
@@ -362,7 +362,7 @@ async fn other_forwards_are_shown() {
 }
 
 #[test]
-fn before_a_bare_mention() {
+fn before_a_bare_mention_markers_replace_their_messages() {
     let mut world = World::of((0..6).map(|n| said(n, ADA, "talk")));
     world.add([bobs(6), bobs(7), said(8, ADA, "talk"), bobs(9)]);
     let trigger = asked(10, EVE, "");
@@ -383,7 +383,7 @@ fn before_a_bare_mention() {
 /// The asker points at a message of theirs: it is shown as private, and without
 /// words of the asker's own there is nothing to answer.
 #[test]
-fn pointed_at() {
+fn their_message_is_not_shown_when_pointed_at() {
     for (words, withheld) in [("and this?", false), ("", true)] {
         // In a thread: included, on the page, fetched separately.
         let trigger = here(asked(9, EVE, words)).replying(2);
@@ -415,7 +415,7 @@ fn pointed_at() {
 
 /// Users who opted out are skipped like apps.
 #[test]
-fn no_answer_hangs_on_what_they_wrote() {
+fn no_answer_replies_to_what_they_wrote() {
     let world = World::of([
         said(0, ADA, "start"),
         here(said(1, ADA, "why?")),
@@ -432,7 +432,7 @@ fn no_answer_hangs_on_what_they_wrote() {
 
 /// An asker who may not read the history gets the trigger and the message it includes.
 #[test]
-fn what_the_trigger_alone_carries() {
+fn without_history_their_included_message_is_withheld() {
     let start = Start {
         asker_access: Access::Denied,
         ..within(thread(0))
@@ -444,7 +444,7 @@ fn what_the_trigger_alone_carries() {
 /// An app's message is shown if it is pointed at; a system message by somebody
 /// who opted out is not.
 #[test]
-fn a_notice_of_theirs_that_is_pointed_at() {
+fn their_notice_is_not_shown_when_pointed_at() {
     let notice = said(1, BOB, MARK).of_type(6);
     let trigger = asked(2, EVE, "what?").replying(1).carrying(notice);
     check(&within(text_channel()), &World::default(), &trigger, "app");
@@ -452,7 +452,7 @@ fn a_notice_of_theirs_that_is_pointed_at() {
 
 /// Their own question is answered: nothing else in the prompt is theirs.
 #[test]
-fn their_own_trigger_is_answered_from_itself() {
+fn their_own_question_is_answered_from_itself() {
     let trigger = here(asked(9, BOB, "how tall is it?"))
         .replying(2)
         .carrying(here(bobs(2)));

@@ -1,11 +1,11 @@
-//! Which messages are ours, and which words of a message are its author's own.
+//! Which messages are the bot's, and which words of a message are its author's own.
 
 use clew_context::model::{Message, OmitReason};
 
 use crate::support::build::{ADA, CLEW, DICE, EVE, OUR_ROLE, Shape, asked, said, us};
 
 #[test]
-fn mentions_of_us_at_the_ends_are_an_address() {
+fn mentions_of_us_at_either_end_are_stripped() {
     let role = OUR_ROLE;
     for (text, own) in [
         ("<@90> hi", "hi"),
@@ -37,10 +37,10 @@ fn own_words_are_what_was_typed() {
     assert_eq!(us().own_words(&asked(1, EVE, "")), "");
 }
 
-/// Answers to commands come through our own webhook. Any other webhook is not us,
-/// even if it uses our id.
+/// Answers to commands come through the bot's own webhook. Any other webhook is somebody else, even with the
+/// bot's id.
 #[test]
-fn a_webhook_is_not_ours_whatever_its_id() {
+fn a_webhook_with_our_id_is_not_ours() {
     let ours = said(1, CLEW, "an answer");
     let through = |bot: bool| {
         ours.clone().shaped(|message| {
@@ -54,7 +54,7 @@ fn a_webhook_is_not_ours_whatever_its_id() {
 }
 
 #[test]
-fn answers_to_commands_are_shown_if_they_are_ours() {
+fn our_own_answers_to_commands_are_shown() {
     for number in [20, 23] {
         let rejects = |message: Message| us().rejects(&message.of_type(number));
         assert_eq!(rejects(said(1, CLEW, "ours")), None);

@@ -58,7 +58,7 @@ fn check(message: &Message, rules: &Rules, facts: RouteFacts<'_>, expected: &str
 }
 
 #[test]
-fn types_0_and_19_only() {
+fn only_types_0_and_19_trigger() {
     for number in 0..50 {
         let message = asked(1, EVE, "hi").of_type(number);
         let expected = if number == 0 || number == 19 {
@@ -102,7 +102,7 @@ fn replies_with_or_without_a_ping() {
     check(&reply, &rules(), to_ada, "ignore");
     check(&reply, &rules(), HERE, "ignore");
     check(&reply.clone().pinging(CLEW), &rules(), HERE, "mention");
-    // A forward of our message is not a reply to us.
+    // A forward of the bot's message is not a reply to it.
     check(&reply.of_type(0), &rules(), to_us, "ignore");
     let only = triggers(|triggers| triggers.mention_only = true);
     let reply = said(2, EVE, "why?").replying(1);
@@ -176,7 +176,7 @@ fn auto_reply_channels_and_their_threads() {
 
 /// Bots only if enabled, by a mention in the text, and a limited number of times.
 #[test]
-fn bots_and_webhooks() {
+fn bots_and_webhooks_only_if_enabled_and_mentioned() {
     let replying = triggers(|triggers| {
         triggers.reply_to_bots = true;
         triggers.max_bot_turns = 3;
@@ -195,7 +195,7 @@ fn bots_and_webhooks() {
 }
 
 #[test]
-fn our_own_and_private_messages_never() {
+fn our_own_and_ephemeral_messages_are_ignored() {
     let anything = triggers(|triggers| {
         triggers.reply_to_bots = true;
         triggers.auto_reply_channels.insert(GENERAL);
@@ -219,7 +219,7 @@ fn our_own_and_private_messages_never() {
 
 /// Without the intent, an empty message does not mean that nothing was written.
 #[test]
-fn without_message_content() {
+fn without_message_content_an_empty_message_gets_no_answer() {
     let off = Rules {
         message_content: false,
         ..triggers(|triggers| {
@@ -247,7 +247,7 @@ fn without_message_content() {
 }
 
 #[test]
-fn lists_are_held_against_everybody() {
+fn lists_apply_to_everybody() {
     let only = |channel| IdList {
         allowed: AllowList::Only(BTreeSet::from([channel])),
         denied: BTreeSet::new(),
@@ -284,21 +284,21 @@ fn listed_users_and_listed_roles_get_in() {
     check(&asked(1, ADA, "hi"), &both, HERE, "denied user");
 }
 
-/// Chatter of others would keep two bots talking.
+/// Messages by others do not reset the count, or they would keep two bots talking.
 #[test]
-fn a_person_who_may_ask_ends_a_row_of_bots_turns() {
+fn a_person_who_may_ask_resets_the_count_of_bots_turns() {
     let mut closed = rules();
     closed.access.users.denied.insert(ADA.user());
     let ends = |message: &Message| ends_bot_turns(message, &closed, &HERE);
     assert!(ends(&said(1, EVE, "hi")));
-    assert!(!ends(&said(1, ADA, "hi")), "who may not ask");
+    assert!(!ends(&said(1, ADA, "hi")), "of somebody who may not ask");
     assert!(!ends(&said(1, DICE, "hi")), "a bot");
     assert!(!ends(&said(1, EVE, "").of_type(7)), "somebody joined");
     assert!(!ends(&said(1, DICE, "").of_type(7)), "a bot joined");
 }
 
 #[test]
-fn the_scene_is_the_channels_then_the_messages() {
+fn the_scene_comes_from_the_channel_then_from_the_message() {
     let reply = asked(2, EVE, "hi").replying(1);
     for (kind, of_reply, of_mention) in [
         (ChannelKind::Text, Scene::ReplyChain, Scene::Lone),

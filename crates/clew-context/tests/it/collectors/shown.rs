@@ -15,7 +15,7 @@ fn text(message: &Message) -> String {
 }
 
 #[test]
-fn what_nobody_knows_has_no_name() {
+fn unknown_mentions_have_no_name() {
     let message = said(
         1,
         ADA,
@@ -28,14 +28,14 @@ fn what_nobody_knows_has_no_name() {
 }
 
 #[test]
-fn each_mention_has_the_name_of_its_own() {
+fn each_mention_has_its_own_name() {
     assert_eq!(text(&said(1, EVE, "<@12> or <@11>?")), "@Bob or @Ada?");
 }
 
 /// Authors of shown messages are named wherever they are mentioned. A webhook can
 /// use any name, and a withheld message has none.
 #[test]
-fn who_is_present_is_named() {
+fn mentioned_authors_in_the_block_are_named() {
     let nameless = said(3, EVE, "").shaped(|message| message.author.name = "".into());
     let present = [said(1, ADA, "a"), said(2, ALERT, "b"), nameless];
     let us = us();
@@ -45,7 +45,7 @@ fn who_is_present_is_named() {
     assert_eq!(kept, "@Ada @unknown user @unknown user");
 }
 
-/// Knows everybody by the same name.
+/// Gives every user the same name.
 struct Known;
 
 impl Directory for Known {
@@ -69,7 +69,7 @@ fn a_webhook_keeps_the_name_it_posts_under() {
 }
 
 #[test]
-fn an_embed_is_shown_if_anything_is_in_it() {
+fn an_embed_is_shown_unless_it_is_empty() {
     let embed = |change: fn(&mut Embed)| {
         let mut embed = Embed::default();
         change(&mut embed);
@@ -101,7 +101,7 @@ fn sizes_of_files_are_short() {
 
 /// The asker's mention contains no name, but the shown message does.
 #[tokio::test]
-async fn who_wrote_what_is_shown_is_named_in_the_question() {
+async fn authors_in_the_block_are_named_in_the_question() {
     let trigger = asked(9, EVE, "is <@12> right?").replying(1);
     let trigger = trigger.shaped(|message| message.mentions = Box::default());
     let world = World::of([said(1, BOB, "a"), trigger.clone()]);
@@ -137,7 +137,7 @@ async fn stored_messages_that_are_shown_are_left_out() {
 
 /// A question is words, a pointed-at message or a block.
 #[tokio::test]
-async fn a_question_is_words_or_what_stands_for_them() {
+async fn a_question_is_words_or_what_replaces_them() {
     let asks = async |world: World, trigger: Message| {
         let start = Start::within(text_channel());
         let collected = start.collect(&world, &trigger).await;

@@ -45,7 +45,7 @@ async fn a_whole_page_shows_that_the_message_pointed_at_is_gone() {
 
 /// Nothing is certain up to the newest message that could not be read.
 #[tokio::test]
-async fn what_could_not_be_read_is_asked_for_by_itself() {
+async fn an_unreadable_message_is_fetched_by_itself() {
     let start = Start::within(thread(0));
     for (to, asked) in [(2, true), (3, true), (4, false)] {
         let mut world = talk(5, &[2, 4]);
@@ -56,7 +56,7 @@ async fn what_could_not_be_read_is_asked_for_by_itself() {
 }
 
 #[tokio::test]
-async fn what_the_trigger_carries_is_not_asked_for() {
+async fn what_the_trigger_includes_is_not_fetched() {
     let trigger = ask(301).replying(7).carrying(here(7));
     let mut world = talk(300, &[]);
     world.add([trigger.clone()]);
@@ -106,7 +106,7 @@ async fn what_the_window_saw_shows_that_a_link_is_gone() {
 
 /// A link that exists but could not be read is not reported as deleted.
 #[tokio::test]
-async fn an_unreadable_link_above_another_is_not_said_to_be_deleted() {
+async fn an_unreadable_link_above_another_is_not_reported_as_deleted() {
     let (world, trigger) = chain(&[5]);
     let mut world = world;
     world.add([said(5, ADA, "unreadable")]);
@@ -114,7 +114,7 @@ async fn an_unreadable_link_above_another_is_not_said_to_be_deleted() {
     assert_eq!(start.outline(&world, &trigger).await, "unavailable p9");
 }
 
-/// We saw a message before the command, so an empty page is a refusal.
+/// A message before the command was seen, so an empty page is a refusal.
 #[tokio::test]
 async fn an_empty_page_where_something_was_seen_is_a_refusal() {
     let start = Start {
@@ -126,7 +126,7 @@ async fn an_empty_page_where_something_was_seen_is_a_refusal() {
 }
 
 #[tokio::test]
-async fn all_of_a_page_is_learnt() {
+async fn the_window_learns_a_whole_page() {
     let world = talk(300, &[]);
     let mut world = world;
     world.add([ask(301)]);
@@ -138,7 +138,7 @@ async fn all_of_a_page_is_learnt() {
 
 /// The message content intent is missing.
 #[tokio::test]
-async fn messages_that_hold_nothing_are_a_failure_of_their_own() {
+async fn messages_without_content_have_a_reason_of_their_own() {
     let world = World::of([said(0, ADA, "start"), here(1).edited_at(2, ""), ask(9)]);
     let collected = Start::within(thread(0)).collect(&world, &ask(9)).await;
     assert_eq!(failures(&collected), ["history:no_content"]);
@@ -151,7 +151,7 @@ async fn messages_that_hold_nothing_are_a_failure_of_their_own() {
 }
 
 #[tokio::test]
-async fn a_fetched_channel_is_told_of_wherever_it_is() {
+async fn a_fetched_channel_is_reported_to_the_caller() {
     let trigger = asked(9, EVE, "so?").replying(1);
     let world = World::of([said(1, ADA, "a"), trigger.clone()]).with_channel(text_channel());
     let collected = Start::default().collect(&world, &trigger).await;
@@ -161,7 +161,7 @@ async fn a_fetched_channel_is_told_of_wherever_it_is() {
 /// A notice that includes no starter proves its deletion only if the starter
 /// itself could be fetched.
 #[tokio::test]
-async fn a_bare_notice_of_a_thread() {
+async fn a_notice_without_its_starter() {
     let notice = said(1, BOB, "").into_channel(thread_id(0)).of_type(21);
     let world = World::of([notice, here(2), ask(9)]);
     let known = Start::within(thread(0));
@@ -175,7 +175,7 @@ async fn a_bare_notice_of_a_thread() {
 
 /// A retry needs time that is left; answers before the deadline count.
 #[tokio::test]
-async fn the_deadline_is_used_up_and_not_passed() {
+async fn the_deadline_is_used_and_not_exceeded() {
     tokio::time::pause();
     let passing = FetchError {
         reason: Fallback::Unavailable,

@@ -41,14 +41,14 @@ fn check(start: &Start, world: &World, shown: &str, calls: &[&str]) {
 }
 
 #[test]
-fn anchored_it_stands_in_the_parent() {
+fn the_starter_of_a_thread_on_a_message_is_in_the_parent() {
     let world = World::of([said(0, ADA, "start"), notice(1), here(2, "a"), ask(9)]);
     let start = Start::within(thread(0));
     check(&start, &world, "s0 2", &["page to 9", "message 0"]);
 }
 
 #[test]
-fn the_window_of_the_parent_has_it() {
+fn a_starter_in_the_parents_window_needs_no_call() {
     let world = World::of([here(2, "a"), ask(9)]);
     let start = Start {
         starter: Some(Arc::new(said(0, ADA, "start"))),
@@ -58,7 +58,7 @@ fn the_window_of_the_parent_has_it() {
 }
 
 #[test]
-fn the_notice_carries_it_when_the_parent_refuses() {
+fn the_notice_has_the_starter_when_the_parent_refuses() {
     let notice = notice(1).carrying(said(0, ADA, "start"));
     let mut world = World::of([notice, here(2, "a"), ask(9)]);
     world.hidden.insert(GENERAL);
@@ -67,14 +67,14 @@ fn the_notice_carries_it_when_the_parent_refuses() {
 }
 
 #[test]
-fn a_posts_first_message_stands_in_the_thread() {
+fn a_posts_starter_is_in_the_thread() {
     let world = World::of([here(0, "it crashes"), here(2, "a"), ask(9)]);
     let calls = ["page to 9", "message 0"];
     check(&Start::within(post(0)), &world, "s0 2", &calls);
 }
 
 #[test]
-fn a_private_thread_hangs_on_nothing() {
+fn a_private_thread_starts_with_its_first_message() {
     let world = World::of([here(1, "first"), here(2, "a"), ask(9)]);
     let start = Start::within(private_thread(0));
     check(&start, &world, "s1 2", &["page to 9"]);
@@ -93,14 +93,14 @@ fn a_private_thread_hangs_on_nothing() {
 }
 
 #[test]
-fn a_public_thread_may_hang_on_nothing() {
+fn a_public_thread_may_start_with_its_first_message() {
     let world = World::of([here(1, "first"), here(2, "a"), ask(9)]);
     let start = Start::within(thread(0));
     check(&start, &world, "s1 2", &["page to 9", "message 0"]);
 }
 
 #[test]
-fn a_deleted_starter_is_said_to_be() {
+fn a_deleted_starter_is_marked() {
     let anchored = World::of([notice(1).carrying_null(), here(2, "a"), ask(9)]);
     let start = Start::within(thread(0));
     let calls = ["page to 9", "message 0"];
@@ -152,7 +152,7 @@ fn the_trigger_may_be_the_starter() {
 
 /// A refused starter affects nothing else.
 #[tokio::test]
-async fn a_starter_that_cannot_be_had_is_said_so() {
+async fn a_starter_that_cannot_be_fetched_is_marked() {
     for (error, shown, failed) in [
         (Fallback::Forbidden, "unavailable 2", "starter:forbidden"),
         (

@@ -55,7 +55,7 @@ async fn messages_after_the_mention_do_not_count() {
 }
 
 #[tokio::test]
-async fn with_none_there_nothing_is_shown() {
+async fn an_empty_channel_shows_nothing() {
     let trigger = asked(1, EVE, "");
     let world = World::of([trigger.clone()]);
     let start = Start::within(text_channel());
@@ -66,7 +66,7 @@ async fn with_none_there_nothing_is_shown() {
 }
 
 #[tokio::test]
-async fn a_tail_of_none_asks_nothing() {
+async fn with_a_tail_of_zero_nothing_is_fetched() {
     let trigger = asked(9, EVE, "");
     let world = World::of([said(1, ADA, "talk"), trigger.clone()]);
     let start = Start {
@@ -82,7 +82,7 @@ async fn a_tail_of_none_asks_nothing() {
 
 /// A mention with text and a direct message rely on stored history only.
 #[tokio::test]
-async fn text_of_ones_own_needs_no_messages() {
+async fn a_mention_with_text_fetches_nothing() {
     let world = World::of([said(1, ADA, "talk"), whisper(1, "talk")]);
     let lone = asked(9, EVE, "how tall is it?");
     for (channel, trigger, scene) in [

@@ -89,7 +89,7 @@ fn in_thread(thread: &[Message], trigger: &Message, expected: (Option<u64>, Opti
 
 /// Rule 1: a reply without words of its own.
 #[test]
-fn a_bare_reply_points() {
+fn a_bare_reply_takes_the_message_it_points_at() {
     let thread = [said(1, ADA, "q"), said(2, BOB, "newest")];
     let bare = asked(3, EVE, "").replying(1);
     let human = said(1, ADA, "q");
@@ -112,7 +112,7 @@ fn a_bare_reply_points() {
 
 /// A reply with words of its own is like any other mention.
 #[test]
-fn a_reply_with_text_adopts_nothing() {
+fn a_reply_with_text_takes_no_other_words() {
     let thread = [said(1, ADA, "q")];
     let pointed_at = said(1, ADA, "q");
     let case = Case {
@@ -125,7 +125,7 @@ fn a_reply_with_text_adopts_nothing() {
 
 /// Rule 2: the newest message by a person, skipping everything else.
 #[test]
-fn the_newest_human_is_the_target() {
+fn the_newest_message_of_a_person_is_the_target() {
     let ask = asked(5, EVE, "");
     let told = asked(5, EVE, "why?");
     in_thread(&[said(1, ADA, "q")], &ask, (Some(1), Some(1)));
@@ -155,9 +155,9 @@ fn the_newest_human_is_the_target() {
     }
 }
 
-/// Seen in practice: "@bot" adopting "@bot".
+/// Seen in practice: "@bot" taking the words of "@bot".
 #[test]
-fn what_says_nothing_is_passed_over() {
+fn messages_that_say_nothing_are_skipped() {
     let nothing = [asked(2, BOB, ""), said(3, BOB, "..."), asked(4, ADA, "?")];
     let q = [said(1, ADA, "q")];
     let thread: Vec<Message> = q.into_iter().chain(nothing.clone()).collect();
@@ -188,7 +188,7 @@ fn a_question_that_waited_is_its_own_target() {
 }
 
 #[test]
-fn other_turns_triggers_are_passed_over() {
+fn other_turns_triggers_are_skipped() {
     let thread = [said(1, ADA, "q"), asked(2, BOB, "x?"), asked(6, ADA, "y?")];
     let case = Case {
         thread: Some(&thread),
@@ -199,9 +199,9 @@ fn other_turns_triggers_are_passed_over() {
     check(&asked(5, EVE, ""), &case, (Some(1), Some(1)));
 }
 
-/// Rule 3: the trigger, and never ourselves.
+/// Rule 3: the trigger, and never the bot itself.
 #[test]
-fn without_another_the_trigger_is_the_target() {
+fn without_another_message_the_trigger_is_the_target() {
     in_thread(&[], &asked(5, EVE, ""), (Some(5), None));
     in_thread(&[], &asked(5, EVE, "why?"), (Some(5), None));
     in_thread(
@@ -244,7 +244,7 @@ fn the_setting_prefers_the_trigger() {
 }
 
 #[test]
-fn elsewhere_the_trigger_is_the_target() {
+fn outside_threads_the_trigger_is_the_target() {
     let pointed_at = said(1, ADA, "q");
     let outside = |pointed_at| Case {
         thread: None,
@@ -261,7 +261,7 @@ fn elsewhere_the_trigger_is_the_target() {
 
 /// What counts as words: letters, digits or emoji of any script, or a part such as a file.
 #[test]
-fn meaning_has_no_language() {
+fn words_of_any_script_count() {
     let us = us();
     for text in ["да", "はい", "٣", "👍", "<:yes:1>", "ok", "<@11>"] {
         assert!(us.has_meaning(&asked(1, EVE, text)), "{text}");

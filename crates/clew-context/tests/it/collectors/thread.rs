@@ -50,7 +50,7 @@ async fn a_mention_gets_the_newest_that_fit_and_the_starter() {
 }
 
 #[tokio::test]
-async fn an_automatic_answer_gets_the_tail_alone() {
+async fn an_automatic_answer_gets_only_the_tail() {
     let trigger = here(9, EVE, "and now?");
     let mut world = talk(8);
     world.add([trigger.clone()]);
@@ -62,9 +62,9 @@ async fn an_automatic_answer_gets_the_tail_alone() {
     assert_eq!(start.outline(&world, &trigger).await, "s0 ..0.. 6 7 8");
 }
 
-/// The tail comes before the target, the target is shown, and our own messages after it stay.
+/// The tail comes before the target, the target is shown, and the bot's own messages after it stay.
 #[tokio::test]
-async fn the_tail_stands_strictly_before_the_target() {
+async fn the_tail_ends_strictly_before_the_target() {
     let mut world = talk(8);
     world.add([here(9, CLEW, "an answer"), ask(10, EVE, "")]);
     let trigger = ask(10, EVE, "");
@@ -84,7 +84,7 @@ async fn the_tail_stands_strictly_before_the_target() {
 }
 
 #[tokio::test]
-async fn a_tail_of_none_leaves_starter_and_target() {
+async fn with_a_tail_of_zero_starter_and_target_remain() {
     let mut world = talk(8);
     world.add([ask(9, EVE, "")]);
     let start = Start {
@@ -97,7 +97,7 @@ async fn a_tail_of_none_leaves_starter_and_target() {
 
 /// Bots and system messages are left out, unless the asker points at them.
 #[tokio::test]
-async fn humans_and_ourselves_are_shown() {
+async fn people_and_the_bot_itself_are_shown() {
     let mut world = talk(2);
     world.add([
         here(3, DICE, "rolled 6"),
@@ -119,7 +119,7 @@ async fn humans_and_ourselves_are_shown() {
 }
 
 #[tokio::test]
-async fn what_is_pointed_at_is_labelled_as_an_apps() {
+async fn a_pointed_at_message_of_an_app_is_labelled() {
     let mut world = talk(1);
     world.add([here(2, ALERT, "disk full")]);
     let trigger = ask(3, EVE, "what is this?").replying(2);
@@ -185,7 +185,7 @@ async fn age_ends_the_history_and_not_the_tail() {
 
 /// The age counts back from the tail or from the pointed-at message.
 #[tokio::test]
-async fn yesterdays_thread_is_known_today() {
+async fn yesterdays_thread_is_shown_today() {
     let day = 24 * 3600;
     let mut world = talk(20);
     let trigger = ask(day, EVE, "what came of it?");
@@ -214,7 +214,7 @@ async fn yesterdays_thread_is_known_today() {
 /// What could not be shown anyway is not fetched: every message takes at least
 /// the shortest line.
 #[tokio::test]
-async fn pages_end_where_the_characters_do() {
+async fn paging_ends_with_the_character_budget() {
     let page = |text: &str| {
         let mut world = World::of([said(0, ADA, "start")]);
         world.add((1..=900).map(|n| here(n, BOB, text)));
@@ -320,7 +320,7 @@ async fn the_gap_does_not_count_the_message_pointed_at() {
 
 /// The pointed-at message is part of the tail if its position is in the tail.
 #[tokio::test]
-async fn the_message_pointed_at_takes_its_place_in_the_tail() {
+async fn the_message_pointed_at_counts_in_the_tail() {
     let trigger = ask(21, EVE, "and this?").replying(18);
     let mut world = talk(20);
     world.add([here(2, CLEW, "ours, long ago"), trigger.clone()]);
@@ -339,7 +339,7 @@ async fn the_message_pointed_at_takes_its_place_in_the_tail() {
 
 /// The starter is in another channel, so it is not part of the tail.
 #[tokio::test]
-async fn the_tail_counts_messages_of_the_thread_alone() {
+async fn the_tail_counts_only_messages_in_the_thread() {
     let trigger = ask(3, EVE, "so?");
     let mut world = talk(2);
     world.add([trigger.clone()]);
@@ -348,9 +348,9 @@ async fn the_tail_counts_messages_of_the_thread_alone() {
     assert_eq!(start.prepare(&collected).tail, 2);
 }
 
-/// It is far above the page, but fetched separately and shown.
+/// The pointed-at message is far above the page, but fetched separately and shown.
 #[tokio::test]
-async fn the_message_pointed_at_is_fetched_wherever_it_stands() {
+async fn the_message_pointed_at_is_fetched_wherever_it_is() {
     let trigger = ask(301, EVE, "and this?").replying(7);
     let mut world = talk(300);
     world.add([trigger.clone()]);
@@ -375,7 +375,7 @@ async fn the_message_pointed_at_is_fetched_wherever_it_stands() {
 }
 
 #[tokio::test]
-async fn a_deleted_message_pointed_at_is_said_to_be() {
+async fn a_deleted_message_pointed_at_is_marked() {
     let trigger = ask(5, EVE, "and this?").replying(2);
     let mut world = talk(4);
     world.remove(thread_id(0), id(2));
@@ -386,7 +386,7 @@ async fn a_deleted_message_pointed_at_is_said_to_be() {
 
 /// A warm window needs no calls.
 #[tokio::test]
-async fn a_watched_thread_costs_nothing() {
+async fn a_thread_in_the_window_needs_no_call() {
     let world = World::of([said(0, ADA, "never asked for")]);
     let trigger = ask(4, EVE, "so?");
     let notice = here(1, ADA, "")
@@ -446,7 +446,7 @@ async fn nothing_newer_than_the_turns_start_is_shown() {
 }
 
 #[tokio::test]
-async fn titles_tags_and_kinds_are_told() {
+async fn titles_tags_and_kinds_are_shown() {
     let trigger = ask(1, EVE, "why?");
     let world = World::of([here(0, ADA, "it crashes"), trigger.clone()]);
     for (channel, title) in [

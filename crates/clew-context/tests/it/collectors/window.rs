@@ -36,7 +36,7 @@ fn private_messages_are_not_kept() {
 }
 
 #[test]
-fn a_late_message_is_no_part_of_what_is_whole() {
+fn a_late_message_is_not_part_of_what_is_complete() {
     let mut window = small(4, 1_000_000);
     for n in 1..=6 {
         window.created(said(n, ADA, "x"));
@@ -52,7 +52,7 @@ fn a_late_message_is_no_part_of_what_is_whole() {
 
 /// A page is joined to what is held only if the two meet.
 #[test]
-fn a_page_that_comes_too_late_is_not_adopted() {
+fn a_page_that_arrives_too_late_is_not_adopted() {
     let mut window = small(4, 1_000_000);
     window.created(said(10, ADA, "x"));
     let view = window.view(GENERAL);
@@ -71,7 +71,7 @@ fn a_page_that_comes_too_late_is_not_adopted() {
 }
 
 #[test]
-fn an_evicted_channel_takes_no_old_page() {
+fn an_evicted_channel_adopts_no_old_page() {
     let mut window = small(10, 2_000);
     window.created(said(10, ADA, "x"));
     let view = window.view(GENERAL);
@@ -88,14 +88,14 @@ fn an_evicted_channel_takes_no_old_page() {
 
 /// A bulk deletion names up to 100 messages; a page brings none of them back.
 #[test]
-fn the_deleted_stay_away() {
+fn deleted_messages_do_not_come_back() {
     let mut window = small(300, 10_000_000);
     window.created(said(200, ADA, "x"));
     let view = window.view(GENERAL);
     let gone: Vec<MessageId> = (0..100).map(id).collect();
     window.deleted(GENERAL, &gone);
     for n in 0..300 {
-        // Our own answer, streamed by edits.
+        // The bot's own answer, which is streamed by edits.
         window.edited(said(200, ADA, "").edited_at(201 + n, "longer"));
     }
     let page: Vec<Arc<Message>> = (0..=200).map(|n| Arc::new(said(n, ADA, "x"))).collect();
@@ -108,7 +108,7 @@ fn the_deleted_stay_away() {
 
 /// If deletions were forgotten, the page is not adopted.
 #[test]
-fn more_deletions_than_are_remembered() {
+fn a_page_is_not_adopted_after_too_many_deletions() {
     let mut window = small(300, 10_000_000);
     window.created(said(200, ADA, "x"));
     let view = window.view(GENERAL);
@@ -135,7 +135,7 @@ fn what_is_remembered_of_changes_is_bounded() {
 
 /// A starter is kept in the parent's window, where its edits and deletion arrive.
 #[test]
-fn what_a_message_carries_stands_where_it_belongs() {
+fn what_a_message_includes_is_held_in_its_own_channel() {
     let mut window = small(10, 1_000_000);
     let notice = said(1, BOB, "")
         .into_channel(thread_id(0))
@@ -328,7 +328,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn a_view_is_the_truth_from_its_mark_on(
+    fn a_view_has_no_gap_and_nothing_stale(
         steps in prop::collection::vec(step(), 1..80),
         per_channel in 2..12_usize,
         max_bytes in prop_oneof![Just(1_500_usize), Just(4_000), Just(1_000_000)],

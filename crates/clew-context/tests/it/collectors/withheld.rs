@@ -28,7 +28,7 @@ fn the_window_keeps_withheld_messages() {
         (BOB.user(), Some(id(1)))
     );
     window.created(said(3, ADA, "talk").replying(2).carrying(bobs(2)));
-    // Older messages that another includes, edits, pages, single messages.
+    // All the other ways: included older messages, edits, pages, single messages.
     window.created(said(4, ADA, "talk").replying(0).carrying(bobs(0)));
     window.edited(bobs(2).edited_at(5, MARK));
     window.edited(here(bobs(2)).edited_at(5, MARK));
@@ -48,7 +48,7 @@ fn the_window_keeps_withheld_messages() {
 
 /// When somebody opts out, the messages held lose their words and their weight at once.
 #[test]
-fn who_opts_out_is_forgotten_at_once() {
+fn who_opts_out_loses_all_words_at_once() {
     let mut window = window();
     for n in 1..=3 {
         window.created(bobs(n));
@@ -72,7 +72,7 @@ fn who_opts_out_is_forgotten_at_once() {
     window.adopt(GENERAL, &view, MessageId::new(0), &page);
     window.keep(GENERAL, &view, &page);
     assert!(!knows_of_bob(&window), "{window:?}");
-    // The weights add up: nothing is left once everything is gone.
+    // The weights are accounted for: nothing is left once everything is removed.
     for channel in [GENERAL, thread_id(0)] {
         window.forget(channel);
     }
@@ -81,7 +81,7 @@ fn who_opts_out_is_forgotten_at_once() {
 
 /// Somebody who opts back in is read again: their withheld messages are fetched anew.
 #[test]
-fn who_is_back_is_read_again() {
+fn who_opts_back_in_is_read_again() {
     let mut window = window();
     window.withhold(without_bob());
     window.created(bobs(1));
@@ -108,7 +108,7 @@ fn who_is_back_is_read_again() {
 
 /// The words may be missing from a linked message or an edit only.
 #[test]
-fn who_is_back_is_read_again_wherever_it_was() {
+fn who_opts_back_in_is_read_again_from_links_and_edits() {
     let view = |window: &Window| window.view(GENERAL);
     let mut linked = window();
     linked.withhold(without_bob());
@@ -133,7 +133,7 @@ fn who_is_back_is_read_again_wherever_it_was() {
 
 /// A forward that was already held loses its words too.
 #[test]
-fn what_others_forwarded_of_them_goes_at_once() {
+fn what_others_forwarded_of_theirs_goes_at_once() {
     let mut window = window();
     window.created(said(9, ADA, "talk"));
     let before = window.view(GENERAL);
@@ -146,7 +146,7 @@ fn what_others_forwarded_of_them_goes_at_once() {
 }
 
 #[test]
-fn the_holder_gives_what_was_set_last() {
+fn opt_outs_read_earlier_do_not_change() {
     let holder = OptOuts::default();
     let before = holder.current();
     holder.set(without_bob());
@@ -156,7 +156,7 @@ fn the_holder_gives_what_was_set_last() {
 
 /// Somebody else's message with nothing of theirs is shared, not copied.
 #[test]
-fn nobody_elses_message_is_copied() {
+fn messages_of_others_are_shared_not_copied() {
     let message = Arc::new(said(1, ADA, "talk").carrying(said(0, EVE, "talk")));
     let same = without_bob().withheld(Arc::clone(&message));
     assert!(Arc::ptr_eq(&message, &same));

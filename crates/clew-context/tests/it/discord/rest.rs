@@ -70,7 +70,7 @@ async fn a_page_is_read_oldest_first_from_both_sides() {
 }
 
 #[tokio::test]
-async fn what_twilight_rejects_costs_no_page() {
+async fn a_message_that_twilight_rejects_does_not_cost_its_page() {
     let (simulator, small, ids) = filled(3).await;
     let bad = json!({"id": ids[1].0.to_string(), "channel_id": "1", "content": {"no": "text"},
         "author": {"id": "1", "avatar": "bad hash"}, "type": 0});
@@ -212,7 +212,7 @@ async fn every_fault_has_its_reason() {
 }
 
 #[tokio::test]
-async fn a_refused_token_is_said_and_not_tried_again() {
+async fn a_refused_token_is_reported_and_not_retried() {
     let (simulator, ..) = filled(0).await;
     let rest = Reader::new("not.the.token", Some(&simulator.url())).unwrap();
     for _ in 0..2 {
@@ -234,7 +234,7 @@ async fn tokens_and_addresses_that_cannot_be_used_are_refused() {
 }
 
 #[tokio::test]
-async fn a_hang_is_a_timeout_and_holds_up_nothing_after_it() {
+async fn a_hang_is_a_timeout_and_delays_nothing_after_it() {
     let (simulator, small, ids) = filled(2).await;
     let rest = rest(&simulator);
     let hang = FaultKind::Hang(Duration::from_mins(1));
@@ -249,7 +249,7 @@ async fn a_hang_is_a_timeout_and_holds_up_nothing_after_it() {
 }
 
 #[tokio::test]
-async fn a_check_that_hangs_holds_up_no_turn() {
+async fn a_hanging_check_delays_no_turn() {
     let (simulator, small, ids) = filled(3).await;
     let rest = rest(&simulator);
     let channel = channel_id(small.channel);
@@ -317,7 +317,7 @@ async fn a_limit_that_ends_in_time_costs_only_the_wait() {
 }
 
 #[tokio::test]
-async fn limits_without_a_wait_are_not_run_against() {
+async fn limits_without_a_wait_are_not_hit_again() {
     let (simulator, small, ids) = filled(2).await;
     let rest = rest(&simulator);
     let body = json!({"message": "limited", "retry_after": 1.0, "global": true, "code": 0});
@@ -331,12 +331,12 @@ async fn limits_without_a_wait_are_not_run_against() {
     let soon = Instant::now() + Duration::from_millis(1_500);
     let page = rest.page(channel_id(small.channel), before, 9, soon).await;
     assert_eq!(page.unwrap_err().reason, Fallback::RateLimited);
-    // One second apart, then two: a third would come too late.
+    // The attempts are one second apart, then two: a third would come too late.
     assert_eq!(simulator.hits(fault), 2);
 }
 
 #[tokio::test]
-async fn equal_reads_in_flight_are_one_request() {
+async fn equal_reads_at_the_same_time_share_one_request() {
     let (simulator, small, ids) = filled(3).await;
     simulator.set_latency(Duration::from_millis(200));
     let rest = rest(&simulator);
@@ -351,12 +351,12 @@ async fn equal_reads_in_flight_are_one_request() {
     assert_eq!(
         simulator.requests_to("GET", &path).len(),
         3,
-        "an answer is no cache"
+        "an answer is not cached"
     );
 }
 
 #[tokio::test]
-async fn a_caller_that_leaves_takes_nobody_along() {
+async fn a_caller_that_leaves_does_not_cancel_the_others() {
     let (simulator, small, ids) = filled(2).await;
     simulator.set_latency(Duration::from_millis(300));
     let rest = rest(&simulator);

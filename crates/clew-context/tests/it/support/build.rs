@@ -42,7 +42,7 @@ const fn person(id: u64, name: &'static str, bot: bool, webhook: bool) -> Person
 pub(crate) const ADA: Person = person(11, "Ada", false, false);
 pub(crate) const BOB: Person = person(12, "Bob", false, false);
 pub(crate) const EVE: Person = person(13, "Eve", false, false);
-/// Us.
+/// The bot itself.
 pub(crate) const CLEW: Person = person(90, "Clew", true, false);
 /// Another bot.
 pub(crate) const DICE: Person = person(91, "Dice", true, false);
@@ -112,7 +112,7 @@ pub(crate) fn said(n: u64, who: Person, text: &str) -> Message {
     }
 }
 
-/// A mention of us, with or without further text.
+/// A mention of the bot, with or without further text.
 pub(crate) fn asked(n: u64, who: Person, text: &str) -> Message {
     said(n, who, format!("<@{}> {text}", CLEW.id).trim())
 }

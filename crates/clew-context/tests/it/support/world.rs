@@ -272,7 +272,7 @@ impl Start {
         }
     }
 
-    /// With a view of a process that saw these messages.
+    /// Starts with a view of a window that saw these messages.
     pub(crate) fn watching(mut self, messages: &[Message], opened: bool) -> Self {
         let mut window = window();
         window.withhold(self.opted_out.clone());

@@ -1,5 +1,5 @@
-//! Commands, buttons and autocompletion: from the client through the gateway's
-//! event to our types, and back to what the user sees.
+//! Commands, buttons and autocompletion: from the client through the gateway's event to the crate's types,
+//! and back to what the user sees.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
@@ -58,7 +58,7 @@ impl Hand {
     }
 }
 
-/// The next interaction, as we read it.
+/// The next interaction, as the crate reads it.
 async fn next(shard: &mut Shard) -> Called {
     #[derive(serde::Deserialize)]
     struct Frame<'a> {
@@ -101,7 +101,7 @@ async fn commands_are_registered_only_when_they_changed() {
         assert_eq!(first, of.is_some(), "{of:?}");
         assert!(!register(&hand.rest, application, of).await.unwrap());
     }
-    // Pretend another version registered the commands.
+    // Another version of the bot registered its commands meanwhile.
     let plain = crate::simulator::Rest::new(&hand.discord);
     let path = format!("/applications/{application}/commands");
     let all = plain.get(&path).await;
@@ -207,7 +207,7 @@ async fn every_command_arrives_as_it_was_called() {
 }
 
 #[tokio::test]
-async fn the_callers_rights_come_along() {
+async fn a_call_has_its_callers_rights() {
     let (hand, mut shard) = Hand::new().await;
     let Small {
         guild,
@@ -256,7 +256,7 @@ fn page(number: u16) -> Answer {
 }
 
 #[tokio::test]
-async fn an_answer_has_buttons_that_change_it() {
+async fn buttons_change_their_answer() {
     let (hand, mut shard) = Hand::new().await;
     let (channel, alice) = (hand.small.channel, hand.small.alice);
     let asked = hand.discord.call(alice, channel, "memory show", json!({}));
@@ -303,7 +303,7 @@ async fn an_answer_has_buttons_that_change_it() {
 }
 
 #[tokio::test]
-async fn thinking_ends_with_files_and_more_follows() {
+async fn a_deferred_answer_has_files_and_follow_ups() {
     let (hand, mut shard) = Hand::new().await;
     let (channel, alice) = (hand.small.channel, hand.small.alice);
     let used = hand
@@ -334,7 +334,7 @@ async fn thinking_ends_with_files_and_more_follows() {
 }
 
 #[tokio::test]
-async fn a_first_answer_carries_files_too() {
+async fn a_first_answer_has_files_too() {
     let (hand, mut shard) = Hand::new().await;
     let (channel, alice) = (hand.small.channel, hand.small.alice);
     let used = hand.discord.call(alice, channel, "help", json!({}));
@@ -348,7 +348,7 @@ async fn a_first_answer_carries_files_too() {
 }
 
 #[tokio::test]
-async fn choices_come_while_somebody_types() {
+async fn choices_are_offered_while_somebody_types() {
     let (hand, mut shard) = Hand::new().await;
     let (channel, alice) = (hand.small.channel, hand.small.alice);
     let typing = hand
@@ -373,7 +373,7 @@ async fn choices_come_while_somebody_types() {
 }
 
 #[tokio::test]
-async fn discord_takes_one_answer_and_in_time() {
+async fn discord_takes_one_answer_within_three_seconds() {
     let (hand, mut shard) = Hand::new().await;
     let (channel, alice) = (hand.small.channel, hand.small.alice);
     let code = async |call: &Called| {
@@ -441,9 +441,9 @@ async fn an_export_goes_to_direct_messages_unless_they_are_closed() {
     assert_eq!(nobody.unwrap_err().code, Some(50_033));
 }
 
-/// Validates our request bodies against Discord's official `OpenAPI` document.
+/// Validates the crate's request bodies against Discord's official `OpenAPI` document.
 #[tokio::test]
-async fn what_we_send_is_what_discord_documents() {
+async fn requests_are_as_discord_documents_them() {
     let (hand, mut shard) = Hand::new().await;
     let document = Document::load();
     let (channel, alice) = (hand.small.channel, hand.small.alice);

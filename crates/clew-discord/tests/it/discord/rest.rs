@@ -1,5 +1,4 @@
-//! Where to connect, and that reads do not wait for posts. What reads return is
-//! tested in `clew-context`.
+//! Where to connect, and that reads do not wait for posts. The results of reads are tested in `clew-context`.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
@@ -50,7 +49,7 @@ async fn filled(count: usize) -> (Simulator, Small, Vec<Id>) {
 }
 
 #[tokio::test]
-async fn the_start_asks_where() {
+async fn the_gateways_address_is_asked_for_at_the_start() {
     let (simulator, ..) = filled(0).await;
     let rest = rest(&simulator);
     let gateway = rest.gateway(patient()).await.unwrap();

@@ -89,7 +89,7 @@ async fn an_answer_is_posted_edited_and_deleted() {
 }
 
 #[tokio::test]
-async fn only_who_is_named_is_pinged() {
+async fn only_named_users_are_pinged() {
     let (simulator, small, asked) = asked().await;
     let rest = rest(&simulator);
     let mut message = answer(asked);
@@ -118,7 +118,7 @@ async fn only_who_is_named_is_pinged() {
 }
 
 #[tokio::test]
-async fn a_post_whose_answer_is_lost_is_one_message() {
+async fn a_post_whose_response_is_lost_gives_one_message() {
     for kind in [FaultKind::DroppedAfter, FaultKind::Truncated] {
         let (simulator, small, asked) = asked().await;
         let rest = rest(&simulator);
@@ -134,7 +134,7 @@ async fn a_post_whose_answer_is_lost_is_one_message() {
 }
 
 #[tokio::test]
-async fn a_server_error_is_repeated_twice() {
+async fn a_server_error_is_retried_twice() {
     let (simulator, small, asked) = asked().await;
     let rest = rest(&simulator);
     simulator.fault(Fault::status("POST", "/messages", 502, 0, "Bad Gateway").times(2));
@@ -184,7 +184,7 @@ async fn a_refused_reference_is_left_out_once() {
     assert_eq!(sent.reference_dropped, Some(Fallback::Deleted));
 }
 
-/// An id no message has.
+/// An id that no message has.
 const START: u64 = 1_000_000;
 
 async fn asked_without_history() -> (Simulator, Small, Id) {
@@ -198,7 +198,7 @@ async fn asked_without_history() -> (Simulator, Small, Id) {
 }
 
 #[tokio::test]
-async fn where_we_may_not_write_has_its_reason() {
+async fn a_refused_post_has_its_reason() {
     let mut small = small();
     let asked = small.world.seed(small.channel, small.alice, "question");
     let kind = clew_simulator::ChannelKind::PublicThread;
@@ -251,7 +251,7 @@ async fn interactions_are_answered() {
     let used = Use::slash("ask", &[("question", "why")]);
     let id = simulator.interact(small.channel, small.alice, &used);
     let known = simulator.interaction(id).unwrap();
-    // The simulator's application id equals its bot's id.
+    // The simulator's application has the id of its bot.
     let application = ApplicationId::new(simulator.bot().0);
     let interaction = interaction(&known, application, &small);
     let deferred = Callback::Deferred { ephemeral: false };
