@@ -276,7 +276,7 @@ fn wrong_rows_are_found() {
     let table = |row: &str| format!("{head}{row}");
     let each = "store::contract::clearing";
     check(
-        &table(&format!("| a | `{each}::markers_are_apart` | all |")),
+        &table(&format!("| a | `{each}::markers_are_separate` | all |")),
         &[],
     );
     let both = "| a | `store::isolation::{no_read_crosses_a_scope_in_sqlite, \

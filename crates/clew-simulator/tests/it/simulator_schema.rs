@@ -42,7 +42,7 @@ fn the_check_can_fail() {
 }
 
 #[tokio::test]
-async fn messages_of_every_kind() {
+async fn every_kind_of_message_matches_the_schema() {
     let document = Document::load();
     let mut small = small();
     menagerie(&mut small);
@@ -95,7 +95,7 @@ async fn messages_of_every_kind() {
 }
 
 #[tokio::test]
-async fn guilds_channels_threads_and_people() {
+async fn guilds_channels_threads_and_people_match_the_schema() {
     let document = Document::load();
     let Small {
         mut world,
@@ -172,7 +172,7 @@ async fn guilds_channels_threads_and_people() {
 }
 
 #[tokio::test]
-async fn channels_that_the_bot_opens() {
+async fn channels_that_the_bot_opens_match_the_schema() {
     let document = Document::load();
     let Small {
         world,
@@ -193,7 +193,7 @@ async fn channels_that_the_bot_opens() {
 }
 
 #[tokio::test]
-async fn commands_and_interactions() {
+async fn commands_and_interactions_match_the_schema() {
     let document = Document::load();
     let Small {
         world,
@@ -226,7 +226,7 @@ async fn commands_and_interactions() {
 }
 
 #[tokio::test]
-async fn error_bodies() {
+async fn error_bodies_match_the_schema() {
     let document = Document::load();
     let Small {
         mut world,

@@ -68,7 +68,7 @@ fn no_part_of_the_server_runs_as_root() {
 }
 
 #[tokio::test]
-async fn the_role_of_a_fresh_database_is_held_to_row_level_security() {
+async fn row_level_security_applies_to_the_role_of_a_fresh_database() {
     let database = fresh_database().await;
     let rights = "SELECT rolsuper, rolbypassrls, rolcreaterole, rolcreatedb \
                   FROM pg_roles WHERE rolname = current_user";
@@ -86,7 +86,7 @@ async fn the_role_of_a_fresh_database_is_held_to_row_level_security() {
 }
 
 #[tokio::test]
-async fn two_fresh_databases_are_apart() {
+async fn two_fresh_databases_are_separate() {
     let (one, other) = (fresh_database().await, fresh_database().await);
     query(&one.url, "CREATE TABLE kept AS SELECT 1 AS number").await;
     let tables = "SELECT count(*) FROM pg_tables WHERE tablename = 'kept'";

@@ -10,7 +10,7 @@ use twilight_model::id::Id as TwilightId;
 use crate::support::{Rest, Small, small};
 
 #[tokio::test]
-async fn a_status_is_answered_as_often_as_asked() {
+async fn a_status_is_returned_as_often_as_scripted() {
     let Small { world, channel, .. } = small();
     let simulator = Simulator::start(world).await.unwrap();
     let rest = Rest::new(&simulator);
@@ -52,7 +52,7 @@ async fn a_429_says_how_long_to_wait() {
 }
 
 #[tokio::test]
-async fn a_bucket_that_is_used_up_refuses() {
+async fn an_exhausted_bucket_refuses() {
     let Small {
         mut world,
         guild,
@@ -90,7 +90,7 @@ async fn a_bucket_that_is_used_up_refuses() {
 }
 
 #[tokio::test]
-async fn a_body_ends_in_the_middle() {
+async fn a_body_is_cut_off_in_the_middle() {
     let Small {
         mut world,
         channel,

@@ -27,7 +27,7 @@ fn drive(mut shard: Shard) -> tokio::task::JoinHandle<()> {
 }
 
 #[tokio::test]
-async fn a_shard_is_greeted_and_hears_of_messages_compressed() {
+async fn a_shard_is_greeted_and_receives_compressed_messages() {
     let Small {
         world,
         guild,
@@ -109,7 +109,7 @@ fn much_happens(simulator: &Simulator, guild: Id, channel: Id, forum: Id, people
 }
 
 #[tokio::test]
-async fn every_event_parses_and_the_client_says_what_it_has_read() {
+async fn every_event_parses_and_the_client_acknowledges_it() {
     let mut small = small();
     menagerie(&mut small);
     let Small {
@@ -179,7 +179,7 @@ async fn every_event_parses_and_the_client_says_what_it_has_read() {
 }
 
 #[tokio::test]
-async fn a_dropped_connection_is_resumed_and_missed_events_come_again() {
+async fn a_dropped_connection_is_resumed_and_missed_events_are_replayed() {
     let Small {
         world,
         channel,
@@ -212,7 +212,7 @@ async fn a_dropped_connection_is_resumed_and_missed_events_come_again() {
 }
 
 #[tokio::test]
-async fn op_7_and_op_9_are_followed() {
+async fn the_client_obeys_reconnect_and_invalid_session() {
     let Small {
         world,
         channel,
@@ -362,7 +362,7 @@ async fn rest_is_blank_too_where_the_portal_forbids_content() {
 }
 
 #[tokio::test]
-async fn what_the_bot_cannot_see_it_does_not_hear() {
+async fn the_bot_receives_no_events_of_channels_it_cannot_view() {
     let Small {
         mut world,
         guild,
@@ -423,7 +423,7 @@ async fn raw_events_arrive_as_they_are() {
 }
 
 #[tokio::test]
-async fn shards_hear_of_their_guilds_only() {
+async fn shards_receive_events_of_their_guilds_only() {
     let Small {
         mut world,
         guild,

@@ -78,7 +78,7 @@ async fn an_ephemeral_answer_comes_back_without_its_guild() {
 }
 
 #[tokio::test]
-async fn every_use_parses() {
+async fn every_interaction_parses() {
     let Small {
         mut world,
         channel,

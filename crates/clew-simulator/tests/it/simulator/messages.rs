@@ -53,7 +53,7 @@ async fn pages_are_newest_first_and_end_where_asked() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_has_its_code() {
+async fn unknown_objects_have_their_error_codes() {
     let Small { world, channel, .. } = small();
     let simulator = Simulator::start(world).await.unwrap();
     let rest = Rest::new(&simulator);
@@ -83,7 +83,7 @@ async fn what_is_not_there_has_its_code() {
 }
 
 #[tokio::test]
-async fn overwrites_bind_the_bot() {
+async fn overwrites_apply_to_the_bot() {
     let Small {
         mut world,
         guild,
@@ -258,7 +258,7 @@ async fn texts_have_limits() {
 }
 
 #[tokio::test]
-async fn only_its_own_messages_are_the_bots_to_change() {
+async fn the_bot_can_change_only_its_own_messages() {
     let Small {
         mut world,
         guild,
@@ -295,7 +295,7 @@ async fn only_its_own_messages_are_the_bots_to_change() {
 }
 
 #[tokio::test]
-async fn files_come_back_from_the_cdn() {
+async fn files_are_served_by_the_cdn() {
     let Small {
         mut world,
         channel,

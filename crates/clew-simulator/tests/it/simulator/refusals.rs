@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{Rest, Small, small};
 
 #[tokio::test]
-async fn definitions_of_commands() {
+async fn wrong_definitions_of_commands_are_refused() {
     let simulator = Simulator::start(small().world).await.unwrap();
     let rest = Rest::new(&simulator);
     let path = format!("/applications/{}/commands", simulator.bot());
@@ -66,7 +66,7 @@ async fn definitions_of_commands() {
 }
 
 #[tokio::test]
-async fn parts_of_messages() {
+async fn wrong_parts_of_messages_are_refused() {
     let Small { world, channel, .. } = small();
     let simulator = Simulator::start(world).await.unwrap();
     let rest = Rest::new(&simulator);
@@ -115,7 +115,7 @@ async fn parts_of_messages() {
 }
 
 #[tokio::test]
-async fn callbacks_that_an_interaction_does_not_take() {
+async fn wrong_callbacks_are_refused() {
     let Small {
         mut world,
         channel,

@@ -36,7 +36,7 @@ async fn a_world_of_unknown_ids_is_not_served() {
 }
 
 #[tokio::test]
-async fn an_action_on_nobody_ends_every_wait() {
+async fn an_action_on_an_unknown_id_fails_every_wait() {
     let small = small();
     let simulator = Simulator::start(small.world).await.unwrap();
     simulator.wait_idle().await.unwrap();

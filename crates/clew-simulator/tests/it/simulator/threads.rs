@@ -89,7 +89,7 @@ async fn a_post_starts_with_a_message_of_its_own_id() {
 }
 
 #[tokio::test]
-async fn a_thread_of_its_own_leaves_a_notice() {
+async fn a_thread_without_a_message_leaves_a_notice() {
     let Small { world, channel, .. } = small();
     let simulator = Simulator::start(world).await.unwrap();
     let rest = Rest::new(&simulator);
@@ -139,7 +139,7 @@ async fn private_threads_are_for_members_and_moderators() {
 }
 
 #[tokio::test]
-async fn archived_wakes_and_locked_refuses() {
+async fn archived_threads_reopen_and_locked_ones_refuse() {
     let Small {
         mut world,
         guild,
@@ -207,7 +207,7 @@ async fn archived_wakes_and_locked_refuses() {
 }
 
 #[tokio::test]
-async fn lists_of_threads() {
+async fn active_and_archived_threads_are_listed() {
     let Small {
         mut world,
         guild,

@@ -160,7 +160,7 @@ fn fact(id: u64, subject: Subject, text: &str) -> Fact {
 }
 
 #[tokio::test]
-async fn the_layout_and_the_format_are_those_of_version_1() {
+async fn layout_and_format_are_those_of_version_1() {
     let world = World::new();
     let files = world.open().await;
     files.append(&turn(HERE, 1)).await.unwrap();
@@ -204,7 +204,7 @@ async fn the_layout_and_the_format_are_those_of_version_1() {
 }
 
 /// The documented example, verbatim.
-const SEED_FILE: &str = r#"{
+const EXAMPLE_FILE: &str = r#"{
   "version": 1,
   "createdAt": 1640188800000,
   "lastUpdated": 1640188900000,
@@ -224,17 +224,17 @@ const SEED_FILE: &str = r#"{
 }"#;
 
 #[tokio::test]
-async fn a_file_of_an_earlier_program_is_loaded_and_continued() {
+async fn the_documented_file_is_loaded_and_continued() {
     let world = World::new();
-    world.put("context/guilds/12345/67890/99999.json", SEED_FILE);
-    world.put("context/dms/99999.json", SEED_FILE);
+    world.put("context/guilds/12345/67890/99999.json", EXAMPLE_FILE);
+    world.put("context/dms/99999.json", EXAMPLE_FILE);
     let files = world.open().await;
     for scope in [HERE, Scope::Direct(USER)] {
-        let seeds = ["user message here", "assistant response here"];
-        assert_eq!(texts(&files, scope).await, seeds);
+        let documented = ["user message here", "assistant response here"];
+        assert_eq!(texts(&files, scope).await, documented);
         assert_eq!(files.append(&turn(scope, 100)).await.unwrap(), 2);
         let all = texts(&files, scope).await;
-        assert_eq!(all[..2], seeds);
+        assert_eq!(all[..2], documented);
         assert_eq!(all[2..], ["question 100", "answer 100"]);
     }
     let rows = files
@@ -249,7 +249,7 @@ async fn a_file_of_an_earlier_program_is_loaded_and_continued() {
 }
 
 #[tokio::test]
-async fn fifteen_messages_stay_the_newest_whole_turns() {
+async fn the_newest_whole_turns_within_fifteen_messages_are_kept() {
     let world = World::new();
     let files = world.open().await;
     for number in 1..=20 {
@@ -266,7 +266,7 @@ async fn fifteen_messages_stay_the_newest_whole_turns() {
 }
 
 #[tokio::test]
-async fn a_day_after_its_beginning_a_conversation_is_over() {
+async fn a_conversation_expires_a_day_after_it_began() {
     let world = World::new();
     let files = world.open().await;
     files.append(&turn(HERE, 1)).await.unwrap();
@@ -375,7 +375,7 @@ async fn a_corrupt_file_is_set_aside_and_the_rest_works() {
 }
 
 #[tokio::test]
-async fn who_opted_out_is_not_forgotten_with_a_corrupt_file() {
+async fn a_corrupt_file_of_opt_outs_is_refused_and_kept() {
     let world = World::new();
     world.put("context/opt_outs.json", "{");
     let files = world.open().await;
@@ -389,7 +389,7 @@ async fn who_opted_out_is_not_forgotten_with_a_corrupt_file() {
 }
 
 #[tokio::test]
-async fn a_newer_file_is_refused_and_stays() {
+async fn a_newer_file_is_refused_and_left_unchanged() {
     let world = World::new();
     let text = r#"{"version":2,"turns":[]}"#;
     world.put("context/dms/99999.json", text);
@@ -406,7 +406,7 @@ async fn a_newer_file_is_refused_and_stays() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_purged_keeps_none_of_the_others() {
+async fn a_file_that_cannot_be_purged_does_not_stop_the_others() {
     let world = World::new();
     let newer = r#"{"version":2}"#;
     world.put("context/guilds/12345/67890/1.json", newer);
@@ -439,7 +439,7 @@ async fn a_file_where_a_folder_should_be_is_named() {
 }
 
 #[tokio::test]
-async fn a_folder_is_one_process_own() {
+async fn a_folder_belongs_to_one_process() {
     let world = World::new();
     let first = world.open().await;
     let error = world.try_open().await.err().unwrap().to_string();
@@ -452,7 +452,7 @@ async fn a_folder_is_one_process_own() {
 }
 
 #[tokio::test]
-async fn what_a_kill_left_half_written_is_swept_at_the_start() {
+async fn half_written_files_are_removed_at_the_start() {
     let world = World::new();
     let files = world.open().await;
     files.append(&turn(HERE, 1)).await.unwrap();
@@ -520,7 +520,7 @@ async fn names_that_are_no_ids_are_not_touched() {
 }
 
 #[tokio::test]
-async fn a_marker_holds_for_files_that_are_new() {
+async fn a_marker_applies_to_new_files() {
     let world = World::new();
     let files = world.open().await;
     let agent = AgentName::default_agent();
@@ -552,9 +552,9 @@ async fn a_marker_holds_for_files_that_are_new() {
 }
 
 #[tokio::test]
-async fn a_file_that_was_moved_brings_its_marker_along() {
+async fn a_moved_file_keeps_its_marker() {
     let world = World::new();
-    let marked = SEED_FILE.replacen(
+    let marked = EXAMPLE_FILE.replacen(
         r#""messages""#,
         r#""clearedAt": 1640188820000, "messages""#,
         1,
@@ -565,7 +565,7 @@ async fn a_file_that_was_moved_brings_its_marker_along() {
 }
 
 #[tokio::test]
-async fn a_deleted_trigger_takes_its_turn_and_a_deleted_answer_itself() {
+async fn a_deleted_trigger_removes_its_turn_and_a_deleted_answer_only_itself() {
     let world = World::new();
     let files = world.open().await;
     for scope in [HERE, Scope::Direct(USER)] {
@@ -606,7 +606,7 @@ async fn a_deleted_trigger_takes_its_turn_and_a_deleted_answer_itself() {
 }
 
 #[tokio::test]
-async fn facts_stand_in_the_profile_folders_and_go_with_their_message() {
+async fn facts_are_in_the_profile_folders_and_removed_with_their_message() {
     let world = World::new();
     let files = world.open().await;
     let about_server = fact(1, Subject::Server(GUILD), "The pump leaks");

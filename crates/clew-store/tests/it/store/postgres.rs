@@ -12,8 +12,8 @@ use tempfile::TempDir;
 
 use crate::support::postgres as server;
 
-/// A time with milliseconds.
-const NOON: UnixMillis = UnixMillis(1_767_323_045_678);
+/// A time that is not a whole second.
+const NOW: UnixMillis = UnixMillis(1_767_323_045_678);
 
 /// A store in its own database.
 struct Fresh {
@@ -82,7 +82,7 @@ fn row(scope: Scope, turn: u64, role: StoredRole, text: &str) -> StoredMessage {
         content: text.to_owned(),
         tool_calls: None,
         tool_call_id: None,
-        timestamp: NOON,
+        timestamp: NOW,
         message: Some(MessageId::new(turn * 10 + part)),
         parts: vec![],
         target: None,

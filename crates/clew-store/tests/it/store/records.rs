@@ -217,7 +217,7 @@ fn an_error_names_the_field_and_holds_no_text() {
 }
 
 #[test]
-fn unknown_fields_and_times_as_numbers_are_taken() {
+fn unknown_fields_and_times_as_numbers_are_accepted() {
     let line = r#"{"kind":"opt_out","user":7,"since":1000,"later":[1]}"#;
     let expected = Record::OptOut(UserId::new(7), UnixMillis(1000));
     assert_eq!(Record::from_line(line).unwrap(), expected);

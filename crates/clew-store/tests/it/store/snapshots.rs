@@ -111,7 +111,7 @@ fn the_file_has_its_documented_form() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
-    fn what_is_written_is_read_and_stays_in_the_folder(snapshot in records::snapshot()) {
+    fn what_is_written_is_read_back_and_stays_in_the_folder(snapshot in records::snapshot()) {
         let folder = tempfile::tempdir().unwrap();
         let files = SnapshotFiles::new(folder.path().join("agents"));
         files.write(&snapshot).unwrap();
@@ -138,7 +138,7 @@ fn a_file_of_somebody_else_is_refused() {
 }
 
 #[test]
-fn what_a_kill_left_is_swept() {
+fn leftovers_of_a_kill_are_swept() {
     let folder = tempfile::tempdir().unwrap();
     let files = SnapshotFiles::new(folder.path().to_owned());
     files.write(&snapshot()).unwrap();
@@ -152,7 +152,7 @@ fn what_a_kill_left_is_swept() {
 }
 
 #[test]
-fn a_purge_takes_rows_and_the_summary_with_them() {
+fn a_purge_removes_rows_and_the_summary() {
     let full = snapshot();
     let is = |id| move |row: &StoredMessage| row.message == Some(MessageId::new(id));
     let rest = without(&full, is(10)).unwrap();
@@ -164,7 +164,7 @@ fn a_purge_takes_rows_and_the_summary_with_them() {
 }
 
 #[test]
-fn an_edit_reaches_the_copy() {
+fn an_edit_applies_to_the_copy() {
     let full = snapshot();
     let edited = with_edit(&full, CHANNEL, MessageId::new(11), "three").unwrap();
     assert_eq!(edited.messages, [row(10, "one"), row(11, "three")]);

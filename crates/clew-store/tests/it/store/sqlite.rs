@@ -16,8 +16,8 @@ use tempfile::TempDir;
 
 const GUILD: GuildId = GuildId::new(11);
 const CHANNEL: ChannelId = ChannelId::new(22);
-/// A time in 2026.
-const NOON: UnixMillis = UnixMillis(1_780_000_000_000);
+/// When the rows of these tests were written; in May 2026.
+const NOW: UnixMillis = UnixMillis(1_780_000_000_000);
 
 /// A folder that holds the database.
 struct Place {
@@ -73,7 +73,7 @@ fn row(user: u64, turn: u64, role: StoredRole, text: &str) -> StoredMessage {
         content: text.to_owned(),
         tool_calls: None,
         tool_call_id: None,
-        timestamp: NOON,
+        timestamp: NOW,
         message: Some(MessageId::new(turn * 10 + u64::from(is_answer))),
         parts: vec![],
         target: None,

@@ -49,7 +49,7 @@ async fn texts(logs: &Transcripts, user: UserId) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_turn_is_one_line_a_message() {
+async fn each_message_of_a_turn_is_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let logs = open(folder.path(), None).await;
     logs.append(&turn(USER, 1)).await.unwrap();
@@ -71,7 +71,7 @@ async fn a_turn_is_one_line_a_message() {
 }
 
 #[tokio::test]
-async fn a_log_is_rotated_and_one_older_one_kept() {
+async fn a_log_is_rotated_and_one_older_log_kept() {
     let folder = tempfile::tempdir().unwrap();
     let most = 600;
     let logs = open(folder.path(), Some(most)).await;
@@ -88,7 +88,7 @@ async fn a_log_is_rotated_and_one_older_one_kept() {
 }
 
 #[tokio::test]
-async fn a_torn_line_is_passed_over_and_the_next_stands_alone() {
+async fn a_torn_line_is_skipped_and_the_next_starts_afresh() {
     let folder = tempfile::tempdir().unwrap();
     let logs = open(folder.path(), None).await;
     logs.append(&turn(USER, 1)).await.unwrap();
@@ -106,7 +106,7 @@ async fn a_torn_line_is_passed_over_and_the_next_stands_alone() {
 }
 
 #[tokio::test]
-async fn what_has_to_go_goes_from_both_files() {
+async fn a_purge_removes_lines_from_both_files() {
     let folder = tempfile::tempdir().unwrap();
     let logs = open(folder.path(), Some(600)).await;
     let other = UserId::new(8);

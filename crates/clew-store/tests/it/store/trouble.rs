@@ -77,7 +77,7 @@ async fn a_damaged_snapshot_is_named_and_the_rest_works<F: Fixture>(place: &F) {
         store.purge(&purge).await.unwrap();
         assert!(
             fs::read_dir(&sessions).unwrap().next().is_none(),
-            "what nobody can read goes, too"
+            "what cannot be read is removed too"
         );
     }
 }
@@ -152,25 +152,25 @@ async fn works_again(store: impl Backend) {
 }
 
 #[tokio::test]
-async fn a_full_disk_costs_sqlite_nothing_that_was_confirmed() {
+async fn on_a_full_disk_sqlite_keeps_what_it_confirmed() {
     if is_child() {
         let store = fixture::open_sqlite(Path::new("."), SqliteSettings::default()).await;
         return fill(&store).await;
     }
     let place = fixture::fast_folder();
-    let test = "store::trouble::a_full_disk_costs_sqlite_nothing_that_was_confirmed";
+    let test = "store::trouble::on_a_full_disk_sqlite_keeps_what_it_confirmed";
     again(test, place.path(), Some(LARGEST_FILE_KIB));
     works_again(fixture::open_sqlite(place.path(), SqliteSettings::default()).await).await;
 }
 
 #[tokio::test]
-async fn a_full_disk_costs_files_nothing_that_was_confirmed() {
+async fn on_a_full_disk_files_keep_what_they_confirmed() {
     let clock = clew_context::model::fixed_clock(at(0));
     if is_child() {
         return fill(&fixture::open_files(Path::new("."), clock).await).await;
     }
     let place = fixture::fast_folder();
-    let test = "store::trouble::a_full_disk_costs_files_nothing_that_was_confirmed";
+    let test = "store::trouble::on_a_full_disk_files_keep_what_they_confirmed";
     again(test, place.path(), Some(LARGEST_FILE_KIB));
     works_again(fixture::open_files(place.path(), clock).await).await;
 }
@@ -231,7 +231,7 @@ async fn ten_thousand_conversations_fit_in_postgres() {
 }
 
 #[test]
-fn what_stands_in_the_way_of_a_database_is_named() {
+fn a_file_in_the_way_of_a_database_is_named() {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("file"), "text").unwrap();
     fs::create_dir(place.path().join("folder")).unwrap();

@@ -1,6 +1,5 @@
-//! A PostgreSQL server of our own: created by Debian's `initdb` in a temporary
-//! folder, run as an unprivileged user, reached over TCP with a password, and
-//! gone with the process that started it.
+//! A PostgreSQL server of the tests' own: created by Debian's `initdb` in a temporary folder, run as an
+//! unprivileged user, reached over TCP with a password, and gone with the process that started it.
 //!
 //! The folder and the server belong to a keeper: a shell that reads from a pipe
 //! which only this process can write to. However this process dies, the pipe
@@ -258,9 +257,8 @@ pub(crate) fn dump_all(admin_url: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The shell that keeps a server in this folder, run by an unprivileged user:
-/// ourselves or, if we are root, which the server refuses, another user, who
-/// then owns the folder.
+/// The shell that keeps a server in this folder. It runs as an unprivileged user: the current one or, if that
+/// is root, which PostgreSQL refuses, another user, who then owns the folder.
 fn keeper(folder: &Path) -> Command {
     let mut command = Command::new("/bin/sh");
     if fs::metadata(folder).unwrap().uid() == 0 {

@@ -13,8 +13,8 @@ on_each_store! {
     clear_does_not_delete_messages_from_db
     messages_after_clear_are_included
     multiple_clears_use_most_recent
-    everybodys_marker_counts_for_everybody
-    markers_are_apart
+    a_marker_for_everybody_applies_to_everybody
+    markers_are_separate
     clear_time_survives_restart
     an_agent_is_created_once
 }
@@ -104,7 +104,7 @@ async fn multiple_clears_use_most_recent<F: Fixture>(place: &F) {
     }
 }
 
-async fn everybodys_marker_counts_for_everybody<F: Fixture>(place: &F) {
+async fn a_marker_for_everybody_applies_to_everybody<F: Fixture>(place: &F) {
     let store = place.open().await;
     let everybody = ClearKey {
         user: None,
@@ -122,7 +122,7 @@ async fn everybodys_marker_counts_for_everybody<F: Fixture>(place: &F) {
     assert_eq!(cleared(&store, Some(guild(2)), 3).await, None);
 }
 
-async fn markers_are_apart<F: Fixture>(place: &F) {
+async fn markers_are_separate<F: Fixture>(place: &F) {
     let store = place.open().await;
     store
         .clear(&own(Some(guild(1)), user(3)), at(50))

@@ -23,17 +23,17 @@ on_each_store! {
     more_rows_than_the_limit_give_the_newest_oldest_first
     a_window_of_nothing_is_empty
     rows_of_tools_stand_between_question_and_answer
-    a_turn_that_is_there_is_replaced_and_keeps_its_ordinal
-    an_ordinal_is_never_given_again
-    what_is_no_turn_is_refused
-    scopes_are_apart
-    a_clock_that_went_back_is_made_up_for
-    turns_after_a_marker_are_beyond_it
-    what_there_is_is_counted
+    an_existing_turn_is_replaced_and_keeps_its_ordinal
+    an_ordinal_is_never_reused
+    rows_that_are_not_a_turn_are_refused
+    scopes_are_separate
+    a_clock_that_goes_back_keeps_the_order
+    turns_after_a_marker_are_later_than_it
+    statistics_count_a_conversation
     a_deleted_conversation_is_gone_with_all_agents
-    own_messages_are_of_all_channels_of_a_server
+    own_messages_come_from_all_channels_of_a_server
     any_text_comes_back_as_it_was
-    many_at_once_get_one_ordinal_each
+    many_simultaneous_turns_get_an_ordinal_each
 }
 
 const HERE: Scope = Scope::Member {
@@ -178,7 +178,7 @@ async fn rows_of_tools_stand_between_question_and_answer<F: Fixture>(place: &F) 
     }
 }
 
-async fn a_turn_that_is_there_is_replaced_and_keeps_its_ordinal<F: Fixture>(place: &F) {
+async fn an_existing_turn_is_replaced_and_keeps_its_ordinal<F: Fixture>(place: &F) {
     let store = place.open().await;
     for number in [10, 20, 30] {
         store.append(&turn(HERE, number, at(0))).await.unwrap();
@@ -195,7 +195,7 @@ async fn a_turn_that_is_there_is_replaced_and_keeps_its_ordinal<F: Fixture>(plac
     assert_eq!(store.append(&next).await.unwrap(), 4);
 }
 
-async fn an_ordinal_is_never_given_again<F: Fixture>(place: &F) {
+async fn an_ordinal_is_never_reused<F: Fixture>(place: &F) {
     let store = place.open().await;
     for number in [10, 20, 30] {
         store.append(&turn(HERE, number, at(0))).await.unwrap();
@@ -212,7 +212,7 @@ async fn an_ordinal_is_never_given_again<F: Fixture>(place: &F) {
     assert_eq!(store.append(&turn(HERE, 50, at(2))).await.unwrap(), next);
 }
 
-async fn what_is_no_turn_is_refused<F: Fixture>(place: &F) {
+async fn rows_that_are_not_a_turn_are_refused<F: Fixture>(place: &F) {
     let store = place.open().await;
     let good = turn(HERE, 10, at(0));
     let mut two_turns = good.clone();
@@ -230,7 +230,7 @@ async fn what_is_no_turn_is_refused<F: Fixture>(place: &F) {
 }
 
 /// The same user and channel under every kind of key, and neighbours of each.
-async fn scopes_are_apart<F: Fixture>(place: &F) {
+async fn scopes_are_separate<F: Fixture>(place: &F) {
     let store = place.open().await;
     let near = [
         HERE,
@@ -272,7 +272,7 @@ async fn scopes_are_apart<F: Fixture>(place: &F) {
     }
 }
 
-async fn a_clock_that_went_back_is_made_up_for<F: Fixture>(place: &F) {
+async fn a_clock_that_goes_back_keeps_the_order<F: Fixture>(place: &F) {
     let store = place.open().await;
     store.append(&turn(HERE, 10, at(1_000))).await.unwrap();
     store.append(&turn(HERE, 20, at(500))).await.unwrap();
@@ -288,7 +288,7 @@ async fn a_clock_that_went_back_is_made_up_for<F: Fixture>(place: &F) {
     assert_eq!(texts(&rows)[4..], ["question 30", "answer 30"]);
 }
 
-async fn turns_after_a_marker_are_beyond_it<F: Fixture>(place: &F) {
+async fn turns_after_a_marker_are_later_than_it<F: Fixture>(place: &F) {
     let store = place.open().await;
     let marker = |guild, user| clew_store::model::ClearKey {
         agent: default_agent(),
@@ -320,7 +320,7 @@ async fn turns_after_a_marker_are_beyond_it<F: Fixture>(place: &F) {
     );
 }
 
-async fn what_there_is_is_counted<F: Fixture>(place: &F) {
+async fn statistics_count_a_conversation<F: Fixture>(place: &F) {
     let store = place.open().await;
     let none = ConversationStats::default();
     assert_eq!(store.conversation(HERE, at(0)).await.unwrap(), none);
@@ -361,7 +361,7 @@ async fn a_deleted_conversation_is_gone_with_all_agents<F: Fixture>(place: &F) {
     assert_eq!(rows(&store, direct(3)).await.len(), 2);
 }
 
-async fn own_messages_are_of_all_channels_of_a_server<F: Fixture>(place: &F) {
+async fn own_messages_come_from_all_channels_of_a_server<F: Fixture>(place: &F) {
     let store = place.open().await;
     let scopes = [
         (HERE, 30),
@@ -436,7 +436,7 @@ async fn any_text_comes_back_as_it_was<F: Fixture>(place: &F) {
     assert!(["a\0b", "a\u{fffd}b"].contains(&kept.as_str()), "{kept:?}");
 }
 
-async fn many_at_once_get_one_ordinal_each<F: Fixture>(place: &F) {
+async fn many_simultaneous_turns_get_an_ordinal_each<F: Fixture>(place: &F) {
     let store = place.open().await;
     let turns: Vec<_> = (1..=7)
         .map(|number| turn(HERE, number * 10, at(0)))

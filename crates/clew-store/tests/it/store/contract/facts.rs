@@ -8,10 +8,10 @@ use crate::store::fixture::{Fixture, on_each_store};
 
 on_each_store! {
     facts_are_written_replaced_and_removed
-    facts_come_oldest_first_and_of_one_subject
+    facts_of_one_subject_are_listed_oldest_first
     every_field_of_a_fact_comes_back
     facts_that_match_best_come_first
-    odd_words_match_nothing_and_fail_nothing
+    odd_words_match_nothing_and_cause_no_error
     a_fact_is_found_by_its_new_words_only
 }
 
@@ -36,7 +36,7 @@ async fn facts_are_written_replaced_and_removed<F: Fixture>(place: &F) {
     assert_eq!(store.remove_facts(&[]).await.unwrap(), 0);
 }
 
-async fn facts_come_oldest_first_and_of_one_subject<F: Fixture>(place: &F) {
+async fn facts_of_one_subject_are_listed_oldest_first<F: Fixture>(place: &F) {
     let store = place.open().await;
     let mut facts = Vec::new();
     for (id, when) in [(5, 30), (6, 10), (7, 20)] {
@@ -120,7 +120,7 @@ async fn facts_that_match_best_come_first<F: Fixture>(place: &F) {
     assert_eq!(matching(&store, "zebra", 10).await, [0; 0]);
 }
 
-async fn odd_words_match_nothing_and_fail_nothing<F: Fixture>(place: &F) {
+async fn odd_words_match_nothing_and_cause_no_error<F: Fixture>(place: &F) {
     let store = place.open().await;
     store
         .put_facts(&[server_fact(1, 1, "NEAR stands beside heron")])

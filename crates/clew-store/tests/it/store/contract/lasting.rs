@@ -10,7 +10,7 @@ use crate::store::world::world;
 on_each_store! {
     context_survives_restart_via_sqlite
     everything_survives_a_restart
-    a_store_that_is_dropped_unclosed_has_kept_everything
+    a_store_dropped_without_closing_keeps_everything
     a_closed_store_refuses
     closing_twice_is_no_error
 }
@@ -37,7 +37,7 @@ async fn everything_survives_a_restart<F: Fixture>(place: &F) {
     assert_eq!(everything(&store).await, sorted(world));
 }
 
-async fn a_store_that_is_dropped_unclosed_has_kept_everything<F: Fixture>(place: &F) {
+async fn a_store_dropped_without_closing_keeps_everything<F: Fixture>(place: &F) {
     let here = member(1, 2, 3);
     let one = turn(here, 10, at(0));
     let store = place.open().await;

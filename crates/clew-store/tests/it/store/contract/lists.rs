@@ -11,12 +11,12 @@ use crate::store::build::{at, guild, user};
 use crate::store::fixture::{Fixture, on_each_store};
 
 on_each_store! {
-    opt_outs_are_noted_and_ended
+    opt_outs_are_stored_and_removed
     settings_come_back_with_every_field
-    departures_are_noted_and_ended
+    departures_are_stored_and_removed
 }
 
-async fn opt_outs_are_noted_and_ended<F: Fixture>(place: &F) {
+async fn opt_outs_are_stored_and_removed<F: Fixture>(place: &F) {
     let store = place.open().await;
     assert_eq!(store.opt_outs().await.unwrap(), []);
     for (id, since) in [(3, 1), (4, 2), (3, 5)] {
@@ -64,7 +64,7 @@ async fn settings_come_back_with_every_field<F: Fixture>(place: &F) {
     assert_eq!(all, [(guild(1), full), (guild(2), other)]);
 }
 
-async fn departures_are_noted_and_ended<F: Fixture>(place: &F) {
+async fn departures_are_stored_and_removed<F: Fixture>(place: &F) {
     let store = place.open().await;
     for (id, when) in [(1, 1), (2, 2), (1, 9)] {
         store

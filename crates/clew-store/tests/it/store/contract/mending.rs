@@ -12,13 +12,13 @@ use crate::store::build::{
 use crate::store::fixture::{Fixture, needs_database, on_each_store};
 
 on_each_store! {
-    an_edit_reaches_rows_and_snapshots
-    an_edit_of_what_is_not_there_changes_nothing
-    held_messages_are_rows_parts_snapshots_and_links
-    members_are_who_has_anything_from_a_server
+    an_edit_applies_to_rows_and_snapshots
+    an_edit_of_an_unknown_message_changes_nothing
+    held_messages_include_rows_parts_snapshots_and_links
+    members_are_all_with_data_from_a_server
 }
 
-async fn an_edit_reaches_rows_and_snapshots<F: Fixture>(place: &F) {
+async fn an_edit_applies_to_rows_and_snapshots<F: Fixture>(place: &F) {
     let store = place.open().await;
     let here = member(1, 2, 3);
     let one = turn(here, 10, at(0));
@@ -44,7 +44,7 @@ async fn an_edit_reaches_rows_and_snapshots<F: Fixture>(place: &F) {
     assert_eq!(texts(&others), ["question 20", "answer 20"]);
 }
 
-async fn an_edit_of_what_is_not_there_changes_nothing<F: Fixture>(place: &F) {
+async fn an_edit_of_an_unknown_message_changes_nothing<F: Fixture>(place: &F) {
     let store = place.open().await;
     let here = member(1, 2, 3);
     store.append(&turn(here, 10, at(0))).await.unwrap();
@@ -57,7 +57,7 @@ async fn an_edit_of_what_is_not_there_changes_nothing<F: Fixture>(place: &F) {
     assert_eq!(texts(&rows), ["question 10", "answer 10"]);
 }
 
-async fn held_messages_are_rows_parts_snapshots_and_links<F: Fixture>(place: &F) {
+async fn held_messages_include_rows_parts_snapshots_and_links<F: Fixture>(place: &F) {
     let store = place.open().await;
     store
         .append(&turn(member(1, 2, 3), 10, at(0)))
@@ -101,7 +101,7 @@ async fn held_messages_are_rows_parts_snapshots_and_links<F: Fixture>(place: &F)
     assert_eq!(held(channel(9), 1, 100).await, [0; 0]);
 }
 
-async fn members_are_who_has_anything_from_a_server<F: Fixture>(place: &F) {
+async fn members_are_all_with_data_from_a_server<F: Fixture>(place: &F) {
     let store = place.open().await;
     store
         .append(&turn(member(1, 2, 3), 10, at(0)))

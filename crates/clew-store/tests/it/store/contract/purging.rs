@@ -9,16 +9,16 @@ use crate::store::fixture::{Fixture, on_each_store};
 use crate::store::world::{FIRST_AGE, world};
 
 on_each_store! {
-    a_purge_of_a_user_takes_all_that_is_theirs
-    a_purge_of_a_member_takes_what_is_theirs_from_that_server
-    a_purge_of_a_server_takes_all_of_it
-    a_purge_of_a_channel_takes_what_stood_in_it
-    a_purge_of_a_trigger_takes_its_turn
+    a_purge_of_a_user_removes_all_that_is_theirs
+    a_purge_of_a_member_removes_what_is_theirs_from_that_server
+    a_purge_of_a_server_removes_all_of_it
+    a_purge_of_a_channel_removes_what_was_in_it
+    a_purge_of_a_trigger_removes_its_turn
     a_purge_of_an_answer_leaves_the_question
-    a_purge_of_a_part_takes_the_answer
-    a_purge_of_a_linked_message_takes_the_fact
-    a_purge_of_what_was_before_takes_the_old
-    a_purge_of_nothing_takes_nothing
+    a_purge_of_a_part_removes_the_answer
+    a_purge_of_a_linked_message_removes_the_fact
+    a_purge_by_age_removes_only_what_is_older
+    a_purge_of_nothing_removes_nothing
 }
 
 /// What a purge leaves of an entry, as [`Purge`] defines it.
@@ -140,7 +140,7 @@ fn changed(world: &[Record], rest: &[Record]) -> bool {
 
 const ROWS_AND_COPIES: [Kind; 2] = [Kind::Messages, Kind::Snapshots];
 
-async fn a_purge_of_a_user_takes_all_that_is_theirs<F: Fixture>(place: &F) {
+async fn a_purge_of_a_user_removes_all_that_is_theirs<F: Fixture>(place: &F) {
     let kinds = [
         Kind::Messages,
         Kind::Markers,
@@ -151,7 +151,7 @@ async fn a_purge_of_a_user_takes_all_that_is_theirs<F: Fixture>(place: &F) {
     check(place, Purge::User(user(11)), &kinds).await;
 }
 
-async fn a_purge_of_a_member_takes_what_is_theirs_from_that_server<F: Fixture>(place: &F) {
+async fn a_purge_of_a_member_removes_what_is_theirs_from_that_server<F: Fixture>(place: &F) {
     let kinds = [
         Kind::Messages,
         Kind::Markers,
@@ -166,7 +166,7 @@ async fn a_purge_of_a_member_takes_what_is_theirs_from_that_server<F: Fixture>(p
     check(place, purge, &kinds).await;
 }
 
-async fn a_purge_of_a_server_takes_all_of_it<F: Fixture>(place: &F) {
+async fn a_purge_of_a_server_removes_all_of_it<F: Fixture>(place: &F) {
     let kinds = [
         Kind::Messages,
         Kind::Markers,
@@ -179,7 +179,7 @@ async fn a_purge_of_a_server_takes_all_of_it<F: Fixture>(place: &F) {
     check(place, Purge::Guild(guild(1)), &kinds).await;
 }
 
-async fn a_purge_of_a_channel_takes_what_stood_in_it<F: Fixture>(place: &F) {
+async fn a_purge_of_a_channel_removes_what_was_in_it<F: Fixture>(place: &F) {
     let kinds = [
         Kind::Messages,
         Kind::Snapshots,
@@ -213,7 +213,7 @@ fn of(ids: Vec<clew_context::model::MessageId>) -> Purge {
     Purge::Messages { channel, ids }
 }
 
-async fn a_purge_of_a_trigger_takes_its_turn<F: Fixture>(place: &F) {
+async fn a_purge_of_a_trigger_removes_its_turn<F: Fixture>(place: &F) {
     let trigger = first_turn::<F>(StoredRole::User).message.unwrap();
     check(place, of(vec![trigger]), &ROWS_AND_COPIES).await;
 }
@@ -223,22 +223,22 @@ async fn a_purge_of_an_answer_leaves_the_question<F: Fixture>(place: &F) {
     check(place, of(vec![answer, message(99_999)]), &ROWS_AND_COPIES).await;
 }
 
-async fn a_purge_of_a_part_takes_the_answer<F: Fixture>(place: &F) {
+async fn a_purge_of_a_part_removes_the_answer<F: Fixture>(place: &F) {
     let part = first_turn::<F>(StoredRole::Assistant).parts[0];
     check(place, of(vec![part]), &ROWS_AND_COPIES).await;
 }
 
-async fn a_purge_of_a_linked_message_takes_the_fact<F: Fixture>(place: &F) {
+async fn a_purge_of_a_linked_message_removes_the_fact<F: Fixture>(place: &F) {
     let kinds = [Kind::UserFacts, Kind::ServerFacts];
     check(place, of(vec![message(5_001), message(5_002)]), &kinds).await;
 }
 
-async fn a_purge_of_what_was_before_takes_the_old<F: Fixture>(place: &F) {
+async fn a_purge_by_age_removes_only_what_is_older<F: Fixture>(place: &F) {
     let kinds = [Kind::Messages, Kind::Snapshots, Kind::UserFacts];
     check(place, Purge::Before(at(FIRST_AGE)), &kinds).await;
 }
 
-async fn a_purge_of_nothing_takes_nothing<F: Fixture>(place: &F) {
+async fn a_purge_of_nothing_removes_nothing<F: Fixture>(place: &F) {
     let nobody = user(9_999);
     for purge in [
         of(vec![]),

@@ -27,7 +27,7 @@ fn check_unavailable<T: std::fmt::Debug>(result: Result<T, Error>) {
 }
 
 #[tokio::test]
-async fn of_two_starts_at_once_one_is_refused() {
+async fn of_two_simultaneous_starts_one_is_refused() {
     let database = server::Postgres::shared().fresh_database().await;
     let folder = tempfile::tempdir().unwrap();
     let (one, other) = tokio::join!(open(&database.url, &folder), open(&database.url, &folder));
@@ -49,7 +49,7 @@ const HOLDERS: &str = "SELECT pid FROM pg_locks
          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
 
 #[tokio::test]
-async fn a_process_whose_connections_broke_has_the_database_again_unless_another_has() {
+async fn after_a_break_a_process_gets_the_database_back_unless_another_has_it() {
     let fresh = Fresh::new().await;
     let reopen = || open(&fresh.database.url, &fresh.folder);
     let scope = direct(1);
@@ -77,13 +77,13 @@ async fn a_process_whose_connections_broke_has_the_database_again_unless_another
     other.append(&turn(scope, 3, "three")).await.unwrap();
     other.close().await.unwrap();
     let left = fresh.admin(HOLDERS).await;
-    assert_eq!(left, [[None; 0]; 0], "who closes lets go at once");
+    assert_eq!(left, [[None; 0]; 0], "closing releases the lock at once");
     fresh.store.append(&turn(scope, 4, "four")).await.unwrap();
     assert_eq!(fresh.texts(scope).await.len(), 6);
 }
 
 #[tokio::test]
-async fn a_newer_schema_is_refused_and_left_alone() {
+async fn a_newer_schema_is_refused_and_left_unchanged() {
     let fresh = Fresh::new().await;
     fresh
         .admin("UPDATE clew.clew_schema SET version = 99")
@@ -107,7 +107,7 @@ async fn a_newer_schema_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_role_without_the_right_finds_a_schema_made_for_it() {
+async fn a_role_without_the_right_uses_a_schema_made_for_it() {
     let database = server::Postgres::shared().fresh_database().await;
     let (name, admin) = (&database.name, &database.admin_url);
     let owner = format!("ALTER DATABASE {name} OWNER TO admin");
@@ -126,7 +126,7 @@ async fn a_role_without_the_right_finds_a_schema_made_for_it() {
 }
 
 #[tokio::test]
-async fn an_error_of_opening_says_where_but_not_the_password() {
+async fn an_error_on_opening_names_the_server_but_not_the_password() {
     let database = server::Postgres::shared().fresh_database().await;
     let (start, _) = database.url.split_once('@').unwrap();
     let (_, password) = start.rsplit_once(':').unwrap();
@@ -178,7 +178,7 @@ async fn a_closed_store_is_not_available() {
 }
 
 #[tokio::test]
-async fn turns_at_once_get_an_ordinal_each() {
+async fn simultaneous_turns_get_an_ordinal_each() {
     let fresh = Fresh::new().await;
     let appended = (1..=40).map(|at| {
         let store = &fresh.store;
@@ -190,7 +190,7 @@ async fn turns_at_once_get_an_ordinal_each() {
 }
 
 #[tokio::test]
-async fn a_locked_table_and_a_call_that_was_dropped_hold_up_nobody_for_long() {
+async fn a_locked_table_and_a_dropped_call_delay_nobody_for_long() {
     let fresh = Fresh::new().await;
     let scope = direct(1);
     let connected = tokio_postgres::connect(&fresh.database.url, tokio_postgres::NoTls).await;
@@ -246,7 +246,7 @@ async fn encrypt(postgres: &server::Postgres) {
 }
 
 #[tokio::test]
-async fn a_certificate_that_nobody_vouches_for_is_refused_where_it_is_looked_at() {
+async fn an_untrusted_certificate_is_refused_where_it_is_checked() {
     let postgres = server::Postgres::own();
     let database = postgres.fresh_database().await;
     encrypt(&postgres).await;
@@ -273,7 +273,7 @@ async fn a_certificate_that_nobody_vouches_for_is_refused_where_it_is_looked_at(
 
 /// Temporary failures are distinguished from those a person has to fix.
 #[tokio::test]
-async fn a_server_that_is_not_ready_is_no_mistake_in_the_settings() {
+async fn a_server_that_is_not_ready_is_a_temporary_failure() {
     let mut postgres = server::Postgres::own();
     let database = postgres.fresh_database().await;
     let folder = tempfile::tempdir().unwrap();
@@ -323,7 +323,7 @@ async fn a_database_that_cannot_hold_every_text_is_refused_with_the_remedy() {
 
 /// The server allows only one connection, and sixteen calls wait for it.
 #[tokio::test]
-async fn at_the_limit_calls_wait_for_a_connection_that_exists() {
+async fn at_the_connection_limit_calls_wait_for_an_open_connection() {
     let fresh = Fresh::new().await;
     let limit = format!("ALTER ROLE {} CONNECTION LIMIT 1", fresh.database.name);
     fresh.admin(&limit).await;

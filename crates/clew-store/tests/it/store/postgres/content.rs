@@ -9,7 +9,7 @@ use clew_store::model::{
 };
 use clew_store::{Backend, Error, Kind, Purge, Record, SUMMARY_REMOVED};
 
-use super::{Fresh, NOON, all_of, direct, member, row, server, turn};
+use super::{Fresh, NOW, all_of, direct, member, row, server, turn};
 
 const GUILD: GuildId = GuildId::new(1);
 const USER: UserId = UserId::new(3);
@@ -24,11 +24,11 @@ fn fact(id: u64, subject: Subject, text: &str) -> Fact {
         text: text.to_owned(),
         origin: Origin::Guild(GUILD),
         by: USER,
-        at: NOON,
+        at: NOW,
         link: Some((CHANNEL, MessageId::new(10))),
         pinned: true,
         seen: 2,
-        last_used: NOON,
+        last_used: NOW,
     }
 }
 
@@ -39,12 +39,12 @@ fn snapshot(messages: Vec<StoredMessage>) -> ContextSnapshot {
             agent: AgentName::default_agent(),
             owner: USER,
             guild: Some(GUILD),
-            timestamp: NOON,
+            timestamp: NOW,
             description: Some(MARKER.to_owned()),
             summary: MARKER.to_owned(),
             message_count: messages.len(),
-            window_start: NOON,
-            window_end: NOON,
+            window_start: NOW,
+            window_end: NOW,
         },
         messages,
     }
@@ -68,14 +68,14 @@ fn entries() -> Vec<Record> {
         .map(|row| StoredMessage { ordinal: 4, ..row });
     let mut records: Vec<Record> = with_ordinal.map(Record::Message).collect();
     records.extend([
-        Record::Marker(key, NOON),
+        Record::Marker(key, NOW),
         Record::Snapshot(snapshot(rows)),
         Record::Fact(fact(u64::MAX, Subject::User(USER), MARKER)),
         Record::Fact(fact(2, Subject::Server(GUILD), MARKER)),
-        Record::OptOut(USER, NOON),
+        Record::OptOut(USER, NOW),
         Record::Settings(GUILD, settings),
-        Record::Agent(AgentName::default_agent(), NOON),
-        Record::Departure(GUILD, NOON),
+        Record::Agent(AgentName::default_agent(), NOW),
+        Record::Departure(GUILD, NOW),
     ]);
     records
 }
@@ -96,7 +96,7 @@ async fn all_records(fresh: &Fresh) -> Vec<Record> {
 }
 
 #[tokio::test]
-async fn entries_come_out_as_they_were_written_however_often() {
+async fn entries_are_read_as_written_however_often_they_are_copied() {
     let fresh = Fresh::new().await;
     for _ in 0..2 {
         fresh.store.write(&entries()).await.unwrap();
@@ -124,7 +124,7 @@ async fn a_purge_of_a_user_leaves_no_text() {
         (Kind::ServerFacts, 1),
     ];
     assert_eq!(gone, expected);
-    assert_eq!(fresh.store.opt_outs().await.unwrap(), [(USER, NOON)]);
+    assert_eq!(fresh.store.opt_outs().await.unwrap(), [(USER, NOW)]);
     fresh.store.vacuum().await.unwrap();
     let dump = server::dump_all(&fresh.database.admin_url);
     assert!(dump.contains("opt_outs"), "the dump holds tables");
@@ -134,7 +134,7 @@ async fn a_purge_of_a_user_leaves_no_text() {
 }
 
 #[tokio::test]
-async fn a_deleted_trigger_takes_its_turn_also_out_of_snapshots() {
+async fn a_deleted_trigger_removes_its_turn_from_snapshots_too() {
     let fresh = Fresh::new().await;
     let mut rows = turn(member(1, 3), 1, MARKER);
     rows.extend(turn(member(1, 3), 2, "stays"));
@@ -166,7 +166,7 @@ async fn a_deleted_trigger_takes_its_turn_also_out_of_snapshots() {
 }
 
 #[tokio::test]
-async fn an_edit_reaches_rows_and_snapshots_but_no_long_answer() {
+async fn an_edit_applies_to_rows_and_snapshots_but_not_to_long_answers() {
     let fresh = Fresh::new().await;
     let mut rows = turn(member(1, 3), 1, "before");
     rows[1].parts = vec![MessageId::new(12)];
@@ -189,7 +189,7 @@ async fn an_edit_reaches_rows_and_snapshots_but_no_long_answer() {
 }
 
 #[tokio::test]
-async fn a_turn_is_replaced_in_its_place_and_time_never_goes_back() {
+async fn a_replaced_turn_keeps_its_place_and_time_never_goes_back() {
     let fresh = Fresh::new().await;
     let scope = direct(1);
     for (at, text) in [(1, "one"), (2, "two"), (1, "one again")] {
@@ -202,7 +202,7 @@ async fn a_turn_is_replaced_in_its_place_and_time_never_goes_back() {
     };
     fresh
         .store
-        .clear(&key, UnixMillis(NOON.0 + 5))
+        .clear(&key, UnixMillis(NOW.0 + 5))
         .await
         .unwrap();
     assert_eq!(
@@ -213,7 +213,7 @@ async fn a_turn_is_replaced_in_its_place_and_time_never_goes_back() {
     let seen: Vec<_> = rows
         .iter()
         .filter(|row| row.role == StoredRole::User)
-        .map(|row| (row.ordinal, row.content.as_str(), row.timestamp.since(NOON)))
+        .map(|row| (row.ordinal, row.content.as_str(), row.timestamp.since(NOW)))
         .collect();
     assert_eq!(seen, [(1, "one again", 0), (2, "two", 0), (3, "three", 6)]);
     assert_eq!(fresh.store.delete_conversation(scope).await.unwrap(), 6);
@@ -224,7 +224,7 @@ async fn a_turn_is_replaced_in_its_place_and_time_never_goes_back() {
 }
 
 #[tokio::test]
-async fn texts_that_postgresql_refuses_are_kept_otherwise() {
+async fn bytes_that_postgresql_refuses_are_replaced() {
     let fresh = Fresh::new().await;
     let text = "a\0b 'quoted' \\ $1 ; -- \u{1f9f6}";
     fresh.store.append(&turn(direct(1), 1, text)).await.unwrap();
@@ -233,7 +233,7 @@ async fn texts_that_postgresql_refuses_are_kept_otherwise() {
 }
 
 #[tokio::test]
-async fn a_row_that_is_not_ours_is_set_aside_or_named() {
+async fn a_row_that_cannot_be_read_is_skipped_or_named() {
     let fresh = Fresh::new().await;
     fresh
         .store
@@ -257,7 +257,7 @@ async fn a_row_that_is_not_ours_is_set_aside_or_named() {
 }
 
 #[tokio::test]
-async fn facts_are_found_by_any_word_best_first_whatever_is_asked() {
+async fn facts_are_found_by_any_word_best_first() {
     let fresh = Fresh::new().await;
     let server = Subject::Server(GUILD);
     let facts = [
@@ -290,7 +290,7 @@ async fn facts_are_found_by_any_word_best_first_whatever_is_asked() {
 }
 
 #[tokio::test]
-async fn a_snapshot_without_its_file_is_taken_back_at_the_start() {
+async fn a_half_saved_snapshot_is_removed_at_the_start() {
     let fresh = Fresh::new().await;
     let saved = snapshot(vec![row(member(1, 3), 1, StoredRole::User, "text")]);
     fresh.store.save_snapshot(&saved).await.unwrap();

@@ -24,7 +24,7 @@ async fn count(client: &Client) -> i64 {
 }
 
 #[tokio::test]
-async fn without_a_scope_no_row_is_seen_and_with_one_only_its_own() {
+async fn without_a_scope_no_row_is_visible_and_with_one_only_its_own() {
     let fresh = Fresh::new().await;
     for user in [1, 2] {
         let one = turn(direct(user), user, "text");
@@ -58,7 +58,7 @@ async fn without_a_scope_no_row_is_seen_and_with_one_only_its_own() {
 }
 
 #[tokio::test]
-async fn what_a_call_may_see_does_not_stay_with_its_connection() {
+async fn a_calls_rights_do_not_stay_with_its_connection() {
     let fresh = Fresh::new().await;
     fresh
         .store
@@ -83,7 +83,7 @@ async fn what_a_call_may_see_does_not_stay_with_its_connection() {
 }
 
 #[tokio::test]
-async fn another_conversation_is_not_read_and_records_go_through_all() {
+async fn a_window_reads_one_conversation_and_records_read_all() {
     let fresh = Fresh::new().await;
     fresh
         .store
@@ -113,7 +113,7 @@ async fn another_conversation_is_not_read_and_records_go_through_all() {
 /// Facts and snapshots are as isolated as conversations. Without a name set, no
 /// row is visible.
 #[tokio::test]
-async fn facts_and_snapshots_of_others_are_not_seen_by_their_owner_either() {
+async fn facts_and_snapshots_are_isolated_from_the_tables_owner_too() {
     let fresh = Fresh::new().await;
     let texts = "
 INSERT INTO clew.facts (id, user_id, server_id, text, origin, by_user, at, pinned, seen, last_used)

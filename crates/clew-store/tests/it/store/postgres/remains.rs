@@ -11,7 +11,7 @@ use super::{Fresh, member, open, server, turn};
 
 /// Must not be found.
 const MARKER: &str = "zebrafinch";
-/// Longest wait before we give up.
+/// The longest wait before a test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Tables and columns whose statistics may hold texts.
 const STATISTICS: &str = "SELECT tablename || '.' || attname FROM pg_stats WHERE schemaname = 'clew' \
@@ -54,7 +54,7 @@ async fn statistics_hold_no_texts() {
     let ids = "SELECT 1 FROM pg_stats WHERE schemaname = 'clew' AND attname = 'scope'";
     assert!(
         !fresh.admin(ids).await.is_empty(),
-        "there are statistics of what is no text"
+        "there are statistics of other columns"
     );
 }
 
@@ -88,7 +88,7 @@ async fn a_database_of_the_first_version_is_migrated() {
 }
 
 #[tokio::test]
-async fn dead_rows_are_cleared_away_when_it_is_time() {
+async fn dead_rows_are_vacuumed_when_it_is_time() {
     let fresh = Fresh::new().await;
     fresh
         .admin("ALTER TABLE clew.messages SET (autovacuum_enabled = false)")
@@ -122,7 +122,7 @@ async fn dead_rows_are_cleared_away_when_it_is_time() {
 /// Tidying does not wait for somebody who locks a table, and turns do not wait
 /// for tidying.
 #[tokio::test]
-async fn tidying_waits_for_nobody() {
+async fn vacuuming_neither_waits_nor_makes_others_wait() {
     let fresh = Fresh::new().await;
     fresh
         .store

@@ -10,7 +10,7 @@ use clew_store::{Backend, Kind, Purge, Record, SUMMARY_REMOVED, Sqlite};
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
-use super::{CHANNEL, GUILD, NOON, Place, found_in, row, turn, turns};
+use super::{CHANNEL, GUILD, NOW, Place, found_in, row, turn, turns};
 
 const MARKER: &str = "planted-marker-7c1f";
 
@@ -21,11 +21,11 @@ pub(super) fn fact(id: u64, subject: Subject, by: u64, text: &str) -> Fact {
         text: text.to_owned(),
         origin: Origin::Guild(GUILD),
         by: UserId::new(by),
-        at: NOON,
+        at: NOW,
         link: Some((CHANNEL, MessageId::new(100 + id % 1000))),
         pinned: false,
         seen: 1,
-        last_used: NOON,
+        last_used: NOW,
     }
 }
 
@@ -43,12 +43,12 @@ pub(super) fn snapshot(
             agent: AgentName::default_agent(),
             owner: UserId::new(user),
             guild: Some(GUILD),
-            timestamp: NOON,
+            timestamp: NOW,
             description: Some(text.to_owned()),
             summary: text.to_owned(),
             message_count: messages.len(),
-            window_start: NOON,
-            window_end: NOON,
+            window_start: NOW,
+            window_end: NOW,
         },
         messages,
     }
@@ -110,7 +110,7 @@ async fn disturb(store: &Sqlite, longest: u32, mut number: impl FnMut(u32) -> u6
 /// Texts of all lengths come and go, so that pages split and merge, which is
 /// what leaves copies behind.
 #[tokio::test]
-async fn no_byte_of_what_was_purged_is_left() {
+async fn no_byte_of_purged_texts_is_left() {
     let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     for longest in [40, 400, 3000, 9000] {
         let mut number = |below: u32| u64::from(random.next_u32() % below);
@@ -134,7 +134,7 @@ async fn no_byte_of_what_was_purged_is_left() {
 }
 
 #[tokio::test]
-async fn a_deleted_message_goes_from_snapshots_and_their_summary() {
+async fn a_deleted_message_is_removed_from_snapshots_and_their_summary() {
     let place = Place::new();
     let store = place.open();
     let saved = snapshot(1, 1..=2, MARKER);
@@ -156,7 +156,7 @@ async fn a_deleted_message_goes_from_snapshots_and_their_summary() {
     assert_eq!(
         rest.messages,
         saved.messages[2..],
-        "the trigger took its turn"
+        "the trigger's turn is deleted"
     );
     assert_eq!(rest.info.message_count, 2);
     assert_eq!(rest.info.summary, SUMMARY_REMOVED);
@@ -218,7 +218,7 @@ async fn an_edit_leaves_nothing_of_the_old_text() {
 }
 
 #[tokio::test]
-async fn a_search_takes_any_text_and_finds_the_servers_own_facts_only() {
+async fn any_text_can_be_searched_for_and_only_the_servers_facts_are_found() {
     let store = Sqlite::in_memory().unwrap();
     let other = GuildId::new(12);
     let server = Subject::Server(GUILD);
@@ -279,7 +279,7 @@ async fn a_replaced_turn_keeps_its_place() {
 }
 
 #[tokio::test]
-async fn entries_copied_twice_are_there_once() {
+async fn entries_copied_twice_exist_once() {
     let (from, to) = (Place::new(), Place::new());
     let (from, to) = (from.open(), to.open());
     for at in 1..=5 {

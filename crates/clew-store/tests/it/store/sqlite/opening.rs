@@ -13,7 +13,7 @@ fn refused(place: &Place) -> Error {
 }
 
 #[tokio::test]
-async fn a_closed_store_has_everything_when_it_is_opened_again() {
+async fn a_reopened_store_has_everything() {
     let place = Place::new();
     let store = place.open();
     for at in 1..=3 {
@@ -27,7 +27,7 @@ async fn a_closed_store_has_everything_when_it_is_opened_again() {
     assert_eq!(
         names,
         ["clew.db", "clew.db.lock"],
-        "the log went with the last connection"
+        "the log is removed with the last connection"
     );
 
     let store = place.open();
@@ -36,7 +36,7 @@ async fn a_closed_store_has_everything_when_it_is_opened_again() {
 }
 
 #[tokio::test]
-async fn a_look_beside_another_process_touches_nothing() {
+async fn reading_beside_another_process_changes_nothing() {
     let place = Place::new();
     let store = place.open();
     store.append(&turn(1, 1, "kept")).await.unwrap();
@@ -64,7 +64,7 @@ async fn a_look_beside_another_process_touches_nothing() {
 }
 
 #[tokio::test]
-async fn a_new_file_is_ours_and_of_the_newest_version() {
+async fn a_new_file_is_private_and_of_the_newest_version() {
     let place = Place::new();
     std::fs::create_dir_all(place.file().parent().unwrap()).unwrap();
     std::fs::write(place.file(), "").unwrap();
@@ -88,12 +88,16 @@ async fn a_new_file_is_ours_and_of_the_newest_version() {
             .unwrap()
             .permissions()
             .mode();
-        assert_eq!(mode & 0o777, 0o600, "what people said is ours to read only");
+        assert_eq!(
+            mode & 0o777,
+            0o600,
+            "only the owner may read what people said"
+        );
     }
 }
 
 #[tokio::test]
-async fn a_newer_file_is_refused_as_it_is() {
+async fn a_newer_file_is_refused_and_left_unchanged() {
     let place = Place::new();
     place.open().close().await.unwrap();
     place
@@ -117,7 +121,7 @@ async fn a_newer_file_is_refused_as_it_is() {
 }
 
 #[test]
-fn another_programs_database_is_refused_as_it_is() {
+fn another_programs_database_is_refused_and_left_unchanged() {
     let place = Place::new();
     std::fs::create_dir_all(place.file().parent().unwrap()).unwrap();
     place
@@ -133,7 +137,7 @@ fn another_programs_database_is_refused_as_it_is() {
 }
 
 #[test]
-fn what_is_no_database_is_refused() {
+fn a_file_that_is_not_a_database_is_refused() {
     let place = Place::new();
     std::fs::create_dir_all(place.file().parent().unwrap()).unwrap();
     for text in ["short", &"not a database ".repeat(999)] {
@@ -155,7 +159,7 @@ fn what_is_no_database_is_refused() {
 }
 
 #[tokio::test]
-async fn a_row_that_cannot_be_read_costs_itself_only() {
+async fn an_unreadable_row_costs_only_itself() {
     let place = Place::new();
     let store = place.open();
     for at in 1..=3 {

@@ -230,7 +230,7 @@ fn copied(place: &Place) -> Place {
 }
 
 #[tokio::test]
-async fn what_a_kill_left_in_the_log_is_gone_when_the_store_is_opened() {
+async fn the_log_left_by_a_kill_is_emptied_when_the_store_is_opened() {
     let place = Place::new();
     let store = place.open();
     store.append(&turn(1, 1, MARKER)).await.unwrap();
@@ -254,7 +254,7 @@ async fn what_a_kill_left_in_the_log_is_gone_when_the_store_is_opened() {
 }
 
 #[tokio::test]
-async fn what_moved_before_a_kill_is_gone_when_the_store_is_opened() {
+async fn old_copies_left_by_a_kill_are_gone_when_the_store_is_opened() {
     let place = Place::new();
     let store = place.open();
     for at in 1..=60 {
@@ -288,7 +288,7 @@ async fn what_moved_before_a_kill_is_gone_when_the_store_is_opened() {
 }
 
 #[tokio::test]
-async fn what_is_replaced_leaves_nothing_of_the_old_text() {
+async fn a_replaced_turn_leaves_nothing_of_the_old_text() {
     let place = Place::new();
     let store = place.open();
     let server = Subject::Server(GUILD);
@@ -323,7 +323,7 @@ const ROWS: &str = "SELECT count(*) FROM message_rows";
 const HELD: &str = "SELECT count(*) FROM message_ids";
 
 #[tokio::test]
-async fn what_was_deleted_is_in_no_answer_and_swept_when_it_is_much() {
+async fn deleted_rows_are_never_returned_and_swept_when_they_are_many() {
     let place = Place::new();
     let store = place.open();
     let now = UnixMillis(0);
@@ -356,7 +356,7 @@ async fn what_was_deleted_is_in_no_answer_and_swept_when_it_is_much() {
     );
 
     store.sweep(now).await.unwrap();
-    assert_eq!(count_of(&place, ROWS), 200, "one turn is not worth it");
+    assert_eq!(count_of(&place, ROWS), 200, "one turn is not worth a sweep");
     store.purge(&of((2..=10).map(|at| at * 10))).await.unwrap();
     store.sweep(now).await.unwrap();
     assert_eq!(count_of(&place, ROWS), 180);
@@ -377,7 +377,7 @@ async fn what_was_deleted_is_in_no_answer_and_swept_when_it_is_much() {
 }
 
 #[tokio::test]
-async fn a_file_of_which_most_was_overwritten_is_written_again() {
+async fn a_file_that_is_mostly_overwritten_texts_is_rewritten() {
     let place = Place::new();
     let store = place.open();
     let text = |at: u64| format!("{MARKER} {at} {}", "x".repeat(4_000));
@@ -420,7 +420,7 @@ async fn a_file_of_which_most_was_overwritten_is_written_again() {
 const VERSION_1: &str = include_str!("../../../../src/sqlite/schema_1.sql");
 
 #[tokio::test]
-async fn a_file_of_version_1_has_everything_and_no_byte_more() {
+async fn a_migrated_file_of_version_1_has_everything_and_no_deleted_byte() {
     let place = Place::new();
     let newest = Place::new();
     let store = newest.open();

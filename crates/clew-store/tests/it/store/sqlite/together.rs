@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use super::{Place, query, turn, turns};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn turns_of_many_tasks_are_all_there_and_numbered_once() {
+async fn turns_of_many_tasks_are_all_stored_and_numbered_once() {
     let place = Place::new();
     let store = Arc::new(place.open());
     let tasks = (0..40u64).map(|task| {
@@ -36,7 +36,7 @@ async fn turns_of_many_tasks_are_all_there_and_numbered_once() {
 }
 
 #[tokio::test]
-async fn calls_that_share_a_transaction_fail_by_themselves() {
+async fn calls_that_share_a_transaction_fail_separately() {
     let place = Place::new();
     let store = place.open();
     // Calls queue up while another program writes.
@@ -64,7 +64,7 @@ async fn calls_that_share_a_transaction_fail_by_themselves() {
 }
 
 #[tokio::test]
-async fn a_locked_database_is_said_so_and_works_again() {
+async fn a_locked_database_is_reported_and_works_again() {
     let place = Place::new();
     let settings = SqliteSettings {
         busy_timeout: Duration::from_millis(1),
