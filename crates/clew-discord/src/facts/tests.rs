@@ -393,3 +393,184 @@ fn a_thread_counts_what_is_posted_and_deleted() {
     facts.count_messages(post, -1);
     assert_eq!(count(), Some(6));
 }
+
+/// As the versions before this one wrote it, byte for byte: a process that
+/// resumes after an update starts with it.
+const WRITTEN_BEFORE: &str = concat!(
+    r#"[{"id":"1","name":"Guild","owner_id":"300","#,
+    r#""roles":[{"id":"1","name":"@everyone","permissions":"66560","tags":{"bot_id":null}},"#,
+    r#"{"id":"3","name":"clew","permissions":"0","tags":{"bot_id":"100"}}],"#,
+    r#""channels":[{"id":"10","type":0,"name":"general","parent_id":null,"owner_id":null,"#,
+    r#""permission_overwrites":[{"id":"1","type":0,"allow":"0","deny":"2048"}],"#,
+    r#""available_tags":[],"applied_tags":[],"#,
+    r#""thread_metadata":{"archived":false,"locked":false},"message_count":null,"member":null},"#,
+    r#"{"id":"12","type":15,"name":"help","parent_id":null,"owner_id":null,"#,
+    r#""permission_overwrites":null,"available_tags":[{"id":"71","name":"done"}],"#,
+    r#""applied_tags":[],"thread_metadata":{"archived":false,"locked":false},"#,
+    r#""message_count":null,"member":null},"#,
+    r#"{"id":"22","type":12,"name":"secret","parent_id":"10","owner_id":"200","#,
+    r#""permission_overwrites":[],"available_tags":[],"applied_tags":["71"],"#,
+    r#""thread_metadata":{"archived":true,"locked":false},"message_count":3,"member":{}}],"#,
+    r#""threads":[],"members":[{"user":{"id":"100","username":"","global_name":null},"#,
+    r#""nick":"Clew","roles":["3"]}]},"#,
+    r#"{"id":"2","name":"","owner_id":null,"roles":[],"channels":[],"threads":[],"members":[]}]"#,
+);
+
+#[test]
+fn what_was_written_before_is_read_and_written_the_same() {
+    let facts = Facts::default();
+    facts.set_us(us());
+    facts.restore(serde_json::from_str(WRITTEN_BEFORE).unwrap());
+    let written = serde_json::to_string(&facts.snapshot()).unwrap();
+    assert_eq!(written, WRITTEN_BEFORE);
+    assert_eq!(facts.user_name(GUILD, US).as_deref(), Some("Clew"));
+    assert!(facts.our_access(id(22)).may_view());
+    assert_eq!(facts.channel(id(22)).unwrap().tags, Vec::<String>::new());
+}
+
+#[test]
+fn a_channel_makes_its_server_known() {
+    let facts = Facts::default();
+    facts.set_us(us());
+    let text = r#"{"id":"10","guild_id":"1","type":0,"name":"general"}"#;
+    assert!(facts.apply("CHANNEL_CREATE", text).is_none());
+    assert_eq!(facts.guilds(), [GUILD]);
+    assert_eq!(facts.guild_name(GUILD).as_deref(), Some(""));
+    assert_eq!(facts.owner(GUILD), None);
+    assert_eq!(facts.guild_of(id(10)), Some(GUILD));
+    assert_eq!(facts.our_access(id(10)), Access::Unknown(Missing::Facts));
+    let direct = r#"{"id":"11","type":1}"#;
+    assert!(facts.apply("CHANNEL_CREATE", direct).is_none());
+    assert!(facts.channel(id(11)).is_none());
+}
+
+/// Nothing else makes a server known.
+#[test]
+fn of_an_unknown_server_roles_members_and_names_are_not_kept() {
+    let facts = Facts::default();
+    facts.set_us(us());
+    for (event_type, data) in [
+        ("GUILD_UPDATE", r#"{"id":"1","name":"New","owner_id":"3"}"#),
+        (
+            "GUILD_ROLE_CREATE",
+            r#"{"guild_id":"1","role":{"id":"1","name":"@everyone","permissions":"8"}}"#,
+        ),
+        ("GUILD_ROLE_DELETE", r#"{"guild_id":"1","role_id":"1"}"#),
+        (
+            "GUILD_MEMBER_UPDATE",
+            r#"{"guild_id":"1","user":{"id":"100","username":"clew"},"roles":["3"]}"#,
+        ),
+        ("CHANNEL_DELETE", r#"{"id":"10","guild_id":"1","type":0}"#),
+        ("THREAD_DELETE", r#"{"id":"10","guild_id":"1","type":11}"#),
+        (
+            "THREAD_MEMBER_UPDATE",
+            r#"{"id":"10","guild_id":"1","user_id":"100"}"#,
+        ),
+        (
+            "THREAD_MEMBERS_UPDATE",
+            r#"{"id":"10","guild_id":"1","removed_member_ids":["100"]}"#,
+        ),
+    ] {
+        let event = facts.apply(event_type, data);
+        let told = matches!(event, Some(Event::PermissionsChanged { .. }));
+        assert!(!told, "{event_type}");
+        assert_eq!(facts.guilds(), [], "{event_type}");
+        assert_eq!(facts.role_name(GUILD, RoleId::new(1)), None, "{event_type}");
+        assert_eq!(facts.user_name(GUILD, US), None, "{event_type}");
+    }
+}
+
+#[test]
+fn a_role_is_one_servers_alone() {
+    let facts = known();
+    let other = GuildId::new(9);
+    facts.apply("GUILD_CREATE", r#"{"id":"9","roles":[{"id":"9"}]}"#);
+    assert_eq!(facts.role_name(other, HELPERS), None);
+    let gone = r#"{"guild_id":"9","role_id":"2"}"#;
+    assert!(facts.apply("GUILD_ROLE_DELETE", gone).is_none());
+    assert_eq!(facts.role_name(GUILD, HELPERS).as_deref(), Some("helpers"));
+}
+
+#[test]
+fn names_outlast_a_server_that_comes_anew_and_go_when_it_is_left() {
+    let facts = known();
+    facts.hear(GUILD, [(ANN, "Ann")]);
+    facts.apply("GUILD_CREATE", r#"{"id":"1","name":"New"}"#);
+    let name = || facts.user_name(GUILD, US);
+    let heard = || facts.heard_name(GUILD, ANN);
+    assert_eq!(name().as_deref(), Some("Clew"));
+    assert_eq!(heard().as_deref(), Some("Ann"));
+    facts.apply("GUILD_DELETE", r#"{"id":"1"}"#);
+    assert_eq!((name(), heard()), (None, None));
+}
+
+/// Names of members keep those that came first, names heard those that came
+/// last.
+#[test]
+fn a_server_has_room_for_five_hundred_names_of_either_kind() {
+    let facts = known();
+    let user = |number: u64| UserId::new(1_000 + number);
+    for number in 0..500 {
+        let update = format!(
+            r#"{{"guild_id":"1","user":{{"id":"{}","username":"u{number}"}},"roles":[]}}"#,
+            user(number)
+        );
+        facts.apply("GUILD_MEMBER_UPDATE", &update);
+        facts.hear(GUILD, [(user(number), "heard")]);
+    }
+    let name = |number| facts.user_name(GUILD, user(number));
+    assert_eq!(name(498).as_deref(), Some("u498"));
+    assert_eq!(name(499), None, "our own name took a place");
+    assert_eq!(
+        facts.heard_name(GUILD, user(0)).as_deref(),
+        Some("heard"),
+        "five hundred fit"
+    );
+    facts.hear(GUILD, [(user(0), "anew")]);
+    assert_eq!(
+        facts.heard_name(GUILD, user(1)).as_deref(),
+        Some("heard"),
+        "a new name of somebody known needs no room"
+    );
+    facts.hear(GUILD, [(user(500), "last")]);
+    assert_eq!(facts.heard_name(GUILD, user(0)), None);
+    assert_eq!(facts.heard_name(GUILD, user(500)).as_deref(), Some("last"));
+}
+
+#[test]
+fn a_count_from_discord_starts_counting_anew_and_membership_does_not() {
+    let (facts, post) = (known(), id(20));
+    let count = || {
+        let channel = facts.channel(post).unwrap();
+        channel.thread.unwrap().message_count
+    };
+    facts.count_messages(post, 2);
+    facts.apply(
+        "THREAD_MEMBER_UPDATE",
+        r#"{"id":"20","guild_id":"1","user_id":"100"}"#,
+    );
+    assert_eq!(count(), Some(5));
+    facts.apply(
+        "THREAD_UPDATE",
+        r#"{"id":"20","guild_id":"1","type":11,"parent_id":"12","message_count":9}"#,
+    );
+    assert_eq!(count(), Some(9));
+    facts.count_messages(post, -10);
+    assert_eq!(count(), Some(0));
+    facts.count_messages(id(10), 1);
+    facts.count_messages(id(99), 1);
+    assert_eq!(facts.read().posted(id(10)), 0, "no thread");
+    assert_eq!(facts.read().posted(id(99)), 0, "not known");
+}
+
+#[test]
+fn a_list_of_all_threads_replaces_those_of_the_server_alone() {
+    let facts = known();
+    let other = r#"{"id":"9","threads":[{"id":"90","type":11,"parent_id":"91"}]}"#;
+    facts.apply("GUILD_CREATE", other);
+    facts.apply("THREAD_LIST_SYNC", r#"{"guild_id":"1"}"#);
+    let mut left = facts.channels_of(GUILD);
+    left.sort_unstable();
+    assert_eq!(left, [10, 11, 12].map(id));
+    assert_eq!(facts.channels_of(GuildId::new(9)), [id(90)]);
+}
