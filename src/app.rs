@@ -171,11 +171,11 @@ async fn remembering(
             let Services {
                 memory,
                 rest,
-                facts,
+                guild_state,
                 ..
             } = &*services;
             let edit_of = |message: &_| services.edit_of(message);
-            Box::pin(memory.upkeep(rest, facts, &edit_of, ends)).await;
+            Box::pin(memory.upkeep(rest, guild_state, &edit_of, ends)).await;
         }
     };
     let upkeep = tokio::spawn(upkeep);
@@ -195,7 +195,7 @@ async fn connected(
     kept: &Kept<'_>,
     shutdown: CancellationToken,
 ) -> Result<(), Error> {
-    let (claims, before) = match kept.take(&services.facts) {
+    let (claims, before) = match kept.take(&services.guild_state) {
         Some(left) => (Claims::restore(&left.answered), left.shards),
         None => (Claims::default(), Vec::new()),
     };
@@ -205,7 +205,7 @@ async fn connected(
     let closing = CancellationToken::new();
     let gateway = Gateway {
         settings: wiring::gateway(config, kept.token, before.clone()),
-        facts: Arc::clone(&services.facts),
+        guild_state: Arc::clone(&services.guild_state),
         progress: Arc::clone(&progress),
         events,
         shutdown: closing.clone(),
@@ -248,7 +248,12 @@ async fn connected(
         // Never connected: the previous process's sessions are still valid.
         let sessions = if reached.is_empty() { before } else { reached };
         let opted_out = services.opt_outs.current();
-        kept.leave(sessions, dispatcher.answered(), &services.facts, &opted_out);
+        kept.leave(
+            sessions,
+            dispatcher.answered(),
+            &services.guild_state,
+            &opted_out,
+        );
     }
     ended
 }
@@ -280,7 +285,7 @@ async fn serve(
                 // Discord's first event or the session file tells who we are. Only
                 // this once the loop waits: nothing may be read from or written to
                 // another bot's store.
-                if !is_claimed && let Some(us) = services.facts.us() {
+                if !is_claimed && let Some(us) = services.guild_state.current_user() {
                     is_claimed = true;
                     claim_store(services, us.application).await?;
                 }

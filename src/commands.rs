@@ -31,7 +31,7 @@ use clew_context::model::{
     AccessRules, Channel, ChannelMode, InteractionKind, ReplyTarget, TurnRequest,
 };
 use clew_discord::event::Called;
-use clew_discord::facts::Facts;
+use clew_discord::guild_state::GuildState;
 use clew_discord::model::{Button, Command};
 use clew_discord::rest::Rest;
 
@@ -74,8 +74,8 @@ pub struct Context<'a> {
     /// The model that writes summaries; none if there is no model.
     pub model: Option<&'a llm::Client>,
     /// Servers, channels and roles.
-    pub facts: &'a Facts,
-    /// For reading only: channels and threads missing from `facts`.
+    pub guild_state: &'a GuildState,
+    /// For reading only: channels and threads missing from `guild_state`.
     pub rest: &'a Rest,
     /// `THREAD_REPLY_TARGET`.
     pub reply_target: ReplyTarget,

@@ -150,7 +150,7 @@ impl Dispatcher {
                 self.services.window().deleted(channel, &ids);
                 self.starters_deleted(&ids);
                 self.cancel(&ids);
-                let guild = self.services.facts.guild_of(channel);
+                let guild = self.services.guild_state.guild_of(channel);
                 self.services.memory.mend(Mend::Deleted {
                     guild,
                     channel,
@@ -176,7 +176,7 @@ impl Dispatcher {
                 channel,
                 newly_created,
             } => {
-                let guild = self.services.facts.guild_of(channel);
+                let guild = self.services.guild_state.guild_of(channel);
                 if newly_created {
                     self.services.window().opened(channel, guild);
                 }
@@ -254,7 +254,7 @@ impl Dispatcher {
     }
 
     fn unreadable(&self, lost: event::Unreadable) {
-        let of_channel = |channel| self.services.facts.guild_of(channel);
+        let of_channel = |channel| self.services.guild_state.guild_of(channel);
         let ids = Ids {
             guild: lost.guild.or_else(|| lost.channel.and_then(of_channel)),
             channel: lost.channel,
@@ -289,8 +289,8 @@ impl Dispatcher {
 
     /// The windows of channels that we can no longer see have a gap from now on.
     fn permissions_changed(&mut self, guild: GuildId, hidden: &[ChannelId]) {
-        let facts = &self.services.facts;
-        let may_be_of = |channel| facts.guild_of(channel).is_none_or(|of| of == guild);
+        let guild_state = &self.services.guild_state;
+        let may_be_of = |channel| guild_state.guild_of(channel).is_none_or(|of| of == guild);
         self.services.recall.permissions_changed(may_be_of);
         self.services.memory.permissions_changed(may_be_of);
         let mut window = self.services.window();
@@ -310,7 +310,11 @@ impl Dispatcher {
             ..
         } = incoming;
         self.tell_unread(&message, "message_create");
-        let (known_kind, parent) = self.services.facts.kind_and_parent(message.channel).unzip();
+        let (known_kind, parent) = self
+            .services
+            .guild_state
+            .kind_and_parent(message.channel)
+            .unzip();
         let kind = channel_kind.or(known_kind);
         let kind = kind.or_else(|| {
             let direct = self.direct.contains(&message.channel);
@@ -383,7 +387,7 @@ impl Dispatcher {
     /// A thread started from a message has that message's id.
     fn starters_deleted(&self, ids: &[MessageId]) {
         for thread in ids.iter().map(|id| ChannelId::new(id.get())) {
-            let known = self.services.facts.kind_and_parent(thread);
+            let known = self.services.guild_state.kind_and_parent(thread);
             if known.is_some_and(|(kind, _)| kind.is_thread()) {
                 self.services.recall.starter_deleted(thread);
             }
@@ -417,7 +421,7 @@ impl Dispatcher {
 
     /// The ids for an event about a message without a turn.
     fn ids(&self, message: &Message) -> Ids {
-        let of_channel = || self.services.facts.guild_of(message.channel);
+        let of_channel = || self.services.guild_state.guild_of(message.channel);
         let author = message.author.id;
         Ids {
             guild: message.guild.or_else(of_channel),

@@ -1,11 +1,11 @@
 //! What one process leaves for the next: sessions to resume, answered
-//! triggers and the facts.
+//! triggers and the guild state.
 
 use std::path::Path;
 
 use crate::telemetry::with_sources;
 use clew_context::model::{Clock, MessageId, OptedOut};
-use clew_discord::facts::Facts;
+use clew_discord::guild_state::GuildState;
 use clew_discord::session::{self, SessionFile, ShardSession};
 
 /// The session file of one bot.
@@ -21,7 +21,7 @@ pub(super) struct Kept<'a> {
 impl Kept<'_> {
     /// What the previous process left, taken only once: if this one is killed, the
     /// next starts a fresh session rather than answer twice.
-    pub(super) fn take(&self, facts: &Facts) -> Option<SessionFile> {
+    pub(super) fn take(&self, guild_state: &GuildState) -> Option<SessionFile> {
         let loaded = session::load(self.path, self.token, (self.clock)());
         if self.path.exists()
             && let Err(error) = std::fs::remove_file(self.path)
@@ -32,7 +32,7 @@ impl Kept<'_> {
         }
         match loaded {
             Ok(mut file) => {
-                file.restore(facts);
+                file.restore(guild_state);
                 Some(file)
             }
             Err(absent) if absent.is_ordinary() => {
@@ -53,11 +53,11 @@ impl Kept<'_> {
         &self,
         sessions: Vec<ShardSession>,
         answered: Vec<MessageId>,
-        facts: &Facts,
+        guild_state: &GuildState,
         opted_out: &OptedOut,
     ) {
         let now = (self.clock)();
-        let file = SessionFile::new(now, self.token, sessions, answered, facts, opted_out);
+        let file = SessionFile::new(now, self.token, sessions, answered, guild_state, opted_out);
         let Some(file) = file else {
             return;
         };

@@ -20,8 +20,8 @@ use clew_context::engine::route::Rules;
 use clew_context::engine::window::{Window, WindowLimits};
 use clew_context::model::{Clock, OptOuts};
 use clew_discord::event::{FatalReason, LostBy};
-use clew_discord::facts::Facts;
 use clew_discord::gateway::GatewaySettings;
+use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
 use clew_discord::session::ShardSession;
 use clew_store::{Folders, Store, Transcripts};
@@ -51,7 +51,7 @@ pub(super) async fn services(
     let agents_dir = Some(config.memory.agents_dir.clone());
     Ok(Services {
         rest: Rest::new(token, api.as_deref())?,
-        facts: Arc::new(Facts::default()),
+        guild_state: Arc::new(GuildState::default()),
         model: model(config).map(llm::Client::new).transpose()?,
         telemetry,
         window: Mutex::new(Window::new(limits)),

@@ -95,7 +95,7 @@ fn origin(context: &Context<'_>, call: &Call, fact: &Fact) -> String {
 }
 
 fn guild_name(context: &Context<'_>, guild: GuildId) -> String {
-    let name = context.facts.guild_name(guild);
+    let name = context.guild_state.guild_name(guild);
     name.unwrap_or_else(|| "another server".to_owned())
 }
 

@@ -5,7 +5,7 @@ use super::done::Done;
 
 /// What the bot does, on one screen.
 pub(super) fn help(context: &Context<'_>) -> Done {
-    let us = context.facts.us();
+    let us = context.guild_state.current_user();
     let us = us.map_or_else(|| "me".to_owned(), |us| format!("<@{}>", us.user));
     Done::say(format!(
         "Mention {us} in a message, a thread or a reply, write to me directly, or use `/ask`. In \

@@ -59,8 +59,8 @@ impl Looks<'_> {
 
     fn access(&self, channel: ChannelId) -> Access {
         let Call { roles, .. } = self.call;
-        let facts = self.context.facts;
-        facts.access(self.call.caller(), Some(roles), channel)
+        let guild_state = self.context.guild_state;
+        guild_state.access(self.call.caller(), Some(roles), channel)
     }
 
     /// A private thread is for its members; calling a command in it proves membership.
@@ -76,7 +76,7 @@ impl Looks<'_> {
             .ok()
     }
 
-    /// Archived threads are not among the facts: the rights in the thread's parent
+    /// Archived threads are not in the guild state: the rights in the thread's parent
     /// channel apply to them.
     async fn archived(&mut self, thread: ChannelId) -> Option<bool> {
         self.look()?;

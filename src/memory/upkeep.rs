@@ -11,7 +11,7 @@ use super::{EditOf, Memory, Mend, Stores};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{PurgeCause, StoreOperation};
 use clew_context::model::{Fallback, GuildId, UnixMillis, UserId};
-use clew_discord::facts::Facts;
+use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
 use clew_store::{Backend, Purge, Purged};
 
@@ -33,7 +33,7 @@ impl Memory {
     pub async fn upkeep(
         &self,
         rest: &Rest,
-        facts: &Facts,
+        guild_state: &GuildState,
         edit_of: EditOf<'_>,
         shutdown: CancellationToken,
     ) {
@@ -42,7 +42,7 @@ impl Memory {
                 self.tend(&shutdown),
                 self.recover(&shutdown),
                 self.tidy(&shutdown),
-                self.call_rolls(rest, facts, &shutdown),
+                self.call_rolls(rest, guild_state, &shutdown),
                 self.settle_doubts(rest, edit_of, &shutdown)
             );
         };
@@ -93,12 +93,17 @@ impl Memory {
     }
 
     /// Runs roll calls, separately: they take a second per member.
-    async fn call_rolls(&self, rest: &Rest, facts: &Facts, shutdown: &CancellationToken) {
+    async fn call_rolls(
+        &self,
+        rest: &Rest,
+        guild_state: &GuildState,
+        shutdown: &CancellationToken,
+    ) {
         let mut calling = every(FIRST_ROLL_CALL, ROLL_CALL_EVERY);
         let calls = async {
             loop {
                 tokio::select! {
-                    _ = calling.tick() => self.roll_call(rest, facts.guilds()).await,
+                    _ = calling.tick() => self.roll_call(rest, guild_state.guilds()).await,
                     due = self.mends.due_members() => {
                         for (guild, user) in due {
                             self.check_member(rest, guild, user).await;

@@ -38,7 +38,7 @@ impl Turn<'_> {
     pub(super) async fn gather(&self) -> Material {
         let services = self.services;
         let trigger = &self.request.trigger;
-        let channel = services.facts.channel(trigger.channel);
+        let channel = services.guild_state.channel(trigger.channel);
         let us = services.us(self.ids.guild);
         let (view, starter) = self.window_view(channel.as_ref().and_then(|one| one.parent));
         let limits = &services.settings.limits;
@@ -56,7 +56,7 @@ impl Turn<'_> {
             limits,
         };
         let began = Instant::now();
-        let parents = |id| services.facts.parent(id);
+        let parents = |id| services.guild_state.parent(id);
         let source = Live::new(services.rest.reader()).with_parents(&parents);
         let kind = self.request.channel_kind;
         let kind = kind.or(channel.as_ref().map(|one| one.kind));
@@ -193,11 +193,15 @@ impl Turn<'_> {
         let author = (trigger.author.id, &*trigger.author.name);
         let mentions = trigger.mentions.iter();
         let mentioned = mentions.map(|mention| (mention.id, &*mention.name));
-        self.services.facts.hear(guild, mentioned.chain([author]));
+        self.services
+            .guild_state
+            .hear(guild, mentioned.chain([author]));
     }
 
     pub(super) fn our_access(&self) -> Access {
-        self.services.facts.our_access(self.request.trigger.channel)
+        self.services
+            .guild_state
+            .our_access(self.request.trigger.channel)
     }
 
     /// As far as known; collecting finds out the rest. Whoever writes in a private
@@ -214,7 +218,7 @@ impl Turn<'_> {
     /// What the asker may do in a channel, given the roles in the trigger.
     pub(super) fn access_to(&self, channel: ChannelId) -> Access {
         let roles = self.request.asker_roles.as_deref();
-        let facts = &self.services.facts;
-        facts.access(self.request.asker(), roles, channel)
+        let guild_state = &self.services.guild_state;
+        guild_state.access(self.request.asker(), roles, channel)
     }
 }

@@ -56,7 +56,7 @@ async fn say(services: &Services, destination: &NoteDestination, facts: Vec<Fact
     let rest = &services.rest;
     let said = match destination {
         NoteDestination::Channel(channel, trigger) => {
-            let access = services.facts.our_access(*channel);
+            let access = services.guild_state.our_access(*channel);
             if access.forbids(|rights| rights.send) {
                 return;
             }

@@ -3,7 +3,7 @@
 use super::Turn;
 use clew_context::engine::render::Directory;
 use clew_context::model::{Channel, ChannelId, GuildId, OptedOut, RoleId, UserId};
-use clew_discord::facts::Facts;
+use clew_discord::guild_state::GuildState;
 
 /// Names that the gateway told, only from the trigger's server: channels and
 /// threads that the asker may view at this moment. Anything unknown, or not
@@ -11,7 +11,7 @@ use clew_discord::facts::Facts;
 /// nothing of a server has one.
 pub(super) struct Names<'a> {
     turn: &'a Turn<'a>,
-    facts: &'a Facts,
+    guild_state: &'a GuildState,
     /// Threads of these users have no titles.
     opted_out: OptedOut,
     guild: Option<GuildId>,
@@ -25,7 +25,7 @@ impl Turn<'_> {
     pub(super) fn names<'a>(&'a self, here: Option<&'a Channel>) -> Names<'a> {
         Names {
             turn: self,
-            facts: &self.services.facts,
+            guild_state: &self.services.guild_state,
             opted_out: self.services.opt_outs.current(),
             guild: self.ids.guild,
             here,
@@ -35,15 +35,15 @@ impl Turn<'_> {
 
 impl Directory for Names<'_> {
     fn user(&self, id: UserId) -> Option<String> {
-        self.facts.user_name(self.guild?, id)
+        self.guild_state.user_name(self.guild?, id)
     }
 
     fn heard(&self, id: UserId) -> Option<String> {
-        self.facts.heard_name(self.guild?, id)
+        self.guild_state.heard_name(self.guild?, id)
     }
 
     fn role(&self, id: RoleId) -> Option<String> {
-        self.facts.role_name(self.guild?, id)
+        self.guild_state.role_name(self.guild?, id)
     }
 
     fn channel(&self, id: ChannelId) -> Option<String> {
@@ -51,7 +51,7 @@ impl Directory for Names<'_> {
         if let Some(here) = self.here.filter(|here| here.id == id) {
             return Some(here.name.clone()).filter(|name| !name.is_empty());
         }
-        let channel = self.facts.channel(id)?;
+        let channel = self.guild_state.channel(id)?;
         let owner = channel.thread.as_ref().and_then(|thread| thread.owner);
         let is_private = owner.is_some_and(|owner| self.opted_out.contains(owner));
         let is_told =

@@ -109,11 +109,14 @@ impl Turn<'_> {
     /// The agent's other turns in this server, in channels that the asker may
     /// read.
     fn status_elsewhere(&self, agent: &Agent) -> String {
-        let Services { facts, agents, .. } = self.services;
+        let Services {
+            guild_state,
+            agents,
+            ..
+        } = self.services;
         let is_ours = |channel: ChannelId| {
-            let parent = facts
-                .kind_and_parent(channel)
-                .and_then(|(_, parent)| parent);
+            let known = guild_state.kind_and_parent(channel);
+            let parent = known.and_then(|(_, parent)| parent);
             agents
                 .pick(channel, parent)
                 .is_some_and(|other| other.name == agent.name)

@@ -10,7 +10,7 @@ use clew_context::collect::Recall;
 use clew_context::engine::eligible::Us;
 use clew_context::engine::window::Window;
 use clew_context::model::{GuildId, Limits, Message, OptOuts, ReplyTarget, TurnRequest, UserId};
-use clew_discord::facts::Facts;
+use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
 
 /// What all turns share.
@@ -19,7 +19,7 @@ pub struct Services {
     /// Discord's REST API.
     pub rest: Rest,
     /// What the gateway told about servers, channels and roles.
-    pub facts: Arc<Facts>,
+    pub guild_state: Arc<GuildState>,
     /// The model; without one the inspector answers.
     pub model: Option<llm::Client>,
     /// Where events are written.
@@ -70,9 +70,9 @@ impl Services {
 
     /// Who we are in a server, or in direct messages.
     pub fn us(&self, guild: Option<GuildId>) -> Us {
-        let us = self.facts.us();
+        let us = self.guild_state.current_user();
         let roles = guild
-            .map(|guild| self.facts.our_role_ids(guild))
+            .map(|guild| self.guild_state.our_role_ids(guild))
             .unwrap_or_default();
         match us {
             Some(us) => Us {
@@ -102,7 +102,7 @@ impl Services {
             return None;
         }
         let guild = message.guild;
-        let guild = guild.or_else(|| self.facts.guild_of(message.channel));
+        let guild = guild.or_else(|| self.guild_state.guild_of(message.channel));
         Some(Edit {
             message: message.id,
             author: message.author.id,
@@ -117,7 +117,7 @@ impl Services {
         Ids {
             guild: ids
                 .guild
-                .or_else(|| self.facts.guild_of(request.trigger.channel)),
+                .or_else(|| self.guild_state.guild_of(request.trigger.channel)),
             ..ids
         }
     }

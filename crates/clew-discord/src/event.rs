@@ -77,22 +77,22 @@ pub enum Event {
     /// A server's channels and roles are now known.
     GuildAvailable(GuildId),
     /// `GUILD_CREATE` came, but parts of it could not be read; fetch them over
-    /// REST (`Facts::fill`).
+    /// REST (`GuildState::fill`).
     GuildIncomplete {
         /// The server.
         guild: GuildId,
         /// The missing parts, by Discord's field names.
         parts: Vec<&'static str>,
     },
-    /// Any other event that could not be read; the facts stay as they were.
+    /// Any other event that could not be read; the guild state stays as it was.
     OtherUnreadable(Unreadable),
     /// Roles, overwrites, owner, our own roles or our private-thread membership
     /// changed: check again who may read what.
     PermissionsChanged {
         /// The server.
         guild: GuildId,
-        /// Channels we may not view as of this event. The facts may already be
-        /// newer by the time it is handled.
+        /// Channels we may not view as of this event. The guild state may
+        /// already be newer by the time it is handled.
         hidden: Vec<ChannelId>,
     },
     /// One of our commands was called.

@@ -16,7 +16,7 @@ use twilight_gateway::{Config, ConfigBuilder, Intents};
 use self::plan::Plan;
 use self::shard::ShardTask;
 use super::event::{Delivery, FatalReason};
-use super::facts::Facts;
+use super::guild_state::GuildState;
 use super::rest::Rest;
 use super::session::{Progress, ShardSession};
 
@@ -60,7 +60,7 @@ pub struct Gateway {
     /// How to connect.
     pub settings: GatewaySettings,
     /// Updated with every event before it is forwarded.
-    pub facts: Arc<Facts>,
+    pub guild_state: Arc<GuildState>,
     /// Records every event; the receiver calls `finished`.
     pub progress: Arc<Mutex<Progress>>,
     /// Where events go. A full queue blocks the shard and its heartbeats, so

@@ -6,8 +6,8 @@
 
 pub mod commands;
 pub mod event;
-pub mod facts;
 pub mod gateway;
+pub mod guild_state;
 mod invite;
 pub mod model;
 pub mod rest;

@@ -31,7 +31,10 @@ impl Dispatcher {
     /// a place in the queue; others run in the background; or the call is
     /// refused in a line.
     pub(super) fn called(&mut self, called: Called) {
-        let channel = self.services.facts.channel(called.interaction.channel);
+        let channel = self
+            .services
+            .guild_state
+            .channel(called.interaction.channel);
         let interaction = called.interaction.clone();
         let mode = self.mode(
             interaction.guild,
@@ -157,7 +160,11 @@ impl Dispatcher {
             let deadline = Instant::now() + FILL_TIMEOUT;
             let mut pause = FILL_PAUSE;
             loop {
-                match services.facts.fill(&services.rest, guild, deadline).await {
+                match services
+                    .guild_state
+                    .fill(&services.rest, guild, deadline)
+                    .await
+                {
                     Ok(()) => return,
                     Err(error) if error.transient && Instant::now() + pause < deadline => {
                         sleep(pause).await;

@@ -30,7 +30,7 @@ pub(super) async fn carry_out(services: &Services, call: Call) {
         memory: &services.memory,
         agents: &services.agents,
         model: services.model.as_ref(),
-        facts: &services.facts,
+        guild_state: &services.guild_state,
         rest: &services.rest,
         reply_target: services.settings.reply_target,
         telemetry: &services.telemetry,

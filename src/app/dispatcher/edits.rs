@@ -78,7 +78,9 @@ impl Dispatcher {
         let services = &self.services;
         if let Some(edit) = services.edit_of(message) {
             let channel = message.channel;
-            let guild = message.guild.or_else(|| services.facts.guild_of(channel));
+            let guild = message
+                .guild
+                .or_else(|| services.guild_state.guild_of(channel));
             services.memory.mend(Mend::Edited {
                 guild,
                 channel,

@@ -101,7 +101,7 @@ impl Dispatcher {
     fn asker(&self, request: &TurnRequest) -> Asker {
         let (channel, user) = (request.trigger.channel, request.asker());
         let guild = Ids::of(request).guild;
-        let guild = guild.or_else(|| self.services.facts.guild_of(channel));
+        let guild = guild.or_else(|| self.services.guild_state.guild_of(channel));
         let party = guild.map_or(Party::Person(user), Party::Guild);
         Asker { party, user }
     }
@@ -245,7 +245,7 @@ impl Dispatcher {
         let Some(line) = turn::refusal(reason) else {
             return;
         };
-        let access = self.services.facts.our_access(message.channel);
+        let access = self.services.guild_state.our_access(message.channel);
         if access.forbids(|rights| rights.send)
             || !self.refusals.take(message.author.id, Instant::now())
         {
@@ -276,7 +276,7 @@ impl Dispatcher {
             self.refused.pop_front();
         }
         self.refused.extend(ids.channel.zip(ids.message));
-        let known = |channel| self.services.facts.kind_and_parent(channel);
+        let known = |channel| self.services.guild_state.kind_and_parent(channel);
         let thread = ids.channel.and_then(known);
         let refused = Refused {
             reason,

@@ -16,7 +16,7 @@ use clew_context::model::{
     Access, AgentDoc, Channel, ChannelId, ChannelKind, HistoryMessage, Limits, Message, Profiles,
     RoleId, Scene, ThreadState, UnixMillis, UserId,
 };
-use clew_discord::facts::Facts;
+use clew_discord::guild_state::GuildState;
 use divan::black_box;
 use serde_json::{Value, json};
 
@@ -249,60 +249,60 @@ fn split(writer: &mut Writer) -> Box<dyn FnMut()> {
     Box::new(move || drop(black_box(deliver::split(&answer, 4, overflow))))
 }
 
-/// A server as large as Discord allows, and the bot's facts about it.
-fn server(writer: &mut Writer) -> (Facts, Value) {
+/// A server as large as Discord allows, and the guild state that holds it.
+fn server(writer: &mut Writer) -> (GuildState, Value) {
     let guild = messages::guild(writer, 500, 100, 1_000);
-    let facts = Facts::default();
-    facts.apply("GUILD_CREATE", &guild.to_string());
-    (facts, guild)
+    let guild_state = GuildState::default();
+    guild_state.apply("GUILD_CREATE", &guild.to_string());
+    (guild_state, guild)
 }
 
 /// Applies the same event again and again.
-fn applied(facts: Facts, event: &'static str, data: &Value) -> Box<dyn FnMut()> {
+fn applied(guild_state: GuildState, event: &'static str, data: &Value) -> Box<dyn FnMut()> {
     let data = data.to_string();
-    Box::new(move || drop(black_box(facts.apply(event, &data))))
+    Box::new(move || drop(black_box(guild_state.apply(event, &data))))
 }
 
 fn guild_create(writer: &mut Writer) -> Box<dyn FnMut()> {
-    let (facts, guild) = server(writer);
-    applied(facts, "GUILD_CREATE", &guild)
+    let (guild_state, guild) = server(writer);
+    applied(guild_state, "GUILD_CREATE", &guild)
 }
 
 fn guild_update(writer: &mut Writer) -> Box<dyn FnMut()> {
-    let (facts, guild) = server(writer);
+    let (guild_state, guild) = server(writer);
     let update = json!({"id": "1000", "name": "other", "owner_id": "7", "roles": guild["roles"]});
-    applied(facts, "GUILD_UPDATE", &update)
+    applied(guild_state, "GUILD_UPDATE", &update)
 }
 
 fn channel_update(writer: &mut Writer) -> Box<dyn FnMut()> {
-    let (facts, guild) = server(writer);
+    let (guild_state, guild) = server(writer);
     let mut channel = guild["channels"][3].clone();
     channel["guild_id"] = json!("1000");
-    applied(facts, "CHANNEL_UPDATE", &channel)
+    applied(guild_state, "CHANNEL_UPDATE", &channel)
 }
 
 fn role_update(writer: &mut Writer) -> Box<dyn FnMut()> {
-    let (facts, guild) = server(writer);
+    let (guild_state, guild) = server(writer);
     let mut update = json!({"guild_id": "1000", "role": guild["roles"][3]});
     let mut permissions = 0_u64;
     Box::new(move || {
         permissions += 1;
         update["role"]["permissions"] = json!(permissions.to_string());
-        black_box(facts.apply("GUILD_ROLE_UPDATE", &update.to_string()));
+        black_box(guild_state.apply("GUILD_ROLE_UPDATE", &update.to_string()));
     })
 }
 
 fn thread_delete(writer: &mut Writer) -> Box<dyn FnMut()> {
-    let (facts, _) = server(writer);
+    let (guild_state, _) = server(writer);
     let thread = json!({"id": "20500", "guild_id": "1000", "parent_id": "10000", "type": 11});
-    applied(facts, "THREAD_DELETE", &thread)
+    applied(guild_state, "THREAD_DELETE", &thread)
 }
 
 fn access(writer: &mut Writer) -> Box<dyn FnMut()> {
-    let (facts, _) = server(writer);
+    let (guild_state, _) = server(writer);
     let roles: Vec<RoleId> = (1_000..1_250).map(RoleId::new).collect();
     let (user, channel) = (UserId::new(150), ChannelId::new(10_003));
     Box::new(move || {
-        black_box(facts.access(user, Some(&roles), channel));
+        black_box(guild_state.access(user, Some(&roles), channel));
     })
 }

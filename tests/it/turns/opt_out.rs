@@ -17,7 +17,7 @@ use clew_context::model::{
     ApplicationId, Cause, ChannelId, ChannelKind, Limits, MessageId, OptOuts, ReplyTarget,
     TurnRequest, UserId, fixed_clock,
 };
-use clew_discord::facts::{Facts, Us};
+use clew_discord::guild_state::{CurrentUser, GuildState};
 use clew_discord::rest::Rest;
 use clew_simulator::{Draft, File, Id};
 use clew_store::Store;
@@ -35,8 +35,8 @@ const MARK: &str = "kumquat";
 async fn services(p: &Place) -> (Services, Lines) {
     let discord = &p.stage.discord;
     let (telemetry, lines) = Telemetry::to_memory("mem.ctx", fixed_clock(START));
-    let facts = Facts::default();
-    facts.set_us(Us {
+    let guild_state = GuildState::default();
+    guild_state.set_current_user(CurrentUser {
         user: UserId::new(p.us.0),
         name: "Clew".to_owned(),
         application: ApplicationId::new(p.us.0),
@@ -59,7 +59,7 @@ async fn services(p: &Place) -> (Services, Lines) {
     let memory = memory(Arc::clone(&opt_outs), telemetry.clone()).await;
     let services = Services {
         rest: Rest::new(&discord.token(), Some(&discord.url())).unwrap(),
-        facts: Arc::new(facts),
+        guild_state: Arc::new(guild_state),
         model: Some(llm::Client::new(model).unwrap()),
         telemetry,
         window: Mutex::new(Window::new(window)),

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::commands;
 use crate::event::{self, Event, Ready};
-use crate::facts::{Facts, Us, each, lenient, unreadable};
+use crate::guild_state::{CurrentUser, GuildState, each, lenient, unreadable};
 use clew_context::discord::convert::{self, Incoming, Unreadable, WhyUnreadable};
 use clew_context::model::{
     ApplicationId, ChannelId, ChannelKind, GuildId, MessageId, MessageKind, UserId,
@@ -54,7 +54,7 @@ pub(super) fn frame(text: &str) -> Option<Frame<'_>> {
 }
 
 /// What an event means to the bot; `None` for types we do not use.
-pub(super) fn event(dispatch: &Dispatch<'_>, facts: &Facts) -> Option<Event> {
+pub(super) fn event(dispatch: &Dispatch<'_>, guild_state: &GuildState) -> Option<Event> {
     let data = dispatch.data;
     let event = match dispatch.event_type {
         kind @ "MESSAGE_CREATE" => Some(message(kind, data, Event::Message)),
@@ -71,24 +71,24 @@ pub(super) fn event(dispatch: &Dispatch<'_>, facts: &Facts) -> Option<Event> {
             Ok(call) => call.map(|call| Event::Called(Box::new(call))),
             Err(part) => Some(lost(kind, data, vec![part])),
         },
-        other => facts.apply(other, data),
+        other => guild_state.apply(other, data),
     };
-    event.inspect(|event| count(event, facts))
+    event.inspect(|event| count(event, guild_state))
 }
 
 /// Keeps count of a thread's messages, since Discord sends its count only when
 /// the thread itself changes.
-fn count(event: &Event, facts: &Facts) {
+fn count(event: &Event, guild_state: &GuildState) {
     match event {
         Event::Message(incoming) => {
             let in_thread = incoming.channel_kind.is_none_or(ChannelKind::is_thread);
             if in_thread && incoming.message.kind != MessageKind::ThreadStarter {
-                facts.count_messages(incoming.message.channel, 1);
+                guild_state.count_messages(incoming.message.channel, 1);
             }
         }
         Event::MessagesDeleted { channel, ids } => {
             let deleted = i64::try_from(ids.len()).unwrap_or(0);
-            facts.count_messages(*channel, -deleted);
+            guild_state.count_messages(*channel, -deleted);
         }
         _ => {}
     }
@@ -123,7 +123,7 @@ fn deleted(event_type: &str, data: &str) -> Event {
     }
 }
 
-/// An event that could not be read; the facts stay as they were.
+/// An event that could not be read; the guild state stays as it was.
 fn lost(event_type: &str, data: &str, parts: Vec<&'static str>) -> Event {
     tracing::warn!(event_type, ?parts, "an event could not be read");
     Event::OtherUnreadable(event::Unreadable {
@@ -188,8 +188,8 @@ pub(super) fn ready(data: &str) -> Option<Ready> {
 
 impl Ready {
     /// Who we are.
-    pub(super) fn us(&self) -> Us {
-        Us {
+    pub(super) fn us(&self) -> CurrentUser {
+        CurrentUser {
             user: self.user,
             name: self.name.clone(),
             application: self.application,
@@ -333,7 +333,8 @@ mod tests {
                 sequence: 1,
                 data,
             };
-            let Some(Event::OtherUnreadable(found)) = event(&dispatch, &Facts::default()) else {
+            let Some(Event::OtherUnreadable(found)) = event(&dispatch, &GuildState::default())
+            else {
                 panic!("it was read: {data}");
             };
             assert_eq!(found.event, event_type.to_ascii_lowercase());

@@ -329,9 +329,9 @@ impl ShardTask {
     /// on another thread, so that the loop stays free.
     async fn event(&self, dispatch: &Dispatch<'_>) -> Option<Event> {
         if dispatch.data.len() <= LARGE_EVENT_BYTES {
-            return read::event(dispatch, &self.context.facts);
+            return read::event(dispatch, &self.context.guild_state);
         }
-        let facts = Arc::clone(&self.context.facts);
+        let guild_state = Arc::clone(&self.context.guild_state);
         let (kind, data) = (dispatch.event_type.to_owned(), dispatch.data.to_owned());
         let sequence = dispatch.sequence;
         let reading = spawn_blocking(move || {
@@ -340,7 +340,7 @@ impl ShardTask {
                 sequence,
                 data: &data,
             };
-            read::event(&dispatch, &facts)
+            read::event(&dispatch, &guild_state)
         });
         reading.await.ok().flatten()
     }
@@ -361,8 +361,10 @@ impl ShardTask {
                 sequence: dispatch.sequence.saturating_sub(1),
             });
         }
-        self.context.facts.set_us(ready.us());
-        self.context.facts.keep_only(number, shards, &ready.guilds);
+        self.context.guild_state.set_current_user(ready.us());
+        self.context
+            .guild_state
+            .keep_only(number, shards, &ready.guilds);
         if self.had_session {
             self.forward(dispatch.sequence, Event::SessionLost).await;
         }

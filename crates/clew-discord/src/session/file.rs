@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
 use super::ShardSession;
-use crate::facts::{Facts, PartialGuild, Us};
+use crate::guild_state::{CurrentUser, GuildState, PartialGuild};
 use clew_context::model::{ApplicationId, MessageId, OptedOut, UnixMillis, UserId};
 
 /// Raised with every change of format; a file of another version counts as
@@ -45,7 +45,7 @@ pub struct SessionFile {
     pub shards: Vec<ShardSession>,
     /// Answered messages, oldest first: their events may be replayed.
     pub answered: Vec<MessageId>,
-    /// The facts, which resuming does not send again.
+    /// The guild state, which resuming does not send again.
     pub guilds: Vec<PartialGuild>,
 }
 
@@ -87,11 +87,11 @@ impl SessionFile {
         token: &str,
         shards: Vec<ShardSession>,
         answered: Vec<MessageId>,
-        facts: &Facts,
+        guild_state: &GuildState,
         opted_out: &OptedOut,
     ) -> Option<Self> {
-        let us = facts.us()?;
-        let mut guilds = facts.snapshot();
+        let us = guild_state.current_user()?;
+        let mut guilds = guild_state.snapshot();
         untitle(&mut guilds, opted_out);
         Some(Self {
             version: VERSION,
@@ -106,14 +106,14 @@ impl SessionFile {
         })
     }
 
-    /// Restores the facts.
-    pub fn restore(&mut self, facts: &Facts) {
-        facts.set_us(Us {
+    /// Restores the guild state.
+    pub fn restore(&mut self, guild_state: &GuildState) {
+        guild_state.set_current_user(CurrentUser {
             user: self.user,
             name: self.name.clone(),
             application: self.application,
         });
-        facts.restore(std::mem::take(&mut self.guilds));
+        guild_state.restore(std::mem::take(&mut self.guilds));
     }
 }
 
@@ -205,13 +205,13 @@ mod tests {
     const NOW: UnixMillis = UnixMillis(1_800_000_000_000);
 
     fn file() -> SessionFile {
-        let facts = Facts::default();
-        facts.set_us(Us {
+        let guild_state = GuildState::default();
+        guild_state.set_current_user(CurrentUser {
             user: UserId::new(1),
             name: "clew".to_owned(),
             application: ApplicationId::new(2),
         });
-        facts.apply(
+        guild_state.apply(
             "GUILD_CREATE",
             r#"{"id":"3","name":"G","owner_id":"4","roles":[{"id":"3","name":"@everyone",
             "permissions":"1024"}],"channels":[{"id":"5","type":0,"name":"general",
@@ -226,7 +226,15 @@ mod tests {
             sequence: 42,
         }];
         let answered = vec![MessageId::new(7)];
-        SessionFile::new(NOW, "token", shards, answered, &facts, &OptedOut::default()).unwrap()
+        SessionFile::new(
+            NOW,
+            "token",
+            shards,
+            answered,
+            &guild_state,
+            &OptedOut::default(),
+        )
+        .unwrap()
     }
 
     #[test]
@@ -239,10 +247,10 @@ mod tests {
         save(&path, &written).unwrap();
         let mut read = load(&path, "token", NOW).unwrap();
         assert_eq!(read, written);
-        let facts = Facts::default();
-        read.restore(&facts);
-        assert_eq!(facts.snapshot(), written.guilds);
-        assert_eq!(facts.us().unwrap().user, UserId::new(1));
+        let guild_state = GuildState::default();
+        read.restore(&guild_state);
+        assert_eq!(guild_state.snapshot(), written.guilds);
+        assert_eq!(guild_state.current_user().unwrap().user, UserId::new(1));
         let names: Vec<_> = fs::read_dir(path.parent().unwrap())
             .unwrap()
             .map(|entry| entry.unwrap().file_name())
@@ -299,17 +307,24 @@ mod tests {
 
     #[test]
     fn titles_of_people_who_opted_out_are_not_written() {
-        let facts = Facts::default();
-        file().restore(&facts);
+        let guild_state = GuildState::default();
+        file().restore(&guild_state);
         for (thread, owner) in [(8, 20), (9, 21)] {
             let thread = format!(
                 r#"{{"id":"{thread}","guild_id":"3","type":11,"parent_id":"5","owner_id":"{owner}",
                 "name":"title of {owner}"}}"#
             );
-            facts.apply("THREAD_CREATE", &thread);
+            guild_state.apply("THREAD_CREATE", &thread);
         }
         let opted_out = [UserId::new(20)].into_iter().collect();
-        let file = SessionFile::new(NOW, "token", Vec::new(), Vec::new(), &facts, &opted_out);
+        let file = SessionFile::new(
+            NOW,
+            "token",
+            Vec::new(),
+            Vec::new(),
+            &guild_state,
+            &opted_out,
+        );
         let text = serde_json::to_string(&file.unwrap()).unwrap();
         assert!(
             !text.contains("title of 20") && text.contains("title of 21"),

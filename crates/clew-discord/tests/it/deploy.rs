@@ -17,8 +17,8 @@ use clew_context::model::{
 };
 use clew_discord::commands;
 use clew_discord::event::{Delivery, Event, FatalReason, Ready};
-use clew_discord::facts::Facts;
 use clew_discord::gateway::{Gateway, GatewaySettings, run};
+use clew_discord::guild_state::GuildState;
 use clew_discord::model::Command;
 use clew_discord::rest::Rest;
 use clew_discord::session::{Progress, SessionFile, ShardSession, load, save};
@@ -57,7 +57,7 @@ async fn place(change: impl FnOnce(&mut World)) -> Place {
 
 /// The gateway half of a bot.
 struct Bot {
-    facts: Arc<Facts>,
+    guild_state: Arc<GuildState>,
     progress: Arc<Mutex<Progress>>,
     events: mpsc::Receiver<Delivery>,
     shutdown: CancellationToken,
@@ -76,19 +76,19 @@ fn settings(simulator: &Simulator) -> GatewaySettings {
     }
 }
 
-fn connect(simulator: &Simulator, settings: GatewaySettings, facts: Arc<Facts>) -> Bot {
+fn connect(simulator: &Simulator, settings: GatewaySettings, guild_state: Arc<GuildState>) -> Bot {
     let rest = Rest::new(&settings.token, Some(&simulator.url())).unwrap();
     let (sender, events) = mpsc::channel(64);
     let (progress, shutdown) = (Arc::<Mutex<Progress>>::default(), CancellationToken::new());
     let gateway = Gateway {
         settings,
-        facts: Arc::clone(&facts),
+        guild_state: Arc::clone(&guild_state),
         progress: Arc::clone(&progress),
         events: sender,
         shutdown: shutdown.clone(),
     };
     Bot {
-        facts,
+        guild_state,
         progress,
         events,
         shutdown,
@@ -167,8 +167,15 @@ async fn the_first_events_name_the_bot_and_its_servers() {
     assert_eq!(ready.guilds, [place.guild]);
     bot.available().await;
     let channel = ChannelId::new(place.channel.0);
-    assert_eq!(bot.facts.channel_name(channel).as_deref(), Some("general"));
-    assert!(!bot.facts.our_access(channel).forbids(|rights| rights.send));
+    assert_eq!(
+        bot.guild_state.channel_name(channel).as_deref(),
+        Some("general")
+    );
+    assert!(
+        !bot.guild_state
+            .our_access(channel)
+            .forbids(|rights| rights.send)
+    );
     let posted = place.simulator.post(place.channel, place.alice, "hello");
     assert_eq!(bot.message().await, id(posted));
 }
@@ -321,7 +328,7 @@ async fn an_event_that_twilight_rejects_costs_only_itself() {
     place.simulator.dispatch_raw("GUILD_CREATE", &odd);
     bot.available().await;
     assert_eq!(
-        bot.facts.channel_name(ChannelId::new(7)).as_deref(),
+        bot.guild_state.channel_name(ChannelId::new(7)).as_deref(),
         Some("fine")
     );
     let bare = format!(r#"{{"id":"{}","name":"Guild"}}"#, place.guild);
@@ -330,9 +337,16 @@ async fn an_event_that_twilight_rejects_costs_only_itself() {
         .await;
     let rest = Rest::new(&place.simulator.token(), Some(&place.simulator.url())).unwrap();
     let deadline = Instant::now() + PATIENCE;
-    bot.facts.fill(&rest, place.guild, deadline).await.unwrap();
+    bot.guild_state
+        .fill(&rest, place.guild, deadline)
+        .await
+        .unwrap();
     let channel = ChannelId::new(place.channel.0);
-    assert!(!bot.facts.our_access(channel).forbids(|rights| rights.send));
+    assert!(
+        !bot.guild_state
+            .our_access(channel)
+            .forbids(|rights| rights.send)
+    );
     place
         .simulator
         .dispatch_raw("MESSAGE_CREATE", r#"{"channel_id":"7","content":"?"}"#);
@@ -366,25 +380,25 @@ async fn a_restart_resumes_before_unfinished_work_and_keeps_all_facts() {
         .post(place.channel, place.alice, "not finished");
     let delivery = bot.next().await;
     assert!(matches!(&delivery.event, Event::Message(incoming) if incoming.message.id == id(open)));
-    let facts = Arc::clone(&bot.facts);
+    let guild_state = Arc::clone(&bot.guild_state);
     let sessions = bot.stop().await;
     let token = place.simulator.token();
     let answered = vec![id(done)];
     let nobody = OptedOut::default();
-    let file = SessionFile::new(now, &token, sessions, answered, &facts, &nobody).unwrap();
+    let file = SessionFile::new(now, &token, sessions, answered, &guild_state, &nobody).unwrap();
     save(&path, &file).unwrap();
 
     let missed = place
         .simulator
         .post(place.channel, place.alice, "between two processes");
     let mut file = load(&path, &token, now).unwrap();
-    let facts = Arc::<Facts>::default();
-    file.restore(&facts);
+    let guild_state = Arc::<GuildState>::default();
+    file.restore(&guild_state);
     let resume = GatewaySettings {
         resume: file.shards,
         ..settings(&place.simulator)
     };
-    let mut bot = connect(&place.simulator, resume, facts);
+    let mut bot = connect(&place.simulator, resume, guild_state);
     let mut seen = Vec::new();
     bot.until(|event| {
         match event {
@@ -397,8 +411,12 @@ async fn a_restart_resumes_before_unfinished_work_and_keeps_all_facts() {
     .await;
     assert_eq!(seen, [id(open), id(missed)]);
     let channel = ChannelId::new(place.channel.0);
-    assert!(!bot.facts.our_access(channel).forbids(|rights| rights.send));
-    assert!(!bot.facts.our_role_ids(place.guild).is_empty());
+    assert!(
+        !bot.guild_state
+            .our_access(channel)
+            .forbids(|rights| rights.send)
+    );
+    assert!(!bot.guild_state.our_role_ids(place.guild).is_empty());
 }
 
 #[tokio::test]

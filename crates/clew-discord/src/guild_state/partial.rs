@@ -7,7 +7,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use clew_context::model::{ChannelId, GuildId, Overwrite, RoleId, TagId, Target, UserId};
+use clew_context::model::{
+    ChannelId, ChannelKind, GuildId, Overwrite, RoleId, TagId, Target, UserId,
+};
 
 /// A server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,16 +65,9 @@ pub struct PartialRoleTags {
 pub struct PartialChannel {
     /// Its id.
     pub id: ChannelId,
-    /// Its server; absent inside a server's object.
-    #[serde(
-        default,
-        deserialize_with = "lenient",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub guild_id: Option<GuildId>,
-    /// Discord's channel type.
+    /// Discord's number of its type; see [`PartialChannel::kind`].
     #[serde(rename = "type")]
-    pub kind: u8,
+    pub type_number: u8,
     /// Its name.
     #[serde(default, deserialize_with = "lenient")]
     pub name: String,
@@ -235,6 +230,11 @@ fn overwrites<'de, D: Deserializer<'de>>(
 }
 
 impl PartialChannel {
+    /// Its type.
+    pub const fn kind(&self) -> ChannelKind {
+        ChannelKind::from_number(self.type_number)
+    }
+
     /// The overwrites as `clew-context` takes them; absent if unreadable.
     pub fn overwrites(&self) -> Option<Vec<Overwrite>> {
         let partial = self.permission_overwrites.as_ref()?;

@@ -4,20 +4,19 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use super::Facts;
+use super::GuildState;
 use super::partial::{PartialGuild, PartialMember};
 use crate::rest::{Lane, Rest, malformed, text};
 use clew_context::discord::error::RestError;
 use clew_context::model::GuildId;
 
-impl Facts {
+impl GuildState {
     /// Fetches a server with its roles, its channels, its active threads and
     /// our own member, in four or five requests, and replaces what was known.
     /// Unreadable items are skipped.
     ///
     /// # Errors
-    /// The reason of the first request that failed; the facts then stay as they
-    /// were.
+    /// The reason of the first request that failed; what was known then stays.
     pub async fn fill(
         &self,
         rest: &Rest,
@@ -31,12 +30,11 @@ impl Facts {
         let mut filled: PartialGuild = read(&object)?;
         filled.channels = items(text(&channels)?)?;
         filled.threads = items(read::<ActiveThreads<'_>>(&threads)?.threads.get())?;
-        if let Some(us) = self.us() {
+        if let Some(us) = self.current_user() {
             let member = get(format!("/members/{}", us.user)).await?;
             filled.members = vec![read::<PartialMember>(&member)?];
         }
-        let built = filled.into();
-        self.write().put(built);
+        self.write().put(filled);
         Ok(())
     }
 }

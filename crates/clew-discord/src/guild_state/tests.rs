@@ -1,4 +1,4 @@
-//! Facts from events, both valid and malformed.
+//! What events make of the guild state, valid and malformed ones.
 
 use super::partial::Bits;
 use super::*;
@@ -14,8 +14,8 @@ const HELPERS: RoleId = RoleId::new(2);
 const ALL: u64 = 1 << 10 | 1 << 16 | 1 << 11 | 1 << 38;
 const VIEW: u64 = 1 << 10;
 
-fn us() -> Us {
-    Us {
+fn us() -> CurrentUser {
+    CurrentUser {
         user: US,
         name: "clew".to_owned(),
         application: ApplicationId::new(101),
@@ -25,9 +25,9 @@ fn us() -> Us {
 /// A server with an open channel (10), one hidden from all but helpers (11), a
 /// forum (12) with a post (20), a public thread (21) in 11 and a private one
 /// (22) in 10.
-fn known() -> Facts {
-    let facts = Facts::default();
-    facts.set_us(us());
+fn known() -> GuildState {
+    let state = GuildState::default();
+    state.set_current_user(us());
     let text = format!(
         r#"{{"id":"1","name":"Guild","owner_id":"300","roles":[
         {{"id":"1","name":"@everyone","permissions":"{ALL}"}},
@@ -50,10 +50,14 @@ fn known() -> Facts {
         movers = 1_u64 << 34,
     );
     assert!(matches!(
-        facts.apply("GUILD_CREATE", &text),
+        state.apply("GUILD_CREATE", &text),
         Some(Event::GuildAvailable(GUILD))
     ));
-    facts
+    state
+}
+
+fn owner(state: &GuildState, guild: GuildId) -> Option<UserId> {
+    state.read().guild(guild)?.owner_id
 }
 
 fn id(id: u64) -> ChannelId {
@@ -73,13 +77,13 @@ fn a_forum_post_is_known_with_its_forum_and_tags() {
 
 #[test]
 fn names_and_our_managed_role_are_known() {
-    let facts = known();
-    assert_eq!(facts.our_role_ids(GUILD), [RoleId::new(3)]);
-    assert_eq!(facts.role_name(GUILD, HELPERS).as_deref(), Some("helpers"));
-    assert_eq!(facts.channel_name(id(10)).as_deref(), Some("general"));
-    assert_eq!(facts.user_name(GUILD, US).as_deref(), Some("Clew"));
-    assert_eq!(facts.guild_of(id(21)), Some(GUILD));
-    assert_eq!(facts.owner(GUILD), Some(UserId::new(300)));
+    let state = known();
+    assert_eq!(state.our_role_ids(GUILD), [RoleId::new(3)]);
+    assert_eq!(state.role_name(GUILD, HELPERS).as_deref(), Some("helpers"));
+    assert_eq!(state.channel_name(id(10)).as_deref(), Some("general"));
+    assert_eq!(state.user_name(GUILD, US).as_deref(), Some("Clew"));
+    assert_eq!(state.guild_of(id(21)), Some(GUILD));
+    assert_eq!(owner(&state, GUILD), Some(UserId::new(300)));
 }
 
 const fn word(access: Access) -> &'static str {
@@ -123,49 +127,49 @@ fn the_asker_is_judged_by_the_roles_of_the_event() {
 
 /// Where something that could decide is missing, nobody gets access.
 #[test]
-fn what_is_not_in_the_cache_is_unknown() {
-    let facts = known();
+fn what_was_not_told_is_unknown() {
+    let state = known();
     let thread = r#"{"id":"30","guild_id":"1","type":11,"parent_id":"99","name":"orphan"}"#;
-    facts.apply("THREAD_CREATE", thread);
+    state.apply("THREAD_CREATE", thread);
     let odd = r#"{"id":"31","guild_id":"1","type":0,"name":"odd",
         "permission_overwrites":[{"id":"1","type":0,"allow":"0"}]}"#;
-    facts.apply("CHANNEL_CREATE", odd);
+    state.apply("CHANNEL_CREATE", odd);
     let bare = r#"{"id":"8","owner_id":"300","channels":[{"id":"80","type":0,"name":"open"}]}"#;
-    facts.apply("GUILD_CREATE", bare);
+    state.apply("GUILD_CREATE", bare);
     for channel in [30, 31, 80] {
-        let access = facts.access(ANN, Some(&[]), id(channel));
+        let access = state.access(ANN, Some(&[]), id(channel));
         assert_eq!(word(access), "unknown", "{channel}");
-        assert!(!facts.our_access(id(channel)).may_view(), "{channel}");
+        assert!(!state.our_access(id(channel)).may_view(), "{channel}");
     }
-    let owner = facts.access(UserId::new(300), Some(&[]), id(31));
+    let owner = state.access(UserId::new(300), Some(&[]), id(31));
     assert_eq!(word(owner), "view send", "no overwrite binds the owner");
 }
 
 #[test]
 fn our_own_membership_of_private_threads_is_followed() {
-    let facts = known();
-    assert!(facts.our_access(id(22)).may_view());
+    let state = known();
+    assert!(state.our_access(id(22)).may_view());
     let left = r#"{"id":"22","guild_id":"1","member_count":1,"removed_member_ids":["100"]}"#;
-    let Some(Event::PermissionsChanged { hidden, .. }) = facts.apply("THREAD_MEMBERS_UPDATE", left)
+    let Some(Event::PermissionsChanged { hidden, .. }) = state.apply("THREAD_MEMBERS_UPDATE", left)
     else {
         panic!("leaving is a change");
     };
     assert!(hidden.contains(&id(22)), "{hidden:?}");
-    assert_eq!(facts.our_access(id(22)), Access::Denied);
+    assert_eq!(state.our_access(id(22)), Access::Denied);
     let back = r#"{"id":"22","guild_id":"1","user_id":"100"}"#;
-    facts.apply("THREAD_MEMBER_UPDATE", back);
-    assert!(facts.our_access(id(22)).may_view());
+    state.apply("THREAD_MEMBER_UPDATE", back);
+    assert!(state.our_access(id(22)).may_view());
     let update = r#"{"id":"22","guild_id":"1","type":12,"parent_id":"10","name":"renamed"}"#;
-    facts.apply("THREAD_UPDATE", update);
-    assert!(facts.our_access(id(22)).may_view());
+    state.apply("THREAD_UPDATE", update);
+    assert!(state.our_access(id(22)).may_view());
 }
 
 #[test]
 fn changes_of_permissions_are_told_and_others_are_not() {
-    let facts = known();
+    let state = known();
     let told = |event: &str, data: &str| {
         matches!(
-            facts.apply(event, data),
+            state.apply(event, data),
             Some(Event::PermissionsChanged { guild: GUILD, .. })
         )
     };
@@ -175,7 +179,7 @@ fn changes_of_permissions_are_told_and_others_are_not() {
     let hidden = r#"{"id":"10","guild_id":"1","type":0,"name":"general",
         "permission_overwrites":[{"id":"1","type":0,"allow":"0","deny":"1024"}]}"#;
     assert!(told("CHANNEL_UPDATE", hidden));
-    assert!(!facts.our_access(id(10)).may_view());
+    assert!(!state.our_access(id(10)).may_view());
     let role = r#"{"guild_id":"1","role":{"id":"2","name":"helpers","permissions":"8"}}"#;
     assert!(told("GUILD_ROLE_UPDATE", role));
     assert!(!told("GUILD_ROLE_UPDATE", role));
@@ -188,47 +192,47 @@ fn changes_of_permissions_are_told_and_others_are_not() {
     assert!(!told("GUILD_MEMBER_UPDATE", ours));
     let other = r#"{"guild_id":"1","user":{"id":"200","username":"ann"},"roles":[]}"#;
     assert!(!told("GUILD_MEMBER_UPDATE", other));
-    assert!(facts.our_access(id(10)).may_view(), "administrator now");
+    assert!(state.our_access(id(10)).may_view(), "administrator now");
 }
 
 #[test]
 fn what_is_deleted_is_forgotten_with_its_threads() {
-    let facts = known();
-    let gone = facts.apply("CHANNEL_DELETE", r#"{"id":"11","guild_id":"1","type":0}"#);
+    let state = known();
+    let gone = state.apply("CHANNEL_DELETE", r#"{"id":"11","guild_id":"1","type":0}"#);
     let Some(Event::ChannelDeleted { channel, threads }) = gone else {
         panic!("{gone:?}");
     };
     assert_eq!((channel, threads), (id(11), vec![id(21)]));
-    assert!(facts.channel(id(11)).is_none() && facts.channel(id(21)).is_none());
-    assert_eq!(facts.guild_of(id(21)), None);
-    facts.apply(
+    assert!(state.channel(id(11)).is_none() && state.channel(id(21)).is_none());
+    assert_eq!(state.guild_of(id(21)), None);
+    state.apply(
         "THREAD_DELETE",
         r#"{"id":"20","guild_id":"1","type":11,"parent_id":"12"}"#,
     );
-    assert!(facts.channel(id(20)).is_none());
-    let outage = facts.apply("GUILD_DELETE", r#"{"id":"1","unavailable":true}"#);
+    assert!(state.channel(id(20)).is_none());
+    let outage = state.apply("GUILD_DELETE", r#"{"id":"1","unavailable":true}"#);
     assert!(matches!(outage, Some(Event::GuildUnavailable(GUILD))));
-    assert!(facts.channel(id(10)).is_some());
-    let left = facts.apply("GUILD_DELETE", r#"{"id":"1"}"#);
+    assert!(state.channel(id(10)).is_some());
+    let left = state.apply("GUILD_DELETE", r#"{"id":"1"}"#);
     assert!(matches!(left, Some(Event::GuildRemoved(GUILD))));
-    assert!(facts.channel(id(10)).is_none() && facts.guild_name(GUILD).is_none());
+    assert!(state.channel(id(10)).is_none() && state.guild_name(GUILD).is_none());
 }
 
 #[test]
 fn a_list_of_threads_replaces_those_of_its_channels() {
-    let facts = known();
+    let state = known();
     let list = r#"{"guild_id":"1","channel_ids":["10"],"members":[{"id":"24"}],"threads":[
         {"id":"24","type":12,"parent_id":"10","name":"new"}]}"#;
-    facts.apply("THREAD_LIST_SYNC", list);
-    assert!(facts.channel(id(22)).is_none());
-    assert!(facts.channel(id(20)).is_some());
-    assert!(facts.our_access(id(24)).may_view());
+    state.apply("THREAD_LIST_SYNC", list);
+    assert!(state.channel(id(22)).is_none());
+    assert!(state.channel(id(20)).is_some());
+    assert!(state.our_access(id(24)).may_view());
 }
 
 #[test]
 fn one_odd_part_costs_only_itself() {
-    let facts = Facts::default();
-    facts.set_us(us());
+    let state = GuildState::default();
+    state.set_current_user(us());
     let text = r#"{"id":"1","name":7,"owner_id":"300","emojis":[{"bad":true}],
         "roles":[{"id":"1","name":"@everyone","permissions":"66560"},{"nonsense":1}],
         "channels":["what",{"id":"10","type":0,"name":"general"},
@@ -236,14 +240,14 @@ fn one_odd_part_costs_only_itself() {
           {"id":"12","type":0,"name":"closed","permission_overwrites":[{"id":"x"}]},
           {"id":"13","type":"new"}],
         "members":[{"user":{"id":"100","username":"clew"},"roles":["0"]},{"user":null}]}"#;
-    let event = facts.apply("GUILD_CREATE", text);
+    let event = state.apply("GUILD_CREATE", text);
     assert!(matches!(event, Some(Event::GuildAvailable(GUILD))));
-    assert_eq!(facts.channels_of(GUILD).len(), 3);
-    assert!(facts.our_access(id(10)).may_view());
-    assert!(facts.our_access(id(11)).may_view());
+    assert_eq!(state.channels_of(GUILD).len(), 3);
+    assert!(state.our_access(id(10)).may_view());
+    assert!(state.our_access(id(11)).may_view());
     // Unreadable overwrites may be the ones that hide the channel.
-    assert!(!facts.our_access(id(12)).may_view());
-    let bare = facts.apply("GUILD_CREATE", r#"{"id":"2","name":"Bare"}"#);
+    assert!(!state.our_access(id(12)).may_view());
+    let bare = state.apply("GUILD_CREATE", r#"{"id":"2","name":"Bare"}"#);
     let Some(Event::GuildIncomplete { guild, parts }) = bare else {
         panic!("{bare:?}");
     };
@@ -256,48 +260,48 @@ fn one_odd_part_costs_only_itself() {
 #[test]
 fn what_cannot_be_read_is_told_with_its_ids() {
     #[track_caller]
-    fn check(facts: &Facts, event_type: &str, data: &str, ids: (Option<u64>, Option<u64>)) {
-        let Some(Event::OtherUnreadable(found)) = facts.apply(event_type, data) else {
+    fn check(state: &GuildState, event_type: &str, data: &str, ids: (Option<u64>, Option<u64>)) {
+        let Some(Event::OtherUnreadable(found)) = state.apply(event_type, data) else {
             panic!("{event_type} was read");
         };
         assert_eq!(found.event, event_type.to_ascii_lowercase());
         let channel = found.channel.map(ChannelId::get);
         assert_eq!((found.guild.map(GuildId::get), channel), ids);
     }
-    let facts = known();
-    check(&facts, "CHANNEL_UPDATE", "[]", (None, None));
+    let state = known();
+    check(&state, "CHANNEL_UPDATE", "[]", (None, None));
     let odd = r#"{"id":"10","guild_id":"1","type":[]}"#;
-    check(&facts, "CHANNEL_UPDATE", odd, (Some(1), Some(10)));
+    check(&state, "CHANNEL_UPDATE", odd, (Some(1), Some(10)));
     check(
-        &facts,
+        &state,
         "GUILD_UPDATE",
         r#"{"id":"1","roles":"#,
         (None, None),
     );
     check(
-        &facts,
+        &state,
         "GUILD_ROLE_CREATE",
         r#"{"guild_id":"1"}"#,
         (Some(1), None),
     );
-    assert!(facts.apply("TYPING_START", "[]").is_none(), "not in use");
+    assert!(state.apply("TYPING_START", "[]").is_none(), "not in use");
 }
 
 #[test]
 fn guilds_that_ready_does_not_name_are_forgotten() {
-    let facts = known();
-    facts.keep_only(0, 1, &[GUILD]);
-    assert!(facts.guild_name(GUILD).is_some());
-    facts.keep_only(1, 2, &[]);
-    assert!(facts.guild_name(GUILD).is_some(), "another shard's");
-    facts.keep_only(0, 1, &[]);
-    assert!(facts.guild_name(GUILD).is_none());
+    let state = known();
+    state.keep_only(0, 1, &[GUILD]);
+    assert!(state.guild_name(GUILD).is_some());
+    state.keep_only(1, 2, &[]);
+    assert!(state.guild_name(GUILD).is_some(), "another shard's");
+    state.keep_only(0, 1, &[]);
+    assert!(state.guild_name(GUILD).is_none());
 }
 
-/// Through the cache and the session file and back, including what the cache's
-/// own models would lose or refuse.
+/// Through the session file and back, including what this version does not
+/// know and what it cannot read.
 #[test]
-fn nothing_is_lost_on_the_way_through_the_cache() {
+fn nothing_is_lost_on_the_way_through_the_session_file() {
     let first = known();
     let odd = format!(
         r#"{{"id":"7","name":"Odd","roles":[
@@ -309,7 +313,7 @@ fn nothing_is_lost_on_the_way_through_the_cache() {
         new_bit = 1_u64 << 63,
     );
     first.apply("GUILD_CREATE", &odd);
-    assert_eq!(first.owner(GuildId::new(7)), None);
+    assert_eq!(owner(&first, GuildId::new(7)), None);
     let written = first.snapshot();
     let text = serde_json::to_string(&written).unwrap();
     let (known, odd) = (&written[0], &written[1]);
@@ -320,10 +324,10 @@ fn nothing_is_lost_on_the_way_through_the_cache() {
             .any(|channel| channel.member.is_some())
     );
     assert_eq!(odd.roles[0].permissions, Bits(1 << 63));
-    assert_eq!(odd.channels[0].kind, 200);
+    assert_eq!(odd.channels[0].type_number, 200);
     assert_eq!(odd.channels[1].permission_overwrites, None);
-    let second = Facts::default();
-    second.set_us(us());
+    let second = GuildState::default();
+    second.set_current_user(us());
     second.restore(serde_json::from_str(&text).unwrap());
     assert_eq!(second.snapshot(), written);
     assert!(second.our_access(id(22)).may_view());
@@ -333,15 +337,15 @@ fn nothing_is_lost_on_the_way_through_the_cache() {
 
 #[test]
 fn a_server_that_comes_anew_replaces_the_old() {
-    let facts = known();
+    let state = known();
     let anew = r#"{"id":"1","name":"New","owner_id":"300","roles":[{"id":"1"}],
         "channels":[{"id":"10","type":0,"name":"general"}]}"#;
-    facts.apply("GUILD_CREATE", anew);
-    assert_eq!(facts.channels_of(GUILD), [id(10)]);
-    assert!(facts.channel(id(11)).is_none() && facts.channel(id(20)).is_none());
-    assert_eq!(facts.role_name(GUILD, HELPERS), None);
+    state.apply("GUILD_CREATE", anew);
+    assert_eq!(state.channels_of(GUILD), [id(10)]);
+    assert!(state.channel(id(11)).is_none() && state.channel(id(20)).is_none());
+    assert_eq!(state.role_name(GUILD, HELPERS), None);
     assert_eq!(
-        facts.our_access(id(10)),
+        state.our_access(id(10)),
         Access::Unknown(Missing::Facts),
         "our roles came with the old"
     );
@@ -349,48 +353,48 @@ fn a_server_that_comes_anew_replaces_the_old() {
 
 #[test]
 fn a_server_that_changes_keeps_what_is_in_it() {
-    let facts = known();
+    let state = known();
     let renamed = r#"{"id":"1","name":"Renamed","owner_id":"300","roles":[]}"#;
-    assert!(facts.apply("GUILD_UPDATE", renamed).is_none());
-    assert_eq!(facts.guild_name(GUILD).as_deref(), Some("Renamed"));
-    assert_eq!(facts.role_name(GUILD, HELPERS).as_deref(), Some("helpers"));
-    assert!(facts.our_access(id(22)).may_view());
-    assert_eq!(facts.user_name(GUILD, US).as_deref(), Some("Clew"));
+    assert!(state.apply("GUILD_UPDATE", renamed).is_none());
+    assert_eq!(state.guild_name(GUILD).as_deref(), Some("Renamed"));
+    assert_eq!(state.role_name(GUILD, HELPERS).as_deref(), Some("helpers"));
+    assert!(state.our_access(id(22)).may_view());
+    assert_eq!(state.user_name(GUILD, US).as_deref(), Some("Clew"));
     let given = r#"{"id":"1","name":"Renamed","owner_id":"200","roles":[]}"#;
-    let told = facts.apply("GUILD_UPDATE", given);
+    let told = state.apply("GUILD_UPDATE", given);
     assert!(matches!(
         told,
         Some(Event::PermissionsChanged { guild: GUILD, .. })
     ));
-    assert_eq!(facts.owner(GUILD), Some(ANN));
+    assert_eq!(owner(&state, GUILD), Some(ANN));
 }
 
 #[test]
 fn roles_that_come_with_a_server_take_the_place_of_all() {
-    let facts = known();
+    let state = known();
     let update = r#"{"id":"1","name":"One","owner_id":"300",
         "roles":[{"id":"1","name":"@everyone","permissions":"1024"}]}"#;
-    let told = facts.apply("GUILD_UPDATE", update);
+    let told = state.apply("GUILD_UPDATE", update);
     assert!(matches!(told, Some(Event::PermissionsChanged { .. })));
-    assert_eq!(facts.role_name(GUILD, HELPERS), None);
+    assert_eq!(state.role_name(GUILD, HELPERS), None);
     assert_eq!(
-        facts.role_name(GUILD, RoleId::new(1)).as_deref(),
+        state.role_name(GUILD, RoleId::new(1)).as_deref(),
         Some("@everyone")
     );
-    assert!(facts.apply("GUILD_UPDATE", update).is_none());
+    assert!(state.apply("GUILD_UPDATE", update).is_none());
 }
 
 #[test]
 fn a_thread_counts_what_is_posted_and_deleted() {
-    let (facts, post) = (known(), id(20));
+    let (state, post) = (known(), id(20));
     let count = || {
-        let channel = facts.channel(post).unwrap();
+        let channel = state.channel(post).unwrap();
         channel.thread.unwrap().message_count
     };
     assert_eq!(count(), Some(3));
-    facts.count_messages(post, 1);
-    facts.count_messages(post, 3);
-    facts.count_messages(post, -1);
+    state.count_messages(post, 1);
+    state.count_messages(post, 3);
+    state.count_messages(post, -1);
     assert_eq!(count(), Some(6));
 }
 
@@ -418,37 +422,37 @@ const WRITTEN_BEFORE: &str = concat!(
 
 #[test]
 fn what_was_written_before_is_read_and_written_the_same() {
-    let facts = Facts::default();
-    facts.set_us(us());
-    facts.restore(serde_json::from_str(WRITTEN_BEFORE).unwrap());
-    let written = serde_json::to_string(&facts.snapshot()).unwrap();
+    let state = GuildState::default();
+    state.set_current_user(us());
+    state.restore(serde_json::from_str(WRITTEN_BEFORE).unwrap());
+    let written = serde_json::to_string(&state.snapshot()).unwrap();
     assert_eq!(written, WRITTEN_BEFORE);
-    assert_eq!(facts.user_name(GUILD, US).as_deref(), Some("Clew"));
-    assert!(facts.our_access(id(22)).may_view());
-    assert_eq!(facts.channel(id(22)).unwrap().tags, Vec::<String>::new());
+    assert_eq!(state.user_name(GUILD, US).as_deref(), Some("Clew"));
+    assert!(state.our_access(id(22)).may_view());
+    assert_eq!(state.channel(id(22)).unwrap().tags, Vec::<String>::new());
 }
 
 #[test]
 fn a_channel_makes_its_server_known() {
-    let facts = Facts::default();
-    facts.set_us(us());
+    let state = GuildState::default();
+    state.set_current_user(us());
     let text = r#"{"id":"10","guild_id":"1","type":0,"name":"general"}"#;
-    assert!(facts.apply("CHANNEL_CREATE", text).is_none());
-    assert_eq!(facts.guilds(), [GUILD]);
-    assert_eq!(facts.guild_name(GUILD).as_deref(), Some(""));
-    assert_eq!(facts.owner(GUILD), None);
-    assert_eq!(facts.guild_of(id(10)), Some(GUILD));
-    assert_eq!(facts.our_access(id(10)), Access::Unknown(Missing::Facts));
+    assert!(state.apply("CHANNEL_CREATE", text).is_none());
+    assert_eq!(state.guilds(), [GUILD]);
+    assert_eq!(state.guild_name(GUILD).as_deref(), Some(""));
+    assert_eq!(owner(&state, GUILD), None);
+    assert_eq!(state.guild_of(id(10)), Some(GUILD));
+    assert_eq!(state.our_access(id(10)), Access::Unknown(Missing::Facts));
     let direct = r#"{"id":"11","type":1}"#;
-    assert!(facts.apply("CHANNEL_CREATE", direct).is_none());
-    assert!(facts.channel(id(11)).is_none());
+    assert!(state.apply("CHANNEL_CREATE", direct).is_none());
+    assert!(state.channel(id(11)).is_none());
 }
 
 /// Nothing else makes a server known.
 #[test]
 fn of_an_unknown_server_roles_members_and_names_are_not_kept() {
-    let facts = Facts::default();
-    facts.set_us(us());
+    let state = GuildState::default();
+    state.set_current_user(us());
     for (event_type, data) in [
         ("GUILD_UPDATE", r#"{"id":"1","name":"New","owner_id":"3"}"#),
         (
@@ -471,36 +475,36 @@ fn of_an_unknown_server_roles_members_and_names_are_not_kept() {
             r#"{"id":"10","guild_id":"1","removed_member_ids":["100"]}"#,
         ),
     ] {
-        let event = facts.apply(event_type, data);
+        let event = state.apply(event_type, data);
         let told = matches!(event, Some(Event::PermissionsChanged { .. }));
         assert!(!told, "{event_type}");
-        assert_eq!(facts.guilds(), [], "{event_type}");
-        assert_eq!(facts.role_name(GUILD, RoleId::new(1)), None, "{event_type}");
-        assert_eq!(facts.user_name(GUILD, US), None, "{event_type}");
+        assert_eq!(state.guilds(), [], "{event_type}");
+        assert_eq!(state.role_name(GUILD, RoleId::new(1)), None, "{event_type}");
+        assert_eq!(state.user_name(GUILD, US), None, "{event_type}");
     }
 }
 
 #[test]
 fn a_role_is_one_servers_alone() {
-    let facts = known();
+    let state = known();
     let other = GuildId::new(9);
-    facts.apply("GUILD_CREATE", r#"{"id":"9","roles":[{"id":"9"}]}"#);
-    assert_eq!(facts.role_name(other, HELPERS), None);
+    state.apply("GUILD_CREATE", r#"{"id":"9","roles":[{"id":"9"}]}"#);
+    assert_eq!(state.role_name(other, HELPERS), None);
     let gone = r#"{"guild_id":"9","role_id":"2"}"#;
-    assert!(facts.apply("GUILD_ROLE_DELETE", gone).is_none());
-    assert_eq!(facts.role_name(GUILD, HELPERS).as_deref(), Some("helpers"));
+    assert!(state.apply("GUILD_ROLE_DELETE", gone).is_none());
+    assert_eq!(state.role_name(GUILD, HELPERS).as_deref(), Some("helpers"));
 }
 
 #[test]
 fn names_outlast_a_server_that_comes_anew_and_go_when_it_is_left() {
-    let facts = known();
-    facts.hear(GUILD, [(ANN, "Ann")]);
-    facts.apply("GUILD_CREATE", r#"{"id":"1","name":"New"}"#);
-    let name = || facts.user_name(GUILD, US);
-    let heard = || facts.heard_name(GUILD, ANN);
+    let state = known();
+    state.hear(GUILD, [(ANN, "Ann")]);
+    state.apply("GUILD_CREATE", r#"{"id":"1","name":"New"}"#);
+    let name = || state.user_name(GUILD, US);
+    let heard = || state.heard_name(GUILD, ANN);
     assert_eq!(name().as_deref(), Some("Clew"));
     assert_eq!(heard().as_deref(), Some("Ann"));
-    facts.apply("GUILD_DELETE", r#"{"id":"1"}"#);
+    state.apply("GUILD_DELETE", r#"{"id":"1"}"#);
     assert_eq!((name(), heard()), (None, None));
 }
 
@@ -508,69 +512,69 @@ fn names_outlast_a_server_that_comes_anew_and_go_when_it_is_left() {
 /// last.
 #[test]
 fn a_server_has_room_for_five_hundred_names_of_either_kind() {
-    let facts = known();
+    let state = known();
     let user = |number: u64| UserId::new(1_000 + number);
     for number in 0..500 {
         let update = format!(
             r#"{{"guild_id":"1","user":{{"id":"{}","username":"u{number}"}},"roles":[]}}"#,
             user(number)
         );
-        facts.apply("GUILD_MEMBER_UPDATE", &update);
-        facts.hear(GUILD, [(user(number), "heard")]);
+        state.apply("GUILD_MEMBER_UPDATE", &update);
+        state.hear(GUILD, [(user(number), "heard")]);
     }
-    let name = |number| facts.user_name(GUILD, user(number));
+    let name = |number| state.user_name(GUILD, user(number));
     assert_eq!(name(498).as_deref(), Some("u498"));
     assert_eq!(name(499), None, "our own name took a place");
     assert_eq!(
-        facts.heard_name(GUILD, user(0)).as_deref(),
+        state.heard_name(GUILD, user(0)).as_deref(),
         Some("heard"),
         "five hundred fit"
     );
-    facts.hear(GUILD, [(user(0), "anew")]);
+    state.hear(GUILD, [(user(0), "anew")]);
     assert_eq!(
-        facts.heard_name(GUILD, user(1)).as_deref(),
+        state.heard_name(GUILD, user(1)).as_deref(),
         Some("heard"),
         "a new name of somebody known needs no room"
     );
-    facts.hear(GUILD, [(user(500), "last")]);
-    assert_eq!(facts.heard_name(GUILD, user(0)), None);
-    assert_eq!(facts.heard_name(GUILD, user(500)).as_deref(), Some("last"));
+    state.hear(GUILD, [(user(500), "last")]);
+    assert_eq!(state.heard_name(GUILD, user(0)), None);
+    assert_eq!(state.heard_name(GUILD, user(500)).as_deref(), Some("last"));
 }
 
 #[test]
 fn a_count_from_discord_starts_counting_anew_and_membership_does_not() {
-    let (facts, post) = (known(), id(20));
+    let (state, post) = (known(), id(20));
     let count = || {
-        let channel = facts.channel(post).unwrap();
+        let channel = state.channel(post).unwrap();
         channel.thread.unwrap().message_count
     };
-    facts.count_messages(post, 2);
-    facts.apply(
+    state.count_messages(post, 2);
+    state.apply(
         "THREAD_MEMBER_UPDATE",
         r#"{"id":"20","guild_id":"1","user_id":"100"}"#,
     );
     assert_eq!(count(), Some(5));
-    facts.apply(
+    state.apply(
         "THREAD_UPDATE",
         r#"{"id":"20","guild_id":"1","type":11,"parent_id":"12","message_count":9}"#,
     );
     assert_eq!(count(), Some(9));
-    facts.count_messages(post, -10);
+    state.count_messages(post, -10);
     assert_eq!(count(), Some(0));
-    facts.count_messages(id(10), 1);
-    facts.count_messages(id(99), 1);
-    assert_eq!(facts.read().posted(id(10)), 0, "no thread");
-    assert_eq!(facts.read().posted(id(99)), 0, "not known");
+    state.count_messages(id(10), 1);
+    state.count_messages(id(99), 1);
+    assert_eq!(state.read().posted(id(10)), 0, "no thread");
+    assert_eq!(state.read().posted(id(99)), 0, "not known");
 }
 
 #[test]
 fn a_list_of_all_threads_replaces_those_of_the_server_alone() {
-    let facts = known();
+    let state = known();
     let other = r#"{"id":"9","threads":[{"id":"90","type":11,"parent_id":"91"}]}"#;
-    facts.apply("GUILD_CREATE", other);
-    facts.apply("THREAD_LIST_SYNC", r#"{"guild_id":"1"}"#);
-    let mut left = facts.channels_of(GUILD);
+    state.apply("GUILD_CREATE", other);
+    state.apply("THREAD_LIST_SYNC", r#"{"guild_id":"1"}"#);
+    let mut left = state.channels_of(GUILD);
     left.sort_unstable();
     assert_eq!(left, [10, 11, 12].map(id));
-    assert_eq!(facts.channels_of(GuildId::new(9)), [id(90)]);
+    assert_eq!(state.channels_of(GuildId::new(9)), [id(90)]);
 }

@@ -1,23 +1,22 @@
-//! Events that change the facts.
+//! The gateway's events of servers, channels, threads, roles and members.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::Facts;
+use super::GuildState;
 use super::partial::{
     PartialChannel, PartialGuild, PartialMember, PartialRole, PartialThreadMember, lenient,
 };
-use super::world::{World, kind};
 use crate::event::{Event, Unreadable};
 use clew_context::model::{ChannelId, ChannelKind, GuildId, RoleId, UserId};
 
-impl Facts {
+impl GuildState {
     /// Applies one dispatch (`t`, and `d` as text) and returns what others need
     /// to know. Events not about servers, channels, threads, roles or members
     /// change nothing.
     pub fn apply(&self, event_type: &str, data: &str) -> Option<Event> {
-        let taken = self.take(event_type, data);
-        let mut event = taken.unwrap_or_else(|error| {
+        let applied = self.try_apply(event_type, data);
+        let mut event = applied.unwrap_or_else(|error| {
             // Other error kinds may quote what people wrote.
             tracing::warn!(
                 event_type,
@@ -32,28 +31,35 @@ impl Facts {
         event
     }
 
-    fn take(&self, event_type: &str, data: &str) -> Result<Option<Event>, serde_json::Error> {
+    fn try_apply(&self, event_type: &str, data: &str) -> Result<Option<Event>, serde_json::Error> {
         Ok(match event_type {
             "GUILD_CREATE" => {
-                let head: Deleted = read(data)?;
-                Some(if head.unavailable == Some(true) {
-                    Event::GuildUnavailable(head.id)
+                let availability: Availability = read(data)?;
+                Some(if availability.unavailable == Some(true) {
+                    Event::GuildUnavailable(availability.id)
                 } else {
                     self.guild_created(read(data)?)
                 })
             }
             "GUILD_UPDATE" => self.guild_updated(read(data)?),
             "GUILD_DELETE" => Some(self.guild_deleted(&read(data)?)),
-            "CHANNEL_CREATE" | "CHANNEL_UPDATE" => self.channel_put(placed(data)?),
-            "CHANNEL_DELETE" => {
-                let Gone { id: channel } = read(data)?;
-                let threads = self.write().remove_channel(channel);
-                Some(Event::ChannelDeleted { channel, threads })
+            "CHANNEL_CREATE" | "CHANNEL_UPDATE" => {
+                let (guild, channel) = in_guild(data)?;
+                guild.and_then(|guild| self.channel_put(guild, channel))
             }
-            "THREAD_CREATE" => Some(self.thread_created(placed(data)?)),
-            "THREAD_UPDATE" => self.thread_put(placed(data)?),
+            "CHANNEL_DELETE" => Some(self.channel_deleted(&read(data)?)),
+            "THREAD_CREATE" => {
+                let (guild, thread) = in_guild(data)?;
+                Some(self.thread_created(guild, thread, &read(data)?))
+            }
+            "THREAD_UPDATE" => {
+                if let (Some(guild), thread) = in_guild(data)? {
+                    self.thread_updated(guild, thread);
+                }
+                None
+            }
             "THREAD_DELETE" => {
-                let Gone { id: thread } = read(data)?;
+                let ChannelDelete { id: thread } = read(data)?;
                 self.write().remove_channel(thread);
                 Some(Event::ThreadDeleted(thread))
             }
@@ -63,10 +69,8 @@ impl Facts {
             "GUILD_ROLE_CREATE" | "GUILD_ROLE_UPDATE" => self.role_put(read(data)?),
             "GUILD_ROLE_DELETE" => self.role_deleted(&read(data)?),
             "GUILD_MEMBER_UPDATE" => {
-                let home: Home = read(data)?;
-                let member = read(data)?;
-                home.guild_id
-                    .and_then(|guild| self.member_updated(guild, member))
+                let (guild, member) = in_guild(data)?;
+                guild.and_then(|guild| self.member_updated(guild, member))
             }
             _ => None,
         })
@@ -74,8 +78,7 @@ impl Facts {
 
     fn guild_created(&self, guild: PartialGuild) -> Event {
         let (id, parts) = (guild.id, guild.missing());
-        let built = guild.into();
-        self.write().put(built);
+        self.write().put(guild);
         if parts.is_empty() {
             Event::GuildAvailable(id)
         } else {
@@ -84,16 +87,17 @@ impl Facts {
     }
 
     fn guild_updated(&self, update: PartialGuild) -> Option<Event> {
-        let mut world = self.write();
-        let known = world.guild(update.id)?;
-        let owner = update.owner_id.or(known.owner_id);
-        world.rename(update.id, update.name, owner);
+        let mut guilds = self.write();
+        let known = guilds.guild_mut(update.id)?;
+        let owner_before = known.owner_id;
+        known.name = update.name;
+        known.owner_id = update.owner_id.or(owner_before);
         let has_roles = !update.roles.is_empty();
-        let changed = has_roles && world.put_roles(update.id, update.roles);
-        (changed || known.owner_id != owner).then_some(permissions_changed(update.id))
+        let changed = has_roles && known.replace_roles(update.roles);
+        (changed || known.owner_id != owner_before).then_some(permissions_changed(update.id))
     }
 
-    fn guild_deleted(&self, deleted: &Deleted) -> Event {
+    fn guild_deleted(&self, deleted: &Availability) -> Event {
         if deleted.unavailable == Some(true) {
             // An outage: keep what we know until the server is back.
             return Event::GuildUnavailable(deleted.id);
@@ -102,37 +106,51 @@ impl Facts {
         Event::GuildRemoved(deleted.id)
     }
 
-    fn channel_put(&self, placed: Placed) -> Option<Event> {
-        let guild = placed.home.guild_id?;
-        let now = placed.channel.permission_overwrites.clone();
-        let before = self.write().put_channel(guild, placed.channel)?;
+    fn channel_put(&self, guild: GuildId, channel: PartialChannel) -> Option<Event> {
+        let now = channel.permission_overwrites.clone();
+        let before = self.write().put_channel(guild, channel)?;
         (before.permission_overwrites != now).then_some(permissions_changed(guild))
     }
 
-    fn thread_created(&self, placed: Placed) -> Event {
-        let channel = placed.channel.id;
-        if let Some(guild) = placed.home.guild_id {
-            self.write().put_channel(guild, placed.channel);
+    fn channel_deleted(&self, deleted: &ChannelDelete) -> Event {
+        let channel = deleted.id;
+        let mut guilds = self.write();
+        let guild = guilds.guild_of(channel);
+        guilds.remove_channel(channel);
+        let threads = guild.map(|guild| guilds.remove_threads(guild, Some(&[channel])));
+        Event::ChannelDeleted {
+            channel,
+            threads: threads.unwrap_or_default(),
+        }
+    }
+
+    fn thread_created(
+        &self,
+        guild: Option<GuildId>,
+        thread: PartialChannel,
+        create: &ThreadCreate,
+    ) -> Event {
+        let channel = thread.id;
+        if let Some(guild) = guild {
+            self.write().put_channel(guild, thread);
         }
         Event::ThreadCreated {
             channel,
-            newly_created: placed.home.newly_created,
+            newly_created: create.newly_created,
         }
     }
 
-    fn thread_put(&self, placed: Placed) -> Option<Event> {
-        let mut world = self.write();
-        let mut thread = placed.channel;
+    fn thread_updated(&self, guild: GuildId, mut thread: PartialChannel) {
+        let mut guilds = self.write();
         // THREAD_UPDATE does not repeat our membership.
-        let known = world.channel(thread.id).and_then(|known| known.member);
+        let known = guilds.channel(thread.id).and_then(|known| known.member);
         thread.member = thread.member.or(known);
-        world.put_channel(placed.home.guild_id?, thread);
-        None
+        guilds.put_channel(guild, thread);
     }
 
-    fn threads_synced(&self, list: ListSync) -> Event {
-        let mut world = self.write();
-        world.forget_threads(list.guild_id, list.channel_ids.as_deref());
+    fn threads_synced(&self, list: ThreadListSync) -> Event {
+        let mut guilds = self.write();
+        guilds.remove_threads(list.guild_id, list.channel_ids.as_deref());
         for mut thread in list.threads {
             let ours = list
                 .members
@@ -141,65 +159,57 @@ impl Facts {
             if ours {
                 thread.member = Some(PartialThreadMember {});
             }
-            world.put_channel(list.guild_id, thread);
+            guilds.put_channel(list.guild_id, thread);
         }
         permissions_changed(list.guild_id)
     }
 
     fn joined_thread(&self, member: &ThreadMember) -> Option<Event> {
-        let changed = self.write().set_joined(member.id?, true)?;
+        let mut guilds = self.write();
+        let thread = guilds.channel_mut(member.id?)?;
+        let changed = thread.member.replace(PartialThreadMember {}).is_none();
         changed.then_some(permissions_changed(member.guild_id?))
     }
 
-    fn thread_members(&self, change: &MembersUpdate) -> Option<Event> {
-        let mut world = self.write();
-        let us = world.us.as_ref().map(|us| us.user);
-        let private = kind(&*world.channel(change.id)?) == ChannelKind::PrivateThread;
-        let added = change.added_members.iter();
-        if us.is_some() && added.map(|member| member.user_id).any(|user| user == us) {
-            world.set_joined(change.id, true);
+    fn thread_members(&self, change: &ThreadMembersUpdate) -> Option<Event> {
+        let mut guilds = self.write();
+        let us = guilds.us.as_ref().map(|us| us.user);
+        let thread = guilds.channel_mut(change.id)?;
+        let mut added = change.added_members.iter();
+        if us.is_some() && added.any(|member| member.user_id == us) {
+            thread.member = Some(PartialThreadMember {});
         }
-        if change
-            .removed_member_ids
-            .iter()
-            .any(|user| Some(*user) == us)
-        {
-            world.set_joined(change.id, false);
+        let mut removed = change.removed_member_ids.iter();
+        if removed.any(|user| Some(*user) == us) {
+            thread.member = None;
         }
-        private.then_some(permissions_changed(change.guild_id))
+        let is_private = thread.kind() == ChannelKind::PrivateThread;
+        is_private.then_some(permissions_changed(change.guild_id))
     }
 
-    fn role_put(&self, change: RoleChange) -> Option<Event> {
-        let permissions = change.role.permissions;
-        let before = self.write().put_role(change.guild_id, change.role)?;
+    fn role_put(&self, change: GuildRole) -> Option<Event> {
+        let (role, permissions) = (change.role.id, change.role.permissions);
+        let mut guilds = self.write();
+        let guild = guilds.guild_mut(change.guild_id)?;
+        let before = guild.roles.insert(role, change.role)?;
         (before.permissions != permissions).then_some(permissions_changed(change.guild_id))
     }
 
-    fn role_deleted(&self, gone: &RoleGone) -> Option<Event> {
-        self.write().remove_role(gone.guild_id, gone.role_id)?;
+    fn role_deleted(&self, gone: &GuildRoleDelete) -> Option<Event> {
+        let mut guilds = self.write();
+        guilds
+            .guild_mut(gone.guild_id)?
+            .roles
+            .remove(&gone.role_id)?;
         Some(permissions_changed(gone.guild_id))
     }
 
     fn member_updated(&self, guild: GuildId, member: PartialMember) -> Option<Event> {
-        let mut world = self.write();
-        world.guild(guild)?;
-        let before = world.our_roles(guild);
-        world.meet(guild, member);
-        (world.our_roles(guild) != before).then_some(permissions_changed(guild))
-    }
-}
-
-impl World {
-    /// Returns whether membership changed; `None` for an unknown thread.
-    fn set_joined(&mut self, thread: ChannelId, joined: bool) -> Option<bool> {
-        let mut channel = self.channel(thread)?.value().clone();
-        let before = channel.member.is_some();
-        channel.member = joined.then_some(PartialThreadMember {});
-        let posted = self.posted(thread);
-        self.put_channel(channel.guild_id?, channel);
-        // `put_channel` reset the count, but this was no count from Discord.
-        self.count(thread, posted);
-        Some(before != joined)
+        let mut guilds = self.write();
+        let before = guilds.guild(guild)?.our_roles.clone();
+        guilds.meet(guild, member);
+        let changed = guilds.guild(guild)?.our_roles != before;
+        changed.then_some(permissions_changed(guild))
     }
 }
 
@@ -215,17 +225,16 @@ fn read<T: DeserializeOwned>(data: &str) -> Result<T, serde_json::Error> {
     serde_json::from_str(data)
 }
 
-/// Parsed twice, since raw values do not work with serde's `flatten`.
-fn placed(data: &str) -> Result<Placed, serde_json::Error> {
-    Ok(Placed {
-        home: read(data)?,
-        channel: read(data)?,
-    })
+/// An object and the server its event names beside it. Parsed twice, since raw
+/// values do not work with serde's `flatten`.
+fn in_guild<T: DeserializeOwned>(data: &str) -> Result<(Option<GuildId>, T), serde_json::Error> {
+    let InGuild { guild_id } = read(data)?;
+    Ok((guild_id, read(data)?))
 }
 
 /// The ids of an event that is otherwise unreadable.
 pub(crate) fn unreadable(event_type: &str, data: &str) -> Unreadable {
-    let Named {
+    let EventIds {
         id,
         guild_id,
         channel_id,
@@ -242,7 +251,7 @@ pub(crate) fn unreadable(event_type: &str, data: &str) -> Unreadable {
 }
 
 #[derive(Deserialize, Default)]
-struct Named {
+struct EventIds {
     /// Id of the event's object.
     #[serde(default, deserialize_with = "lenient")]
     id: Option<GuildId>,
@@ -252,34 +261,33 @@ struct Named {
     channel_id: Option<ChannelId>,
 }
 
+/// A server's id, and whether it is out of order.
 #[derive(Deserialize)]
-struct Deleted {
+struct Availability {
     id: GuildId,
     #[serde(default)]
     unavailable: Option<bool>,
 }
 
 #[derive(Deserialize)]
-struct Gone {
-    id: ChannelId,
-}
-
-/// A channel, and the ids its event carries beside it.
-struct Placed {
-    home: Home,
-    channel: PartialChannel,
+struct InGuild {
+    #[serde(default)]
+    guild_id: Option<GuildId>,
 }
 
 #[derive(Deserialize)]
-struct Home {
-    #[serde(default)]
-    guild_id: Option<GuildId>,
+struct ChannelDelete {
+    id: ChannelId,
+}
+
+#[derive(Deserialize)]
+struct ThreadCreate {
     #[serde(default)]
     newly_created: bool,
 }
 
 #[derive(Deserialize)]
-struct ListSync {
+struct ThreadListSync {
     guild_id: GuildId,
     #[serde(default)]
     channel_ids: Option<Vec<ChannelId>>,
@@ -300,7 +308,7 @@ struct ThreadMember {
 }
 
 #[derive(Deserialize)]
-struct MembersUpdate {
+struct ThreadMembersUpdate {
     id: ChannelId,
     guild_id: GuildId,
     #[serde(default)]
@@ -310,13 +318,13 @@ struct MembersUpdate {
 }
 
 #[derive(Deserialize)]
-struct RoleChange {
+struct GuildRole {
     guild_id: GuildId,
     role: PartialRole,
 }
 
 #[derive(Deserialize)]
-struct RoleGone {
+struct GuildRoleDelete {
     guild_id: GuildId,
     role_id: RoleId,
 }

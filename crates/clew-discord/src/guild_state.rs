@@ -1,17 +1,16 @@
 //! What we know of servers, channels, roles and ourselves without a request.
 //! The gateway feeds it in order; anyone may read it.
 //!
-//! It lives in twilight's in-memory cache, as partial models. JSON from the
-//! gateway, REST and the session file is read leniently, so that one odd
-//! channel does not cost a whole server, and then passed to the cache as
-//! twilight events. Locks are held for lookups only, never across an await.
+//! JSON from the gateway, REST and the session file is read leniently into
+//! partial structs, so that one odd channel does not cost a whole server, and
+//! those are kept by id. One lock covers all, so that nobody sees a server half
+//! replaced; it is held for lookups only, never across an await.
 
 mod apply;
-mod build;
 mod fill;
-mod kept;
+mod guild;
+mod guilds;
 mod partial;
-mod world;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -23,17 +22,17 @@ use clew_context::model::{
     Access, ApplicationId, Channel, ChannelId, ChannelKind, GuildId, Missing, Parent, RoleId,
     ThreadState, UserId,
 };
-use world::{World, kind};
+use guilds::Guilds;
 
-/// All known facts; shared by reference.
+/// What the gateway told; shared by reference.
 #[derive(Debug, Default)]
-pub struct Facts {
-    world: RwLock<World>,
+pub struct GuildState {
+    guilds: RwLock<Guilds>,
 }
 
 /// Who we are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Us {
+pub struct CurrentUser {
     /// Our user.
     pub user: UserId,
     /// Its name.
@@ -42,37 +41,40 @@ pub struct Us {
     pub application: ApplicationId,
 }
 
-impl Facts {
+impl GuildState {
     /// Who we are; known after the first READY or from the session file.
-    pub fn us(&self) -> Option<Us> {
+    pub fn current_user(&self) -> Option<CurrentUser> {
         self.read().us.clone()
     }
 
     /// Sets who we are (from READY or the session file).
-    pub fn set_us(&self, us: Us) {
+    pub fn set_current_user(&self, us: CurrentUser) {
         self.write().us = Some(us);
     }
 
     /// What a thread's object does not say about its parent channel.
     pub fn parent(&self, id: ChannelId) -> Option<Parent> {
-        self.read().channel(id).as_deref().map(to_parent)
+        self.read().channel(id).map(to_parent)
     }
 
     /// A server's channel or thread; never a direct message.
     pub fn channel(&self, id: ChannelId) -> Option<Channel> {
-        let world = self.read();
-        let channel = world.channel(id)?.value().clone();
-        let parent = channel.parent_id.and_then(|parent| world.channel(parent));
-        let mut channel = to_channel(channel, parent.as_deref());
+        let guilds = self.read();
+        let known = guilds.channel(id)?;
+        let mut channel = to_channel(guilds.guild_of(id)?, known);
         if let Some(ThreadState {
             message_count: Some(count),
             ..
         }) = &mut channel.thread
         {
-            let now = i64::from(*count) + world.posted(id);
+            let now = i64::from(*count) + guilds.posted(id);
             *count = u32::try_from(now).unwrap_or(0);
         }
-        Some(channel)
+        let parent = known.parent_id.and_then(|parent| guilds.channel(parent));
+        Some(match parent {
+            Some(parent) => channel.under(to_parent(parent)),
+            None => channel,
+        })
     }
 
     /// Counts messages posted in a thread, or deleted (`change` below zero).
@@ -89,48 +91,44 @@ impl Facts {
     /// A channel's type, and a thread's parent: all that routing needs for each
     /// message.
     pub fn kind_and_parent(&self, id: ChannelId) -> Option<(ChannelKind, Option<ChannelId>)> {
-        let world = self.read();
-        let channel = world.channel(id)?;
-        Some((kind(channel.value()), channel.parent_id))
+        let guilds = self.read();
+        let channel = guilds.channel(id)?;
+        Some((channel.kind(), channel.parent_id))
     }
 
     /// What we may do there; unknown if our roles or the channel are.
     pub fn our_access(&self, channel: ChannelId) -> Access {
-        let world = self.read();
-        let known = || {
-            let us = world.us.as_ref()?.user;
-            let spot = world.spot(channel)?;
-            let roles = world.our_roles(spot.guild)?;
-            Some(world.access(us, &roles, &spot, Some(spot.joined)))
-        };
-        known().unwrap_or(Access::Unknown(Missing::Facts))
+        our_access(&self.read(), channel)
     }
 
     /// What a user may do there, given the roles in their own message or
     /// interaction, if any. Direct messages are always unknown here.
     pub fn access(&self, user: UserId, roles: Option<&[RoleId]>, channel: ChannelId) -> Access {
-        let world = self.read();
-        let known = || Some(world.access(user, roles?, &world.spot(channel)?, None));
+        let guilds = self.read();
+        let known = || {
+            let id = guilds.guild_of(channel)?;
+            let channel = guilds.channel(channel)?;
+            guilds.guild(id)?.access(id, user, roles?, channel, None)
+        };
         known().unwrap_or(Access::Unknown(Missing::Facts))
     }
 
     /// Our managed role in a server; people mention it by mistake, so it counts
     /// as us.
     pub fn our_role_ids(&self, guild: GuildId) -> Vec<RoleId> {
-        let world = self.read();
-        let Some(us) = world.us.as_ref() else {
-            return Vec::new();
+        let guilds = self.read();
+        let ours = || {
+            let us = guilds.us.as_ref()?.user;
+            let roles = guilds.guild(guild)?.roles.values();
+            let ours = roles.filter(|role| role.tags.bot_id == Some(us));
+            Some(ours.map(|role| role.id).collect())
         };
-        let ours = |id: &RoleId| {
-            let role = world.role(guild, *id);
-            role.is_some_and(|role| role.tags.bot_id == Some(us.user))
-        };
-        world.roles(guild).into_iter().filter(ours).collect()
+        ours().unwrap_or_default()
     }
 
     /// A role's name.
     pub fn role_name(&self, guild: GuildId, role: RoleId) -> Option<String> {
-        Some(self.read().role(guild, role)?.name.clone())
+        Some(self.read().guild(guild)?.roles.get(&role)?.name.clone())
     }
 
     /// A channel's name, or a thread's title.
@@ -146,14 +144,14 @@ impl Facts {
 
     /// Remembers the names of people seen in a server.
     pub fn hear<'a>(&self, guild: GuildId, people: impl IntoIterator<Item = (UserId, &'a str)>) {
-        let world = self.read();
-        let is_new = |(user, name): &(UserId, &str)| world.heard(guild, *user) != Some(*name);
+        let guilds = self.read();
+        let is_new = |(user, name): &(UserId, &str)| guilds.heard(guild, *user) != Some(*name);
         let new: Vec<(UserId, &str)> = people.into_iter().filter(is_new).collect();
-        drop(world);
+        drop(guilds);
         if !new.is_empty() {
-            let mut world = self.write();
+            let mut guilds = self.write();
             for (user, name) in new {
-                world.hear(guild, user, name);
+                guilds.hear(guild, user, name);
             }
         }
     }
@@ -165,110 +163,110 @@ impl Facts {
 
     /// A server's name.
     pub fn guild_name(&self, guild: GuildId) -> Option<String> {
-        Some(self.read().guild(guild)?.name)
-    }
-
-    /// A server's owner.
-    #[cfg(test)]
-    fn owner(&self, guild: GuildId) -> Option<UserId> {
-        self.read().guild(guild)?.owner_id
+        Some(self.read().guild(guild)?.name.clone())
     }
 
     /// The server a channel belongs to.
     pub fn guild_of(&self, channel: ChannelId) -> Option<GuildId> {
-        self.read().channel(channel)?.guild_id
+        self.read().guild_of(channel)
     }
 
     /// The servers that we are in.
     pub fn guilds(&self) -> Vec<GuildId> {
-        self.read().guilds()
+        self.read().ids()
     }
 
     /// The channels of a server, threads included.
     pub fn channels_of(&self, guild: GuildId) -> Vec<ChannelId> {
-        self.read().channels(guild)
+        let guilds = self.read();
+        let channels = guilds.guild(guild).map(|guild| guild.channels.keys());
+        channels.into_iter().flatten().copied().collect()
     }
 
     /// The server's channels that we may not view, or do not know we may.
     pub(super) fn hidden_of(&self, guild: GuildId) -> Vec<ChannelId> {
-        let is_hidden = |channel: &ChannelId| !self.our_access(*channel).may_view();
-        self.channels_of(guild)
-            .into_iter()
-            .filter(is_hidden)
+        let guilds = self.read();
+        let channels = guilds.guild(guild).map(|guild| guild.channels.keys());
+        let channels = channels.into_iter().flatten().copied();
+        channels
+            .filter(|channel| !our_access(&guilds, *channel).may_view())
             .collect()
     }
 
-    /// All facts for the session file, sorted by id.
+    /// All servers for the session file, sorted by id.
     pub fn snapshot(&self) -> Vec<PartialGuild> {
-        let world = self.read();
-        let mut guilds = world.guilds();
-        guilds.sort_unstable();
-        let whole = |guild| world.whole(guild);
-        guilds.into_iter().filter_map(whole).collect()
+        self.read().snapshot()
     }
 
-    /// Restores a snapshot; call [`Facts::set_us`] first.
-    pub fn restore(&self, guilds: Vec<PartialGuild>) {
-        let mut world = self.write();
-        for guild in guilds {
-            world.put(guild.into());
+    /// Restores a snapshot; call [`GuildState::set_current_user`] first.
+    pub fn restore(&self, snapshot: Vec<PartialGuild>) {
+        let mut guilds = self.write();
+        for guild in snapshot {
+            guilds.put(guild);
         }
     }
 
     /// Forgets a shard's servers that its READY does not list: we left them
     /// while disconnected. A server belongs to shard `(id >> 22) % shards`
     /// (Discord's reference, "Sharding").
-    pub fn keep_only(&self, shard: u32, shards: u32, guilds: &[GuildId]) {
-        let mut world = self.write();
-        for guild in world.guilds() {
+    pub fn keep_only(&self, shard: u32, shards: u32, listed: &[GuildId]) {
+        let mut guilds = self.write();
+        for guild in guilds.ids() {
             let ours = (guild.get() >> 22) % u64::from(shards.max(1)) == u64::from(shard);
-            if ours && !guilds.contains(&guild) {
-                world.remove(guild);
+            if ours && !listed.contains(&guild) {
+                guilds.remove(guild);
             }
         }
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, World> {
-        self.world.read().unwrap_or_else(PoisonError::into_inner)
+    fn read(&self) -> RwLockReadGuard<'_, Guilds> {
+        self.guilds.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, World> {
-        self.world.write().unwrap_or_else(PoisonError::into_inner)
+    fn write(&self) -> RwLockWriteGuard<'_, Guilds> {
+        self.guilds.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn to_channel(channel: PartialChannel, parent: Option<&PartialChannel>) -> Channel {
-    let kind = kind(&channel);
-    let overwrites = channel.overwrites();
-    let thread = kind.is_thread().then_some(ThreadState {
+fn our_access(guilds: &Guilds, channel: ChannelId) -> Access {
+    let known = || {
+        let us = guilds.us.as_ref()?.user;
+        let id = guilds.guild_of(channel)?;
+        let guild = guilds.guild(id)?;
+        let channel = guild.channels.get(&channel)?;
+        let roles = guild.our_roles.as_deref()?;
+        guild.access(id, us, roles, channel, Some(channel.member.is_some()))
+    };
+    known().unwrap_or(Access::Unknown(Missing::Facts))
+}
+
+/// Without what only the parent says.
+fn to_channel(guild: GuildId, channel: &PartialChannel) -> Channel {
+    let thread = channel.kind().is_thread().then(|| ThreadState {
         owner: channel.owner_id,
         archived: channel.thread_metadata.archived,
         locked: channel.thread_metadata.locked,
         message_count: channel.message_count,
-        applied_tags: channel.applied_tags,
+        applied_tags: channel.applied_tags.clone(),
     });
-    let alone = Channel {
+    Channel {
         id: channel.id,
-        guild: channel.guild_id,
-        kind,
-        name: channel.name,
+        guild: Some(guild),
+        kind: channel.kind(),
+        name: channel.name.clone(),
         parent: channel.parent_id,
         parent_kind: None,
         parent_name: None,
         tags: Vec::new(),
-        overwrites,
+        overwrites: channel.overwrites(),
         thread,
-    };
-    match parent {
-        Some(parent) => alone.under(to_parent(parent)),
-        None => alone,
     }
 }
 
 fn to_parent(channel: &PartialChannel) -> Parent {
     let tags = channel.available_tags.iter();
     Parent {
-        kind: kind(channel),
+        kind: channel.kind(),
         name: channel.name.clone(),
         tags: tags.map(|tag| (tag.id, tag.name.clone())).collect(),
     }

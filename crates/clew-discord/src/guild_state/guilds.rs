@@ -1,0 +1,190 @@
+//! All servers by id, who we are, and what is counted and named beside them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::guild::KnownGuild;
+use super::{CurrentUser, PartialChannel, PartialGuild, PartialMember};
+use clew_context::model::{ChannelId, GuildId, UserId};
+
+/// Limit per server for names of members, and again for names of people heard.
+const NAMES_PER_GUILD: usize = 500;
+
+/// Threads with a message count; at the limit all counts restart, and gap
+/// markers may be off a little.
+const THREADS_COUNTED: usize = 10_000;
+
+type Names = HashMap<GuildId, HashMap<UserId, Box<str>>>;
+
+/// Everything known.
+#[derive(Debug, Default)]
+pub(super) struct Guilds {
+    pub(super) us: Option<CurrentUser>,
+    by_id: BTreeMap<GuildId, KnownGuild>,
+    /// The server of each channel and thread in `by_id`.
+    of_channel: HashMap<ChannelId, GuildId>,
+    /// Names of the members Discord reported.
+    names: Names,
+    /// Names carried by triggers, for mentions in stored messages.
+    heard: Names,
+    /// Messages posted less messages deleted in each thread since Discord's
+    /// last count, which only comes with the thread object.
+    posted: HashMap<ChannelId, i64>,
+}
+
+impl Guilds {
+    pub(super) fn ids(&self) -> Vec<GuildId> {
+        self.by_id.keys().copied().collect()
+    }
+
+    pub(super) fn guild(&self, guild: GuildId) -> Option<&KnownGuild> {
+        self.by_id.get(&guild)
+    }
+
+    pub(super) fn guild_mut(&mut self, guild: GuildId) -> Option<&mut KnownGuild> {
+        self.by_id.get_mut(&guild)
+    }
+
+    pub(super) fn guild_of(&self, channel: ChannelId) -> Option<GuildId> {
+        self.of_channel.get(&channel).copied()
+    }
+
+    /// A channel or thread.
+    pub(super) fn channel(&self, channel: ChannelId) -> Option<&PartialChannel> {
+        let guild = self.guild(self.guild_of(channel)?)?;
+        guild.channels.get(&channel)
+    }
+
+    /// A channel or thread, to be changed in place.
+    pub(super) fn channel_mut(&mut self, channel: ChannelId) -> Option<&mut PartialChannel> {
+        let guild = self.guild_of(channel)?;
+        self.guild_mut(guild)?.channels.get_mut(&channel)
+    }
+
+    /// All servers with their contents, sorted by id.
+    pub(super) fn snapshot(&self) -> Vec<PartialGuild> {
+        let guilds = self.by_id.iter();
+        guilds
+            .map(|(id, guild)| guild.to_partial(*id, self.ourselves(*id, guild)))
+            .collect()
+    }
+
+    fn ourselves(&self, id: GuildId, guild: &KnownGuild) -> Option<PartialMember> {
+        let us = self.us.as_ref()?.user;
+        let nick = self.name(id, us).map(ToOwned::to_owned);
+        Some(PartialMember::new(us, nick, guild.our_roles.clone()?))
+    }
+
+    /// Replaces what was known of a server, except names.
+    pub(super) fn put(&mut self, guild: PartialGuild) {
+        let id = guild.id;
+        self.remove_contents(id);
+        let known = KnownGuild::new(guild.name, guild.owner_id, guild.roles);
+        self.by_id.insert(id, known);
+        for channel in guild.channels.into_iter().chain(guild.threads) {
+            self.put_channel(id, channel);
+        }
+        for member in guild.members {
+            self.meet(id, member);
+        }
+    }
+
+    /// Forgets a server.
+    pub(super) fn remove(&mut self, guild: GuildId) {
+        self.names.remove(&guild);
+        self.heard.remove(&guild);
+        self.remove_contents(guild);
+    }
+
+    fn remove_contents(&mut self, guild: GuildId) {
+        let gone = self.by_id.remove(&guild).unwrap_or_default();
+        for channel in gone.channels.keys() {
+            self.of_channel.remove(channel);
+        }
+    }
+
+    /// Inserts or replaces a channel or thread, and returns the previous one.
+    /// An unknown server becomes known by it, without a name or an owner.
+    pub(super) fn put_channel(
+        &mut self,
+        guild: GuildId,
+        channel: PartialChannel,
+    ) -> Option<PartialChannel> {
+        let before = self.remove_channel(channel.id);
+        self.of_channel.insert(channel.id, guild);
+        let known = self.by_id.entry(guild).or_default();
+        known.channels.insert(channel.id, channel);
+        before
+    }
+
+    /// Removes a channel or thread. The threads of a channel stay.
+    pub(super) fn remove_channel(&mut self, channel: ChannelId) -> Option<PartialChannel> {
+        self.posted.remove(&channel);
+        let guild = self.of_channel.remove(&channel)?;
+        self.guild_mut(guild)?.channels.remove(&channel)
+    }
+
+    /// Removes the threads of these channels, or all threads for `None`.
+    /// Returns them, sorted.
+    pub(super) fn remove_threads(
+        &mut self,
+        guild: GuildId,
+        parents: Option<&[ChannelId]>,
+    ) -> Vec<ChannelId> {
+        let threads = self.guild(guild).map(|guild| guild.threads(parents));
+        let threads = threads.unwrap_or_default();
+        for thread in &threads {
+            self.remove_channel(*thread);
+        }
+        threads
+    }
+
+    /// Adds to a thread's count of messages posted (or deleted).
+    pub(super) fn count(&mut self, thread: ChannelId, change: i64) {
+        if self.posted.len() >= THREADS_COUNTED {
+            self.posted.clear();
+        }
+        *self.posted.entry(thread).or_default() += change;
+    }
+
+    /// The sum of [`Guilds::count`] since Discord's last count.
+    pub(super) fn posted(&self, thread: ChannelId) -> i64 {
+        self.posted.get(&thread).copied().unwrap_or(0)
+    }
+
+    /// A member's name.
+    pub(super) fn name(&self, guild: GuildId, user: UserId) -> Option<&str> {
+        self.names.get(&guild)?.get(&user).map(AsRef::as_ref)
+    }
+
+    /// The name a user was last heard with in a server.
+    pub(super) fn heard(&self, guild: GuildId, user: UserId) -> Option<&str> {
+        self.heard.get(&guild)?.get(&user).map(AsRef::as_ref)
+    }
+
+    /// Remembers a user's name. At the limit all names of the server are
+    /// forgotten, to be learnt again.
+    pub(super) fn hear(&mut self, guild: GuildId, user: UserId, name: &str) {
+        let heard = self.heard.entry(guild).or_default();
+        if heard.len() >= NAMES_PER_GUILD && !heard.contains_key(&user) {
+            heard.clear();
+        }
+        if !name.is_empty() {
+            heard.insert(user, name.into());
+        }
+    }
+
+    /// Remembers a member's name and, if it is us, the roles.
+    pub(super) fn meet(&mut self, guild: GuildId, member: PartialMember) {
+        let user = member.user;
+        let is_us = self.us.as_ref().is_some_and(|us| us.user == user.id);
+        let shown = member.nick.or(user.global_name).unwrap_or(user.username);
+        let names = self.names.entry(guild).or_default();
+        let room = names.len() < NAMES_PER_GUILD || names.contains_key(&user.id);
+        if room && !shown.is_empty() {
+            names.insert(user.id, shown.into());
+        }
+        if is_us && let Some(known) = self.guild_mut(guild) {
+            known.our_roles = Some(member.roles);
+        }
+    }
+}
