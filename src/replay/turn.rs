@@ -1,6 +1,5 @@
 //! One trigger of a recording: collected and prepared like a turn.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,14 +8,15 @@ use super::timeline::Event;
 use super::{ReplayError, Settings, Us};
 use crate::archive::{ArchiveError, World};
 use crate::replay::Recorded;
-use clew_context::collect::prepare::{Surroundings, prepare};
-use clew_context::collect::{Collected, Learnt, Occasion, Recall, collect};
+use clew_context::collect::{Recall, collect};
 use clew_context::engine::nonce;
+use clew_context::engine::prepare::{PromptInput, prepare};
+use clew_context::engine::turn::{Collected, TurnInput};
 use clew_context::engine::window::{View, Window, WindowLimits};
 use clew_context::engine::{frame, frame::Kind};
 use clew_context::model::{
-    Access, Block, Cause, Channel, ChannelId, Entry, Fallback, Limits, Message, MessageId,
-    Profiles, Scene, Stage, TurnRequest,
+    Access, Block, Cause, ChannelId, Entry, Fallback, Limits, Message, MessageId, Scene, Stage,
+    TurnRequest,
 };
 
 /// The deadline for collecting. How slow a disk is says nothing about
@@ -61,7 +61,7 @@ impl Turns<'_> {
         window.created(trigger.clone());
         let view = window.view(trigger.channel);
         let (outcome, _) = self
-            .turn(trigger, cause, &view, None, &Recall::default())
+            .turn(trigger, cause, view, None, &Recall::default())
             .await?;
         Ok(outcome)
     }
@@ -70,10 +70,10 @@ impl Turns<'_> {
         &self,
         trigger: Message,
         cause: Cause,
-        view: &View,
+        view: View,
         starter: Option<Arc<Message>>,
         recall: &Recall,
-    ) -> Result<(Outcome, Learnt), ReplayError> {
+    ) -> Result<(Outcome, Collected), ReplayError> {
         let channel = self.world.channel(trigger.channel);
         let limits = Limits {
             fetch_timeout: FETCH_TIMEOUT,
@@ -85,54 +85,34 @@ impl Turns<'_> {
             trigger: Arc::new(trigger),
             cause,
         };
-        let occasion = Occasion {
-            request: &request,
-            channel,
-            us: self.us,
+        let source = Recorded::new(self.world, request.trigger.id);
+        let input = TurnInput {
+            channel: channel.cloned(),
             our_access: Access::FULL,
             asker_access: Access::FULL,
-            view,
-            starter: starter.as_ref(),
-            waited: false,
-            other_triggers: &BTreeSet::new(),
+            starter,
             reply_target: self.settings.reply_target,
-            limits: &limits,
+            ..TurnInput::new(request, self.us.clone(), view, limits)
         };
-        let source = Recorded::new(self.world, request.trigger.id);
         let began = Instant::now();
-        let mut collected = collect(&source, recall, &occasion).await;
+        let collected = collect(&source, recall, input).await;
         source.finish()?;
-        let learnt = std::mem::take(&mut collected.learnt);
-        let outcome = self.prepared(collected, channel, &limits, began);
-        Ok((outcome, learnt))
+        Ok((self.prepared(&collected, began), collected))
     }
 
-    fn prepared(
-        &self,
-        collected: Collected,
-        channel: Option<&Channel>,
-        limits: &Limits,
-        began: Instant,
-    ) -> Outcome {
+    fn prepared(&self, collected: &Collected, began: Instant) -> Outcome {
+        let trigger = collected.trigger();
+        let channel = self.world.channel(trigger.channel);
         let names = Names {
             world: self.world,
             guild: channel.and_then(|channel| channel.guild),
         };
-        let prepared = prepare(
-            &collected,
-            &Surroundings {
-                us: self.us,
-                directory: &names,
-                system: "",
-                docs: &[],
-                status: "",
-                secret: SECRET,
-                scope: &scope(collected.trigger.channel),
-                limits,
-                profiles: &Profiles::default(),
-                history: &[],
-            },
-        );
+        let scope = scope(trigger.channel);
+        let input = PromptInput {
+            directory: &names,
+            ..PromptInput::new("", SECRET, &scope)
+        };
+        let prepared = prepare(collected, &input);
         Outcome {
             took: began.elapsed(),
             asker: prepared.asker,
@@ -140,11 +120,11 @@ impl Turns<'_> {
                 .map(|channel| channel.name.clone())
                 .unwrap_or_default(),
             scene: collected.scene,
-            target: collected.target.reply_to.map(|target| target.id),
+            target: collected.target.reply_to.as_ref().map(|target| target.id),
             block: prepared.block,
             fetches: collected.fetches,
-            fallbacks: collected.fallbacks,
-            trigger: collected.trigger,
+            fallbacks: collected.fallbacks.clone(),
+            trigger: Arc::clone(trigger),
         }
     }
 }
@@ -206,12 +186,10 @@ impl<'a> Warm<'a> {
         let parent = channel.and_then(|channel| channel.parent);
         let starter =
             parent.and_then(|parent| self.window.message(parent, trigger.channel.starter()));
-        let turn = self
-            .turns
-            .turn(trigger, cause, &view, starter, &self.recall);
-        let (outcome, learnt) = turn.await?;
+        let turn = self.turns.turn(trigger, cause, view, starter, &self.recall);
+        let (outcome, collected) = turn.await?;
         // Fetched messages stay in the window, as in the bot.
-        learnt.teach(&mut self.window, &view);
+        collected.update(&mut self.window);
         Ok(outcome)
     }
 }

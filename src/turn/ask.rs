@@ -13,8 +13,8 @@ use super::{Done, Turn, line};
 use crate::llm::{self, Completion};
 use crate::telemetry::event::{Finish, LlmFailure, Outcome, RequestFailed, RequestOk};
 use crate::telemetry::{Ms, with_sources};
-use clew_context::collect::prepare::Prepared;
 use clew_context::engine::assemble::Prompt;
+use clew_context::engine::prepare::Prepared;
 
 /// A request to the model: the prompt, and what happened before.
 struct Try<'a> {
@@ -128,17 +128,17 @@ impl Turn<'_> {
         tried: &Try<'_>,
         limit: Option<u32>,
     ) -> Option<(Prepared, u32)> {
-        let Material { us, collected, .. } = material;
+        let collected = &material.collected;
         let background = material.background.as_ref();
         let size = |prepared: &Prepared| llm::tokens(&prepared.prompt.messages);
         let half = (tried.halvings + 1..=MAX_HALVINGS)
             .map(|halvings| {
-                let prepared = self.prepare(us, collected, background, halvings);
+                let prepared = self.prepare(collected, background, halvings);
                 (prepared, halvings)
             })
             .find(|(prepared, _)| size(prepared) < size(&tried.prepared))?;
         model.learn_room(size(&half.0), limit);
-        Some(self.fitted(us, collected, background, half, model.prompt_room()))
+        Some(self.fitted(collected, background, half, model.prompt_room()))
     }
 
     /// Facts are learnt only from turns that were answered, and thus recorded.

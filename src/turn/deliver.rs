@@ -7,8 +7,8 @@ use super::reply::{Destination, Posted};
 use super::{Turn, answer};
 use crate::telemetry::event::{Outcome, SendFallback, SendStage, Sent, TailFallback};
 use crate::telemetry::with_sources;
-use clew_context::collect::Collected;
 use clew_context::discord::error::RestError;
+use clew_context::engine::turn::Collected;
 use clew_context::model::{
     Cause, ChannelKind, Fallback, Message, MessageFlags, MessageKind, Referenced,
 };

@@ -8,19 +8,17 @@ use super::Turn;
 use super::record::TurnRecord;
 use super::remember::Background;
 use crate::llm;
-use clew_context::collect::prepare::{Prepared, Surroundings, halved, prepare};
-use clew_context::collect::{Collected, Occasion, collect};
+use clew_context::collect::collect;
 use clew_context::discord::Live;
-use clew_context::engine::eligible::Us;
+use clew_context::engine::prepare::{Prepared, PromptInput, prepare};
+use clew_context::engine::turn::{Collected, TurnInput};
 use clew_context::engine::window::View;
-use clew_context::model::{Access, ChannelId, Message, Profiles, ReplyTarget};
+use clew_context::model::{Access, ChannelId, Message, ReplyTarget};
 
 /// What was collected, and what was made of it.
 pub(super) struct Material {
     pub(super) collected: Collected,
     pub(super) record: TurnRecord,
-    /// Who we are in this place.
-    pub(super) us: Us,
     /// The agent and what it remembers; none if no agent answers here.
     pub(super) background: Option<Background>,
     /// The agent's model; none without `LLM_BASE_URL`, or if no agent answers here.
@@ -37,46 +35,27 @@ impl Turn<'_> {
     /// Collects, and prepares the prompt.
     pub(super) async fn gather(&self) -> Material {
         let services = self.services;
-        let trigger = &self.request.trigger;
-        let channel = services.guild_state.channel(trigger.channel);
-        let us = services.us(self.ids.guild);
-        let (view, starter) = self.window_view(channel.as_ref().and_then(|one| one.parent));
-        let limits = &services.settings.limits;
-        let occasion = Occasion {
-            request: self.request,
-            channel: channel.as_ref(),
-            us: &us,
-            our_access: self.our_access(),
-            asker_access: self.asker_access(),
-            view: &view,
-            starter: starter.as_ref(),
-            waited: self.waited,
-            other_triggers: self.other_triggers,
-            reply_target: self.reply_target(),
-            limits,
-        };
+        let input = self.input();
+        let kind = input.channel_kind();
+        let parent = input.channel.as_ref().and_then(|one| one.parent);
         let began = Instant::now();
         let parents = |id| services.guild_state.parent(id);
         let source = Live::new(services.rest.reader()).with_parents(&parents);
-        let kind = self.request.channel_kind;
-        let kind = kind.or(channel.as_ref().map(|one| one.kind));
-        let parent = channel.as_ref().and_then(|one| one.parent);
         let collecting = async {
-            let collected = collect(&source, &services.recall, &occasion).await;
+            let collected = collect(&source, &services.recall, input).await;
             (collected, began.elapsed())
         };
         let ((collected, collected_in), mut background) =
             tokio::join!(collecting, self.background(kind, parent));
         self.hear();
         if let Some(background) = &mut background
-            && !collected.asker.may_read()
+            && !collected.turn.asker_access.may_read()
         {
             background.leave_out_shared();
         }
-        let learnt = &collected.learnt;
-        learnt.teach(&mut services.window(), &view);
-        let deadline = began + limits.fetch_timeout;
-        self.confirm(background.as_mut(), learnt, &view, deadline)
+        collected.update(&mut services.window());
+        let deadline = began + collected.turn.limits.fetch_timeout;
+        self.confirm(background.as_mut(), &collected, deadline)
             .await;
         if let Some(background) = &mut background {
             self.add_profiles(background, &collected).await;
@@ -86,25 +65,40 @@ impl Turn<'_> {
             Some(model.with_model(background.agent.model.as_deref()))
         });
         let room = model.as_ref().and_then(llm::Client::prompt_room);
-        let whole = (self.prepare(&us, &collected, background.as_ref(), 0), 0);
-        let (prepared, halvings) = self.fitted(&us, &collected, background.as_ref(), whole, room);
+        let whole = (self.prepare(&collected, background.as_ref(), 0), 0);
+        let (prepared, halvings) = self.fitted(&collected, background.as_ref(), whole, room);
         let record = TurnRecord::new(
             self.request,
             self.queued,
             &collected,
             collected_in,
-            &view,
             &prepared,
-            limits,
         );
         Material {
             collected,
             record,
-            us,
             background,
             model,
             prepared,
             halvings,
+        }
+    }
+
+    /// What is known before anything is fetched.
+    fn input(&self) -> TurnInput {
+        let services = self.services;
+        let channel = services.guild_state.channel(self.request.trigger.channel);
+        let (view, starter) = self.window_view(channel.as_ref().and_then(|one| one.parent));
+        let (us, limits) = (services.us(self.ids.guild), services.settings.limits);
+        TurnInput {
+            channel,
+            our_access: self.our_access(),
+            asker_access: self.asker_access(),
+            starter,
+            waited: self.waited,
+            other_triggers: self.other_triggers.clone(),
+            reply_target: self.reply_target(),
+            ..TurnInput::new(self.request.clone(), us, view, limits)
         }
     }
 
@@ -122,7 +116,6 @@ impl Turn<'_> {
     /// returns the prompt and how often it has been halved.
     pub(super) fn fitted(
         &self,
-        us: &Us,
         collected: &Collected,
         background: Option<&Background>,
         (mut prepared, mut halvings): (Prepared, u32),
@@ -131,7 +124,7 @@ impl Turn<'_> {
         let room = room.unwrap_or(usize::MAX);
         while halvings < MAX_HALVINGS && llm::tokens(&prepared.prompt.messages) > room {
             halvings += 1;
-            prepared = self.prepare(us, collected, background, halvings);
+            prepared = self.prepare(collected, background, halvings);
         }
         (prepared, halvings)
     }
@@ -140,34 +133,32 @@ impl Turn<'_> {
     /// and the history, of which the newer half stays.
     pub(super) fn prepare(
         &self,
-        us: &Us,
         collected: &Collected,
         background: Option<&Background>,
         halvings: u32,
     ) -> Prepared {
-        let limits = (0..halvings).fold(self.services.settings.limits, |limits, _| halved(&limits));
-        let directory = self.names(collected.channel.as_ref());
-        let scope = background.map(|background| background.place.scope.to_string());
-        let agent = background.map(|background| &background.agent);
-        let history = background.map(|one| {
-            let rows = one.newest_rows(halvings);
-            self.services.memory.messages(rows)
-        });
-        prepare(
-            collected,
-            &Surroundings {
-                us,
+        let directory = self.names(collected.turn.channel.as_ref());
+        let secret = &self.services.settings.secret;
+        let Some(background) = background else {
+            let input = PromptInput {
                 directory: &directory,
-                system: agent.map_or("", |agent| agent.system.as_str()),
-                docs: agent.map_or(&[], |agent| agent.docs.as_slice()),
-                status: background.map_or("", |background| background.status.as_str()),
-                secret: &self.services.settings.secret,
-                scope: scope.as_deref().unwrap_or_default(),
-                limits: &limits,
-                profiles: background.map_or(&Profiles::default(), |one| &one.profiles),
-                history: &history.unwrap_or_default(),
-            },
-        )
+                halvings,
+                ..PromptInput::new("", secret, "")
+            };
+            return prepare(collected, &input);
+        };
+        let scope = background.place.scope.to_string();
+        let rows = background.newest_rows(halvings);
+        let input = PromptInput {
+            directory: &directory,
+            docs: &background.agent.docs,
+            status: &background.status,
+            profiles: &background.profiles,
+            history: &self.services.memory.messages(rows),
+            halvings,
+            ..PromptInput::new(&background.agent.system, secret, &scope)
+        };
+        prepare(collected, &input)
     }
 
     /// The channel's window, and the thread's starter if the parent's window has it.

@@ -92,7 +92,7 @@ impl Turn<'_> {
             ids: self.ids,
             place: background.place.clone(),
             asker: material.prepared.asker.clone(),
-            words: own(&self.words_without_others(material.us.user))?,
+            words: own(&self.words_without_others(material.collected.turn.us.user))?,
             others: others(material),
             message: self.request.posted_trigger(),
             asked: self.asked,
@@ -120,7 +120,7 @@ impl Turn<'_> {
 /// All the names of those who are mentioned or speak in what was collected or said
 /// before, except for us and the asker.
 fn others(material: &Material) -> Vec<String> {
-    let trigger = &material.collected.trigger;
+    let trigger = material.collected.trigger();
     let collected = material.collected.gathered.messages();
     let messages = collected
         .iter()
@@ -138,7 +138,7 @@ fn others(material: &Material) -> Vec<String> {
     let rows = material.background.iter().flat_map(|one| &one.rows);
     let authors = rows.filter(|row| row.role == StoredRole::User);
     others.extend(authors.filter_map(|row| Some((row.owner, row.author_name.as_deref()?))));
-    let apart = [trigger.author.id, material.us.user];
+    let apart = [trigger.author.id, material.collected.turn.us.user];
     others
         .into_iter()
         .filter(|(id, name)| !apart.contains(id) && *name != &*trigger.author.name)

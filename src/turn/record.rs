@@ -10,13 +10,13 @@ use crate::telemetry::event::{
     CauseWord, CollectFallback, CollectOk, CollectTruncated, Event, MergeOk, OmitCounts,
     SourceWord, TailFallback, TailOk, Trigger,
 };
-use clew_context::collect::Collected;
-use clew_context::collect::prepare::Prepared;
 use clew_context::engine::chain::Link;
+use clew_context::engine::prepare::Prepared;
 use clew_context::engine::select::{Found, Gathered};
+use clew_context::engine::turn::Collected;
 use clew_context::engine::window::View;
 use clew_context::model::{
-    Block, ChannelId, Fallback, Limits, Message, MessageId, Scene, Stage, TurnRequest,
+    Block, ChannelId, Fallback, Message, MessageId, Scene, Stage, TurnRequest,
 };
 
 /// What one turn looked at, chose and asked.
@@ -62,9 +62,7 @@ impl TurnRecord {
         queued: Duration,
         collected: &Collected,
         collected_in: Duration,
-        view: &View,
         prepared: &Prepared,
-        limits: &Limits,
     ) -> Self {
         let id = |message: &Arc<Message>| message.id;
         Self {
@@ -72,6 +70,7 @@ impl TurnRecord {
             queued,
             scene: collected.scene,
             parent: collected
+                .turn
                 .channel
                 .as_ref()
                 .filter(|channel| channel.kind.is_thread())
@@ -79,10 +78,10 @@ impl TurnRecord {
             target: collected.target.reply_to.as_ref().map(id),
             adopted: collected.target.adopted.as_ref().map(id),
             block: prepared.block.clone(),
-            tail: (prepared.tail, limits.tail),
+            tail: (prepared.tail, collected.turn.limits.tail),
             fetches: collected.fetches,
             collected_in,
-            source: source(&prepared.block, view),
+            source: source(&prepared.block, &collected.turn.view),
             fallbacks: fallbacks(collected),
             prompt_chars: prepared.prompt.chars,
             history: (prepared.prompt.history, prepared.prompt.dedup),

@@ -10,10 +10,9 @@ use super::reply::Posted;
 use super::{Services, Turn};
 use crate::memory::{Exchange, Fetched, Mend, Place, Readable};
 use crate::model::Agent;
-use clew_context::collect::{Adopted, Collected, Learnt};
 use clew_context::engine::render::Directory;
 use clew_context::engine::status::{RunningTurn, status};
-use clew_context::engine::window::View;
+use clew_context::engine::turn::{Collected, MessageRange};
 use clew_context::model::{ChannelId, ChannelKind, MessageId, Profiles};
 use clew_store::model::{Scope, StoredMessage};
 
@@ -141,12 +140,12 @@ impl Turn<'_> {
     pub(super) async fn confirm(
         &self,
         mut background: Option<&mut Background>,
-        learnt: &Learnt,
-        view: &View,
+        collected: &Collected,
         deadline: Instant,
     ) {
         let Services { memory, rest, .. } = self.services;
-        if let Some(pages) = &learnt.pages {
+        let fetched = &collected.window_update;
+        if let Some(pages) = &fetched.pages {
             let page = self.fetched(pages);
             if let Some(background) = &mut background {
                 memory.look_through(&page, &mut background.rows);
@@ -158,8 +157,8 @@ impl Turn<'_> {
         };
         let here = self.request.trigger.channel;
         let is_there = |channel: ChannelId, id: MessageId| {
-            let mut single = learnt.single.iter();
-            channel == here && view.get(id).is_some()
+            let mut single = fetched.single.iter();
+            channel == here && collected.turn.view.get(id).is_some()
                 || single.any(|(of, message)| (*of, message.id) == (channel, id))
         };
         memory.confirmed(rows, is_there);
@@ -170,7 +169,7 @@ impl Turn<'_> {
 
     /// What a page shows to have been edited while we were away, and what may have
     /// been deleted.
-    fn fetched(&self, pages: &Adopted) -> Fetched {
+    fn fetched(&self, pages: &MessageRange) -> Fetched {
         let edited = pages.messages.iter().filter(|one| one.edited.is_some());
         let ids = pages.messages.iter().map(|one| one.id);
         Fetched {

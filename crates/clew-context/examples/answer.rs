@@ -1,9 +1,10 @@
 //! The collectors in a bot of your own: prints the prompt for each question.
 
-use clew_context::collect::prepare::{Surroundings, prepare};
-use clew_context::collect::{Occasion, Recall, collect};
+use clew_context::collect::{Recall, collect};
 use clew_context::discord::{Live, convert, rest::Reader};
+use clew_context::engine::prepare::{PromptInput, prepare};
 use clew_context::engine::route::{RouteFacts, Rules, Verdict, route};
+use clew_context::engine::turn::TurnInput;
 use clew_context::engine::window::{Window, WindowLimits};
 use clew_context::model::{Limits, TurnRequest};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ async fn main() -> anyhow::Result<()> {
     let token = std::env::var("DISCORD_TOKEN")?;
     let client = Arc::new(twilight_http::Client::new(token.clone()));
     let us = convert::us(&client.current_user().await?.model().await?);
-    let (reader, recall, limits) = (Reader::of(client)?, Recall::default(), Limits::default());
+    let (reader, recall) = (Reader::of(client)?, Recall::default());
     let mut window = Window::new(WindowLimits::default());
     let intents = Intents::GUILD_MESSAGES | Intents::DIRECT_MESSAGES | Intents::MESSAGE_CONTENT;
     let mut shard = Shard::new(ShardId::ONE, token.clone(), intents);
@@ -27,11 +28,11 @@ async fn main() -> anyhow::Result<()> {
             if let Verdict::Turn(cause) = verdict {
                 let view = window.view(trigger.channel);
                 let request = TurnRequest::new(trigger, cause);
-                let occasion = Occasion::new(&request, &us, &view, &limits);
-                let collected = collect(&Live::new(&reader), &recall, &occasion).await;
-                collected.learnt.teach(&mut window, &view);
-                let around = Surroundings::new(&us, "Be kind.", token.as_bytes(), "scope", &limits);
-                println!("{:#?}", prepare(&collected, &around).prompt.messages);
+                let input = TurnInput::new(request, us.clone(), view, Limits::default());
+                let collected = collect(&Live::new(&reader), &recall, input).await;
+                collected.update(&mut window);
+                let input = PromptInput::new("Be kind.", token.as_bytes(), "scope");
+                println!("{:#?}", prepare(&collected, &input).prompt.messages);
             }
         }
     }

@@ -13,13 +13,11 @@ mod access;
 mod fetch;
 mod files;
 mod history;
-pub mod prepare;
 mod recall;
 mod reply_chain;
 mod source;
 mod starter;
 mod thread;
-mod view;
 
 use std::sync::Arc;
 
@@ -30,110 +28,63 @@ use crate::engine::eligible::is_blank;
 use crate::engine::route;
 use crate::engine::select::{Gathered, tail_wants_more};
 use crate::engine::target::Target;
-use crate::engine::window::{View, Window};
-use crate::model::{
-    Access, Channel, ChannelId, ChannelKind, Fallback, Message, OptedOut, Scene, Stage, TurnRequest,
-};
+use crate::engine::turn::{Collected, TurnInput, WindowUpdate};
+use crate::model::{Access, Channel, ChannelKind, Fallback, Message, OptedOut, Scene, Stage};
 
-pub use history::Adopted;
 pub use recall::Recall;
 pub use source::{Anchor, FetchError, PAGE_LIMIT, Page, Source};
-pub use view::Occasion;
 
 use fetch::Fetcher;
 
-/// What was collected for one trigger.
-#[derive(Debug, Clone)]
-pub struct Collected {
-    /// What the trigger is.
-    pub scene: Scene,
-    /// What the asker may do there; never unknown at this point.
-    pub asker: Access,
-    /// The trigger's channel, fetched if necessary; `None` also if the asker may not view it.
-    pub channel: Option<Channel>,
-    /// The messages.
-    pub gathered: Gathered,
-    /// The message the answer replies to, and the adopted text.
-    pub target: Target,
-    /// The trigger, with its text files inlined.
-    pub trigger: Arc<Message>,
-    /// REST calls made.
-    pub fetches: usize,
-    /// What failed, and where.
-    pub fallbacks: Vec<(Stage, Fallback)>,
-    /// The asker opted out: the answer is based on the trigger and on what others
-    /// said, without profile and history.
-    pub asker_opted_out: bool,
-    /// What the window should take over.
-    pub learnt: Learnt,
-}
-
-/// Fetched messages for the window to keep.
-#[derive(Debug, Clone, Default)]
-pub struct Learnt {
-    /// Complete pages of the trigger's channel.
-    pub pages: Option<Adopted>,
-    /// Single messages that were pointed at, by channel.
-    pub single: Vec<(ChannelId, Arc<Message>)>,
-}
-
-impl Learnt {
-    /// Adds them to the window from which the turn's `view` was taken.
-    pub fn teach(&self, window: &mut Window, view: &View) {
-        if let Some(pages) = &self.pages {
-            window.adopt(pages.channel, view, pages.from, &pages.messages);
-        }
-        for (channel, message) in &self.single {
-            window.keep(*channel, view, std::slice::from_ref(message));
-        }
-    }
+/// What a scene's collectors give.
+struct SceneMessages {
+    gathered: Gathered,
+    target: Target,
+    channel: Option<Channel>,
+    window_update: WindowUpdate,
 }
 
 /// Collects for one trigger. Never fails: what could not be fetched is listed in `fallbacks`.
-pub async fn collect<S: Source>(source: &S, recall: &Recall, occasion: &Occasion<'_>) -> Collected {
-    let opted_out = &occasion.view.opted_out;
-    let asker_opted_out = opted_out.contains(occasion.request.asker());
-    let withheld = without_others(occasion.request, opted_out);
-    let occasion = &Occasion {
-        request: withheld.as_ref().unwrap_or(occasion.request),
-        ..*occasion
-    };
-    let fetcher = Fetcher::new(source, recall, opted_out, occasion.limits);
-    if occasion.may_surely_not_read() {
-        fetcher.bar(occasion.channel_id());
+pub async fn collect<S: Source>(source: &S, recall: &Recall, mut turn: TurnInput) -> Collected {
+    let opted_out = turn.view.opted_out.clone();
+    let asker_opted_out = opted_out.contains(turn.request.asker());
+    withhold_others(&mut turn.request.trigger, &opted_out);
+    let fetcher = Fetcher::new(source, recall, &opted_out, &turn.limits);
+    if turn.may_surely_not_read() {
+        fetcher.bar(turn.channel_id());
     }
-    let kind = occasion.request.channel_kind;
-    let kind = kind.or(occasion.channel.map(|channel| channel.kind));
-    let fetched = match kind {
-        Some(_) => None,
-        None => fetcher.channel(occasion.channel_id()).await,
-    };
-    let channel = occasion.channel.or(fetched.as_ref());
-    let kind = kind.or(channel.map(|channel| channel.kind));
-    let occasion = &Occasion {
-        channel,
-        asker_access: if kind.is_some_and(ChannelKind::is_direct) {
-            Access::FULL
-        } else {
-            occasion.asker_access
-        },
-        ..*occasion
-    };
-    let scene = route::scene(occasion.trigger(), kind);
-    let mut collected = judged(occasion, &fetcher, scene).await;
-    if !collected.asker.may_read() {
+    if turn.channel_kind().is_none() {
+        turn.channel = fetcher.channel(turn.channel_id()).await;
+    }
+    let kind = turn.channel_kind();
+    if kind.is_some_and(ChannelKind::is_direct) {
+        turn.asker_access = Access::FULL;
+    }
+    let scene = route::scene(turn.trigger(), kind);
+    let (asker_access, messages) = judged(&turn, &fetcher, scene).await;
+    if !asker_access.may_read() {
         fetcher.fail(Stage::Asker, Fallback::Forbidden);
     }
-    if let Some(stage) = without_content(&collected.gathered) {
+    if let Some(stage) = without_content(&messages.gathered) {
         fetcher.fail(stage, Fallback::NoContent);
     }
-    files::inline_all(&fetcher, occasion.limits, &mut collected).await;
-    collected.asker_opted_out = asker_opted_out;
-    if !collected.asker.may_view() {
-        collected.channel = None;
-    }
-    withhold_again(&mut collected, opted_out);
-    untitle(&mut collected, opted_out);
+    let mut collected = Collected {
+        turn: TurnInput {
+            channel: messages.channel.filter(|_| asker_access.may_view()),
+            asker_access,
+            ..turn
+        },
+        scene,
+        gathered: messages.gathered,
+        target: messages.target,
+        fetches: 0,
+        fallbacks: Vec::new(),
+        asker_opted_out,
+        window_update: messages.window_update,
+    };
+    files::inline_all(&fetcher, &mut collected).await;
+    withhold_again(&mut collected, &opted_out);
+    untitle(&mut collected, &opted_out);
     collected.fetches = fetcher.used();
     collected.fallbacks = fetcher.failures();
     collected
@@ -141,7 +92,7 @@ pub async fn collect<S: Source>(source: &S, recall: &Recall, occasion: &Occasion
 
 /// Clears the title of a thread whose owner opted out: the owner wrote it.
 fn untitle(collected: &mut Collected, opted_out: &OptedOut) {
-    let Some(channel) = &mut collected.channel else {
+    let Some(channel) = &mut collected.turn.channel else {
         return;
     };
     let owner = channel.thread.as_ref().and_then(|thread| thread.owner);
@@ -150,144 +101,131 @@ fn untitle(collected: &mut Collected, opted_out: &OptedOut) {
     }
 }
 
-/// Removes from the trigger what it includes or forwards of people who opted out;
-/// its own words stay, since they are the question. `None` if nothing has to be
-/// removed.
-fn without_others(request: &TurnRequest, opted_out: &OptedOut) -> Option<TurnRequest> {
-    if !opted_out.concerns_others(&request.trigger) {
-        return None;
+/// Removes from a message what it includes or forwards of people who opted out;
+/// its own words stay.
+fn withhold_others(message: &mut Arc<Message>, opted_out: &OptedOut) {
+    if opted_out.concerns_others(message) {
+        opted_out.withhold_others(Arc::make_mut(message));
     }
-    let mut trigger = Message::clone(&request.trigger);
-    opted_out.withhold_others(&mut trigger);
-    Some(TurnRequest {
-        trigger: Arc::new(trigger),
-        ..request.clone()
-    })
 }
 
 /// Withholds again at the end: a forward may have been held or fetched before its
 /// original was seen to be from somebody who opted out.
 fn withhold_again(collected: &mut Collected, opted_out: &OptedOut) {
     let Collected {
+        turn,
         gathered,
         target,
-        trigger,
-        learnt,
+        window_update,
         ..
     } = collected;
     let shown = gathered.messages_mut().into_iter();
     let targets = [&mut target.reply_to, &mut target.adopted];
     let targets = targets.into_iter().flatten();
-    let pages = learnt.pages.iter_mut().flat_map(|one| &mut one.messages);
-    let single = learnt.single.iter_mut().map(|(_, message)| message);
-    let learnt = pages.chain(single);
-    for message in shown.chain(targets).chain(learnt).chain([trigger]) {
-        if opted_out.concerns_others(message) {
-            opted_out.withhold_others(Arc::make_mut(message));
-        }
+    let pages = window_update.pages.iter_mut();
+    let pages = pages.flat_map(|one| &mut one.messages);
+    let single = window_update.single.iter_mut().map(|(_, message)| message);
+    let fetched = pages.chain(single);
+    let trigger = [&mut turn.request.trigger];
+    for message in shown.chain(targets).chain(fetched).chain(trigger) {
+        withhold_others(message, opted_out);
     }
 }
 
 /// Gathers what the asker may read there. If the asker's rights are unknown, they
 /// are looked up at the same time.
 async fn judged<S: Source>(
-    occasion: &Occasion<'_>,
+    turn: &TurnInput,
     fetcher: &Fetcher<'_, S>,
     scene: Scene,
-) -> Collected {
-    if occasion.asker_access.forbids(|rights| rights.read_history) {
-        return only_carried(occasion, scene);
+) -> (Access, SceneMessages) {
+    if turn.asker_access.forbids(|rights| rights.read_history) {
+        return (turn.asker_access, only_carried(turn));
     }
-    let access = access::of_asker(occasion, fetcher);
-    let (asker, gathered) = join(access, gather(occasion, fetcher, scene)).await;
+    let access = access::of_asker(turn, fetcher);
+    let (asker, messages) = join(access, gather(turn, fetcher, scene)).await;
     if asker.may_read() {
-        return Collected { asker, ..gathered };
+        return (asker, messages);
     }
-    Collected {
-        asker,
-        learnt: gathered.learnt,
-        ..only_carried(occasion, scene)
-    }
+    let hidden = SceneMessages {
+        window_update: messages.window_update,
+        ..only_carried(turn)
+    };
+    (asker, hidden)
 }
 
 async fn gather<S: Source>(
-    occasion: &Occasion<'_>,
+    turn: &TurnInput,
     fetcher: &Fetcher<'_, S>,
     scene: Scene,
-) -> Collected {
+) -> SceneMessages {
     match scene {
-        Scene::Thread => gather_thread(occasion, fetcher).await,
-        Scene::Lone if occasion.is_bare() => gather_tail(occasion, fetcher).await,
-        Scene::ReplyChain | Scene::Direct | Scene::Lone => {
-            gather_chain(occasion, fetcher, scene).await
-        }
+        Scene::Thread => gather_thread(turn, fetcher).await,
+        Scene::Lone if turn.is_bare() => gather_tail(turn, fetcher).await,
+        Scene::ReplyChain | Scene::Direct | Scene::Lone => gather_chain(turn, fetcher).await,
     }
 }
 
-async fn gather_thread<S: Source>(occasion: &Occasion<'_>, fetcher: &Fetcher<'_, S>) -> Collected {
-    let thread = thread::collect(occasion, fetcher).await;
-    let mut learnt = Learnt {
-        pages: thread.history.adopted(occasion),
-        ..Learnt::default()
+async fn gather_thread<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> SceneMessages {
+    let thread = thread::collect(turn, fetcher).await;
+    let mut window_update = WindowUpdate {
+        pages: thread.history.fetched_range(turn),
+        ..WindowUpdate::default()
     };
     for found in [&thread.gathered.starter, &thread.gathered.pointed_at] {
         let message = found.message();
-        learnt
+        window_update
             .single
             .extend(message.map(|message| (message.channel, Arc::clone(message))));
     }
-    Collected {
+    SceneMessages {
         channel: thread.channel,
         target: thread.target,
-        learnt,
-        ..base(occasion, Scene::Thread, Gathered::Thread(thread.gathered))
+        window_update,
+        ..base(turn, Gathered::Thread(thread.gathered))
     }
 }
 
 /// A bare mention outside a thread: the last messages of the channel.
-async fn gather_tail<S: Source>(occasion: &Occasion<'_>, fetcher: &Fetcher<'_, S>) -> Collected {
-    let limits = occasion.limits;
-    let trigger = occasion.trigger();
+async fn gather_tail<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> SceneMessages {
+    let limits = &turn.limits;
+    let trigger = turn.trigger();
     let more = |messages: &[Arc<Message>]| {
         let before = messages.partition_point(|message| message.id < trigger.id);
         let older = &messages[..before];
-        tail_wants_more(occasion.us, trigger, older, limits)
+        tail_wants_more(&turn.us, trigger, older, limits)
     };
     let history = if limits.tail == 0 {
         history::History::default()
     } else {
-        history::collect(occasion, fetcher, more).await
+        history::collect(turn, fetcher, more).await
     };
-    let learnt = Learnt {
-        pages: history.adopted(occasion),
-        ..Learnt::default()
+    let window_update = WindowUpdate {
+        pages: history.fetched_range(turn),
+        ..WindowUpdate::default()
     };
-    Collected {
-        learnt,
-        ..base(occasion, Scene::Lone, Gathered::Tail(history.messages))
+    SceneMessages {
+        window_update,
+        ..base(turn, Gathered::Tail(history.messages))
     }
 }
 
-async fn gather_chain<S: Source>(
-    occasion: &Occasion<'_>,
-    fetcher: &Fetcher<'_, S>,
-    scene: Scene,
-) -> Collected {
-    if occasion.trigger().replies_to().is_none() {
-        return base(occasion, scene, Gathered::Nothing);
+async fn gather_chain<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> SceneMessages {
+    if turn.trigger().replies_to().is_none() {
+        return base(turn, Gathered::Nothing);
     }
-    let (gathered, walked) = reply_chain::collect(occasion, fetcher).await;
+    let (gathered, walked) = reply_chain::collect(turn, fetcher).await;
     let single = walked
         .into_iter()
         .map(|message| (message.channel, message))
         .collect();
-    let learnt = Learnt {
+    let window_update = WindowUpdate {
         single,
-        ..Learnt::default()
+        ..WindowUpdate::default()
     };
-    Collected {
-        learnt,
-        ..base(occasion, scene, gathered)
+    SceneMessages {
+        window_update,
+        ..base(turn, gathered)
     }
 }
 
@@ -313,8 +251,8 @@ fn without_content(gathered: &Gathered) -> Option<Stage> {
 }
 
 /// The asker may not read the history: only the trigger and the message it includes.
-fn only_carried(occasion: &Occasion<'_>, scene: Scene) -> Collected {
-    let links = occasion
+fn only_carried(turn: &TurnInput) -> SceneMessages {
+    let links = turn
         .trigger()
         .carried()
         .map(|carried| Link::Message(Arc::new(carried.clone())));
@@ -322,25 +260,19 @@ fn only_carried(occasion: &Occasion<'_>, scene: Scene) -> Collected {
         links: links.into_iter().collect(),
         cut: None,
     };
-    base(occasion, scene, gathered)
+    base(turn, gathered)
 }
 
 /// Replies to the trigger, and adopts the pointed-at text if the trigger has none.
-fn base(occasion: &Occasion<'_>, scene: Scene, gathered: Gathered) -> Collected {
+fn base(turn: &TurnInput, gathered: Gathered) -> SceneMessages {
     let pointed_at = match &gathered {
         Gathered::Chain { links, .. } => links.first().and_then(Link::message),
         Gathered::Thread(_) | Gathered::Tail(_) | Gathered::Nothing => None,
     };
-    Collected {
-        scene,
-        asker: occasion.asker_access,
-        channel: occasion.channel.cloned(),
-        target: occasion.target(pointed_at, None),
+    SceneMessages {
+        target: turn.target(pointed_at, None),
+        channel: turn.channel.clone(),
         gathered,
-        trigger: Arc::clone(occasion.trigger()),
-        fetches: 0,
-        fallbacks: Vec::new(),
-        asker_opted_out: false,
-        learnt: Learnt::default(),
+        window_update: WindowUpdate::default(),
     }
 }

@@ -5,10 +5,11 @@
 //! Do this after each message event:
 //!
 //! ```
-//! use clew_context::collect::prepare::{Surroundings, prepare};
-//! use clew_context::collect::{Occasion, Recall, collect};
+//! use clew_context::collect::{Recall, collect};
 //! use clew_context::discord::{Live, convert, rest::Reader};
 //! use clew_context::engine::eligible::Us;
+//! use clew_context::engine::prepare::{PromptInput, prepare};
+//! use clew_context::engine::turn::TurnInput;
 //! use clew_context::engine::window::{Window, WindowLimits};
 //! use clew_context::model::{Access, Cause, Limits, TurnRequest, UserId};
 //!
@@ -26,12 +27,12 @@
 //! let trigger = window.created(convert::message(&second)?);
 //! let view = window.view(trigger.channel);
 //! let request = TurnRequest::new(trigger, Cause::Mention);
-//! let mut occasion = Occasion::new(&request, &us, &view, &limits);
+//! let mut input = TurnInput::new(request, us, view, limits);
 //! // What you know of the asker's rights; what you do not know is asked for.
-//! occasion.asker_access = Access::FULL;
-//! let collected = collect(&Live::new(&reader), &recall, &occasion).await;
-//! let around = Surroundings::new(&us, "You are helpful.", b"kept over restarts", "scope", &limits);
-//! let prompt = prepare(&collected, &around).prompt;
+//! input.asker_access = Access::FULL;
+//! let collected = collect(&Live::new(&reader), &recall, input).await;
+//! let input = PromptInput::new("You are helpful.", b"kept over restarts", "scope");
+//! let prompt = prepare(&collected, &input).prompt;
 //! assert!(prompt.messages[1].content.contains("the pump leaks"));
 //! # Ok(()) }
 //! ```

@@ -1,10 +1,10 @@
 //! Pure decisions: values in, plans and texts out.
 //!
 //! [`route`] decides whether a message is for us, [`target`] which message is
-//! answered, [`chain`] and [`select`] which messages belong to it. [`render`] and
-//! [`block`] turn those into text within the caps, [`assemble`] builds the
-//! prompt, [`status`] describes our other turns, and [`echo`] removes repeated
-//! frames from the answer.
+//! answered, [`chain`] and [`select`] which messages belong to it. [`prepare`]
+//! makes the prompt of what was collected: [`render`] and [`block`] turn messages
+//! into text within the caps, [`assemble`] puts it together. [`status`] describes
+//! our other turns, and [`echo`] removes repeated frames from the answer.
 //!
 //! Invariant: `engine` imports `model` only, does no IO, and reads no clock,
 //! environment or randomness.
@@ -22,6 +22,7 @@ pub mod frame;
 mod least;
 pub mod meaning;
 pub mod nonce;
+pub mod prepare;
 pub mod render;
 pub mod route;
 pub mod sanitise;
@@ -29,4 +30,5 @@ pub mod select;
 pub mod shorten;
 pub mod status;
 pub mod target;
+pub mod turn;
 pub mod window;

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use clew::engine::{deliver, learn};
-use clew_context::collect::prepare::{Surroundings, prepare};
-use clew_context::collect::{Collected, Learnt};
 use clew_context::discord::convert;
 use clew_context::engine::chain::Link;
 use clew_context::engine::eligible::Us;
+use clew_context::engine::prepare::{PromptInput, prepare};
 use clew_context::engine::route::{RouteFacts, Rules, route};
 use clew_context::engine::select::{Found, Gathered, GatheredThread};
 use clew_context::engine::target::Target;
-use clew_context::engine::window::{Window, WindowLimits};
+use clew_context::engine::turn::{Collected, TurnInput, WindowUpdate};
+use clew_context::engine::window::{View, Window, WindowLimits};
 use clew_context::model::{
-    Access, AgentDoc, Channel, ChannelId, ChannelKind, HistoryMessage, Limits, Message, Profiles,
-    RoleId, Scene, ThreadState, UnixMillis, UserId,
+    Access, AgentDoc, Cause, Channel, ChannelId, ChannelKind, HistoryMessage, Limits, Message,
+    Profiles, RoleId, Scene, ThreadState, TurnRequest, UnixMillis, UserId,
 };
 use clew_discord::guild_state::GuildState;
 use divan::black_box;
@@ -185,21 +185,24 @@ fn prompt(writer: &mut Writer, trigger: &Arc<Message>, gathered: Gathered) -> Bo
         tags: (0..5).map(|_| writer.text(20)).collect(),
         thread: Some(ThreadState::default()),
     };
+    let request = TurnRequest::new(Arc::clone(trigger), Cause::Mention);
     let collected = Collected {
-        asker: Access::FULL,
+        turn: TurnInput {
+            channel: Some(channel),
+            asker_access: Access::FULL,
+            ..TurnInput::new(request, us(), View::default(), Limits::default())
+        },
         scene: Scene::Thread,
-        channel: Some(channel),
         gathered,
         target: Target {
             reply_to: None,
             adopted: None,
             withheld: false,
         },
-        trigger: Arc::clone(trigger),
         fetches: 0,
         fallbacks: Vec::new(),
         asker_opted_out: false,
-        learnt: Learnt::default(),
+        window_update: WindowUpdate::default(),
     };
     let row = |writer: &mut Writer, row: u64| HistoryMessage {
         ours: row % 2 == 1,
@@ -218,15 +221,14 @@ fn prompt(writer: &mut Writer, trigger: &Arc<Message>, gathered: Gathered) -> Bo
         name: "facts".to_owned(),
         text: writer.text(50_000),
     }];
-    let (us, limits) = (us(), Limits::default());
     Box::new(move || {
-        let around = Surroundings {
+        let input = PromptInput {
             history: &history,
             profiles: &profiles,
             docs: &docs,
-            ..Surroundings::new(&us, "Be kind.", b"key", "here", &limits)
+            ..PromptInput::new("Be kind.", b"key", "here")
         };
-        black_box(prepare(&collected, &around));
+        black_box(prepare(&collected, &input));
     })
 }
 

@@ -4,25 +4,22 @@
 use futures_util::future::join3;
 
 use crate::engine::access::judge;
+use crate::engine::turn::TurnInput;
 use crate::model::{Access, Channel, Missing};
 
 use super::fetch::Fetcher;
 use super::source::Source;
 use super::thread;
-use super::view::Occasion;
 
 /// The result is never unknown: what cannot be found out counts as denied.
-pub(super) async fn of_asker<S: Source>(
-    occasion: &Occasion<'_>,
-    fetcher: &Fetcher<'_, S>,
-) -> Access {
-    let found = match occasion.asker_access {
-        Access::Unknown(Missing::Facts) => asked(occasion, fetcher).await,
+pub(super) async fn of_asker<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> Access {
+    let found = match turn.asker_access {
+        Access::Unknown(Missing::Facts) => asked(turn, fetcher).await,
         known => Some(known),
     };
     match found {
         Some(Access::Unknown(Missing::Membership(rights))) => {
-            let (thread, asker) = (occasion.channel_id(), occasion.request.asker());
+            let (thread, asker) = (turn.channel_id(), turn.request.asker());
             match fetcher.is_thread_member(thread, asker).await {
                 Some(true) => Access::Allowed(rights),
                 Some(false) | None => Access::Denied,
@@ -35,15 +32,15 @@ pub(super) async fn of_asker<S: Source>(
 
 /// Computed from the channel (a thread's parent), the server's roles, and the
 /// asker's roles if the trigger did not include them.
-async fn asked<S: Source>(occasion: &Occasion<'_>, fetcher: &Fetcher<'_, S>) -> Option<Access> {
-    let asker = occasion.request.asker();
-    let here = thread::channel(occasion, fetcher).await?;
+async fn asked<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> Option<Access> {
+    let asker = turn.request.asker();
+    let here = thread::channel(turn, fetcher).await?;
     if here.kind.is_direct() {
         return Some(Access::FULL);
     }
-    let id = here.guild.or(occasion.trigger().guild)?;
+    let id = here.guild.or(turn.trigger().guild)?;
     let roles = async {
-        match &occasion.request.asker_roles {
+        match &turn.request.asker_roles {
             Some(roles) => Some(roles.clone()),
             None => fetcher.member_roles(id, asker).await,
         }
@@ -51,7 +48,7 @@ async fn asked<S: Source>(occasion: &Occasion<'_>, fetcher: &Fetcher<'_, S>) -> 
     let (guild, roles, judged) = join3(fetcher.guild(id), roles, judged(&here, fetcher)).await;
     let access = judge(&guild?, asker, &roles?, &here, &judged?);
     // Somebody who writes in a private thread is a member of it.
-    Some(if occasion.trigger_is_message() {
+    Some(if turn.trigger_is_message() {
         access.as_member()
     } else {
         access

@@ -8,9 +8,9 @@ use futures_util::future::join_all;
 
 use crate::engine::chain::Link;
 use crate::engine::select::{Found, Gathered};
-use crate::model::{Attachment, Extras, Limits, Message};
+use crate::engine::turn::Collected;
+use crate::model::{Attachment, Extras, Message};
 
-use super::Collected;
 use super::fetch::Fetcher;
 use super::source::Source;
 
@@ -48,20 +48,17 @@ fn is_text(file: &Attachment) -> bool {
 
 /// Puts the texts of short files into their messages. A message that occurs in
 /// several places is fetched once.
-pub(super) async fn inline_all<S: Source>(
-    fetcher: &Fetcher<'_, S>,
-    limits: &Limits,
-    collected: &mut Collected,
-) {
+pub(super) async fn inline_all<S: Source>(fetcher: &Fetcher<'_, S>, collected: &mut Collected) {
     let mut wanted: Vec<Arc<Message>> = Vec::new();
     for message in worthwhile(collected) {
         if wanted.iter().all(|other| other.id != message.id) {
             wanted.push(Arc::clone(message));
         }
     }
+    let max_bytes = collected.turn.limits.max_file_bytes;
     let inlined = wanted
         .iter()
-        .map(|message| inline(fetcher, message, limits.max_file_bytes));
+        .map(|message| inline(fetcher, message, max_bytes));
     let inlined: Vec<Arc<Message>> = join_all(inlined).await.into_iter().flatten().collect();
     for message in worthwhile(collected) {
         if let Some(new) = inlined.iter().find(|new| new.id == message.id) {
@@ -119,7 +116,7 @@ fn files_mut(extras: &mut Extras) -> impl Iterator<Item = &mut Attachment> {
 
 /// The messages whose files are worth fetching, the trigger first.
 fn worthwhile(collected: &mut Collected) -> Vec<&mut Arc<Message>> {
-    let mut messages = vec![&mut collected.trigger];
+    let mut messages = vec![&mut collected.turn.request.trigger];
     match &mut collected.gathered {
         Gathered::Thread(thread) => {
             for found in [&mut thread.pointed_at, &mut thread.starter] {

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::engine::turn::{MessageRange, TurnInput};
 use crate::engine::window::CHANNEL_START;
-use crate::model::{ChannelId, Fallback, Message, MessageId, Stage};
+use crate::model::{Fallback, Message, MessageId, Stage};
 
 use super::fetch::Fetcher;
 use super::source::{Anchor, PAGE_LIMIT, Page, Source};
-use super::view::Occasion;
 
 /// All messages of a channel from one id up to the turn's start.
 #[derive(Debug, Default)]
@@ -38,12 +38,12 @@ impl History {
 
 /// Starts with what the window holds and fetches while `wants_more` is true.
 pub(super) async fn collect<S: Source>(
-    occasion: &Occasion<'_>,
+    turn: &TurnInput,
     fetcher: &Fetcher<'_, S>,
     wants_more: impl Fn(&[Arc<Message>]) -> bool,
 ) -> History {
-    let view = occasion.view;
-    let horizon = occasion.horizon();
+    let view = &turn.view;
+    let horizon = turn.horizon();
     let mut known: BTreeMap<MessageId, Arc<Message>> = BTreeMap::new();
     known.extend(held(view.recent.iter(), horizon));
     let mut history = History {
@@ -56,15 +56,15 @@ pub(super) async fn collect<S: Source>(
             Some(from) => Anchor::Before(from),
             None => Anchor::Before(first_end(&history.messages, horizon).next()),
         };
-        let channel = occasion.channel_id();
+        let channel = turn.channel_id();
         let Some(page) = fetcher.page(Stage::History, channel, anchor).await else {
             break;
         };
-        if !history.fetched && is_hidden(occasion, &page) {
+        if !history.fetched && is_hidden(turn, &page) {
             fetcher.refused(Stage::History, channel);
             break;
         }
-        take(occasion, fetcher, page, &mut known, &mut history);
+        take(turn, fetcher, page, &mut known, &mut history);
     }
     history
 }
@@ -81,14 +81,14 @@ fn first_end(messages: &[Arc<Message>], horizon: MessageId) -> MessageId {
 /// page that should end at a known message and is empty was refused. Before a
 /// command the channel may really be empty, but we only believe it if we know
 /// that we may read.
-fn is_hidden(occasion: &Occasion<'_>, page: &Page) -> bool {
-    let knows_one = occasion.trigger_is_message() || !occasion.view.recent.is_empty();
+fn is_hidden(turn: &TurnInput, page: &Page) -> bool {
+    let knows_one = turn.trigger_is_message() || !turn.view.recent.is_empty();
     let is_empty = page.messages.is_empty() && page.unreadable.is_empty();
-    is_empty && (knows_one || !occasion.may_surely_read())
+    is_empty && (knows_one || !turn.may_surely_read())
 }
 
 fn take<S: Source>(
-    occasion: &Occasion<'_>,
+    turn: &TurnInput,
     fetcher: &Fetcher<'_, S>,
     page: Page,
     known: &mut BTreeMap<MessageId, Arc<Message>>,
@@ -101,7 +101,7 @@ fn take<S: Source>(
         fetcher.fail(Stage::History, Fallback::Malformed);
         history.unread = history.unread.max(page.unreadable.iter().copied().max());
     }
-    let deleted = &occasion.view.deleted;
+    let deleted = &turn.view.deleted;
     for message in page
         .messages
         .into_iter()
@@ -131,30 +131,17 @@ fn held<'a>(
         .map(|message| (message.id, Arc::clone(message)))
 }
 
-/// Messages for the window to take over, complete from `from` on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Adopted {
-    /// The channel.
-    pub channel: ChannelId,
-    /// The messages are complete from here...
-    pub from: MessageId,
-    /// ...to here, both included: a message in between that is missing here was not
-    /// on the page.
-    pub to: MessageId,
-    /// Oldest first.
-    pub messages: Vec<Arc<Message>>,
-}
-
 impl History {
-    pub(super) fn adopted(&self, occasion: &Occasion<'_>) -> Option<Adopted> {
+    /// What was fetched, for the window.
+    pub(super) fn fetched_range(&self, turn: &TurnInput) -> Option<MessageRange> {
         let from = self.from.filter(|_| self.fetched)?;
         // The window never serves a gap, and an unreadable message is one.
         let from = self.unread.map_or(from, |unread| from.max(unread.next()));
         let first = self.messages.partition_point(|message| message.id < from);
-        Some(Adopted {
-            channel: occasion.channel_id(),
+        Some(MessageRange {
+            channel: turn.channel_id(),
             from,
-            to: occasion.horizon(),
+            to: turn.horizon(),
             messages: self.messages[first..].to_vec(),
         })
     }

@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use crate::engine::chain::{ChainWalk, Link, Lookup, Step};
 use crate::engine::select::Gathered;
+use crate::engine::turn::TurnInput;
 use crate::engine::window::CHANNEL_START;
 use crate::model::{Fallback, Message, MessageId, Referenced, Stage};
 
 use super::fetch::Fetcher;
 use super::source::{Anchor, Page, Source};
-use super::view::Occasion;
 
 /// Everything known about messages by id while one chain is walked.
 struct Pool<'a> {
-    occasion: &'a Occasion<'a>,
+    turn: &'a TurnInput,
     fetched: HashMap<MessageId, Lookup>,
     /// First and last id of each range that was fetched completely: a message
     /// missing from it was deleted.
@@ -25,22 +25,19 @@ struct Pool<'a> {
 /// Walks from the trigger up to the root, a cap or a missing link. Returns the
 /// links, and their messages for the window to keep.
 pub(super) async fn collect<S: Source>(
-    occasion: &Occasion<'_>,
+    turn: &TurnInput,
     fetcher: &Fetcher<'_, S>,
 ) -> (Gathered, Vec<Arc<Message>>) {
     let mut pool = Pool {
-        occasion,
+        turn,
         fetched: HashMap::new(),
         whole: Vec::new(),
     };
-    pool.carried(occasion.trigger());
-    let mut walk = ChainWalk::new(occasion.trigger(), occasion.limits);
-    while let Step::Need(id) = walk.advance(occasion.us, |id| pool.lookup(id)) {
+    pool.carried(turn.trigger());
+    let mut walk = ChainWalk::new(turn.trigger(), &turn.limits);
+    while let Step::Need(id) = walk.advance(&turn.us, |id| pool.lookup(id)) {
         let anchor = Anchor::Before(id.next());
-        match fetcher
-            .page(Stage::Chain, occasion.channel_id(), anchor)
-            .await
-        {
+        match fetcher.page(Stage::Chain, turn.channel_id(), anchor).await {
             Some(page) => pool.add(fetcher, id, page),
             None => pool.put(id, Lookup::Unavailable),
         }
@@ -52,10 +49,10 @@ pub(super) async fn collect<S: Source>(
 
 impl Pool<'_> {
     fn lookup(&self, id: MessageId) -> Lookup {
-        if self.occasion.view.deleted.contains(&id) {
+        if self.turn.view.deleted.contains(&id) {
             return Lookup::Deleted;
         }
-        if let Some(message) = self.occasion.view.get(id) {
+        if let Some(message) = self.turn.view.get(id) {
             return Lookup::Here(Arc::clone(message));
         }
         match self.fetched.get(&id) {
@@ -66,7 +63,7 @@ impl Pool<'_> {
     }
 
     fn shows_deleted(&self, id: MessageId) -> bool {
-        let view = self.occasion.view;
+        let view = &self.turn.view;
         let held = view.whole_from.is_some_and(|from| from <= id) && view.newest >= Some(id);
         held || self
             .whole
@@ -107,8 +104,8 @@ impl Pool<'_> {
         if page.unreadable.contains(&id) {
             fetcher.fail(Stage::Chain, Fallback::Malformed);
             self.put(id, Lookup::Unavailable);
-        } else if empty && !self.occasion.may_surely_read() {
-            fetcher.refused(Stage::Chain, self.occasion.channel_id());
+        } else if empty && !self.turn.may_surely_read() {
+            fetcher.refused(Stage::Chain, self.turn.channel_id());
             self.put(id, Lookup::Unavailable);
         } else if !matches!(self.fetched.get(&id), Some(Lookup::Here(_))) {
             self.put(id, Lookup::Deleted);

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::engine::select::Found;
+use crate::engine::turn::TurnInput;
 use crate::model::{
     Channel, ChannelId, ChannelKind, Fallback, Message, MessageId, MessageKind, Referenced, Stage,
 };
@@ -13,25 +14,24 @@ use super::fetch::Fetcher;
 use super::history::History;
 use super::recall::NoAnchor;
 use super::source::{Anchor, Source};
-use super::view::Occasion;
 
 /// The first look, at the same time as the first page. `None`: only the thread's
 /// first message can tell.
 pub(super) async fn look<S: Source>(
-    occasion: &Occasion<'_>,
+    turn: &TurnInput,
     fetcher: &Fetcher<'_, S>,
     channel: Option<&Channel>,
 ) -> Option<Found> {
     let channel = channel?;
     let home = home(channel)?;
-    if let Some(known) = occasion.known_starter(home) {
+    if let Some(known) = turn.known_starter(home) {
         return Some(Found::Known(known));
     }
     let id = channel.id.starter();
-    if home == channel.id && occasion.view.deleted.contains(&id) {
+    if home == channel.id && turn.view.deleted.contains(&id) {
         return Some(Found::Deleted(id));
     }
-    if let Some(carried) = occasion
+    if let Some(carried) = turn
         .view
         .recent
         .first()
@@ -41,11 +41,11 @@ pub(super) async fn look<S: Source>(
     }
     match fetcher.recall().no_anchor(channel.id) {
         Some(NoAnchor::Deleted) => return Some(Found::Deleted(id)),
-        Some(NoAnchor::Unanchored(first)) => return unanchored(occasion, fetcher, first).await,
+        Some(NoAnchor::Unanchored(first)) => return unanchored(turn, fetcher, first).await,
         None => {}
     }
     // A thread inherits its parent's permissions, so what we computed here holds there.
-    if occasion.may_surely_not_read() {
+    if turn.may_surely_not_read() {
         fetcher.bar(home);
     }
     match fetcher.message(Stage::Starter, home, id).await {
@@ -70,15 +70,15 @@ fn home(channel: &Channel) -> Option<ChannelId> {
 }
 
 async fn unanchored<S: Source>(
-    occasion: &Occasion<'_>,
+    turn: &TurnInput,
     fetcher: &Fetcher<'_, S>,
     first: MessageId,
 ) -> Option<Found> {
-    if let Some(known) = occasion.view.get(first) {
+    if let Some(known) = turn.view.get(first) {
         return Some(Found::Known(Arc::clone(known)));
     }
     match fetcher
-        .message(Stage::Starter, occasion.channel_id(), first)
+        .message(Stage::Starter, turn.channel_id(), first)
         .await
     {
         Ok(message) => Some(Found::Known(Arc::new(message))),
@@ -89,12 +89,12 @@ async fn unanchored<S: Source>(
 /// The second look, at the thread's first message. That a thread has no anchor is
 /// not a failure.
 pub(super) async fn from_first_message<S: Source>(
-    occasion: &Occasion<'_>,
+    turn: &TurnInput,
     fetcher: &Fetcher<'_, S>,
     channel: Option<&Channel>,
     history: &History,
 ) -> Found {
-    let thread = occasion.channel_id();
+    let thread = turn.channel_id();
     if history.reaches_start() {
         return history
             .messages

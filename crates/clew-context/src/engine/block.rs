@@ -10,7 +10,7 @@ use crate::model::{
 };
 
 use super::frame;
-use super::render::{Directory, Renderer};
+use super::render::Renderer;
 use super::sanitise;
 use super::select::{Pick, Selection};
 use super::shorten;
@@ -35,10 +35,10 @@ struct Draft {
 }
 
 /// Renders a selection into a block of at most `limits.max_chars` scalars.
-pub fn build<D: Directory>(
+pub fn build(
     selection: Selection,
     channel: Option<&Channel>,
-    renderer: &mut Renderer<'_, D>,
+    renderer: &mut Renderer<'_>,
     limits: &Limits,
 ) -> Block {
     let Selection {
@@ -81,11 +81,7 @@ pub fn build<D: Directory>(
 }
 
 /// Renders one message. The error is the id of a message with nothing to show.
-fn draft<D: Directory>(
-    pick: Pick,
-    renderer: &mut Renderer<'_, D>,
-    limits: &Limits,
-) -> Result<Draft, MessageId> {
+fn draft(pick: Pick, renderer: &mut Renderer<'_>, limits: &Limits) -> Result<Draft, MessageId> {
     let item = renderer.item(pick.message, pick.place, limits.max_msg_chars);
     if item.text.is_empty() {
         return Err(item.message.id);

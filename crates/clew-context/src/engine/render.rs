@@ -53,18 +53,17 @@ impl Directory for Nobody {
 }
 
 /// Turns messages into text, with one set of names for the whole prompt.
-#[derive(Debug)]
-pub struct Renderer<'a, D> {
+pub struct Renderer<'a> {
     us: &'a Us,
-    directory: &'a D,
+    directory: &'a dyn Directory,
     names: Names,
     /// Authors of the messages shown, with the name from their messages.
     present: HashMap<UserId, &'a str>,
 }
 
-impl<'a, D: Directory> Renderer<'a, D> {
+impl<'a> Renderer<'a> {
     /// A renderer for one prompt.
-    pub fn new(us: &'a Us, directory: &'a D) -> Self {
+    pub fn new(us: &'a Us, directory: &'a dyn Directory) -> Self {
         Self {
             us,
             directory,

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use clew_context::collect::Collected;
-use clew_context::collect::prepare::Prepared;
 use clew_context::engine::frame;
 use clew_context::engine::nonce::NONCE_CHARS;
+use clew_context::engine::prepare::Prepared;
 use clew_context::engine::select::Gathered;
 use clew_context::engine::target::Target;
+use clew_context::engine::turn::Collected;
 use clew_context::model::{
     Author, Block, Channel, ChatMessage, Entry, HistoryMessage, Message, Profiles, Scene, UserId,
 };

@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
-use clew_context::collect::{Collected, FetchError};
+use clew_context::collect::FetchError;
 use clew_context::engine::access::bits;
+use clew_context::engine::turn::Collected;
 use clew_context::model::{
     Access, Cause, Channel, ChannelId, ChannelKind, Fallback, Guild, Message, Missing, Overwrite,
     ReferenceKind, RoleId, Target,
@@ -77,7 +78,7 @@ async fn unknown_access_is_looked_up_alongside_everything_else() {
     let began = tokio::time::Instant::now();
     let collected = start.collect(&world, &ask(3)).await;
     assert_eq!(shown(&start, &collected), "s0 1 2");
-    assert!(collected.asker.may_read());
+    assert!(collected.turn.asker_access.may_read());
     let mut calls = world.calls();
     calls.sort();
     // The thread and its parent, once each.
@@ -111,15 +112,15 @@ async fn only_missing_facts_are_looked_up() {
         ..unknown()
     };
     let collected = start.collect(&world, &asked(3, EVE, "so?")).await;
-    assert!(collected.asker.may_read());
+    assert!(collected.turn.asker_access.may_read());
     assert_eq!(world.calls(), ["guild"]);
 }
 
 #[track_caller]
 fn refused(collected: &Collected, start: &Start) {
-    assert!(!collected.asker.may_view());
-    assert_eq!(collected.channel, None, "not even its title");
-    assert_eq!(collected.asker, Access::Denied, "known by now");
+    assert!(!collected.turn.asker_access.may_view());
+    assert_eq!(collected.turn.channel, None, "not even its title");
+    assert_eq!(collected.turn.asker_access, Access::Denied, "known by now");
     assert_eq!(shown(start, collected), "");
     let failures = failures(collected);
     assert!(
@@ -135,11 +136,14 @@ async fn who_may_not_view_the_channel_gets_nothing_of_it() {
         let start = unknown();
         let collected = start.collect(&world, &ask(3)).await;
         refused(&collected, &start);
-        assert!(collected.learnt.pages.is_some(), "others may be shown it");
+        assert!(
+            collected.window_update.pages.is_some(),
+            "others may be shown it"
+        );
     }
     let world = world(thread(0), Some(hidden_from(OUR_ROLE)));
     let collected = unknown().collect(&world, &ask(3)).await;
-    assert!(collected.asker.may_read(), "another's role");
+    assert!(collected.turn.asker_access.may_read(), "another's role");
 }
 
 /// Access is denied whichever call fails.
@@ -190,7 +194,7 @@ async fn a_private_thread_is_for_its_members() {
     let mut world = world(private_thread(0), Some(Vec::new()));
     let start = unknown();
     let collected = start.collect(&world, &ask(3)).await;
-    assert!(collected.asker.may_read());
+    assert!(collected.turn.asker_access.may_read());
     assert!(!world.calls().contains(&"thread member".to_owned()));
     let command = Start {
         cause: ask_command(),
@@ -199,7 +203,14 @@ async fn a_private_thread_is_for_its_members() {
     refused(&command.collect(&world, &ask(3)).await, &command);
     assert!(world.calls().contains(&"thread member".to_owned()));
     world.thread_members.insert(EVE.user());
-    assert!(command.collect(&world, &ask(3)).await.asker.may_read());
+    assert!(
+        command
+            .collect(&world, &ask(3))
+            .await
+            .turn
+            .asker_access
+            .may_read()
+    );
     // Everything is known except the membership.
     let Access::Allowed(rights) = Access::FULL else {
         unreachable!("it is what is allowed");
@@ -210,7 +221,14 @@ async fn a_private_thread_is_for_its_members() {
         ..command
     };
     world.calls();
-    assert!(known.collect(&world, &ask(3)).await.asker.may_read());
+    assert!(
+        known
+            .collect(&world, &ask(3))
+            .await
+            .turn
+            .asker_access
+            .may_read()
+    );
     assert!(!world.calls().contains(&"guild".to_owned()));
     world.thread_members.clear();
     refused(&known.collect(&world, &ask(3)).await, &known);
@@ -274,7 +292,7 @@ async fn nothing_included_from_another_channel_is_shown() {
             let collected = start.collect(&world, &trigger).await;
             let prompt = format!("{:?}", start.prepare(&collected).prompt.messages);
             assert!(!prompt.contains("of elsewhere"), "{prompt}");
-            let kept = format!("{:?}", collected.learnt);
+            let kept = format!("{:?}", collected.window_update);
             assert!(!kept.contains("of elsewhere"), "{kept}");
         }
     }

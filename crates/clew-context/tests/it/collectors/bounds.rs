@@ -5,7 +5,6 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clew_context::collect::prepare::halved;
 use clew_context::collect::{FetchError, Recall};
 use clew_context::engine::render::{Directory, Renderer};
 use clew_context::model::{
@@ -303,7 +302,7 @@ async fn an_empty_page_is_a_refusal() {
     let collected = start.collect_with(&world, &recall, &trigger).await;
     assert_eq!(failures(&collected), ["history:forbidden"]);
     assert!(
-        collected.learnt.pages.is_none(),
+        collected.window_update.pages.is_none(),
         "the window learns no hole"
     );
     assert_eq!(world.calls(), ["page to 3", "message 0"]);
@@ -336,7 +335,7 @@ async fn an_empty_page_before_a_command_proves_nothing() {
         ..Start::within(thread(0))
     };
     let collected = start.collect(&world, &ask(3, "so?")).await;
-    assert!(collected.learnt.pages.is_none());
+    assert!(collected.window_update.pages.is_none());
     assert_eq!(failures(&collected), ["history:forbidden"]);
 }
 
@@ -374,7 +373,7 @@ async fn a_channel_is_shown_even_if_its_messages_are_refused() {
     };
     let collected = start.collect(&world, &ask(3, "so?")).await;
     assert_eq!(world.calls(), ["channel"]);
-    assert!(collected.channel.is_some());
+    assert!(collected.turn.channel.is_some());
 }
 
 /// An asker who may not read the history gets the trigger and the message it includes.
@@ -394,26 +393,6 @@ async fn the_askers_rights_count_too() {
     assert_eq!(outline(&start.prepare(&collected).block), "p1");
     assert_eq!(world.calls(), [""; 0]);
     assert_eq!(target(&collected), Some(3));
-}
-
-/// After a model says that the prompt was too long, the caps are halved, but never to nothing.
-#[test]
-fn halving_the_room_halves_each_cap() {
-    let limits = Limits {
-        max_chars: 6_000,
-        max_msgs: 41,
-        max_msg_chars: 1_000,
-        tail: 5,
-        ..Limits::default()
-    };
-    let half = halved(&limits);
-    let caps = (half.max_chars, half.max_msgs, half.max_msg_chars, half.tail);
-    assert_eq!(caps, (3_000, 20, 500, 5));
-    let least = Limits {
-        max_msgs: 1,
-        ..limits
-    };
-    assert_eq!(halved(&least).max_msgs, 1);
 }
 
 /// Counts the lookups.

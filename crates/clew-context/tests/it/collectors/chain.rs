@@ -65,7 +65,7 @@ async fn twenty_links_among_four_hundred_cost_few_calls() {
 async fn the_window_learns_the_links_and_not_the_chatter() {
     let (world, trigger) = twenty_among_four_hundred();
     let collected = start().collect(&world, &trigger).await;
-    let learnt = collected.learnt;
+    let learnt = collected.window_update;
     assert_eq!(learnt.single.len(), 20);
     assert!(learnt.pages.is_none());
     let mut window = crate::support::world::window();

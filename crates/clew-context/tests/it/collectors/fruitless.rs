@@ -144,10 +144,9 @@ async fn a_page_with_an_unreadable_message_is_not_complete() {
         ..Start::within(thread(0))
     };
     let collected = start.collect(&world, &trigger).await;
-    let pages = collected.learnt.pages.as_ref().unwrap();
+    let pages = collected.window_update.pages.as_ref().unwrap();
     assert_eq!((pages.from, pages.to), (id(2).next(), id(5)));
-    let view = start.view.unwrap();
-    collected.learnt.teach(&mut window, &view);
+    collected.update(&mut window);
     let view = window.view(trigger.channel);
     assert_eq!(view.whole_from, Some(id(2).next()));
     assert_eq!(view.recent.len(), 2);
@@ -162,7 +161,7 @@ async fn pages_reach_to_the_start_of_the_turn() {
         ..Start::within(thread(0))
     };
     let collected = start.collect(&world, &ask(5, "so?")).await;
-    let pages = collected.learnt.pages.unwrap();
+    let pages = collected.window_update.pages.unwrap();
     assert_eq!((pages.from, pages.to), (CHANNEL_START, id(5)));
 }
 
@@ -187,11 +186,11 @@ async fn an_empty_page_before_a_full_window_is_a_refusal() {
     let shown = outline(&start.prepare(&collected).block);
     assert!(shown.starts_with("s0 1"), "{shown}");
     assert_eq!(calls_for(&world, "page"), ["page to 10"]);
-    let pages = collected.learnt.pages.unwrap();
+    let pages = collected.window_update.pages.unwrap();
     assert_eq!(pages.from, CHANNEL_START);
 
     world.hidden.insert(thread_id(0));
     let collected = start.collect(&world, trigger).await;
     assert_eq!(failures(&collected), ["history:forbidden"]);
-    assert!(collected.learnt.pages.is_none());
+    assert!(collected.window_update.pages.is_none());
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use clew_context::collect::Collected;
+use clew_context::engine::turn::Collected;
 use clew_context::model::{
     Access, Cause, Channel, HistoryMessage, Message, OmitReason, OptedOut, Profiles, Reference,
     ReferenceKind, Snapshot, ThreadState, UserId,
@@ -241,7 +241,7 @@ fn in_a_reply_chain_markers_replace_their_messages() {
     let start = within(text_channel());
     let collected = check(&start, &world, &trigger, "0 private*2 p3");
     assert_eq!(
-        collected.learnt.single.len(),
+        collected.window_update.single.len(),
         4,
         "withheld messages are learnt"
     );
@@ -466,7 +466,7 @@ fn their_own_question_is_answered_from_itself() {
     let collected = runtime.block_on(start.collect(&world, &trigger));
     assert!(collected.asker_opted_out);
     assert_eq!(target(&collected), Some(9));
-    let learnt = format!("{:?}", collected.learnt);
+    let learnt = format!("{:?}", collected.window_update);
     assert!(!learnt.contains("how tall"), "{learnt}");
     let (profiles, history) = remembered();
     let prompt = format!(

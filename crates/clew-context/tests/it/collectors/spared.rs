@@ -132,7 +132,7 @@ async fn the_window_learns_a_whole_page() {
     world.add([ask(301)]);
     let start = Start::within(thread(0));
     let collected = start.collect(&world, &ask(301)).await;
-    let pages = collected.learnt.pages.unwrap();
+    let pages = collected.window_update.pages.unwrap();
     assert_eq!(pages.messages.first().map(|one| one.id), Some(pages.from));
 }
 
@@ -155,7 +155,10 @@ async fn a_fetched_channel_is_reported_to_the_caller() {
     let trigger = asked(9, EVE, "so?").replying(1);
     let world = World::of([said(1, ADA, "a"), trigger.clone()]).with_channel(text_channel());
     let collected = Start::default().collect(&world, &trigger).await;
-    assert_eq!(collected.channel.map(|channel| channel.id), Some(GENERAL));
+    assert_eq!(
+        collected.turn.channel.map(|channel| channel.id),
+        Some(GENERAL)
+    );
 }
 
 /// A notice that includes no starter proves its deletion only if the starter

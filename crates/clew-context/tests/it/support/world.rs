@@ -4,12 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 
-use clew_context::collect::prepare::{Prepared, Surroundings, prepare};
-use clew_context::collect::{
-    Anchor, Collected, FetchError, Occasion, Page, Recall, Source, collect,
-};
+use clew_context::collect::{Anchor, FetchError, Page, Recall, Source, collect};
 use clew_context::engine::eligible::Us;
-use clew_context::engine::render::Nobody;
+use clew_context::engine::prepare::{Prepared, PromptInput, prepare};
+use clew_context::engine::turn::{Collected, TurnInput};
 use clew_context::engine::window::{View, Window, WindowLimits};
 use clew_context::model::{
     Access, AgentDoc, Attachment, Block, Cause, Channel, ChannelId, ChannelKind, Entry, Fallback,
@@ -311,20 +309,17 @@ impl Start {
             asker_roles: self.asker_roles.clone(),
             cause: self.cause.clone(),
         };
-        let occasion = Occasion {
-            request: &request,
-            channel: self.channel.as_ref(),
-            us: &self.us,
+        let input = TurnInput {
+            channel: self.channel.clone(),
             our_access: self.our_access,
             asker_access: self.asker_access,
-            view: &view,
-            starter: self.starter.as_ref(),
+            starter: self.starter.clone(),
             waited: self.waited,
-            other_triggers: &self.other_triggers,
+            other_triggers: self.other_triggers.clone(),
             reply_target: self.reply_target,
-            limits: &self.limits,
+            ..TurnInput::new(request, self.us.clone(), view, self.limits)
         };
-        collect(world, recall, &occasion).await
+        collect(world, recall, input).await
     }
 
     pub(crate) fn prepare(&self, collected: &Collected) -> Prepared {
@@ -337,21 +332,14 @@ impl Start {
         profiles: &Profiles,
         history: &[HistoryMessage],
     ) -> Prepared {
-        prepare(
-            collected,
-            &Surroundings {
-                us: &self.us,
-                directory: &Nobody,
-                system: "Be helpful.",
-                docs: &self.docs,
-                status: &self.status,
-                secret: b"secret",
-                scope: "test",
-                limits: &self.limits,
-                profiles,
-                history,
-            },
-        )
+        let input = PromptInput {
+            docs: &self.docs,
+            status: &self.status,
+            profiles,
+            history,
+            ..PromptInput::new("Be helpful.", b"secret", "test")
+        };
+        prepare(collected, &input)
     }
 
     /// Collects and outlines the block, see [`outline`].

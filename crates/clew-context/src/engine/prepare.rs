@@ -3,39 +3,38 @@
 
 use std::sync::Arc;
 
-use crate::engine::assemble::{Material, Prompt, assemble};
-use crate::engine::block;
-use crate::engine::eligible::Us;
-use crate::engine::render::{Directory, Nobody, Renderer};
-use crate::engine::select::select;
 use crate::model::{AgentDoc, Block, HistoryMessage, Limits, Place, Profiles, Scene};
 
-use super::Collected;
+use super::assemble::{Material, Prompt, assemble};
+use super::block;
+use super::render::{Directory, Nobody, Renderer};
+use super::select::select;
+use super::turn::Collected;
 
-/// What a prompt contains besides the collected messages.
-#[derive(Debug, Clone, Copy)]
-pub struct Surroundings<'a, D> {
-    /// Our identity in this server.
-    pub us: &'a Us,
-    /// Names the asker may see.
-    pub directory: &'a D,
+/// What a prompt contains besides the collected messages. Only the arguments of
+/// [`PromptInput::new`] are necessary.
+#[derive(Clone, Copy)]
+pub struct PromptInput<'a> {
     /// The operator's system prompt, or the agent's.
     pub system: &'a str,
-    /// The agent's docs; can be empty.
-    pub docs: &'a [AgentDoc],
-    /// What the agent does elsewhere, as written by
-    /// [`crate::engine::status::status`]; can be empty.
-    pub status: &'a str,
-    /// The key for the nonces of the frames.
+    /// The key for the nonces of the frames; it should survive restarts.
     pub secret: &'a [u8],
-    /// The conversation's name, also used for those nonces.
+    /// The conversation's name, for example `guild/channel/user`, also used for
+    /// those nonces.
     pub scope: &'a str,
-    /// The caps.
-    pub limits: &'a Limits,
+    /// Names the asker may see.
+    pub directory: &'a dyn Directory,
+    /// The agent's docs.
+    pub docs: &'a [AgentDoc],
+    /// What the agent does elsewhere, as written by [`super::status::status`].
+    pub status: &'a str,
     /// Remembered facts, with mentions as they were typed (`<@id>`).
     pub profiles: &'a Profiles,
     /// The stored conversation, with mentions as they were typed.
     pub history: &'a [HistoryMessage],
+    /// How often the block's caps are halved, after a model said that the prompt
+    /// was too long.
+    pub halvings: u32,
 }
 
 /// Used if nothing is remembered.
@@ -44,28 +43,19 @@ const NOTHING: &Profiles = &Profiles {
     server: Vec::new(),
 };
 
-impl<'a> Surroundings<'a, Nobody> {
-    /// A prompt of only the system prompt, the block and the trigger. `secret` is
-    /// the key for the frames' nonces and should survive restarts; `scope` names
-    /// the conversation, for example `guild/channel/user`.
-    pub const fn new(
-        us: &'a Us,
-        system: &'a str,
-        secret: &'a [u8],
-        scope: &'a str,
-        limits: &'a Limits,
-    ) -> Self {
+impl<'a> PromptInput<'a> {
+    /// A prompt of only the system prompt, the block and the trigger.
+    pub const fn new(system: &'a str, secret: &'a [u8], scope: &'a str) -> Self {
         Self {
-            us,
-            directory: &Nobody,
             system,
-            docs: &[],
-            status: "",
             secret,
             scope,
-            limits,
+            directory: &Nobody,
+            docs: &[],
+            status: "",
             profiles: NOTHING,
             history: &[],
+            halvings: 0,
         }
     }
 }
@@ -88,29 +78,30 @@ pub struct Prepared {
 }
 
 /// Selects, renders and assembles.
-pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>) -> Prepared {
-    let Surroundings {
-        us,
-        directory,
-        limits,
-        ..
-    } = *around;
-    let mut renderer = Renderer::new(us, directory);
+pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
+    let (us, trigger) = (&collected.turn.us, collected.trigger());
+    let limits = &halved(collected.turn.limits, input.halvings);
+    let mut renderer = Renderer::new(us, input.directory);
     let gathered = collected.gathered.messages();
     renderer.meet(gathered.into_iter().map(AsRef::as_ref));
-    let bare = us.is_bare(&collected.trigger, collected.scene == Scene::Direct);
+    let bare = us.is_bare(trigger, collected.scene == Scene::Direct);
     let adopted = collected.target.adopted.as_ref().filter(|_| bare);
-    let mut selection = select(us, &collected.trigger, &collected.gathered, limits);
+    let mut selection = select(us, trigger, &collected.gathered, limits);
     if let Some(adopted) = adopted {
         selection.point_at(adopted.id);
     }
     let tail = selection.tail;
-    let asker = renderer.author(&collected.trigger);
-    let block = block::build(selection, collected.channel.as_ref(), &mut renderer, limits);
+    let asker = renderer.author(trigger);
+    let block = block::build(
+        selection,
+        collected.turn.channel.as_ref(),
+        &mut renderer,
+        limits,
+    );
     let words = if bare {
         String::new()
     } else {
-        renderer.trigger(&collected.trigger)
+        renderer.trigger(trigger)
     };
     let adopted = adopted.map(|message| {
         let shown = block.items().find(|item| item.message.id == message.id);
@@ -118,27 +109,27 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
         let quoted = || renderer.item(Arc::clone(message), Place::PointedAt, max_chars);
         shown.cloned().unwrap_or_else(quoted)
     });
-    let profiles = profiles(collected, around.profiles, &mut renderer);
+    let profiles = profiles(collected, input.profiles, &mut renderer);
     let history = if collected.asker_opted_out {
         &[]
     } else {
-        around.history
+        input.history
     };
     let history = rendered(history, &mut renderer);
     let prompt = assemble(&Material {
-        system: around.system,
-        docs: around.docs,
-        status: around.status,
+        system: input.system,
+        docs: input.docs,
+        status: input.status,
         our_name: renderer.our_name(),
         asker: &asker,
-        asked: collected.trigger.timestamp,
+        asked: trigger.timestamp,
         block: &block,
         profiles: &profiles,
         history: &history,
         words: &words,
         adopted: adopted.as_ref(),
-        secret: around.secret,
-        scope: around.scope,
+        secret: input.secret,
+        scope: input.scope,
     });
     let has_question = !words.is_empty() || adopted.is_some() || block.items().next().is_some();
     let facts = (profiles.user.len(), profiles.server.len());
@@ -154,11 +145,7 @@ pub fn prepare<D: Directory>(collected: &Collected, around: &Surroundings<'_, D>
 
 /// Leaves out the facts about an asker who opted out, even in a turn that began
 /// before they were deleted from the store.
-fn profiles<D: Directory>(
-    collected: &Collected,
-    profiles: &Profiles,
-    renderer: &mut Renderer<'_, D>,
-) -> Profiles {
+fn profiles(collected: &Collected, profiles: &Profiles, renderer: &mut Renderer<'_>) -> Profiles {
     let mut rendered = |facts: &[String]| facts.iter().map(|fact| renderer.kept(fact)).collect();
     Profiles {
         user: if collected.asker_opted_out {
@@ -171,10 +158,7 @@ fn profiles<D: Directory>(
 }
 
 /// Stored messages with the names of authors and mentions as this prompt shows them.
-fn rendered<D: Directory>(
-    history: &[HistoryMessage],
-    renderer: &mut Renderer<'_, D>,
-) -> Vec<HistoryMessage> {
+fn rendered(history: &[HistoryMessage], renderer: &mut Renderer<'_>) -> Vec<HistoryMessage> {
     let mut history = history.to_vec();
     for message in &mut history {
         if let Some((id, name)) = &mut message.author {
@@ -185,12 +169,36 @@ fn rendered<D: Directory>(
     history
 }
 
-/// Caps with half the room, after a model said that the prompt was too long.
-pub fn halved(limits: &Limits) -> Limits {
-    Limits {
+/// The caps of the block with half their room, this often.
+fn halved(limits: Limits, halvings: u32) -> Limits {
+    (0..halvings).fold(limits, |limits, _| Limits {
         max_chars: limits.max_chars / 2,
         max_msgs: (limits.max_msgs / 2).max(1),
         max_msg_chars: limits.max_msg_chars / 2,
-        ..*limits
+        ..limits
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The caps are halved, but never to nothing.
+    #[test]
+    fn halving_the_room_halves_each_cap() {
+        let limits = Limits {
+            max_chars: 6_000,
+            max_msgs: 41,
+            max_msg_chars: 1_000,
+            tail: 5,
+            ..Limits::default()
+        };
+        let caps = |halvings| {
+            let half = halved(limits, halvings);
+            (half.max_chars, half.max_msgs, half.max_msg_chars, half.tail)
+        };
+        assert_eq!(caps(0), (6_000, 41, 1_000, 5));
+        assert_eq!(caps(1), (3_000, 20, 500, 5));
+        assert_eq!(caps(6), (93, 1, 15, 5));
     }
 }

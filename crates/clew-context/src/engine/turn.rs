@@ -1,0 +1,204 @@
+//! What a turn knows: [`TurnInput`] before anything is fetched, [`Collected`]
+//! afterwards.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::model::{
+    Access, Cause, Channel, ChannelId, ChannelKind, Fallback, Limits, Message, MessageId, Missing,
+    ReplyTarget, Scene, Stage, TurnRequest,
+};
+
+use super::eligible::Us;
+use super::select::Gathered;
+use super::target::{self, Target, TargetFacts};
+use super::window::{View, Window};
+
+/// One trigger when its turn starts. Only the arguments of [`TurnInput::new`] are
+/// necessary; set the other fields if you know them.
+#[derive(Debug, Clone)]
+pub struct TurnInput {
+    /// The trigger and why it is one.
+    pub request: TurnRequest,
+    /// Our identity in this server.
+    pub us: Us,
+    /// The channel's window.
+    pub view: View,
+    /// The caps.
+    pub limits: Limits,
+    /// The trigger's channel. If unknown, it is fetched.
+    pub channel: Option<Channel>,
+    /// What we may do here. If unknown, we try and see what Discord answers.
+    pub our_access: Access,
+    /// What the asker may do here; everything in a direct message. If unknown, it
+    /// is looked up, which costs some calls.
+    pub asker_access: Access,
+    /// The message with the thread's id, from the parent's window.
+    pub starter: Option<Arc<Message>>,
+    /// Whether the trigger had to wait for other turns.
+    pub waited: bool,
+    /// Triggers of other turns that are waiting or running, or were refused.
+    pub other_triggers: BTreeSet<MessageId>,
+    /// `THREAD_REPLY_TARGET`.
+    pub reply_target: ReplyTarget,
+}
+
+/// What was collected for one trigger.
+#[derive(Debug, Clone)]
+pub struct Collected {
+    /// What the turn knew and what was found out since: the channel (`None` if the
+    /// asker may not view it), what the asker may do (never unknown), and the texts
+    /// of the trigger's files. The trigger holds no words of others who opted out.
+    pub turn: TurnInput,
+    /// What the trigger is.
+    pub scene: Scene,
+    /// The messages.
+    pub gathered: Gathered,
+    /// The message the answer replies to, and the adopted text.
+    pub target: Target,
+    /// REST calls made.
+    pub fetches: usize,
+    /// What failed, and where.
+    pub fallbacks: Vec<(Stage, Fallback)>,
+    /// The asker opted out: the answer is based on the trigger and on what others
+    /// said, without profile and history.
+    pub asker_opted_out: bool,
+    /// Fetched messages for the window to keep.
+    pub window_update: WindowUpdate,
+}
+
+/// Fetched messages for the window to keep.
+#[derive(Debug, Clone, Default)]
+pub struct WindowUpdate {
+    /// Complete pages of the trigger's channel.
+    pub pages: Option<MessageRange>,
+    /// Single messages that were pointed at, by channel.
+    pub single: Vec<(ChannelId, Arc<Message>)>,
+}
+
+/// Messages of a channel without a gap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageRange {
+    /// The channel.
+    pub channel: ChannelId,
+    /// The messages are complete from here...
+    pub from: MessageId,
+    /// ...to here, both included: a message in between that is missing here was not
+    /// on the page.
+    pub to: MessageId,
+    /// Oldest first.
+    pub messages: Vec<Arc<Message>>,
+}
+
+impl Collected {
+    /// Adds what was fetched to the window from which the turn's view was taken.
+    pub fn update(&self, window: &mut Window) {
+        let (view, update) = (&self.turn.view, &self.window_update);
+        if let Some(pages) = &update.pages {
+            window.adopt(pages.channel, view, pages.from, &pages.messages);
+        }
+        for (channel, message) in &update.single {
+            window.keep(*channel, view, std::slice::from_ref(message));
+        }
+    }
+
+    /// The trigger, with the texts of its files.
+    pub fn trigger(&self) -> &Arc<Message> {
+        self.turn.trigger()
+    }
+}
+
+impl TurnInput {
+    /// A trigger about which only its window is known.
+    pub const fn new(request: TurnRequest, us: Us, view: View, limits: Limits) -> Self {
+        Self {
+            request,
+            us,
+            view,
+            limits,
+            channel: None,
+            our_access: Access::Unknown(Missing::Facts),
+            asker_access: Access::Unknown(Missing::Facts),
+            starter: None,
+            waited: false,
+            other_triggers: BTreeSet::new(),
+            reply_target: ReplyTarget::Newest,
+        }
+    }
+
+    /// The trigger.
+    pub const fn trigger(&self) -> &Arc<Message> {
+        &self.request.trigger
+    }
+
+    pub(crate) fn channel_id(&self) -> ChannelId {
+        self.request.trigger.channel
+    }
+
+    /// The channel's type, if the event, the caller or a fetch said so.
+    pub fn channel_kind(&self) -> Option<ChannelKind> {
+        let kind = self.request.channel_kind;
+        kind.or(self.channel.as_ref().map(|channel| channel.kind))
+    }
+
+    /// Whether the trigger is a message in the channel, not a command's question.
+    pub(crate) fn trigger_is_message(&self) -> bool {
+        self.request.cause.interaction().is_none()
+    }
+
+    /// The newest message seen when the turn started; nothing newer is looked at.
+    pub(crate) fn horizon(&self) -> MessageId {
+        let trigger = self.request.trigger.id;
+        self.view
+            .newest
+            .map_or(trigger, |newest| newest.max(trigger))
+    }
+
+    /// Whether the trigger has no words of its own.
+    pub(crate) fn is_bare(&self) -> bool {
+        let is_direct = self.channel_kind().is_some_and(ChannelKind::is_direct);
+        self.us.is_bare(self.trigger(), is_direct)
+    }
+
+    /// What is answered, given what we know of the pointed-at message and, in a
+    /// thread, of the thread's messages.
+    pub(crate) fn target(
+        &self,
+        pointed_at: Option<&Arc<Message>>,
+        thread: Option<&[Arc<Message>]>,
+    ) -> Target {
+        let facts = TargetFacts {
+            trigger: self.trigger(),
+            is_message: self.trigger_is_message(),
+            bare: self.is_bare(),
+            waited: self.waited,
+            pointed_at,
+            thread,
+            other_triggers: &self.other_triggers,
+            rule: self.reply_target,
+        };
+        target::resolve(&self.us, &facts)
+    }
+
+    /// Whether the thread's whole history is wanted, not only its tail.
+    pub(crate) fn wants_history(&self) -> bool {
+        !matches!(self.request.cause, Cause::AutoReply)
+    }
+
+    /// Whether we computed that we may read this channel.
+    pub(crate) fn may_surely_read(&self) -> bool {
+        self.our_access.may_read()
+    }
+
+    /// Whether we computed that we may not read this channel.
+    pub(crate) fn may_surely_not_read(&self) -> bool {
+        self.our_access.forbids(|rights| rights.read_history)
+    }
+
+    /// The starter, if a window holds it.
+    pub(crate) fn known_starter(&self, home: ChannelId) -> Option<Arc<Message>> {
+        let id = self.channel_id().starter();
+        let here = || self.view.get(id).filter(|_| home == self.channel_id());
+        self.starter.as_ref().or_else(here).cloned()
+    }
+}
