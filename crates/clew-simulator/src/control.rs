@@ -1,7 +1,7 @@
 //! Actions that a test performs while the bot under test is connected. Each one
 //! changes the world and is dispatched to the gateway.
 
-mod called;
+mod client;
 mod faulty;
 mod interact;
 mod people;
@@ -9,13 +9,13 @@ mod watch;
 
 use serde_json::{Value, json};
 
-use super::draft::Draft;
+use super::draft::{Draft, Reference};
 use super::ids::Id;
 use super::render;
 use super::world::{ChannelKind, Message, OverwriteOf, World};
 use super::{Permissions, Simulator};
 
-pub use called::{Called, Shown};
+pub use client::{Invocation, Shown};
 pub use interact::{Choice, Use};
 pub use watch::{TimedOut, WaitError};
 
@@ -82,11 +82,7 @@ impl Simulator {
                 found.pinned = true;
             }
             state.emit_message("MESSAGE_UPDATE", channel, message);
-            let reference = super::Reference {
-                kind: 0,
-                channel,
-                message: Some(message),
-            };
+            let reference = Reference::to(channel, Some(message));
             let draft = Draft::system(6).reference(reference);
             let notice = state.world.compose(channel, by, draft);
             state.publish(notice)
@@ -107,7 +103,7 @@ impl Simulator {
     /// Opens a thread from a message; the thread's id is the message's.
     pub fn thread_from(&self, channel: Id, message: Id, title: &str, owner: Id) -> Id {
         self.shared
-            .with(|state| state.open_anchored(channel, message, title, owner))
+            .with(|state| state.open_thread_from(channel, message, title, owner))
     }
 
     /// Opens a public or private thread that is not started from a message.
@@ -208,10 +204,8 @@ impl Simulator {
 
     /// The bot's current messages in a channel, oldest first.
     pub fn answers(&self, channel: Id) -> Vec<Message> {
-        let bot = self.bot();
-        let mut messages = self.messages(channel);
-        messages.retain(|message| message.author == bot && message.kind != 21);
-        messages
+        self.shared
+            .read(|state| state.world.answers_in(channel).unwrap_or_default())
     }
 
     /// The current ephemeral messages, oldest first.

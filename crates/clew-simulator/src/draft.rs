@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::ids::Id;
+use super::world::flag;
 
 /// A message to be posted. Plain text converts into one: `simulator.post(channel,
 /// author, "hello")`.
@@ -70,6 +71,17 @@ pub struct Reference {
     pub channel: Id,
     /// The message; `None` for a thread-created notice.
     pub message: Option<Id>,
+}
+
+impl Reference {
+    /// What replies and system messages refer to.
+    pub(super) const fn to(channel: Id, message: Option<Id>) -> Self {
+        Self {
+            kind: 0,
+            channel,
+            message,
+        }
+    }
 }
 
 /// An attached file; the CDN routes serve its bytes.
@@ -188,7 +200,7 @@ impl Draft {
     pub fn components(mut self, components: Vec<Value>) -> Self {
         let v2 = |component: &Value| component["type"].as_u64().is_some_and(|kind| kind > 8);
         if components.iter().any(v2) {
-            self.flags |= 1 << 15;
+            self.flags |= flag::COMPONENTS_V2;
         }
         self.components = components;
         self

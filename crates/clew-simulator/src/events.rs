@@ -34,7 +34,7 @@ impl State {
             return;
         };
         let object = render::message(&self.world, message, Audience::Gateway);
-        self.emit_in_channel(name, channel, &object, true);
+        self.emit_in_channel(name, channel, &object, intent::MESSAGES);
     }
 
     /// Dispatches an ephemeral message: only the bot gets it, with the channel's id
@@ -50,7 +50,7 @@ impl State {
             }
         }
         let scope = Scope {
-            intents: intent::GUILD_MESSAGES | intent::DIRECT_MESSAGES,
+            intents: intent::MESSAGES[0] | intent::MESSAGES[1],
             guild: None,
             message: true,
         };
@@ -63,7 +63,7 @@ impl State {
             return false;
         }
         let data = self.located(channel, json!({"id": id.json()}));
-        self.emit_in_channel("MESSAGE_DELETE", channel, &data, true);
+        self.emit_in_channel("MESSAGE_DELETE", channel, &data, intent::MESSAGES);
         true
     }
 
@@ -75,7 +75,7 @@ impl State {
             .map(|id| id.json())
             .collect();
         let data = self.located(channel, json!({"ids": gone}));
-        self.emit_in_channel("MESSAGE_DELETE_BULK", channel, &data, true);
+        self.emit_in_channel("MESSAGE_DELETE_BULK", channel, &data, intent::MESSAGES);
     }
 
     /// Dispatches typing.
@@ -85,20 +85,10 @@ impl State {
             channel,
             json!({"user_id": user.json(), "timestamp": seconds}),
         );
-        let guild = self.guild_of(channel);
-        let member = guild
-            .and_then(|guild| self.world.guilds.get(&guild))
-            .and_then(|guild| guild.members.get(&user));
-        if let Some(member) = member {
+        if let Some(member) = self.world.member_of(self.guild_of(channel), user) {
             data["member"] = render::member(&self.world, member, true);
         }
-        let intents = (intent::GUILD_TYPING, intent::DIRECT_TYPING);
-        self.emit_where(
-            "TYPING_START",
-            channel,
-            &data,
-            pick(intents, guild.is_none()),
-        );
+        self.emit_in_channel("TYPING_START", channel, &data, intent::TYPING);
     }
 
     /// Dispatches that a reaction was added or removed.
@@ -115,9 +105,7 @@ impl State {
             "emoji": render::reaction_emoji(emoji),
         });
         let data = self.located(channel, data);
-        let intents = (intent::GUILD_REACTIONS, intent::DIRECT_REACTIONS);
-        let direct = self.guild_of(channel).is_none();
-        self.emit_where(name, channel, &data, pick(intents, direct));
+        self.emit_in_channel(name, channel, &data, intent::REACTIONS);
     }
 
     /// Dispatches a channel or thread in its present state, if the bot sees it.
@@ -154,8 +142,7 @@ impl State {
         };
         let members = added.iter().filter_map(|&user| {
             let mut object = render::thread_member(found, user)?;
-            let guild = self.world.guilds.get(&found.guild?)?;
-            let member = guild.members.get(&user)?;
+            let member = self.world.member_of(found.guild, user)?;
             object["member"] = render::member(&self.world, member, true);
             object["presence"] = Value::Null;
             Some(object)
@@ -227,31 +214,19 @@ impl State {
         self.thread_flag(channel, |thread| thread.members.contains_key(&user))
     }
 
-    fn emit_in_channel(&mut self, name: &str, channel: Id, data: &Value, message: bool) {
+    /// Dispatches an event of a channel, if the bot sees it. The intents are those
+    /// in a guild and in a direct message.
+    fn emit_in_channel(&mut self, name: &str, channel: Id, data: &Value, intents: [u64; 2]) {
         if !self.world.sees(self.world.bot, channel) {
             return;
         }
         let guild = self.guild_of(channel);
-        let intents = (intent::GUILD_MESSAGES, intent::DIRECT_MESSAGES);
-        let whole = matches!(name, "MESSAGE_CREATE" | "MESSAGE_UPDATE");
         let scope = Scope {
-            intents: pick(intents, guild.is_none()),
+            intents: intents[usize::from(guild.is_none())],
             guild,
-            message: message && whole,
+            message: matches!(name, "MESSAGE_CREATE" | "MESSAGE_UPDATE"),
         };
         self.emit(name, scope, data);
-    }
-
-    fn emit_where(&mut self, name: &str, channel: Id, data: &Value, intents: u64) {
-        let guild = self.guild_of(channel);
-        if self.world.sees(self.world.bot, channel) {
-            let scope = Scope {
-                intents,
-                guild,
-                message: false,
-            };
-            self.emit(name, scope, data);
-        }
     }
 
     /// Adds the channel's id and, if there is one, the guild's.
@@ -262,8 +237,4 @@ impl State {
         }
         data
     }
-}
-
-fn pick((guild, direct): (u64, u64), is_direct: bool) -> u64 {
-    if is_direct { direct } else { guild }
 }

@@ -23,12 +23,10 @@ pub(super) use link::serve;
 pub(super) mod intent {
     pub(crate) const GUILDS: u64 = 1;
     pub(crate) const GUILD_MEMBERS: u64 = 1 << 1;
-    pub(crate) const GUILD_MESSAGES: u64 = 1 << 9;
-    pub(crate) const GUILD_REACTIONS: u64 = 1 << 10;
-    pub(crate) const GUILD_TYPING: u64 = 1 << 11;
-    pub(crate) const DIRECT_MESSAGES: u64 = 1 << 12;
-    pub(crate) const DIRECT_REACTIONS: u64 = 1 << 13;
-    pub(crate) const DIRECT_TYPING: u64 = 1 << 14;
+    /// In guilds, in direct messages; the next two as well.
+    pub(crate) const MESSAGES: [u64; 2] = [1 << 9, 1 << 12];
+    pub(crate) const REACTIONS: [u64; 2] = [1 << 10, 1 << 13];
+    pub(crate) const TYPING: [u64; 2] = [1 << 11, 1 << 14];
     pub(crate) const MESSAGE_CONTENT: u64 = 1 << 15;
     /// Every bit that the documentation defines; any other bit closes with 4013.
     pub(crate) const KNOWN: u64 = 0x0331_FFFF;

@@ -43,13 +43,13 @@
 //! fail ([`ScriptError`]).
 
 mod control;
+mod cuttable;
 mod draft;
 mod events;
 mod faults;
 mod gateway;
 mod ids;
 mod limits;
-mod line;
 mod log;
 mod permissions;
 mod render;
@@ -68,7 +68,7 @@ use axum::extract::DefaultBodyLimit;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-pub use control::{Called, Choice, Shown, TimedOut, Use, WaitError};
+pub use control::{Choice, Invocation, Shown, TimedOut, Use, WaitError};
 pub use draft::{Draft, File, Reference, Referenced};
 pub use faults::{Fault, FaultKind};
 pub use ids::Id;
@@ -124,10 +124,10 @@ impl Simulator {
             .fallback(rest::entry)
             .layer(DefaultBodyLimit::disable())
             .with_state(Arc::clone(&shared));
-        let service = router.into_make_service_with_connect_info::<line::Line>();
+        let service = router.into_make_service_with_connect_info::<cuttable::CutSwitch>();
         let server = tokio::spawn(async move {
             // It only ends when stopped; errors while accepting are retried.
-            let _ = axum::serve(line::Lines(listener), service).await;
+            let _ = axum::serve(cuttable::CuttableListener(listener), service).await;
         });
         Ok(Self {
             shared,

@@ -22,24 +22,22 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
+use super::cuttable::CutSwitch;
 use super::faults::FaultKind;
 use super::gateway;
-use super::line::Line;
 use super::log::RequestRecord;
 use super::state::{Shared, State};
 use answer::{Answer, Refusal, Reply};
 use body::Call;
 
-pub(super) use interactions::{EPHEMERAL, LOADING};
-
 /// Entry for every HTTP request.
 pub(super) async fn entry(
     Extract(shared): Extract<Arc<Shared>>,
-    ConnectInfo(line): ConnectInfo<Line>,
+    ConnectInfo(connection): ConnectInfo<CutSwitch>,
     request: Request,
 ) -> Response {
     if shared.read(|state| state.stopped) {
-        line.cut();
+        connection.cut();
         return Response::default();
     }
     let (mut parts, body) = request.into_parts();
@@ -50,8 +48,8 @@ pub(super) async fn entry(
         Ok(call) => call,
         Err(refusal) => return answer::respond(&Err(refusal), None, None),
     };
-    let open = Open::arrive(shared, &call);
-    open.answer(call, &line).await
+    let open = InProgress::arrive(shared, &call);
+    open.answer(call, &connection).await
 }
 
 /// Upgrades a request to a gateway connection.
@@ -66,12 +64,12 @@ async fn upgrade(shared: Arc<Shared>, parts: &mut Parts) -> Response {
 
 /// A call between its arrival and its answer; counts as in progress until it is
 /// dropped, even if the client hangs up.
-struct Open {
+struct InProgress {
     shared: Arc<Shared>,
     ordinal: usize,
 }
 
-impl Open {
+impl InProgress {
     fn arrive(shared: Arc<Shared>, call: &Call) -> Self {
         let ordinal = shared.with(|state| {
             state.in_flight += 1;
@@ -93,7 +91,7 @@ impl Open {
         Self { shared, ordinal }
     }
 
-    async fn answer(self, call: Call, line: &Line) -> Response {
+    async fn answer(self, call: Call, connection: &CutSwitch) -> Response {
         let (latency, faults) = self
             .shared
             .with(|state| (state.latency, state.faults.meet(&call.method, &call.path)));
@@ -103,11 +101,11 @@ impl Open {
                 FaultKind::Latency(more) => delay = delay.saturating_add(*more),
                 FaultKind::Hang(time) => {
                     tokio::time::sleep(*time).await;
-                    line.cut();
+                    connection.cut();
                     return Response::default();
                 }
                 FaultKind::DroppedBefore => {
-                    line.cut();
+                    connection.cut();
                     return Response::default();
                 }
                 _ => {}
@@ -116,10 +114,10 @@ impl Open {
         if !delay.is_zero() {
             tokio::time::sleep(delay).await;
         }
-        self.process(call, &faults, line)
+        self.process(call, &faults, connection)
     }
 
-    fn process(self, mut call: Call, faults: &[FaultKind], line: &Line) -> Response {
+    fn process(self, mut call: Call, faults: &[FaultKind], connection: &CutSwitch) -> Response {
         let forced = faults.iter().find_map(|fault| match fault {
             FaultKind::Status {
                 status,
@@ -141,7 +139,7 @@ impl Open {
             (answer, standing)
         });
         if faults.iter().any(|f| matches!(f, FaultKind::DroppedAfter)) {
-            line.cut();
+            connection.cut();
             return Response::default();
         }
         let spoilt = faults
@@ -157,7 +155,7 @@ impl Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for InProgress {
     fn drop(&mut self) {
         self.shared.with(|state| state.in_flight -= 1);
     }

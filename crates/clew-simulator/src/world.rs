@@ -236,6 +236,19 @@ pub struct Tag {
     pub name: String,
 }
 
+/// Message flags.
+pub(super) mod flag {
+    pub(crate) const SUPPRESS_EMBEDS: u64 = 1 << 2;
+    pub(crate) const HAS_THREAD: u64 = 1 << 5;
+    /// Visible to one user only.
+    pub(crate) const EPHEMERAL: u64 = 1 << 6;
+    /// The answer is still to come.
+    pub(crate) const LOADING: u64 = 1 << 7;
+    pub(crate) const SUPPRESS_NOTIFICATIONS: u64 = 1 << 12;
+    pub(crate) const HAS_SNAPSHOT: u64 = 1 << 14;
+    pub(crate) const COMPONENTS_V2: u64 = 1 << 15;
+}
+
 /// A permission overwrite.
 #[derive(Clone, Copy, Debug)]
 pub struct Overwrite {
@@ -356,4 +369,11 @@ pub struct Interaction {
     pub at: Duration,
     /// Follow-up messages.
     pub followups: Vec<Id>,
+}
+
+impl Interaction {
+    /// The ids of the messages that answered it, the first answer first.
+    pub(super) fn messages(&self) -> impl Iterator<Item = Id> {
+        self.original.iter().chain(&self.followups).copied()
+    }
 }

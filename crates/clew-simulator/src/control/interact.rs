@@ -148,18 +148,8 @@ impl Simulator {
 
     /// The messages that answered an interaction, the first answer first.
     pub fn interaction_answers(&self, id: Id) -> Vec<Message> {
-        self.shared.read(|state| {
-            let world = &state.world;
-            let Some(interaction) = world.interactions.get(&id) else {
-                return Vec::new();
-            };
-            let ids = interaction.original.iter().chain(&interaction.followups);
-            let found = ids.filter_map(|id| {
-                let hidden = world.ephemeral.get(id);
-                hidden.or_else(|| world.message(interaction.channel, *id))
-            });
-            found.cloned().collect()
-        })
+        self.shared
+            .read(|state| state.world.answers_to(id).cloned().collect())
     }
 }
 
@@ -209,15 +199,12 @@ impl State {
             "context": u8::from(guild.is_none()),
             "data": self.interaction_data(channel, guild, used),
         });
-        let member = guild
-            .and_then(|guild| world.guilds.get(&guild))
-            .and_then(|guild| guild.members.get(&user));
         if let Some(guild) = guild {
             object["guild_id"] = guild.json();
             object["guild_locale"] = "en-US".into();
             object["guild"] = json!({"id": guild.json(), "locale": "en-US", "features": []});
         }
-        match member {
+        match world.member_of(guild, user) {
             Some(member) => {
                 let mut member = render::member(world, member, true);
                 let held = world.permissions(user, channel);
@@ -234,8 +221,7 @@ impl State {
 
     fn interaction_message(&self, channel: Id, id: Id) -> Value {
         let world = &self.world;
-        let hidden = world.ephemeral.get(&id);
-        let found = hidden.or_else(|| world.message(channel, id));
+        let found = world.any_message(channel, id);
         found.map_or(Value::Null, |m| render::message(world, m, Audience::Rest))
     }
 

@@ -92,11 +92,8 @@ impl Simulator {
     pub async fn wait_answers(&self, channel: Id, count: usize) -> Result<Vec<Message>, WaitError> {
         let what = format!("{count} answers in {channel}");
         self.wait(&what, |state| {
-            let bot = state.world.bot;
-            let messages = state.world.channels.get(&channel)?.messages.values();
-            let own = messages.filter(|m| m.author == bot && m.kind != 21);
-            let own: Vec<Message> = own.cloned().collect();
-            (own.len() >= count).then_some(own)
+            let answers = state.world.answers_in(channel)?;
+            (answers.len() >= count).then_some(answers)
         })
         .await
     }
@@ -113,14 +110,8 @@ impl Simulator {
     ) -> Result<Message, WaitError> {
         let what = format!("an answer to interaction {interaction}");
         self.wait(&what, |state| {
-            let world = &state.world;
-            let found = world.interactions.get(&interaction)?;
-            let mut ids = found.original.iter().chain(&found.followups);
-            ids.find_map(|id| {
-                let hidden = world.ephemeral.get(id);
-                let message = hidden.or_else(|| world.message(found.channel, *id));
-                message.filter(|message| fits(message)).cloned()
-            })
+            let mut answers = state.world.answers_to(interaction);
+            answers.find(|message| fits(message)).cloned()
         })
         .await
     }

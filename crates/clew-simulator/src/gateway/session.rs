@@ -65,13 +65,12 @@ impl State {
     }
 
     fn on_identify(&mut self, link: u64, data: &Value) {
-        let token = data["token"].as_str().unwrap_or_default();
         let intents = data["intents"].as_u64().unwrap_or(u64::MAX);
         let shard = data["shard"].as_array().map_or((0, 1), |pair| {
             let number = |index: usize| pair.get(index).and_then(Value::as_u64).unwrap_or(0);
             (number(0), number(1))
         });
-        if token.strip_prefix("Bot ").unwrap_or(token) != self.world.token {
+        if !self.is_authentic(data) {
             return self.close_link(link, 4004, "Authentication failed.");
         }
         if shard.0 >= shard.1 {
@@ -90,6 +89,12 @@ impl State {
             return self.invalidate(link, false);
         }
         self.begin_session(link, intents, shard);
+    }
+
+    /// Whether an IDENTIFY or RESUME has the bot's token.
+    fn is_authentic(&self, data: &Value) -> bool {
+        let token = data["token"].as_str().unwrap_or_default();
+        token.strip_prefix("Bot ").unwrap_or(token) == self.world.token
     }
 
     fn begin_session(&mut self, link: u64, intents: u64, shard: (u64, u64)) {
@@ -155,8 +160,7 @@ impl State {
     }
 
     fn on_resume(&mut self, link: u64, data: &Value) {
-        let token = data["token"].as_str().unwrap_or_default();
-        if token.strip_prefix("Bot ").unwrap_or(token) != self.world.token {
+        if !self.is_authentic(data) {
             return self.close_link(link, 4004, "Authentication failed.");
         }
         if self.hub.refuse_resumes > 0 {

@@ -190,14 +190,14 @@ pub(crate) fn thread_member(channel: &Channel, user: Id) -> Option<Value> {
 }
 
 /// Threads with the bot's memberships, as in thread lists.
-pub(crate) fn thread_listing(world: &World, threads: &[&Channel]) -> Value {
+pub(crate) fn thread_listing(world: &World, threads: &[&Channel], has_more: bool) -> Value {
     let memberships = threads.iter().filter_map(|t| thread_member(t, world.bot));
     let memberships: Vec<Value> = memberships.collect();
     let threads: Vec<Value> = threads
         .iter()
         .map(|each| thread_seen(world, each))
         .collect();
-    json!({"threads": threads, "members": memberships, "has_more": false})
+    json!({"threads": threads, "members": memberships, "has_more": has_more})
 }
 
 /// Adds the fields of `more` to `object`.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::draft::Referenced;
 use crate::ids::{Id, iso};
-use crate::world::{Attachment, Message, World};
+use crate::world::{Attachment, Message, World, flag};
 
 /// Who gets the object: events contain members and the guild's id, REST answers do not.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) fn message(world: &World, found: &Message, audience: Audience) -> Val
         add_gateway_fields(world, found, &mut object);
     } else if let Some(thread) = world.channels.get(&found.id)
         && thread.parent == Some(found.channel)
-        && found.flags & (1 << 5) != 0
+        && found.flags & flag::HAS_THREAD != 0
     {
         object.insert("thread".to_owned(), super::channel(world, thread));
     }

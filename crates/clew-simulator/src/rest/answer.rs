@@ -171,6 +171,10 @@ impl Refusal {
         Self::new(404, 10008, "Unknown Message")
     }
 
+    pub(super) fn wrong_channel_type() -> Self {
+        Self::new(400, 50024, "Cannot execute action on this channel type")
+    }
+
     pub(super) fn archived() -> Self {
         Self::new(400, 50083, "Thread is archived")
     }

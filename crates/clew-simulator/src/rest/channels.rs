@@ -10,7 +10,7 @@ use crate::ids::{Id, iso};
 use crate::permissions::Permissions;
 use crate::render;
 use crate::state::State;
-use crate::world::{OverwriteOf, Thread};
+use crate::world::{ChannelKind, OverwriteOf};
 
 impl State {
     pub(super) fn channel_routes(
@@ -26,9 +26,7 @@ impl State {
             ("DELETE", []) => self.delete_channel_route(channel),
             ("POST", ["typing"]) => {
                 self.check_sendable(channel)?;
-                if self.thread_flag(channel, |thread| thread.archived) {
-                    return Err(Refusal::archived());
-                }
+                self.check_not_archived(channel)?;
                 self.emit_typing(channel, self.world.bot);
                 Ok(Reply::nothing())
             }
@@ -62,13 +60,21 @@ impl State {
         }
     }
 
+    /// Refuses in an archived thread (50083).
+    pub(super) fn check_not_archived(&self, channel: Id) -> Result<(), Refusal> {
+        if self.thread_flag(channel, |thread| thread.archived) {
+            return Err(Refusal::archived());
+        }
+        Ok(())
+    }
+
     /// Refuses unless the bot may send here: it needs the permission for this kind
     /// of channel; forums and locked threads refuse. Archived threads do not.
     pub(super) fn check_sendable(&self, channel: Id) -> Result<(), Refusal> {
         let Some(found) = self.world.channels.get(&channel) else {
             return Err(Refusal::unknown_channel());
         };
-        if found.kind.is_forum() || found.kind as u8 == 4 {
+        if found.kind.is_forum() || found.kind == ChannelKind::Category {
             let message = "Cannot send messages in a non-text channel";
             return Err(Refusal::new(400, 50008, message));
         }
@@ -87,17 +93,11 @@ impl State {
         };
         self.need(channel, wanted)?;
         match &found.thread {
-            Some(Thread {
-                locked: true,
-                archived,
-                ..
-            }) if !self.world.bot_may(channel, Permissions::MANAGE_THREADS) => {
-                let archived = *archived;
-                Err(if archived {
-                    Refusal::archived()
-                } else {
-                    Refusal::locked()
-                })
+            Some(thread)
+                if thread.locked && !self.world.bot_may(channel, Permissions::MANAGE_THREADS) =>
+            {
+                self.check_not_archived(channel)?;
+                Err(Refusal::locked())
             }
             _ => Ok(()),
         }

@@ -1,6 +1,6 @@
 //! Guilds: the guild itself, its channels, roles, members and active threads.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::answer::{Answer, Refusal, Reply};
 use super::body::{self, Call};
@@ -72,8 +72,6 @@ impl State {
         };
         let mut threads: Vec<&Channel> = self.world.channels.values().filter(active).collect();
         threads.sort_by_key(|channel| std::cmp::Reverse(channel.id));
-        let mut listing = render::thread_listing(&self.world, &threads);
-        listing["has_more"] = json!(false);
-        listing
+        render::thread_listing(&self.world, &threads, false)
     }
 }

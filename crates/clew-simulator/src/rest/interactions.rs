@@ -9,11 +9,8 @@ use crate::draft::Draft;
 use crate::ids::Id;
 use crate::render::{self, Audience};
 use crate::state::State;
+use crate::world::flag::{EPHEMERAL, LOADING};
 use crate::world::{Interaction, Message};
-
-/// Message flags: visible to one user only; answer still to come.
-pub(crate) const EPHEMERAL: u64 = 1 << 6;
-pub(crate) const LOADING: u64 = 1 << 7;
 
 impl State {
     /// The first answer to an interaction.
@@ -86,8 +83,7 @@ impl State {
                     "@original" => interaction.original.ok_or_else(Refusal::unknown_message)?,
                     other => body::id(other)?,
                 };
-                let mut own = interaction.original.iter().chain(&interaction.followups);
-                if !own.any(|own| *own == id) {
+                if !interaction.messages().any(|own| own == id) {
                     return Err(Refusal::unknown_message());
                 }
                 let changed = self.webhook_message(call, method, &interaction, id)?;
@@ -109,37 +105,31 @@ impl State {
         id: Id,
     ) -> Answer {
         let channel = interaction.channel;
-        let hidden = self.world.ephemeral.get(&id).cloned();
-        let stored = hidden.clone();
-        let stored = stored.or_else(|| self.world.message(channel, id).cloned());
-        let Some(mut message) = stored else {
-            return Err(Refusal::unknown_message());
-        };
+        let stored = self.world.any_message(channel, id).cloned();
+        let mut message = stored.ok_or_else(Refusal::unknown_message)?;
         match method {
             "GET" => {}
             "PATCH" => {
                 self.change_message(call, &mut message)?;
                 message.flags &= !LOADING;
-                self.replace(message, hidden.is_some());
-            }
-            "DELETE" if hidden.is_some() => {
-                self.world.ephemeral.remove(&id);
-                return Ok(Reply::nothing());
+                self.replace(message);
             }
             "DELETE" => {
-                self.remove_message(channel, id);
+                if self.world.ephemeral.remove(&id).is_none() {
+                    self.remove_message(channel, id);
+                }
                 return Ok(Reply::nothing());
             }
             _ => return Err(Refusal::no_route()),
         }
-        Ok(Reply::json(self.any_message(channel, id)))
+        Ok(Reply::json(self.any_object(channel, id)))
     }
 
     /// Stores a changed message and dispatches it.
-    fn replace(&mut self, message: Message, hidden: bool) {
+    fn replace(&mut self, message: Message) {
         let (channel, id) = (message.channel, message.id);
-        if hidden {
-            self.world.ephemeral.insert(id, message);
+        if let Some(found) = self.world.ephemeral.get_mut(&id) {
+            *found = message;
             self.emit_ephemeral("MESSAGE_UPDATE", id);
         } else {
             self.world.keep_changed(message);
@@ -175,7 +165,7 @@ impl State {
         if let Some(stored) = self.world.interactions.get_mut(&interaction.id) {
             stored.followups.push(id);
         }
-        Ok(Reply::json(self.any_message(interaction.channel, id)))
+        Ok(Reply::json(self.any_object(interaction.channel, id)))
     }
 
     /// Stores an answer and dispatches it; an ephemeral one is kept outside the channel.
@@ -197,17 +187,15 @@ impl State {
         let Some(id) = interaction.message else {
             return Err(Refusal::unknown_message());
         };
-        let hidden = self.world.ephemeral.get(&id).cloned();
-        let stored = hidden.clone();
-        let stored = stored.or_else(|| self.world.message(interaction.channel, id).cloned());
+        let stored = self.world.any_message(interaction.channel, id).cloned();
         let mut message = stored.ok_or_else(Refusal::unknown_message)?;
         self.change_message(call, &mut message)?;
-        self.replace(message, hidden.is_some());
+        self.replace(message);
         Ok(id)
     }
 
     /// A message of a channel, or an ephemeral one, as REST returns it.
-    fn any_message(&self, channel: Id, id: Id) -> Value {
+    fn any_object(&self, channel: Id, id: Id) -> Value {
         match self.world.ephemeral.get(&id) {
             Some(message) => render::message(&self.world, message, Audience::Rest),
             None => self.served_message(channel, id),
@@ -219,7 +207,7 @@ impl State {
             "interaction": {"id": interaction.id.json(), "type": interaction.kind},
         });
         let Some(id) = message else { return object };
-        let message = self.any_message(interaction.channel, id);
+        let message = self.any_object(interaction.channel, id);
         let flags = given(&message, "flags")
             .and_then(Value::as_u64)
             .unwrap_or(0);

@@ -10,7 +10,7 @@ use crate::ids::Id;
 use crate::permissions::Permissions;
 use crate::render::{self, Audience};
 use crate::state::State;
-use crate::world::{Message, excerpt_ids, numbered};
+use crate::world::{Message, excerpt_ids, flag, numbered};
 
 /// Messages older than this cannot be deleted in bulk.
 const BULK_MAX_AGE_MS: i64 = 14 * 86_400_000;
@@ -73,8 +73,7 @@ impl State {
         let (before, after) = (call.number("before")?, call.number("after")?);
         let found = self.world.channels.get(&channel);
         let Some(found) = found.filter(|found| !found.kind.is_forum()) else {
-            let message = "Cannot execute action on this channel type";
-            return Err(Refusal::new(400, 50024, message));
+            return Err(Refusal::wrong_channel_type());
         };
         if !self
             .world
@@ -112,19 +111,13 @@ impl State {
 
     fn edit_message(&mut self, call: &mut Call, channel: Id, message: &str) -> Answer {
         let id = self.known_message(channel, message)?;
-        let own = self
-            .world
-            .message(channel, id)
-            .is_some_and(|message| message.author == self.world.bot && message.webhook.is_none());
-        if !own {
+        let found = self.world.message(channel, id).cloned();
+        let mut changed = found.ok_or_else(Refusal::unknown_message)?;
+        if changed.author != self.world.bot || changed.webhook.is_some() {
             let message = "Cannot edit a message authored by another user";
             return Err(Refusal::new(403, 50005, message));
         }
-        if self.thread_flag(channel, |thread| thread.archived) {
-            return Err(Refusal::archived());
-        }
-        let found = self.world.message(channel, id).cloned();
-        let mut changed = found.ok_or_else(Refusal::unknown_message)?;
+        self.check_not_archived(channel)?;
         self.change_message(call, &mut changed)?;
         self.world.keep_changed(changed);
         self.emit_message("MESSAGE_UPDATE", channel, id);
@@ -160,7 +153,8 @@ impl State {
             message.components = components.into_iter().map(numbered).collect();
         }
         if let Some(flags) = given(&call.body, "flags").and_then(Value::as_u64) {
-            message.flags = (message.flags & !4) | (flags & 4) | (flags & (1 << 15));
+            message.flags = (message.flags & !flag::SUPPRESS_EMBEDS)
+                | (flags & (flag::SUPPRESS_EMBEDS | flag::COMPONENTS_V2));
         }
         if let Some(allowed) = given(&call.body, "allowed_mentions") {
             message.allowed_mentions = Some(allowed.clone());

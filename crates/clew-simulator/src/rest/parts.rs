@@ -79,7 +79,11 @@ fn check_components(rows: &[Value]) -> Result<(), Refusal> {
     for row in rows {
         if kind(row) != ACTION_ROW {
             let message = "Value of field \"type\" must be one of (1,).";
-            return Err(refused("components", "UNION_TYPE_CHOICES", message));
+            return Err(Refusal::invalid(
+                "components",
+                "UNION_TYPE_CHOICES",
+                message,
+            ));
         }
         let inner = items(&row["components"]);
         if !(1..=5).contains(&inner.len()) {
@@ -94,7 +98,7 @@ fn check_components(rows: &[Value]) -> Result<(), Refusal> {
             {
                 let message = "Component custom id cannot be duplicated";
                 let code = "COMPONENT_CUSTOM_ID_DUPLICATED";
-                return Err(refused("components", code, message));
+                return Err(Refusal::invalid("components", code, message));
             }
         }
     }
@@ -105,7 +109,7 @@ fn check_button(button: &Value) -> Result<(), Refusal> {
     let style = button["style"].as_u64().unwrap_or(0);
     if !(1..=6).contains(&style) {
         let message = "Value must be one of {1, 2, 3, 4, 5, 6}.";
-        return Err(refused("components", "BASE_TYPE_CHOICES", message));
+        return Err(Refusal::invalid("components", "BASE_TYPE_CHOICES", message));
     }
     text(&button["label"], "components", 0, 80)?;
     if style < LINK {
@@ -114,7 +118,7 @@ fn check_button(button: &Value) -> Result<(), Refusal> {
     if button["label"].as_str().unwrap_or_default().is_empty() && button["emoji"].is_null() {
         let message = "A button must have a label or an emoji";
         let code = "BUTTON_COMPONENT_LABEL_OR_EMOJI_REQUIRED";
-        return Err(refused("components", code, message));
+        return Err(Refusal::invalid("components", code, message));
     }
     Ok(())
 }
@@ -128,7 +132,7 @@ pub(super) fn text(
 ) -> Result<usize, Refusal> {
     let length = value.as_str().unwrap_or_default().trim().chars().count();
     if length < least {
-        return Err(refused(
+        return Err(Refusal::invalid(
             field,
             "BASE_TYPE_REQUIRED",
             "This field is required",
@@ -136,20 +140,16 @@ pub(super) fn text(
     }
     if length > most {
         let message = format!("Must be {most} or fewer in length.");
-        return Err(refused(field, "BASE_TYPE_MAX_LENGTH", &message));
+        return Err(Refusal::invalid(field, "BASE_TYPE_MAX_LENGTH", &message));
     }
     Ok(length)
 }
 
 pub(super) fn too_many(field: &str, most: usize) -> Refusal {
     let message = format!("Must be {most} or fewer in length.");
-    refused(field, "BASE_TYPE_BAD_LENGTH", &message)
+    Refusal::invalid(field, "BASE_TYPE_BAD_LENGTH", &message)
 }
 
 pub(super) fn items(list: &Value) -> &[Value] {
     list.as_array().map_or(&[], Vec::as_slice)
-}
-
-fn refused(field: &str, code: &str, message: &str) -> Refusal {
-    Refusal::invalid(field, code, message)
 }

@@ -52,9 +52,7 @@ impl State {
         if emoji.is_ascii() && !emoji.contains(':') {
             return Err(Refusal::new(400, 10014, "Unknown Emoji"));
         }
-        if self.thread_flag(channel, |thread| thread.archived) {
-            return Err(Refusal::archived());
-        }
+        self.check_not_archived(channel)?;
         let bot = self.world.bot;
         let found = self.world.message(channel, message);
         let new = found.is_some_and(|found| found.reactions.iter().all(|r| r.0 != emoji));

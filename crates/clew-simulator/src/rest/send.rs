@@ -9,7 +9,7 @@ use crate::draft::{Draft, Reference};
 use crate::ids::Id;
 use crate::permissions::Permissions;
 use crate::state::State;
-use crate::world::Message;
+use crate::world::{Message, flag};
 
 /// Most characters in a message.
 const MAX_CONTENT_CHARS: usize = 2_000;
@@ -21,9 +21,9 @@ const MAX_NONCE_CHARS: usize = 25;
 /// remembers nonces for a few minutes.
 const NONCE_REACH: usize = 200;
 
-/// Flags that a sender may set: suppress embeds, ephemeral, suppress
-/// notifications, components v2.
-const SETTABLE_FLAGS: u64 = (1 << 2) | (1 << 6) | (1 << 12) | (1 << 15);
+/// Flags that a sender may set.
+const SETTABLE_FLAGS: u64 =
+    flag::SUPPRESS_EMBEDS | flag::EPHEMERAL | flag::SUPPRESS_NOTIFICATIONS | flag::COMPONENTS_V2;
 
 impl State {
     pub(super) fn create_message(&mut self, call: &mut Call, channel: Id) -> Answer {

@@ -25,16 +25,12 @@ impl State {
             ("GET", "threads", ["archived", kind]) => self.archived_threads(call, channel, kind),
             ("GET", "thread-members", []) => {
                 let thread = self.seen_channel(channel)?;
-                let found = self.world.channels.get(&thread);
-                let members = found.and_then(|found| Some((found, found.thread.as_ref()?)));
-                let members: Vec<Value> = members
-                    .map(|(found, thread)| {
-                        let users = thread.members.keys();
-                        let members = users.filter_map(|&u| render::thread_member(found, u));
-                        members.collect()
-                    })
-                    .unwrap_or_default();
-                Ok(Reply::json(members.into()))
+                let members = self.world.channels.get(&thread).and_then(|found| {
+                    let users = found.thread.as_ref()?.members.keys();
+                    let members = users.filter_map(|&user| render::thread_member(found, user));
+                    Some(members.collect())
+                });
+                Ok(Reply::json(members.unwrap_or_else(|| json!([]))))
             }
             (method, "thread-members", [user]) => {
                 let user = match *user {
@@ -51,16 +47,13 @@ impl State {
     fn thread_member_route(&mut self, method: &str, thread: Id, user: Id) -> Answer {
         let found = self.world.channels.get(&thread);
         let Some(found) = found.filter(|found| found.thread.is_some()) else {
-            let message = "Cannot execute action on this channel type";
-            return Err(Refusal::new(400, 50024, message));
+            return Err(Refusal::wrong_channel_type());
         };
         if method == "GET" {
             let member = render::thread_member(found, user);
             return member.map(Reply::json).ok_or_else(Refusal::unknown_member);
         }
-        if self.thread_flag(thread, |thread| thread.archived) {
-            return Err(Refusal::archived());
-        }
+        self.check_not_archived(thread)?;
         if user != self.world.bot {
             self.need(thread, Permissions::SEND_MESSAGES_IN_THREADS)?;
         }
@@ -110,8 +103,7 @@ impl State {
             return self.create_post(call, parent, &title);
         }
         if kind.is_thread() || kind == ChannelKind::Voice || self.guild_of(parent).is_none() {
-            let message = "Cannot execute action on this channel type";
-            return Err(Refusal::new(400, 50024, message));
+            return Err(Refusal::wrong_channel_type());
         }
         let private = message.is_none() && call.body["type"].as_u64().unwrap_or(12) == 12;
         self.need(
@@ -129,7 +121,7 @@ impl State {
                 let message = "A thread has already been created for this message";
                 return Err(Refusal::new(400, 160_004, message));
             }
-            self.open_anchored(parent, message, &title, bot)
+            self.open_thread_from(parent, message, &title, bot)
         } else {
             let kind = if private {
                 ChannelKind::PrivateThread
@@ -167,8 +159,14 @@ impl State {
     }
 
     /// Opens a thread from a message and dispatches it.
-    pub(crate) fn open_anchored(&mut self, parent: Id, message: Id, title: &str, owner: Id) -> Id {
-        let (thread, starter) = self.world.anchored_thread(parent, message, title, owner);
+    pub(crate) fn open_thread_from(
+        &mut self,
+        parent: Id,
+        message: Id,
+        title: &str,
+        owner: Id,
+    ) -> Id {
+        let (thread, starter) = self.world.thread_and_starter(parent, message, title, owner);
         self.emit_thread_create(thread);
         self.emit_message("MESSAGE_UPDATE", parent, message);
         self.emit_message("MESSAGE_CREATE", thread, starter);
@@ -187,11 +185,7 @@ impl State {
         let thread = self.world.thread(parent, kind, title, owner);
         self.emit_thread_create(thread);
         if kind != ChannelKind::PrivateThread {
-            let reference = Reference {
-                kind: 0,
-                channel: thread,
-                message: None,
-            };
+            let reference = Reference::to(thread, None);
             let draft = Draft::new(title).kind(18).reference(reference);
             let notice = self.world.compose(parent, owner, draft);
             self.publish(notice);
@@ -231,9 +225,7 @@ impl State {
         threads.sort_by_key(|channel| std::cmp::Reverse((archived_ms(channel), channel.id)));
         let has_more = threads.len() > limit;
         threads.truncate(limit);
-        let listing = render::thread_listing(&self.world, &threads);
-        let mut listing = listing;
-        listing["has_more"] = json!(has_more);
+        let listing = render::thread_listing(&self.world, &threads, has_more);
         Ok(Reply::json(listing))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Channel, ChannelKind, Guild, Id, Member, Message, Overwrite, OverwriteOf, Permissions, Role,
-    ScriptError, Settings, Tag, Thread, User, World,
+    ScriptError, Settings, Tag, Thread, User, World, flag,
 };
 use crate::draft::{Draft, Reference};
 use crate::ids::Clock;
@@ -262,11 +262,11 @@ impl World {
 
     /// Adds a thread started from a message (with the message's id) and its starter of type 21.
     pub fn thread_from(&mut self, channel: Id, message: Id, title: &str, owner: Id) -> Id {
-        self.anchored_thread(channel, message, title, owner).0
+        self.thread_and_starter(channel, message, title, owner).0
     }
 
     /// Like [`World::thread_from`], but also returns the starter's id.
-    pub(crate) fn anchored_thread(
+    pub(crate) fn thread_and_starter(
         &mut self,
         channel: Id,
         message: Id,
@@ -278,17 +278,13 @@ impl World {
             Some(ChannelKind::Announcement) => ChannelKind::AnnouncementThread,
             _ => ChannelKind::PublicThread,
         };
-        let anchor = parent.and_then(|parent| parent.messages.get_mut(&message));
-        let author = anchor.map_or(owner, |anchor| {
-            anchor.flags |= 1 << 5;
-            anchor.author
+        let first = parent.and_then(|parent| parent.messages.get_mut(&message));
+        let author = first.map_or(owner, |first| {
+            first.flags |= flag::HAS_THREAD;
+            first.author
         });
         let thread = self.insert_thread(message, channel, kind, title, owner);
-        let reference = Reference {
-            kind: 0,
-            channel,
-            message: Some(message),
-        };
+        let reference = Reference::to(channel, Some(message));
         let at_ms = message.unix_ms();
         let draft = Draft::system(21).reference(reference).at_ms(at_ms);
         let starter = self.seed(thread, author, draft);
@@ -311,11 +307,7 @@ impl World {
         draft: impl Into<Draft>,
     ) -> Id {
         let draft = draft.into();
-        let id = match (draft.id, draft.at_ms) {
-            (Some(id), _) => id,
-            (None, Some(at_ms)) => self.clock.fresh_at(at_ms),
-            (None, None) => self.clock.fresh(),
-        };
+        let id = self.id_for(&draft);
         self.insert_thread(id, forum, ChannelKind::PublicThread, title, author);
         if let Some(thread) = self.thread_mut(id) {
             thread.applied_tags = tags.to_vec();
@@ -390,6 +382,11 @@ impl World {
     /// The script's first mistake, if any.
     pub const fn mistake(&self) -> Option<&ScriptError> {
         self.mistake.as_ref()
+    }
+
+    /// A user's membership in a guild, if there is a guild.
+    pub(crate) fn member_of(&self, guild: Option<Id>, user: Id) -> Option<&Member> {
+        self.guilds.get(&guild?)?.members.get(&user)
     }
 
     pub(crate) fn guild_mut(&mut self, id: Id) -> Option<&mut Guild> {

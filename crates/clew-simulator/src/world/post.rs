@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Attachment, Id, Message, World};
+use super::{Attachment, Id, Message, World, flag};
 use crate::draft::{Draft, File, Reference};
 use crate::ids::iso;
 use crate::render;
@@ -54,13 +54,32 @@ impl World {
         self.channels.get(&channel)?.messages.get(&message)
     }
 
+    /// A message of a channel, or an ephemeral one.
+    pub(crate) fn any_message(&self, channel: Id, message: Id) -> Option<&Message> {
+        let hidden = self.ephemeral.get(&message);
+        hidden.or_else(|| self.message(channel, message))
+    }
+
+    /// The messages that answered an interaction, the first answer first.
+    pub(crate) fn answers_to(&self, interaction: Id) -> impl Iterator<Item = &Message> {
+        let found = self.interactions.get(&interaction).into_iter();
+        found.flat_map(|found| {
+            found
+                .messages()
+                .filter_map(|id| self.any_message(found.channel, id))
+        })
+    }
+
+    /// The bot's messages in a channel, oldest first; `None` without such a channel.
+    pub(crate) fn answers_in(&self, channel: Id) -> Option<Vec<Message>> {
+        let messages = self.channels.get(&channel)?.messages.values();
+        let own = messages.filter(|message| message.author == self.bot && message.kind != 21);
+        Some(own.cloned().collect())
+    }
+
     /// Builds a message from a draft without storing it.
     pub(crate) fn compose(&mut self, channel: Id, author: Id, draft: Draft) -> Message {
-        let id = match (draft.id, draft.at_ms) {
-            (Some(id), _) => id,
-            (None, Some(at_ms)) => self.clock.fresh_at(at_ms),
-            (None, None) => self.clock.fresh(),
-        };
+        let id = self.id_for(&draft);
         let (mut mentions, mention_roles, mention_everyone) = excerpt_ids(&draft.content);
         mentions.retain(|user| self.users.contains_key(user));
         let replied = draft
@@ -99,7 +118,7 @@ impl World {
             poll: draft.poll.map(|(q, answers)| poll(&q, &answers, id)),
             components: draft.components.into_iter().map(numbered).collect(),
             snapshots,
-            flags: draft.flags | (u64::from(draft.forward_of.is_some()) << 14),
+            flags: draft.flags | draft.forward_of.map_or(0, |_| flag::HAS_SNAPSHOT),
             pinned: draft.pinned,
             nonce: None,
             reactions: Vec::new(),
@@ -107,6 +126,15 @@ impl World {
             allowed_mentions: None,
             position: 0,
             earlier: Vec::new(),
+        }
+    }
+
+    /// The id of a message to be posted.
+    pub(super) fn id_for(&mut self, draft: &Draft) -> Id {
+        match (draft.id, draft.at_ms) {
+            (Some(id), _) => id,
+            (None, Some(at_ms)) => self.clock.fresh_at(at_ms),
+            (None, None) => self.clock.fresh(),
         }
     }
 
@@ -156,11 +184,8 @@ impl World {
             let source = snapshot_source(self, from, message);
             return (Some(reference), source.into_iter().collect());
         }
-        let reply = draft.reply_to.map(|message| Reference {
-            kind: 0,
-            channel,
-            message: Some(message),
-        });
+        let reply = draft.reply_to;
+        let reply = reply.map(|message| Reference::to(channel, Some(message)));
         (draft.reference.or(reply), Vec::new())
     }
 }

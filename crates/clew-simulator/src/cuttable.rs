@@ -15,20 +15,20 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// The switch that cuts one connection.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Line(Arc<AtomicBool>);
+pub(super) struct CutSwitch(Arc<AtomicBool>);
 
-impl Line {
+impl CutSwitch {
     /// Cuts the connection: the next write fails, and none of it is sent.
     pub(super) fn cut(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// A listener whose connections each have a [`Line`].
+/// A listener whose connections can be cut.
 #[derive(Debug)]
-pub(super) struct Lines(pub(super) TcpListener);
+pub(super) struct CuttableListener(pub(super) TcpListener);
 
-impl Listener for Lines {
+impl Listener for CuttableListener {
     type Io = CuttableStream;
     type Addr = SocketAddr;
 
@@ -36,8 +36,8 @@ impl Listener for Lines {
         let (stream, address) = Listener::accept(&mut self.0).await;
         // Small frames should not wait for each other; if this fails, they are only slower.
         let _ = stream.set_nodelay(true);
-        let line = Line::default();
-        (CuttableStream { stream, line }, address)
+        let switch = CutSwitch::default();
+        (CuttableStream { stream, switch }, address)
     }
 
     fn local_addr(&self) -> io::Result<Self::Addr> {
@@ -45,16 +45,16 @@ impl Listener for Lines {
     }
 }
 
-/// A stream that fails once its line has been cut.
+/// A stream that fails once its connection has been cut.
 #[derive(Debug)]
 pub(super) struct CuttableStream {
     stream: TcpStream,
-    line: Line,
+    switch: CutSwitch,
 }
 
 impl CuttableStream {
     fn check(&self) -> io::Result<()> {
-        if self.line.0.load(Ordering::Relaxed) {
+        if self.switch.0.load(Ordering::Relaxed) {
             Err(io::ErrorKind::ConnectionReset.into())
         } else {
             Ok(())
@@ -62,9 +62,9 @@ impl CuttableStream {
     }
 }
 
-impl Connected<IncomingStream<'_, Lines>> for Line {
-    fn connect_info(stream: IncomingStream<'_, Lines>) -> Self {
-        stream.io().line.clone()
+impl Connected<IncomingStream<'_, CuttableListener>> for CutSwitch {
+    fn connect_info(stream: IncomingStream<'_, CuttableListener>) -> Self {
+        stream.io().switch.clone()
     }
 }
 

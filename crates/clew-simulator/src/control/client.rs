@@ -7,15 +7,15 @@ use super::interact::{Choice, Use};
 use super::watch::WaitError;
 use crate::draft::File;
 use crate::ids::Id;
-use crate::rest::{EPHEMERAL, LOADING};
 use crate::script::ScriptError;
 use crate::state::State;
 use crate::world::Message;
+use crate::world::flag::{EPHEMERAL, LOADING};
 use crate::{Permissions, Simulator};
 
 /// One use of the bot, and its results.
 #[derive(Clone, Copy, Debug)]
-pub struct Called<'a> {
+pub struct Invocation<'a> {
     simulator: &'a Simulator,
     /// The interaction's id.
     pub id: Id,
@@ -80,19 +80,22 @@ impl Simulator {
         channel: Id,
         command: &str,
         options: Value,
-    ) -> Result<Called<'_>, WaitError> {
+    ) -> Result<Invocation<'_>, WaitError> {
         let (name, sub) = command.split_once(' ').unwrap_or((command, ""));
         let definition = self.definition(channel, name).await?;
         let options = match sub {
-            "" => given(&definition, command, &options)?,
+            "" => choices_for(&definition, command, &options)?,
             sub => {
                 let inner = option_of(&definition, sub, command)?;
-                vec![Choice::subcommand(sub, given(inner, command, &options)?)]
+                vec![Choice::subcommand(
+                    sub,
+                    choices_for(inner, command, &options)?,
+                )]
             }
         };
         let name = name.to_owned();
         let id = self.interact(channel, user, &Use::Slash { name, options });
-        Ok(Called {
+        Ok(Invocation {
             simulator: self,
             id,
         })
@@ -144,7 +147,7 @@ impl Simulator {
 
     /// Presses a button by its label. A button that the person does not see is a
     /// mistake in the script, see [`mistake`](Self::mistake).
-    pub fn press(&self, user: Id, message: Id, label: &str) -> Called<'_> {
+    pub fn press(&self, user: Id, message: Id, label: &str) -> Invocation<'_> {
         let id = self.shared.with(|state| {
             let (channel, custom_id) = match state.button(user, message, label) {
                 Ok(button) => button,
@@ -160,7 +163,7 @@ impl Simulator {
             };
             state.interact(channel, user, &used)
         });
-        Called {
+        Invocation {
             simulator: self,
             id,
         }
@@ -194,7 +197,7 @@ impl Simulator {
     }
 }
 
-impl Called<'_> {
+impl Invocation<'_> {
     /// The final answer: the message, what replaces "thinking", or the message that
     /// has the button, once it was changed.
     ///
@@ -232,7 +235,8 @@ impl State {
     fn shown_answer(&self, id: Id) -> Option<Shown> {
         let interaction = self.world.interactions.get(&id)?;
         let callback = interaction.callback.as_ref()?["type"].as_u64()?;
-        let message = self.any(interaction.channel, interaction.original?)?;
+        let original = interaction.original?;
+        let message = self.world.any_message(interaction.channel, original)?;
         let complete = match callback {
             5 => message.flags & LOADING == 0,
             6 => interaction.edited,
@@ -242,12 +246,7 @@ impl State {
     }
 
     fn shown(&self, channel: Id, id: Id) -> Option<Shown> {
-        self.any(channel, id).map(shown)
-    }
-
-    fn any(&self, channel: Id, id: Id) -> Option<&Message> {
-        let hidden = self.world.ephemeral.get(&id);
-        hidden.or_else(|| self.world.message(channel, id))
+        self.world.any_message(channel, id).map(shown)
     }
 
     /// A message that a person sees; an ephemeral one is visible to its user only.
@@ -319,7 +318,7 @@ fn option_of<'a>(place: &'a Value, name: &str, command: &str) -> Result<&'a Valu
 }
 
 /// The options as the client would send them.
-fn given(place: &Value, command: &str, options: &Value) -> Result<Vec<Choice>, ScriptError> {
+fn choices_for(place: &Value, command: &str, options: &Value) -> Result<Vec<Choice>, ScriptError> {
     for (name, _) in options.as_object().into_iter().flatten() {
         option_of(place, name, command)?;
     }
