@@ -109,87 +109,87 @@ macro_rules! variables {
 variables! {
     /// The bot's token from Discord's developer portal.
     DISCORD_TOKEN = "", "text", Discord, secret;
-    /// Another base for REST calls, for instance a proxy; Discord itself if empty.
+    /// Another base URL for REST calls, for instance a proxy's; Discord's own if empty.
     DISCORD_API_URL = "", "http://host:port", Discord, server;
-    /// Another gateway; if empty, what the REST base says.
+    /// Another gateway; if empty, the one that the REST API names.
     DISCORD_GATEWAY_URL = "", "ws://host:port", Discord, server;
-    /// Whether the message content intent is requested; with off only mentions, replies with ping and direct messages have text.
+    /// Whether to request the message content intent; with off, only mentions, replies with a ping and direct messages have text.
     DISCORD_MESSAGE_CONTENT = "required", "required|off", Discord;
-    /// Requests the members intent, which keeps names and roles of members fresher.
+    /// Requests the members intent, which keeps members' names and roles up to date.
     DISCORD_MEMBERS_INTENT = "false", "true|false", Discord;
     /// Registers the commands in this server only, where they appear at once; everywhere if empty.
     DISCORD_COMMAND_GUILD = "", "server id", Discord;
 
-    /// Servers in which the bot answers; a star for all.
+    /// Servers in which the bot answers; a star means all.
     ALLOWED_GUILDS = "*", "server ids, comma separated", Access;
-    /// Servers in which it does not answer; denied wins over allowed, here and below.
+    /// Servers in which it does not answer; here and below, denied wins over allowed.
     DENIED_GUILDS = "", "server ids, comma separated", Access;
     /// Channels in which the bot answers; a thread counts as its channel.
     ALLOWED_CHANNELS = "*", "channel ids, comma separated", Access;
     /// Channels in which it does not answer; a thread counts as its channel.
     DENIED_CHANNELS = "", "channel ids, comma separated", Access;
-    /// Users who are answered; with `ALLOWED_ROLES` set as well, one of both suffices.
+    /// Users who are answered; if `ALLOWED_ROLES` is set too, either is enough.
     ALLOWED_USERS = "*", "user ids, comma separated", Access;
     /// Users who are not answered.
     DENIED_USERS = "", "user ids, comma separated", Access;
-    /// Roles whose members are answered; nobody has a role in a direct message.
+    /// Roles whose members are answered; in direct messages nobody has a role.
     ALLOWED_ROLES = "*", "role ids, comma separated", Access;
     /// Roles whose members are not answered.
     DENIED_ROLES = "", "role ids, comma separated", Access;
     /// Whether direct messages are answered.
     DIRECT_MESSAGES = "true", "true|false", Access;
 
-    /// With true only mentions count in servers: no replies without ping, no `AUTO_REPLY_CHANNELS`.
+    /// Whether in servers only mentions count: no replies without a ping, no `AUTO_REPLY_CHANNELS`.
     MENTION_ONLY = "false", "true|false", Triggers;
-    /// Channels in which every human message is answered.
+    /// Channels in which every person's message is answered.
     AUTO_REPLY_CHANNELS = "", "channel ids, comma separated", Triggers;
-    /// Whether another bot's inline mention is answered.
+    /// Whether a mention by another bot, in its text, is answered.
     REPLY_TO_BOTS = "false", "true|false", Triggers;
-    /// Bot turns in a row, in one channel and in one server, before a person who may use the bot has to speak.
+    /// How many turns in a row bots may trigger, per channel and per server, until a person who may use the bot speaks.
     MAX_BOT_TURNS = "3", "turns", Triggers;
-    /// In a thread the answer replies to the newest human message or to the trigger.
+    /// What an answer in a thread replies to: the newest message of a person, or the trigger.
     THREAD_REPLY_TARGET = "newest", "newest|trigger", Triggers;
 
-    /// An OpenAI-compatible API; a bare host gets /v1 appended.
+    /// The base URL of an OpenAI-compatible API; /v1 is appended to a bare host.
     LLM_BASE_URL = "", "http(s)://host/v1", Model, server;
-    /// The API's key, if it asks for one.
+    /// The API's key, if it needs one.
     LLM_API_KEY = "", "text", Model, secret;
     /// The model's name, required with `LLM_BASE_URL`.
     LLM_MODEL = "", "text", Model;
-    /// Longest wait for the next part of an answer.
+    /// The longest wait for the next part of an answer.
     LLM_TIMEOUT_S = "60", "seconds", Model;
-    /// What the model takes, question and answer together: longer prompts are cut beforehand; if empty, once the server refuses one.
+    /// The model's context length, prompt and answer together: longer prompts are cut beforehand; if empty, only after the server refuses one.
     LLM_CONTEXT_TOKENS = "", "tokens", Model;
-    /// Longest answer.
+    /// The longest answer.
     LLM_MAX_OUTPUT_TOKENS = "1024", "tokens", Model;
-    /// Sampling temperature from 0 to 2; the model's own if empty.
+    /// Sampling temperature, from 0 to 2; the model's default if empty.
     LLM_TEMPERATURE = "", "number", Model;
-    /// Who the bot is and how it answers; a short text of our own if empty.
+    /// Who the bot is and how it answers; a short built-in text if empty.
     SYSTEM_PROMPT = "", "text", Model;
-    /// A UTF-8 file with the same, instead of `SYSTEM_PROMPT`.
+    /// A UTF-8 file with that text, instead of `SYSTEM_PROMPT`.
     SYSTEM_PROMPT_FILE = "", "path", Model;
 
-    /// Messages of a thread right before the answered one that are always shown, at most 40.
+    /// How many messages right before the answered one a thread always shows, at most 40.
     THREAD_CONTEXT_TAIL_COUNT = "5", "messages", Context;
-    /// Most messages in a context block.
+    /// The most messages in a context block.
     MEM_MAX_MSGS = "40", "messages", Context;
-    /// Longest context block; messages are shortened to keep it.
+    /// The longest context block; messages are shortened to fit.
     MEM_MAX_CHARS = "8000", "characters", Context;
-    /// Longest single message in a block.
+    /// The longest single message in a block.
     MEM_MAX_MSG_CHARS = "2000", "characters", Context;
-    /// How much older than the tail a thread's history may be, or than a message pointed at that is older still; 0 for no limit.
+    /// How much older than the tail, or than an even older message pointed at, a thread's history may be; 0 for no limit.
     MEM_MAX_AGE_MIN = "240", "minutes", Context;
-    /// How much older than the message replied to the links of a chain may be; `MEM_MAX_AGE_MIN` counts where it alone is set; 0 for no limit.
+    /// How much older than the message replied to the links of a reply chain may be; `MEM_MAX_AGE_MIN` applies if only that is set; 0 for no limit.
     MEM_CHAIN_MAX_AGE_MIN = "10080", "minutes", Context;
-    /// One deadline for everything that is fetched for a block.
+    /// One deadline for everything fetched for a block.
     MEM_FETCH_TIMEOUT_S = "5", "seconds, fractions allowed", Context;
-    /// Most REST calls for one block.
+    /// The most REST calls for one block.
     MEM_MAX_FETCHES = "8", "calls", Context;
-    /// Largest text file that is shown inline; 0 for none.
+    /// The largest text file shown inline; 0 for none.
     MEM_MAX_FILE_BYTES = "20000", "bytes", Context;
-    /// Whether an app's or webhook's message is shown when the asker points at it.
+    /// Whether a message of an app or webhook is shown when the asker points at it.
     MEM_INCLUDE_POINTED_APPS = "true", "true|false", Context;
-    /// Name of the context subsystem in the telemetry.
+    /// The context subsystem's name in the telemetry.
     MEM_LOG_SUBSYS = "mem.ctx", "name", Context;
 
     /// Messages kept in memory per channel; 0 for none.
@@ -197,24 +197,24 @@ variables! {
     /// Memory for all kept messages together.
     WINDOW_MAX_MB = "8", "MiB", Window;
 
-    /// Triggers that wait behind a running turn of the same conversation.
+    /// How many triggers may wait behind a running turn of the same conversation.
     TURN_QUEUE_PER_CHANNEL = "3", "turns", Turns;
-    /// Turns at the same time; while more wait, servers have equal shares, and the people within one.
+    /// How many turns may run at once; while more wait, servers get equal shares, and so do the people within a server.
     MAX_CONCURRENT_TURNS = "32", "turns", Turns;
-    /// Turns of one user in a minute, those asked again after an edit too; 0 for no limit.
+    /// Turns per user and minute, restarts after an edit included; 0 for no limit.
     USER_TURNS_PER_MIN = "10", "turns", Turns;
-    /// Messages of one answer; the rest comes as an attached file.
+    /// The most messages of one answer; the rest is attached as a file.
     ANSWER_MAX_MESSAGES = "4", "messages", Turns;
     /// Whether links in answers show previews.
     LINK_PREVIEWS = "false", "true|false", Turns;
-    /// How long running turns may take to finish at the end.
+    /// How long running turns may take to finish at shutdown.
     SHUTDOWN_TIMEOUT_S = "20", "seconds", Turns;
 
-    /// Where the JSONL events go, a file a day.
+    /// Where the events are written as JSON Lines, one file a day.
     TELEMETRY_DIR = "var/telemetry", "path", Operation;
     /// How long those files are kept; 0 for ever.
     TELEMETRY_KEEP_DAYS = "30", "days", Operation;
-    /// With keyed users and direct conversations stand there under pseudonyms whose key is in `STATE_DIR`.
+    /// With keyed, users and direct conversations appear there under pseudonyms, whose key is in `STATE_DIR`.
     TELEMETRY_IDS = "plain", "plain or keyed", Operation;
     /// Where the bot keeps what it needs after a restart.
     STATE_DIR = "var/state", "path", Operation;
@@ -225,42 +225,42 @@ variables! {
 
     /// Where conversations, facts and opt-outs are kept; a folder of files keeps no snapshots or tool calls.
     CONTEXT_STORE = "sqlite:var/clew.db", "sqlite:PATH|postgres://user:password@host/database|files:DIR", Memory, address;
-    /// Who shares a conversation: a member in one channel, everybody in a thread, or one user everywhere; files know `member` only.
+    /// Whose a conversation is: one member's in one channel, everybody's in a thread, or one user's everywhere; files support `member` only.
     CONTEXT_SCOPE = "member", "member|thread|user", Memory;
-    /// How far back stored messages go into a prompt; `/settings` sets another for a server.
+    /// How far back stored messages are used in prompts; `/settings` changes it for a server.
     CONTEXT_ROLLING_WINDOW_S = "86400", "seconds", Memory;
-    /// Most stored messages that go into a prompt, the newest; 0 for none.
+    /// The most stored messages in a prompt, newest first; 0 for none.
     MAX_CONTEXT_MESSAGES = "30", "messages", Memory;
-    /// Longest stored conversation in a prompt; one message is shortened to a quarter of it.
+    /// The longest stored conversation in a prompt; a single message is shortened to a quarter of it.
     MAX_CONTEXT_CHARS = "16000", "characters", Memory;
-    /// Of the messages stored before the start, at most so many go into a prompt, up to 100; 0 for none.
+    /// How many of the messages stored before the start may go into a prompt, at most 100; 0 for none.
     LOAD_PAST_CONVERSATIONS = "30", "messages", Memory;
-    /// Writes no conversation, snapshot or log of direct messages to a disk; facts and opt-outs still are.
+    /// Writes no conversation, snapshot or log of direct messages to disk; facts and opt-outs are still written.
     IN_MEMORY_CONTEXT_ONLY = "false", "true|false", Memory;
     /// How long conversations and facts are kept; 0 for ever.
     RETENTION_DAYS = "0", "days", Memory;
-    /// How long after the bot has left a server what is stored of it goes; 0 for at once.
+    /// How long after the bot has left a server its stored data is deleted; 0 for at once.
     GUILD_RETENTION_DAYS = "30", "days", Memory;
-    /// A folder per agent with its `agent.json` and `docs/*.md`.
+    /// A folder with one folder per agent: its `agent.json` and `docs/*.md`.
     AGENTS_DIR = "var/agents", "path", Memory;
-    /// Whether a built-in agent answers where no other one does.
+    /// Whether the built-in agent answers where no other agent does.
     DEFAULT_AGENT = "on", "on|off", Memory;
-    /// With model the model is asked after an answer for lasting facts about the asker.
+    /// With model, the model is asked after each answer for lasting facts about the asker.
     MEMORY_LEARN = "off", "off|model", Memory;
-    /// Remembered facts a user; the least useful one makes room.
+    /// The most facts remembered per user; the least useful one makes room.
     MAX_USER_MEMORY = "5", "facts", Memory;
-    /// Remembered facts a server; the least useful one makes room.
+    /// The most facts remembered per server; the least useful one makes room.
     MAX_SERVER_MEMORY = "100", "facts", Memory;
-    /// How often learnt facts are saved; those that a person asked for are saved at once.
+    /// How often learnt facts are saved; facts that a person asked to remember are saved at once.
     MEMORY_SAVE_INTERVAL = "30", "seconds", Memory;
-    /// Where facts of users are kept with `CONTEXT_STORE=files:`.
+    /// Where facts about users are kept with `CONTEXT_STORE=files:`.
     USER_PROFILE_DIR = "var/data/users", "path", Memory;
-    /// Where facts of servers are kept with `CONTEXT_STORE=files:`.
+    /// Where facts about servers are kept with `CONTEXT_STORE=files:`.
     SERVER_PROFILE_DIR = "var/data/servers", "path", Memory;
-    /// Where transcripts of direct messages are written; none are if empty.
+    /// Where transcripts of direct messages are written; nowhere if empty.
     DM_LOGS_DIR = "", "path", Memory;
-    /// A transcript that has grown to this size is set aside for a new one; no limit if empty.
+    /// A transcript that reaches this size is rotated; no limit if empty.
     MAX_CONVERSATION_LOG_SIZE = "", "bytes", Memory;
-    /// Accepted for older settings and never used: Clew does not speak.
+    /// Accepted from older configurations and never used: Clew does not speak.
     TTS_PREFS_FILE = "", "path", Memory;
 }
