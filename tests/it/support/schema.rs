@@ -80,7 +80,7 @@ fn check_order(object: &str, schema: &Value) -> Result<(), String> {
     if keys == expected {
         return Ok(());
     }
-    Err(format!("the keys are {keys:?} instead of {expected:?}"))
+    Err(format!("keys in the order {keys:?}, not {expected:?}"))
 }
 
 #[derive(Deserialize)]
