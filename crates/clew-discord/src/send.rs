@@ -1,7 +1,7 @@
 //! Posting to Discord: answers, edits, typing, reactions, and answers to
 //! interactions.
 //!
-//! Nothing pings except whom the caller names. A new message carries a nonce
+//! Nothing pings but a reply that is to ping whom it answers. A new message carries a nonce
 //! that Discord enforces, so a POST whose reply was lost can be repeated
 //! without posting twice.
 
@@ -19,7 +19,7 @@ pub use interaction::Callback;
 
 use super::rest::{Lane, Rest, build, malformed};
 use clew_context::discord::error::RestError;
-use clew_context::model::{ChannelId, Fallback, MessageFlags, MessageId, UserId};
+use clew_context::model::{ChannelId, Fallback, MessageFlags, MessageId};
 
 /// Discord's limit for a nonce, in characters (Create Message, `nonce`).
 const MAX_NONCE_CHARS: usize = 25;
@@ -39,9 +39,6 @@ pub struct Outgoing {
     pub reply_to: Option<MessageId>,
     /// Whether the reply pings the author of that message.
     pub ping_replied: bool,
-    /// Users the text may ping; never other users, roles or everyone. Empty in
-    /// all we post today.
-    pub allowed_users: Vec<UserId>,
     /// Up to 25 characters: the same for every attempt at this message,
     /// different for every other.
     pub nonce: String,
@@ -277,7 +274,7 @@ fn payload(message: &Outgoing, reply_to: Option<MessageId>) -> Value {
         "flags": flags(message.link_previews).0,
         "allowed_mentions": {
             "parse": [],
-            "users": message.allowed_users,
+            "users": [],
             "replied_user": message.ping_replied && reply_to.is_some(),
         },
     });
@@ -360,7 +357,7 @@ mod tests {
 
     #[test]
     fn nothing_pings_unasked() {
-        let mut message = Outgoing {
+        let message = Outgoing {
             content: "@everyone <@5>".to_owned(),
             ping_replied: true,
             nonce: "n".repeat(40),
@@ -368,9 +365,8 @@ mod tests {
         };
         let expected = json!({"parse": [], "users": [], "replied_user": false});
         assert_eq!(payload(&message, None)["allowed_mentions"], expected);
-        message.allowed_users = vec![UserId::new(5)];
         let sent = payload(&message, Some(MessageId::new(9)));
-        let expected = json!({"parse": [], "users": ["5"], "replied_user": true});
+        let expected = json!({"parse": [], "users": [], "replied_user": true});
         assert_eq!(sent["allowed_mentions"], expected);
         assert_eq!(sent["message_reference"], json!({"message_id": "9"}));
         assert_eq!(sent["nonce"].as_str().unwrap().len(), MAX_NONCE_CHARS);
