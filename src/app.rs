@@ -8,7 +8,7 @@ mod clock;
 mod dispatcher;
 mod loop_event;
 mod queues;
-mod rate;
+mod rate_limit;
 mod restarts;
 mod secret;
 mod session;
@@ -39,7 +39,7 @@ pub use wiring::folders;
 
 use dispatcher::Dispatcher;
 use loop_event::{EventSources, LoopEvent};
-use session::Kept;
+use session::SessionHandover;
 
 /// The most Discord events that may wait for the loop; a full queue makes the
 /// shards wait, which loses nothing.
@@ -129,23 +129,23 @@ pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> R
     );
     // Waits for a store that is not ready, unless the process is to end.
     let Some(services) = shutdown.run_until_cancelled(services).await else {
-        close(guard).await;
+        flush(guard).await;
         return Ok(());
     };
     let services = Arc::new(services?);
-    let kept = Kept {
+    let handover = SessionHandover {
         path: &session_path,
         token: token.expose(),
         clock: &clock,
     };
-    let result = remembering(&config, &services, &kept, shutdown).await;
+    let result = run_with_upkeep(&config, &services, &handover, shutdown).await;
     if let Err(Error::Fatal(reason)) = &result {
         let fatal = Fatal {
             reason: wiring::fatal(reason),
         };
         services.telemetry.emit(&Ids::default(), fatal);
     }
-    close(guard).await;
+    flush(guard).await;
     result
 }
 
@@ -158,10 +158,10 @@ pub fn claim(config: &Config) -> Result<SessionLock, LockError> {
 }
 
 /// Runs the memory's upkeep along with the bot, and closes the memory after it.
-async fn remembering(
+async fn run_with_upkeep(
     config: &Config,
     services: &Arc<Services>,
-    kept: &Kept<'_>,
+    handover: &SessionHandover<'_>,
     shutdown: CancellationToken,
 ) -> Result<(), Error> {
     let ends = CancellationToken::new();
@@ -179,7 +179,7 @@ async fn remembering(
         }
     };
     let upkeep = tokio::spawn(upkeep);
-    let result = connected(config, services, kept, shutdown).await;
+    let result = run_connected(config, services, handover, shutdown).await;
     ends.cancel();
     if upkeep.await.is_err() {
         tracing::error!("the upkeep of memory broke off by a fault of ours");
@@ -189,13 +189,13 @@ async fn remembering(
 }
 
 /// Connects, serves until the end and leaves the next process what it needs.
-async fn connected(
+async fn run_connected(
     config: &Config,
     services: &Arc<Services>,
-    kept: &Kept<'_>,
+    handover: &SessionHandover<'_>,
     shutdown: CancellationToken,
 ) -> Result<(), Error> {
-    let (claims, before) = match kept.take(&services.guild_state) {
+    let (claims, before) = match handover.take(&services.guild_state) {
         Some(left) => (Claims::restore(&left.answered), left.shards),
         None => (Claims::default(), Vec::new()),
     };
@@ -204,14 +204,14 @@ async fn connected(
     let (loop_events, reports) = mpsc::unbounded_channel();
     let closing = CancellationToken::new();
     let gateway = Gateway {
-        settings: wiring::gateway(config, kept.token, before.clone()),
+        settings: wiring::gateway(config, handover.token, before.clone()),
         guild_state: Arc::clone(&services.guild_state),
         progress: Arc::clone(&progress),
         events,
         shutdown: closing.clone(),
     };
     let tracker = TaskTracker::new();
-    tracker.spawn(look_at_model(Arc::clone(services), shutdown.clone()));
+    tracker.spawn(check_model(Arc::clone(services), shutdown.clone()));
     let rest = services.rest.clone();
     let mut sources = EventSources {
         shutdown,
@@ -248,7 +248,7 @@ async fn connected(
         // Never connected: the previous process's sessions are still valid.
         let sessions = if reached.is_empty() { before } else { reached };
         let opted_out = services.opt_outs.current();
-        kept.leave(
+        handover.leave(
             sessions,
             dispatcher.answered(),
             &services.guild_state,
@@ -260,7 +260,7 @@ async fn connected(
 
 /// Warns at the start, not only at the first question, if the model cannot be
 /// reached.
-async fn look_at_model(services: Arc<Services>, shutdown: CancellationToken) {
+async fn check_model(services: Arc<Services>, shutdown: CancellationToken) {
     let Some(model) = &services.model else {
         return;
     };
@@ -293,7 +293,7 @@ async fn serve(
             }
             LoopEvent::Ask(request) => dispatcher.ask(*request),
             LoopEvent::Placed(request, mark) => dispatcher.placed(*request, mark),
-            LoopEvent::Done(done) => dispatcher.done(done),
+            LoopEvent::TurnEnded(end) => dispatcher.turn_ended(end),
         }
     }
 }
@@ -342,7 +342,7 @@ async fn drain(
 async fn finish(dispatcher: &mut Dispatcher, reports: &mut mpsc::UnboundedReceiver<LoopEvent>) {
     while dispatcher.running() > 0 {
         match reports.recv().await {
-            Some(LoopEvent::Done(done)) => dispatcher.done(done),
+            Some(LoopEvent::TurnEnded(end)) => dispatcher.turn_ended(end),
             Some(LoopEvent::Ask(request)) => dispatcher.ask(*request),
             Some(_) => {}
             None => return,
@@ -351,6 +351,6 @@ async fn finish(dispatcher: &mut Dispatcher, reports: &mut mpsc::UnboundedReceiv
 }
 
 /// Flushes telemetry, without blocking this thread on the writing one.
-async fn close(guard: Guard) {
+async fn flush(guard: Guard) {
     let _ = tokio::task::spawn_blocking(move || guard.close()).await;
 }

@@ -5,8 +5,10 @@ mod bot_turns;
 mod calls;
 mod carry_out;
 mod edits;
+mod messages;
 mod turns;
 mod unplaced;
+mod unreadable;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,26 +21,21 @@ use tokio_util::task::TaskTracker;
 
 use super::loop_event::LoopEvent;
 use super::queues::Queues;
-use super::rate::Rate;
+use super::rate_limit::RateLimiter;
 use super::wiring;
 use crate::config::Config;
 use crate::memory::{Mend, Missed};
-use crate::telemetry::event::{
-    Connected, Disconnected, ReadFailure, Refusal, SessionLost, Unreadable,
-};
+use crate::telemetry::event::{Connected, Disconnected, SessionLost};
 use crate::telemetry::{self, Ids};
 use crate::turn::Services;
-use clew_context::discord::convert::Incoming;
-use clew_context::engine::route::{RouteFacts, Rules, Verdict, ends_bot_turns, route};
-use clew_context::model::{
-    ChannelId, ChannelKind, ChannelMode, GuildId, Message, MessageId, TurnRequest, UserId,
-};
-use clew_discord::event::{self, Delivery, Disconnect, Event, Ready};
+use clew_context::engine::route::Rules;
+use clew_context::model::{ChannelId, GuildId, Message, MessageId};
+use clew_discord::event::{Delivery, Disconnect, Event, Ready};
 use clew_discord::invite;
 use clew_discord::session::{Claims, Mark, Progress};
 
 use bot_turns::BotTurns;
-use turns::{Active, Waiting};
+use turns::{ActiveTurn, WaitingTrigger};
 
 /// The most channels for which bot turns are counted, or that were told about
 /// mentions.
@@ -50,23 +47,28 @@ const REFUSALS_A_MINUTE: usize = 1;
 pub(super) struct Dispatcher {
     services: Arc<Services>,
     rules: Rules,
+    /// The server that gets our commands; without one they are registered everywhere.
     command_guild: Option<GuildId>,
+    /// Which triggers are taken or answered.
     claims: Claims,
+    /// Which events are finished.
     progress: Arc<Mutex<Progress>>,
-    queues: Queues<Waiting>,
-    active: HashMap<MessageId, Active>,
-    turn_rate: Option<Rate>,
-    refusals: Rate,
+    queues: Queues<WaitingTrigger>,
+    active: HashMap<MessageId, ActiveTurn>,
+    question_rate: Option<RateLimiter>,
+    refusal_rate: RateLimiter,
     bot_turns: BotTurns,
-    told: HashSet<ChannelId>,
+    /// Channels that were told that we only see mentions.
+    told_to_mention: HashSet<ChannelId>,
     /// Direct conversations that were recognised only by a look at the channel.
     direct: HashSet<ChannelId>,
     /// Questions that got no turn, oldest first; no answer refers to them.
     refused: VecDeque<(ChannelId, MessageId)>,
-    /// Triggers whose channel is being looked at, without those deleted since.
-    looked_at: HashSet<MessageId>,
+    /// Triggers whose channel is being looked up, without those deleted since.
+    unplaced: HashSet<MessageId>,
     tracker: TaskTracker,
     loop_events: mpsc::UnboundedSender<LoopEvent>,
+    /// Whether nothing new may start.
     closed: bool,
     /// Cancelled to end optional work in the background.
     stopped: CancellationToken,
@@ -90,13 +92,13 @@ impl Dispatcher {
             progress,
             queues: Queues::new(config.turns.max_concurrent, config.turns.queue_per_channel),
             active: HashMap::new(),
-            turn_rate: per_minute.map(Rate::new),
-            refusals: Rate::new(REFUSALS_A_MINUTE),
+            question_rate: per_minute.map(RateLimiter::new),
+            refusal_rate: RateLimiter::new(REFUSALS_A_MINUTE),
             bot_turns: BotTurns::default(),
-            told: HashSet::new(),
+            told_to_mention: HashSet::new(),
             direct: HashSet::new(),
             refused: VecDeque::new(),
-            looked_at: HashSet::new(),
+            unplaced: HashSet::new(),
             tracker,
             loop_events,
             closed: false,
@@ -253,40 +255,6 @@ impl Dispatcher {
         }
     }
 
-    fn unreadable(&self, lost: event::Unreadable) {
-        let of_channel = |channel| self.services.guild_state.guild_of(channel);
-        let ids = Ids {
-            guild: lost.guild.or_else(|| lost.channel.and_then(of_channel)),
-            channel: lost.channel,
-            message: lost.message,
-            ..Ids::default()
-        };
-        let unreadable = Unreadable {
-            what: lost.event,
-            reason: ReadFailure::Malformed,
-            parts: lost.parts,
-        };
-        self.services.telemetry.emit(&ids, unreadable);
-    }
-
-    /// Reports parts that could not be read, although the rest could.
-    fn rejected(&self, ids: &Ids, what: &str, parts: Vec<&'static str>) {
-        let unreadable = Unreadable {
-            what: what.to_owned(),
-            reason: ReadFailure::Rejected,
-            parts,
-        };
-        self.services.telemetry.emit(ids, unreadable);
-    }
-
-    /// Reports the parts of a message that could not be read.
-    fn tell_unread(&self, message: &Message, what: &str) {
-        let extras = message.extras.as_ref();
-        if let Some(extras) = extras.filter(|extras| !extras.unread.is_empty()) {
-            self.rejected(&self.ids(message), what, extras.unread.clone());
-        }
-    }
-
     /// The windows of channels that we can no longer see have a gap from now on.
     fn permissions_changed(&mut self, guild: GuildId, hidden: &[ChannelId]) {
         let guild_state = &self.services.guild_state;
@@ -300,90 +268,6 @@ impl Dispatcher {
         }
     }
 
-    /// Handles a new message. Returns whether a turn began or waits for it.
-    fn message(&mut self, incoming: Incoming, mark: Mark) -> bool {
-        let Incoming {
-            message,
-            channel_kind,
-            roles,
-            complete,
-            ..
-        } = incoming;
-        self.tell_unread(&message, "message_create");
-        let (known_kind, parent) = self
-            .services
-            .guild_state
-            .kind_and_parent(message.channel)
-            .unzip();
-        let kind = channel_kind.or(known_kind);
-        let kind = kind.or_else(|| {
-            let direct = self.direct.contains(&message.channel);
-            direct.then_some(ChannelKind::Dm)
-        });
-        let unplaced = kind.is_none() && message.guild.is_none();
-        let verdict = if complete {
-            // Our role is only looked up, among all of the server's, if the
-            // message mentions one.
-            let roles_of = message.guild.filter(|_| !message.mention_roles.is_empty());
-            let us = self.services.us(roles_of);
-            let facts = RouteFacts {
-                kind: kind.or_else(|| unplaced.then_some(ChannelKind::Dm)),
-                parent: parent.flatten(),
-                roles: roles.as_deref(),
-                replied_author: self.replied_author(&message),
-                bot_turns: self.bot_turns.in_a_row(message.channel, message.guild),
-                mode: self.mode(message.guild, message.channel, parent.flatten()),
-            };
-            if ends_bot_turns(&message, &self.rules, &facts) {
-                self.bot_turns.end(message.channel, message.guild);
-            }
-            route(&message, &us, &self.rules, facts)
-        } else {
-            Verdict::Ignore
-        };
-        // The window separates the message from the one it carries; the turn needs both.
-        let trigger = matches!(verdict, Verdict::Turn(_)).then(|| Arc::new(message.clone()));
-        let kept = self.services.window().created(message);
-        match verdict {
-            Verdict::Ignore => false,
-            Verdict::Denied(denied) => {
-                let ids = self.ids(&kept);
-                self.emit_refused(&ids, Refusal::NotAllowed, Some(denied));
-                false
-            }
-            Verdict::NoContent => {
-                self.tell_once(&kept);
-                false
-            }
-            Verdict::Turn(cause) => {
-                let request = TurnRequest {
-                    trigger: trigger.unwrap_or(kept),
-                    channel_kind: kind,
-                    asker_roles: roles,
-                    cause,
-                };
-                if unplaced {
-                    self.look_up(request, mark);
-                    return true;
-                }
-                self.submit(request, Some(mark))
-            }
-        }
-    }
-
-    /// The server's setting for a channel, or for its parent.
-    fn mode(
-        &self,
-        guild: Option<GuildId>,
-        channel: ChannelId,
-        parent: Option<ChannelId>,
-    ) -> ChannelMode {
-        let settings = guild.map(|guild| self.services.memory.guild_settings(guild));
-        settings.map_or(ChannelMode::Mentions, |settings| {
-            settings.mode(channel, parent)
-        })
-    }
-
     /// A thread started from a message has that message's id.
     fn starters_deleted(&self, ids: &[MessageId]) {
         for thread in ids.iter().map(|id| ChannelId::new(id.get())) {
@@ -391,31 +275,6 @@ impl Dispatcher {
             if known.is_some_and(|(kind, _)| kind.is_thread()) {
                 self.services.recall.starter_deleted(thread);
             }
-        }
-    }
-
-    fn replied_author(&self, message: &Message) -> Option<UserId> {
-        let id = message.replies_to()?;
-        let carried = message.carried().map(|carried| carried.author.id);
-        carried.or_else(|| {
-            Some(
-                self.services
-                    .window()
-                    .message(message.channel, id)?
-                    .author
-                    .id,
-            )
-        })
-    }
-
-    /// Says once per channel that without the message content intent we only see
-    /// mentions.
-    fn tell_once(&mut self, message: &Message) {
-        if self.told.len() >= CHANNELS_REMEMBERED {
-            self.told.clear();
-        }
-        if self.told.insert(message.channel) {
-            self.refuse(message, Refusal::NoContent);
         }
     }
 

@@ -24,12 +24,12 @@ pub(super) enum LoopEvent {
     /// A message's channel has been looked at; its event is not finished yet.
     Placed(Box<TurnRequest>, Mark),
     /// A turn is over.
-    Done(Done),
+    TurnEnded(TurnEnd),
 }
 
 /// The end of a turn.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Done {
+pub(super) struct TurnEnd {
     /// Its trigger.
     pub(super) trigger: MessageId,
     /// How it ended; `None` if its task panicked.

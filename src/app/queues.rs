@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 
 use clew_context::model::{ChannelId, UserId};
 
-use super::shares::{Asker, Shares};
+use super::shares::{Requester, Shares};
 
 /// The most turns that wait, whatever the limits are set to: finding the next
 /// one looks at all of them.
@@ -36,7 +36,7 @@ pub(super) enum Submitted<T> {
     Waits,
     /// There is no room for it.
     Refused(T, Full),
-    /// It waits, and takes the place of this one, whose asker takes up more.
+    /// It waits, and takes the place of this one, whose requester takes up more.
     Displaces(T, Full),
 }
 
@@ -52,41 +52,41 @@ pub(super) enum Full {
 /// All queues. A queue exists while something runs or waits in it.
 #[derive(Debug)]
 pub(super) struct Queues<T> {
-    limits: Limits,
+    limits: QueueLimits,
     running: usize,
     waiting: usize,
     /// How many have been submitted so far.
     tickets: u64,
-    by_key: HashMap<QueueKey, State<T>>,
+    by_key: HashMap<QueueKey, QueueState<T>>,
     shares: Shares,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Limits {
+struct QueueLimits {
     running: usize,
     /// How many may wait in one queue behind what runs or runs next.
     queue: usize,
     person: usize,
-    party: usize,
+    tenant: usize,
     waiting: usize,
 }
 
 #[derive(Debug)]
-struct State<T> {
-    runs: Option<Asker>,
-    waiting: VecDeque<Waiting<T>>,
+struct QueueState<T> {
+    runs: Option<Requester>,
+    waiting: VecDeque<QueuedItem<T>>,
 }
 
 #[derive(Debug)]
-struct Waiting<T> {
-    asker: Asker,
+struct QueuedItem<T> {
+    requester: Requester,
     ticket: u64,
     work: T,
 }
 
-impl<T> State<T> {
+impl<T> QueueState<T> {
     /// What runs as soon as there is a place.
-    fn ready(&self) -> Option<&Waiting<T>> {
+    fn ready(&self) -> Option<&QueuedItem<T>> {
         self.waiting.front().filter(|_| self.runs.is_none())
     }
 }
@@ -98,11 +98,11 @@ impl<T> Queues<T> {
         let waiting = MOST_WAITING.min(max_running * (max_behind + 1));
         let part = |of: usize| (waiting / of).max(max_behind).max(1);
         Self {
-            limits: Limits {
+            limits: QueueLimits {
                 running: max_running,
                 queue: max_behind,
                 person: part(PERSONS_PART),
-                party: part(SERVERS_PART),
+                tenant: part(SERVERS_PART),
                 waiting,
             },
             running: 0,
@@ -113,25 +113,30 @@ impl<T> Queues<T> {
         }
     }
 
-    pub(super) fn submit(&mut self, queue: QueueKey, asker: Asker, work: T) -> Submitted<T> {
+    pub(super) fn submit(
+        &mut self,
+        queue: QueueKey,
+        requester: Requester,
+        work: T,
+    ) -> Submitted<T> {
         self.tickets += 1;
         let ticket = self.tickets;
-        let state = self.by_key.entry(queue).or_insert(State {
+        let state = self.by_key.entry(queue).or_insert(QueueState {
             runs: None,
             waiting: VecDeque::new(),
         });
-        state.waiting.push_back(Waiting {
-            asker,
+        state.waiting.push_back(QueuedItem {
+            requester,
             ticket,
             work,
         });
         self.waiting += 1;
-        self.shares.waits(asker);
+        self.shares.waits(requester);
         // While there are free places, nothing else waits for one.
         if let Some((_, work)) = self.next() {
             return Submitted::Starts(work);
         }
-        let Some((full, gives_way)) = self.overflow(queue, asker) else {
+        let Some((full, gives_way)) = self.overflow(queue, requester) else {
             return Submitted::Waits;
         };
         match self.take(|one| one.ticket == gives_way).pop() {
@@ -141,23 +146,23 @@ impl<T> Queues<T> {
         }
     }
 
-    /// What the newest one of `asker` in `queue` makes too full, the narrowest
+    /// What the newest one of `requester` in `queue` makes too full, the narrowest
     /// limit first, and which one gives way: the newest of whoever takes up most.
-    fn overflow(&self, queue: QueueKey, asker: Asker) -> Option<(Full, u64)> {
+    fn overflow(&self, queue: QueueKey, requester: Requester) -> Option<(Full, u64)> {
         let limits = self.limits;
         let state = self.by_key.get(&queue)?;
         let behind = state.waiting.len() - usize::from(state.runs.is_none());
-        let (of_party, of_person) = self.shares.waiting(asker);
+        let (of_tenant, of_person) = self.shares.waiting(requester);
         let all = || self.by_key.values().flat_map(|state| &state.waiting);
-        let heaviest = |one: &&Waiting<T>| (self.shares.load(one.asker), one.ticket);
+        let heaviest = |one: &&QueuedItem<T>| (self.shares.load(one.requester), one.ticket);
         let (full, gives_way) = if behind > limits.queue {
             (Full::Queue, state.waiting.iter().max_by_key(heaviest))
         } else if of_person > limits.person {
-            let of_person = all().filter(|one| one.asker == asker);
+            let of_person = all().filter(|one| one.requester == requester);
             (Full::Room, of_person.max_by_key(heaviest))
-        } else if of_party > limits.party {
-            let of_party = all().filter(|one| one.asker.party == asker.party);
-            (Full::Room, of_party.max_by_key(heaviest))
+        } else if of_tenant > limits.tenant {
+            let of_tenant = all().filter(|one| one.requester.tenant == requester.tenant);
+            (Full::Room, of_tenant.max_by_key(heaviest))
         } else if self.waiting > limits.waiting {
             (Full::Room, all().max_by_key(heaviest))
         } else {
@@ -169,12 +174,12 @@ impl<T> Queues<T> {
     /// Ends what ran in a queue. Returns what runs next, in whichever queue.
     pub(super) fn finished(&mut self, queue: QueueKey) -> Option<(QueueKey, T)> {
         let state = self.by_key.get_mut(&queue)?;
-        let asker = state.runs.take()?;
+        let requester = state.runs.take()?;
         if state.waiting.is_empty() {
             self.by_key.remove(&queue);
         }
         self.running -= 1;
-        self.shares.ends(asker);
+        self.shares.ends(requester);
         self.next()
     }
 
@@ -184,13 +189,16 @@ impl<T> Queues<T> {
         }
         let ready = self.by_key.iter();
         let ready = ready.filter_map(|(queue, state)| Some((*queue, state.ready()?)));
-        let (queue, _) = ready.min_by_key(|(_, one)| (self.shares.rank(one.asker), one.ticket))?;
+        let (queue, _) =
+            ready.min_by_key(|(_, one)| (self.shares.rank(one.requester), one.ticket))?;
         let state = self.by_key.get_mut(&queue)?;
-        let Waiting { asker, work, .. } = state.waiting.pop_front()?;
-        state.runs = Some(asker);
+        let QueuedItem {
+            requester, work, ..
+        } = state.waiting.pop_front()?;
+        state.runs = Some(requester);
         self.running += 1;
         self.waiting -= 1;
-        self.shares.starts(asker);
+        self.shares.starts(requester);
         Some((queue, work))
     }
 
@@ -206,7 +214,7 @@ impl<T> Queues<T> {
         self.take(|one| unwanted(&one.work))
     }
 
-    fn take(&mut self, unwanted: impl Fn(&Waiting<T>) -> bool) -> Vec<T> {
+    fn take(&mut self, unwanted: impl Fn(&QueuedItem<T>) -> bool) -> Vec<T> {
         let mut taken = Vec::new();
         self.by_key.retain(|_, state| {
             if state.waiting.iter().any(&unwanted) {
@@ -216,7 +224,7 @@ impl<T> Queues<T> {
                 state.waiting = kept;
                 for one in gone {
                     self.waiting -= 1;
-                    self.shares.leaves(one.asker);
+                    self.shares.leaves(one.requester);
                     taken.push(one.work);
                 }
             }

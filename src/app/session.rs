@@ -9,7 +9,7 @@ use clew_discord::guild_state::GuildState;
 use clew_discord::session::{self, SessionFile, ShardSession};
 
 /// The session file of one bot.
-pub(super) struct Kept<'a> {
+pub(super) struct SessionHandover<'a> {
     /// Where it is.
     pub(super) path: &'a Path,
     /// The bot's token: another bot's file is not used.
@@ -18,7 +18,7 @@ pub(super) struct Kept<'a> {
     pub(super) clock: &'a Clock,
 }
 
-impl Kept<'_> {
+impl SessionHandover<'_> {
     /// What the previous process left, taken only once: if this one is killed, the
     /// next starts a fresh session rather than answer twice.
     pub(super) fn take(&self, guild_state: &GuildState) -> Option<SessionFile> {

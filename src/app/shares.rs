@@ -10,7 +10,7 @@ use clew_context::model::{GuildId, UserId};
 
 /// Those between whom shares are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Party {
+pub(super) enum Tenant {
     /// A server.
     Guild(GuildId),
     /// A person in direct messages.
@@ -19,16 +19,16 @@ pub(super) enum Party {
 
 /// Who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Asker {
-    pub(super) party: Party,
+pub(super) struct Requester {
+    pub(super) tenant: Tenant,
     pub(super) user: UserId,
 }
 
-/// What each party, and each person within one, takes up now.
+/// What each tenant, and each person within one, takes up now.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
-    parties: HashMap<Party, Share>,
-    people: HashMap<Asker, Share>,
+    tenants: HashMap<Tenant, Share>,
+    people: HashMap<Requester, Share>,
     /// The number of events so far.
     events: u64,
 }
@@ -55,8 +55,8 @@ impl Share {
 
 impl Shares {
     /// Notes that one more waits.
-    pub(super) fn waits(&mut self, asker: Asker) {
-        self.change(asker, |share, now| {
+    pub(super) fn waits(&mut self, requester: Requester) {
+        self.change(requester, |share, now| {
             if share.load() == 0 {
                 share.since = now;
             }
@@ -65,13 +65,13 @@ impl Shares {
     }
 
     /// Notes that one no longer waits, without running.
-    pub(super) fn leaves(&mut self, asker: Asker) {
-        self.change(asker, |share, _| share.waiting -= 1);
+    pub(super) fn leaves(&mut self, requester: Requester) {
+        self.change(requester, |share, _| share.waiting -= 1);
     }
 
     /// Notes that one that waited now runs.
-    pub(super) fn starts(&mut self, asker: Asker) {
-        self.change(asker, |share, now| {
+    pub(super) fn starts(&mut self, requester: Requester) {
+        self.change(requester, |share, now| {
             share.waiting -= 1;
             share.running += 1;
             share.since = now;
@@ -79,42 +79,42 @@ impl Shares {
     }
 
     /// Notes that one that ran is done.
-    pub(super) fn ends(&mut self, asker: Asker) {
-        self.change(asker, |share, now| {
+    pub(super) fn ends(&mut self, requester: Requester) {
+        self.change(requester, |share, now| {
             share.running -= 1;
             share.since = now;
         });
     }
 
     /// Among those that wait, the lowest is next.
-    pub(super) fn rank(&self, asker: Asker) -> impl Ord + use<> {
-        let (party, person) = self.of(asker);
-        (party.rank(), person.rank())
+    pub(super) fn rank(&self, requester: Requester) -> impl Ord + use<> {
+        let (tenant, person) = self.of(requester);
+        (tenant.rank(), person.rank())
     }
 
     /// Among those that wait, the highest gives way.
-    pub(super) fn load(&self, asker: Asker) -> (usize, usize) {
-        let (party, person) = self.of(asker);
-        (party.load(), person.load())
+    pub(super) fn load(&self, requester: Requester) -> (usize, usize) {
+        let (tenant, person) = self.of(requester);
+        (tenant.load(), person.load())
     }
 
-    /// How many of the party's wait, and how many of the person's.
-    pub(super) fn waiting(&self, asker: Asker) -> (usize, usize) {
-        let (party, person) = self.of(asker);
-        (party.waiting, person.waiting)
+    /// How many of the tenant's wait, and how many of the person's.
+    pub(super) fn waiting(&self, requester: Requester) -> (usize, usize) {
+        let (tenant, person) = self.of(requester);
+        (tenant.waiting, person.waiting)
     }
 
-    fn of(&self, asker: Asker) -> (Share, Share) {
-        let party = self.parties.get(&asker.party).copied();
-        let person = self.people.get(&asker).copied();
-        (party.unwrap_or_default(), person.unwrap_or_default())
+    fn of(&self, requester: Requester) -> (Share, Share) {
+        let tenant = self.tenants.get(&requester.tenant).copied();
+        let person = self.people.get(&requester).copied();
+        (tenant.unwrap_or_default(), person.unwrap_or_default())
     }
 
-    fn change(&mut self, asker: Asker, change: impl Fn(&mut Share, u64)) {
+    fn change(&mut self, requester: Requester, change: impl Fn(&mut Share, u64)) {
         self.events += 1;
         let change = |share: &mut Share| change(share, self.events);
-        changed(&mut self.parties, asker.party, change);
-        changed(&mut self.people, asker, change);
+        changed(&mut self.tenants, requester.tenant, change);
+        changed(&mut self.people, requester, change);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::engine::deliver::MAX_ATTACHMENT_BYTES;
 use crate::memory::{self, Memory, Stores};
 use crate::telemetry::event::{self, Answers, Capped, Started};
 use crate::telemetry::{self, IdStyle, Telemetry, with_sources};
-use crate::turn::{Services, Settings};
+use crate::turn::{Services, TurnSettings};
 use crate::{app, llm};
 use clew_context::collect::Recall;
 use clew_context::engine::admission::Denied;
@@ -59,7 +59,7 @@ pub(super) async fn services(
         recall: Recall::default(),
         memory,
         agents: Agents::load(agents_dir, builtin, Instant::now()).await,
-        settings: Settings {
+        settings: TurnSettings {
             limits: config.limits,
             reply_target: config.reply_target,
             max_messages: config.answers.max_messages,

@@ -1,241 +1,169 @@
-//! Asking: asks the model, again with less if the prompt was too long, and
-//! concludes with its answer or failure.
+//! Asking: gets the words of the turn, from the model, from the inspector if there is
+//! no model, or a line that says why there are none.
+
+mod inspector;
+mod stream;
 
 use std::borrow::Cow;
 
-use tokio::time::Instant;
-
-use super::answer::{self, Ended, Times};
 use super::control::{Control, Order};
-use super::gather::{MAX_HALVINGS, Material};
-use super::reply::Posted;
-use super::{Done, Turn, line};
+use super::deliver::PostedAnswer;
+use super::gather::TurnMaterial;
+use super::gather::prompt::{self, FittedPrompt};
+use super::{Turn, line};
 use crate::llm::{self, Completion};
-use crate::telemetry::event::{Finish, LlmFailure, Outcome, RequestFailed, RequestOk};
-use crate::telemetry::{Ms, with_sources};
-use clew_context::engine::assemble::Prompt;
-use clew_context::engine::prepare::Prepared;
+use crate::telemetry::event::{LlmFailure, Outcome};
+use crate::telemetry::with_sources;
+use clew_context::discord::error::RestError;
+use clew_context::model::Scene;
 
-/// A request to the model: the prompt, and what happened before.
-struct Try<'a> {
-    prepared: Cow<'a, Prepared>,
-    /// How often its context was halved.
-    halvings: u32,
+pub(super) use stream::AnswerTimes;
+
+use stream::{Streamed, stream};
+
+/// The words of a turn, to be delivered.
+pub(super) enum TurnAnswer {
+    /// One line instead of an answer, and how the turn ends with it.
+    Line(&'static str, Outcome),
+    /// The inspector's answer.
+    Inspected(String),
+    /// The model's whole answer.
+    Whole(Completion),
+    /// What the model said before it failed.
+    BrokenOff(String),
+    /// Discord refused, for good, what was shown so far.
+    Unpostable(RestError),
+}
+
+/// A request to the model, and what happened before.
+struct NextRequest<'a> {
+    prompt: Cow<'a, FittedPrompt>,
     /// Whether the request before brought no text.
     after_nothing: bool,
 }
 
-/// A request that is over.
-struct Asked<'a> {
-    prompt: &'a Prompt,
-    /// The number of the attempt, from 1.
-    attempt: u32,
-    times: Times,
+/// Gets the words of a turn. What the model says is shown as it arrives.
+pub(super) async fn ask(
+    turn: &Turn<'_>,
+    material: &TurnMaterial,
+    posted: &mut PostedAnswer<'_>,
+    control: &mut Control,
+) -> Result<TurnAnswer, Order> {
+    if let Some(line) = refusal(material) {
+        return Ok(TurnAnswer::Line(line, Outcome::Refused));
+    }
+    match &material.model {
+        Some(model) => ask_model(turn, model, material, posted, control).await,
+        None => Ok(TurnAnswer::Inspected(inspector::answer(material))),
+    }
 }
 
-impl Turn<'_> {
-    /// Asks the model and shows its answer.
-    pub(super) async fn ask(
-        &self,
-        model: &llm::Client,
-        material: &Material,
-        posted: &mut Posted<'_>,
-        control: &mut Control,
-    ) -> Result<Done, Order> {
-        let mut next = Try {
-            prepared: Cow::Borrowed(&material.prepared),
-            halvings: material.halvings,
-            after_nothing: false,
-        };
-        let mut attempt = 1;
-        loop {
-            let prompt = &next.prepared.prompt;
-            let (ended, asked) = self.request(model, prompt, attempt, posted, control).await;
-            if let Ended::Model(Err(error)) = &ended
-                && let Some(again) = self.again(model, material, &next, error)
-            {
-                self.failed(failure(error), asked.attempt, true);
-                attempt = asked.attempt + 1;
-                next = again;
-                continue;
-            }
-            let outcome = self.conclude(ended, &asked, material, posted, control);
-            return Ok(self.asked(outcome.await?, material));
-        }
+/// Why there is nothing to ask, if so.
+fn refusal(material: &TurnMaterial) -> Option<&'static str> {
+    let collected = &material.collected;
+    if collected.target.withheld {
+        Some(line::WITHHELD)
+    } else if !material.prompt.prepared.has_question {
+        let unread = collected.scene == Scene::Thread && !material.fallbacks.is_empty();
+        Some(if unread {
+            line::UNREAD_THREAD
+        } else {
+            line::INVITATION
+        })
+    } else if material.background.is_none() {
+        Some(line::NO_AGENT)
+    } else {
+        None
     }
+}
 
-    /// Sends one prompt, which the client may retry.
-    async fn request<'p>(
-        &self,
-        model: &llm::Client,
-        prompt: &'p Prompt,
-        mut attempt: u32,
-        posted: &mut Posted<'_>,
-        control: &mut Control,
-    ) -> (Ended, Asked<'p>) {
-        // Kept from the first request if there was one.
-        let _ = self.model_asked.set(Instant::now());
+/// Asks the model, again if that may help. The client retries by itself, too.
+async fn ask_model(
+    turn: &Turn<'_>,
+    model: &llm::Client,
+    material: &TurnMaterial,
+    posted: &mut PostedAnswer<'_>,
+    control: &mut Control,
+) -> Result<TurnAnswer, Order> {
+    let mut next = NextRequest {
+        prompt: Cow::Borrowed(&material.prompt),
+        after_nothing: false,
+    };
+    let mut attempt = 1;
+    loop {
+        turn.report.asks_model();
+        let prompt = &next.prompt.prepared.prompt;
         let on_retry = |error: &llm::Error| {
-            self.failed(failure(error), attempt, true);
+            turn.report.request_failed(failure(error), attempt, true);
             attempt += 1;
         };
-        let (ended, times) = answer::stream(model, prompt, posted, control, on_retry).await;
-        let asked = Asked {
-            prompt,
-            attempt,
-            times,
-        };
-        (ended, asked)
-    }
-
-    /// What to ask next if that may help: less after a prompt that was too
-    /// long, the same after an answer without text.
-    fn again<'a>(
-        &self,
-        model: &llm::Client,
-        material: &Material,
-        tried: &Try<'a>,
-        error: &llm::Error,
-    ) -> Option<Try<'a>> {
-        match error {
-            llm::Error::ContextTooLong { limit, .. } => {
-                let (prepared, halvings) = self.smaller(model, material, tried, *limit)?;
-                Some(Try {
-                    prepared: Cow::Owned(prepared),
-                    halvings,
-                    after_nothing: tried.after_nothing,
-                })
+        let (streamed, times) = stream(model, prompt, posted, control, on_retry).await;
+        match streamed {
+            Streamed::Ordered(order) => {
+                turn.report
+                    .request_failed(LlmFailure::Cancelled, attempt, false);
+                return Err(order);
             }
-            llm::Error::Empty { .. } | llm::Error::Truncated { .. }
-                if error.partial().is_empty() && !tried.after_nothing =>
-            {
-                Some(Try {
-                    prepared: tried.prepared.clone(),
-                    halvings: tried.halvings,
-                    after_nothing: true,
-                })
+            Streamed::Refused(error) => {
+                turn.report
+                    .request_failed(LlmFailure::Cancelled, attempt, false);
+                return Ok(TurnAnswer::Unpostable(error));
             }
-            _ => None,
+            Streamed::Model(Ok(completion)) => {
+                turn.report
+                    .request_ok(&completion, prompt.chars, times, attempt);
+                return Ok(TurnAnswer::Whole(completion));
+            }
+            Streamed::Model(Err(error)) => {
+                let Some(again) = again(turn, model, material, &next, &error) else {
+                    return Ok(given_up(turn, &error, attempt));
+                };
+                turn.report.request_failed(failure(&error), attempt, true);
+                attempt += 1;
+                next = again;
+            }
         }
     }
+}
 
-    /// The next smaller prompt that may fit; from then on the model's limit is
-    /// known.
-    fn smaller(
-        &self,
-        model: &llm::Client,
-        material: &Material,
-        tried: &Try<'_>,
-        limit: Option<u32>,
-    ) -> Option<(Prepared, u32)> {
-        let collected = &material.collected;
-        let background = material.background.as_ref();
-        let size = |prepared: &Prepared| llm::tokens(&prepared.prompt.messages);
-        let half = (tried.halvings + 1..=MAX_HALVINGS)
-            .map(|halvings| {
-                let prepared = self.prepare(collected, background, halvings);
-                (prepared, halvings)
+/// What came before the failure, or one line that says what to do.
+fn given_up(turn: &Turn<'_>, error: &llm::Error, attempt: u32) -> TurnAnswer {
+    tracing::warn!(error = %with_sources(error), "the model gave no answer");
+    let reason = failure(error);
+    turn.report.request_failed(reason, attempt, false);
+    if error.partial().trim().is_empty() {
+        TurnAnswer::Line(line::model_failed(reason), Outcome::Failed)
+    } else {
+        TurnAnswer::BrokenOff(error.partial().to_owned())
+    }
+}
+
+/// What to ask next if that may help: less after a prompt that was too long, the same
+/// after an answer without text.
+fn again<'a>(
+    turn: &Turn<'_>,
+    model: &llm::Client,
+    material: &TurnMaterial,
+    tried: &NextRequest<'a>,
+    error: &llm::Error,
+) -> Option<NextRequest<'a>> {
+    match error {
+        llm::Error::ContextTooLong { limit, .. } => {
+            let smaller = prompt::smaller(turn, material, model, &tried.prompt, *limit)?;
+            Some(NextRequest {
+                prompt: Cow::Owned(smaller),
+                after_nothing: tried.after_nothing,
             })
-            .find(|(prepared, _)| size(prepared) < size(&tried.prepared))?;
-        model.learn_room(size(&half.0), limit);
-        Some(self.fitted(collected, background, half, model.prompt_room()))
-    }
-
-    /// Facts are learnt only from turns that were answered, and thus recorded.
-    fn asked(&self, outcome: Outcome, material: &Material) -> Done {
-        let answered = outcome == Outcome::Answered;
-        Done {
-            outcome,
-            lesson: answered
-                .then(|| self.lesson(material))
-                .flatten()
-                .map(Box::new),
         }
-    }
-
-    async fn conclude(
-        &self,
-        ended: Ended,
-        asked: &Asked<'_>,
-        material: &Material,
-        posted: &mut Posted<'_>,
-        control: &mut Control,
-    ) -> Result<Outcome, Order> {
-        match ended {
-            Ended::Ordered(order) => {
-                self.failed(LlmFailure::Cancelled, asked.attempt, false);
-                Err(order)
-            }
-            Ended::Refused(error) => {
-                self.failed(LlmFailure::Cancelled, asked.attempt, false);
-                Ok(self.outcome(Err(error), Outcome::Failed).await)
-            }
-            Ended::Model(Ok(completion)) => {
-                self.succeeded(&completion, asked);
-                let outcome = self.finish(posted, &completion.text).await;
-                if outcome == Outcome::Answered {
-                    let cut_off = completion.finish_reason == llm::FinishReason::CutOff;
-                    if cut_off && posted.cut().is_none() {
-                        self.tell_cut_off(posted).await;
-                    }
-                    if let Some(order) = control.revoked() {
-                        return Err(order);
-                    }
-                    control.answered();
-                    let shown = posted.shown(&completion.text);
-                    self.record(material, posted, shown).await;
-                }
-                Ok(outcome)
-            }
-            Ended::Model(Err(error)) => Ok(self.excuse(&error, asked.attempt, posted).await),
+        llm::Error::Empty { .. } | llm::Error::Truncated { .. }
+            if error.partial().is_empty() && !tried.after_nothing =>
+        {
+            Some(NextRequest {
+                prompt: tried.prompt.clone(),
+                after_nothing: true,
+            })
         }
-    }
-
-    /// Says that the answer was cut off. The answer is fine without this line.
-    async fn tell_cut_off(&self, posted: &mut Posted<'_>) {
-        if let Err(error) = posted.say(line::CUT_OFF).await {
-            tracing::info!(%error, "the asker was not told that the answer was cut off");
-        }
-    }
-
-    /// Posts what came before the failure, or one line that says what to do.
-    async fn excuse(&self, error: &llm::Error, attempt: u32, posted: &mut Posted<'_>) -> Outcome {
-        tracing::warn!(error = %with_sources(error), "the model gave no answer");
-        let reason = failure(error);
-        self.failed(reason, attempt, false);
-        if error.partial().trim().is_empty() {
-            let said = posted.say(line::model_failed(reason)).await;
-            return self.outcome(said, Outcome::Failed).await;
-        }
-        let text = format!("{}{}", error.partial(), line::BROKE_OFF);
-        self.finish(posted, &text).await;
-        Outcome::Failed
-    }
-
-    fn failed(&self, reason: LlmFailure, attempt: u32, will_retry: bool) {
-        self.emit(RequestFailed {
-            reason,
-            attempt,
-            will_retry,
-            model: self.model_name(),
-            agent: self.agent_name(),
-        });
-    }
-
-    fn succeeded(&self, completion: &Completion, asked: &Asked<'_>) {
-        let times = asked.times;
-        let first = times.first_words.unwrap_or_else(Instant::now);
-        self.emit(RequestOk {
-            ms_first: Ms::from(first - times.asked),
-            ms: Ms::from(times.asked.elapsed()),
-            prompt_chars: asked.prompt.chars,
-            prompt_tokens: completion.usage.map(|usage| usage.prompt_tokens),
-            completion_tokens: completion.usage.map(|usage| usage.completion_tokens),
-            finish: finish(completion.finish_reason),
-            attempt: asked.attempt,
-            model: self.model_name(),
-            agent: self.agent_name(),
-        });
+        _ => None,
     }
 }
 
@@ -250,15 +178,5 @@ fn failure(error: &llm::Error) -> LlmFailure {
         llm::Error::Timeout { .. } => LlmFailure::Timeout,
         llm::Error::Empty { .. } => LlmFailure::Empty,
         llm::Error::Truncated { .. } => LlmFailure::Truncated,
-    }
-}
-
-fn finish(reason: llm::FinishReason) -> Finish {
-    match reason {
-        llm::FinishReason::Stop => Finish::Stop,
-        llm::FinishReason::Length => Finish::Length,
-        llm::FinishReason::ContentFilter => Finish::ContentFilter,
-        llm::FinishReason::CutOff => Finish::CutOff,
-        llm::FinishReason::Other => Finish::Other,
     }
 }

@@ -35,12 +35,12 @@ pub struct Services {
     /// The agents that answer.
     pub agents: Agents,
     /// The settings of turns.
-    pub settings: Settings,
+    pub settings: TurnSettings,
 }
 
 /// The settings of turns.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct TurnSettings {
     /// The caps of a block.
     pub limits: Limits,
     /// `THREAD_REPLY_TARGET`.

@@ -66,7 +66,7 @@ impl Dispatcher {
 
     /// Anything that asks the model counts as a question.
     fn may_ask(&mut self, user: UserId) -> bool {
-        let rate = self.turn_rate.as_mut();
+        let rate = self.question_rate.as_mut();
         rate.is_none_or(|rate| rate.take(user, Instant::now()))
     }
 

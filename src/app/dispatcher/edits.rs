@@ -61,7 +61,7 @@ impl Dispatcher {
         if ends || !differs {
             return;
         }
-        let rate = self.turn_rate.as_mut();
+        let rate = self.question_rate.as_mut();
         let may_ask = || rate.is_none_or(|rate| rate.take(asker, now));
         if let Some(at) = active.restarts.edited(now, may_ask) {
             let trigger = Arc::new(message);
@@ -94,7 +94,7 @@ impl Dispatcher {
         for active in ids.iter().filter_map(|id| self.active.get(id)) {
             active.orders.send_replace(Order::Cancel);
         }
-        self.looked_at.retain(|id| !ids.contains(id));
+        self.unplaced.retain(|id| !ids.contains(id));
         let gone = self
             .queues
             .remove_waiting(|one| ids.contains(&one.request.trigger.id));

@@ -7,15 +7,15 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::super::loop_event::{Done, LoopEvent};
+use super::super::loop_event::{LoopEvent, TurnEnd};
 use super::super::queues::{Full, QueueKey, Submitted};
 use super::super::restarts::Restarts;
-use super::super::shares::{Asker, Party};
+use super::super::shares::{Requester, Tenant};
 use super::super::wiring;
 use super::Dispatcher;
 use crate::telemetry::Ids;
 use crate::telemetry::event::{Outcome, Refusal, Refused};
-use crate::turn::{self, Control, Elsewhere, Job, Lesson, Order, Orders, Services};
+use crate::turn::{self, Control, Elsewhere, Extraction, Order, Orders, Services, TurnJob};
 use clew_context::engine::admission::Denied;
 use clew_context::model::{ChannelId, ChannelKind, Message, MessageId, TurnRequest};
 use clew_discord::send::Outgoing;
@@ -29,7 +29,7 @@ const REFUSED_REMEMBERED: usize = 1_024;
 
 /// A trigger that waits.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct WaitingTrigger {
     pub(super) request: TurnRequest,
     came: Instant,
     pub(super) mark: Option<Mark>,
@@ -37,7 +37,7 @@ pub(super) struct Waiting {
 
 /// A turn that runs.
 #[derive(Debug)]
-pub(super) struct Active {
+pub(super) struct ActiveTurn {
     queue: QueueKey,
     since: Instant,
     pub(super) orders: Orders,
@@ -61,7 +61,7 @@ impl Dispatcher {
         }
         let now = Instant::now();
         if self
-            .turn_rate
+            .question_rate
             .as_mut()
             .is_some_and(|rate| !rate.take(trigger.author.id, now))
         {
@@ -71,11 +71,11 @@ impl Dispatcher {
         if !trigger.is_human() && request.cause.interaction().is_none() {
             self.bot_turns.count(trigger.channel, trigger.guild);
         }
-        let (queue, asker) = (queue(&request), self.asker(&request));
+        let (queue, requester) = (queue(&request), self.requester(&request));
         match self.queues.submit(
             queue,
-            asker,
-            Waiting {
+            requester,
+            WaitingTrigger {
                 request,
                 came: now,
                 mark,
@@ -98,16 +98,16 @@ impl Dispatcher {
     }
 
     /// Whose share a turn counts towards.
-    fn asker(&self, request: &TurnRequest) -> Asker {
+    fn requester(&self, request: &TurnRequest) -> Requester {
         let (channel, user) = (request.trigger.channel, request.asker());
         let guild = Ids::of(request).guild;
         let guild = guild.or_else(|| self.services.guild_state.guild_of(channel));
-        let party = guild.map_or(Party::Person(user), Party::Guild);
-        Asker { party, user }
+        let tenant = guild.map_or(Tenant::Person(user), Tenant::Guild);
+        Requester { tenant, user }
     }
 
-    fn start(&mut self, queue: QueueKey, waiting: Waiting, waited: bool) {
-        let Waiting {
+    fn start(&mut self, queue: QueueKey, waiting: WaitingTrigger, waited: bool) {
+        let WaitingTrigger {
             request,
             came,
             mark,
@@ -118,7 +118,7 @@ impl Dispatcher {
         let id = trigger.id;
         self.active.insert(
             id,
-            Active {
+            ActiveTurn {
                 queue,
                 since: Instant::now(),
                 orders,
@@ -128,26 +128,25 @@ impl Dispatcher {
             },
         );
         let other_triggers = self.other_triggers(channel, id);
-        let job = Job {
+        let job = TurnJob {
             request,
             came,
             newest: self.services.window().newest(channel),
             waited,
             other_triggers,
             elsewhere: self.elsewhere(channel),
-            control,
         };
         let services = Arc::clone(&self.services);
-        let report = Report {
+        let report = ReportOnDrop {
             trigger: id,
             loop_events: self.loop_events.clone(),
             outcome: None,
         };
         let stopped = self.stopped.clone();
         self.tracker.spawn(async move {
-            if let Some(lesson) = reported(&services, job, report).await {
+            if let Some(extraction) = reported(&services, job, control, report).await {
                 stopped
-                    .run_until_cancelled(turn::learn(&services, *lesson))
+                    .run_until_cancelled(turn::extract(&services, *extraction))
                     .await;
             }
         });
@@ -188,16 +187,16 @@ impl Dispatcher {
     }
 
     /// Handles the end of a turn; the next one that waits starts.
-    pub(in crate::app) fn done(&mut self, done: Done) {
-        let Some(active) = self.active.remove(&done.trigger) else {
+    pub(in crate::app) fn turn_ended(&mut self, end: TurnEnd) {
+        let Some(active) = self.active.remove(&end.trigger) else {
             return;
         };
-        if done.outcome.is_none() {
-            tracing::error!(trigger = %done.trigger, "a turn broke off by a fault of ours");
+        if end.outcome.is_none() {
+            tracing::error!(trigger = %end.trigger, "a turn broke off by a fault of ours");
         }
-        let abandoned = self.closed && done.outcome == Some(Outcome::Cancelled);
+        let abandoned = self.closed && end.outcome == Some(Outcome::Cancelled);
         if !abandoned {
-            self.claims.answered(done.trigger);
+            self.claims.answered(end.trigger);
             if let Some(mark) = active.mark {
                 self.finished(mark);
             }
@@ -247,7 +246,7 @@ impl Dispatcher {
         };
         let access = self.services.guild_state.our_access(message.channel);
         if access.forbids(|rights| rights.send)
-            || !self.refusals.take(message.author.id, Instant::now())
+            || !self.refusal_rate.take(message.author.id, Instant::now())
         {
             return;
         }
@@ -289,12 +288,17 @@ impl Dispatcher {
     }
 }
 
-/// Runs a turn and reports that it is over. Learning from it happens
-/// in the background.
-async fn reported(services: &Services, job: Job, mut report: Report) -> Option<Box<Lesson>> {
-    let ended = turn::run(services, job).await;
+/// Runs a turn and reports that it is over. Facts are extracted from it in the
+/// background.
+async fn reported(
+    services: &Services,
+    job: TurnJob,
+    control: Control,
+    mut report: ReportOnDrop,
+) -> Option<Box<Extraction>> {
+    let ended = turn::run(services, job, control).await;
     report.outcome = Some(ended.outcome);
-    ended.lesson
+    ended.extraction
 }
 
 const fn refusal(full: Full) -> Refusal {
@@ -318,19 +322,19 @@ fn queue(request: &TurnRequest) -> QueueKey {
 }
 
 /// Reports that a turn is over, however its task ends.
-struct Report {
+struct ReportOnDrop {
     trigger: MessageId,
     loop_events: mpsc::UnboundedSender<LoopEvent>,
     outcome: Option<Outcome>,
 }
 
-impl Drop for Report {
+impl Drop for ReportOnDrop {
     fn drop(&mut self) {
-        let done = Done {
+        let end = TurnEnd {
             trigger: self.trigger,
             outcome: self.outcome,
         };
         // The loop is gone only when the process ends.
-        let _ = self.loop_events.send(LoopEvent::Done(done));
+        let _ = self.loop_events.send(LoopEvent::TurnEnded(end));
     }
 }

@@ -18,7 +18,7 @@ const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 impl Dispatcher {
     /// Looks up the channel of a message that is for us if it is a direct one.
     pub(super) fn look_up(&mut self, mut request: TurnRequest, mark: Mark) {
-        self.looked_at.insert(request.trigger.id);
+        self.unplaced.insert(request.trigger.id);
         let (services, loop_events) = (Arc::clone(&self.services), self.loop_events.clone());
         self.tracker.spawn(async move {
             let deadline = Instant::now() + LOOK_TIMEOUT;
@@ -41,7 +41,7 @@ impl Dispatcher {
             }
             self.direct.insert(request.trigger.channel);
         }
-        let wanted = self.looked_at.remove(&request.trigger.id);
+        let wanted = self.unplaced.remove(&request.trigger.id);
         if !(direct && wanted && self.submit(request, Some(mark))) {
             self.finished(mark);
         }

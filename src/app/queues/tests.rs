@@ -5,23 +5,23 @@ use std::collections::{HashMap, HashSet};
 use clew_context::model::GuildId;
 use proptest::prelude::*;
 
-use super::super::shares::Party;
+use super::super::shares::Tenant;
 use super::*;
 
 const fn thread(id: u64) -> QueueKey {
     QueueKey::Conversation(ChannelId::new(id))
 }
 
-const fn asker(guild: u64, user: u64) -> Asker {
-    Asker {
-        party: Party::Guild(GuildId::new(guild)),
+const fn requester(guild: u64, user: u64) -> Requester {
+    Requester {
+        tenant: Tenant::Guild(GuildId::new(guild)),
         user: UserId::new(user),
     }
 }
 
-const ADA: Asker = asker(1, 1);
-const BORIS: Asker = asker(1, 2);
-const ELSEWHERE: Asker = asker(2, 3);
+const ADA: Requester = requester(1, 1);
+const BORIS: Requester = requester(1, 2);
+const ELSEWHERE: Requester = requester(2, 3);
 
 #[test]
 fn a_lane_runs_one_after_the_other_and_refuses_what_is_too_much() {
@@ -98,15 +98,15 @@ fn who_fills_the_room_is_sent_away_and_not_the_newcomer() {
     let mut queues = Queues::new(4, 3);
     let mut sent_away = 0;
     for question in 0..70 {
-        let asker = asker(1, 1 + question % 7);
-        match queues.submit(thread(question + 1), asker, 1) {
+        let requester = requester(1, 1 + question % 7);
+        match queues.submit(thread(question + 1), requester, 1) {
             Submitted::Starts(_) | Submitted::Waits => {}
             Submitted::Refused(..) | Submitted::Displaces(..) => sent_away += 1,
         }
     }
     assert_eq!(sent_away, 70 - 4 - 8, "half the room is one server's");
-    let direct = Asker {
-        party: Party::Person(UserId::new(9)),
+    let direct = Requester {
+        tenant: Tenant::Person(UserId::new(9)),
         user: UserId::new(9),
     };
     for (queue, newcomer) in [(71, ELSEWHERE), (72, direct)] {
@@ -126,7 +126,7 @@ fn a_full_room_sends_away_the_newest_of_who_takes_up_most() {
     assert_eq!(submitted, Submitted::Displaces('b', Full::Room));
     let submitted = queues.submit(thread(4), ELSEWHERE, 'd');
     assert_eq!(submitted, Submitted::Displaces('c', Full::Room));
-    let submitted = queues.submit(thread(5), asker(3, 4), 'e');
+    let submitted = queues.submit(thread(5), requester(3, 4), 'e');
     assert_eq!(submitted, Submitted::Refused('e', Full::Room), "as much");
     assert_eq!(queues.finished(thread(1)), Some((thread(4), 'd')));
     assert_eq!(queues.finished(thread(4)), None);
@@ -146,14 +146,18 @@ fn what_waits_can_be_taken_out() {
 
 #[derive(Debug, Clone)]
 enum Step {
-    Submit { party: u64, user: u64, queue: u64 },
+    Submit { tenant: u64, user: u64, queue: u64 },
     Finish(usize),
     Remove(usize),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let submit = (1..5_u64, 1..4_u64, 1..9_u64);
-    let submit = submit.prop_map(|(party, user, queue)| Step::Submit { party, user, queue });
+    let submit = submit.prop_map(|(tenant, user, queue)| Step::Submit {
+        tenant,
+        user,
+        queue,
+    });
     let step = prop_oneof![
         6 => submit,
         4 => any::<usize>().prop_map(Step::Finish),
@@ -164,25 +168,31 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// Queues, and what is known of them from outside.
 struct Watched {
-    queues: Queues<(u64, Asker)>,
+    queues: Queues<(u64, Requester)>,
     tickets: u64,
-    running: HashMap<QueueKey, Asker>,
-    /// How many starts by others each party may still see before its own.
-    patience: HashMap<Party, usize>,
+    running: HashMap<QueueKey, Requester>,
+    /// How many starts by others each tenant may still see before its own.
+    patience: HashMap<Tenant, usize>,
 }
 
 impl Watched {
-    fn submit(&mut self, queue: QueueKey, asker: Asker) {
+    fn submit(&mut self, queue: QueueKey, requester: Requester) {
         self.tickets += 1;
-        match self.queues.submit(queue, asker, (self.tickets, asker)) {
+        match self
+            .queues
+            .submit(queue, requester, (self.tickets, requester))
+        {
             Submitted::Starts(_) => {
-                assert!(self.running.insert(queue, asker).is_none(), "one a queue");
+                assert!(
+                    self.running.insert(queue, requester).is_none(),
+                    "one a queue"
+                );
             }
             Submitted::Displaces((_, other), _) => {
                 let taken_up = |of| self.queues.shares.load(of).0;
-                assert!(taken_up(other) + 1 >= taken_up(asker), "{other:?}");
-                assert_ne!(other, asker);
-                self.patience.remove(&other.party);
+                assert!(taken_up(other) + 1 >= taken_up(requester), "{other:?}");
+                assert_ne!(other, requester);
+                self.patience.remove(&other.tenant);
             }
             Submitted::Waits | Submitted::Refused(..) => {}
         }
@@ -199,44 +209,48 @@ impl Watched {
         };
         self.running.remove(&queue);
         let waited = self.ready_but(queue);
-        if let Some((queue, (_, asker))) = self.queues.finished(queue) {
-            self.fair(asker, &waited);
-            assert!(self.running.insert(queue, asker).is_none(), "one a queue");
+        if let Some((queue, (_, requester))) = self.queues.finished(queue) {
+            self.fair(requester, &waited);
+            assert!(
+                self.running.insert(queue, requester).is_none(),
+                "one a queue"
+            );
         }
     }
 
     /// Who was ready before this queue became ready.
-    fn ready_but(&self, queue: QueueKey) -> HashSet<Asker> {
+    fn ready_but(&self, queue: QueueKey) -> HashSet<Requester> {
         let ready = self.queues.by_key.iter().filter(|(one, _)| **one != queue);
         ready
-            .filter_map(|(_, state)| Some(state.ready()?.asker))
+            .filter_map(|(_, state)| Some(state.ready()?.requester))
             .collect()
     }
 
     /// No server that waited has fewer turns running, nor a person of the same server.
-    fn fair(&mut self, chosen: Asker, waited: &HashSet<Asker>) {
-        let running =
-            |fits: &dyn Fn(&Asker) -> bool| self.running.values().filter(|one| fits(one)).count();
-        let of_party = |party| running(&|one| one.party == party);
-        let of_person = |asker| running(&|one| *one == asker);
+    fn fair(&mut self, chosen: Requester, waited: &HashSet<Requester>) {
+        let running = |fits: &dyn Fn(&Requester) -> bool| {
+            self.running.values().filter(|one| fits(one)).count()
+        };
+        let of_tenant = |tenant| running(&|one| one.tenant == tenant);
+        let of_person = |requester| running(&|one| *one == requester);
         for other in waited {
             assert!(
-                of_party(chosen.party) <= of_party(other.party),
+                of_tenant(chosen.tenant) <= of_tenant(other.tenant),
                 "{waited:?}"
             );
-            if chosen.party == other.party {
+            if chosen.tenant == other.tenant {
                 assert!(of_person(chosen) <= of_person(*other), "{waited:?}");
             }
         }
-        self.patience.remove(&chosen.party);
-        let idle = |party: &Party| of_party(*party) == 0;
-        let parties: HashSet<Party> = waited.iter().map(|one| one.party).collect();
-        self.patience.retain(|party, _| parties.contains(party));
-        let most = parties.len();
-        for party in parties.iter().copied().filter(idle) {
-            if party != chosen.party {
-                let left = self.patience.entry(party).or_insert(most);
-                assert!(*left > 0, "{party:?} starves");
+        self.patience.remove(&chosen.tenant);
+        let idle = |tenant: &Tenant| of_tenant(*tenant) == 0;
+        let tenants: HashSet<Tenant> = waited.iter().map(|one| one.tenant).collect();
+        self.patience.retain(|tenant, _| tenants.contains(tenant));
+        let most = tenants.len();
+        for tenant in tenants.iter().copied().filter(idle) {
+            if tenant != chosen.tenant {
+                let left = self.patience.entry(tenant).or_insert(most);
+                assert!(*left > 0, "{tenant:?} starves");
                 *left -= 1;
             }
         }
@@ -256,15 +270,15 @@ impl Watched {
             "a place is left unused"
         );
         assert_eq!(*running, self.running.len());
-        let all: Vec<Asker> = by_key
+        let all: Vec<Requester> = by_key
             .values()
-            .flat_map(|state| state.waiting.iter().map(|one| one.asker))
+            .flat_map(|state| state.waiting.iter().map(|one| one.requester))
             .collect();
         assert_eq!(all.len(), *waiting);
         assert!(*waiting <= limits.waiting);
-        for asker in all {
-            let (of_party, of_person) = self.queues.shares.waiting(asker);
-            assert!(of_party <= limits.party && of_person <= limits.person);
+        for requester in all {
+            let (of_tenant, of_person) = self.queues.shares.waiting(requester);
+            assert!(of_tenant <= limits.tenant && of_person <= limits.person);
         }
     }
 }
@@ -284,9 +298,9 @@ proptest! {
         };
         for step in steps {
             match step {
-                Step::Submit { party, user, queue } => {
+                Step::Submit { tenant, user, queue } => {
                     // A thread belongs to one server.
-                    watched.submit(thread(party * 10 + queue), asker(party, user));
+                    watched.submit(thread(tenant * 10 + queue), requester(tenant, user));
                 }
                 Step::Finish(at) => watched.finish(at),
                 Step::Remove(at) => {

@@ -1,5 +1,5 @@
-//! Who opted out, through whole turns: the simulator's messages, the real
-//! client and the model's requests. Boris opted out; what he says holds a mark.
+//! Messages of somebody who opted out never reach the model. Boris opted out; his
+//! messages contain a mark that is searched for.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use clew::llm;
 use clew::memory::{self, Memory, Stores};
 use clew::telemetry::event::Outcome;
 use clew::telemetry::{Lines, Telemetry};
-use clew::turn::{self, Control, Job, Services, Settings};
+use clew::turn::{self, Control, Services, TurnJob, TurnSettings};
 use clew_context::collect::Recall;
 use clew_context::engine::window::{Window, WindowLimits};
 use clew_context::model::{
@@ -28,7 +28,7 @@ use tokio::time::Instant;
 use super::{Place, assert_in_order, place, place_with};
 use crate::support::START;
 
-/// In everything that Boris says unless he asks.
+/// In every message of Boris that is not a question.
 const MARK: &str = "kumquat";
 
 /// What all turns share, as `app` puts it together, and the telemetry.
@@ -67,7 +67,7 @@ async fn services(p: &Place) -> (Services, Lines) {
         recall: Recall::default(),
         memory,
         agents: Agents::load(None, Some("Be helpful.".to_owned()), Instant::now()).await,
-        settings: Settings {
+        settings: TurnSettings {
             limits: Limits::default(),
             reply_target: ReplyTarget::Newest,
             max_messages: 3,
@@ -123,7 +123,7 @@ async fn ask(services: &Services, p: &Place, place: (Id, ChannelKind), id: Id) -
         .message(channel, MessageId::new(id.0), deadline);
     let message = read.await.unwrap();
     services.window().created(message.clone());
-    let job = Job {
+    let job = TurnJob {
         request: TurnRequest {
             trigger: Arc::new(message),
             channel_kind: Some(place.1),
@@ -135,9 +135,9 @@ async fn ask(services: &Services, p: &Place, place: (Id, ChannelKind), id: Id) -
         waited: false,
         other_triggers: BTreeSet::new(),
         elsewhere: Vec::new(),
-        control: Control::new().1,
     };
-    let outcome = turn::run(services, job).await.outcome;
+    let control = Control::new().1;
+    let outcome = turn::run(services, job, control).await.outcome;
     for request in p.stage.model.requests() {
         let request = request.to_string();
         assert!(!request.contains(MARK), "{request}");

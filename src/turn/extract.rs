@@ -1,22 +1,23 @@
-//! Learning: what a turn leaves to learn from, and the note that says so. The
-//! turn is over by then; nobody waits.
+//! Extracting facts from a turn that is over, and the note that says so. Nobody waits
+//! for it.
 
 use std::collections::BTreeSet;
 
 use tokio::time::Instant;
 
-use super::gather::Material;
+use super::gather::Background;
+use super::gather::TurnMaterial;
 use super::{Services, Turn, line};
 use crate::engine::learn::{own, without_others};
 use crate::memory;
 use crate::telemetry::with_sources;
-use clew_context::model::{ChannelId, Interaction, Message, MessageId, UserId};
+use clew_context::model::{ChannelId, Interaction, Message, MessageId};
 use clew_discord::model::{Answer, Button, ButtonStyle};
 use clew_store::model::{FactId, StoredRole};
 
-/// What a turn leaves to learn from; give it to [`learn`].
+/// What facts may be extracted from, after the turn; give it to [`extract`].
 #[derive(Debug)]
-pub struct Lesson {
+pub struct Extraction {
     said: memory::Lesson,
     /// The model of the agent, if it has its own.
     model: Option<String>,
@@ -31,17 +32,17 @@ enum NoteDestination {
     Interaction(Box<Interaction>),
 }
 
-/// Learns from a turn that is over and says in the same place how much was learnt,
-/// never what. If nothing is new, there is no note.
-pub async fn learn(services: &Services, lesson: Lesson) {
+/// Extracts facts and says in the same place how many are new, never which. If none
+/// is new, there is no note.
+pub async fn extract(services: &Services, extraction: Extraction) {
     let Some(model) = &services.model else {
         return;
     };
-    let model = model.with_model(lesson.model.as_deref());
-    let new = services.memory.learn(&model, lesson.said).await;
+    let model = model.with_model(extraction.model.as_deref());
+    let new = services.memory.learn(&model, extraction.said).await;
     if !new.is_empty() {
         let facts = new.iter().map(|fact| fact.id).collect();
-        say(services, &lesson.destination, facts).await;
+        say(services, &extraction.destination, facts).await;
     }
 }
 
@@ -76,50 +77,47 @@ async fn say(services: &Services, destination: &NoteDestination, facts: Vec<Fact
     }
 }
 
-impl Turn<'_> {
-    /// What there is to learn from this turn: only the asker's own words, never the
-    /// message that they point at.
-    pub(super) fn lesson(&self, material: &Material) -> Option<Lesson> {
-        let background = material.background.as_ref()?;
-        let memory = &self.services.memory;
-        let trigger = &self.request.trigger;
-        let learns = memory.learns(self.ids.guild) && !memory.opted_out(self.request.asker());
+impl Extraction {
+    /// What facts may be extracted from, if anything: only the asker's own words,
+    /// never the message that they point at.
+    pub(super) fn of(
+        turn: &Turn<'_>,
+        material: &TurnMaterial,
+        background: &Background,
+    ) -> Option<Self> {
+        let (services, request) = (turn.services, &turn.job.request);
+        let (memory, trigger) = (&services.memory, turn.trigger());
+        let learns = memory.learns(turn.ids.guild) && !memory.opted_out(request.asker());
         if !learns || !trigger.is_human() {
             return None;
         }
-        let interaction = self.request.cause.interaction();
-        let said = memory::Lesson {
-            ids: self.ids,
-            place: background.place.clone(),
-            asker: material.prepared.asker.clone(),
-            words: own(&self.words_without_others(material.collected.turn.us.user))?,
-            others: others(material),
-            message: self.request.posted_trigger(),
-            asked: self.asked,
+        let bare = Message {
+            content: without_others(&trigger.content, material.collected.turn.us.user).into(),
+            ..trigger.clone()
         };
-        Some(Lesson {
+        let said = memory::Lesson {
+            ids: turn.ids,
+            place: background.place.clone(),
+            asker: material.prompt.prepared.asker.clone(),
+            words: own(&services.own_words(turn.ids.guild, &bare))?,
+            others: others(material, background),
+            message: request.posted_trigger(),
+            asked: turn.asked,
+        };
+        Some(Self {
             said,
             model: background.agent.model.clone(),
-            destination: match interaction {
+            destination: match turn.interaction() {
                 Some(interaction) => NoteDestination::Interaction(Box::new(interaction.clone())),
                 None => NoteDestination::Channel(trigger.channel, trigger.id),
             },
         })
     }
-
-    fn words_without_others(&self, us: UserId) -> String {
-        let trigger = &*self.request.trigger;
-        let bare = Message {
-            content: without_others(&trigger.content, us).into(),
-            ..trigger.clone()
-        };
-        self.services.own_words(self.ids.guild, &bare)
-    }
 }
 
 /// All the names of those who are mentioned or speak in what was collected or said
 /// before, except for us and the asker.
-fn others(material: &Material) -> Vec<String> {
+fn others(material: &TurnMaterial, background: &Background) -> Vec<String> {
     let trigger = material.collected.trigger();
     let collected = material.collected.gathered.messages();
     let messages = collected
@@ -133,9 +131,9 @@ fn others(material: &Material) -> Vec<String> {
         let mentions = message.mentions.iter();
         others.extend(mentions.map(|mention| (mention.id, &*mention.name)));
     }
-    let shown = material.prepared.block.items();
+    let shown = material.prompt.prepared.block.items();
     others.extend(shown.map(|item| (item.message.author.id, item.name.as_str())));
-    let rows = material.background.iter().flat_map(|one| &one.rows);
+    let rows = background.rows.iter();
     let authors = rows.filter(|row| row.role == StoredRole::User);
     others.extend(authors.filter_map(|row| Some((row.owner, row.author_name.as_deref()?))));
     let apart = [trigger.author.id, material.collected.turn.us.user];

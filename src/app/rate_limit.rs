@@ -14,12 +14,12 @@ const MANY: usize = 1_024;
 
 /// Counts events within the last minute, by person.
 #[derive(Debug)]
-pub(super) struct Rate {
+pub(super) struct RateLimiter {
     most: usize,
     times: HashMap<UserId, VecDeque<Instant>>,
 }
 
-impl Rate {
+impl RateLimiter {
     /// Allows at most `most` per minute.
     pub(super) fn new(most: usize) -> Self {
         Self {
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_minute_slides() {
-        let (mut rate, start) = (Rate::new(2), Instant::now());
+        let (mut rate, start) = (RateLimiter::new(2), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
         let user = UserId::new(1);
         assert!(rate.take(user, at(0)) && rate.take(user, at(30)));

@@ -7,19 +7,18 @@ use tokio::time::Instant;
 
 use crate::engine::deliver::{self, ATTACHMENT_NAME, Overflow};
 use clew_context::discord::error::RestError;
-use clew_context::model::{ChannelId, Fallback, Interaction, MessageId, TurnId};
+use clew_context::model::{ChannelId, Fallback, Interaction, Message, MessageId};
 use clew_discord::rest::Rest;
 use clew_discord::send::{File, Outgoing, Text};
 
-use super::line::INTERRUPTED;
-use super::{Services, Settings};
+use crate::turn::Turn;
+use crate::turn::line::INTERRUPTED;
 
 /// How long one delivering call may take, including retries and limits.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Where an answer goes.
-#[derive(Debug, Clone)]
-pub(super) enum Destination {
+enum Destination<'a> {
     /// A channel; the first message is a reply if there is a target.
     Channel {
         channel: ChannelId,
@@ -28,18 +27,27 @@ pub(super) enum Destination {
         ping: bool,
     },
     /// A command, whose first response says that we are thinking.
-    Interaction(Box<Interaction>),
+    Interaction(&'a Interaction),
+}
+
+impl<'a> Destination<'a> {
+    fn of(turn: &'a Turn<'_>, target: Option<&Message>) -> Self {
+        if let Some(interaction) = turn.interaction() {
+            return Self::Interaction(interaction);
+        }
+        Self::Channel {
+            channel: turn.trigger().channel,
+            reply_to: target.map(|target| target.id),
+            ping: target.is_some_and(|target| target.author.id == turn.job.request.asker()),
+        }
+    }
 }
 
 /// What has been posted so far.
-#[derive(Debug)]
-pub(super) struct Posted<'a> {
-    rest: &'a Rest,
-    destination: Destination,
-    turn: TurnId,
-    attempt: u32,
-    settings: &'a Settings,
-    parts: Vec<Part>,
+pub(in crate::turn) struct PostedAnswer<'a> {
+    turn: &'a Turn<'a>,
+    destination: Destination<'a>,
+    parts: Vec<PostedPart>,
     /// Why no file may be attached, if so.
     no_file: Option<Fallback>,
     /// Whether the last file was refused or could not be sent.
@@ -48,33 +56,33 @@ pub(super) struct Posted<'a> {
     cut_at: Option<usize>,
     /// When to give up, whatever is left to do.
     end: Option<Instant>,
-    pub(super) edits: usize,
-    pub(super) attached: bool,
-    pub(super) reference_dropped: Option<Fallback>,
+    pub(in crate::turn) edits: usize,
+    pub(in crate::turn) attached: bool,
+    pub(in crate::turn) reference_dropped: Option<Fallback>,
 }
 
-#[derive(Debug)]
-struct Part {
+struct PostedPart {
     id: MessageId,
     content: String,
 }
 
-impl<'a> Posted<'a> {
-    /// Nothing posted yet. `attempt` distinguishes the nonces of a restarted turn.
-    pub(super) fn new(
-        services: &'a Services,
-        destination: Destination,
-        turn: TurnId,
-        attempt: u32,
-    ) -> Self {
+impl<'a> PostedAnswer<'a> {
+    /// Nothing is posted yet. A message is to reply to `target`; a command's answer
+    /// needs no permission to attach files.
+    pub(in crate::turn) fn new(turn: &'a Turn<'a>, target: Option<&Message>) -> Self {
+        let destination = Destination::of(turn, target);
+        let no_file = match destination {
+            Destination::Channel { channel, .. } => {
+                let ours = turn.services.guild_state.our_access(channel);
+                ours.forbids(|rights| rights.attach)
+            }
+            Destination::Interaction(_) => false,
+        };
         Self {
-            rest: &services.rest,
-            destination,
             turn,
-            attempt,
-            settings: &services.settings,
+            destination,
             parts: Vec::new(),
-            no_file: None,
+            no_file: no_file.then_some(Fallback::Forbidden),
             file_failed: false,
             cut_at: None,
             end: None,
@@ -85,18 +93,18 @@ impl<'a> Posted<'a> {
     }
 
     /// The ids and texts of what is posted, in order.
-    pub(super) fn parts(&self) -> impl Iterator<Item = (MessageId, &str)> {
+    pub(in crate::turn) fn parts(&self) -> impl Iterator<Item = (MessageId, &str)> {
         self.parts
             .iter()
             .map(|part| (part.id, part.content.as_str()))
     }
 
-    pub(super) fn messages(&self) -> usize {
+    pub(in crate::turn) fn messages(&self) -> usize {
         self.parts.len()
     }
 
     /// Whether it replies to a message and Discord accepted the reference.
-    pub(super) fn replied(&self) -> bool {
+    pub(in crate::turn) fn replied(&self) -> bool {
         matches!(
             self.destination,
             Destination::Channel {
@@ -106,17 +114,17 @@ impl<'a> Posted<'a> {
         ) && self.reference_dropped.is_none()
     }
 
-    pub(super) fn pinged(&self) -> bool {
+    pub(in crate::turn) fn pinged(&self) -> bool {
         self.replied() && matches!(self.destination, Destination::Channel { ping: true, .. })
     }
 
     /// Sets the time after which nothing more is tried.
-    pub(super) fn give_up_at(&mut self, end: Instant) {
+    pub(in crate::turn) fn give_up_at(&mut self, end: Instant) {
         self.end = Some(end);
     }
 
     /// Whether something may still be tried at that time.
-    pub(super) fn has_until(&self, at: Instant) -> bool {
+    pub(in crate::turn) fn has_until(&self, at: Instant) -> bool {
         self.end.is_none_or(|end| at < end)
     }
 
@@ -126,18 +134,12 @@ impl<'a> Posted<'a> {
     }
 
     /// `ANSWER_MAX_MESSAGES`.
-    pub(super) fn max_messages(&self) -> usize {
-        self.settings.max_messages
-    }
-
-    /// Notes why no file may be attached, if so.
-    pub(super) fn without_file(mut self, reason: Option<Fallback>) -> Self {
-        self.no_file = reason;
-        self
+    pub(in crate::turn) fn max_messages(&self) -> usize {
+        self.turn.services.settings.max_messages
     }
 
     /// Whether to try the answer again without its file, since the file failed.
-    pub(super) fn gives_up_file(&mut self, error: &RestError) -> bool {
+    pub(in crate::turn) fn gives_up_file(&mut self, error: &RestError) -> bool {
         let gives_up = self.file_failed && may_be_the_file(error.reason);
         if gives_up {
             self.no_file = Some(error.reason);
@@ -146,23 +148,23 @@ impl<'a> Posted<'a> {
     }
 
     /// Why part of the answer was cut off instead of attached, if it was.
-    pub(super) fn cut(&self) -> Option<Fallback> {
+    pub(in crate::turn) fn cut(&self) -> Option<Fallback> {
         self.cut_at.and(self.no_file)
     }
 
     /// The part of an answer that is in the messages or the file.
-    pub(super) fn shown<'t>(&self, text: &'t str) -> &'t str {
+    pub(in crate::turn) fn shown<'t>(&self, text: &'t str) -> &'t str {
         self.cut_at.map_or(text, |end| text[..end].trim_end())
     }
 
     /// Makes the posted messages match `text`, which only ever grows. Until it is
     /// `done`, a command's further messages wait.
-    pub(super) async fn show(&mut self, text: &str, done: bool) -> Result<(), RestError> {
+    pub(in crate::turn) async fn show(&mut self, text: &str, done: bool) -> Result<(), RestError> {
         let overflow = match self.no_file {
             Some(_) => Overflow::Cut,
             None => Overflow::Attached,
         };
-        let delivery = deliver::split(text, self.settings.max_messages, overflow);
+        let delivery = deliver::split(text, self.max_messages(), overflow);
         let last = delivery.messages.len().saturating_sub(1);
         let overflow = delivery.overflow.as_ref().filter(|_| done);
         let file = overflow.map(|text| (ATTACHMENT_NAME.to_owned(), text.clone().into_bytes()));
@@ -185,19 +187,19 @@ impl<'a> Posted<'a> {
     }
 
     /// Posts one message separate from the answer: a refusal or a note.
-    pub(super) async fn say(&mut self, content: &str) -> Result<(), RestError> {
+    pub(in crate::turn) async fn say(&mut self, content: &str) -> Result<(), RestError> {
         let index = self.parts.len();
         self.put(index, content, None).await
     }
 
     /// Takes everything back. A command's first response stays, since nobody calls
     /// the command again; it says that we were interrupted.
-    pub(super) async fn remove(&mut self) {
+    pub(in crate::turn) async fn remove(&mut self) {
         let parts = std::mem::take(&mut self.parts);
         let removed = match &self.destination {
             Destination::Channel { channel, .. } => self.delete(*channel, &parts).await,
             Destination::Interaction(interaction) => self
-                .rest
+                .rest()
                 .edit_original(interaction, &Text::plain(INTERRUPTED), deadline())
                 .await
                 .map(drop),
@@ -208,10 +210,13 @@ impl<'a> Posted<'a> {
     }
 
     /// Deletes the newest first, and goes on if one fails.
-    async fn delete(&self, channel: ChannelId, parts: &[Part]) -> Result<(), RestError> {
+    async fn delete(&self, channel: ChannelId, parts: &[PostedPart]) -> Result<(), RestError> {
         let mut result = Ok(());
         for part in parts.iter().rev() {
-            let deleted = self.rest.delete_message(channel, part.id, deadline()).await;
+            let deleted = self
+                .rest()
+                .delete_message(channel, part.id, deadline())
+                .await;
             result = result.and(deleted);
         }
         result
@@ -234,7 +239,7 @@ impl<'a> Posted<'a> {
             }
             None => {
                 let id = self.create(index, content, file).await?;
-                self.parts.push(Part {
+                self.parts.push(PostedPart {
                     id,
                     content: content.to_owned(),
                 });
@@ -253,12 +258,12 @@ impl<'a> Posted<'a> {
         let text = self.text(content, file);
         match &self.destination {
             Destination::Channel { channel, .. } => {
-                self.rest
+                self.rest()
                     .edit_message(*channel, id, &text, self.deadline())
                     .await
             }
             Destination::Interaction(interaction) if index == 0 => self
-                .rest
+                .rest()
                 .edit_original(interaction, &text, self.deadline())
                 .await
                 .map(drop),
@@ -282,13 +287,12 @@ impl<'a> Posted<'a> {
                     content: content.to_owned(),
                     reply_to: reply_to.filter(|_| index == 0),
                     ping_replied: *ping && index == 0,
-                    allowed_users: Vec::new(),
-                    nonce: format!("{:x}.{}.{index}", self.turn.0, self.attempt),
+                    nonce: self.nonce(index),
                     attachment: file.cloned(),
-                    link_previews: self.settings.link_previews,
+                    link_previews: self.turn.services.settings.link_previews,
                 };
                 let sent = self
-                    .rest
+                    .rest()
                     .create_message(*channel, &message, self.deadline())
                     .await?;
                 self.reference_dropped = self.reference_dropped.or(sent.reference_dropped);
@@ -297,11 +301,11 @@ impl<'a> Posted<'a> {
             Destination::Interaction(interaction) => {
                 let text = self.text(content, file);
                 if index == 0 {
-                    self.rest
+                    self.rest()
                         .edit_original(interaction, &text, self.deadline())
                         .await
                 } else {
-                    self.rest
+                    self.rest()
                         .follow_up(interaction, &text, false, self.deadline())
                         .await
                 }
@@ -309,11 +313,22 @@ impl<'a> Posted<'a> {
         }
     }
 
+    fn rest(&self) -> &'a Rest {
+        &self.turn.services.rest
+    }
+
+    /// The same for every try at a message, and another after a restart.
+    fn nonce(&self, index: usize) -> String {
+        let turn = self.turn;
+        let id = turn.job.request.turn().0;
+        format!("{id:x}.{}.{index}", turn.restarts)
+    }
+
     fn text<'t>(&self, content: &'t str, file: Option<&'t File>) -> Text<'t> {
         Text {
             content,
             file,
-            link_previews: self.settings.link_previews,
+            link_previews: self.turn.services.settings.link_previews,
         }
     }
 }

@@ -2,9 +2,9 @@
 //! collected and why, in a few readable lines.
 
 use clew_context::engine::frame;
-use clew_context::model::{Entry, Item, Marker, OmitReason, Scene};
+use clew_context::model::{Block, Entry, Item, Marker, OmitReason, Scene};
 
-use super::record::TurnRecord;
+use crate::turn::gather::TurnMaterial;
 
 /// How many messages are shown with their first words; the rest is counted.
 const SHOWN: usize = 6;
@@ -12,54 +12,49 @@ const SHOWN: usize = 6;
 const WORDS: usize = 80;
 
 /// The answer, in Discord's formatting.
-pub(super) fn answer(record: &TurnRecord) -> String {
-    let mut lines = vec![summary(record)];
-    lines.extend(
-        record
-            .block
-            .title
-            .as_deref()
-            .map(|title| format!("- {}", plain(title))),
-    );
-    lines.extend(reply_line(record));
-    lines.extend(omitted_lines(record));
-    lines.extend(private_line(record));
-    lines.extend(record.fallbacks.iter().map(|(stage, reason)| {
+pub(super) fn answer(material: &TurnMaterial) -> String {
+    let block = material.block();
+    let title = block.title.as_deref();
+    let failed = material.fallbacks.iter().map(|(stage, reason)| {
         format!(
             "- could not get part of it: {} ({})",
             stage.as_str(),
             reason.as_str()
         )
-    }));
-    lines.extend(shown_lines(record));
+    });
+    let mut lines = vec![summary(material)];
+    lines.extend(title.map(|title| format!("- {}", plain(title))));
+    lines.extend(reply_line(material));
+    lines.extend(omitted_lines(block));
+    lines.extend(private_line(block));
+    lines.extend(failed);
+    lines.extend(shown_lines(block));
     lines.push("No model is set (LLM_BASE_URL), so this is what one would have read.".to_owned());
     lines.join("\n")
 }
 
-fn summary(record: &TurnRecord) -> String {
-    let what = match record.scene {
+fn summary(material: &TurnMaterial) -> String {
+    let (collected, block) = (&material.collected, material.block());
+    let what = match collected.scene {
         Scene::Thread => "this thread",
         Scene::ReplyChain => "this chain of replies",
         Scene::Direct => "this direct conversation",
         Scene::Lone => "this channel",
     };
-    let count = record.block.items().count();
+    let (count, fetches) = (block.items().count(), collected.fetches);
     let messages = if count == 1 { "message" } else { "messages" };
-    let calls = if record.fetches == 1 { "call" } else { "calls" };
+    let calls = if fetches == 1 { "call" } else { "calls" };
     format!(
-        "**{count} {messages} of {what}**, {} characters, {} {calls} to Discord in {} ms",
-        record.block.chars,
-        record.fetches,
-        record.collected_in.as_millis()
+        "**{count} {messages} of {what}**, {} characters, {fetches} {calls} to Discord in {} ms",
+        block.chars,
+        material.collected_in.as_millis()
     )
 }
 
-fn reply_line(record: &TurnRecord) -> Option<String> {
-    let adopted = record.adopted?;
-    let item = record
-        .block
-        .items()
-        .find(|item| item.message.id == adopted)?;
+fn reply_line(material: &TurnMaterial) -> Option<String> {
+    let adopted = material.collected.target.adopted.as_ref()?;
+    let mut shown = material.block().items();
+    let item = shown.find(|item| item.message.id == adopted.id)?;
     Some(format!(
         "- you wrote nothing yourself, so {}'s message is answered",
         plain(&item.name)
@@ -67,8 +62,8 @@ fn reply_line(record: &TurnRecord) -> Option<String> {
 }
 
 /// Each gap with the setting that caused it, worded as in the prompt.
-fn omitted_lines(record: &TurnRecord) -> Vec<String> {
-    let markers = record.block.entries.iter().filter_map(|entry| match entry {
+fn omitted_lines(block: &Block) -> Vec<String> {
+    let markers = block.entries.iter().filter_map(|entry| match entry {
         Entry::Marker(marker @ (Marker::Gap(..) | Marker::EarlierChain(_))) => Some(*marker),
         Entry::Marker(_) | Entry::Message(_) => None,
     });
@@ -77,14 +72,14 @@ fn omitted_lines(record: &TurnRecord) -> Vec<String> {
         .collect()
 }
 
-fn private_line(record: &TurnRecord) -> Option<String> {
-    let count = record.block.omitted_for(OmitReason::OptedOut);
+fn private_line(block: &Block) -> Option<String> {
+    let count = block.omitted_for(OmitReason::OptedOut);
     (count > 0).then(|| format!("- {count} messages kept private by their authors"))
 }
 
 /// The first message and the last few.
-fn shown_lines(record: &TurnRecord) -> Vec<String> {
-    let items: Vec<&Item> = record.block.items().collect();
+fn shown_lines(block: &Block) -> Vec<String> {
+    let items: Vec<&Item> = block.items().collect();
     if items.len() <= SHOWN {
         return items.into_iter().map(line).collect();
     }

@@ -1,0 +1,123 @@
+//! What the agent that answers knows from before: the conversation's history, facts,
+//! and what it does elsewhere.
+
+use std::sync::Arc;
+
+use super::names::{AskerNames, access_to};
+use crate::memory::{Place, Readable};
+use crate::model::Agent;
+use crate::turn::{Services, Turn};
+use clew_context::engine::render::Directory;
+use clew_context::engine::status::{RunningTurn, status};
+use clew_context::engine::turn::Collected;
+use clew_context::model::{ChannelId, ChannelKind, Profiles};
+use clew_store::model::{Scope, StoredMessage};
+
+/// How much of a question and of the newest messages around it is used to
+/// match facts, in bytes. Matching looks at a few hundred words at most.
+const MATCHED_BYTES: usize = 8_000;
+
+/// The agent that answers, and what it knows.
+#[derive(Debug, Clone)]
+pub(in crate::turn) struct Background {
+    pub(in crate::turn) agent: Arc<Agent>,
+    pub(in crate::turn) place: Place,
+    /// Which facts could be read.
+    facts: Readable,
+    /// The asker's and the server's facts.
+    pub(super) profiles: Profiles,
+    /// What was said before, oldest first.
+    pub(in crate::turn) rows: Vec<StoredMessage>,
+    /// What the agent does elsewhere.
+    pub(super) status: String,
+}
+
+impl Background {
+    /// Drops the history of a shared thread for an asker who may not read the thread.
+    pub(super) fn leave_out_shared(&mut self) {
+        if matches!(self.place.scope, Scope::Thread { .. }) {
+            self.rows.clear();
+        }
+    }
+
+    /// The history after its older half has been dropped this often.
+    pub(super) fn newest_rows(&self, halvings: u32) -> &[StoredMessage] {
+        (0..halvings).fold(&self.rows, |rows, _| &rows[rows.len().div_ceil(2)..])
+    }
+}
+
+/// The agent that answers here and what was said before; none if no agent answers
+/// here.
+pub(super) async fn remembered(
+    turn: &Turn<'_>,
+    kind: Option<ChannelKind>,
+    parent: Option<ChannelId>,
+) -> Option<Background> {
+    let Services { agents, memory, .. } = turn.services;
+    agents.refresh(turn.started).await;
+    let request = &turn.job.request;
+    let channel = request.trigger.channel;
+    let agent = agents.pick(channel, parent)?;
+    let is_thread = kind.is_some_and(ChannelKind::is_thread);
+    let place = memory.place(&agent, turn.ids.guild, channel, is_thread, request.asker());
+    // Boxed to keep the future of a turn small.
+    let recalled = Box::pin(async {
+        tokio::join!(
+            memory.history(&turn.ids, &place, request.turn()),
+            memory.read_facts(&turn.ids, &place)
+        )
+    });
+    let (rows, facts) = recalled.await;
+    Some(Background {
+        status: status_elsewhere(turn, &agent),
+        facts,
+        profiles: Profiles::default(),
+        agent,
+        place,
+        rows,
+    })
+}
+
+/// Adds the facts that match what was asked and collected.
+pub(super) async fn add_profiles(
+    turn: &Turn<'_>,
+    background: &mut Background,
+    collected: &Collected,
+) {
+    let mut words = turn.trigger().content.to_string();
+    for message in collected.gathered.messages().into_iter().rev() {
+        if words.len() >= MATCHED_BYTES {
+            break;
+        }
+        words.push('\n');
+        words.push_str(&message.content);
+    }
+    words.truncate(words.floor_char_boundary(MATCHED_BYTES));
+    let memory = &turn.services.memory;
+    let Background { place, facts, .. } = background;
+    background.profiles = memory.profiles(&turn.ids, place, *facts, &words).await;
+}
+
+/// The agent's other turns in this server, in channels that the asker may read.
+fn status_elsewhere(turn: &Turn<'_>, agent: &Agent) -> String {
+    let services = turn.services;
+    let is_ours = |channel: ChannelId| {
+        let known = services.guild_state.kind_and_parent(channel);
+        let parent = known.and_then(|(_, parent)| parent);
+        let picked = services.agents.pick(channel, parent);
+        picked.is_some_and(|other| other.name == agent.name)
+    };
+    let names = AskerNames::new(turn, None);
+    let elsewhere = turn.job.elsewhere.iter();
+    let turns: Vec<RunningTurn> = elsewhere
+        .filter(|other| is_ours(other.channel) && access_to(turn, other.channel).may_read())
+        .filter_map(|other| {
+            Some(RunningTurn {
+                channel: names.channel(other.channel)?,
+                asker: None,
+                seconds: (turn.started - other.since).as_secs(),
+            })
+        })
+        .collect();
+    status(&turns)
+}

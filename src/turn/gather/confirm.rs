@@ -1,0 +1,59 @@
+//! Confirms that what a prompt takes from the stores still stands on Discord.
+
+use tokio::time::Instant;
+
+use super::background::Background;
+use crate::memory::{Fetched, Mend};
+use crate::turn::{Services, Turn};
+use clew_context::engine::turn::{Collected, MessageRange};
+use clew_context::model::{ChannelId, MessageId};
+
+/// Confirms rows of the prompt by what the collectors saw; for those that lie before a
+/// gap, asks Discord until `deadline`.
+pub(super) async fn confirm(
+    turn: &Turn<'_>,
+    mut background: Option<&mut Background>,
+    collected: &Collected,
+    deadline: Instant,
+) {
+    let Services { memory, rest, .. } = turn.services;
+    let update = &collected.window_update;
+    if let Some(pages) = &update.pages {
+        let page = fetched(turn, pages);
+        if let Some(background) = &mut background {
+            memory.look_through(&page, &mut background.rows);
+        }
+        memory.mend(Mend::Fetched(page));
+    }
+    let Some(Background { rows, .. }) = background else {
+        return;
+    };
+    let here = turn.trigger().channel;
+    let is_there = |channel: ChannelId, id: MessageId| {
+        let mut single = update.single.iter();
+        channel == here && collected.turn.view.get(id).is_some()
+            || single.any(|(of, message)| (*of, message.id) == (channel, id))
+    };
+    memory.confirmed(rows, is_there);
+    let edit_of = |message: &_| turn.services.edit_of(message);
+    // Boxed to keep the future of a turn small.
+    Box::pin(memory.confirm(&turn.ids, rows, rest, &edit_of, deadline)).await;
+}
+
+/// What a page shows to have been edited while we were away, and what may have been
+/// deleted.
+fn fetched(turn: &Turn<'_>, pages: &MessageRange) -> Fetched {
+    let edited = pages.messages.iter().filter(|one| one.edited.is_some());
+    let ids = pages.messages.iter().map(|one| one.id);
+    Fetched {
+        at: turn.asked,
+        guild: turn.ids.guild,
+        channel: pages.channel,
+        from: pages.from,
+        to: pages.to,
+        present: ids.collect(),
+        edited: edited
+            .filter_map(|one| turn.services.edit_of(one))
+            .collect(),
+    }
+}

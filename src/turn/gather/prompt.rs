@@ -1,0 +1,105 @@
+//! The prompt, shortened until it fits the model.
+
+use super::TurnMaterial;
+use super::background::Background;
+use super::names::AskerNames;
+use crate::llm;
+use crate::turn::Turn;
+use clew_context::engine::prepare::{Prepared, PromptInput, prepare};
+use clew_context::engine::turn::Collected;
+
+/// How often a turn's context may be halved: an eighth is left then.
+const MAX_HALVINGS: u32 = 3;
+
+/// A prompt, and how often its context was halved to fit the model.
+#[derive(Clone)]
+pub(in crate::turn) struct FittedPrompt {
+    pub(in crate::turn) prepared: Prepared,
+    halvings: u32,
+}
+
+impl FittedPrompt {
+    /// An estimate in tokens.
+    fn size(&self) -> usize {
+        llm::tokens(&self.prepared.prompt.messages)
+    }
+}
+
+/// The prompt to ask first.
+pub(super) fn first(
+    turn: &Turn<'_>,
+    collected: &Collected,
+    background: Option<&Background>,
+    model: Option<&llm::Client>,
+) -> FittedPrompt {
+    let halved = |halvings| halved(turn, collected, background, halvings);
+    fitted(halved(0), halved, model)
+}
+
+/// The next smaller prompt that may fit, after the model said that one was too long.
+/// From then on the model's limit is known.
+pub(in crate::turn) fn smaller(
+    turn: &Turn<'_>,
+    material: &TurnMaterial,
+    model: &llm::Client,
+    tried: &FittedPrompt,
+    limit: Option<u32>,
+) -> Option<FittedPrompt> {
+    let background = material.background.as_ref();
+    let halved = |halvings| halved(turn, &material.collected, background, halvings);
+    let mut smaller = (tried.halvings + 1..=MAX_HALVINGS).map(halved);
+    let next = smaller.find(|next| next.size() < tried.size())?;
+    model.learn_room(next.size(), limit);
+    Some(fitted(next, halved, Some(model)))
+}
+
+/// Halves a prompt until it fits the model, or as often as allowed.
+fn fitted(
+    mut prompt: FittedPrompt,
+    halved: impl Fn(u32) -> FittedPrompt,
+    model: Option<&llm::Client>,
+) -> FittedPrompt {
+    let room = model.and_then(llm::Client::prompt_room);
+    while prompt.halvings < MAX_HALVINGS && room.is_some_and(|room| prompt.size() > room) {
+        prompt = halved(prompt.halvings + 1);
+    }
+    prompt
+}
+
+/// The prompt with its context halved this often: the caps of the block, and the
+/// history, of which the newer half stays.
+fn halved(
+    turn: &Turn<'_>,
+    collected: &Collected,
+    background: Option<&Background>,
+    halvings: u32,
+) -> FittedPrompt {
+    let services = turn.services;
+    let directory = AskerNames::new(turn, collected.turn.channel.as_ref());
+    let secret = &services.settings.secret;
+    let prepared = match background {
+        None => {
+            let input = PromptInput {
+                directory: &directory,
+                halvings,
+                ..PromptInput::new("", secret, "")
+            };
+            prepare(collected, &input)
+        }
+        Some(background) => {
+            let (agent, scope) = (&background.agent, background.place.scope.to_string());
+            let rows = background.newest_rows(halvings);
+            let input = PromptInput {
+                directory: &directory,
+                docs: &agent.docs,
+                status: &background.status,
+                profiles: &background.profiles,
+                history: &services.memory.messages(rows),
+                halvings,
+                ..PromptInput::new(&agent.system, secret, &scope)
+            };
+            prepare(collected, &input)
+        }
+    };
+    FittedPrompt { prepared, halvings }
+}
