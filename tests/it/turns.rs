@@ -14,7 +14,7 @@ mod queue;
 mod refused;
 mod triggers;
 
-use clew_simulator::{ChannelKind, Draft, Id, Use, World};
+use clew_simulator::{ChannelKind, Draft, Id, Message, OverwriteOf, Permissions, Use, World};
 use serde_json::Value;
 
 use crate::support::bot::{Bot, Stage, details, prompt};
@@ -36,6 +36,13 @@ struct Seeds {
     channel: Id,
     ada: Id,
     boris: Id,
+}
+
+impl Seeds {
+    /// A thread of Ada's in the channel.
+    fn thread(self, world: &mut World, title: &str) -> Id {
+        world.thread(self.channel, ChannelKind::PublicThread, title, self.ada)
+    }
 }
 
 /// A place with more in it, as `prepare` says; what it gives is handed back.
@@ -111,6 +118,27 @@ impl Place {
         let stage = &self.stage.discord;
         let call = stage.interact(self.channel, self.ada, &Use::slash("gone", &[]));
         stage.wait_interaction(call, |_| true).await.unwrap();
+    }
+
+    /// Waits until a message of the channel says just this.
+    async fn wait_for(&self, channel: Id, text: &str) -> Message {
+        let fits = |message: &Message| message.content == text;
+        let found = self.stage.discord.wait_for_message(channel, fits).await;
+        found.unwrap()
+    }
+
+    /// What our answers reply to, oldest first.
+    fn targets(&self, channel: Id) -> Vec<Option<Id>> {
+        let answers = self.stage.discord.answers(channel);
+        let target = |answer: &Message| answer.reference?.message;
+        answers.iter().map(target).collect()
+    }
+
+    /// Takes permissions of ours in the channel away.
+    fn deny_us(&self, denied: Permissions) {
+        let us = OverwriteOf::Member(self.us);
+        let deny = |world: &mut World| world.overwrite(self.channel, us, Permissions::NONE, denied);
+        self.stage.discord.world(deny);
     }
 
     /// GETs so far that read messages or channels.

@@ -1,5 +1,5 @@
-//! What an asker may read where the gateway did not tell: it is asked for, and
-//! denied if nobody can say.
+//! What an asker may read if the gateway did not tell: it is looked up, and denied if
+//! that fails.
 
 use clew_simulator::{ChannelKind, Fault, Id, OverwriteOf, Permissions, Use};
 use serde_json::json;
@@ -7,8 +7,8 @@ use serde_json::json;
 use super::{Place, assert_in_order, place_with};
 use crate::support::bot::details;
 
-/// An archived thread, which no event tells of, in a channel for the staff.
-/// Boris is of them.
+/// An archived thread, of which no event tells, in a channel for the role `staff`, which
+/// Boris has.
 async fn archived() -> (Place, Id) {
     place_with(&[], |world, seeds| {
         let staff = world.role(seeds.guild, "staff", Permissions::NONE);
@@ -66,7 +66,7 @@ async fn open() -> (Place, Id) {
     .await
 }
 
-/// Ada gets a role of which no event comes.
+/// Gives Ada a role without an event.
 fn unseen_role(p: &Place) -> Id {
     p.stage.discord.world(|world| {
         let guests = world.role(p.guild, "guests", Permissions::NONE);
@@ -94,7 +94,7 @@ async fn who_cannot_be_judged_reads_nothing() {
     bot.stop().await;
 }
 
-/// A role, and what it may not view, of which no event came.
+/// Neither the role nor the channel's overwrite for it came in an event.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_role_that_is_not_known_lets_nobody_in() {
     let (p, thread) = open().await;
@@ -108,7 +108,7 @@ async fn a_role_that_is_not_known_lets_nobody_in() {
     p.answer(thread, 1).await;
     let prompt = p.prompt(1).await;
     assert!(!prompt.contains("the pump"), "{prompt}");
-    // Who is known costs nothing.
+    // Known rights need no call.
     p.post(thread, p.boris, p.to_us("what leaks?"));
     p.answer(thread, 2).await;
     assert_in_order(&p.prompt(2).await, &["the pump leaks"]);

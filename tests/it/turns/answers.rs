@@ -1,6 +1,6 @@
 //! Answers: streamed, split, attached, pinging nobody, as replies.
 
-use clew_simulator::{ChannelKind, Draft, Fault, Id, Message, OverwriteOf, Permissions, Use};
+use clew_simulator::{Draft, Fault, Id, Permissions, Use};
 use serde_json::{Value, json};
 
 use super::{Place, assert_in_order, only, place, place_with};
@@ -36,12 +36,7 @@ async fn an_answer_grows_by_few_edits_of_one_message() {
         .unwrap();
     gate.open();
     let whole = words.concat();
-    let fits = |message: &Message| message.content == whole.trim_end();
-    p.stage
-        .discord
-        .wait_for_message(p.channel, fits)
-        .await
-        .unwrap();
+    p.wait_for(p.channel, whole.trim_end()).await;
     let lines = bot.stop().await;
     assert_eq!(posts(&p).len(), 1);
     let edits = p.stage.discord.requests_to("PATCH", "/messages/").len();
@@ -134,7 +129,7 @@ async fn an_answer_that_no_file_can_carry_is_cut_off_and_the_asker_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_is_pinged_but_an_asker_who_is_answered() {
     let (p, thread) = place_with(&[], |world, seeds| {
-        let thread = world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada);
+        let thread = seeds.thread(world, "pump");
         world.seed(thread, seeds.boris, "is 3 bar normal?");
         thread
     })
@@ -254,11 +249,7 @@ async fn a_refused_reference_is_dropped_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_read_message_history_the_answer_comes_without_reference() {
     let p = place(&[]).await;
-    p.stage.discord.world(|world| {
-        let own = OverwriteOf::Member(p.us);
-        let history = Permissions::READ_MESSAGE_HISTORY;
-        world.overwrite(p.channel, own, Permissions::NONE, history);
-    });
+    p.deny_us(Permissions::READ_MESSAGE_HISTORY);
     let bot = p.start().await;
     p.post(p.channel, p.ada, p.to_us("why?"));
     assert_eq!(p.answer(p.channel, 1).await, "ok");
@@ -273,14 +264,7 @@ async fn where_it_may_not_write_it_reacts_if_it_may() {
     let both = Permissions(send.0 | Permissions::ADD_REACTIONS.0);
     for (denied, reacts) in [(send, true), (both, false)] {
         let p = place(&[]).await;
-        p.stage.discord.world(|world| {
-            world.overwrite(
-                p.channel,
-                OverwriteOf::Member(p.us),
-                Permissions::NONE,
-                denied,
-            );
-        });
+        p.deny_us(denied);
         let bot = p.start().await;
         let trigger = p.post(p.channel, p.ada, p.to_us("why?"));
         p.seen().await;
@@ -326,11 +310,7 @@ async fn a_refused_post_leads_to_a_reaction() {
 /// Answers in a thread that is archived, locked or both meanwhile; gives the
 /// telemetry.
 async fn shut(archived: bool, locked: bool) -> (Place, Id, Vec<Value>) {
-    let (p, thread) = place_with(&[], |world, seeds| {
-        let kind = ChannelKind::PublicThread;
-        world.thread(seeds.channel, kind, "pump", seeds.ada)
-    })
-    .await;
+    let (p, thread) = place_with(&[], |world, seeds| seeds.thread(world, "pump")).await;
     let bot = p.start().await;
     let (behaviour, gate) = Behaviour::gated(&["Three bar."]);
     p.stage.model.script(behaviour);
@@ -385,7 +365,7 @@ async fn a_locked_thread_stays_shut() {
 async fn it_never_replies_to_itself() {
     let (p, (thread, own)) = place_with(&[], |world, seeds| {
         let us = world.bot;
-        let thread = world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada);
+        let thread = seeds.thread(world, "pump");
         let own = world.seed(thread, us, "Three bar is normal.");
         (thread, own)
     })

@@ -1,6 +1,6 @@
 //! `/ask` and "Ask about this message".
 
-use clew_simulator::{ChannelKind, Draft, OverwriteOf, Permissions, Use, World};
+use clew_simulator::{Draft, OverwriteOf, Permissions, Use, World};
 
 use super::{assert_in_order, only, place, place_with};
 use crate::support::bot::details;
@@ -79,12 +79,12 @@ async fn ask_is_deferred_and_answered_by_an_edit_with_the_threads_context() {
     assert_eq!(only(&lines, "sent")["reply"], false);
 }
 
-/// The answer of a command loads first and becomes a message by its edit: the
-/// window must not miss it.
+/// The answer to a command begins as a loading message without text; its edit must
+/// reach the window.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commands_answer_is_part_of_the_conversation() {
     let (p, thread) = place_with(&[], |world, seeds| {
-        let thread = world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada);
+        let thread = seeds.thread(world, "pump");
         world.seed(thread, seeds.ada, "the pump leaks");
         thread
     })
@@ -154,7 +154,7 @@ async fn ask_works_in_channels_and_direct_messages() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_message_command_shows_its_message_even_without_message_content() {
     let (p, (thread, about)) = place_with(&[("DISCORD_MESSAGE_CONTENT", "off")], |world, seeds| {
-        let thread = world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada);
+        let thread = seeds.thread(world, "pump");
         world.seed(thread, seeds.ada, "before");
         (thread, world.seed(thread, seeds.boris, "is 3 bar normal?"))
     })
@@ -191,7 +191,7 @@ async fn the_message_command_shows_its_message_even_without_message_content() {
     );
 }
 
-/// A server that the bot is not in: the user brought it along.
+/// A server that the bot is not in: the caller has installed it for themselves.
 #[tokio::test(flavor = "multi_thread")]
 async fn elsewhere_is_refused_in_one_line_that_only_the_caller_sees() {
     let p = place(&[]).await;

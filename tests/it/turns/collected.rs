@@ -8,10 +8,6 @@ use serde_json::json;
 use super::{Place, Seeds, assert_in_order, only, place, place_with};
 use crate::support::bot::details;
 
-fn thread(world: &mut clew_simulator::World, seeds: Seeds, title: &str) -> Id {
-    world.thread(seeds.channel, ChannelKind::PublicThread, title, seeds.ada)
-}
-
 /// Asks in a channel and gives the prompt and the GETs it cost.
 async fn asked(p: &Place, channel: Id, draft: impl Into<Draft>) -> (String, usize) {
     let answers = p.stage.discord.answers(channel).len();
@@ -19,7 +15,7 @@ async fn asked(p: &Place, channel: Id, draft: impl Into<Draft>) -> (String, usiz
     p.post(channel, p.ada, draft);
     p.answer(channel, answers + 1).await;
     let number = p.stage.model.requests().len();
-    // The answer's echo, so that the next question finds all in its place.
+    // By then the gateway has delivered the answer, too.
     p.seen().await;
     (p.prompt(number).await, p.gets())
 }
@@ -73,7 +69,7 @@ async fn starters_are_found_wherever_they_stand() {
         world.seed(private, seeds.boris, "Second secret.");
         let voice = world.channel(seeds.guild, ChannelKind::Voice, "Standup");
         world.seed(voice, seeds.boris, "link to the agenda");
-        let loose = thread(world, seeds, "loose");
+        let loose = seeds.thread(world, "loose");
         for count in 0..130 {
             world.seed(loose, seeds.boris, format!("note {count}"));
         }
@@ -146,7 +142,6 @@ async fn a_deleted_starter_is_said_to_be_deleted() {
     );
 }
 
-/// Who saw the starter go does not ask for it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_starter_that_was_seen_deleted_is_not_asked_for() {
     let p = place(&[]).await;
@@ -163,11 +158,11 @@ async fn a_starter_that_was_seen_deleted_is_not_asked_for() {
     bot.stop().await;
 }
 
-/// The cap is hit, though nothing is left out.
+/// The cap by characters shortens messages without leaving any out.
 #[tokio::test(flavor = "multi_thread")]
 async fn shortened_messages_are_truncation() {
     let (p, thread) = place_with(&[], |world, seeds| {
-        let thread = thread(world, seeds, "long");
+        let thread = seeds.thread(world, "long");
         for _ in 0..5 {
             world.seed(thread, seeds.boris, "valve ".repeat(330));
         }
@@ -187,7 +182,7 @@ async fn parts_of_messages_are_text_in_the_prompt() {
     let (p, thread) = place_with(&[], |world, seeds| {
         let other = world.channel(seeds.guild, ChannelKind::Text, "ops");
         let source = world.seed(other, seeds.boris, "pressure is at 3 bar");
-        let thread = thread(world, seeds, "parts");
+        let thread = seeds.thread(world, "parts");
         let mut post = |draft: Draft| world.seed(thread, seeds.boris, draft);
         post(Draft::new("").forward_of(other, source));
         post(
@@ -264,7 +259,7 @@ async fn a_webhooks_alert_is_shown_to_who_replies_to_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn short_text_files_are_shown_inline() {
     let (p, thread) = place_with(&[("MEM_MAX_FILE_BYTES", "1000")], |world, seeds| {
-        thread(world, seeds, "files")
+        seeds.thread(world, "files")
     })
     .await;
     let bot = p.start().await;
@@ -339,7 +334,7 @@ async fn a_chain_of_twenty_among_four_hundred_costs_few_calls() {
     assert_eq!(details(&lines, "collect_ok")[0]["msgs"], 20);
 }
 
-/// Absent, null and foreign referenced messages.
+/// `referenced_message` can be absent, null or another message.
 #[tokio::test(flavor = "multi_thread")]
 async fn references_are_trusted_only_as_far_as_they_go() {
     let p = place(&[]).await;
@@ -362,7 +357,7 @@ async fn references_are_trusted_only_as_far_as_they_go() {
     bot.stop().await;
 }
 
-/// A pin's reference is no edge of a chain.
+/// The reference of a pin notice is not followed.
 #[tokio::test(flavor = "multi_thread")]
 async fn system_references_are_no_chain() {
     let p = place(&[]).await;
@@ -421,10 +416,10 @@ async fn a_thread_opened_while_connected_costs_nothing() {
     bot.stop().await;
 }
 
-/// What was written while we could not look is not missing afterwards.
+/// Messages written while we could not view the channel are fetched afterwards.
 #[tokio::test(flavor = "multi_thread")]
 async fn loss_of_sight_breaks_the_window() {
-    let (p, thread) = place_with(&[], |world, seeds| thread(world, seeds, "pump")).await;
+    let (p, thread) = place_with(&[], |world, seeds| seeds.thread(world, "pump")).await;
     let bot = p.start().await;
     p.post(thread, p.boris, "before");
     asked(&p, thread, p.to_us("one?")).await;
@@ -466,7 +461,7 @@ async fn a_private_thread_that_was_left_is_read_anew() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_begins_cold_and_misses_nothing() {
-    let (p, thread) = place_with(&[], |world, seeds| thread(world, seeds, "pump")).await;
+    let (p, thread) = place_with(&[], |world, seeds| seeds.thread(world, "pump")).await;
     let bot = p.start().await;
     p.post(thread, p.boris, "before");
     asked(&p, thread, p.to_us("one?")).await;
@@ -482,7 +477,7 @@ async fn a_restart_begins_cold_and_misses_nothing() {
 /// Edits and deletions are seen, warm and cold.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_block_shows_what_is_there_now() {
-    let (p, thread) = place_with(&[], |world, seeds| thread(world, seeds, "pump")).await;
+    let (p, thread) = place_with(&[], |world, seeds| seeds.thread(world, "pump")).await;
     let bot = p.start().await;
     let wrong = p.post(thread, p.boris, "3 bar");
     let secret = p.post(thread, p.boris, "the password is swordfish");
@@ -505,7 +500,7 @@ async fn bots_fill_a_page_and_people_are_found_behind_it() {
     let (p, thread) = place_with(&[], |world, seeds| {
         let robot = world.other_bot("Robot");
         world.join(seeds.guild, robot);
-        let thread = thread(world, seeds, "pump");
+        let thread = seeds.thread(world, "pump");
         for count in 0..30 {
             world.seed(thread, seeds.boris, format!("note {count}."));
         }
@@ -543,7 +538,7 @@ async fn a_bot_without_the_right_to_read_history_still_answers() {
         let own = OverwriteOf::Member(world.bot);
         let history = Permissions::READ_MESSAGE_HISTORY;
         world.overwrite(seeds.channel, own, Permissions::NONE, history);
-        let thread = thread(world, seeds, "pump");
+        let thread = seeds.thread(world, "pump");
         world.seed(thread, seeds.boris, "hidden");
         thread
     })

@@ -1,4 +1,4 @@
-//! A model that repeats the prompt's frames: nobody sees them.
+//! A model that repeats the lines that frame the prompt: they are not shown.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::{Place, only, place};
 use crate::support::bot::{details, prompt};
 use crate::support::model::Behaviour;
 
-/// The mark of the frames in the newest prompt.
+/// The nonce of the newest prompt.
 fn nonce(p: &Place) -> String {
     let requests = p.stage.model.requests();
     let prompt = prompt(requests.last().unwrap());
@@ -14,7 +14,7 @@ fn nonce(p: &Place) -> String {
     after.split_once('>').unwrap().0.to_owned()
 }
 
-/// Everything that was posted, also for a moment.
+/// Every text that was posted or edited in.
 fn said(p: &Place) -> Vec<String> {
     let calls = ["POST", "PATCH"].map(|method| p.stage.discord.requests_to(method, "/messages"));
     let content =
@@ -22,7 +22,7 @@ fn said(p: &Place) -> Vec<String> {
     calls.iter().flatten().filter_map(content).collect()
 }
 
-/// What we said, as the next prompt tells it.
+/// The bot's answers in a prompt's history.
 fn remembered(request: &Value) -> Vec<&str> {
     let messages = request["messages"].as_array().unwrap().iter();
     let ours = messages.filter(|message| message["role"] == "assistant");
@@ -56,21 +56,11 @@ async fn lines_of_the_frames_are_never_shown_nor_kept() {
     p.post(p.channel, p.ada, p.to_us("what helps?"));
     for (pieces, shown) in [(1, "Seal it."), (3, "Seal it."), (3, "Seal it.\nUse tape.")] {
         gate.step(pieces);
-        let fits = |message: &clew_simulator::Message| message.content == shown;
-        p.stage
-            .discord
-            .wait_for_message(p.channel, fits)
-            .await
-            .unwrap();
+        p.wait_for(p.channel, shown).await;
     }
     gate.open();
     let whole = "Seal it.\nUse tape.\n- likes tea\nThat is all.";
-    let fits = |message: &clew_simulator::Message| message.content == whole;
-    p.stage
-        .discord
-        .wait_for_message(p.channel, fits)
-        .await
-        .unwrap();
+    p.wait_for(p.channel, whole).await;
     p.post(p.channel, p.ada, p.to_us("and then?"));
     p.answer(p.channel, 3).await;
     bot.stop().await;

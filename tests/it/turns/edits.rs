@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clew_simulator::{ChannelKind, Draft, Fault, FaultKind};
+use clew_simulator::{Draft, Fault, FaultKind};
 use serde_json::json;
 
 use super::{only, place, place_with};
@@ -10,7 +10,7 @@ use crate::support::bot::details;
 use crate::support::model::Behaviour;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edit_begins_anew_and_takes_back_what_is_posted() {
+async fn an_edit_starts_over_and_takes_back_what_is_posted() {
     let p = place(&[]).await;
     let bot = p.start().await;
     let (behaviour, gate) = Behaviour::gated(&["Paris is\n", "the capital."]);
@@ -23,13 +23,7 @@ async fn an_edit_begins_anew_and_takes_back_what_is_posted() {
     p.stage
         .discord
         .edit(p.channel, trigger, &p.to_us("capital of Italy?"));
-    let fits = |message: &clew_simulator::Message| message.content == "Rome.";
-    let answer = p
-        .stage
-        .discord
-        .wait_for_message(p.channel, fits)
-        .await
-        .unwrap();
+    let answer = p.wait_for(p.channel, "Rome.").await;
     assert_eq!(answer.reference.unwrap().message, Some(trigger));
     assert!(p.prompt(2).await.ends_with("capital of Italy?"));
     p.stage.model.wait_ended(2).await;
@@ -86,11 +80,11 @@ async fn an_unfurled_link_is_no_edit() {
     assert_eq!(p.stage.model.requests().len(), 1);
 }
 
-/// What is left of the question is asked, a mention alone if need be.
+/// The edited text is asked, even if only the mention is left.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edit_that_leaves_no_words_points_at_the_conversation() {
     let (p, thread) = place_with(&[], |world, seeds| {
-        let thread = world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada);
+        let thread = seeds.thread(world, "pump");
         world.seed(thread, seeds.boris, "is 3 bar normal?");
         thread
     })
@@ -135,7 +129,7 @@ async fn a_deleted_trigger_gets_no_answer_and_a_partial_one_is_removed() {
     assert_eq!(p.stage.model.requests().len(), 1);
 }
 
-/// The deletion comes while the last words are on their way.
+/// The trigger is deleted while the whole answer is being posted.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deletion_during_the_last_step_counts() {
     let p = place(&[]).await;
@@ -175,9 +169,9 @@ async fn an_edit_after_the_answer_changes_nothing() {
     assert_eq!(p.stage.model.requests().len(), 2);
 }
 
-/// Somebody who types on: one restart, by what the last edit says.
+/// Several edits in a row lead to one restart, with the text of the last one.
 #[tokio::test(flavor = "multi_thread")]
-async fn edits_in_a_row_are_one_restart_and_the_model_is_let_go_at_the_first() {
+async fn edits_in_a_row_are_one_restart_and_the_first_cancels_the_request() {
     let p = place(&[]).await;
     let bot = p.start().await;
     let (behaviour, _gate) = Behaviour::gated(&["never shown"]);
@@ -195,9 +189,10 @@ async fn edits_in_a_row_are_one_restart_and_the_model_is_let_go_at_the_first() {
     assert_eq!(only(&lines, "turn_done")["outcome"], "answered");
 }
 
-/// A message that is on its way to Discord does not keep the model at work.
+/// The request to the model is cancelled at once, even while a message is being
+/// posted.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edit_lets_the_model_go_while_a_part_is_being_posted() {
+async fn an_edit_cancels_the_request_while_a_part_is_being_posted() {
     let p = place(&[]).await;
     let bot = p.start().await;
     let slow = FaultKind::Latency(Duration::from_secs(3));
@@ -214,17 +209,15 @@ async fn an_edit_lets_the_model_go_while_a_part_is_being_posted() {
     p.stage.model.wait_ended(1).await;
     let posting = p.stage.discord.requests_to("POST", path);
     assert_eq!(posting[0].status, None, "still on its way");
-    let fits = |message: &clew_simulator::Message| message.content == "ok";
-    let answer = p.stage.discord.wait_for_message(p.channel, fits).await;
-    answer.unwrap();
+    p.wait_for(p.channel, "ok").await;
     bot.stop().await;
     assert_eq!(p.stage.discord.answers(p.channel).len(), 1);
 }
 
 const TOO_MANY: &str = "-# Those were a lot of questions in one minute. Please wait a little.";
 
-/// Edits a running question until it is refused, each time once the model
-/// was asked. Gives how often it was.
+/// Edits a running question whenever the model has been asked, until the question is
+/// refused. Returns how often the model was asked.
 async fn edited_until_refused(settings: &[(&str, &str)]) -> usize {
     let p = place(settings).await;
     let bot = p.start().await;
@@ -236,15 +229,11 @@ async fn edited_until_refused(settings: &[(&str, &str)]) -> usize {
         gates.push(gate);
     }
     let trigger = p.post(p.channel, p.ada, p.to_us("why?"));
-    let fits = |message: &clew_simulator::Message| message.content == TOO_MANY;
     let mut asked = 0;
     loop {
         asked += 1;
         tokio::select! {
-            refused = p.stage.discord.wait_for_message(p.channel, fits) => {
-                refused.unwrap();
-                break;
-            }
+            _ = p.wait_for(p.channel, TOO_MANY) => break,
             _ = p.stage.model.wait_requests(asked) => {
                 p.answer(p.channel, 1).await;
                 let again = p.to_us(&format!("why {asked}?"));

@@ -1,5 +1,5 @@
-//! Which names a prompt tells: those of the trigger's server that its asker may
-//! view, asked in each of the ways there are.
+//! A prompt has only names from the trigger's server that its asker may view, however
+//! they ask.
 
 use std::fs;
 
@@ -8,7 +8,8 @@ use serde_json::json;
 
 use super::{Place, Seeds, assert_in_order, place_with};
 
-/// Places with names that say much. Boris is of the staff, who may view `plans`.
+/// Channels and roles whose names tell something. Boris has the role `staff`, which may
+/// view `plans`.
 #[derive(Clone, Copy)]
 struct Named {
     plans: Id,
@@ -20,7 +21,7 @@ struct Named {
     direct: Id,
 }
 
-/// Whatever of it nobody outside may read.
+/// The names that only some people may know.
 const HIDDEN: [&str; 5] = ["plans", "layoffs", "salaries", "vault", "barons"];
 
 fn named(world: &mut clew_simulator::World, seeds: Seeds) -> Named {
@@ -75,13 +76,13 @@ impl Named {
     }
 }
 
-/// What stands there for an asker who may view none of it.
+/// The question as shown to somebody who may view none of it.
 const NOTHING: &str = "what of #unknown channel, #unknown channel, #unknown channel, \
                        #unknown channel, @unknown role, (message in #unknown channel), \
                        (message in #unknown channel) and #help?";
 
 #[track_caller]
-fn tells_nothing(text: &str) {
+fn assert_nothing_hidden(text: &str) {
     for name in HIDDEN {
         assert!(!text.contains(name), "{name} is in:\n{text}");
     }
@@ -96,7 +97,7 @@ async fn names_are_those_of_the_server_that_the_asker_may_view() {
     p.answer(p.channel, 1).await;
     let prompt = p.prompt(1).await;
     assert_in_order(&prompt, &[NOTHING]);
-    tells_nothing(&prompt);
+    assert_nothing_hidden(&prompt);
     // Whether Boris is in the private thread is not asked for a name.
     p.post(p.channel, p.boris, p.to_us(&question));
     p.answer(p.channel, 2).await;
@@ -106,7 +107,7 @@ async fn names_are_those_of_the_server_that_the_asker_may_view() {
     bot.stop().await;
 }
 
-/// What others say is read with the asker's rights, not with theirs.
+/// Other people's messages are shown with the names that the asker may know.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_tells_its_asker_no_more_names_than_the_question() {
     let (p, named) = place_with(&[], named).await;
@@ -120,7 +121,7 @@ async fn a_block_tells_its_asker_no_more_names_than_the_question() {
     p.answer(thread, 1).await;
     let prompt = p.prompt(1).await;
     assert_in_order(&prompt, &[NOTHING, "well?"]);
-    tells_nothing(&prompt);
+    assert_nothing_hidden(&prompt);
     bot.stop().await;
 }
 
@@ -133,7 +134,7 @@ async fn no_name_of_a_server_is_told_in_a_direct_message() {
     p.answer(named.direct, 1).await;
     let prompt = p.prompt(1).await;
     assert_in_order(&prompt, &["and #unknown channel? @unknown role"]);
-    tells_nothing(&prompt);
+    assert_nothing_hidden(&prompt);
     assert!(!prompt.contains("#help"), "{prompt}");
     bot.stop().await;
 }
@@ -147,7 +148,7 @@ async fn a_command_tells_no_more_names_than_a_mention() {
     p.stage.discord.interact(p.channel, p.ada, &ask);
     let prompt = p.prompt(1).await;
     assert_in_order(&prompt, &[NOTHING]);
-    tells_nothing(&prompt);
+    assert_nothing_hidden(&prompt);
     bot.stop().await;
 }
 
@@ -165,11 +166,11 @@ async fn the_inspector_tells_no_more_names_than_a_prompt() {
     p.post(thread, p.ada, p.to_us("well?"));
     let answer = p.answer(thread, 1).await;
     assert_in_order(&answer, &["see #unknown channel", "see #unknown channel"]);
-    tells_nothing(&answer);
+    assert_nothing_hidden(&answer);
     bot.stop().await;
 }
 
-/// With the rights of who asks then, not of who said it.
+/// Names are looked up with the rights that the asker has at that time.
 #[tokio::test(flavor = "multi_thread")]
 async fn stored_words_keep_their_markup_and_are_rendered_when_read() {
     let (p, named) = place_with(&[], named).await;
@@ -188,7 +189,7 @@ async fn stored_words_keep_their_markup_and_are_rendered_when_read() {
     p.answer(p.channel, 3).await;
     let prompt = p.prompt(3).await;
     assert_in_order(&prompt, &["what of #unknown channel, @Boris?", "and now?"]);
-    tells_nothing(&prompt);
+    assert_nothing_hidden(&prompt);
     bot.stop().await;
     let files = fs::read_dir(p.stage.folder.path()).unwrap();
     let stored: Vec<u8> = files
@@ -201,7 +202,6 @@ async fn stored_words_keep_their_markup_and_are_rendered_when_read() {
     assert!(!stored.contains("#plans"));
 }
 
-/// What is remembered is rendered when it is read as well.
 #[tokio::test(flavor = "multi_thread")]
 async fn facts_are_rendered_for_their_asker() {
     let (p, named) = place_with(&[], named).await;
@@ -215,11 +215,11 @@ async fn facts_are_rendered_for_their_asker() {
     p.answer(p.channel, 1).await;
     let prompt = p.prompt(1).await;
     assert_in_order(&prompt, &["- I look after #help and #unknown channel"]);
-    tells_nothing(&prompt);
+    assert_nothing_hidden(&prompt);
     bot.stop().await;
 }
 
-/// A title is its owner's words.
+/// A thread's title counts as words of its owner.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thread_of_somebody_who_opted_out_has_no_name() {
     let (p, thread) = place_with(&[], |world, seeds| {

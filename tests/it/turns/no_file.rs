@@ -1,13 +1,13 @@
 //! Answers that are too long for messages where no file can be attached.
 
-use clew_simulator::{Fault, FaultKind, OverwriteOf, Permissions, Use};
+use clew_simulator::{Fault, FaultKind, Permissions, Use};
 use serde_json::{Value, json};
 
 use super::{Place, only, place};
 use crate::support::bot::details;
 use crate::support::model::Behaviour;
 
-const SMALL_PRINT: &str = "\n-# There was more, but I could not attach it as a file here.";
+const CUT_NOTE: &str = "\n-# There was more, but I could not attach it as a file here.";
 
 fn long() -> String {
     "A sentence of some length. ".repeat(300)
@@ -17,15 +17,15 @@ async fn two_messages() -> Place {
     place(&[("ANSWER_MAX_MESSAGES", "2")]).await
 }
 
-/// The answer came as text in two messages, of which the last says that there
-/// was more; what people could read is kept; the telemetry says why.
+/// Asserts that the answer came as text in two messages, the last with a note that
+/// there was more; that telemetry says why; and that what was shown is stored.
 async fn check(p: Place, lines: &[Value], reason: &str) {
     let answers = p.stage.discord.answers(p.channel);
     let texts: Vec<&str> = answers.iter().map(|one| one.content.as_str()).collect();
     assert_eq!(texts.len(), 2, "{reason}");
     assert!(answers.iter().all(|one| one.attachments.is_empty()));
     let last = texts[1]
-        .strip_suffix(SMALL_PRINT)
+        .strip_suffix(CUT_NOTE)
         .unwrap_or_else(|| panic!("{reason}: {}", texts[1]));
     assert!(
         texts[0].len() > 1_900 && last.len() > 1_800,
@@ -58,15 +58,7 @@ async fn check(p: Place, lines: &[Value], reason: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_attach_files_no_upload_is_tried() {
     let p = two_messages().await;
-    p.stage.discord.world(|world| {
-        let denied = Permissions::ATTACH_FILES;
-        world.overwrite(
-            p.channel,
-            OverwriteOf::Member(p.us),
-            Permissions::NONE,
-            denied,
-        );
-    });
+    p.deny_us(Permissions::ATTACH_FILES);
     let bot = p.start().await;
     p.stage.model.script(Behaviour::text(&[&long()]));
     p.post(p.channel, p.ada, p.to_us("all of it"));
@@ -78,7 +70,7 @@ async fn without_attach_files_no_upload_is_tried() {
     check(p, &lines, "forbidden").await;
 }
 
-/// Every upload is refused, or fails for as long as it is tried.
+/// Discord refuses the upload, or it fails as often as it is tried.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_uploaded_comes_as_text() {
     let status = |status, code| FaultKind::Status {
@@ -86,13 +78,13 @@ async fn what_cannot_be_uploaded_comes_as_text() {
         body: json!({"message": "no", "code": code}),
         retry_after: None,
     };
-    let proxys = FaultKind::Status {
+    let proxy = FaultKind::Status {
         status: 413,
         body: Value::Null,
         retry_after: None,
     };
     for (kind, tries, reason) in [
-        (proxys, 1, "malformed"),
+        (proxy, 1, "malformed"),
         (status(413, 40_005), 1, "malformed"),
         (status(400, 50_006), 1, "malformed"),
         (status(403, 50_013), 1, "forbidden"),
@@ -113,9 +105,9 @@ async fn what_cannot_be_uploaded_comes_as_text() {
     }
 }
 
-/// The message that the file belongs to is there already, with its promise.
+/// The message that announces the file was posted before the upload fails.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_promised_file_that_fails_is_taken_back() {
+async fn the_announcement_of_a_file_that_fails_is_taken_back() {
     let p = two_messages().await;
     let bot = p.start().await;
     let words = long();
@@ -123,15 +115,15 @@ async fn a_promised_file_that_fails_is_taken_back() {
     p.stage.model.script(streamed);
     p.post(p.channel, p.ada, p.to_us("all of it"));
     gate.step(1);
-    let promise = p.answer(p.channel, 2).await;
+    let announced = p.answer(p.channel, 2).await;
     assert!(
-        promise.ends_with("… (continued in the attached file)"),
-        "{promise}"
+        announced.ends_with("… (continued in the attached file)"),
+        "{announced}"
     );
     let refused = Fault::status("PATCH", "/channels/*/messages/*", 413, 40_005, "too large").once();
     p.stage.discord.fault(refused);
     gate.open();
-    let fits = |message: &clew_simulator::Message| message.content.ends_with(SMALL_PRINT);
+    let fits = |message: &clew_simulator::Message| message.content.ends_with(CUT_NOTE);
     p.stage
         .discord
         .wait_for_message(p.channel, fits)
@@ -151,7 +143,7 @@ async fn a_commands_answer_comes_as_text_too() {
     let question = Use::slash("ask", &[("question", "all of it?")]);
     p.stage.discord.interact(p.channel, p.ada, &question);
     let last = p.answer(p.channel, 2).await;
-    assert!(last.ends_with(SMALL_PRINT), "{last}");
+    assert!(last.ends_with(CUT_NOTE), "{last}");
     let lines = bot.stop().await;
     assert_eq!(only(&lines, "turn_done")["outcome"], "answered");
     check(p, &lines, "malformed").await;

@@ -1,6 +1,6 @@
-//! Who waits for whom, and who is sent away.
+//! Which turns wait for each other, and which questions are refused.
 
-use clew_simulator::{ChannelKind, Fault, FaultKind, Id, Message, Use, World};
+use clew_simulator::{ChannelKind, Fault, FaultKind, Id, Use, World};
 
 use super::{assert_in_order, place, place_with};
 use crate::support::bot::details;
@@ -17,10 +17,7 @@ impl super::Place {
 
 /// Two triggers in one place: the second waits if they share a queue.
 async fn check(waits: bool, same_author: bool, kind: Kind) {
-    let (p, thread) = place_with(&[], |world, seeds| {
-        world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada)
-    })
-    .await;
+    let (p, thread) = place_with(&[], |world, seeds| seeds.thread(world, "pump")).await;
     let bot = p.start().await;
     let channel = match kind {
         Kind::Thread => thread,
@@ -63,7 +60,7 @@ async fn threads_direct_messages_and_members_are_served_one_by_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_queue_says_so_once_a_minute() {
     let (p, thread) = place_with(&[("TURN_QUEUE_PER_CHANNEL", "1")], |world, seeds| {
-        world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada)
+        seeds.thread(world, "pump")
     })
     .await;
     let bot = p.start().await;
@@ -107,8 +104,8 @@ async fn one_person_has_so_many_turns_a_minute() {
     bot.stop().await;
 }
 
-/// One runs, one waits; of two who ask for the place, the one that takes up
-/// more is sent away, though he came first.
+/// One turn runs and one may wait. Of two people who ask, the one with more turns is
+/// refused, although that question came first.
 #[tokio::test(flavor = "multi_thread")]
 async fn all_turns_together_stay_under_a_limit() {
     let settings = [
@@ -138,9 +135,8 @@ async fn all_turns_together_stay_under_a_limit() {
     assert_eq!(details(&lines, "refused").len(), 1);
 }
 
-/// Seven people of one server ask seventy questions at once: they use all
-/// places, and wait for each other. Those of another server, and in direct
-/// messages, get the next ones.
+/// Seven people of one server ask seventy questions at once and take all places. The
+/// next free places go to another server and to a direct message.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_asks_too_much_keeps_nobody_else_waiting() {
     let settings = [("MAX_CONCURRENT_TURNS", "4"), ("USER_TURNS_PER_MIN", "0")];
@@ -211,15 +207,10 @@ async fn three_triggers_queued_while_the_bot_answers_the_first() {
     p.seen().await;
     gate.open();
     p.answer(thread, 4).await;
-    let targets: Vec<Option<Id>> = p
-        .stage
-        .discord
-        .answers(thread)
-        .iter()
-        .map(|answer| answer.reference.and_then(|reference| reference.message))
-        .collect();
-    // The second is its own target; the bare third takes the newest that is
-    // no trigger of a turn that waits or runs: by then the second is done.
+    let targets = p.targets(thread);
+    // A question with words that waited is its own target. The third is a bare
+    // mention: its target is the newest message that is not the trigger of a waiting or
+    // running turn, and by then the second turn is done.
     assert_eq!(
         targets,
         [Some(question), Some(second), Some(second), Some(fourth)]
@@ -236,20 +227,15 @@ async fn three_triggers_queued_while_the_bot_answers_the_first() {
     bot.stop().await;
 }
 
-/// A burst: whoever comes before the first turn's task runs is not its target.
+/// Messages that arrive before the first turn's task runs are not its target.
 #[tokio::test(flavor = "multi_thread")]
 async fn triggers_at_once_are_each_their_own_target() {
-    let (p, thread) = place_with(&[], |world, seeds| {
-        world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada)
-    })
-    .await;
+    let (p, thread) = place_with(&[], |world, seeds| seeds.thread(world, "pump")).await;
     let bot = p.start().await;
     let askers = [p.ada, p.boris, p.ada, p.boris];
     let asked = askers.map(|asker| Some(p.post(thread, asker, p.to_us("why?"))));
     p.answer(thread, askers.len()).await;
-    let target = |answer: &Message| answer.reference.and_then(|reference| reference.message);
-    let answers = p.stage.discord.answers(thread);
-    assert_eq!(answers.iter().map(target).collect::<Vec<_>>(), asked);
+    assert_eq!(p.targets(thread), asked);
     bot.stop().await;
 }
 
@@ -290,8 +276,8 @@ async fn typing_is_renewed_as_long_as_the_turn_lasts() {
     bot.stop().await;
 }
 
-/// The deadline of a stop passes: what is posted is taken back, and a command
-/// that nobody will call again says so.
+/// After the shutdown's deadline posted parts are taken back, and a command's first
+/// response says to ask again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_that_cannot_wait_leaves_no_partial_answers() {
     let p = place(&[("SHUTDOWN_TIMEOUT_S", "1")]).await;
@@ -322,12 +308,7 @@ async fn a_stop_that_cannot_wait_leaves_no_partial_answers() {
     );
     // The next process answers the mention, and not the command.
     let bot = p.stage.start().await;
-    let fits = |message: &Message| message.content == "ok";
-    p.stage
-        .discord
-        .wait_for_message(p.channel, fits)
-        .await
-        .unwrap();
+    p.wait_for(p.channel, "ok").await;
     bot.stop().await;
     assert_eq!(p.stage.model.requests().len(), 3);
 }

@@ -1,6 +1,6 @@
 //! Mentions without words, refused questions, and the inspector.
 
-use clew_simulator::{ChannelKind, Id, OverwriteOf, Permissions};
+use clew_simulator::{ChannelKind, OverwriteOf, Permissions};
 
 use super::{assert_in_order, only, place, place_with};
 use crate::support::bot::details;
@@ -37,7 +37,6 @@ async fn a_bare_mention_in_an_empty_channel_is_invited_to_ask() {
     assert_eq!(p.stage.model.requests().len(), 0);
 }
 
-/// No prompt speaks of messages that are not there.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bare_mention_in_a_thread_that_cannot_be_read_is_told_so() {
     let (p, (hidden, empty)) = place_with(&[], |world, seeds| {
@@ -80,11 +79,11 @@ async fn in_a_direct_message_whatever_is_typed_is_a_question() {
     bot.stop().await;
 }
 
-/// Nor does an answer hang on a question that nobody answers.
+/// An answer to a bare mention does not reply to a question that was refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_question_is_passed_over() {
     let (p, thread) = place_with(&[("USER_TURNS_PER_MIN", "1")], |world, seeds| {
-        world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada)
+        seeds.thread(world, "pump")
     })
     .await;
     let bot = p.start().await;
@@ -95,17 +94,15 @@ async fn a_refused_question_is_passed_over() {
     assert!(refusal.starts_with("-# Those were a lot"), "{refusal}");
     p.post(thread, p.boris, p.to_us(""));
     p.answer(thread, 3).await;
-    assert_eq!(targets(&p, thread)[2], Some(first));
+    assert_eq!(p.targets(thread)[2], Some(first));
     bot.stop().await;
 }
 
-/// Seen: the second asker's answer hung on a third person's "lol".
+/// A message that comes after a waiting question does not become the target of its
+/// answer.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_question_that_waited_is_answered_under_itself() {
-    let (p, thread) = place_with(&[], |world, seeds| {
-        world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada)
-    })
-    .await;
+async fn the_answer_to_a_question_that_waited_replies_to_it() {
+    let (p, thread) = place_with(&[], |world, seeds| seeds.thread(world, "pump")).await;
     let bot = p.start().await;
     let gate = p.hold("Three bar is normal.");
     p.post(thread, p.ada, p.to_us("is 3 bar normal?"));
@@ -115,17 +112,8 @@ async fn a_question_that_waited_is_answered_under_itself() {
     p.seen().await;
     gate.open();
     p.answer(thread, 2).await;
-    assert_eq!(targets(&p, thread)[1], Some(second));
+    assert_eq!(p.targets(thread)[1], Some(second));
     bot.stop().await;
-}
-
-/// What our answers reply to.
-fn targets(p: &super::Place, thread: Id) -> Vec<Option<Id>> {
-    let answers = p.stage.discord.answers(thread);
-    let answers = answers.iter();
-    answers
-        .map(|answer| answer.reference.and_then(|reference| reference.message))
-        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,12 +146,12 @@ async fn without_a_model_the_inspector_answers() {
     assert_eq!(only(&lines, "started")["answers"], "inspector");
 }
 
-/// Somebody says "lol" before the turn starts: it is part of what the turn
-/// sees. What comes after the start is not.
+/// A message that comes while a turn collects is shown in the next turn, not in this
+/// one.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_newer_than_the_turns_start_is_looked_at() {
     let (p, thread) = place_with(&[], |world, seeds| {
-        let thread = world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada);
+        let thread = seeds.thread(world, "pump");
         world.seed(thread, seeds.boris, "is 3 bar normal?");
         thread
     })

@@ -1,4 +1,4 @@
-//! What triggers, end to end: each cause, and what is none.
+//! Which messages trigger a turn, and with which cause.
 
 use clew_simulator::{ChannelKind, Draft, Id, Permissions, Use, World};
 use serde_json::{Value, json};
@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 use super::{Place, Seeds, place, place_with};
 use crate::support::bot::{details, prompt};
 
-/// Posts something in a place of its own and compares the causes of the turns
-/// that came of it. A direct message at the end shows that all is read.
+/// Posts something in a new place and compares the causes of the turns that followed.
 async fn check(settings: &[(&str, &str)], expected: &[&str], post: impl FnOnce(&Place)) {
     let place = place(settings).await;
     let bot = place.start().await;
@@ -147,8 +146,8 @@ async fn bots_are_answered_if_wanted_named_and_not_too_often() {
     }
 }
 
-/// A row of bots' turns is the server's as well, and who may not use the bot
-/// does not end it.
+/// Turns in a row for bots are counted per server as well, and messages of people who
+/// may not use the bot do not reset the count.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bot_that_opens_threads_begins_no_new_row() {
     let (mut p, (robot, threads)) = place_with(&[], |world, seeds| {
@@ -189,8 +188,7 @@ async fn lists_say_who_and_where() {
     let (p, (role, thread)) = place_with(&[], |world, seeds| {
         let role = world.role(seeds.guild, "staff", Permissions::NONE);
         world.give_role(seeds.guild, seeds.ada, role);
-        let kind = ChannelKind::PublicThread;
-        (role, world.thread(seeds.channel, kind, "pump", seeds.ada))
+        (role, seeds.thread(world, "pump"))
     })
     .await;
     let id = |id: Id| id.to_string();
@@ -218,12 +216,11 @@ async fn lists_say_who_and_where() {
     }
 }
 
-/// Nobody is told in the channel; chatter is no question, so nothing is said of it.
+/// Nothing is said in the channel, and messages that are no questions are not reported.
 #[tokio::test(flavor = "multi_thread")]
 async fn whom_a_list_turns_away_is_in_the_telemetry() {
     let (p, thread) = place_with(&[("DIRECT_MESSAGES", "false")], |world, seeds| {
-        let kind = ChannelKind::PublicThread;
-        world.thread(seeds.channel, kind, "pump", seeds.ada)
+        seeds.thread(world, "pump")
     })
     .await;
     let lists = [
@@ -319,7 +316,7 @@ async fn without_the_content_intent_mentions_work_and_it_says_so_once() {
     let direct = p.stage.discord.world(|world| world.direct(p.ada));
     p.post(direct, p.ada, "and in here?");
     assert_eq!(p.answer(direct, 1).await, "ok");
-    // What others wrote is hidden: it says why the block is empty.
+    // Discord hides the text of other messages: telemetry says why the block is empty.
     p.post(other, p.boris, "the pump leaks");
     p.post(other, p.ada, p.to_us(""));
     p.answer(other, 1).await;
@@ -333,14 +330,11 @@ async fn without_the_content_intent_mentions_work_and_it_says_so_once() {
     assert_eq!(details(&lines, "refused")[0]["reason"], "no_content");
 }
 
-/// Our ephemeral and loading messages come back as messages of the channel
-/// without a server: they are no direct messages, and stand in no block.
+/// Discord sends our ephemeral and loading messages without a server id: they are not
+/// taken for direct messages, and no block shows them.
 #[tokio::test(flavor = "multi_thread")]
 async fn our_own_ephemeral_messages_enter_nothing() {
-    let (p, thread) = place_with(&[], |world, seeds| {
-        world.thread(seeds.channel, ChannelKind::PublicThread, "pump", seeds.ada)
-    })
-    .await;
+    let (p, thread) = place_with(&[], |world, seeds| seeds.thread(world, "pump")).await;
     let bot = p.start().await;
     let call = p
         .stage
