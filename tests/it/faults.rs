@@ -68,7 +68,7 @@ impl Place {
     }
 
     /// Waits for a message of the bot with exactly this text; streaming may edit it until then.
-    async fn says(&self, channel: Id, text: &str) {
+    async fn wait_for_answer(&self, channel: Id, text: &str) {
         let us = self.stage.discord.bot();
         let found = self
             .stage
@@ -82,7 +82,7 @@ impl Place {
 
     /// Ends all faults, checks that a mention in the channel and one in the thread are answered, and stops
     /// the bot. Returns all its telemetry.
-    async fn works_on(&self, bot: Bot) -> Vec<Value> {
+    async fn still_works(&self, bot: Bot) -> Vec<Value> {
         self.stage.discord.end_faults();
         for channel in [self.help, self.thread] {
             let before = self.stage.discord.answers(channel).len();

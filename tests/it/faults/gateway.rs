@@ -15,15 +15,17 @@ async fn check(end: impl FnOnce(&Simulator), reason: &str, resumed: bool) {
     place.stage.model.script(pieces);
     place.ask(place.thread, "what is it about?");
     gate.step(1);
-    place.says(place.thread, "The pump").await;
+    place.wait_for_answer(place.thread, "The pump").await;
     end(&place.stage.discord);
     if resumed {
         // Sent while the connection was down; the resumed session replays it.
         place.ask(place.help, "and elsewhere?");
-        place.says(place.help, "ok").await;
+        place.wait_for_answer(place.help, "ok").await;
     }
     gate.open();
-    place.says(place.thread, "The pump\nis fine.").await;
+    place
+        .wait_for_answer(place.thread, "The pump\nis fine.")
+        .await;
     let wanted = if resumed { 0 } else { 2 };
     let identified = |log: &[clew_simulator::GatewayRecord]| {
         let of = |event: &GatewayEvent| matches!(event, GatewayEvent::Identified { .. });
@@ -41,7 +43,7 @@ async fn check(end: impl FnOnce(&Simulator), reason: &str, resumed: bool) {
     }
     place.stage.discord.wait_ready().await.unwrap();
     place.stage.discord.settled().await.unwrap();
-    let lines = place.works_on(bot).await;
+    let lines = place.still_works(bot).await;
     has(&lines, "disconnected", &json!({"reason": reason}));
     has(&lines, "connected", &json!({"resumed": resumed}));
     if resumed {
@@ -88,8 +90,8 @@ async fn a_silent_connection_is_dropped_and_resumed() {
     discord.wait_gateway("the end", closed).await.unwrap();
     place.ask(place.help, "still there?");
     discord.set_heartbeats_answered(true);
-    place.says(place.help, "ok").await;
-    let lines = place.works_on(bot).await;
+    place.wait_for_answer(place.help, "ok").await;
+    let lines = place.still_works(bot).await;
     has(&lines, "disconnected", &json!({"reason": "heartbeat"}));
     has(&lines, "connected", &json!({"resumed": true}));
 }
@@ -114,7 +116,7 @@ async fn a_mention_that_twilight_rejects_is_answered() {
     // A message with neither id nor author, and a payload that is not even an object.
     discord.dispatch_raw("MESSAGE_CREATE", r#"{"content": "?"}"#);
     discord.dispatch_raw("MESSAGE_CREATE", "7");
-    let lines = place.works_on(bot).await;
+    let lines = place.still_works(bot).await;
     has(
         &lines,
         "unreadable",
@@ -143,7 +145,7 @@ async fn events_that_cannot_be_read_are_reported_with_the_place() {
     discord.dispatch_raw("MESSAGE_DELETE", &delete.to_string());
     let role = json!({"guild_id": guild, "role": 7});
     discord.dispatch_raw("GUILD_ROLE_UPDATE", &role.to_string());
-    let lines = place.works_on(bot).await;
+    let lines = place.still_works(bot).await;
     let told = lines.iter().filter(|line| line["event"] == "unreadable");
     let told: Vec<_> = told
         .map(|line| {
@@ -182,7 +184,7 @@ async fn a_server_that_twilight_rejects_is_read_in_parts() {
     assert_eq!(place.answers(place.thread, 1).await[0].content, "ok");
     let text = prompt(&place.stage.model.requests()[0]);
     assert!(text.contains("in #help"), "{text}");
-    let lines = place.works_on(bot).await;
+    let lines = place.still_works(bot).await;
     has(
         &lines,
         "unreadable",

@@ -24,8 +24,8 @@ async fn a_turn_is_one_line_without_a_word_of_it() {
     connected(&place).await;
     place.stage.model.script(Behaviour::text(&["xylophone"]));
     let asked = place.ask(place.thread, "what is a xylophone?");
-    place.says(place.thread, "xylophone").await;
-    process.says("a turn is over", 1).await;
+    place.wait_for_answer(place.thread, "xylophone").await;
+    process.wait_for_log("a turn is over", 1).await;
     let log = process.log();
     let line = line(&log, "a turn is over");
     for part in [
@@ -49,7 +49,7 @@ async fn pseudonyms_are_used_in_the_log_too() {
     let process = Process::start(&place.stage, &[]);
     connected(&place).await;
     place.ask(place.thread, "who am I?");
-    process.says("a turn is over", 1).await;
+    process.wait_for_log("a turn is over", 1).await;
     let line = line(&process.log(), "a turn is over");
     assert!(
         line.contains(&format!("channel={}", place.thread)),
@@ -84,7 +84,7 @@ async fn all_settings_are_logged_in_one_line_that_a_program_can_read() {
 async fn a_bot_in_no_server_logs_how_to_invite_it() {
     let stage = Stage::new(World::new(), &[]).await;
     let process = Process::start(&stage, &[]);
-    process.says("the bot is in no server", 1).await;
+    process.wait_for_log("the bot is in no server", 1).await;
     let line = line(&process.log(), "the bot is in no server");
     let application = stage.discord.bot();
     let link = format!(
@@ -100,7 +100,7 @@ async fn an_unreachable_server_is_named_with_the_cause() {
     async fn check(settings: &[(&str, &str)], what: &str, url: &str, cause: &str) {
         let place = Place::new(&[]).await;
         let process = Process::start(&place.stage, settings);
-        process.says(what, 1).await;
+        process.wait_for_log(what, 1).await;
         let log = process.log();
         let line = log.lines().find(|line| line.contains(what)).unwrap();
         assert!(line.contains(" WARN "), "{line}");
@@ -149,7 +149,7 @@ async fn a_model_address_that_does_not_work_is_warned_of() {
     let url = place.stage.model.url().replace("/v1", "/v2");
     let process = Process::start(&place.stage, &[("LLM_BASE_URL", &url)]);
     connected(&place).await;
-    process.says("cannot reach the model", 1).await;
+    process.wait_for_log("cannot reach the model", 1).await;
     let line = line(&process.log(), "cannot reach the model");
     assert!(line.contains(&format!("{url}/models")), "{line}");
     assert!(line.contains("no such model or endpoint"), "{line}");
@@ -165,16 +165,16 @@ async fn an_answer_that_is_taken_back_is_logged_with_the_reason() {
         place.stage.model.script(pieces);
         let asked = place.ask(place.thread, "what is it about?");
         gate.step(1);
-        place.says(place.thread, "The pump").await;
+        place.wait_for_answer(place.thread, "The pump").await;
         (asked, gate)
     };
     let (asked, _gate) = partial().await;
     place.stage.discord.delete(place.thread, asked);
-    process.says("1 answer was taken back", 1).await;
+    process.wait_for_log("1 answer was taken back", 1).await;
     let first = line(&process.log(), "1 answer was taken back");
     assert!(first.contains("the question was deleted"), "{first}");
     assert!(first.contains(&format!("trigger={asked}")), "{first}");
-    process.says("a turn is over", 1).await;
+    process.wait_for_log("a turn is over", 1).await;
     let (_, _gate) = partial().await;
     process.signal("TERM");
     assert_eq!(process.ended().await.code(), Some(0), "{}", process.log());

@@ -23,7 +23,7 @@ pub(super) async fn check(name: &str, behaviours: Vec<Behaviour>, says: &str, re
     );
     assert!(!said.trim_end().contains('\n'), "{name}: {said}");
     assert_eq!(place.stage.model.requests().len(), count, "{name}");
-    let lines = place.works_on(bot).await;
+    let lines = place.still_works(bot).await;
     has(
         &lines,
         "request_failed",
@@ -65,7 +65,7 @@ async fn only_operators_see_a_temporary_fault_of_the_model() {
         place.stage.model.script(once);
         place.ask(place.thread, "what is it about?");
         assert_eq!(place.answers(place.thread, 1).await[0].content, "ok");
-        let lines = place.works_on(bot).await;
+        let lines = place.still_works(bot).await;
         let failed = details(&lines, "request_failed");
         assert_eq!(failed.len(), 1, "{failed:?}");
         assert_eq!(
@@ -103,7 +103,7 @@ async fn an_interrupted_answer_is_kept_and_marked() {
             .wait_for_message(place.thread, broke_off)
             .await;
         found.expect(name);
-        let lines = place.works_on(bot).await;
+        let lines = place.still_works(bot).await;
         has(&lines, "request_failed", &json!({"reason": reason}));
         assert_eq!(place.stage.discord.answers(place.thread).len(), 2, "{name}");
     }

@@ -17,12 +17,12 @@ async fn check(name: &str, fault: Fault) {
     let bot = place.stage.start().await;
     let number = place.stage.discord.fault(fault);
     place.ask(place.thread, "what is it about?");
-    place.says(place.thread, "ok").await;
+    place.wait_for_answer(place.thread, "ok").await;
     assert!(
         place.stage.discord.hits(number) > 0,
         "{name}: the fault did not occur"
     );
-    let lines = place.works_on(bot).await;
+    let lines = place.still_works(bot).await;
     let answers = place.stage.discord.answers(place.thread);
     assert_eq!(answers.len(), 2, "{name}: {answers:?}");
     has_no(&lines, "send_fallback");
@@ -54,7 +54,7 @@ async fn an_answer_that_cannot_be_posted_is_reported() {
     reacted(&place, asked, "⚠️").await;
     place.stage.discord.wait_idle().await.unwrap();
     assert_eq!(place.stage.discord.hits(broken), 9);
-    let lines = place.works_on(bot).await;
+    let lines = place.still_works(bot).await;
     has(
         &lines,
         "send_fallback",
@@ -89,11 +89,11 @@ async fn a_limit_without_scope_is_waited_out() {
     place.stage.discord.clear_requests();
     place.stage.discord.fault(limited_by_proxy(3.0).once());
     place.ask(place.thread, "what is it about?");
-    place.says(place.thread, "ok").await;
+    place.wait_for_answer(place.thread, "ok").await;
     let posts = place.stage.discord.requests_to("POST", POST);
     assert_eq!(posts.len(), 2);
     assert!(posts[1].at >= posts[0].at + Duration::from_secs(3));
-    let lines = place.works_on(bot).await;
+    let lines = place.still_works(bot).await;
     has_no(&lines, "send_fallback");
 }
 
@@ -106,7 +106,7 @@ async fn a_limit_that_is_too_long_to_wait_for_is_reported() {
     let asked = place.ask(place.thread, "what is it about?");
     reacted(&place, asked, "⚠️").await;
     assert_eq!(place.stage.discord.hits(limit), 1);
-    let lines = place.works_on(bot).await;
+    let lines = place.still_works(bot).await;
     let told = json!({"stage": "create", "reason": "rate_limited"});
     has(&lines, "send_fallback", &told);
     has(&lines, "turn_done", &json!({"outcome": "failed"}));
@@ -120,12 +120,14 @@ async fn edits_that_fail_do_not_end_a_stream() {
     place.stage.model.script(pieces);
     place.ask(place.thread, "what is it about?");
     gate.step(1);
-    place.says(place.thread, "The pump").await;
+    place.wait_for_answer(place.thread, "The pump").await;
     let broken = Fault::status("PATCH", EDIT, 500, 0, "no").times(3);
     let broken = place.stage.discord.fault(broken);
     gate.open();
-    place.says(place.thread, "The pump\nis fine.").await;
-    let lines = place.works_on(bot).await;
+    place
+        .wait_for_answer(place.thread, "The pump\nis fine.")
+        .await;
+    let lines = place.still_works(bot).await;
     assert_eq!(place.stage.discord.hits(broken), 3);
     has(&lines, "sent", &json!({"messages": 1}));
 }
@@ -145,7 +147,7 @@ async fn where_the_bot_may_not_write_it_reacts() {
         .wait_for_message(place.thread, reactions)
         .await;
     found.unwrap();
-    let lines = place.works_on(bot).await;
+    let lines = place.still_works(bot).await;
     has(
         &lines,
         "send_fallback",
@@ -167,8 +169,8 @@ async fn a_target_that_is_gone_is_answered_without_reference() {
     let gone = newest.unwrap().id;
     place.stage.discord.delete(place.thread, gone);
     gate.open();
-    place.says(place.thread, "fine").await;
-    let lines = place.works_on(bot).await;
+    place.wait_for_answer(place.thread, "fine").await;
+    let lines = place.still_works(bot).await;
     has(
         &lines,
         "send_fallback",

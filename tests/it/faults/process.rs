@@ -103,7 +103,7 @@ impl Process {
     }
 
     /// Waits until the log contains `word` this many times.
-    pub(super) async fn says(&self, word: &str, times: usize) {
+    pub(super) async fn wait_for_log(&self, word: &str, times: usize) {
         let deadline = Instant::now() + PATIENCE;
         while self.log().matches(word).count() < times {
             assert!(Instant::now() < deadline, "{word}: {}", self.log());
@@ -132,11 +132,11 @@ mod starting {
         server.stop();
         let place = Place::new(&[]).await;
         let process = Process::start(&place.stage, &[("CONTEXT_STORE", &database.url)]);
-        process.says("not ready", 2).await;
+        process.wait_for_log("not ready", 2).await;
         server.start();
         connected(&place).await;
         place.ask(place.help, "are you there?");
-        place.says(place.help, "ok").await;
+        place.wait_for_answer(place.help, "ok").await;
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -144,7 +144,7 @@ mod starting {
         let place = Place::new(&[]).await;
         let nowhere = "postgres://ada:hunter2@nowhere.invalid/clew";
         let mut process = Process::start(&place.stage, &[("CONTEXT_STORE", nowhere)]);
-        process.says("not ready", 1).await;
+        process.wait_for_log("not ready", 1).await;
         process.signal("TERM");
         assert_eq!(process.ended().await.code(), Some(0), "{}", process.log());
         assert!(!process.log().contains("hunter2"));
@@ -186,7 +186,7 @@ async fn a_running_turn_ends_after_a_signal() {
         place.stage.model.script(pieces);
         place.ask(place.thread, "what is it about?");
         gate.step(1);
-        place.says(place.thread, "The pump").await;
+        place.wait_for_answer(place.thread, "The pump").await;
         process.signal(signal);
         // The connection is closed first, with a code that allows a resume.
         let closed = clew_simulator::GatewayEvent::ClosedByClient { code: Some(4000) };
@@ -199,7 +199,9 @@ async fn a_running_turn_ends_after_a_signal() {
             .unwrap();
         gate.open();
         assert_eq!(process.ended().await.code(), Some(0), "{}", process.log());
-        place.says(place.thread, "The pump\nis fine.").await;
+        place
+            .wait_for_answer(place.thread, "The pump\nis fine.")
+            .await;
         let lines = written(&place);
         has(&lines, "stopping", &json!({"drained": 1, "abandoned": 0}));
         has(&lines, "turn_done", &json!({"outcome": "answered"}));
@@ -219,7 +221,9 @@ async fn a_second_signal_ends_the_program_at_once() {
         place.ask(place.thread, "what is it about?");
         place.stage.model.wait_requests(before + 1).await;
         process.signal("INT");
-        process.says("another signal ends all at once", 1).await;
+        process
+            .wait_for_log("another signal ends all at once", 1)
+            .await;
         process.signal(second);
         assert_eq!(process.ended().await.code(), Some(1), "{}", process.log());
         assert!(process.log().contains("stopped at once"));
@@ -238,7 +242,7 @@ async fn an_ignored_hang_up_stays_ignored() {
     connected(&place).await;
     process.signal("HUP");
     place.ask(place.help, "are you there?");
-    place.says(place.help, "ok").await;
+    place.wait_for_answer(place.help, "ok").await;
     process.signal("TERM");
     assert_eq!(process.ended().await.code(), Some(0), "{}", process.log());
 }
@@ -259,7 +263,7 @@ async fn a_turn_past_the_deadline_is_answered_by_the_next_process() {
         &json!({"drained": 0, "abandoned": 1}),
     );
     let _next = Process::start(&place.stage, &[]);
-    place.says(place.thread, "ok").await;
+    place.wait_for_answer(place.thread, "ok").await;
     place.ask(place.thread, "again?");
     place.answers(place.thread, 2).await;
     place.stage.discord.settled().await.unwrap();
@@ -273,14 +277,14 @@ async fn after_a_kill_nothing_is_answered_twice() {
     let mut process = Process::start(&place.stage, &[]);
     connected(&place).await;
     place.ask(place.thread, "before");
-    place.says(place.thread, "ok").await;
+    place.wait_for_answer(place.thread, "ok").await;
     place.stage.model.script(Behaviour::Hang);
     place.ask(place.thread, "in the middle");
     place.stage.model.wait_requests(2).await;
     process.signal("KILL");
     assert_eq!(process.ended().await.code(), None);
     let bot = place.stage.start().await;
-    place.works_on(bot).await;
+    place.still_works(bot).await;
     assert_eq!(place.stage.discord.answers(place.thread).len(), 2);
 }
 
@@ -297,7 +301,7 @@ async fn a_second_process_names_the_first() {
         .refuses(&["another process", &pid, "stop it", &lock])
         .await;
     place.ask(place.thread, "are you there?");
-    place.says(place.thread, "ok").await;
+    place.wait_for_answer(place.thread, "ok").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

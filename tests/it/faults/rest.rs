@@ -41,7 +41,7 @@ async fn check(name: &str, fault: Fault, timeout: &str, reason: Option<&str>) {
         bot.stop().await;
         return;
     }
-    let lines = place.works_on(bot).await;
+    let lines = place.still_works(bot).await;
     match reason {
         Some(reason) => {
             has(
@@ -108,7 +108,7 @@ async fn a_limit_is_waited_out() {
         pages[1].at >= pages[0].at + Duration::from_millis(800),
         "{pages:?}"
     );
-    place.works_on(bot).await;
+    place.still_works(bot).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,7 +121,7 @@ async fn a_lost_starter_costs_only_the_starter() {
     assert_eq!(place.answers(place.thread, 1).await[0].content, "ok");
     let text = prompt(&place.stage.model.requests()[0]);
     assert!(text.contains("reading 119"), "{text}");
-    let lines = place.works_on(bot).await;
+    let lines = place.still_works(bot).await;
     has(
         &lines,
         "collect_fallback",
@@ -183,7 +183,7 @@ async fn a_deleted_link_ends_the_chain_with_a_marker() {
         !text.contains("link 3") && !text.contains("link 2"),
         "{text}"
     );
-    let lines = place.works_on(bot).await;
+    let lines = place.still_works(bot).await;
     has(
         &lines,
         "collect_fallback",
@@ -211,7 +211,7 @@ async fn a_chain_that_cannot_be_fetched_is_left_out() {
         text.contains("link 2") && !text.contains("link 0"),
         "{text}"
     );
-    let lines = place.works_on(bot).await;
+    let lines = place.still_works(bot).await;
     has(
         &lines,
         "collect_fallback",
@@ -244,7 +244,7 @@ async fn an_odd_message_in_a_page_costs_at_most_itself() {
     assert!(text.contains("reading 118"), "{text}");
     assert!(text.contains("reading 116"), "{text}");
     assert!(!text.contains("reading 117"), "{text}");
-    let lines = place.works_on(bot).await;
+    let lines = place.still_works(bot).await;
     has(
         &lines,
         "collect_fallback",

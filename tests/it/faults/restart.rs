@@ -20,14 +20,14 @@ async fn what_is_asked_meanwhile_is_answered_by_the_next_process() {
     let place = Place::new(&[]).await;
     let bot = place.stage.start().await;
     place.ask(place.thread, "before");
-    place.says(place.thread, "ok").await;
+    place.wait_for_answer(place.thread, "ok").await;
     bot.stop().await;
     place.ask(place.thread, "meanwhile");
     place.ask(place.help, "meanwhile");
     let bot = place.stage.launch();
     place.answers(place.thread, 2).await;
     place.answers(place.help, 1).await;
-    let lines = place.works_on(bot).await;
+    let lines = place.still_works(bot).await;
     has(&lines, "connected", &json!({"resumed": true}));
     has_no(&lines, "session_lost");
     assert!(was_resumed(&place));
@@ -46,12 +46,12 @@ async fn without_a_session_file_nothing_is_answered_twice() {
     let place = Place::new(&[]).await;
     let bot = place.stage.start().await;
     place.ask(place.thread, "before");
-    place.says(place.thread, "ok").await;
+    place.wait_for_answer(place.thread, "ok").await;
     bot.stop().await;
     std::fs::remove_file(place.stage.state().join("session.json")).unwrap();
     place.ask(place.thread, "meanwhile");
     let bot = place.stage.start().await;
-    let lines = place.works_on(bot).await;
+    let lines = place.still_works(bot).await;
     assert!(!was_resumed(&place));
     has(&lines, "connected", &json!({"resumed": false}));
     assert_eq!(place.stage.discord.answers(place.thread).len(), 2);
@@ -65,11 +65,11 @@ async fn a_session_that_discord_has_forgotten_is_replaced() {
     let place = Place::new(&[]).await;
     let bot = place.stage.start().await;
     place.ask(place.thread, "before");
-    place.says(place.thread, "ok").await;
+    place.wait_for_answer(place.thread, "ok").await;
     bot.stop().await;
     place.stage.discord.forget_sessions();
     let bot = place.stage.start().await;
-    let lines = place.works_on(bot).await;
+    let lines = place.still_works(bot).await;
     has(&lines, "session_lost", &json!({}));
     assert_eq!(place.stage.discord.answers(place.thread).len(), 2);
 }
@@ -82,14 +82,14 @@ async fn an_abandoned_turn_is_answered_by_the_next_process() {
     place.stage.model.script(pieces);
     place.ask(place.thread, "what is it about?");
     gate.step(1);
-    place.says(place.thread, "The pump").await;
+    place.wait_for_answer(place.thread, "The pump").await;
     let lines = bot.stop().await;
     has(&lines, "stopping", &json!({"drained": 0, "abandoned": 1}));
     has(&lines, "turn_done", &json!({"outcome": "cancelled"}));
     assert!(place.stage.discord.answers(place.thread).is_empty());
     let bot = place.stage.launch();
-    place.says(place.thread, "ok").await;
-    place.works_on(bot).await;
+    place.wait_for_answer(place.thread, "ok").await;
+    place.still_works(bot).await;
     assert_eq!(place.stage.discord.answers(place.thread).len(), 2);
 }
 
@@ -113,7 +113,7 @@ async fn queued_questions_are_answered_by_the_next_process() {
     assert_eq!(said[0].content, "first");
     let bot = place.stage.launch();
     place.answers(place.thread, 3).await;
-    place.works_on(bot).await;
+    place.still_works(bot).await;
     assert_eq!(place.stage.discord.answers(place.thread).len(), 4);
 }
 
@@ -130,8 +130,8 @@ async fn who_was_refused_is_not_answered_after_a_restart() {
     bot.stop().await;
     place.stage.set("USER_TURNS_PER_MIN", "0");
     let bot = place.stage.launch();
-    place.says(place.thread, "ok").await;
-    let lines = place.works_on(bot).await;
+    place.wait_for_answer(place.thread, "ok").await;
+    let lines = place.still_works(bot).await;
     has(&lines, "refused", &json!({"reason": "user_rate"}));
     let again = |line: &serde_json::Value| line["event"] == "trigger" && line["msg_id"] == *refused;
     assert!(!lines.iter().any(again), "{lines:#?}");
@@ -155,8 +155,8 @@ async fn a_start_that_never_connects_keeps_the_session() {
     bot.stop().await;
     place.stage.discord.end_faults();
     let bot = place.stage.launch();
-    place.says(place.thread, "ok").await;
-    let lines = place.works_on(bot).await;
+    place.wait_for_answer(place.thread, "ok").await;
+    let lines = place.still_works(bot).await;
     has(&lines, "connected", &json!({"resumed": true}));
 }
 
@@ -181,7 +181,7 @@ async fn an_unanswered_command_is_reported() {
         told.unwrap();
     }
     let bot = place.stage.start().await;
-    let lines = place.works_on(bot).await;
+    let lines = place.still_works(bot).await;
     let failed = details(&lines, "request_failed");
     assert_eq!(failed.len(), 1, "{failed:?}");
     assert_eq!(failed[0]["reason"], "cancelled");
@@ -203,6 +203,6 @@ async fn an_answer_that_is_being_posted_at_the_end_is_not_posted_again() {
     bot.stop().await;
     assert_eq!(place.stage.discord.answers(place.thread).len(), 1);
     let bot = place.stage.start().await;
-    place.works_on(bot).await;
+    place.still_works(bot).await;
     assert_eq!(place.stage.discord.answers(place.thread).len(), 2);
 }

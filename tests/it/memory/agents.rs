@@ -8,7 +8,7 @@ use clew_simulator::{Id, OverwriteOf, Permissions};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::place::{HOUR, Kind, Place, on_each_database, says, says_nothing_of};
+use super::place::{HOUR, Kind, Place, assert_says, assert_says_nothing_of, on_each_database};
 use crate::support::model::Behaviour;
 
 on_each_database! {
@@ -48,7 +48,7 @@ async fn two_agents_in_two_channels(kind: Kind) {
     // test_context_includes_system_prompt, test_context_includes_agent_docs
     p.ask(p.help, p.ada, "saffron").await;
     let plumber = p.ask(p.help, p.ada, "turmeric").await.prompt;
-    says(
+    assert_says(
         &plumber,
         &[
             "You are plumber.",
@@ -62,24 +62,24 @@ async fn two_agents_in_two_channels(kind: Kind) {
 
     // It has its own model and its own scope.
     let asked = p.ask(p.pumps, p.ada, "cinnamon").await;
-    says(&asked.prompt, &["You are baker."]);
-    says_nothing_of(&asked.prompt, &["saffron", "plumber", "Pipes"]);
+    assert_says(&asked.prompt, &["You are baker."]);
+    assert_says_nothing_of(&asked.prompt, &["saffron", "plumber", "Pipes"]);
     assert_eq!(model_of_last(&p), "large");
 
     // Where no agent is assigned, the built-in one answers, without knowing what
     // the others heard.
     let asked = p.prompt(p.abroad, p.ada).await;
-    says_nothing_of(&asked, &["plumber", "baker", "saffron", "cinnamon"]);
+    assert_says_nothing_of(&asked, &["plumber", "baker", "saffron", "cinnamon"]);
 
     // test_rolling_window_configurable
     p.time.pass(2 * HOUR);
-    says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
-    says(&p.prompt(p.pumps, p.ada).await, &["cinnamon"]);
+    assert_says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    assert_says(&p.prompt(p.pumps, p.ada).await, &["cinnamon"]);
 
     // A thread belongs to the agent of its channel.
-    says(&p.prompt(p.thread, p.ada).await, &["You are plumber."]);
+    assert_says(&p.prompt(p.thread, p.ada).await, &["You are plumber."]);
     let bot = p.restart(bot).await;
-    says(
+    assert_says(
         &p.prompt(p.pumps, p.ada).await,
         &["You are baker.", "cinnamon"],
     );
@@ -103,7 +103,7 @@ async fn agents_change_while_the_bot_runs() {
     let p = Place::new(Kind::Sqlite, &[]).await;
     write_agent(&p, "plumber", p.help, &json!({}));
     let bot = p.start().await;
-    says(&p.prompt(p.help, p.ada).await, &["You are plumber."]);
+    assert_says(&p.prompt(p.help, p.ada).await, &["You are plumber."]);
     let changed = json!({"system_prompt": "You are a changed plumber."});
     write_agent(&p, "plumber", p.help, &changed);
     until_prompt_says(&p, p.help, "You are a changed plumber.").await;
@@ -112,7 +112,7 @@ async fn agents_change_while_the_bot_runs() {
     write(&p, "plumber/agent.json", "{\"system_prompt\": 7}");
     write_agent(&p, "baker", p.pumps, &json!({}));
     until_prompt_says(&p, p.pumps, "You are baker.").await;
-    says(
+    assert_says(
         &p.prompt(p.help, p.ada).await,
         &["You are a changed plumber."],
     );
@@ -124,7 +124,7 @@ async fn without_an_agent_a_line_says_so() {
     let p = Place::new(Kind::Sqlite, &[("DEFAULT_AGENT", "off")]).await;
     write_agent(&p, "plumber", p.help, &json!({}));
     let bot = p.start().await;
-    says(&p.prompt(p.help, p.ada).await, &["You are plumber."]);
+    assert_says(&p.prompt(p.help, p.ada).await, &["You are plumber."]);
     let requests = p.stage.model.requests().len();
     p.say(p.pumps, p.ada, "saffron");
     let said = p.stage.discord.wait_answers(p.pumps, 1).await.unwrap();
@@ -179,17 +179,17 @@ async fn an_agents_model_is_asked_as_the_server_taught() {
 async fn status_of_running_turns_is_told_to_who_may_read_there() {
     let p = Place::new(Kind::Sqlite, &[]).await;
     let bot = p.start().await;
-    says_nothing_of(&p.prompt(p.help, p.ada).await, &["also answering"]);
+    assert_says_nothing_of(&p.prompt(p.help, p.ada).await, &["also answering"]);
     let (pieces, gate) = Behaviour::gated(&["slow"]);
     let requests = p.stage.model.requests().len();
     p.stage.model.script(pieces);
     p.say(p.pumps, p.boris, "saffron");
     p.stage.model.wait_requests(requests + 1).await;
     let prompt = p.prompt(p.help, p.ada).await;
-    says(&prompt, &["Right now you are also answering in: ", "pumps"]);
-    says_nothing_of(&prompt, &["saffron", "Boris"]);
+    assert_says(&prompt, &["Right now you are also answering in: ", "pumps"]);
+    assert_says_nothing_of(&prompt, &["saffron", "Boris"]);
     // Nothing is told in another server.
-    says_nothing_of(&p.prompt(p.abroad, p.ada).await, &["also answering"]);
+    assert_says_nothing_of(&p.prompt(p.abroad, p.ada).await, &["also answering"]);
     p.stage.discord.overwrite(
         p.pumps,
         OverwriteOf::Member(p.ada),
@@ -197,7 +197,7 @@ async fn status_of_running_turns_is_told_to_who_may_read_there() {
         Permissions::VIEW_CHANNEL,
     );
     p.stage.discord.settled().await.unwrap();
-    says_nothing_of(&p.prompt(p.help, p.ada).await, &["also answering", "pumps"]);
+    assert_says_nothing_of(&p.prompt(p.help, p.ada).await, &["also answering", "pumps"]);
     gate.open();
     bot.stop().await;
 }
@@ -212,7 +212,7 @@ async fn status_is_of_the_same_agent() {
     p.stage.model.script(pieces);
     p.say(p.pumps, p.boris, "saffron");
     p.stage.model.wait_requests(1).await;
-    says_nothing_of(&p.prompt(p.help, p.ada).await, &["also answering"]);
+    assert_says_nothing_of(&p.prompt(p.help, p.ada).await, &["also answering"]);
     gate.open();
     bot.stop().await;
 }

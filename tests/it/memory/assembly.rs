@@ -7,7 +7,7 @@ use clew_simulator::{Id, Shown};
 use serde_json::{Value, json};
 
 use super::place::{
-    DAY, HOUR, Kind, Place, on_each_database, on_each_store, says, says_nothing_of,
+    DAY, HOUR, Kind, Place, assert_says, assert_says_nothing_of, on_each_database, on_each_store,
 };
 use crate::support::model::Behaviour;
 
@@ -67,7 +67,7 @@ async fn context_includes_system_prompt(kind: Kind) {
         system(&p)
     );
     p.ask(p.pumps, p.ada, "ginger").await;
-    says_nothing_of(&system(&p), &["plumber"]);
+    assert_says_nothing_of(&system(&p), &["plumber"]);
     bot.stop().await;
 }
 
@@ -78,9 +78,9 @@ async fn context_includes_agent_docs(kind: Kind) {
     let bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;
     let parts = ["plumber", "Pipes are round.", "Bends are not."];
-    says(&system(&p), &parts);
+    assert_says(&system(&p), &parts);
     p.ask(p.pumps, p.ada, "ginger").await;
-    says_nothing_of(&system(&p), &["Pipes", "Bends"]);
+    assert_says_nothing_of(&system(&p), &["Pipes", "Bends"]);
     bot.stop().await;
 }
 
@@ -93,16 +93,16 @@ async fn context_includes_thread_status(kind: Kind) {
     p.say(p.pumps, p.boris, "saffron");
     p.stage.model.wait_requests(1).await;
     p.ask(p.help, p.ada, "ginger").await;
-    says(
+    assert_says(
         &system(&p),
         &["Right now you are also answering in", "pumps"],
     );
-    says_nothing_of(&system(&p), &["saffron"]);
+    assert_says_nothing_of(&system(&p), &["saffron"]);
     gate.open();
-    p.until("two stored turns", || p.told("recorded") == 2)
+    p.until("two stored turns", || p.event_count("recorded") == 2)
         .await;
     p.ask(p.help, p.ada, "cumin").await;
-    says_nothing_of(&system(&p), &["also answering"]);
+    assert_says_nothing_of(&system(&p), &["also answering"]);
     bot.stop().await;
 }
 
@@ -123,7 +123,7 @@ async fn context_includes_rolling_window_messages(kind: Kind) {
     );
     let parts = ["saffron", "so: saffron", "ginger", "so: ginger", "go on"];
     for (message, part) in messages[1..].iter().zip(parts) {
-        says(message["content"].as_str().unwrap(), &[part]);
+        assert_says(message["content"].as_str().unwrap(), &[part]);
     }
     bot.stop().await;
 }
@@ -138,15 +138,15 @@ async fn context_window_bounded_by_clear_time_or_rolling_window(kind: Kind) {
     clear(&p).await;
     p.ask(p.help, p.ada, "ginger").await;
     let prompt = p.prompt(p.help, p.ada).await;
-    says(&prompt, &["so: ginger"]);
-    says_nothing_of(&prompt, &["saffron"]);
+    assert_says(&prompt, &["so: ginger"]);
+    assert_says_nothing_of(&prompt, &["saffron"]);
     // The beginning of the window is later than the clear.
     p.time.pass(HOUR);
     p.ask(p.help, p.ada, "cumin").await;
     p.time.pass(HOUR + 60_000);
     let prompt = p.prompt(p.help, p.ada).await;
-    says(&prompt, &["so: cumin"]);
-    says_nothing_of(&prompt, &["saffron", "ginger"]);
+    assert_says(&prompt, &["so: cumin"]);
+    assert_says_nothing_of(&prompt, &["saffron", "ginger"]);
     bot.stop().await;
 }
 
@@ -161,14 +161,14 @@ async fn new_threads_see_only_what_came_after_a_clear(kind: Kind) {
     clear(&p).await;
     for channel in [p.help, p.pumps, p.thread] {
         let prompt = p.prompt(channel, p.ada).await;
-        says_nothing_of(&prompt, &["saffron", "turmeric"]);
+        assert_says_nothing_of(&prompt, &["saffron", "turmeric"]);
     }
-    says(&p.prompt(p.help, p.boris).await, &["so: cinnamon"]);
+    assert_says(&p.prompt(p.help, p.boris).await, &["so: cinnamon"]);
     let bot = p.restart(bot).await;
     p.time.pass(DAY / 2);
     let prompt = p.prompt(p.pumps, p.ada).await;
-    says(&prompt, &["go on"]);
-    says_nothing_of(&prompt, &["turmeric"]);
+    assert_says(&prompt, &["go on"]);
+    assert_says_nothing_of(&prompt, &["turmeric"]);
     bot.stop().await;
     for word in ["saffron", "turmeric"] {
         assert!(!p.traces(word).is_empty(), "{word} is kept");
@@ -191,10 +191,10 @@ async fn save_generates_summary(kind: Kind) {
     let bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;
     let (shown, file) = saved(&p, Behaviour::text(&["They spoke ", "of spices."])).await;
-    says(&shown, &["They spoke of spices."]);
+    assert_says(&shown, &["They spoke of spices."]);
     assert_eq!(file["summary"], "They spoke of spices.");
     let listed = call(&p, p.ada, "context history", json!({})).await.text();
-    says(&listed, &["They spoke of spices."]);
+    assert_says(&listed, &["They spoke of spices."]);
     bot.stop().await;
 }
 
@@ -211,8 +211,8 @@ async fn generate_summary_calls_llm(kind: Kind) {
     assert!(system(&p).starts_with(instruction), "{}", system(&p));
     let request = p.stage.model.requests().pop().unwrap();
     let material = request["messages"][1]["content"].as_str().unwrap();
-    says(material, &["saffron", "so: saffron"]);
-    says_nothing_of(material, &["cinnamon"]);
+    assert_says(material, &["saffron", "so: saffron"]);
+    assert_says_nothing_of(material, &["cinnamon"]);
     bot.stop().await;
 }
 
@@ -235,7 +235,7 @@ async fn generate_summary_handles_llm_failure_gracefully(kind: Kind) {
     let bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;
     let (shown, file) = saved(&p, Behaviour::status(400, "no")).await;
-    says(&shown, &["Saved 2 messages", "(summary generation failed)"]);
+    assert_says(&shown, &["Saved 2 messages", "(summary generation failed)"]);
     assert_eq!(file["summary"], "(summary generation failed)");
     assert_eq!(file["message_count"], 2);
     let messages = file["messages"].as_array().unwrap();

@@ -3,7 +3,7 @@
 
 use clew_simulator::{Fault, FaultKind, OverwriteOf, Permissions, Use};
 
-use super::place::{Asked, DAY, Kind, Place, on_each_store, says, says_nothing_of};
+use super::place::{Asked, DAY, Kind, Place, assert_says, assert_says_nothing_of, on_each_store};
 use crate::support::bot::Bot;
 use crate::support::model::Behaviour;
 
@@ -42,9 +42,9 @@ async fn a_deleted_trigger_removes_its_turn(kind: Kind) {
     p.stage.discord.delete(p.direct, direct.trigger);
     p.until_gone("cinnamon").await;
     let prompt = p.prompt(p.help, p.ada).await;
-    says(&prompt, &["turmeric", "so: turmeric"]);
-    says_nothing_of(&prompt, &["saffron"]);
-    says_nothing_of(&p.prompt(p.direct, p.ada).await, &["cinnamon"]);
+    assert_says(&prompt, &["turmeric", "so: turmeric"]);
+    assert_says_nothing_of(&prompt, &["saffron"]);
+    assert_says_nothing_of(&p.prompt(p.direct, p.ada).await, &["cinnamon"]);
     bot.stop().await;
 }
 
@@ -55,8 +55,8 @@ async fn a_deleted_answer_is_removed_alone(kind: Kind) {
     p.stage.discord.delete(p.help, first.answer);
     p.until_gone("saffron").await;
     let prompt = p.prompt(p.help, p.ada).await;
-    says(&prompt, &["turmeric", "go on"]);
-    says_nothing_of(&prompt, &["saffron"]);
+    assert_says(&prompt, &["turmeric", "go on"]);
+    assert_says_nothing_of(&prompt, &["saffron"]);
     bot.stop().await;
 }
 
@@ -72,8 +72,8 @@ async fn messages_deleted_in_bulk_are_removed(kind: Kind) {
     p.stage.discord.bulk_delete(p.help, &ids);
     p.until_gone("saffron").await;
     let prompt = p.prompt(p.help, p.ada).await;
-    says(&prompt, &["turmeric", "so: turmeric"]);
-    says_nothing_of(&prompt, &["saffron"]);
+    assert_says(&prompt, &["turmeric", "so: turmeric"]);
+    assert_says_nothing_of(&prompt, &["saffron"]);
     bot.stop().await;
 }
 
@@ -87,8 +87,8 @@ async fn an_edited_trigger_is_edited(kind: Kind) {
         .edit(p.help, asked.trigger, &format!("<@{us}> turmeric"));
     p.until_gone("saffron").await;
     let prompt = p.prompt(p.help, p.ada).await;
-    says(&prompt, &["turmeric", "fine"]);
-    says_nothing_of(&prompt, &["saffron"]);
+    assert_says(&prompt, &["turmeric", "fine"]);
+    assert_says_nothing_of(&prompt, &["saffron"]);
     let direct = p.ask_for(p.direct, p.ada, "cinnamon", "good").await;
     p.stage.discord.edit(p.direct, direct.trigger, "ginger");
     p.until_gone("cinnamon").await;
@@ -97,13 +97,13 @@ async fn an_edited_trigger_is_edited(kind: Kind) {
             .iter()
             .any(|file| file.contains("dm-logs"))
     );
-    says(&p.prompt(p.direct, p.ada).await, &["ginger", "good"]);
+    assert_says(&p.prompt(p.direct, p.ada).await, &["ginger", "good"]);
     // After this edit only the mention is left.
     p.stage
         .discord
         .edit(p.help, asked.trigger, &format!("<@{us}>"));
     p.until_gone("turmeric").await;
-    says(&p.prompt(p.help, p.ada).await, &["(mention)", "fine"]);
+    assert_says(&p.prompt(p.help, p.ada).await, &["(mention)", "fine"]);
     bot.stop().await;
 }
 
@@ -117,7 +117,7 @@ async fn the_history_of_a_deleted_thread_or_channel_is_removed(kind: Kind) {
     p.until_gone("saffron").await;
     p.stage.discord.delete_channel(p.pumps);
     p.until_gone("cinnamon").await;
-    says(&p.prompt(p.help, p.ada).await, &["turmeric"]);
+    assert_says(&p.prompt(p.help, p.ada).await, &["turmeric"]);
     bot.stop().await;
 }
 
@@ -130,7 +130,7 @@ async fn a_server_that_we_left_is_removed_after_a_while(kind: Kind) {
     p.stage.discord.set_outage(p.guild, true);
     p.stage.discord.set_outage(p.guild, false);
     p.stage.discord.settled().await.unwrap();
-    says(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    assert_says(&p.prompt(p.help, p.ada).await, &["saffron"]);
     p.stage.discord.kick_bot(p.guild);
     // Events arrive in order, so the bot knows that it was removed before this turn.
     p.ask(p.abroad, p.boris, "cinnamon").await;
@@ -156,10 +156,10 @@ async fn a_server_that_we_left_is_removed_at_once(kind: Kind) {
     p.stage.discord.set_outage(p.guild, true);
     p.stage.discord.set_outage(p.guild, false);
     p.stage.discord.settled().await.unwrap();
-    says(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    assert_says(&p.prompt(p.help, p.ada).await, &["saffron"]);
     p.stage.discord.kick_bot(p.guild);
     p.until_gone("saffron").await;
-    says(&p.prompt(p.abroad, p.ada).await, &["turmeric"]);
+    assert_says(&p.prompt(p.abroad, p.ada).await, &["turmeric"]);
     bot.stop().await;
 }
 
@@ -171,10 +171,10 @@ async fn a_member_who_leaves_is_forgotten(kind: Kind) {
     p.ask(p.abroad, p.ada, "turmeric").await;
     p.stage.discord.leave(p.guild, p.ada);
     p.until_gone("saffron").await;
-    says(&p.prompt(p.help, p.boris).await, &["cinnamon"]);
-    says(&p.prompt(p.abroad, p.ada).await, &["turmeric"]);
+    assert_says(&p.prompt(p.help, p.boris).await, &["cinnamon"]);
+    assert_says(&p.prompt(p.abroad, p.ada).await, &["turmeric"]);
     p.stage.discord.join(p.guild, p.ada);
-    says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    assert_says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
     bot.stop().await;
 }
 
@@ -198,7 +198,7 @@ async fn what_was_deleted_or_edited_meanwhile_is_found(kind: Kind) {
     p.until_gone("saffron").await;
     p.until_gone("cinnamon").await;
     let prompt = p.prompt(p.thread, p.ada).await;
-    says(&prompt, &["ginger", "turmeric"]);
+    assert_says(&prompt, &["ginger", "turmeric"]);
     bot.stop().await;
     assert!(!p.traces("turmeric").is_empty());
     assert!(!p.traces("ginger").is_empty());
@@ -226,18 +226,18 @@ async fn before_a_short_page(p: &Place) -> (Bot, Asked, Asked) {
 async fn a_short_page_erases_nothing(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let (bot, first, last) = before_a_short_page(&p).await;
-    says_nothing_of(&p.prompt(p.thread, p.ada).await, &["saffron"]);
+    assert_says_nothing_of(&p.prompt(p.thread, p.ada).await, &["saffron"]);
     for id in [first.trigger, first.answer, last.trigger] {
         let path = format!("/channels/{}/messages/{id}", p.thread);
         let asked = p.stage.discord.wait_request("GET", &path, 1);
         asked.await.unwrap();
     }
     p.stage.discord.wait_idle().await.unwrap();
-    says(
+    assert_says(
         &p.prompt(p.thread, p.ada).await,
         &["saffron", "so: saffron"],
     );
-    assert_eq!(p.told("purged"), 0);
+    assert_eq!(p.event_count("purged"), 0);
     bot.stop().await;
 }
 
@@ -250,11 +250,11 @@ async fn a_refusal_erases_nothing(kind: Kind) {
         let single = format!("/channels/{}/messages/*", p.thread);
         let refusal = Fault::status("GET", &single, status, code, "no");
         p.stage.discord.fault(refusal);
-        says_nothing_of(&p.prompt(p.thread, p.ada).await, &["saffron"]);
+        assert_says_nothing_of(&p.prompt(p.thread, p.ada).await, &["saffron"]);
         let asked = |id| format!("/channels/{}/messages/{id}", p.thread);
         let path = asked(first.trigger);
         p.stage.discord.wait_request("GET", &path, 1).await.unwrap();
-        says_nothing_of(&p.prompt(p.thread, p.ada).await, &["saffron"]);
+        assert_says_nothing_of(&p.prompt(p.thread, p.ada).await, &["saffron"]);
         let discord = &p.stage.discord;
         for id in [first.answer, last.trigger] {
             assert!(discord.requests_to("GET", &asked(id)).is_empty());
@@ -269,9 +269,9 @@ async fn a_refusal_erases_nothing(kind: Kind) {
             discord.wait_request("GET", &path, count).await.unwrap();
         }
         discord.wait_idle().await.unwrap();
-        says(&p.prompt(p.thread, p.ada).await, &["so: saffron"]);
+        assert_says(&p.prompt(p.thread, p.ada).await, &["so: saffron"]);
         bot.stop().await;
-        assert_eq!(p.told("purged"), 0);
+        assert_eq!(p.event_count("purged"), 0);
     }
 }
 
@@ -285,7 +285,7 @@ async fn what_is_too_old_is_removed(kind: Kind) {
     p.ask(p.help, p.ada, "turmeric").await;
     p.time.pass(DAY / 2);
     let bot = p.restart(bot).await;
-    says(&p.prompt(p.help, p.ada).await, &["turmeric"]);
+    assert_says(&p.prompt(p.help, p.ada).await, &["turmeric"]);
     bot.stop().await;
 }
 
@@ -307,15 +307,16 @@ async fn a_question_by_command_outlives_pages(kind: Kind) {
         .wait_interaction(call, answered)
         .await
         .unwrap();
-    p.until("a stored turn", || p.told("recorded") == 2).await;
+    p.until("a stored turn", || p.event_count("recorded") == 2)
+        .await;
     p.ask(p.thread, p.ada, "turmeric").await;
     bot.stop().await;
     p.stage.discord.forget_sessions();
     p.time.pass(1_000);
     let bot = p.start().await;
-    says(&p.prompt(p.thread, p.ada).await, &["saffron"]);
+    assert_says(&p.prompt(p.thread, p.ada).await, &["saffron"]);
     let bot = p.restart(bot).await;
-    says(&p.prompt(p.thread, p.ada).await, &["saffron"]);
+    assert_says(&p.prompt(p.thread, p.ada).await, &["saffron"]);
     bot.stop().await;
     assert!(!p.traces("saffron").is_empty());
 }
@@ -333,15 +334,15 @@ async fn who_leaves_while_a_turn_runs_is_forgotten() {
     // Events arrive in order, so the bot knows that she left before this turn.
     p.ask(p.help, p.boris, "cinnamon").await;
     gate.open();
-    p.until("two answered turns", || p.told("turn_done") == 2)
+    p.until("two answered turns", || p.event_count("turn_done") == 2)
         .await;
     p.until_gone("saffron").await;
     // A member who is back is remembered again.
     p.stage.discord.join(p.guild, p.ada);
     p.ask(p.help, p.ada, "turmeric").await;
     let prompt = p.prompt(p.help, p.ada).await;
-    says(&prompt, &["turmeric"]);
-    says_nothing_of(&prompt, &["saffron"]);
+    assert_says(&prompt, &["turmeric"]);
+    assert_says_nothing_of(&prompt, &["saffron"]);
     bot.stop().await;
 }
 
@@ -357,11 +358,12 @@ async fn a_deletion_that_failed_is_done_later() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     p.stage.discord.delete(p.help, first.trigger);
     p.stage.discord.delete(p.pumps, second.trigger);
-    p.until("a failure", || p.told("store_failed") > 0).await;
+    p.until("a failure", || p.event_count("store_failed") > 0)
+        .await;
     other.execute_batch("ROLLBACK").unwrap();
     drop(other);
     p.until_gone("saffron").await;
     p.until_gone("cinnamon").await;
-    says(&p.prompt(p.abroad, p.ada).await, &["turmeric"]);
+    assert_says(&p.prompt(p.abroad, p.ada).await, &["turmeric"]);
     bot.stop().await;
 }

@@ -4,7 +4,7 @@ use clew_context::model::GuildId;
 use clew_simulator::Id;
 use clew_store::Backend;
 
-use super::place::{DAY, Kind, Place, on_each_store, says};
+use super::place::{DAY, Kind, Place, assert_says, on_each_store};
 
 on_each_store! {
     a_server_that_we_left_unseen_is_noted_until_we_are_back
@@ -29,9 +29,10 @@ fn removed(p: &Place, guild: Id) {
 
 async fn once(p: &Place) {
     p.time.pass(1_000);
-    let connected = p.told("connected");
+    let connected = p.event_count("connected");
     let bot = p.start().await;
-    p.until("heard", || p.told("connected") > connected).await;
+    p.until("heard", || p.event_count("connected") > connected)
+        .await;
     bot.stop().await;
 }
 
@@ -64,7 +65,7 @@ async fn a_server_that_we_left_unseen_is_noted_until_we_are_back(kind: Kind) {
         .world(|world| world.join(p.guild, world.bot));
     p.time.pass(1_000);
     let bot = p.start().await;
-    says(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    assert_says(&p.prompt(p.help, p.ada).await, &["saffron"]);
     bot.stop().await;
     assert_eq!(departed(&p).await, []);
 }
@@ -80,7 +81,7 @@ async fn a_server_that_we_left_unseen_is_removed_by_the_sweep(kind: Kind) {
     // Every start begins with a sweep.
     let bot = p.start().await;
     p.until_gone("saffron").await;
-    says(&p.prompt(p.abroad, p.ada).await, &["turmeric"]);
+    assert_says(&p.prompt(p.abroad, p.ada).await, &["turmeric"]);
     bot.stop().await;
 }
 

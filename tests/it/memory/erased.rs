@@ -4,7 +4,7 @@
 use clew_simulator::Id;
 use serde_json::json;
 
-use super::place::{Kind, Place, on_each_store, says, says_nothing_of};
+use super::place::{Kind, Place, assert_says, assert_says_nothing_of, on_each_store};
 use crate::support::model::{Behaviour, Gate};
 
 on_each_store! {
@@ -33,19 +33,20 @@ async fn running(p: &Place, channel: Id) -> Gate {
 
 /// Lets the turn end with its answer.
 async fn ends(p: &Place, channel: Id, gate: &Gate) {
-    let turns = p.told("turn_done");
+    let turns = p.event_count("turn_done");
     gate.open();
     let discord = &p.stage.discord;
     let answered = discord.wait_for_message(channel, |message| message.content == "so: saffron");
     answered.await.unwrap();
-    p.until("an end", || p.told("turn_done") > turns).await;
+    p.until("an end", || p.event_count("turn_done") > turns)
+        .await;
 }
 
 async fn nothing_is_left(p: &Place) {
     let asked = p.ask(p.help, p.ada, "turmeric").await;
-    says_nothing_of(&asked.prompt, &["saffron"]);
+    assert_says_nothing_of(&asked.prompt, &["saffron"]);
     // From then on she is treated like everyone else.
-    says(&p.prompt(p.help, p.ada).await, &["turmeric"]);
+    assert_says(&p.prompt(p.help, p.ada).await, &["turmeric"]);
     assert_eq!(p.traces("saffron"), [""; 0]);
 }
 
@@ -60,7 +61,7 @@ async fn a_turn_that_ends_after_an_erasure_is_not_kept(kind: Kind) {
         confirm(&p, "privacy erase", "Erase everything").await;
         ends(&p, channel, &gate).await;
         nothing_is_left(&p).await;
-        says(&p.prompt(p.help, p.boris).await, &["cinnamon"]);
+        assert_says(&p.prompt(p.help, p.boris).await, &["cinnamon"]);
     }
     bot.stop().await;
     assert_eq!(p.traces("saffron"), [""; 0]);

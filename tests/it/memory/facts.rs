@@ -5,7 +5,9 @@ use clew_simulator::Id;
 use clew_store::Backend;
 use clew_store::model::{Fact, FactId, Origin, Subject};
 
-use super::place::{DAY, Kind, Place, START_MS, on_each_store, says, says_nothing_of};
+use super::place::{
+    DAY, Kind, Place, START_MS, assert_says, assert_says_nothing_of, on_each_store,
+};
 
 on_each_store! {
     a_fact_is_used_where_its_origin_allows
@@ -59,7 +61,7 @@ async fn a_fact_is_used_where_its_origin_allows(kind: Kind) {
     put(&p, &facts).await;
     let bot = p.start().await;
     let here = p.prompt(p.help, p.ada).await;
-    says(
+    assert_says(
         &here,
         &[
             "About Ada:",
@@ -70,16 +72,16 @@ async fn a_fact_is_used_where_its_origin_allows(kind: Kind) {
             "go on",
         ],
     );
-    says_nothing_of(&here, &["cinnamon", "turmeric", "green"]);
+    assert_says_nothing_of(&here, &["cinnamon", "turmeric", "green"]);
     let there = p.prompt(p.abroad, p.ada).await;
-    says(&there, &["cinnamon", "ginger", "pumps are green"]);
-    says_nothing_of(&there, &["saffron", "turmeric", "blue"]);
+    assert_says(&there, &["cinnamon", "ginger", "pumps are green"]);
+    assert_says_nothing_of(&there, &["saffron", "turmeric", "blue"]);
     let direct = p.prompt(p.direct, p.ada).await;
-    says(&direct, &["saffron", "cinnamon", "turmeric", "ginger"]);
-    says_nothing_of(&direct, &["blue", "green"]);
+    assert_says(&direct, &["saffron", "cinnamon", "turmeric", "ginger"]);
+    assert_says_nothing_of(&direct, &["blue", "green"]);
     let boris = p.prompt(p.help, p.boris).await;
-    says(&boris, &["pumps are blue"]);
-    says_nothing_of(
+    assert_says(&boris, &["pumps are blue"]);
+    assert_says_nothing_of(
         &boris,
         &["saffron", "cinnamon", "turmeric", "ginger", "About Boris"],
     );
@@ -106,7 +108,7 @@ async fn the_best_of_a_hundred_come_first(kind: Kind) {
     let asked = p
         .ask(p.help, p.ada, "when does the compressor valve open?")
         .await;
-    says(
+    assert_says(
         &asked.prompt,
         &[
             "About this server:\n- the compressor valve",
@@ -124,7 +126,7 @@ async fn use_is_saved_at_the_interval_and_at_the_end(kind: Kind) {
     put(&p, std::slice::from_ref(&fact)).await;
     let bot = p.start().await;
     p.prompt(p.help, p.ada).await;
-    p.until("saved", || p.told("flushed") == 1).await;
+    p.until("saved", || p.event_count("flushed") == 1).await;
     bot.stop().await;
     assert!(last_used(&p, &fact).await > START_MS);
     // The bot stops long before the interval ends.
@@ -159,12 +161,12 @@ async fn a_fact_is_deleted_with_its_message(kind: Kind) {
     let other = of_ada(&p, 2, "likes ginger", Origin::Everywhere);
     put(&p, &[linked, other]).await;
     let bot = p.start().await;
-    says(&p.prompt(p.help, p.ada).await, &["saffron", "ginger"]);
+    assert_says(&p.prompt(p.help, p.ada).await, &["saffron", "ginger"]);
     p.stage.discord.delete(p.help, message);
     p.until_gone("saffron").await;
     let prompt = p.prompt(p.help, p.ada).await;
-    says(&prompt, &["ginger"]);
-    says_nothing_of(&prompt, &["saffron"]);
+    assert_says(&prompt, &["ginger"]);
+    assert_says_nothing_of(&prompt, &["saffron"]);
     bot.stop().await;
     assert_eq!(p.traces("saffron"), [""; 0]);
 }
@@ -191,9 +193,10 @@ async fn a_fact_is_remembered_even_if_room_is_made_later() {
     let said = remember("I like turmeric").await;
     assert!(said.contains("Remembered:\n> I like turmeric"), "{said}");
     let prompt = p.prompt(p.help, p.ada).await;
-    says(&prompt, &["I like turmeric"]);
-    says_nothing_of(&prompt, &["saffron"]);
-    p.until("a failure", || p.told("store_failed") > 1).await;
+    assert_says(&prompt, &["I like turmeric"]);
+    assert_says_nothing_of(&prompt, &["saffron"]);
+    p.until("a failure", || p.event_count("store_failed") > 1)
+        .await;
     file.execute_batch("DROP TRIGGER kept").unwrap();
     drop(file);
     bot.stop().await;

@@ -8,7 +8,7 @@ use clew_store::model::Scope;
 use clew_store::{Backend, ConversationStats};
 use serde_json::Value;
 
-use super::place::{DAY, HOUR, Kind, Place, START_MS, files, says, says_nothing_of};
+use super::place::{DAY, HOUR, Kind, Place, START_MS, assert_says, assert_says_nothing_of, files};
 
 /// The files of conversations, by path below `context/`.
 fn conversations(p: &Place) -> Vec<String> {
@@ -107,7 +107,7 @@ async fn existing_files_load() {
     fs::write(file, text.to_string()).unwrap();
     let bot = p.start().await;
     let asked = p.ask(p.help, p.ada, "turmeric").await;
-    says(&asked.prompt, &["saffron", "so: saffron", "turmeric"]);
+    assert_says(&asked.prompt, &["saffron", "so: saffron", "turmeric"]);
     bot.stop().await;
     let file = read(&p, &of_ada(&p));
     assert_eq!(file["createdAt"], START_MS - HOUR);
@@ -132,8 +132,8 @@ async fn max_messages_per_context_is_fifteen() {
     assert_eq!(messages[0]["content"], "word3.");
     let prompt = p.prompt(p.help, p.ada).await;
     let parts: Vec<&str> = words[2..].iter().map(String::as_str).collect();
-    says(&prompt, &parts);
-    says_nothing_of(&prompt, &["word1.", "word2."]);
+    assert_says(&prompt, &parts);
+    assert_says_nothing_of(&prompt, &["word1.", "word2."]);
     bot.stop().await;
     assert_eq!(p.traces("word1."), [""; 0]);
 }
@@ -147,17 +147,17 @@ async fn expiration_is_a_day_from_the_first_message() {
     p.ask(p.pumps, p.ada, "cinnamon").await;
     p.time.pass(23 * HOUR);
     let asked = p.ask(p.help, p.ada, "turmeric").await;
-    says(&asked.prompt, &["saffron"]);
+    assert_says(&asked.prompt, &["saffron"]);
     p.time.pass(HOUR);
     // Removed on access ...
     let asked = p.ask(p.help, p.ada, "ginger").await;
-    says_nothing_of(&asked.prompt, &["saffron", "turmeric"]);
+    assert_says_nothing_of(&asked.prompt, &["saffron", "turmeric"]);
     assert_eq!(p.traces("saffron"), [""; 0]);
     assert!(!p.traces("cinnamon").is_empty());
     // ... and by the sweep.
     let bot = p.restart(bot).await;
     p.until_gone("cinnamon").await;
-    says(&p.prompt(p.help, p.ada).await, &["ginger"]);
+    assert_says(&p.prompt(p.help, p.ada).await, &["ginger"]);
     bot.stop().await;
     assert_eq!(conversations(&p), [of_ada(&p)]);
 }

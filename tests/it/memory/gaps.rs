@@ -6,7 +6,9 @@ use std::time::Duration;
 use clew_simulator::{Fault, FaultKind, Id, Use};
 use serde_json::json;
 
-use super::place::{Kind, Place, on_each_database, on_each_store, says, says_nothing_of};
+use super::place::{
+    Kind, Place, assert_says, assert_says_nothing_of, on_each_database, on_each_store,
+};
 use crate::support::bot::{Bot, prompt};
 use crate::support::model::Behaviour;
 
@@ -54,11 +56,11 @@ async fn what_was_deleted_while_we_were_away_is_not_used(kind: Kind) {
         p.start().await
     };
     let prompt = p.prompt(p.help, p.ada).await;
-    says(&prompt, &["ginger", "fine", "turmeric", "so: turmeric"]);
-    says_nothing_of(&prompt, &["saffron", "cinnamon"]);
+    assert_says(&prompt, &["ginger", "fine", "turmeric", "so: turmeric"]);
+    assert_says_nothing_of(&prompt, &["saffron", "cinnamon"]);
     p.until_gone("saffron").await;
     p.until_gone("cinnamon").await;
-    says(&p.prompt(p.help, p.ada).await, &["ginger", "turmeric"]);
+    assert_says(&p.prompt(p.help, p.ada).await, &["ginger", "turmeric"]);
     for id in [gone.trigger, edited.trigger, kept.trigger, kept.answer] {
         assert_eq!(p.asked_for(p.help, id), 1);
     }
@@ -92,11 +94,11 @@ async fn what_cannot_be_confirmed_is_used() {
     ] {
         bot = p.begin_anew(bot).await;
         p.stage.discord.fault(fault);
-        says(&p.prompt(p.help, p.ada).await, &["saffron", "so: saffron"]);
+        assert_says(&p.prompt(p.help, p.ada).await, &["saffron", "so: saffron"]);
         p.stage.discord.end_faults();
     }
     bot.stop().await;
-    assert_eq!(p.told("purged"), 0);
+    assert_eq!(p.event_count("purged"), 0);
 }
 
 /// The message is gone, but Discord does not answer in time: it is used once more, then found to be gone in
@@ -117,9 +119,9 @@ async fn what_could_not_be_confirmed_is_purged_later(kind: Kind) {
     p.stage
         .discord
         .fault(Fault::new("GET", &single, newest).once());
-    says(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    assert_says(&p.prompt(p.help, p.ada).await, &["saffron"]);
     p.until_gone("saffron").await;
-    says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    assert_says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
     bot.stop().await;
 }
 
@@ -144,7 +146,7 @@ async fn messages_are_confirmed_in_every_channel_of_the_person(kind: Kind) {
     discord.fault(Fault::status("GET", &single, 500, 0, "no"));
     let bot = p.start().await;
     let prompt = p.prompt(p.thread, p.ada).await;
-    says_nothing_of(&prompt, &["saffron", "cinnamon"]);
+    assert_says_nothing_of(&prompt, &["saffron", "cinnamon"]);
     assert_eq!(p.asked_for(p.help, help.answer), 1);
     let path = format!("/channels/{}/messages/{}", p.thread, thread.trigger);
     discord.wait_request("GET", &path, 1).await.unwrap();
@@ -161,10 +163,10 @@ async fn a_resumed_session_confirms_nothing() {
     let asked = p.ask(p.help, p.ada, "saffron").await;
     let bot = p.restart(bot).await;
     p.stage.discord.drop_gateway();
-    says(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    assert_says(&p.prompt(p.help, p.ada).await, &["saffron"]);
     assert_eq!(p.asked_for(p.help, asked.trigger), 0);
     bot.stop().await;
-    assert_eq!(p.told("confirmed"), 0);
+    assert_eq!(p.event_count("confirmed"), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -180,8 +182,8 @@ async fn a_session_that_is_lost_while_we_run_is_a_gap() {
     discord.world(|world| world.seed_delete(p.help, asked.trigger));
     discord.wait_sessions(begun + 1).await.unwrap();
     discord.settled().await.unwrap();
-    says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
-    says(&p.prompt(p.pumps, p.ada).await, &["turmeric"]);
+    assert_says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    assert_says(&p.prompt(p.pumps, p.ada).await, &["turmeric"]);
     p.prompt(p.pumps, p.ada).await;
     assert_eq!(
         p.asked_for(p.pumps, before.trigger),
@@ -207,8 +209,8 @@ async fn a_turn_asks_for_eight_at_most() {
     p.stage.model.script(Behaviour::text(&["ok"]));
     p.say(p.help, p.ada, "go on");
     let requests = p.stage.model.wait_requests(gate).await;
-    says(&prompt(&requests[gate - 1]), &["question 0", "question 5"]);
-    p.until("told", || p.told("confirmed") > 0).await;
+    assert_says(&prompt(&requests[gate - 1]), &["question 0", "question 5"]);
+    p.until("told", || p.event_count("confirmed") > 0).await;
     assert_eq!(p.details("confirmed")[0]["asked"], 8);
     for id in &ids[4..] {
         assert_eq!(p.asked_for(p.help, *id), 1);
@@ -217,10 +219,10 @@ async fn a_turn_asks_for_eight_at_most() {
         ids.iter().all(|id| p.asked_for(p.help, *id) == 1)
     })
     .await;
-    says(&p.prompt(p.help, p.ada).await, &["question 0"]);
+    assert_says(&p.prompt(p.help, p.ada).await, &["question 0"]);
     assert!(ids.iter().all(|id| p.asked_for(p.help, *id) == 1));
     bot.stop().await;
-    assert_eq!(p.told("confirmed"), 1);
+    assert_eq!(p.event_count("confirmed"), 1);
 }
 
 /// In a thread the fetched page shows the messages.
@@ -231,11 +233,11 @@ async fn what_a_page_shows_is_confirmed() {
     let asked = p.ask(p.thread, p.ada, "saffron").await;
     p.ask(p.thread, p.boris, "turmeric").await;
     let bot = p.begin_anew(bot).await;
-    says(&p.prompt(p.thread, p.ada).await, &["saffron"]);
-    says(&p.prompt(p.thread, p.boris).await, &["turmeric"]);
+    assert_says(&p.prompt(p.thread, p.ada).await, &["saffron"]);
+    assert_says(&p.prompt(p.thread, p.boris).await, &["turmeric"]);
     assert_eq!(p.asked_for(p.thread, asked.trigger), 0);
     bot.stop().await;
-    assert_eq!(p.told("confirmed"), 0);
+    assert_eq!(p.event_count("confirmed"), 0);
 }
 
 /// A command counts as the newest message: a page also shows that messages after its last one are gone.
@@ -267,8 +269,8 @@ async fn a_command_notices_that_the_newest_are_gone() {
     discord.interact(p.thread, p.ada, &call);
     let asked = p.stage.model.wait_requests(requests + 1).await;
     let asked = prompt(&asked[requests]);
-    says(&asked, &["so: turmeric"]);
-    says_nothing_of(&asked, &["saffron"]);
+    assert_says(&asked, &["so: turmeric"]);
+    assert_says_nothing_of(&asked, &["saffron"]);
     bot.stop().await;
 }
 
@@ -280,7 +282,8 @@ async fn a_missing_part_removes_its_whole_answer() {
     let long = format!("saffron {}", "words of an answer. ".repeat(250));
     p.stage.model.script(Behaviour::text(&[&long]));
     let trigger = p.say(p.thread, p.ada, "turmeric");
-    p.until("a stored turn", || p.told("recorded") == 1).await;
+    p.until("a stored turn", || p.event_count("recorded") == 1)
+        .await;
     let us = p.stage.discord.bot();
     let messages = p.stage.discord.messages(p.thread);
     let parts: Vec<Id> = messages
@@ -326,8 +329,8 @@ async fn a_deletion_counts_before_the_store_has_it() {
     p.say(p.help, p.ada, "go on");
     let asked = p.stage.model.wait_requests(requests + 1).await;
     let asked = prompt(&asked[requests]);
-    says(&asked, &["turmeric"]);
-    says_nothing_of(&asked, &["saffron"]);
+    assert_says(&asked, &["turmeric"]);
+    assert_says_nothing_of(&asked, &["saffron"]);
     other.execute_batch("ROLLBACK").unwrap();
     p.until_gone("saffron").await;
     bot.stop().await;
@@ -351,7 +354,8 @@ async fn a_flood_of_edits_loses_no_deletion() {
         let words = format!("<@{us}> {n} {}", "ginger ".repeat(280));
         p.stage.discord.edit(p.help, edited.trigger, &words);
     }
-    p.until("an overflow", || p.told("mends_dropped") > 0).await;
+    p.until("an overflow", || p.event_count("mends_dropped") > 0)
+        .await;
     other.execute_batch("ROLLBACK").unwrap();
     drop(other);
     p.until_gone("turmeric").await;
@@ -365,11 +369,11 @@ async fn a_flood_of_edits_loses_no_deletion() {
     // An edited message is used again once Discord has shown its new text; the last edit may still be on its way.
     let mut prompt = p.prompt(p.help, p.ada).await;
     while !(prompt.contains("2999 ginger") && prompt.contains("fine")) {
-        says_nothing_of(&prompt, &["saffron", "cinnamon"]);
-        assert!(p.told("recorded") < 1_000, "it is shown in the end");
+        assert_says_nothing_of(&prompt, &["saffron", "cinnamon"]);
+        assert!(p.event_count("recorded") < 1_000, "it is shown in the end");
         prompt = p.prompt(p.help, p.ada).await;
     }
-    says(&prompt, &["2999 ginger", "fine"]);
+    assert_says(&prompt, &["2999 ginger", "fine"]);
     for id in [edited.trigger, edited.answer] {
         assert!(p.asked_for(p.help, id) > 0);
     }

@@ -5,7 +5,7 @@ use clew_context::model::GuildId;
 use clew_store::Backend;
 use serde_json::json;
 
-use super::place::{Kind, Place, says, says_nothing_of};
+use super::place::{Kind, Place, assert_says, assert_says_nothing_of};
 use crate::support::bot::prompt;
 use crate::support::model::Behaviour;
 use crate::support::postgres::{Database, Postgres, dump_all};
@@ -68,7 +68,7 @@ async fn what_comes_while_the_store_is_gone_is_done_in_order() {
         .await;
     assert_eq!(p.traces("anise"), [""; 0]);
     let prompt = p.prompt(p.help, p.ada).await;
-    says(&prompt, &["ginger", "fine"]);
+    assert_says(&prompt, &["ginger", "fine"]);
     bot.stop().await;
     let store = p.open().await;
     let departed = store.departures().await.unwrap();
@@ -104,8 +104,8 @@ async fn without_its_store_it_answers_and_claims_to_remember_nothing() {
     let answered = p.stage.discord.wait_for_message(p.help, answered);
     answered.await.unwrap();
     let asked = &p.stage.model.requests()[requests];
-    says(&prompt(asked), &["turmeric"]);
-    says_nothing_of(&prompt(asked), &["saffron"]);
+    assert_says(&prompt(asked), &["turmeric"]);
+    assert_says_nothing_of(&prompt(asked), &["saffron"]);
     p.until("said", || {
         failed(&p, "read") > 0 && failed(&p, "append") > 0
     })
@@ -118,8 +118,8 @@ async fn without_its_store_it_answers_and_claims_to_remember_nothing() {
     assert!(!refused.contains("Remembered"), "{refused}");
     server.start();
     let prompt = p.prompt(p.help, p.ada).await;
-    says(&prompt, &["cinnamon", "saffron", "turmeric"]);
-    says_nothing_of(&prompt, &["ginger"]);
+    assert_says(&prompt, &["cinnamon", "saffron", "turmeric"]);
+    assert_says_nothing_of(&prompt, &["ginger"]);
     assert!(remember("I like anise").await.contains("Remembered"));
     bot.stop().await;
     let rows = dump_all(&p.database.as_ref().unwrap().admin_url);

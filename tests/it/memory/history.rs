@@ -4,7 +4,7 @@ use clew_simulator::{Draft, File};
 use serde_json::Value;
 
 use super::place::{
-    DAY, HOUR, Kind, Place, on_each_database, on_each_store, says, says_nothing_of,
+    DAY, HOUR, Kind, Place, assert_says, assert_says_nothing_of, on_each_database, on_each_store,
 };
 use crate::support::model::Behaviour;
 
@@ -30,26 +30,26 @@ async fn zero_leakage(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
     let first = p.ask(p.help, p.ada, "saffron").await;
-    says_nothing_of(&first.prompt, &["so: saffron"]);
+    assert_says_nothing_of(&first.prompt, &["so: saffron"]);
     let direct = p.ask(p.direct, p.ada, "cinnamon").await;
-    says_nothing_of(&direct.prompt, &["saffron"]);
-    says(
+    assert_says_nothing_of(&direct.prompt, &["saffron"]);
+    assert_says(
         &p.prompt(p.help, p.ada).await,
         &["Ada", "saffron", "so: saffron", "go on"],
     );
     for (channel, author) in [(p.help, p.boris), (p.pumps, p.ada), (p.abroad, p.ada)] {
         let prompt = p.prompt(channel, author).await;
-        says_nothing_of(&prompt, &["saffron", "cinnamon"]);
+        assert_says_nothing_of(&prompt, &["saffron", "cinnamon"]);
     }
     let bot = p.restart(bot).await;
     let here = p.prompt(p.help, p.ada).await;
-    says(&here, &["saffron", "so: saffron", "go on", "ok", "go on"]);
-    says_nothing_of(&here, &["cinnamon"]);
-    says_nothing_of(&p.prompt(p.help, p.boris).await, &["saffron"]);
-    says_nothing_of(&p.prompt(p.abroad, p.ada).await, &["saffron", "cinnamon"]);
+    assert_says(&here, &["saffron", "so: saffron", "go on", "ok", "go on"]);
+    assert_says_nothing_of(&here, &["cinnamon"]);
+    assert_says_nothing_of(&p.prompt(p.help, p.boris).await, &["saffron"]);
+    assert_says_nothing_of(&p.prompt(p.abroad, p.ada).await, &["saffron", "cinnamon"]);
     let direct = p.prompt(p.direct, p.ada).await;
-    says(&direct, &["cinnamon", "so: cinnamon"]);
-    says_nothing_of(&direct, &["saffron"]);
+    assert_says(&direct, &["cinnamon", "so: cinnamon"]);
+    assert_says_nothing_of(&direct, &["saffron"]);
     bot.stop().await;
 }
 
@@ -60,7 +60,7 @@ async fn oldest_first_with_more_rows_than_the_limit(kind: Kind) {
         p.ask(p.help, p.ada, word).await;
     }
     let prompt = p.prompt(p.help, p.ada).await;
-    says(
+    assert_says(
         &prompt,
         &[
             "cumin",
@@ -72,7 +72,7 @@ async fn oldest_first_with_more_rows_than_the_limit(kind: Kind) {
             "go on",
         ],
     );
-    says_nothing_of(&prompt, &["anise", "basil"]);
+    assert_says_nothing_of(&prompt, &["anise", "basil"]);
     bot.stop().await;
 }
 
@@ -109,7 +109,7 @@ async fn one_long_message_leaves_room_for_others(kind: Kind) {
     p.ask_for(p.help, p.ada, "anise", &long).await;
     p.ask(p.help, p.ada, "basil").await;
     let prompt = p.prompt(p.help, p.ada).await;
-    says(
+    assert_says(
         &prompt,
         &[
             "anise",
@@ -131,9 +131,10 @@ async fn both_ends_of_a_very_long_answer_are_kept(kind: Kind) {
     let long = format!("saffron {head} cumin {tail} turmeric");
     p.stage.model.script(Behaviour::text(&[&long]));
     p.say(p.help, p.ada, "anise");
-    p.until("a stored turn", || p.told("recorded") == 1).await;
+    p.until("a stored turn", || p.event_count("recorded") == 1)
+        .await;
     let prompt = p.prompt(p.help, p.ada).await;
-    says(
+    assert_says(
         &prompt,
         &["anise", "saffron é", "characters cut", "é turmeric"],
     );
@@ -147,14 +148,14 @@ async fn rolling_window_excludes_old_messages(kind: Kind) {
     let bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;
     p.time.pass(HOUR / 2);
-    says(
+    assert_says(
         &p.ask(p.help, p.ada, "turmeric").await.prompt,
         &["so: saffron"],
     );
     p.time.pass(HOUR / 2 + 1_000);
     let prompt = p.prompt(p.help, p.ada).await;
-    says_nothing_of(&prompt, &["saffron"]);
-    says(&prompt, &["turmeric", "so: turmeric"]);
+    assert_says_nothing_of(&prompt, &["saffron"]);
+    assert_says(&prompt, &["turmeric", "so: turmeric"]);
     // Old rows are kept, though.
     assert!(!p.traces("saffron").is_empty());
     bot.stop().await;
@@ -165,9 +166,9 @@ async fn rolling_window_default_is_one_day(kind: Kind) {
     let bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;
     p.time.pass(DAY - 60_000);
-    says(&p.prompt(p.help, p.ada).await, &["saffron", "so: saffron"]);
+    assert_says(&p.prompt(p.help, p.ada).await, &["saffron", "so: saffron"]);
     p.time.pass(60_000);
-    says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    assert_says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
     bot.stop().await;
 }
 
@@ -206,9 +207,9 @@ async fn only_turns_that_succeed_are_stored(kind: Kind) {
     })
     .await;
     gate.open();
-    assert_eq!(p.told("recorded"), 0);
+    assert_eq!(p.event_count("recorded"), 0);
     for channel in [p.help, p.abroad] {
-        says_nothing_of(&p.prompt(channel, p.ada).await, &["quince"]);
+        assert_says_nothing_of(&p.prompt(channel, p.ada).await, &["quince"]);
     }
     bot.stop().await;
     assert_eq!(p.traces("quince"), [""; 0]);
@@ -229,21 +230,21 @@ async fn adopted_text_embeds_and_files_are_not_stored(kind: Kind) {
     let pointed = p.stage.discord.post(p.help, p.boris, "tangerine");
     let bare = Draft::new(format!("<@{us}>")).reply_to(pointed);
     let asked = p.post_for(p.help, p.ada, bare, "fine").await;
-    says(&asked.prompt, &["tangerine", "points at the message"]);
+    assert_says(&asked.prompt, &["tangerine", "points at the message"]);
     let rich = Draft::new(format!("<@{us}> read this"))
         .embed(serde_json::json!({"type": "rich", "title": "tangerine"}))
         .attachment(File::text("notes.txt", "tangerine"));
     let asked = p.post_for(p.help, p.ada, rich, "done").await;
-    says(
+    assert_says(
         &asked.prompt,
         &["(mention)", "fine", "read this", "tangerine"],
     );
     let prompt = p.prompt(p.help, p.ada).await;
-    says(
+    assert_says(
         &prompt,
         &["(mention)", "fine", "read this", "done", "go on"],
     );
-    says_nothing_of(&prompt, &["tangerine"]);
+    assert_says_nothing_of(&prompt, &["tangerine"]);
     bot.stop().await;
     assert_eq!(p.traces("tangerine"), [""; 0]);
     assert!(!p.traces("read this").is_empty());
@@ -274,7 +275,7 @@ async fn words_clear_nothing(kind: Kind) {
         "/clear-context",
         "clear context",
     ] {
-        says(
+        assert_says(
             &p.ask(p.help, p.ada, words).await.prompt,
             &["saffron", "so: saffron"],
         );

@@ -5,7 +5,8 @@ use clew_store::Backend;
 use clew_store::model::{AgentName, Scope, StoredMessage, StoredRole};
 
 use super::place::{
-    HOUR, Kind, Place, START_MS, on_each_database, on_each_store, says, says_nothing_of,
+    HOUR, Kind, Place, START_MS, assert_says, assert_says_nothing_of, on_each_database,
+    on_each_store,
 };
 use crate::support::bot::prompt;
 use crate::support::model::Behaviour;
@@ -53,12 +54,12 @@ async fn load_past_conversations_counts_rows(kind: Kind) {
     }
     let bot = p.restart(bot).await;
     let asked = p.ask(p.help, p.ada, "dill").await;
-    says(&asked.prompt, &["so: basil", "cumin", "so: cumin", "dill"]);
+    assert_says(&asked.prompt, &["so: basil", "cumin", "so: cumin", "dill"]);
     assert_eq!(asked.prompt.matches("basil").count(), 1, "{}", asked.prompt);
-    says_nothing_of(&asked.prompt, &["anise"]);
+    assert_says_nothing_of(&asked.prompt, &["anise"]);
     // Rows of this process do not count towards the limit.
     let prompt = p.prompt(p.help, p.ada).await;
-    says(
+    assert_says(
         &prompt,
         &["so: basil", "so: cumin", "dill", "so: dill", "go on"],
     );
@@ -69,17 +70,17 @@ async fn rows_are_written_with_loading_off(kind: Kind) {
     let p = Place::new(kind, &[("LOAD_PAST_CONVERSATIONS", "0")]).await;
     let bot = p.start().await;
     p.ask(p.help, p.ada, "anise").await;
-    says(&p.ask(p.help, p.ada, "basil").await.prompt, &["so: anise"]);
+    assert_says(&p.ask(p.help, p.ada, "basil").await.prompt, &["so: anise"]);
     let bot = p.restart(bot).await;
     let asked = p.ask(p.help, p.ada, "cumin").await;
-    says_nothing_of(&asked.prompt, &["anise", "basil"]);
+    assert_says_nothing_of(&asked.prompt, &["anise", "basil"]);
     bot.stop().await;
     let bot = p
         .stage
         .start_with(&[("LOAD_PAST_CONVERSATIONS", "100")])
         .await;
     let prompt = p.prompt(p.help, p.ada).await;
-    says(&prompt, &["so: anise", "so: basil", "so: cumin"]);
+    assert_says(&prompt, &["so: anise", "so: basil", "so: cumin"]);
     bot.stop().await;
 }
 
@@ -92,13 +93,13 @@ async fn verification_1_context_isolation(kind: Kind) {
     // With the scope `user` it is the same conversation everywhere.
     for channel in [p.help, p.abroad, p.direct] {
         let asked = p.ask(channel, p.ada, "continue").await;
-        says(&asked.prompt, &["rust programming", "continue"]);
-        says_nothing_of(&asked.prompt, &["python"]);
+        assert_says(&asked.prompt, &["rust programming", "continue"]);
+        assert_says_nothing_of(&asked.prompt, &["python"]);
     }
     for channel in [p.help, p.abroad] {
         let asked = p.ask(channel, p.boris, "continue").await;
-        says(&asked.prompt, &["python programming", "continue"]);
-        says_nothing_of(&asked.prompt, &["rust"]);
+        assert_says(&asked.prompt, &["python programming", "continue"]);
+        assert_says_nothing_of(&asked.prompt, &["rust"]);
     }
     bot.stop().await;
     assert_eq!(keys(&p).await, ["discord_conv:111", "discord_conv:222"]);
@@ -118,7 +119,7 @@ async fn verification_2_history_loading(kind: Kind) {
     }
     let bot = p.restart(bot).await;
     let prompt = p.prompt(p.help, p.ada).await;
-    says(
+    assert_says(
         &prompt,
         &[
             "answer8.",
@@ -129,7 +130,7 @@ async fn verification_2_history_loading(kind: Kind) {
             "go on",
         ],
     );
-    says_nothing_of(&prompt, &["word8.", "answer7.", "word7.", "word1."]);
+    assert_says_nothing_of(&prompt, &["word8.", "answer7.", "word7.", "word1."]);
     bot.stop().await;
 }
 
@@ -148,14 +149,14 @@ async fn verification_3_multi_user_concurrent(kind: Kind) {
     }
     gate.open();
     other_gate.open();
-    p.until("two stored turns", || p.told("recorded") == 2)
+    p.until("two stored turns", || p.event_count("recorded") == 2)
         .await;
     let asked = p.ask(p.help, p.ada, "continue").await;
-    says(&asked.prompt, &["rust programming", "continue"]);
-    says_nothing_of(&asked.prompt, &["python"]);
+    assert_says(&asked.prompt, &["rust programming", "continue"]);
+    assert_says_nothing_of(&asked.prompt, &["python"]);
     let asked = p.ask(p.help, p.boris, "continue").await;
-    says(&asked.prompt, &["python programming", "continue"]);
-    says_nothing_of(&asked.prompt, &["rust"]);
+    assert_says(&asked.prompt, &["python programming", "continue"]);
+    assert_says_nothing_of(&asked.prompt, &["rust"]);
     bot.stop().await;
     assert_eq!(keys(&p).await, ["discord_conv:111", "discord_conv:222"]);
 }
@@ -166,7 +167,7 @@ async fn verification_4_disabled(kind: Kind) {
     p.ask(p.help, p.ada, "rust programming").await;
     let bot = p.restart(bot).await;
     let asked = p.ask(p.help, p.ada, "continue").await;
-    says_nothing_of(&asked.prompt, &["rust"]);
+    assert_says_nothing_of(&asked.prompt, &["rust"]);
     bot.stop().await;
 }
 
@@ -216,7 +217,7 @@ async fn a_hundred_are_loaded_of_more(kind: Kind) {
     past(&p, 60).await;
     let bot = p.start().await;
     let prompt = p.prompt(p.help, p.ada).await;
-    says(&prompt, &["word11.", "answer11.", "word60.", "answer60."]);
-    says_nothing_of(&prompt, &["answer10.", "word10.", "word1."]);
+    assert_says(&prompt, &["word11.", "answer11.", "word60.", "answer60."]);
+    assert_says_nothing_of(&prompt, &["answer10.", "word10.", "word1."]);
     bot.stop().await;
 }

@@ -8,7 +8,7 @@ use clew_simulator::{Fault, Id};
 use clew_store::model::Origin;
 
 use super::facts::{of_ada, put};
-use super::place::{DAY, Kind, Place, on_each_store, says, says_nothing_of};
+use super::place::{DAY, Kind, Place, assert_says, assert_says_nothing_of, on_each_store};
 
 on_each_store! {
     a_member_who_left_unseen_is_forgotten_at_next_use
@@ -48,9 +48,9 @@ async fn a_member_who_left_unseen_is_forgotten_at_next_use(kind: Kind) {
     p.until("a look abroad", || looked_up(&p, p.other_guild) == 1)
         .await;
     let prompt = p.prompt(p.direct, p.ada).await;
-    says(&prompt, &["cinnamon", "turmeric"]);
-    says_nothing_of(&prompt, &["saffron", "ginger"]);
-    says(&p.prompt(p.help, p.boris).await, &["nutmeg"]);
+    assert_says(&prompt, &["cinnamon", "turmeric"]);
+    assert_says_nothing_of(&prompt, &["saffron", "ginger"]);
+    assert_says(&p.prompt(p.help, p.boris).await, &["nutmeg"]);
     // A member is looked up only once a day.
     p.prompt(p.direct, p.ada).await;
     p.prompt(p.abroad, p.ada).await;
@@ -87,10 +87,10 @@ async fn an_unclear_answer_does_not_prove_that_a_member_left(kind: Kind) {
         assert!(p.stage.discord.hits(fault) >= 2);
         p.stage.discord.wait_idle().await.unwrap();
         let prompt = p.prompt(p.direct, p.ada).await;
-        says(&prompt, &["saffron", "cinnamon", "turmeric"]);
-        says(&p.prompt(p.help, p.ada).await, &["saffron", "ginger"]);
+        assert_says(&prompt, &["saffron", "cinnamon", "turmeric"]);
+        assert_says(&p.prompt(p.help, p.ada).await, &["saffron", "ginger"]);
         bot.stop().await;
-        assert_eq!(p.told("purged"), 0);
+        assert_eq!(p.event_count("purged"), 0);
     }
 }
 
@@ -107,7 +107,7 @@ async fn a_roll_call_finds_members_who_left_unseen() {
     tokio::time::pause();
     tokio::time::advance(Duration::from_mins(59)).await;
     tokio::time::resume();
-    says(&p.prompt(p.help, p.boris).await, &["turmeric"]);
+    assert_says(&p.prompt(p.help, p.boris).await, &["turmeric"]);
     assert_eq!(looked_up(&p, p.guild), 0);
     tokio::time::pause();
     tokio::time::advance(Duration::from_mins(2)).await;
@@ -115,8 +115,8 @@ async fn a_roll_call_finds_members_who_left_unseen() {
     p.until_gone("saffron").await;
     p.until("all called", || looked_up(&p, p.other_guild) == 1)
         .await;
-    says(&p.prompt(p.help, p.boris).await, &["turmeric"]);
-    says(&p.prompt(p.abroad, p.ada).await, &["cinnamon"]);
+    assert_says(&p.prompt(p.help, p.boris).await, &["turmeric"]);
+    assert_says(&p.prompt(p.abroad, p.ada).await, &["cinnamon"]);
     bot.stop().await;
     assert_eq!(looked_up(&p, p.guild), 1);
 }

@@ -5,7 +5,7 @@ use std::fs;
 use clew_store::{Backend, Record};
 use serde_json::Value;
 
-use super::place::{Kind, Place, on_each_store, says, says_nothing_of};
+use super::place::{Kind, Place, assert_says, assert_says_nothing_of, on_each_store};
 use crate::support::bot::prompt;
 
 on_each_store! {
@@ -62,15 +62,15 @@ async fn a_store_that_fails_costs_its_part_not_the_answer(kind: Kind) {
     hide(&p, true).await;
     p.say(p.help, p.ada, "ginger");
     p.stage.discord.wait_answers(p.help, 2).await.unwrap();
-    p.until("two failures", || p.told("store_failed") == 2)
+    p.until("two failures", || p.event_count("store_failed") == 2)
         .await;
     let request = p.stage.model.requests().pop().unwrap();
     let asked = prompt(&request);
-    says(&asked, &["ginger"]);
-    says_nothing_of(&asked, &["so: saffron"]);
+    assert_says(&asked, &["ginger"]);
+    assert_says_nothing_of(&asked, &["so: saffron"]);
     hide(&p, false).await;
     let asked = p.prompt(p.help, p.ada).await;
-    says(&asked, &["saffron", "so: saffron", "ginger", "go on"]);
+    assert_says(&asked, &["saffron", "so: saffron", "ginger", "go on"]);
     bot.stop().await;
     let operations: Vec<_> = p
         .details("store_failed")
@@ -101,12 +101,12 @@ async fn turns_answered_meanwhile_are_stored_in_order_when_it_is_back(kind: Kind
     hide(&p, true).await;
     p.ask_only(p.help, p.ada, "two").await;
     let asked = p.ask_only(p.help, p.ada, "three").await;
-    says(&asked.prompt, &["two", "so: two", "three"]);
-    says_nothing_of(&asked.prompt, &["one"]);
+    assert_says(&asked.prompt, &["two", "so: two", "three"]);
+    assert_says_nothing_of(&asked.prompt, &["one"]);
     hide(&p, false).await;
-    p.until("stored", || p.told("recorded") == 3).await;
+    p.until("stored", || p.event_count("recorded") == 3).await;
     let asked = p.prompt(p.help, p.ada).await;
-    says(
+    assert_says(
         &asked,
         &["one", "so: one", "two", "so: two", "three", "so: three"],
     );
@@ -140,10 +140,10 @@ async fn deletions_and_edits_meanwhile_apply_when_it_is_back(kind: Kind) {
     discord.delete(p.help, answer.answer);
     discord.settled().await.unwrap();
     let asked = p.ask_only(p.help, p.ada, "what").await;
-    says(&asked.prompt, &["mace", "so: nutmeg", "cinnamon", "what"]);
-    says_nothing_of(&asked.prompt, &["turmeric", "so: cinnamon"]);
+    assert_says(&asked.prompt, &["mace", "so: nutmeg", "cinnamon", "what"]);
+    assert_says_nothing_of(&asked.prompt, &["turmeric", "so: cinnamon"]);
     hide(&p, false).await;
-    p.until("stored", || p.told("recorded") == 4).await;
+    p.until("stored", || p.event_count("recorded") == 4).await;
     bot.stop().await;
     let texts = [
         "one",

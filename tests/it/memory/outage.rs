@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::place::{Kind, Place, says, says_nothing_of};
+use super::place::{Kind, Place, assert_says, assert_says_nothing_of};
 use crate::support::postgres::{Database, Postgres, query};
 
 /// How long a turn may wait for a hanging store in these tests, in milliseconds.
@@ -76,7 +76,7 @@ async fn what_is_answered_while_the_server_is_gone_is_stored() {
         p.ask_only(p.help, p.ada, &number.to_string()).await;
     }
     server.start();
-    p.until("stored", || p.told("recorded") == 7).await;
+    p.until("stored", || p.event_count("recorded") == 7).await;
     p.until("closed", || states(&p).last() == Some(&both("closed")))
         .await;
     bot.stop().await;
@@ -105,9 +105,9 @@ async fn a_hanging_server_delays_one_turn() {
     signal(&server, "STOP");
     for number in 2..=5 {
         let asked = p.ask_only(p.help, p.ada, &number.to_string()).await;
-        says_nothing_of(&asked.prompt, &["one"]);
+        assert_says_nothing_of(&asked.prompt, &["one"]);
     }
-    p.until("done", || p.told("turn_done") == 5).await;
+    p.until("done", || p.event_count("turn_done") == 5).await;
     let took = p.details("turn_done").into_iter();
     let took: Vec<f64> = took.map(|one| one["ms"].as_f64().unwrap()).collect();
     assert!(took[1] >= PATIENCE_MS, "the first turn waits: {took:?}");
@@ -115,11 +115,11 @@ async fn a_hanging_server_delays_one_turn() {
     assert_eq!(waited, 1, "the others do not wait: {took:?}");
     assert_eq!(states(&p), [both("open")]);
     signal(&server, "CONT");
-    p.until("stored", || p.told("recorded") == 5).await;
+    p.until("stored", || p.event_count("recorded") == 5).await;
     p.until("closed", || states(&p).last() == Some(&both("closed")))
         .await;
     let asked = p.prompt(p.help, p.ada).await;
-    says(&asked, &["one", "so: one", "2", "so: 2", "so: 5"]);
+    assert_says(&asked, &["one", "so: one", "2", "so: 2", "so: 5"]);
     bot.stop().await;
     assert_eq!(states(&p), [both("open"), both("closed")]);
 }
@@ -139,7 +139,7 @@ async fn a_clear_during_a_lock_is_refused_or_takes_effect() {
     let lock = "BEGIN; LOCK TABLE clew.messages IN ACCESS EXCLUSIVE MODE";
     client.batch_execute(lock).await.unwrap();
     p.ask_only(p.help, p.ada, "two").await;
-    p.until("kept", || p.told("turn_done") == 2).await;
+    p.until("kept", || p.event_count("turn_done") == 2).await;
     let clear = async || {
         let called = p
             .stage
@@ -149,13 +149,13 @@ async fn a_clear_during_a_lock_is_refused_or_takes_effect() {
     };
     let refused = clear().await;
     let asked = p.ask_only(p.help, p.ada, "three").await;
-    says(&asked.prompt, &["two", "so: two"]);
+    assert_says(&asked.prompt, &["two", "so: two"]);
     client.batch_execute("ROLLBACK").await.unwrap();
-    p.until("stored", || p.told("recorded") == 3).await;
+    p.until("stored", || p.event_count("recorded") == 3).await;
     let cleared = clear().await;
     assert_ne!(refused, cleared);
     let asked = p.prompt(p.help, p.ada).await;
-    says_nothing_of(&asked, &["one", "two", "three"]);
+    assert_says_nothing_of(&asked, &["one", "two", "three"]);
     bot.stop().await;
 }
 
@@ -182,5 +182,5 @@ async fn a_store_that_is_back_at_the_end_gets_the_waiting_turns() {
     server.start();
     bot.stop().await;
     assert_eq!(contents(&p).await, ["one", "so: one"]);
-    assert_eq!(p.told("turns_dropped"), 0);
+    assert_eq!(p.event_count("turns_dropped"), 0);
 }

@@ -1,7 +1,7 @@
 //! The mismatch rule: rows of a conversation that belong to somebody else, for whatever reason, are logged as
 //! an error and never reach a prompt.
 
-use super::place::{Kind, Place, says, says_nothing_of};
+use super::place::{Kind, Place, assert_says, assert_says_nothing_of};
 use crate::support::log::Log;
 
 /// Changes rows without the bot's knowledge. `sql` is given the table to change and the one to read from.
@@ -52,25 +52,25 @@ async fn nothing_of_another_owner_is_loaded(kind: Kind) {
     };
     change(&p, owned(2)).await;
     let prompt = p.prompt(p.help, p.ada).await;
-    says_nothing_of(&prompt, &["saffron", "cinnamon", "turmeric"]);
+    assert_says_nothing_of(&prompt, &["saffron", "cinnamon", "turmeric"]);
     assert_eq!(mismatches(&log), 1);
     // Boris's own rows are still his, and nothing else is.
     let prompt = p.prompt(p.help, p.boris).await;
-    says(&prompt, &["turmeric"]);
-    says_nothing_of(&prompt, &["saffron", "cinnamon"]);
+    assert_says(&prompt, &["turmeric"]);
+    assert_says_nothing_of(&prompt, &["saffron", "cinnamon"]);
     assert_eq!(mismatches(&log), 0);
     change(&p, owned(1)).await;
-    says(&p.prompt(p.help, p.ada).await, &["saffron", "cinnamon"]);
+    assert_says(&p.prompt(p.help, p.ada).await, &["saffron", "cinnamon"]);
     // Move all that is Ada's into Boris's conversation.
     change(&p, |table, _| {
         format!("UPDATE {table} SET scope = 'discord_conv:222' WHERE owner_id = 111")
     })
     .await;
     let prompt = p.prompt(p.help, p.boris).await;
-    says_nothing_of(&prompt, &["saffron", "cinnamon", "turmeric"]);
+    assert_says_nothing_of(&prompt, &["saffron", "cinnamon", "turmeric"]);
     assert_eq!(mismatches(&log), 1);
     p.ask(p.help, p.ada, "ginger").await;
-    says(&p.prompt(p.help, p.ada).await, &["ginger"]);
+    assert_says(&p.prompt(p.help, p.ada).await, &["ginger"]);
     assert_eq!(mismatches(&log), 0);
     bot.stop().await;
 }

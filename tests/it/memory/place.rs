@@ -285,9 +285,9 @@ impl Place {
         draft: Draft,
         answer: &str,
     ) -> Asked {
-        let stored = self.told("recorded");
+        let stored = self.event_count("recorded");
         let asked = self.answered(channel, author, draft, answer).await;
-        self.until("a stored turn", || self.told("recorded") > stored)
+        self.until("a stored turn", || self.event_count("recorded") > stored)
             .await;
         asked
     }
@@ -326,7 +326,7 @@ impl Place {
     }
 
     /// The number of telemetry lines with this event so far.
-    pub(super) fn told(&self, event: &str) -> usize {
+    pub(super) fn event_count(&self, event: &str) -> usize {
         let wanted = format!("\"event\":\"{event}\"");
         let text: Vec<u8> = files(&self.path("telemetry"))
             .iter()
@@ -423,7 +423,7 @@ pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
 
 /// Asserts that the prompt contains all of these, in this order.
 #[track_caller]
-pub(super) fn says(prompt: &str, parts: &[&str]) {
+pub(super) fn assert_says(prompt: &str, parts: &[&str]) {
     let mut rest = prompt;
     for part in parts {
         let at = rest.find(part);
@@ -434,7 +434,7 @@ pub(super) fn says(prompt: &str, parts: &[&str]) {
 }
 
 #[track_caller]
-pub(super) fn says_nothing_of(prompt: &str, marks: &[&str]) {
+pub(super) fn assert_says_nothing_of(prompt: &str, marks: &[&str]) {
     for mark in marks {
         assert!(!prompt.contains(mark), "{mark:?} is in:\n{prompt}");
     }

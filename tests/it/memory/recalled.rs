@@ -3,7 +3,9 @@
 use clew_simulator::{Id, Shown};
 use serde_json::{Value, json};
 
-use super::place::{Kind, Place, on_each_database, on_each_store, says, says_nothing_of};
+use super::place::{
+    Kind, Place, assert_says, assert_says_nothing_of, on_each_database, on_each_store,
+};
 use crate::support::bot::prompt;
 use crate::support::model::Behaviour;
 
@@ -40,17 +42,17 @@ async fn clear_context_clears_your_own_conversation_here(kind: Kind) {
     p.ask(p.help, p.boris, "ginger").await;
     clear_context(&p, p.direct).await;
     p.until_gone("cinnamon").await;
-    says(&p.prompt(p.help, p.ada).await, &["so: saffron"]);
-    says_nothing_of(&p.prompt(p.direct, p.ada).await, &["cinnamon"]);
+    assert_says(&p.prompt(p.help, p.ada).await, &["so: saffron"]);
+    assert_says_nothing_of(&p.prompt(p.direct, p.ada).await, &["cinnamon"]);
     // Two more messages are stored by now, so the number in the reply differs.
     let asked = call(&p, p.ada, p.help, "clear-context", json!({})).await;
     let pressed = p.stage.discord.press(p.ada, asked.message, "Delete");
     pressed.answer().await.unwrap();
     p.until_gone("saffron").await;
     let bot = p.restart(bot).await;
-    says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
-    says(&p.prompt(p.pumps, p.ada).await, &["so: turmeric"]);
-    says(&p.prompt(p.help, p.boris).await, &["so: ginger"]);
+    assert_says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    assert_says(&p.prompt(p.pumps, p.ada).await, &["so: turmeric"]);
+    assert_says(&p.prompt(p.help, p.boris).await, &["so: ginger"]);
     bot.stop().await;
 }
 
@@ -63,22 +65,22 @@ async fn a_restored_conversation_is_in_the_next_prompt(kind: Kind) {
     let saved = call(&p, p.ada, p.help, "context save", json!({})).await;
     let id = saved.content.split(" as `").nth(1).unwrap()[..36].to_owned();
     call(&p, p.ada, p.help, "context clear", json!({})).await;
-    says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    assert_says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
     let bot = p.restart(bot).await;
     let options = json!({"snapshot": id});
     let restored = call(&p, p.ada, p.help, "context restore", options.clone()).await;
-    says(&restored.text(), &["4 messages"]);
+    assert_says(&restored.text(), &["4 messages"]);
     let prompt = p.prompt(p.help, p.ada).await;
-    says(&prompt, &["saffron", "so: saffron", "go on"]);
-    says_nothing_of(&prompt, &["turmeric"]);
-    says(
+    assert_says(&prompt, &["saffron", "so: saffron", "go on"]);
+    assert_says_nothing_of(&prompt, &["turmeric"]);
+    assert_says(
         &p.prompt(p.pumps, p.ada).await,
         &["turmeric", "so: turmeric"],
     );
     // Other people's snapshots cannot be restored.
     let refused = call(&p, p.boris, p.help, "context restore", options).await;
     assert!(refused.text().starts_with("-# "), "{}", refused.text());
-    says_nothing_of(&p.prompt(p.help, p.boris).await, &["saffron", "turmeric"]);
+    assert_says_nothing_of(&p.prompt(p.help, p.boris).await, &["saffron", "turmeric"]);
     bot.stop().await;
 }
 
@@ -89,13 +91,13 @@ async fn facts_keep_to_their_maximum(kind: Kind) {
     for fact in ["likes saffron", "likes turmeric", "likes ginger"] {
         let options = json!({"text": fact});
         let shown = call(&p, p.ada, p.help, "memory remember", options).await;
-        says(&shown.text(), &[fact]);
+        assert_says(&shown.text(), &[fact]);
     }
     let bot = p.restart(bot).await;
     let prompt = p.prompt(p.help, p.ada).await;
-    says(&prompt, &["About Ada:", "turmeric", "ginger", "go on"]);
-    says_nothing_of(&prompt, &["saffron"]);
-    says_nothing_of(&p.prompt(p.help, p.boris).await, &["likes"]);
+    assert_says(&prompt, &["About Ada:", "turmeric", "ginger", "go on"]);
+    assert_says_nothing_of(&prompt, &["saffron"]);
+    assert_says_nothing_of(&p.prompt(p.help, p.boris).await, &["likes"]);
     bot.stop().await;
     assert_eq!(p.traces("saffron"), [""; 0]);
 }
@@ -110,7 +112,8 @@ async fn what_is_learnt_outlasts_a_restart(kind: Kind) {
         p.stage.model.script(Behaviour::text(&["ok"]));
         p.stage.model.script(Behaviour::text(&[&lesson]));
         p.say(p.help, p.ada, "I grow saffron on the roof these days");
-        p.until("a lesson", || p.told("learnt") == turn).await;
+        p.until("a lesson", || p.event_count("learnt") == turn)
+            .await;
     }
     let bot = p.restart(bot).await;
     p.say(p.pumps, p.ada, "what do I grow up there on my house?");
@@ -121,7 +124,7 @@ async fn what_is_learnt_outlasts_a_restart(kind: Kind) {
         .map(prompt)
         .find(|one| one.contains("up there"));
     let asked = asked.unwrap();
-    says(
+    assert_says(
         &asked,
         &["About Ada:", "Grows saffron on the roof.", "up there"],
     );

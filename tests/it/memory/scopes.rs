@@ -3,7 +3,7 @@
 use clew_simulator::{OverwriteOf, Permissions};
 
 use super::loading::keys;
-use super::place::{Kind, Place, on_each_database, says, says_nothing_of};
+use super::place::{Kind, Place, assert_says, assert_says_nothing_of, on_each_database};
 use crate::support::model::Behaviour;
 
 on_each_database! {
@@ -27,7 +27,7 @@ async fn a_thread_is_shared_by_its_people(kind: Kind) {
     p.ask(p.help, p.ada, "cinnamon").await;
     let prompt = p.prompt(p.thread, p.boris).await;
     // Each message comes with its author's name.
-    says(
+    assert_says(
         &prompt,
         &[
             "Ada [first message]: ",
@@ -38,12 +38,12 @@ async fn a_thread_is_shared_by_its_people(kind: Kind) {
             "] Boris | ",
         ],
     );
-    says_nothing_of(&prompt, &["cinnamon"]);
+    assert_says_nothing_of(&prompt, &["cinnamon"]);
     // Outside of threads everyone has their own conversation.
-    says_nothing_of(&p.prompt(p.help, p.boris).await, &["cinnamon", "saffron"]);
-    says(&p.prompt(p.help, p.ada).await, &["cinnamon"]);
+    assert_says_nothing_of(&p.prompt(p.help, p.boris).await, &["cinnamon", "saffron"]);
+    assert_says(&p.prompt(p.help, p.ada).await, &["cinnamon"]);
     let bot = p.restart(bot).await;
-    says(
+    assert_says(
         &p.prompt(p.thread, p.boris).await,
         &["Ada [first message]: ", "saffron"],
     );
@@ -63,7 +63,7 @@ async fn a_shared_history_is_only_for_who_may_read_the_thread(kind: Kind) {
     let p = Place::new(kind, &[("CONTEXT_SCOPE", "thread")]).await;
     let bot = p.start().await;
     p.ask(p.thread, p.ada, "saffron").await;
-    says(&p.prompt(p.thread, p.boris).await, &["so: saffron"]);
+    assert_says(&p.prompt(p.thread, p.boris).await, &["so: saffron"]);
     let (slow, gate) = Behaviour::gated(&["so: ginger"]);
     p.stage.model.script(slow);
     let before = p.stage.model.requests().len();
@@ -79,12 +79,12 @@ async fn a_shared_history_is_only_for_who_may_read_the_thread(kind: Kind) {
     gate.open();
     let requests = p.stage.model.wait_requests(before + 2).await;
     let prompt = crate::support::bot::prompt(&requests[before + 1]);
-    says(&prompt, &["and now?"]);
-    says_nothing_of(&prompt, &["saffron", "ginger"]);
-    p.until("three stored turns", || p.told("recorded") == 4)
+    assert_says(&prompt, &["and now?"]);
+    assert_says_nothing_of(&prompt, &["saffron", "ginger"]);
+    p.until("three stored turns", || p.event_count("recorded") == 4)
         .await;
     let prompt = p.prompt(p.thread, p.boris).await;
-    says_nothing_of(&prompt, &["saffron", "ginger", "and now?"]);
-    says(&p.prompt(p.thread, p.ada).await, &["saffron", "ginger"]);
+    assert_says_nothing_of(&prompt, &["saffron", "ginger", "and now?"]);
+    assert_says(&p.prompt(p.thread, p.ada).await, &["saffron", "ginger"]);
     bot.stop().await;
 }

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::place::{Kind, Place, on_each_store, says, says_nothing_of};
+use super::place::{Kind, Place, assert_says, assert_says_nothing_of, on_each_store};
 
 on_each_store! {
     in_memory_context_only_leaves_no_byte
@@ -19,15 +19,15 @@ async fn in_memory_context_only_leaves_no_byte(kind: Kind) {
     let bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;
     p.ask(p.direct, p.ada, "saffron too").await;
-    says(&p.prompt(p.help, p.ada).await, &["saffron", "so: saffron"]);
-    says(&p.prompt(p.direct, p.ada).await, &["saffron too"]);
+    assert_says(&p.prompt(p.help, p.ada).await, &["saffron", "so: saffron"]);
+    assert_says(&p.prompt(p.direct, p.ada).await, &["saffron too"]);
     assert_eq!(p.traces("saffron"), [""; 0]);
     let asked = p.ask(p.help, p.ada, "turmeric").await;
     p.stage.discord.delete(p.help, asked.trigger);
-    p.until("a purge", || p.told("purged") > 0).await;
-    says_nothing_of(&p.prompt(p.help, p.ada).await, &["turmeric"]);
+    p.until("a purge", || p.event_count("purged") > 0).await;
+    assert_says_nothing_of(&p.prompt(p.help, p.ada).await, &["turmeric"]);
     let bot = p.restart(bot).await;
-    says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    assert_says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
     bot.stop().await;
     for word in ["saffron", "turmeric", "go on"] {
         assert_eq!(p.traces(word), [""; 0]);

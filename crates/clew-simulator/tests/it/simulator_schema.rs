@@ -5,7 +5,7 @@ use clew_simulator::{ChannelKind, Fault, Id, Permissions, Simulator, Use};
 use serde_json::{Value, json};
 
 use crate::openapi::Document;
-use crate::simulator::messages::menagerie;
+use crate::simulator::messages::messages_of_every_kind;
 use crate::support::{Rest, Small, small};
 
 /// Field errors use names as codes, as the API does. The document says numbers,
@@ -45,7 +45,7 @@ fn the_check_can_fail() {
 async fn every_kind_of_message_matches_the_schema() {
     let document = Document::load();
     let mut small = small();
-    menagerie(&mut small);
+    messages_of_every_kind(&mut small);
     let Small {
         world,
         channel,

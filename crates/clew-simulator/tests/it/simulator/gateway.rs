@@ -11,7 +11,7 @@ use twilight_gateway::{
 use twilight_model::gateway::event::Event;
 use twilight_model::gateway::payload::incoming::MessageCreate;
 
-use super::messages::menagerie;
+use super::messages::messages_of_every_kind;
 use crate::support::{Rest, Small, all_intents, greeted, shard, small, until};
 
 pub(crate) async fn next_message(shard: &mut Shard) -> MessageCreate {
@@ -65,7 +65,7 @@ async fn a_shard_is_greeted_and_receives_compressed_messages() {
 }
 
 /// Every live action except interactions, once.
-fn much_happens(simulator: &Simulator, guild: Id, channel: Id, forum: Id, people: [Id; 2]) {
+fn act_in_every_way(simulator: &Simulator, guild: Id, channel: Id, forum: Id, people: [Id; 2]) {
     let [alice, bob] = people;
     let bot = simulator.bot();
     let anchor = simulator.post(channel, alice, "anchor");
@@ -111,7 +111,7 @@ fn much_happens(simulator: &Simulator, guild: Id, channel: Id, forum: Id, people
 #[tokio::test]
 async fn every_event_parses_and_the_client_acknowledges_it() {
     let mut small = small();
-    menagerie(&mut small);
+    messages_of_every_kind(&mut small);
     let Small {
         mut world,
         guild,
@@ -137,7 +137,7 @@ async fn every_event_parses_and_the_client_acknowledges_it() {
     );
     greeted(&mut shard).await;
 
-    much_happens(&simulator, guild, channel, forum, [alice, bob]);
+    act_in_every_way(&simulator, guild, channel, forum, [alice, bob]);
     let direct = simulator.world(|world| world.direct(alice));
     let last = simulator.post(direct, alice, "direct");
 

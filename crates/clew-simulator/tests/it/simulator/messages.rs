@@ -392,7 +392,7 @@ async fn direct_messages_open_once() {
 }
 
 /// A channel with a message of every kind that the simulator can produce.
-pub(crate) fn menagerie(small: &mut Small) -> Vec<Id> {
+pub(crate) fn messages_of_every_kind(small: &mut Small) -> Vec<Id> {
     let Small {
         world,
         guild,
@@ -469,7 +469,7 @@ pub(crate) fn menagerie(small: &mut Small) -> Vec<Id> {
 #[tokio::test]
 async fn twilight_reads_every_type_of_message() {
     let mut small = small();
-    let made = menagerie(&mut small);
+    let made = messages_of_every_kind(&mut small);
     let channel = small.channel;
     let simulator = Simulator::start(small.world).await.unwrap();
     let rest = Rest::new(&simulator);
