@@ -141,10 +141,10 @@ fn wrong_lines_are_found() {
     check(
         r#""k":5,"reply_target":null"#,
         r#""reply_target":null,"k":5"#,
-        "the keys are",
+        "order",
     );
     check(r#""level":"info","#, "", "level");
-    check(r#"{"ts""#, r#"{"turn_id":"t1","ts""#, "the keys are");
+    check(r#"{"ts""#, r#"{"turn_id":"t1","ts""#, "order");
 }
 
 #[test]
