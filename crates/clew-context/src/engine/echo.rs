@@ -16,11 +16,48 @@ const MIN_BROKEN_BYTES: usize = 7;
 /// text is split into pieces.
 #[derive(Debug, Default)]
 pub struct Echo {
-    /// In lower case.
-    marks: Vec<String>,
+    marks: Vec<Mark>,
     /// The part of the current line that is held back.
     held: String,
     state: Line,
+}
+
+/// A mark, and how much of it the text ends with (Knuth, Morris and Pratt).
+#[derive(Debug)]
+struct Mark {
+    /// In lower case.
+    text: Vec<u8>,
+    /// For each length of a beginning, the longest shorter beginning it ends with.
+    borders: Vec<usize>,
+    /// How many of its bytes the text ends with.
+    matched: usize,
+}
+
+impl Mark {
+    fn new(text: &str) -> Self {
+        let text = text.to_ascii_lowercase().into_bytes();
+        let border = |length: usize| {
+            let mut shorter = (1..length).rev();
+            shorter.find(|shorter| text[..length].ends_with(&text[..*shorter]))
+        };
+        Self {
+            borders: (0..text.len())
+                .map(|one| border(one).unwrap_or(0))
+                .collect(),
+            matched: 0,
+            text,
+        }
+    }
+
+    /// Takes the text's next byte. Returns whether the text ends with the mark now.
+    fn advance(&mut self, byte: u8) -> bool {
+        let byte = byte.to_ascii_lowercase();
+        while self.matched > 0 && self.text[self.matched] != byte {
+            self.matched = self.borders[self.matched];
+        }
+        self.matched += usize::from(self.text[self.matched] == byte);
+        self.matched == self.text.len()
+    }
 }
 
 /// The state of the current line.
@@ -38,12 +75,14 @@ enum Line {
 impl Echo {
     /// A filter for the answer to a prompt whose frames contain `nonce`.
     pub fn of(nonce: &str) -> Self {
-        let nonce = nonce.to_ascii_lowercase();
         let tags = frame::TAGS
             .iter()
             .flat_map(|tag| [format!("<{tag}"), format!("</{tag}")]);
         Self {
-            marks: tags.chain([format!("[{nonce}"), nonce]).collect(),
+            marks: tags
+                .chain([format!("[{nonce}"), nonce.to_owned()])
+                .map(|text| Mark::new(&text))
+                .collect(),
             ..Self::default()
         }
     }
@@ -57,8 +96,7 @@ impl Echo {
         let mut shown = String::new();
         for part in piece.split_inclusive('\n') {
             if self.state != Line::Dropped {
-                self.held.push_str(part);
-                self.release(&mut shown);
+                self.take(part, &mut shown);
             }
             if part.ends_with('\n') {
                 self.state = Line::Held;
@@ -69,35 +107,39 @@ impl Echo {
 
     /// The remaining text, once the answer has ended.
     pub fn finish(&mut self) -> String {
-        let lower = self.held.to_ascii_lowercase();
-        let broken = self.broken_mark(&lower);
         let mut shown = String::new();
+        let broken = self.broken_mark();
         if broken >= MIN_BROKEN_BYTES {
-            self.cut(lower.len() - broken, &mut shown);
-        } else {
-            shown.push_str(&self.held);
+            self.cut(self.held.len() - broken, &mut shown);
         }
-        self.held.clear();
+        shown.push_str(&self.held);
+        self.forget();
         shown
     }
 
-    fn release(&mut self, shown: &mut String) {
-        let lower = self.held.to_ascii_lowercase();
-        let found = self.marks.iter().filter_map(|mark| lower.find(mark)).min();
-        if let Some(at) = found {
-            self.cut(at, shown);
-            return;
+    /// Takes more of the current line, and lets through what contains no mark.
+    fn take(&mut self, part: &str, shown: &mut String) {
+        let before = self.held.len();
+        self.held.push_str(part);
+        for (index, byte) in part.bytes().enumerate() {
+            if let Some(length) = self.ended_mark(byte) {
+                self.cut(before + index + 1 - length, shown);
+                return;
+            }
         }
-        if lower.ends_with('\n') {
-            shown.push_str(&self.held);
-            self.held.clear();
-            return;
-        }
-        let safe = lower.len() - self.broken_mark(&lower);
-        if safe > 0 && (self.state == Line::Begun || safe >= HELD_BYTES) {
+        let safe = self.held.len() - self.broken_mark();
+        let is_long = self.state == Line::Begun || safe >= HELD_BYTES;
+        if safe > 0 && (is_long || part.ends_with('\n')) {
             shown.extend(self.held.drain(..safe));
             self.state = Line::Begun;
         }
+    }
+
+    /// Takes the text's next byte. The length of the longest mark that ends with it.
+    fn ended_mark(&mut self, byte: u8) -> Option<usize> {
+        let marks = self.marks.iter_mut();
+        let ended = marks.filter_map(|mark| mark.advance(byte).then_some(mark.text.len()));
+        ended.max()
     }
 
     /// Drops the rest of the line from a mark at `at` on, or the whole line if none
@@ -107,22 +149,28 @@ impl Echo {
             shown.push_str(&self.held[..at]);
             shown.push('\n');
         }
-        self.held.clear();
+        self.forget();
         self.state = Line::Dropped;
     }
 
+    fn forget(&mut self) {
+        self.held.clear();
+        for mark in &mut self.marks {
+            mark.matched = 0;
+        }
+    }
+
     /// How many bytes at the end could be the beginning of a mark.
-    fn broken_mark(&self, lower: &str) -> usize {
-        let beginnings = self.marks.iter().flat_map(|mark| {
-            let lengths = 1..mark.len();
-            lengths.filter(|length| lower.ends_with(&mark[..*length]))
-        });
-        beginnings.max().unwrap_or(0)
+    fn broken_mark(&self) -> usize {
+        let matched = self.marks.iter().map(|mark| mark.matched);
+        matched.max().unwrap_or(0)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const NONCE: &str = "0a1b2c3d4e5f";
@@ -188,5 +236,28 @@ mod tests {
         assert_eq!(echo.strip("0a1b"), "");
         assert_eq!(echo.strip("c"), "0a1bc");
         assert_eq!(Echo::default().strip(NONCE), NONCE);
+    }
+
+    proptest! {
+        /// What is let through contains no mark, however the text is split.
+        #[test]
+        fn pieces_change_nothing(
+            pieces in prop::collection::vec(
+                "(<|</|\\[|0a1b2c3d4e5f|0A1B|2c3d4e5f|0a|discord-context|DISCORD-|context|word |\n|é){0,9}",
+                0..12,
+            )
+        ) {
+            let text = pieces.concat();
+            let mut whole = Echo::of(NONCE);
+            let expected = whole.strip(&text) + &whole.finish();
+            let mut apart = Echo::of(NONCE);
+            let mut shown: String = pieces.iter().map(|piece| apart.strip(piece)).collect();
+            shown += &apart.finish();
+            prop_assert_eq!(&shown, &expected);
+            let lower = shown.to_ascii_lowercase();
+            for mark in [NONCE, "<discord-context", "</discord-context"] {
+                prop_assert!(!lower.contains(mark), "{:?} in {:?}", mark, text);
+            }
+        }
     }
 }

@@ -3,12 +3,14 @@
 //! name: ` before each message. The further lines of a message are indented, so
 //! that no message can imitate the start of an entry.
 
-use std::borrow::Cow;
-
 use crate::model::{Block, Entry, Item, Marker, OmitReason, Place, UnixMillis};
 
 /// Put before every line of a message except its first line and blank ones.
 const INDENT: &str = "  ";
+/// Scalars of a time of day, `03:04`.
+const CLOCK_CHARS: usize = 5;
+/// Scalars of a date, `2026-01-02`.
+const DATE_CHARS: usize = 10;
 
 /// What a framed text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,21 +56,40 @@ pub fn marked_chars(line: &str) -> usize {
 /// Title, days, messages and gaps, one line each.
 pub fn block(block: &Block) -> String {
     let mut out = String::with_capacity(block.chars);
-    for line in lines(block.title.as_deref(), &block.entries) {
-        out.push_str(&line);
-        out.push('\n');
+    if let Some(title) = &block.title {
+        push_line(&mut out, &[title]);
+    }
+    let mut last = None;
+    for entry in &block.entries {
+        match entry {
+            Entry::Message(item) => {
+                if begins_day(item, &mut last) {
+                    push_line(&mut out, &[&item.message.timestamp.date()]);
+                }
+                push_message(&mut out, item);
+            }
+            Entry::Marker(marker) => push_line(&mut out, &[&marker_line(*marker)]),
+        }
     }
     out
 }
 
 /// One message, preceded by its date.
 pub fn item(item: &Item) -> String {
-    format!("{}\n{}\n", day_line(item), message(item))
+    let mut out = String::new();
+    push_line(&mut out, &[&item.message.timestamp.date()]);
+    push_message(&mut out, item);
+    out
 }
 
 /// Unicode scalars of the block as [`block`] renders it.
 pub fn chars(title: Option<&str>, entries: &[Entry]) -> usize {
-    lines(title, entries).map(|line| line_chars(&line)).sum()
+    let items = entries.iter().filter_map(Entry::item);
+    let lines = entries.iter().map(|entry| match entry {
+        Entry::Message(item) => chars_around(item) + item.text.chars().count(),
+        Entry::Marker(marker) => line_chars(&marker_line(*marker)),
+    });
+    title.map_or(0, line_chars) + day_chars(items) + lines.sum::<usize>()
 }
 
 /// Scalars of a line, line break included.
@@ -78,29 +99,20 @@ pub(super) fn line_chars(line: &str) -> usize {
 
 /// Scalars of a message's lines without its text.
 pub(super) fn chars_around(item: &Item) -> usize {
-    line_chars(&header(item))
+    let header = header_parts(item);
+    CLOCK_CHARS
+        + header
+            .map(|part| part.chars().count())
+            .iter()
+            .sum::<usize>()
+        + 1
 }
 
 /// Scalars of the date lines above these messages.
 pub(super) fn day_chars<'a>(items: impl Iterator<Item = &'a Item>) -> usize {
     let mut last = None;
-    items
-        .filter(|item| begins_day(item, &mut last))
-        .map(|item| line_chars(&day_line(item)))
-        .sum()
-}
-
-fn lines<'a>(title: Option<&'a str>, entries: &'a [Entry]) -> impl Iterator<Item = Cow<'a, str>> {
-    let mut last = None;
-    let entries = entries.iter().flat_map(move |entry| match entry {
-        Entry::Message(item) => {
-            let day = begins_day(item, &mut last).then(|| day_line(item));
-            [day, Some(message(item))]
-        }
-        Entry::Marker(marker) => [None, Some(marker_line(*marker))],
-    });
-    let entries = entries.flatten().map(Cow::Owned);
-    title.map(Cow::Borrowed).into_iter().chain(entries)
+    let days = items.filter(|item| begins_day(item, &mut last));
+    days.count() * (DATE_CHARS + 1)
 }
 
 /// Whether it has another date than the previous message.
@@ -109,12 +121,12 @@ fn begins_day(item: &Item, last: &mut Option<i64>) -> bool {
     last.replace(day) != Some(day)
 }
 
-fn day_line(item: &Item) -> String {
-    item.message.timestamp.date()
+fn push_message(out: &mut String, item: &Item) {
+    push_line(out, &[&header(item), &item.text]);
 }
 
-fn message(item: &Item) -> String {
-    format!("{}{}", header(item), item.text)
+fn push_line(out: &mut String, parts: &[&str]) {
+    out.extend(parts.iter().copied().chain(["\n"]));
 }
 
 /// `text` with every line but its first indented.
@@ -135,6 +147,11 @@ pub(super) fn indented(text: &str) -> String {
 /// Time, name and label, such as `03:04 Ada [app]: `. Names contain no brackets
 /// or colons, so nobody can give themselves a label.
 pub fn header(item: &Item) -> String {
+    item.message.timestamp.clock() + &header_parts(item).concat()
+}
+
+/// What follows the time.
+fn header_parts(item: &Item) -> [&str; 6] {
     let who = if item.ours {
         " [you]"
     } else if item.message.author.webhook || item.message.author.bot {
@@ -144,8 +161,7 @@ pub fn header(item: &Item) -> String {
     };
     let why = label(item.place);
     let gap = if why.is_empty() { "" } else { " " };
-    let time = item.message.timestamp.clock();
-    format!("{time} {}{who}{gap}{why}: ", item.name)
+    [" ", &item.name, who, gap, why, ": "]
 }
 
 /// The label of a named message ([`Place::is_named`]); empty for others.
@@ -190,6 +206,94 @@ pub fn marker_line(marker: Marker) -> String {
         Marker::Withheld(1, _) => "... a message that its author keeps private ...".to_owned(),
         Marker::Withheld(count, _) => {
             format!("... {count} messages that their authors keep private ...")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::{
+        Author, ChannelId, Message, MessageFlags, MessageId, MessageKind, Referenced, UserId,
+    };
+
+    fn shown(time: i64, bot: bool) -> Message {
+        Message {
+            id: MessageId::new(1),
+            channel: ChannelId::new(1),
+            guild: None,
+            kind: MessageKind::Default,
+            author: Author {
+                id: UserId::new(1),
+                name: "".into(),
+                bot,
+                webhook: false,
+            },
+            timestamp: UnixMillis(time),
+            edited: None,
+            flags: MessageFlags::default(),
+            content: "".into(),
+            reference: None,
+            referenced: Referenced::Absent,
+            mentions: Box::default(),
+            mention_roles: Box::default(),
+            extras: None,
+            withheld: false,
+        }
+    }
+
+    fn place() -> impl Strategy<Value = Place> {
+        let places = [
+            Place::Starter,
+            Place::PointedAt,
+            Place::Target,
+            Place::Tail,
+            Place::History,
+            Place::Chain,
+        ];
+        prop::sample::select(places.to_vec())
+    }
+
+    prop_compose! {
+        fn message()(
+            time in 0..4_000_000_000_000_i64,
+            bot in any::<bool>(),
+            ours in any::<bool>(),
+            place in place(),
+            name in "\\PC{0,8}",
+            text in "[\\PC\n]{0,40}",
+        ) -> Entry {
+            let message = Arc::new(shown(time, bot));
+            Entry::Message(Item { message, place, ours, name, text, cut: false })
+        }
+    }
+
+    fn marker() -> impl Strategy<Value = Entry> {
+        let id = MessageId::new(1);
+        let marker = (0..4_usize, place(), 0..6).prop_map(move |(count, place, kind)| match kind {
+            0 => Marker::Gap(count, Some(OmitReason::Age)),
+            1 => Marker::EarlierChain(OmitReason::Msgs),
+            2 => Marker::Deleted(id, place),
+            3 => Marker::Ineligible(id),
+            4 => Marker::Unavailable(None, place),
+            _ => Marker::Withheld(count, place),
+        });
+        marker.prop_map(Entry::Marker)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_counted_is_what_is_rendered(
+            title in prop::option::of("\\PC{0,12}"),
+            entries in prop::collection::vec(prop_oneof![message(), marker()], 0..8),
+        ) {
+            let counted = chars(title.as_deref(), &entries);
+            let rendered = block(&Block { title, entries, ..Block::default() });
+            prop_assert_eq!(counted, rendered.chars().count(), "{}", rendered);
         }
     }
 }

@@ -146,7 +146,7 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
 /// Leaves out the facts about an asker who opted out, even in a turn that began
 /// before they were deleted from the store.
 fn profiles(collected: &Collected, profiles: &Profiles, renderer: &mut Renderer<'_>) -> Profiles {
-    let mut rendered = |facts: &[String]| facts.iter().map(|fact| renderer.kept(fact)).collect();
+    let mut rendered = |facts: &[String]| facts.iter().map(|fact| renderer.stored(fact)).collect();
     Profiles {
         user: if collected.asker_opted_out {
             Vec::new()
@@ -164,7 +164,7 @@ fn rendered(history: &[HistoryMessage], renderer: &mut Renderer<'_>) -> Vec<Hist
         if let Some((id, name)) = &mut message.author {
             *name = renderer.named(*id, name);
         }
-        message.text = renderer.kept(&message.text);
+        message.text = renderer.stored(&message.text);
     }
     history
 }

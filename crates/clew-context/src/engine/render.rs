@@ -149,9 +149,10 @@ impl<'a> Renderer<'a> {
         self.message(&own)
     }
 
-    /// Stored text with mentions as typed; they get the names that the asker may see now.
-    pub fn kept(&mut self, words: &str) -> String {
-        self.markup(words, &[])
+    /// Stored text, sanitised. Its mentions, kept as they were typed, get the names
+    /// that the asker may see now.
+    pub fn stored(&mut self, words: &str) -> String {
+        sanitise::text(&self.markup(words, &[]))
     }
 
     /// The name of somebody who wrote none of the messages shown, unique within the

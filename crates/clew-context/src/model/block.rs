@@ -180,13 +180,20 @@ impl OmitReason {
     }
 }
 
+impl Entry {
+    /// The message, if it is one.
+    pub const fn item(&self) -> Option<&Item> {
+        match self {
+            Self::Message(item) => Some(item),
+            Self::Marker(_) => None,
+        }
+    }
+}
+
 impl Block {
     /// The messages shown, oldest to newest.
     pub fn items(&self) -> impl Iterator<Item = &Item> {
-        self.entries.iter().filter_map(|entry| match entry {
-            Entry::Message(item) => Some(item),
-            Entry::Marker(_) => None,
-        })
+        self.entries.iter().filter_map(Entry::item)
     }
 
     /// At least how many messages a cap left out: those looked at, plus those not

@@ -43,7 +43,8 @@ impl UnixMillis {
 
     /// The time of day in UTC to the minute: `03:04`.
     pub fn clock(self) -> String {
-        self.rfc3339()[11..16].to_owned()
+        let minutes = self.0.rem_euclid(MILLIS_A_DAY) / 60_000;
+        format!("{:02}:{:02}", minutes / 60, minutes % 60)
     }
 
     /// Days since 1970-01-01, UTC: equal whenever [`date`](Self::date) is.
@@ -74,6 +75,8 @@ pub fn fixed_clock(time: UnixMillis) -> Clock {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -85,5 +88,13 @@ mod tests {
         assert_eq!(midnight.day(), time.day() + 1);
         assert_eq!(midnight.before(Duration::from_millis(1)).day(), time.day());
         assert_eq!(UnixMillis::parse("yesterday"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn the_time_of_day_is_that_of_rfc_3339(millis in -62_135_596_800_000..253_402_300_800_000_i64) {
+            let time = UnixMillis(millis);
+            prop_assert_eq!(time.clock(), &time.rfc3339()[11..16]);
+        }
     }
 }

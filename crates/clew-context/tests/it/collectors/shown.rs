@@ -41,7 +41,7 @@ fn mentioned_authors_in_the_block_are_named() {
     let us = us();
     let mut renderer = Renderer::new(&us, &Nobody);
     renderer.meet(&present);
-    let kept = renderer.kept("<@11> <@92> <@13>");
+    let kept = renderer.stored("<@11> <@92> <@13>");
     assert_eq!(kept, "@Ada @unknown user @unknown user");
 }
 
