@@ -1,11 +1,14 @@
 //! Access to a language model behind an OpenAI-compatible server.
 //!
-//! [`Client::answer`] makes one streamed request and passes the text on as it
-//! arrives. Only `llm/wire.rs` knows what a server may send.
+//! [`Client::answer`] makes one streamed request and gives the answer in steps, as
+//! it arrives. Only `llm/wire.rs` knows what a server may send.
 //!
 //! Invariant: once text has arrived nothing is asked again, and no error's text
-//! contains the key or the prompt.
+//! contains the key, the prompt or the answer.
 
+mod answer;
+mod asking;
+mod calls;
 mod dialect;
 mod error;
 mod fault;
@@ -18,28 +21,19 @@ mod wire;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::stream::unfold;
+use futures_util::{Stream, TryStreamExt};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{RequestBuilder, Response, Url, redirect};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 
 use clew_context::engine::echo::Echo;
-use clew_context::model::{ChatMessage, Secret};
+use clew_context::model::{ChatMessage, Secret, ToolCall};
 
+use self::asking::Asking;
 pub use self::error::{Error, SetupError};
 use self::learnt::Learnt;
 use self::redact::Redactor;
-use self::stream::Answer;
-
-/// How many times [`Settings::timeout`] a whole answer may take, including retry
-/// and streaming: a server that sends a byte now and then never counts as stalled.
-const OVERALL_TIMEOUTS: u32 = 4;
-
-/// The wait before the second attempt if the server does not name one.
-const RETRY_DELAY: Duration = Duration::from_millis(250);
-
-/// The longest wait that a server may ask for and still be asked again in the same
-/// turn.
-const MAX_RETRY_DELAY: Duration = Duration::from_secs(5);
 
 /// How many bytes of UTF-8 count as one token. Plain English has four or more per
 /// token; other scripts, code and numbers have fewer.
@@ -84,11 +78,32 @@ pub struct Settings {
     pub temperature: Option<f32>,
 }
 
+/// What happens next in an answer.
+#[derive(Debug)]
+pub enum AnswerStep {
+    /// The request failed and is made again, before anything else has come.
+    Retry(Error),
+    /// The next piece of text, never empty. The first does not start with white
+    /// space.
+    Text(String),
+    /// The model wants a tool called. Calls come after all text.
+    ToolCall(ToolCall),
+    /// The answer is complete. Comes last.
+    End(AnswerEnd),
+}
+
 /// A whole answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
-    /// All deltas joined; does not start with white space.
+    /// All pieces of text joined.
     pub text: String,
+    /// What is known at its end.
+    pub end: AnswerEnd,
+}
+
+/// What is known of an answer at its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerEnd {
     /// Why the model stopped.
     pub finish_reason: FinishReason,
     /// Whether the text, or part of it, came as the provider's refusal.
@@ -106,6 +121,8 @@ pub enum FinishReason {
     Length,
     /// The provider's filter cut it off.
     ContentFilter,
+    /// It waits for the results of the tools that it called.
+    ToolCalls,
     /// We stopped reading: it was longer than [`Settings::max_answer_bytes`],
     /// or the stream did not end.
     CutOff,
@@ -181,36 +198,37 @@ impl Client {
         &self.settings.model
     }
 
-    /// Asks the model. Calls `on_delta` with each new piece of the answer, in
-    /// order, never empty and without what `echo` removes; and `on_retry` with the
-    /// reason for a retry. To cancel, drop the future: the connection is closed,
-    /// and servers stop generating.
+    /// Asks the model. The answer's text is without what `echo` removes. To cancel,
+    /// drop the stream: the connection is closed, and servers stop generating.
+    ///
+    /// The stream ends after [`AnswerStep::End`] or an error; see [`Error`]. Steps
+    /// that came before an error are valid.
+    pub fn answer<'a>(
+        &'a self,
+        prompt: &'a [ChatMessage],
+        echo: Echo,
+    ) -> impl Stream<Item = Result<AnswerStep, Error>> + Send + 'a {
+        unfold(Asking::new(self, prompt, echo), Asking::next)
+    }
+
+    /// Asks the model and waits for its whole answer.
     ///
     /// # Errors
-    /// See [`Error`]; text that has already arrived is in [`Error::partial`].
-    pub async fn answer(
-        &self,
-        prompt: &[ChatMessage],
-        echo: Echo,
-        mut on_delta: impl FnMut(&str) + Send,
-        mut on_retry: impl FnMut(&Error) + Send,
-    ) -> Result<Completion, Error> {
-        let mut answer = Answer::of_at_most(self.settings.max_answer_bytes, echo);
-        let overall = self.settings.timeout.saturating_mul(OVERALL_TIMEOUTS);
-        let stream = async {
-            let response = self.accepted(prompt, &mut on_retry).await?;
-            stream::read(response, self.settings.timeout, &mut answer, &mut on_delta).await
-        };
-        let streamed = timeout(overall, stream).await;
-        let redactor = Redactor::new(self.settings.api_key.as_ref(), prompt);
-        let streamed = streamed.unwrap_or_else(|_| {
-            answer.end(&mut on_delta);
-            Err(Error::timeout())
-        });
-        match streamed {
-            Ok(()) => answer.complete(),
-            Err(error) => Err(error.redacted(&redactor).after(answer.into_text())),
+    /// See [`Error`]; [`Error::Empty`] also if it called tools instead of answering.
+    pub async fn complete(&self, prompt: &[ChatMessage]) -> Result<Completion, Error> {
+        let mut steps = Box::pin(self.answer(prompt, Echo::default()));
+        let mut text = String::new();
+        while let Some(step) = steps.try_next().await? {
+            match step {
+                AnswerStep::Text(piece) => text.push_str(&piece),
+                AnswerStep::Retry(_) | AnswerStep::ToolCall(_) => {}
+                AnswerStep::End(end) => {
+                    let end = end.with_text(&text)?;
+                    return Ok(Completion { text, end });
+                }
+            }
         }
+        Err(Error::broken_off(None))
     }
 
     /// Asks the server for the list of its models, to see whether it is there.
@@ -231,34 +249,6 @@ impl Client {
         url
     }
 
-    /// Posts until the server accepts: again with other parameters if it asked for
-    /// them, and once more after a fault that may pass.
-    async fn accepted(
-        &self,
-        prompt: &[ChatMessage],
-        on_retry: &mut (impl FnMut(&Error) + Send),
-    ) -> Result<Response, Error> {
-        let mut retried = false;
-        loop {
-            let dialect = self.learnt.dialect(&self.settings.model);
-            let error = match self.post(prompt, dialect).await {
-                Ok(response) => return Ok(response),
-                Err(error) => error,
-            };
-            if let Some(better) = dialect.corrected_by(&error) {
-                on_retry(&error);
-                self.learnt.learn_dialect(&self.settings.model, better);
-                continue;
-            }
-            let Some(delay) = self.retry_delay(&error).filter(|_| !retried) else {
-                return Err(error);
-            };
-            on_retry(&error);
-            sleep(delay).await;
-            retried = true;
-        }
-    }
-
     async fn post(
         &self,
         prompt: &[ChatMessage],
@@ -272,30 +262,35 @@ impl Client {
     async fn send(&self, request: RequestBuilder) -> Result<Response, Error> {
         let response = timeout(self.settings.timeout, request.send())
             .await
-            .map_err(|_| Error::timeout())?
+            .map_err(|_| Error::Timeout)?
             .map_err(Error::unreachable)?;
         if response.status().is_success() {
             return Ok(response);
         }
         Err(fault::of_response(response, self.settings.timeout).await)
     }
+}
 
-    /// How long to wait before a second attempt; none if that would not help.
-    fn retry_delay(&self, error: &Error) -> Option<Duration> {
-        let (Error::RateLimited { retry_after, .. } | Error::Unavailable { retry_after, .. }) =
-            error
-        else {
-            return None;
-        };
-        let delay = retry_after.unwrap_or(RETRY_DELAY);
-        (delay <= MAX_RETRY_DELAY && delay < self.settings.timeout).then_some(delay)
+impl AnswerEnd {
+    /// The end of an answer with this text, where no tools were offered.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] without text: a model that calls tools nevertheless has not
+    /// answered.
+    pub fn with_text(self, text: &str) -> Result<Self, Error> {
+        if text.is_empty() {
+            return Err(Error::Empty {
+                finish_reason: self.finish_reason,
+            });
+        }
+        Ok(self)
     }
 }
 
 /// An estimate of the tokens of a prompt: only the server knows exactly.
 pub fn tokens(prompt: &[ChatMessage]) -> usize {
-    let bytes = prompt.iter().map(|message| message.content.len());
-    bytes.sum::<usize>().div_ceil(BYTES_A_TOKEN)
+    let texts = prompt.iter().flat_map(ChatMessage::texts);
+    texts.map(str::len).sum::<usize>().div_ceil(BYTES_A_TOKEN)
 }
 
 fn endpoint(base_url: &str) -> Result<Url, SetupError> {

@@ -1,6 +1,5 @@
 //! What can go wrong between the question and the whole answer.
 
-use std::fmt;
 use std::time::Duration;
 
 use super::FinishReason;
@@ -66,17 +65,15 @@ pub enum Error {
     /// Nothing came for the whole time allowed, or the answer as a whole took too
     /// long.
     #[error("the model server did not answer in time")]
-    Timeout {
-        /// The text that had arrived.
-        partial: Partial,
-    },
+    Timeout,
     /// The server's answer is not what chat completion endpoints send.
     #[error("the model server's answer is malformed: {what}")]
     Malformed {
         /// What is wrong with it.
         what: &'static str,
     },
-    /// The answer is complete but has no text: only reasoning, or nothing.
+    /// The answer is complete but has neither text nor tool calls: only reasoning, or
+    /// nothing.
     #[error("the model's answer is empty")]
     Empty {
         /// Why the model stopped; [`FinishReason::Length`] means that it used
@@ -86,23 +83,10 @@ pub enum Error {
     /// The answer broke off: text may have arrived, but not the end.
     #[error("the model's answer broke off")]
     Truncated {
-        /// The text that had arrived.
-        partial: Partial,
         /// What broke it off; none if the server simply ended it.
         #[source]
         cause: Option<Cause>,
     },
-}
-
-/// The text that had arrived before an error. `Debug` shows only its size:
-/// errors are logged, people's conversations are not.
-#[derive(Default)]
-pub struct Partial(String);
-
-impl fmt::Debug for Partial {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Partial({} bytes)", self.0.len())
-    }
 }
 
 /// Why a [`super::Client`] cannot be created from its settings.
@@ -130,31 +114,21 @@ impl Error {
             Self::Unavailable { .. } => "unavailable",
             Self::ModelNotFound { .. } => "not_found",
             Self::Rejected { .. } | Self::Malformed { .. } => "malformed",
-            Self::Timeout { .. } => "timeout",
+            Self::Timeout => "timeout",
             Self::Empty { .. } => "empty",
             Self::Truncated { .. } => "truncated",
         }
     }
 
-    /// The text that had arrived before the error; may be empty.
-    pub fn partial(&self) -> &str {
-        match self {
-            Self::Timeout { partial } | Self::Truncated { partial, .. } => &partial.0,
-            _ => "",
-        }
-    }
-
-    pub(super) fn timeout() -> Self {
-        Self::Timeout {
-            partial: Partial::default(),
-        }
+    pub(super) fn malformed(what: &'static str) -> Self {
+        Self::Malformed { what }
     }
 
     /// The request failed before there was a status. The URL is removed, as it may
     /// contain credentials.
     pub(super) fn unreachable(cause: reqwest::Error) -> Self {
         if cause.is_timeout() {
-            return Self::timeout();
+            return Self::Timeout;
         }
         Self::Unavailable {
             status: None,
@@ -167,25 +141,16 @@ impl Error {
     /// The body ended in the middle.
     pub(super) fn broken_off(cause: Option<reqwest::Error>) -> Self {
         Self::Truncated {
-            partial: Partial::default(),
             cause: cause.map(|cause| Box::new(cause.without_url()) as Cause),
         }
     }
 
     /// The same error after text had arrived: whatever broke the answer off, part
     /// of it is there, so nothing may be asked again.
-    pub(super) fn after(self, text: String) -> Self {
+    pub(super) fn after_text(self) -> Self {
         match self {
-            Self::Timeout { .. } => Self::Timeout {
-                partial: Partial(text),
-            },
-            Self::Truncated { cause, .. } => Self::Truncated {
-                partial: Partial(text),
-                cause,
-            },
-            error if text.is_empty() => error,
+            Self::Timeout | Self::Truncated { .. } => self,
             error => Self::Truncated {
-                partial: Partial(text),
                 cause: Some(Box::new(error)),
             },
         }
@@ -207,7 +172,7 @@ impl Error {
             | Self::Unavailable { message, .. }
             | Self::ModelNotFound { message }
             | Self::Rejected { message, .. } => Some(message),
-            Self::Timeout { .. }
+            Self::Timeout
             | Self::Malformed { .. }
             | Self::Empty { .. }
             | Self::Truncated { .. } => None,

@@ -35,8 +35,8 @@ impl<'a> Redactor<'a> {
         {
             message = message.replace(key, "[key]");
         }
-        let contents = self.prompt.iter().map(|message| message.content.as_str());
-        for line in contents.flat_map(str::lines).map(str::trim) {
+        let texts = self.prompt.iter().flat_map(ChatMessage::texts);
+        for line in texts.flat_map(str::lines).map(str::trim) {
             if line.len() >= MIN_ECHO_BYTES && message.contains(line) {
                 message = message.replace(line, "[prompt]");
             }
@@ -76,8 +76,8 @@ impl Redactor<'_> {
             return 0;
         };
         let quoted = |end: usize| {
-            let mut contents = self.prompt.iter().map(|message| &message.content);
-            contents.any(|content| content.contains(&text[..end]))
+            let mut texts = self.prompt.iter().flat_map(ChatMessage::texts);
+            texts.any(|known| known.contains(&text[..end]))
         };
         if !quoted(least) {
             return 0;
@@ -127,10 +127,10 @@ mod tests {
 
     #[test]
     fn a_quoted_beginning_is_taken_out() {
-        let prompt = [ChatMessage {
-            role: Role::User,
-            content: "Ada: the xylophone in the cellar is broken".to_owned(),
-        }];
+        let prompt = [ChatMessage::new(
+            Role::User,
+            "Ada: the xylophone in the cellar is broken",
+        )];
         let redactor = Redactor::new(None, &prompt);
         let said = "cannot read \"Ada: the xylophone in the cel\": the line is too long";
         assert_eq!(

@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eventsource_stream::{Event, EventStreamError, Eventsource};
+use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt, stream};
 use reqwest::Response;
 use tokio::time::timeout;
 
-use super::thinking::Thinking;
 use super::wire::{self, NoPiece, Piece};
-use super::{Completion, Error, FinishReason, Usage, fault};
-use clew_context::engine::echo::Echo;
+use super::{Error, fault};
 
 /// The most bytes of a whole body. A long answer with all its reasoning has a few
 /// million; a server that sends more is broken.
@@ -31,162 +30,73 @@ const DRAIN_WAIT: Duration = Duration::from_millis(300);
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How an error describes a body of more than [`MAX_BODY_BYTES`].
-const WITHOUT_END: &str = "an answer without end";
+pub(super) const WITHOUT_END: &str = "an answer without end";
 
-/// An answer that is arriving.
-#[derive(Debug)]
-pub(super) struct Answer {
-    text: String,
-    /// [`super::Settings::max_answer_bytes`].
-    max_bytes: usize,
-    /// Whether there was more than that.
-    is_cut_off: bool,
-    refused: bool,
-    finish_reason: Option<FinishReason>,
-    usage: Option<Usage>,
-    thinking: Thinking,
-    echo: Echo,
-}
+/// The pieces of an answer, up to its end. The stream ends after an error.
+pub(super) type Pieces = BoxStream<'static, Result<Piece, Error>>;
 
-impl Answer {
-    /// An empty answer that will take at most this many bytes of text.
-    pub(super) fn of_at_most(max_bytes: usize, echo: Echo) -> Self {
-        Self {
-            text: String::new(),
-            max_bytes,
-            is_cut_off: false,
-            refused: false,
-            finish_reason: None,
-            usage: None,
-            thinking: Thinking::default(),
-            echo,
-        }
-    }
-
-    /// The whole answer.
-    ///
-    /// # Errors
-    /// [`Error::Empty`] if it has no text.
-    pub(super) fn complete(self) -> Result<Completion, Error> {
-        let finish_reason = if self.is_cut_off {
-            FinishReason::CutOff
-        } else {
-            self.finish_reason.unwrap_or(FinishReason::Stop)
-        };
-        if self.text.is_empty() {
-            return Err(Error::Empty { finish_reason });
-        }
-        Ok(Completion {
-            text: self.text,
-            finish_reason,
-            refused: self.refused,
-            usage: self.usage,
-        })
-    }
-
-    pub(super) fn into_text(self) -> String {
-        self.text
-    }
-
-    fn take(&mut self, piece: &Piece, on_delta: &mut impl FnMut(&str)) {
-        let text = self.echo.strip(&self.thinking.strip(&piece.text));
-        self.say(&text, on_delta);
-        self.refused |= piece.refused;
-        self.finish_reason = piece.finish_reason.or(self.finish_reason);
-        self.usage = piece.usage.or(self.usage);
-    }
-
-    /// Passes on what the filters have held back.
-    pub(super) fn end(&mut self, on_delta: &mut impl FnMut(&str)) {
-        let text = self.echo.strip(&self.thinking.finish()) + &self.echo.finish();
-        self.say(&text, on_delta);
-    }
-
-    /// Passes text on, without white space before the first letter, so that
-    /// whatever has been passed on is an answer.
-    fn say(&mut self, text: &str, on_delta: &mut impl FnMut(&str)) {
-        let text = if self.text.is_empty() {
-            text.trim_start()
-        } else {
-            text
-        };
-        let room = self.max_bytes - self.text.len();
-        let fitting = &text[..text.floor_char_boundary(room)];
-        self.is_cut_off |= fitting.len() < text.len();
-        if !fitting.is_empty() {
-            self.text.push_str(fitting);
-            on_delta(fitting);
-        }
-    }
-}
-
-/// Reads the body of an accepted request into `answer` until it is complete
-/// or cut off; the rest of the body is not waited for. `stall` is the longest
-/// silence between two packets.
-pub(super) async fn read(
-    response: Response,
-    stall: Duration,
-    answer: &mut Answer,
-    on_delta: &mut (impl FnMut(&str) + Send),
-) -> Result<(), Error> {
+/// Reads the body of an accepted request until the answer is complete; the rest of
+/// the body is not waited for. `stall` is the longest silence between two packets.
+pub(super) async fn pieces(response: Response, stall: Duration) -> Result<Pieces, Error> {
     let mut body = Body::new(response, stall);
     let head = body.head().await?;
-    let outcome = match head.trim_ascii_start().first() {
-        Some(b'{') => read_json(body, head, answer, on_delta).await,
-        Some(b'<') => Err(malformed("a page for browsers")),
-        _ => read_events(body, head, answer, on_delta).await,
-    };
-    answer.end(on_delta);
-    match outcome {
-        Err(Error::Malformed { what: WITHOUT_END }) if !answer.text.is_empty() => {
-            answer.is_cut_off = true;
-            Ok(())
-        }
-        outcome => outcome,
+    match head.trim_ascii_start().first() {
+        Some(b'{') => Ok(stream::once(read_json(body, head)).boxed()),
+        Some(b'<') => Err(Error::malformed("a page for browsers")),
+        _ => Ok(stream::try_unfold(Events::new(body, head), Events::next).boxed()),
     }
 }
 
-async fn read_json(
-    mut body: Body,
-    head: Vec<u8>,
-    answer: &mut Answer,
-    on_delta: &mut (impl FnMut(&str) + Send),
-) -> Result<(), Error> {
+async fn read_json(mut body: Body, head: Vec<u8>) -> Result<Piece, Error> {
     let mut json = head;
     while let Some(chunk) = body.chunk().await? {
         json.extend_from_slice(&chunk);
     }
-    let json = String::from_utf8(json).map_err(|_| malformed("not UTF-8"))?;
-    let piece = wire::piece(&json).map_err(no_piece)?;
-    answer.take(&piece, on_delta);
-    Ok(())
+    let json = String::from_utf8(json).map_err(|_| Error::malformed("not UTF-8"))?;
+    wire::piece(&json).map_err(no_piece)
 }
 
-async fn read_events(
-    body: Body,
-    head: Vec<u8>,
-    answer: &mut Answer,
-    on_delta: &mut (impl FnMut(&str) + Send),
-) -> Result<(), Error> {
-    let mut events = Box::pin(lines(body, head).eventsource());
-    let mut done = false;
-    while !answer.is_cut_off {
-        let wait = match answer.finish_reason {
-            _ if done => DRAIN_WAIT,
-            Some(_) => USAGE_WAIT,
-            None => Duration::MAX,
-        };
-        let complete = done || answer.finish_reason.is_some();
-        match timeout(wait, events.next()).await {
-            Ok(Some(Ok(event))) if event.data.trim() == wire::DONE => done = true,
-            Ok(Some(Ok(event))) if !done => answer.take(&piece(&event)?, on_delta),
-            Ok(Some(Ok(_))) => {}
-            Ok(Some(Err(error))) if !complete => return Err(broken(error)),
-            Ok(None) if !complete => return Err(Error::broken_off(None)),
-            Ok(Some(Err(_)) | None) | Err(_) => break,
+/// An answer in server-sent events.
+struct Events {
+    events: BoxStream<'static, Result<Event, EventStreamError<Error>>>,
+    /// Whether there was a finish reason.
+    finished: bool,
+    /// Whether there was [`wire::DONE`].
+    done: bool,
+}
+
+impl Events {
+    fn new(body: Body, head: Vec<u8>) -> Self {
+        Self {
+            events: lines(body, head).eventsource().boxed(),
+            finished: false,
+            done: false,
         }
     }
-    Ok(())
+
+    /// The next piece, if there is one, and the events after it.
+    async fn next(mut self) -> Result<Option<(Piece, Self)>, Error> {
+        loop {
+            let wait = match (self.done, self.finished) {
+                (true, _) => DRAIN_WAIT,
+                (false, true) => USAGE_WAIT,
+                (false, false) => Duration::MAX,
+            };
+            let complete = self.done || self.finished;
+            match timeout(wait, self.events.next()).await {
+                Ok(Some(Ok(event))) if event.data.trim() == wire::DONE => self.done = true,
+                Ok(Some(Ok(event))) if !self.done => {
+                    let piece = piece(&event)?;
+                    self.finished |= piece.finish_reason.is_some();
+                    return Ok(Some((piece, self)));
+                }
+                Ok(Some(Ok(_))) => {}
+                Ok(Some(Err(error))) if !complete => return Err(broken(error)),
+                Ok(None) if !complete => return Err(Error::broken_off(None)),
+                Ok(Some(Err(_)) | None) | Err(_) => return Ok(None),
+            }
+        }
+    }
 }
 
 fn piece(event: &Event) -> Result<Piece, Error> {
@@ -199,20 +109,16 @@ fn piece(event: &Event) -> Result<Piece, Error> {
 fn no_piece(why: NoPiece) -> Error {
     match why {
         NoPiece::Fault(fault) => fault::of_event(fault),
-        NoPiece::Malformed => malformed("not the JSON of a chat completion"),
+        NoPiece::Malformed => Error::malformed("not the JSON of a chat completion"),
     }
 }
 
 fn broken(error: EventStreamError<Error>) -> Error {
     match error {
         EventStreamError::Transport(error) => error,
-        EventStreamError::Utf8(_) => malformed("not UTF-8"),
-        EventStreamError::Parser(_) => malformed("not a stream of events"),
+        EventStreamError::Utf8(_) => Error::malformed("not UTF-8"),
+        EventStreamError::Parser(_) => Error::malformed("not a stream of events"),
     }
-}
-
-fn malformed(what: &'static str) -> Error {
-    Error::Malformed { what }
 }
 
 /// The body with a line break before it and an empty line after it. The first
@@ -274,7 +180,7 @@ impl Body {
             None => self.line_bytes + bytes.len(),
         };
         if self.line_bytes > MAX_LINE_BYTES {
-            return Err(malformed("a line without end"));
+            return Err(Error::malformed("a line without end"));
         }
         Ok(chunk)
     }
@@ -282,11 +188,11 @@ impl Body {
     async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
         let chunk = timeout(self.stall, self.response.chunk())
             .await
-            .map_err(|_| Error::timeout())?
+            .map_err(|_| Error::Timeout)?
             .map_err(|error| Error::broken_off(Some(error)))?;
         self.bytes += chunk.as_ref().map_or(0, Bytes::len);
         if self.bytes > MAX_BODY_BYTES {
-            return Err(malformed(WITHOUT_END));
+            return Err(Error::malformed(WITHOUT_END));
         }
         Ok(chunk)
     }

@@ -3,16 +3,17 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::dialect::Dialect;
 use super::{FinishReason, Settings, Usage};
-use clew_context::model::ChatMessage;
+use clew_context::model::{ChatMessage, ToolCall};
 
 /// The body of a request.
 #[derive(Serialize)]
 pub(super) struct Request<'a> {
     model: &'a str,
-    messages: Vec<Message<'a>>,
+    messages: Vec<RequestMessage<'a>>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
@@ -25,9 +26,27 @@ pub(super) struct Request<'a> {
 }
 
 #[derive(Serialize)]
-struct Message<'a> {
+struct RequestMessage<'a> {
     role: &'static str,
-    content: &'a str,
+    /// `null` if the model called tools without a word.
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<RequestCall<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct RequestCall<'a> {
+    id: &'a str,
+    r#type: &'static str,
+    function: RequestFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct RequestFunction<'a> {
+    name: &'a str,
+    arguments: &'a str,
 }
 
 #[derive(Serialize)]
@@ -45,7 +64,7 @@ impl<'a> Request<'a> {
         };
         Self {
             model: &settings.model,
-            messages: prompt.iter().map(Message::new).collect(),
+            messages: prompt.iter().map(RequestMessage::new).collect(),
             stream: true,
             stream_options: dialect.asks_for_usage().then_some(StreamOptions {
                 include_usage: true,
@@ -57,11 +76,31 @@ impl<'a> Request<'a> {
     }
 }
 
-impl<'a> Message<'a> {
+impl<'a> RequestMessage<'a> {
     fn new(message: &'a ChatMessage) -> Self {
+        let calls = message.tool_calls();
+        let without_words = message.content().is_empty() && !calls.is_empty();
         Self {
-            role: message.role.as_str(),
-            content: &message.content,
+            role: message.role(),
+            content: (!without_words).then_some(message.content()),
+            tool_calls: calls.iter().map(RequestCall::new).collect(),
+            tool_call_id: match message {
+                ChatMessage::ToolResult { call_id, .. } => Some(call_id),
+                ChatMessage::Text { .. } | ChatMessage::ToolCalls { .. } => None,
+            },
+        }
+    }
+}
+
+impl<'a> RequestCall<'a> {
+    fn new(call: &'a ToolCall) -> Self {
+        Self {
+            id: &call.id,
+            r#type: "function",
+            function: RequestFunction {
+                name: &call.name,
+                arguments: &call.arguments,
+            },
         }
     }
 }
@@ -76,10 +115,26 @@ pub(super) struct Piece {
     pub(super) text: String,
     /// Whether the text is a refusal.
     pub(super) refused: bool,
+    /// Pieces of tool calls.
+    pub(super) calls: Vec<CallPiece>,
     /// In the last event with a choice.
     pub(super) finish_reason: Option<FinishReason>,
     /// In the very last event, which has no choices.
     pub(super) usage: Option<Usage>,
+}
+
+/// A piece of a tool call; most servers send each call in many.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct CallPiece {
+    /// The call's number within the answer. Where the server gives none, the
+    /// position within the event.
+    pub(super) index: usize,
+    /// Empty except in the first piece of a call, and with some servers there, too.
+    pub(super) id: String,
+    /// Empty except in the first piece of a call.
+    pub(super) name: String,
+    /// The next part of the arguments.
+    pub(super) arguments: String,
 }
 
 /// Why an event or body gives no [`Piece`].
@@ -108,10 +163,26 @@ struct Choice {
     finish_reason: Option<String>,
 }
 
+/// Without the deprecated `function_call`: servers send it only to those who ask
+/// with the equally deprecated `functions`.
 #[derive(Deserialize, Default)]
 struct Delta {
     content: Option<Content>,
     refusal: Option<String>,
+    tool_calls: Option<Vec<CallDelta>>,
+}
+
+#[derive(Deserialize)]
+struct CallDelta {
+    index: Option<usize>,
+    id: Option<String>,
+    function: Option<FunctionDelta>,
+}
+
+#[derive(Deserialize, Default)]
+struct FunctionDelta {
+    name: Option<String>,
+    arguments: Option<Box<RawValue>>,
 }
 
 /// Mistral sends parts if there is reasoning among them.
@@ -149,6 +220,7 @@ pub(super) fn piece(json: &str) -> Result<Piece, NoPiece> {
     Ok(Piece {
         refused: !refusal.is_empty(),
         text: text(delta.content) + &refusal,
+        calls: calls(delta.tool_calls.unwrap_or_default()),
         finish_reason: choice.finish_reason.as_deref().and_then(finish_reason),
         usage,
     })
@@ -168,6 +240,28 @@ fn text(content: Option<Content>) -> String {
         Some(Content::Text(text)) => text,
         Some(Content::Parts(parts)) => parts.into_iter().map(|part| part.text).collect(),
     }
+}
+
+fn calls(deltas: Vec<CallDelta>) -> Vec<CallPiece> {
+    let pieces = deltas.into_iter().enumerate().map(|(position, delta)| {
+        let function = delta.function.unwrap_or_default();
+        CallPiece {
+            index: delta.index.unwrap_or(position),
+            id: delta.id.unwrap_or_default(),
+            name: function.name.unwrap_or_default(),
+            arguments: function
+                .arguments
+                .as_deref()
+                .map(arguments)
+                .unwrap_or_default(),
+        }
+    });
+    pieces.collect()
+}
+
+/// A piece of JSON in a string, or (from servers that never split it) the JSON itself.
+fn arguments(json: &RawValue) -> String {
+    serde_json::from_str(json.get()).unwrap_or_else(|_| json.get().to_owned())
 }
 
 /// Some servers send an empty string for "not yet".

@@ -13,7 +13,6 @@ use crate::engine::learn::{self, Judged};
 use crate::llm;
 use crate::telemetry::event::{Learnt, StoreOperation};
 use crate::telemetry::{Ids, with_sources};
-use clew_context::engine::echo::Echo;
 use clew_context::model::{ChatMessage, MessageId, Role, UnixMillis};
 use clew_store::model::{Fact, Origin, Subject};
 
@@ -190,14 +189,14 @@ async fn ask(model: &llm::Client, lesson: &Lesson, known: &[String]) -> Option<J
         ChatMessage::new(Role::System, learn::PROMPT),
         ChatMessage::new(Role::User, data),
     ];
-    let answer = match model.answer(&prompt, Echo::default(), |_| {}, |_| {}).await {
+    let answer = match model.complete(&prompt).await {
         Ok(answer) => answer,
         Err(error) => {
             tracing::info!(error = %with_sources(&error), "nothing was learnt from a turn");
             return None;
         }
     };
-    let texts = json::texts(&answer.text).filter(|_| !answer.refused);
+    let texts = json::texts(&answer.text).filter(|_| !answer.end.refused);
     Some(texts.map_or_else(
         || Judged {
             kept: Vec::new(),

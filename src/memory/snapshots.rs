@@ -8,7 +8,6 @@ use uuid::Uuid;
 use super::{Memory, Place};
 use crate::llm;
 use crate::telemetry::with_sources;
-use clew_context::engine::echo::Echo;
 use clew_context::model::{ChannelId, ChatMessage, MessageId, Role, TurnId, UnixMillis, UserId};
 use clew_store::model::{
     AgentName, ContextSnapshot, ContextSnapshotInfo, Scope, SnapshotId, StoredMessage, StoredRole,
@@ -299,7 +298,7 @@ async fn summary(model: Option<&llm::Client>, messages: &[StoredMessage]) -> Str
         ChatMessage::new(Role::System, SUMMARY_PROMPT.to_owned()),
         ChatMessage::new(Role::User, conversation(messages)),
     ];
-    match model.answer(&prompt, Echo::default(), |_| {}, |_| {}).await {
+    match model.complete(&prompt).await {
         Ok(answer) => answer.text.trim().chars().take(SUMMARY_CHARS).collect(),
         Err(error) => {
             tracing::warn!(error = %with_sources(&error), "a summary could not be made");

@@ -109,14 +109,17 @@ async fn ask_model(
                     .request_failed(LlmFailure::Cancelled, attempt, false);
                 return Ok(TurnAnswer::Unpostable(error));
             }
-            Streamed::Model(Ok(completion)) => {
-                turn.report
-                    .request_ok(&completion, prompt.chars, times, attempt);
-                return Ok(TurnAnswer::Whole(completion));
+            Streamed::Model { text, end: Ok(end) } => {
+                turn.report.request_ok(&end, prompt.chars, times, attempt);
+                return Ok(TurnAnswer::Whole(Completion { text, end }));
             }
-            Streamed::Model(Err(error)) => {
-                let Some(again) = again(turn, model, material, &next, &error) else {
-                    return Ok(given_up(turn, &error, attempt));
+            Streamed::Model {
+                text,
+                end: Err(error),
+            } => {
+                let again = || again(turn, model, material, &next, &error);
+                let Some(again) = text.is_empty().then(again).flatten() else {
+                    return Ok(given_up(turn, text, &error, attempt));
                 };
                 turn.report.request_failed(failure(&error), attempt, true);
                 attempt += 1;
@@ -127,19 +130,19 @@ async fn ask_model(
 }
 
 /// What came before the failure, or one line that says what to do.
-fn given_up(turn: &Turn<'_>, error: &llm::Error, attempt: u32) -> TurnAnswer {
+fn given_up(turn: &Turn<'_>, text: String, error: &llm::Error, attempt: u32) -> TurnAnswer {
     tracing::warn!(error = %with_sources(error), "the model gave no answer");
     let reason = failure(error);
     turn.report.request_failed(reason, attempt, false);
-    if error.partial().trim().is_empty() {
+    if text.is_empty() {
         TurnAnswer::Line(line::model_failed(reason), Outcome::Failed)
     } else {
-        TurnAnswer::BrokenOff(error.partial().to_owned())
+        TurnAnswer::BrokenOff(text)
     }
 }
 
-/// What to ask next if that may help: less after a prompt that was too long, the same
-/// after an answer without text.
+/// What to ask next after an error without text, if that may help: less after a prompt
+/// that was too long, else the same.
 fn again<'a>(
     turn: &Turn<'_>,
     model: &llm::Client,
@@ -155,9 +158,7 @@ fn again<'a>(
                 after_nothing: tried.after_nothing,
             })
         }
-        llm::Error::Empty { .. } | llm::Error::Truncated { .. }
-            if error.partial().is_empty() && !tried.after_nothing =>
-        {
+        llm::Error::Empty { .. } | llm::Error::Truncated { .. } if !tried.after_nothing => {
             Some(NextRequest {
                 prompt: tried.prompt.clone(),
                 after_nothing: true,
@@ -175,7 +176,7 @@ fn failure(error: &llm::Error) -> LlmFailure {
         llm::Error::Unavailable { .. } => LlmFailure::Unavailable,
         llm::Error::ModelNotFound { .. } => LlmFailure::NotFound,
         llm::Error::Rejected { .. } | llm::Error::Malformed { .. } => LlmFailure::Malformed,
-        llm::Error::Timeout { .. } => LlmFailure::Timeout,
+        llm::Error::Timeout => LlmFailure::Timeout,
         llm::Error::Empty { .. } => LlmFailure::Empty,
         llm::Error::Truncated { .. } => LlmFailure::Truncated,
     }

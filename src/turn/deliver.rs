@@ -65,7 +65,7 @@ async fn post_whole(
     if outcome != Outcome::Answered {
         return outcome.into();
     }
-    if completion.finish_reason == FinishReason::CutOff && posted.cut().is_none() {
+    if completion.end.finish_reason == FinishReason::CutOff && posted.cut().is_none() {
         // The answer is fine without this line.
         if let Err(error) = posted.say(line::CUT_OFF).await {
             tracing::info!(%error, "the asker was not told that the answer was cut off");

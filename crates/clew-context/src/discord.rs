@@ -33,7 +33,7 @@
 //! let collected = collect(&Live::new(&reader), &recall, input).await;
 //! let input = PromptInput::new("You are helpful.", b"kept over restarts", "scope");
 //! let prompt = prepare(&collected, &input).prompt;
-//! assert!(prompt.messages[1].content.contains("the pump leaks"));
+//! assert!(prompt.messages[1].content().contains("the pump leaks"));
 //! # Ok(()) }
 //! ```
 //!

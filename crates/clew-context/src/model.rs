@@ -23,7 +23,7 @@ pub use block::{Block, Entry, Item, Marker, OmitReason, Omitted, Place, Unseen};
 pub use channel::{
     Access, Channel, ChannelKind, Guild, Missing, Overwrite, Parent, Rights, Target, ThreadState,
 };
-pub use chat::{AgentDoc, ChatMessage, Role};
+pub use chat::{AgentDoc, ChatMessage, Role, ToolCall};
 pub use config::Limits;
 pub use id::{
     ApplicationId, ChannelId, GuildId, InteractionId, MessageId, ParseIdError, RoleId, TagId,

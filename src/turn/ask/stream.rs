@@ -1,12 +1,12 @@
 //! One request to the model, whose words are shown as they arrive.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use tokio::time::{Instant, sleep_until};
 
 use crate::engine::deliver::MAX_MESSAGE_UNITS;
-use crate::llm::{self, Completion};
+use crate::llm::{self, AnswerEnd, AnswerStep};
 use clew_context::discord::error::RestError;
 use clew_context::engine::assemble::Prompt;
 use clew_context::engine::echo::Echo;
@@ -28,7 +28,11 @@ const MAX_BYTES_A_UNIT: usize = 3;
 #[derive(Debug)]
 pub(super) enum Streamed {
     /// The model is done; its last words are not shown yet.
-    Model(Result<Completion, llm::Error>),
+    Model {
+        /// All that it said.
+        text: String,
+        end: Result<AnswerEnd, llm::Error>,
+    },
     /// An order came.
     Ordered(Order),
     /// Discord refuses the answer for good.
@@ -48,31 +52,47 @@ pub(super) async fn stream(
     prompt: &Prompt,
     posted: &mut PostedAnswer<'_>,
     control: &mut Control,
-    on_retry: impl FnMut(&llm::Error) + Send,
+    mut on_retry: impl FnMut(&llm::Error),
 ) -> (Streamed, AnswerTimes) {
-    let words = WordsSoFar::of_at_most(posted.max_messages());
+    // As much as the messages hold, plus one more, which shows that a file will follow.
+    let max_shown = (posted.max_messages() + 1) * MAX_MESSAGE_UNITS * MAX_BYTES_A_UNIT;
     let asked = Instant::now();
     let echo = Echo::of(&prompt.nonce);
-    let on_delta = |delta: &str| words.add(delta);
-    let mut model = Box::pin(client.answer(&prompt.messages, echo, on_delta, on_retry));
+    let mut steps = Box::pin(client.answer(&prompt.messages, echo));
+    let mut text = String::new();
+    let mut first_words: Option<Instant> = None;
     let mut next_show: Option<Instant> = None;
     let ended = loop {
         tokio::select! {
             biased;
             order = control.ordered() => break Streamed::Ordered(order),
-            result = &mut model => break Streamed::Model(result),
-            () = words.first(), if next_show.is_none() => {
-                next_show = Some(Instant::now() + FIRST_SHOW);
-            }
+            Some(step) = steps.next() => match step {
+                Ok(AnswerStep::Retry(error)) => on_retry(&error),
+                Ok(AnswerStep::Text(piece)) => {
+                    text.push_str(&piece);
+                    if first_words.is_none() {
+                        let now = Instant::now();
+                        first_words = Some(now);
+                        next_show = Some(now + FIRST_SHOW);
+                    }
+                }
+                // No tools are offered.
+                Ok(AnswerStep::ToolCall(_)) => {}
+                Ok(AnswerStep::End(end)) => {
+                    let end = end.with_text(&text);
+                    break Streamed::Model { text, end };
+                }
+                Err(error) => break Streamed::Model { text, end: Err(error) },
+            },
             () = due(next_show) => {
-                let so_far = words.so_far();
-                let mut showing = Box::pin(posted.show(&so_far, false));
+                let so_far = &text[..text.floor_char_boundary(max_shown)];
+                let mut showing = Box::pin(posted.show(so_far, false));
                 let shown = match control.unless_ordered(&mut showing).await {
                     Ok(shown) => shown,
                     Err(order) => {
                         // The model is dropped at once; a message on its way to
                         // Discord must arrive first, so that it can be taken back.
-                        drop(model);
+                        drop(steps);
                         let _ = showing.await;
                         break Streamed::Ordered(order);
                     }
@@ -87,7 +107,6 @@ pub(super) async fn stream(
             }
         }
     };
-    let first_words = words.since();
     (ended, AnswerTimes { asked, first_words })
 }
 
@@ -113,52 +132,5 @@ fn is_final(reason: Fallback) -> bool {
         | Fallback::FetchBudget
         | Fallback::Malformed
         | Fallback::NoContent => false,
-    }
-}
-
-/// What the model has said so far, as far as messages can show it.
-#[derive(Debug)]
-struct WordsSoFar {
-    text: Mutex<(String, Option<Instant>)>,
-    max_bytes: usize,
-    came: tokio::sync::Notify,
-}
-
-impl WordsSoFar {
-    /// As much as this many messages hold, plus one more, which shows that a file
-    /// will follow. Anything beyond is only in the whole answer.
-    fn of_at_most(messages: usize) -> Self {
-        Self {
-            text: Mutex::default(),
-            max_bytes: (messages + 1) * MAX_MESSAGE_UNITS * MAX_BYTES_A_UNIT,
-            came: tokio::sync::Notify::new(),
-        }
-    }
-
-    fn add(&self, delta: &str) {
-        let mut text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
-        if text.0.len() < self.max_bytes {
-            text.0.push_str(delta);
-        }
-        if text.1.is_none() {
-            text.1 = Some(Instant::now());
-            self.came.notify_one();
-        }
-    }
-
-    fn so_far(&self) -> String {
-        self.text
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .0
-            .clone()
-    }
-
-    fn since(&self) -> Option<Instant> {
-        self.text.lock().unwrap_or_else(PoisonError::into_inner).1
-    }
-
-    async fn first(&self) {
-        self.came.notified().await;
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
 use super::gathered;
-use crate::llm::{self, Completion};
+use crate::llm::{self, AnswerEnd};
 use crate::telemetry::event::{
     Finish, LlmFailure, Outcome, RequestFailed, RequestOk, SendFallback, SendStage, Sent,
     TailFallback, TurnDone,
@@ -85,7 +85,7 @@ impl<'a> TurnReport<'a> {
     /// A request brought a whole answer.
     pub(in crate::turn) fn request_ok(
         &self,
-        completion: &Completion,
+        end: &AnswerEnd,
         prompt_chars: usize,
         times: AnswerTimes,
         attempt: u32,
@@ -96,9 +96,9 @@ impl<'a> TurnReport<'a> {
             ms_first: Ms::from(first - times.asked),
             ms: Ms::from(times.asked.elapsed()),
             prompt_chars,
-            prompt_tokens: completion.usage.map(|usage| usage.prompt_tokens),
-            completion_tokens: completion.usage.map(|usage| usage.completion_tokens),
-            finish: finish(completion.finish_reason),
+            prompt_tokens: end.usage.map(|usage| usage.prompt_tokens),
+            completion_tokens: end.usage.map(|usage| usage.completion_tokens),
+            finish: finish(end.finish_reason),
             attempt,
             model,
             agent,
@@ -191,6 +191,6 @@ fn finish(reason: llm::FinishReason) -> Finish {
         llm::FinishReason::Length => Finish::Length,
         llm::FinishReason::ContentFilter => Finish::ContentFilter,
         llm::FinishReason::CutOff => Finish::CutOff,
-        llm::FinishReason::Other => Finish::Other,
+        llm::FinishReason::ToolCalls | llm::FinishReason::Other => Finish::Other,
     }
 }

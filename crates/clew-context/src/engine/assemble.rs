@@ -98,7 +98,8 @@ pub(super) fn assemble(material: &Material<'_>) -> Prompt {
     push(&mut messages, Role::User, question(material, &nonce));
     let chars = messages
         .iter()
-        .map(|message| message.content.chars().count())
+        .flat_map(ChatMessage::texts)
+        .map(|text| text.chars().count())
         .sum();
     Prompt {
         messages,
@@ -130,9 +131,12 @@ fn system(material: &Material<'_>, nonce: &str) -> String {
 /// messages of one role in a row.
 fn push(messages: &mut Vec<ChatMessage>, role: Role, text: String) {
     match messages.last_mut() {
-        Some(last) if last.role == role => {
-            last.content.push_str("\n\n");
-            last.content.push_str(&text);
+        Some(ChatMessage::Text {
+            role: last,
+            content,
+        }) if *last == role => {
+            content.push_str("\n\n");
+            content.push_str(&text);
         }
         _ => messages.push(ChatMessage::new(role, text)),
     }
@@ -264,7 +268,7 @@ mod tests {
             secret: b"secret",
             scope: "test",
         });
-        prompt.messages[0].content.clone()
+        prompt.messages[0].content().to_owned()
     }
 
     fn nonce(system: &str) -> &str {

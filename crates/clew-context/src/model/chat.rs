@@ -2,24 +2,87 @@
 
 /// One message of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChatMessage {
-    /// Who speaks.
-    pub role: Role,
-    /// What is said, as plain text.
-    pub content: String,
+pub enum ChatMessage {
+    /// Plain text.
+    Text {
+        /// Who speaks.
+        role: Role,
+        /// What is said.
+        content: String,
+    },
+    /// The model asks for tools to be called.
+    ToolCalls {
+        /// What it said before; may be empty.
+        content: String,
+        /// The calls, in its order; each needs a [`ChatMessage::ToolResult`].
+        calls: Vec<ToolCall>,
+    },
+    /// What a tool returned.
+    ToolResult {
+        /// The [`ToolCall::id`] that it answers.
+        call_id: String,
+        /// The tool's output, as plain text.
+        content: String,
+    },
+}
+
+/// A model's request to call a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCall {
+    /// The server's name for the call; a result refers to it.
+    pub id: String,
+    /// The tool's name, which need not exist: models make names up.
+    pub name: String,
+    /// The arguments as the model wrote them: should be a JSON object, but models
+    /// make mistakes.
+    pub arguments: String,
 }
 
 impl ChatMessage {
-    /// A message of the given role.
+    /// A plain text of the given role.
     pub fn new(role: Role, content: impl Into<String>) -> Self {
-        Self {
+        Self::Text {
             role,
             content: content.into(),
         }
     }
+
+    /// The name that chat completion endpoints give its role.
+    pub fn role(&self) -> &'static str {
+        match self {
+            Self::Text { role, .. } => role.as_str(),
+            Self::ToolCalls { .. } => Role::Assistant.as_str(),
+            Self::ToolResult { .. } => "tool",
+        }
+    }
+
+    /// What is said; without the calls.
+    pub fn content(&self) -> &str {
+        match self {
+            Self::Text { content, .. }
+            | Self::ToolCalls { content, .. }
+            | Self::ToolResult { content, .. } => content,
+        }
+    }
+
+    /// The calls of tools; none unless it is [`ChatMessage::ToolCalls`].
+    pub fn tool_calls(&self) -> &[ToolCall] {
+        match self {
+            Self::ToolCalls { calls, .. } => calls,
+            Self::Text { .. } | Self::ToolResult { .. } => &[],
+        }
+    }
+
+    /// Everything that the model reads of it: the content, then the names and
+    /// arguments of its calls.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let calls = self.tool_calls().iter();
+        let of_calls = calls.flat_map(|call| [call.name.as_str(), call.arguments.as_str()]);
+        std::iter::once(self.content()).chain(of_calls)
+    }
 }
 
-/// Who speaks in a [`ChatMessage`].
+/// Who speaks in a [`ChatMessage::Text`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// The operator's instructions.

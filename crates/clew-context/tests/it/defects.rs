@@ -168,7 +168,8 @@ async fn defect_08_an_alert_that_is_pointed_at_is_shown() {
         let alert = said(1, app, "").with_embed("Disk full", "node 7 at 98 %");
         let start = Start::within(text_channel());
         let collected = start.collect(&World::of([alert]), &trigger).await;
-        let context = &start.prepare(&collected).prompt.messages[1].content;
+        let prompt = start.prepare(&collected).prompt;
+        let context = prompt.messages[1].content();
         assert!(
             context.contains(" [app] [pointed at by the asker]: "),
             "{context}"

@@ -55,7 +55,7 @@ impl Hostile {
 
 /// The nonce of a prompt, read from its system message.
 fn nonce(prepared: &Prepared) -> String {
-    let system = &prepared.prompt.messages[0].content;
+    let system = prepared.prompt.messages[0].content();
     let (_, rest) = system.split_once("<discord-context ").unwrap();
     rest[..NONCE_CHARS].to_owned()
 }
@@ -64,7 +64,7 @@ fn nonce(prepared: &Prepared) -> String {
 fn marked(messages: &[ChatMessage], nonce: &str) -> Vec<String> {
     let lines = messages[1..]
         .iter()
-        .flat_map(|message| message.content.lines());
+        .flat_map(|message| message.content().lines());
     let marked = lines.filter(|line| line.to_lowercase().contains(nonce));
     marked.map(|line| line.replace(nonce, "NONCE")).collect()
 }

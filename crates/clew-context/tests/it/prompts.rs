@@ -50,7 +50,7 @@ async fn prompt(start: &Start, world: &World, trigger: &Message) -> String {
         .prompt;
     let messages = prompt.messages.iter();
     let shown: Vec<String> = messages
-        .map(|message| format!("=== {} ===\n{}\n", message.role.as_str(), message.content))
+        .map(|message| format!("=== {} ===\n{}\n", message.role(), message.content()))
         .collect();
     shown.join("\n")
 }

@@ -296,7 +296,7 @@ async fn a_bare_reply_takes_the_words_it_replies_to() {
         (Some(1), Some(0))
     );
     let prompt = start.prepare(&collected).prompt;
-    let question = &prompt.messages.last().unwrap().content;
+    let question = prompt.messages.last().unwrap().content();
     let points = "points at the message between the discord-context lines that is marked \
                   [pointed at by the asker].";
     assert!(question.contains(points), "{question}");

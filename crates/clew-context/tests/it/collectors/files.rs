@@ -45,7 +45,7 @@ async fn text_is_known_by_type_or_name() {
             "{name} {kind:?} {size}"
         );
         let prompt = start.prepare(&collected).prompt;
-        let question = &prompt.messages.last().unwrap().content;
+        let question = prompt.messages.last().unwrap().content();
         assert_eq!(question.contains("the text"), fetched, "{question}");
         assert!(question.contains(&format!("[file: {name} (")), "{question}");
     }
@@ -65,8 +65,8 @@ async fn a_file_is_fetched_once() {
     let collected = start.collect(&world, &trigger).await;
     assert_eq!(calls_for_files(&world), ["file b.log", "file a.log"]);
     let prompt = start.prepare(&collected).prompt;
-    assert!(prompt.messages[1].content.contains("line of a"));
-    let question = &prompt.messages.last().unwrap().content;
+    assert!(prompt.messages[1].content().contains("line of a"));
+    let question = prompt.messages.last().unwrap().content();
     assert!(
         question.contains("line of b"),
         "adopted with its file: {question}"
@@ -117,7 +117,7 @@ async fn a_file_that_cannot_be_fetched_is_still_named() {
             .messages
             .last()
             .unwrap()
-            .content
+            .content()
             .contains("[file: t.log")
     );
 }

@@ -116,7 +116,7 @@ async fn no_file_is_fetched_twice() {
     let collected = start.collect(&world, &trigger).await;
     assert_eq!(calls_for(&world, "file"), ["file b.log"]);
     let question = start.prepare(&collected).prompt;
-    let question = &question.messages.last().unwrap().content;
+    let question = question.messages.last().unwrap().content();
     assert!(question.contains("line"), "{question}");
 
     let known = pointed.with_extras(|extras| extras.attachments[0].text = Some("line".into()));

@@ -108,7 +108,7 @@ async fn authors_in_the_block_are_named_in_the_question() {
     let start = Start::within(text_channel());
     let collected = start.collect(&world, &trigger).await;
     let prompt = start.prepare(&collected).prompt;
-    let question = &prompt.messages.last().unwrap().content;
+    let question = prompt.messages.last().unwrap().content();
     assert!(question.contains("is @Bob right?"), "{question}");
 }
 

@@ -126,7 +126,7 @@ async fn a_pointed_at_message_of_an_app_is_labelled() {
     let start = Start::within(thread(0));
     let collected = start.collect(&world, &trigger).await;
     let prompt = start.prepare(&collected).prompt;
-    let context = &prompt.messages[1].content;
+    let context = prompt.messages[1].content();
     let line = "10:00 Alertmanager [app] [pointed at by the asker]: disk full\n";
     assert!(context.contains(line), "{context}");
 }

@@ -1,0 +1,159 @@
+//! One question and its answer: sent until the server accepts it, then read.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::answer::ArrivingAnswer;
+use super::redact::Redactor;
+use super::stream::{self, Pieces, WITHOUT_END};
+use super::{AnswerStep, Client, Error};
+use clew_context::engine::echo::Echo;
+use clew_context::model::ChatMessage;
+
+/// How many times [`super::Settings::timeout`] a whole answer may take, including retry
+/// and streaming: a server that sends a byte now and then never counts as stalled.
+const OVERALL_TIMEOUTS: u32 = 4;
+
+/// The wait before the second attempt if the server does not name one.
+const RETRY_DELAY: Duration = Duration::from_millis(250);
+
+/// The longest wait that a server may ask for and still be asked again in the same
+/// turn.
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(5);
+
+/// A question on its way.
+pub(super) struct Asking<'a> {
+    client: &'a Client,
+    prompt: &'a [ChatMessage],
+    deadline: Instant,
+    /// When it is sent again after a fault that may pass: that is done once.
+    retry_at: Option<Instant>,
+    state: State,
+    answer: ArrivingAnswer,
+}
+
+enum State {
+    /// The server has not accepted the question yet.
+    Sending,
+    Reading(Pieces),
+    /// With the error that the caller has not seen yet.
+    Over(Option<Error>),
+}
+
+impl<'a> Asking<'a> {
+    pub(super) fn new(client: &'a Client, prompt: &'a [ChatMessage], echo: Echo) -> Self {
+        let settings = &client.settings;
+        let overall = settings.timeout.saturating_mul(OVERALL_TIMEOUTS);
+        Self {
+            client,
+            prompt,
+            deadline: Instant::now() + overall,
+            retry_at: None,
+            state: State::Sending,
+            answer: ArrivingAnswer::of_at_most(settings.max_answer_bytes, echo),
+        }
+    }
+
+    /// The next step, or the error that ends the answer; and what remains.
+    pub(super) async fn next(mut self) -> Option<(Result<AnswerStep, Error>, Self)> {
+        loop {
+            if let Some(step) = self.answer.next_step() {
+                return Some((Ok(step), self));
+            }
+            if let State::Over(error) = &mut self.state {
+                let error = error.take()?;
+                return Some((Err(error), self));
+            }
+            let advanced = timeout_at(self.deadline, self.advance()).await;
+            match advanced.unwrap_or(Err(Error::Timeout)) {
+                Ok(Some(fault)) => {
+                    let retry = AnswerStep::Retry(self.redacted(fault));
+                    return Some((Ok(retry), self));
+                }
+                Ok(None) => {}
+                Err(error) => self.fail(error),
+            }
+        }
+    }
+
+    /// Sends the question, or reads one piece. Returns the fault because of which the
+    /// question will be sent again.
+    async fn advance(&mut self) -> Result<Option<Error>, Error> {
+        match &mut self.state {
+            State::Sending => return self.send().await,
+            State::Reading(pieces) => {
+                let piece = pieces.next().await.transpose()?;
+                let is_last = piece.is_none();
+                self.answer.take(piece.unwrap_or_default())?;
+                if is_last || self.answer.is_cut_off() {
+                    self.finish();
+                }
+            }
+            State::Over(_) => {}
+        }
+        Ok(None)
+    }
+
+    async fn send(&mut self) -> Result<Option<Error>, Error> {
+        let Client {
+            settings, learnt, ..
+        } = self.client;
+        if let Some(retry_at) = self.retry_at {
+            sleep_until(retry_at).await;
+        }
+        let dialect = learnt.dialect(&settings.model);
+        let error = match self.client.post(self.prompt, dialect).await {
+            Ok(response) => {
+                self.state = State::Reading(stream::pieces(response, settings.timeout).await?);
+                return Ok(None);
+            }
+            Err(error) => error,
+        };
+        if let Some(better) = dialect.corrected_by(&error) {
+            learnt.learn_dialect(&settings.model, better);
+            return Ok(Some(error));
+        }
+        match retry_delay(&error, settings.timeout) {
+            Some(delay) if self.retry_at.is_none() => {
+                self.retry_at = Some(Instant::now() + delay);
+                Ok(Some(error))
+            }
+            _ => Err(error),
+        }
+    }
+
+    fn finish(&mut self) {
+        self.state = State::Over(self.answer.end().err());
+    }
+
+    /// Ends the answer because of an error; what has arrived is passed on first.
+    fn fail(&mut self, error: Error) {
+        self.answer.flush();
+        let has_text = self.answer.has_text();
+        let endless = matches!(error, Error::Malformed { what: WITHOUT_END });
+        if endless && has_text {
+            self.answer.cut_off();
+            self.finish();
+            return;
+        }
+        let error = self.redacted(error);
+        self.state = State::Over(Some(if has_text { error.after_text() } else { error }));
+    }
+
+    fn redacted(&self, error: Error) -> Error {
+        let key = self.client.settings.api_key.as_ref();
+        error.redacted(&Redactor::new(key, self.prompt))
+    }
+}
+
+/// How long to wait before a second attempt; none if that would not help.
+fn retry_delay(error: &Error, timeout: Duration) -> Option<Duration> {
+    let (Error::RateLimited { retry_after, .. } | Error::Unavailable { retry_after, .. }) = error
+    else {
+        return None;
+    };
+    let delay = retry_after.unwrap_or(RETRY_DELAY);
+    (delay <= MAX_RETRY_DELAY && delay < timeout).then_some(delay)
+}
