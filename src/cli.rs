@@ -26,10 +26,11 @@ const FAILED: u8 = 1;
 /// The exit code for work that was refused without consent.
 const NEEDS_CONSENT: u8 = 3;
 
-/// A Discord bot that answers with the right context.
+/// A Discord bot that answers with the right context
 ///
-/// Without a command: the demo, or `run` once `DISCORD_TOKEN` is set. Settings
-/// are environment variables, or lines of a file `.env` (see `.env.example`).
+/// Without a command it runs the demo, or the bot if `DISCORD_TOKEN` is set.
+/// Settings are read from environment variables and from `.env` (see
+/// `.env.example`).
 #[derive(Debug, Parser)]
 #[command(name = "clew", version)]
 struct Cli {
@@ -41,11 +42,11 @@ struct Cli {
 enum Command {
     /// Connect to Discord and answer until stopped
     Run,
-    /// Play conversations on a simulated Discord and show what is collected
+    /// Play conversations on a simulated Discord and show the collected context
     Demo,
-    /// Show what the bot would have collected for each trigger of recordings
+    /// Show what the bot would have collected for each trigger in recorded channels
     Replay(Box<replay::ReplayArgs>),
-    /// Look at, export, erase, migrate, copy or vacuum what is remembered
+    /// Inspect, export, erase, migrate, copy or vacuum the store
     #[command(subcommand)]
     Store(store::StoreCommand),
 }

@@ -1,5 +1,4 @@
-//! `clew replay`: flags, a progress bar and exit codes around
-//! [`replay`].
+//! `clew replay`: flags, a progress bar and exit codes around [`replay`].
 
 use std::io::{self, IsTerminal, LineWriter, Write};
 use std::path::PathBuf;
@@ -19,46 +18,46 @@ const BAD_INPUT: u8 = 2;
 /// How many bytes are buffered for output that nobody watches line by line.
 const OUTPUT_BUFFER: usize = 64 * 1024;
 
-/// Show what the bot would have collected for each trigger of exported channels.
+/// Show what the bot would have collected for each trigger in recorded channels
 ///
-/// Reads DiscordChatExporter's JSON (`--format Json`), several files as one
-/// world of channels and threads, and scenario files. Caps come from flags,
-/// then the environment and `.env`, then the defaults.
+/// Reads channels exported by DiscordChatExporter as JSON (`--format Json`), and
+/// scenario files. Several files are read as one server. Flags override the caps
+/// from the environment and `.env`, which override the defaults.
 #[derive(Debug, Clone, Args)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag that is there or not"
 )]
 pub struct ReplayArgs {
-    /// Exported channels, threads and scenario files
+    /// Exported channels and threads, and scenario files
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
-    /// Which messages are triggers: what the bot answers, every human reply,
-    /// every human message, or one message
+    /// Which messages are triggers: those that the bot answers, every reply or
+    /// every message by a person, or a single message
     #[arg(long, value_name = "mentions|replies|all|ID", default_value = "mentions", value_parser = triggers)]
     pub trigger: Triggers,
-    /// The bot [default: the recording's, else the most mentioned bot account]
+    /// The bot [default: as recorded, else the most mentioned bot account]
     #[arg(long, value_name = "ID|NAME")]
     pub bot: Option<String>,
-    /// Treat each trigger as if it mentioned the bot (in threads: with history)
+    /// Treat each trigger as a mention of the bot (in threads this adds history)
     #[arg(long)]
     pub as_mention: bool,
-    /// Start each trigger with nothing but itself in the window (default)
+    /// Start each trigger with an empty window (default)
     #[arg(long, conflicts_with = "warm")]
     pub cold: bool,
-    /// Feed the window with every message before the trigger
+    /// Fill the window with the messages before each trigger
     #[arg(long)]
     pub warm: bool,
-    /// Lines to read, or one JSON object a trigger
+    /// Output format: text, or one JSON object per trigger
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: FormatArg,
-    /// Show the text of each block
+    /// Include the text of each context block
     #[arg(long)]
     pub text: bool,
-    /// Use the good rest of damaged files
+    /// Skip the damaged parts of files instead of failing
     #[arg(long)]
     pub lenient: bool,
-    /// End after N triggers
+    /// Stop after N triggers
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
     /// The caps.
@@ -66,44 +65,44 @@ pub struct ReplayArgs {
     pub caps: CapArgs,
 }
 
-/// Settings that a replay may be given as flags; each is checked as the
-/// variable it stands for.
+/// Settings that can be given as flags; each is checked like the variable that it
+/// overrides.
 #[derive(Debug, Clone, Default, Args)]
 pub struct CapArgs {
-    /// As `THREAD_CONTEXT_TAIL_COUNT`
+    /// Overrides `THREAD_CONTEXT_TAIL_COUNT`
     #[arg(long, value_name = "MESSAGES")]
     pub tail: Option<String>,
-    /// As `MEM_MAX_MSGS`
+    /// Overrides `MEM_MAX_MSGS`
     #[arg(long, value_name = "MESSAGES")]
     pub max_msgs: Option<String>,
-    /// As `MEM_MAX_CHARS`
+    /// Overrides `MEM_MAX_CHARS`
     #[arg(long, value_name = "CHARACTERS")]
     pub max_chars: Option<String>,
-    /// As `MEM_MAX_MSG_CHARS`
+    /// Overrides `MEM_MAX_MSG_CHARS`
     #[arg(long, value_name = "CHARACTERS")]
     pub max_msg_chars: Option<String>,
-    /// As `MEM_MAX_AGE_MIN`
+    /// Overrides `MEM_MAX_AGE_MIN`
     #[arg(long, value_name = "MINUTES")]
     pub max_age_min: Option<String>,
-    /// As `MEM_CHAIN_MAX_AGE_MIN`
+    /// Overrides `MEM_CHAIN_MAX_AGE_MIN`
     #[arg(long, value_name = "MINUTES")]
     pub chain_max_age_min: Option<String>,
-    /// As `MEM_MAX_FETCHES`
+    /// Overrides `MEM_MAX_FETCHES`
     #[arg(long, value_name = "CALLS")]
     pub max_fetches: Option<String>,
-    /// As `MEM_MAX_FILE_BYTES`
+    /// Overrides `MEM_MAX_FILE_BYTES`
     #[arg(long, value_name = "BYTES")]
     pub max_file_bytes: Option<String>,
-    /// As `MEM_INCLUDE_POINTED_APPS`
+    /// Overrides `MEM_INCLUDE_POINTED_APPS`
     #[arg(long, value_name = "true|false")]
     pub include_pointed_apps: Option<String>,
-    /// As `THREAD_REPLY_TARGET`
+    /// Overrides `THREAD_REPLY_TARGET`
     #[arg(long, value_name = "newest|trigger")]
     pub reply_target: Option<String>,
-    /// As `WINDOW_PER_CHANNEL`
+    /// Overrides `WINDOW_PER_CHANNEL`
     #[arg(long, value_name = "MESSAGES")]
     pub window_per_channel: Option<String>,
-    /// As `WINDOW_MAX_MB`
+    /// Overrides `WINDOW_MAX_MB`
     #[arg(long, value_name = "MIB")]
     pub window_max_mb: Option<String>,
 }
@@ -111,9 +110,9 @@ pub struct CapArgs {
 /// `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FormatArg {
-    /// Lines to read.
+    /// Text for people.
     Text,
-    /// JSON Lines.
+    /// JSON Lines, one object per trigger.
     Jsonl,
 }
 

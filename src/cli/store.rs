@@ -1,7 +1,7 @@
-//! `clew store`: lets the operator inspect what is remembered and work on it.
+//! `clew store`: lets the operator inspect and maintain the store.
 //!
 //! Exit codes: 0 done; 1 failed while running; 2 cannot be done as requested; 3
-//! nothing was changed, since it takes `--yes` or `--lossy`.
+//! nothing was changed, because `--yes` or `--lossy` is missing.
 
 mod copy;
 mod erase;
@@ -22,38 +22,37 @@ use clew_discord::session::{LockError, SessionLock};
 use clew_store::model::StoreAddress;
 use clew_store::{Backend, CopyError, Kind, Store, Transcripts};
 
-/// Work on the store that `CONTEXT_STORE` names, and on the logs of direct
-/// messages in `DM_LOGS_DIR`. What changes it is refused while the bot runs.
+/// Inspect and maintain the store named by `CONTEXT_STORE` and the direct message
+/// logs in `DM_LOGS_DIR`. Commands that change them are refused while the bot runs.
 #[derive(Debug, Subcommand)]
 pub(super) enum StoreCommand {
-    /// Show how much there is of each kind
+    /// Show how many entries of each kind are stored
     Stats {
-        /// One JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Write everything, or everything of one user, as JSON Lines
+    /// Write everything, or one user's data, as JSON Lines
     Export(export::ExportArgs),
-    /// Remove everything of a user, a server or a channel, or from before a
-    /// date, so that no byte of it stays
+    /// Erase everything of a user, server or channel, or from before a date,
+    /// without leaving a trace on disk
     ///
-    /// Without `--yes` it only says what would go, and exits with code 3; that
-    /// may be asked while the bot runs. A user's opt-out stays: it is the wish
-    /// that nothing be kept. Stop the bot before `--yes`: it would write again
-    /// what it has in memory.
+    /// Without `--yes` it only shows what would be erased and exits with code 3;
+    /// that works while the bot runs. Stop the bot before using `--yes`, since it
+    /// would write again what it has in memory. A user's opt-out is kept, so that
+    /// nothing of theirs is stored again.
     Erase(erase::EraseArgs),
-    /// Bring the store to the version of this program, as a start of the bot
-    /// does
+    /// Upgrade the store to this version's format, as starting the bot does
     Migrate,
-    /// Copy everything to another store, which has to be empty
+    /// Copy everything to another store, which must be empty
     ///
-    /// What the other store cannot hold is listed, and nothing is copied then
-    /// (code 3) unless `--lossy` consents to it. Afterwards all is read again
-    /// and compared. Logs of direct messages, and the files of saved
-    /// conversations in `AGENTS_DIR`, are beside every store and stay where
-    /// they are. Stop the bot before.
+    /// If the other store cannot hold everything, the rest is listed and nothing
+    /// is copied (exit code 3), unless `--lossy` is given. Afterwards the copy is
+    /// read back and compared. Direct message logs, and saved conversations in
+    /// `AGENTS_DIR`, do not belong to a store and stay where they are. Stop the
+    /// bot first.
     Copy(copy::CopyArgs),
-    /// Give room back to the file system
+    /// Return unused space to the file system
     Vacuum,
 }
 

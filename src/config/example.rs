@@ -5,9 +5,9 @@ use std::fmt::Write;
 use super::{VARIABLES, Variable};
 
 const HEAD: &str = "\
-# Settings of Clew. Copy to .env and take the # off what you change.
-# The environment wins over this file; an empty value means the default.
-# Values with spaces go into double quotes.
+# Clew's settings. Copy this file to .env and uncomment what you change.
+# Environment variables override this file; an empty value means the default.
+# Put values with spaces in double quotes.
 ";
 
 /// The text of `.env.example`: each variable with its description, unit and

@@ -43,7 +43,7 @@ pub(super) async fn pieces(response: Response, stall: Duration) -> Result<Pieces
     match head.trim_ascii_start().first() {
         Some(b'{') => Ok(stream::once(read_json(body, head)).boxed()),
         Some(b'<') => Err(Error::malformed("a page for browsers")),
-        _ => Ok(stream::try_unfold(Events::new(body, head), Events::next).boxed()),
+        _ => Ok(stream::try_unfold(EventPieces::new(body, head), EventPieces::next).boxed()),
     }
 }
 
@@ -57,7 +57,7 @@ async fn read_json(mut body: Body, head: Vec<u8>) -> Result<Piece, Error> {
 }
 
 /// An answer in server-sent events.
-struct Events {
+struct EventPieces {
     events: BoxStream<'static, Result<Event, EventStreamError<Error>>>,
     /// Whether there was a finish reason.
     finished: bool,
@@ -65,7 +65,7 @@ struct Events {
     done: bool,
 }
 
-impl Events {
+impl EventPieces {
     fn new(body: Body, head: Vec<u8>) -> Self {
         Self {
             events: lines(body, head).eventsource().boxed(),

@@ -17,13 +17,13 @@ const CONFIGURED: &str = "configured";
 /// From where to where.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct CopyArgs {
-    /// sqlite:PATH, postgres://..., files:DIR, or `configured`: the store that
-    /// `CONTEXT_STORE` names (what is typed here is seen by everybody in `ps`,
-    /// so name the store with a password in `CONTEXT_STORE`)
+    /// sqlite:PATH, postgres://..., files:DIR, or `configured` for the store named
+    /// by `CONTEXT_STORE` (use that for an address with a password: arguments are
+    /// visible to everybody in `ps`)
     from: String,
-    /// As FROM; has to be empty, and is made if it is not there
+    /// Like FROM; must be empty, and is created if it does not exist
     to: String,
-    /// Copy although entries are lost
+    /// Copy even if entries are lost
     #[arg(long)]
     lossy: bool,
 }

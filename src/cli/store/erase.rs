@@ -10,12 +10,12 @@ use crate::config::Config;
 use clew_context::model::{ChannelId, GuildId, UnixMillis, UserId};
 use clew_store::{Backend, Erasure, Kind, Purged};
 
-/// What has to go: one of them.
+/// What to erase.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct EraseArgs {
     #[command(flatten)]
     target: Target,
-    /// Do it
+    /// Erase, instead of only showing what would be erased
     #[arg(long)]
     yes: bool,
 }
@@ -23,16 +23,16 @@ pub(in crate::cli) struct EraseArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Target {
-    /// Everything of a user: theirs, about them, said by them
+    /// Everything of a user: owned by them, about them, or said by them
     #[arg(long, value_name = "ID")]
     user: Option<UserId>,
     /// Everything of a server
     #[arg(long, value_name = "ID")]
     guild: Option<GuildId>,
-    /// Everything of a channel, a thread or a user's direct messages
+    /// Everything of a channel, a thread or a direct message channel
     #[arg(long, value_name = "ID")]
     channel: Option<ChannelId>,
-    /// Every text from before 2026-01-31 (UTC), or 2026-01-31T12:00:00Z
+    /// All texts from before a date in UTC, like 2026-01-31 or 2026-01-31T12:00:00Z
     #[arg(long, value_name = "DATE", value_parser = date)]
     before: Option<UnixMillis>,
 }

@@ -18,10 +18,10 @@ const PAGE: usize = 500;
 /// What to export, and where to.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ExportArgs {
-    /// Only what is theirs, about them or said by them
+    /// Only what is owned by this user, about them, or said by them
     #[arg(long, value_name = "ID")]
     user: Option<UserId>,
-    /// A new file, which only you can read, instead of standard output
+    /// Write to a new file, readable only by you, instead of standard output
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }

@@ -66,11 +66,11 @@ const LODZ: &str = r#"weather({"city":"Łódź"})"#;
 
 /// The body of a stream with these events.
 fn body(events: &[&str]) -> Vec<u8> {
-    let events: String = events
+    let events: Vec<String> = events
         .iter()
         .map(|data| format!("data: {data}\n\n"))
         .collect();
-    (events + "data: [DONE]\n\n").into_bytes()
+    (events.concat() + "data: [DONE]\n\n").into_bytes()
 }
 
 /// The steps of a body that arrives in these packets, each in one line.

@@ -83,11 +83,11 @@ async fn check(body: Behaviour, expected_text: &[&str], expected: &[ToolCall], e
 }
 
 fn events(chunks: &[Value]) -> Behaviour {
-    let events: String = chunks
+    let events: Vec<String> = chunks
         .iter()
         .map(|chunk| format!("data: {chunk}\n\n"))
         .collect();
-    raw(&(events + "data: [DONE]\n\n")).remove(0)
+    raw(&(events.concat() + "data: [DONE]\n\n")).remove(0)
 }
 
 fn delta(delta: &Value, finish_reason: Option<&str>) -> Value {
