@@ -112,10 +112,10 @@ pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> R
             source,
         })
     };
-    let secret = key(secret::FRAMES)?;
+    let secret = key(secret::FRAME_KEY)?;
     let ids = match config.telemetry.ids {
         TelemetryIds::Plain => IdStyle::Plain,
-        TelemetryIds::Keyed => IdStyle::keyed(key(secret::PSEUDONYMS)?),
+        TelemetryIds::Keyed => IdStyle::keyed(key(secret::PSEUDONYM_KEY)?),
     };
     let settings = wiring::telemetry(&config, ids);
     let (telemetry, guard) = Telemetry::start(&settings, Arc::clone(&clock))?;

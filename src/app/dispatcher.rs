@@ -6,6 +6,7 @@ mod calls;
 mod carry_out;
 mod edits;
 mod messages;
+mod refusals;
 mod turns;
 mod unplaced;
 mod unreadable;

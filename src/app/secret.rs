@@ -8,9 +8,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// The key for the nonces of frames; a file in the state folder.
-pub(super) const FRAMES: &str = "frame.key";
+pub(super) const FRAME_KEY: &str = "frame.key";
 /// The key for pseudonyms; a file in the state folder.
-pub(super) const PSEUDONYMS: &str = "telemetry.key";
+pub(super) const PSEUDONYM_KEY: &str = "telemetry.key";
 /// The length of a key in bytes.
 const BYTES: usize = 32;
 

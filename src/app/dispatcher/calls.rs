@@ -31,11 +31,8 @@ impl Dispatcher {
     /// a place in the queue; others run in the background; or the call is
     /// refused in a line.
     pub(super) fn called(&mut self, called: Called) {
-        let channel = self
-            .services
-            .guild_state
-            .channel(called.interaction.channel);
         let interaction = called.interaction.clone();
+        let channel = self.services.guild_state.channel(interaction.channel);
         let mode = self.mode(
             interaction.guild,
             interaction.channel,
@@ -65,7 +62,7 @@ impl Dispatcher {
     }
 
     /// Anything that asks the model counts as a question.
-    fn may_ask(&mut self, user: UserId) -> bool {
+    pub(super) fn may_ask(&mut self, user: UserId) -> bool {
         let rate = self.question_rate.as_mut();
         rate.is_none_or(|rate| rate.take(user, Instant::now()))
     }
@@ -114,11 +111,9 @@ impl Dispatcher {
         self.tracker.spawn(async move {
             let answer = Callback::Message(Answer::for_caller(line));
             let deadline = Instant::now() + CALL_TIMEOUT;
-            if let Err(error) = services
-                .rest
-                .answer_interaction(&interaction, &answer, deadline)
-                .await
-            {
+            let rest = &services.rest;
+            let answered = rest.answer_interaction(&interaction, &answer, deadline);
+            if let Err(error) = answered.await {
                 tracing::warn!(%error, "a command could not be answered in time");
             }
         });
@@ -129,11 +124,9 @@ impl Dispatcher {
         let services = Arc::clone(&self.services);
         self.tracker.spawn(async move {
             let deadline = Instant::now() + CALL_TIMEOUT;
-            if let Err(error) = services
-                .rest
-                .edit_original(&interaction, &Text::plain(line), deadline)
-                .await
-            {
+            let (rest, text) = (&services.rest, Text::plain(line));
+            let answered = rest.edit_original(&interaction, &text, deadline);
+            if let Err(error) = answered.await {
                 tracing::warn!(%error, "a command could not be answered");
             }
         });

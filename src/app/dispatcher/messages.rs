@@ -22,11 +22,8 @@ impl Dispatcher {
             ..
         } = incoming;
         self.tell_unread(&message, "message_create");
-        let (known_kind, parent) = self
-            .services
-            .guild_state
-            .kind_and_parent(message.channel)
-            .unzip();
+        let known = self.services.guild_state.kind_and_parent(message.channel);
+        let (known_kind, parent) = known.unzip();
         let kind = channel_kind.or(known_kind);
         let kind = kind.or_else(|| {
             let direct = self.direct.contains(&message.channel);

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -11,21 +10,12 @@ use super::super::loop_event::{LoopEvent, TurnEnd};
 use super::super::queues::{Full, QueueKey, Submitted};
 use super::super::restarts::Restarts;
 use super::super::shares::{Requester, Tenant};
-use super::super::wiring;
 use super::Dispatcher;
 use crate::telemetry::Ids;
-use crate::telemetry::event::{Outcome, Refusal, Refused};
+use crate::telemetry::event::{Outcome, Refusal};
 use crate::turn::{self, Control, Elsewhere, Extraction, Order, Orders, Services, TurnJob};
-use clew_context::engine::admission::Denied;
 use clew_context::model::{ChannelId, ChannelKind, Message, MessageId, TurnRequest};
-use clew_discord::send::Outgoing;
 use clew_discord::session::Mark;
-
-/// How long sending a refusal may take.
-const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// How many refused questions are remembered, over all channels.
-const REFUSED_REMEMBERED: usize = 1_024;
 
 /// A trigger that waits.
 #[derive(Debug)]
@@ -59,12 +49,7 @@ impl Dispatcher {
         if !self.claims.claim(trigger.id) {
             return false;
         }
-        let now = Instant::now();
-        if self
-            .question_rate
-            .as_mut()
-            .is_some_and(|rate| !rate.take(trigger.author.id, now))
-        {
+        if !self.may_ask(trigger.author.id) {
             self.refuse_request(&request, Refusal::UserRate);
             return false;
         }
@@ -72,15 +57,12 @@ impl Dispatcher {
             self.bot_turns.count(trigger.channel, trigger.guild);
         }
         let (queue, requester) = (queue(&request), self.requester(&request));
-        match self.queues.submit(
-            queue,
-            requester,
-            WaitingTrigger {
-                request,
-                came: now,
-                mark,
-            },
-        ) {
+        let waiting = WaitingTrigger {
+            request,
+            came: Instant::now(),
+            mark,
+        };
+        match self.queues.submit(queue, requester, waiting) {
             Submitted::Starts(waiting) => self.start(queue, waiting, false),
             Submitted::Waits => {}
             Submitted::Refused(waiting, full) => {
@@ -112,21 +94,17 @@ impl Dispatcher {
             came,
             mark,
         } = waiting;
-        let trigger = Arc::clone(&request.trigger);
         let (orders, control) = Control::new();
-        let channel = trigger.channel;
-        let id = trigger.id;
-        self.active.insert(
-            id,
-            ActiveTurn {
-                queue,
-                since: Instant::now(),
-                orders,
-                trigger,
-                restarts: Restarts::default(),
-                mark,
-            },
-        );
+        let (channel, id) = (request.trigger.channel, request.trigger.id);
+        let active = ActiveTurn {
+            queue,
+            since: Instant::now(),
+            orders,
+            trigger: Arc::clone(&request.trigger),
+            restarts: Restarts::default(),
+            mark,
+        };
+        self.active.insert(id, active);
         let other_triggers = self.other_triggers(channel, id);
         let job = TurnJob {
             request,
@@ -166,22 +144,15 @@ impl Dispatcher {
 
     /// The triggers of turns that wait or run in the same place, or were refused.
     fn other_triggers(&mut self, channel: ChannelId, own: MessageId) -> BTreeSet<MessageId> {
-        let running = self
-            .active
-            .iter()
-            .filter(|(_, active)| active.trigger.channel == channel);
-        let mut others: BTreeSet<MessageId> = running.map(|(id, _)| *id).collect();
-        let waiting = self
-            .queues
-            .waiting_mut()
-            .map(|waiting| &waiting.request.trigger);
-        others.extend(
-            waiting
-                .filter(|one| one.channel == channel)
-                .map(|one| one.id),
-        );
-        let refused = self.refused.iter();
-        others.extend(refused.filter(|(at, _)| *at == channel).map(|(_, id)| *id));
+        let running = self.active.values().map(|active| &active.trigger);
+        let waiting = self.queues.waiting_mut();
+        let waiting = waiting.map(|waiting| &waiting.request.trigger);
+        let triggers = running.chain(waiting).map(|one| (one.channel, one.id));
+        let others = triggers.chain(self.refused.iter().copied());
+        let mut others: BTreeSet<MessageId> = others
+            .filter(|(at, _)| *at == channel)
+            .map(|(_, id)| id)
+            .collect();
         others.remove(&own);
         others
     }
@@ -212,79 +183,6 @@ impl Dispatcher {
         for active in self.active.values() {
             active.orders.send_replace(Order::Abandon);
         }
-    }
-
-    /// Tells the caller of a command that it will not be answered before the end.
-    pub(super) fn stopping(&mut self, request: &TurnRequest) {
-        if let Some(interaction) = request.cause.interaction() {
-            let ids = self.ids(&request.trigger);
-            self.emit_refused(&ids, Refusal::Stopping, None);
-            self.answer_call(interaction.clone(), turn::INTERRUPTED);
-        }
-    }
-
-    /// The refusal counts as the answer: a restart does not give another.
-    fn refuse_request(&mut self, request: &TurnRequest, reason: Refusal) {
-        self.claims.answered(request.trigger.id);
-        match request.cause.interaction() {
-            Some(interaction) => {
-                let line = turn::refusal(reason).unwrap_or(turn::NOT_ALLOWED);
-                let ids = self.ids(&request.trigger);
-                self.emit_refused(&ids, reason, None);
-                self.answer_call(interaction.clone(), line);
-            }
-            None => self.refuse(&request.trigger, reason),
-        }
-    }
-
-    /// Sends one line, at most once per user and minute.
-    pub(super) fn refuse(&mut self, message: &Message, reason: Refusal) {
-        let ids = self.ids(message);
-        self.emit_refused(&ids, reason, None);
-        let Some(line) = turn::refusal(reason) else {
-            return;
-        };
-        let access = self.services.guild_state.our_access(message.channel);
-        if access.forbids(|rights| rights.send)
-            || !self.refusal_rate.take(message.author.id, Instant::now())
-        {
-            return;
-        }
-        let outgoing = Outgoing {
-            content: line.to_owned(),
-            reply_to: Some(message.id),
-            nonce: format!("{:x}.r", message.id.get()),
-            ..Outgoing::default()
-        };
-        let (services, channel) = (Arc::clone(&self.services), message.channel);
-        self.tracker.spawn(async move {
-            let deadline = Instant::now() + REFUSAL_TIMEOUT;
-            if let Err(error) = services
-                .rest
-                .create_message(channel, &outgoing, deadline)
-                .await
-            {
-                tracing::info!(%error, %channel, "a refusal could not be sent");
-            }
-        });
-    }
-
-    /// Emits the event. Users whom a list keeps out are told nothing.
-    pub(super) fn emit_refused(&mut self, ids: &Ids, reason: Refusal, denied: Option<Denied>) {
-        if self.refused.len() >= REFUSED_REMEMBERED {
-            self.refused.pop_front();
-        }
-        self.refused.extend(ids.channel.zip(ids.message));
-        let known = |channel| self.services.guild_state.kind_and_parent(channel);
-        let thread = ids.channel.and_then(known);
-        let refused = Refused {
-            reason,
-            list: denied.map(wiring::list),
-            parent_channel_id: thread
-                .filter(|(kind, _)| kind.is_thread())
-                .and_then(|(_, parent)| parent),
-        };
-        self.services.telemetry.emit(ids, refused);
     }
 }
 

@@ -1,0 +1,91 @@
+//! Questions and calls that get no turn: a line for whoever asked, and an event.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::super::wiring;
+use super::Dispatcher;
+use crate::telemetry::Ids;
+use crate::telemetry::event::{Refusal, Refused};
+use crate::turn;
+use clew_context::engine::admission::Denied;
+use clew_context::model::{Message, TurnRequest};
+use clew_discord::send::Outgoing;
+
+/// How long sending a refusal may take.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
+/// How many refused questions are remembered, over all channels.
+const REFUSED_REMEMBERED: usize = 1_024;
+
+impl Dispatcher {
+    /// Tells the caller of a command that it will not be answered before the end.
+    pub(super) fn stopping(&mut self, request: &TurnRequest) {
+        if let Some(interaction) = request.cause.interaction() {
+            let ids = self.ids(&request.trigger);
+            self.emit_refused(&ids, Refusal::Stopping, None);
+            self.answer_call(interaction.clone(), turn::INTERRUPTED);
+        }
+    }
+
+    /// The refusal counts as the answer: a restart does not give another.
+    pub(super) fn refuse_request(&mut self, request: &TurnRequest, reason: Refusal) {
+        self.claims.answered(request.trigger.id);
+        match request.cause.interaction() {
+            Some(interaction) => {
+                let line = turn::refusal(reason).unwrap_or(turn::NOT_ALLOWED);
+                let ids = self.ids(&request.trigger);
+                self.emit_refused(&ids, reason, None);
+                self.answer_call(interaction.clone(), line);
+            }
+            None => self.refuse(&request.trigger, reason),
+        }
+    }
+
+    /// Sends one line, at most once per user and minute.
+    pub(super) fn refuse(&mut self, message: &Message, reason: Refusal) {
+        let ids = self.ids(message);
+        self.emit_refused(&ids, reason, None);
+        let Some(line) = turn::refusal(reason) else {
+            return;
+        };
+        let access = self.services.guild_state.our_access(message.channel);
+        if access.forbids(|rights| rights.send)
+            || !self.refusal_rate.take(message.author.id, Instant::now())
+        {
+            return;
+        }
+        let outgoing = Outgoing {
+            content: line.to_owned(),
+            reply_to: Some(message.id),
+            nonce: format!("{:x}.r", message.id.get()),
+            ..Outgoing::default()
+        };
+        let (services, channel) = (Arc::clone(&self.services), message.channel);
+        self.tracker.spawn(async move {
+            let deadline = Instant::now() + REFUSAL_TIMEOUT;
+            let sent = services.rest.create_message(channel, &outgoing, deadline);
+            if let Err(error) = sent.await {
+                tracing::info!(%error, %channel, "a refusal could not be sent");
+            }
+        });
+    }
+
+    /// Emits the event. Users whom a list keeps out are told nothing.
+    pub(super) fn emit_refused(&mut self, ids: &Ids, reason: Refusal, denied: Option<Denied>) {
+        if self.refused.len() >= REFUSED_REMEMBERED {
+            self.refused.pop_front();
+        }
+        self.refused.extend(ids.channel.zip(ids.message));
+        let known = |channel| self.services.guild_state.kind_and_parent(channel);
+        let thread = ids.channel.and_then(known);
+        let thread = thread.filter(|(kind, _)| kind.is_thread());
+        let refused = Refused {
+            reason,
+            list: denied.map(wiring::list),
+            parent_channel_id: thread.and_then(|(_, parent)| parent),
+        };
+        self.services.telemetry.emit(ids, refused);
+    }
+}
