@@ -56,14 +56,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-pub use error::{ArchiveError, Place, Report};
+pub use error::{ArchiveError, FilePlace, Report};
 #[cfg(feature = "test-util")]
 pub use index::BYTES_PER_MESSAGE;
 pub use participants::Participant;
 
-use index::{Entry, Files, KEPT, Spans, WINDOW};
+use index::{ArchiveFiles, IndexEntry, KEPT, Spans, WINDOW};
 use participants::Participants;
-use wire::WireMessage;
+use wire::ExportMessage;
 
 use clew_context::model::{
     Channel, ChannelId, Message, MessageId, MessageKind, Referenced, UserId,
@@ -77,8 +77,8 @@ const LEAST_WINDOW: usize = 4 * 1024;
 /// Everything that was recorded.
 #[derive(Debug, Default)]
 pub struct World {
-    channels: BTreeMap<ChannelId, Recorded>,
-    files: Files,
+    channels: BTreeMap<ChannelId, RecordedChannel>,
+    files: ArchiveFiles,
     /// The window of the last lookup of a single message: the next is often nearby.
     looked: Mutex<Spans>,
     /// Messages of scenarios.
@@ -102,10 +102,10 @@ pub struct Options<'a> {
 }
 
 #[derive(Debug)]
-struct Recorded {
+struct RecordedChannel {
     channel: Channel,
     /// Sorted by id once the world is open.
-    entries: Vec<Entry>,
+    entries: Vec<IndexEntry>,
     anchored: bool,
 }
 
@@ -204,7 +204,7 @@ impl World {
 
     /// The channel that holds a message. Searches every channel.
     pub fn channel_of(&self, id: MessageId) -> Option<ChannelId> {
-        let holds = |recorded: &&Recorded| index::find(&recorded.entries, id).is_some();
+        let holds = |recorded: &&RecordedChannel| index::find(&recorded.entries, id).is_some();
         Some(self.channels.values().find(holds)?.channel.id)
     }
 
@@ -287,14 +287,14 @@ impl World {
         capacity * BYTES_PER_MESSAGE
     }
 
-    fn entries(&self, channel: ChannelId) -> &[Entry] {
+    fn entries(&self, channel: ChannelId) -> &[IndexEntry] {
         match self.channels.get(&channel) {
             Some(recorded) => &recorded.entries,
             None => &[],
         }
     }
 
-    fn kept(&self, entry: &Entry) -> Option<&Message> {
+    fn kept(&self, entry: &IndexEntry) -> Option<&Message> {
         let number = usize::try_from(entry.offset).ok()?;
         self.kept.get(number).filter(|_| entry.file == KEPT)
     }
@@ -302,7 +302,7 @@ impl World {
     fn read_all(
         &self,
         channel: ChannelId,
-        entries: &[Entry],
+        entries: &[IndexEntry],
     ) -> Result<Vec<Message>, ArchiveError> {
         let mut spans = Spans::default();
         entries
@@ -314,7 +314,7 @@ impl World {
     fn read(
         &self,
         channel: ChannelId,
-        entry: &Entry,
+        entry: &IndexEntry,
         spans: &mut Spans,
     ) -> Result<Message, ArchiveError> {
         if let Some(kept) = self.kept(entry) {
@@ -325,7 +325,7 @@ impl World {
             id: entry.id,
         };
         let guild = self.channel(channel).and_then(|channel| channel.guild);
-        let wire = WireMessage::parse(spans.get(&self.files, entry)?).map_err(|_| changed())?;
+        let wire = ExportMessage::parse(spans.get(&self.files, entry)?).map_err(|_| changed())?;
         let message = wire.message(channel, guild).map_err(|_| changed())?;
         if message.id == entry.id {
             Ok(message)
@@ -340,7 +340,7 @@ impl World {
 pub struct Messages<'a> {
     world: &'a World,
     channel: ChannelId,
-    entries: std::slice::Iter<'a, Entry>,
+    entries: std::slice::Iter<'a, IndexEntry>,
     spans: Spans,
 }
 

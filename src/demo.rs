@@ -22,8 +22,8 @@ use crate::app;
 use crate::config::ConfigErrors;
 use clew_simulator::WaitError;
 
-use show::Page;
-use stage::Stage;
+use show::DemoPage;
+use stage::DemoStage;
 
 /// Why the demo could not finish, or failed.
 #[derive(Debug, thiserror::Error)]
@@ -80,8 +80,8 @@ pub async fn run(
 ) -> Result<(), Error> {
     let began = Instant::now();
     let (world, scenes) = world::build();
-    let mut stage = Stage::start(world, settings).await?;
-    let mut page = Page::new(out, styled);
+    let mut stage = DemoStage::start(world, settings).await?;
+    let mut page = DemoPage::new(out, styled);
     let played = play(&mut stage, &scenes, &mut page).await;
     let stopped = stage.stop().await;
     let failed = played?;
@@ -97,9 +97,9 @@ pub async fn run(
 
 /// Returns how many scenes were not answered as expected.
 async fn play(
-    stage: &mut Stage,
-    scenes: &[scene::Scene],
-    page: &mut Page<'_>,
+    stage: &mut DemoStage,
+    scenes: &[scene::DemoScene],
+    page: &mut DemoPage<'_>,
 ) -> Result<usize, Error> {
     let limits = stage.limits();
     let compare = stage.has_default_caps();

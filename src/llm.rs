@@ -7,13 +7,13 @@
 //! contains the key, the prompt or the answer.
 
 mod answer;
-mod asking;
 mod calls;
+mod capabilities;
 mod dialect;
 mod error;
-mod fault;
-mod learnt;
 mod redact;
+mod request;
+mod server_error;
 mod stream;
 mod thinking;
 mod wire;
@@ -30,10 +30,10 @@ use tokio::time::{Instant, timeout};
 use clew_context::engine::echo::Echo;
 use clew_context::model::{ChatMessage, Secret, ToolCall};
 
-use self::asking::Asking;
+use self::capabilities::Capabilities;
 pub use self::error::{Error, SetupError};
-use self::learnt::Learnt;
 use self::redact::Redactor;
+use self::request::ModelRequest;
 
 /// How many bytes of UTF-8 count as one token. Plain English has four or more per
 /// token; other scripts, code and numbers have fewer.
@@ -52,13 +52,13 @@ const MODELS: &str = "/models";
 pub struct Client {
     http: reqwest::Client,
     endpoint: Url,
-    settings: Settings,
-    learnt: Arc<Learnt>,
+    settings: ModelSettings,
+    capabilities: Arc<Capabilities>,
 }
 
 /// Where the model is, and how to ask it.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ModelSettings {
     /// The server's address, ending in `/v1`.
     pub base_url: String,
     /// Sent as a bearer token; local servers need none.
@@ -123,7 +123,7 @@ pub enum FinishReason {
     ContentFilter,
     /// It waits for the results of the tools that it called.
     ToolCalls,
-    /// We stopped reading: it was longer than [`Settings::max_answer_bytes`],
+    /// We stopped reading: it was longer than [`ModelSettings::max_answer_bytes`],
     /// or the stream did not end.
     CutOff,
     /// Anything else that a server may say.
@@ -145,13 +145,13 @@ impl Client {
     /// # Errors
     /// If the address is not an HTTP URL, no header can carry the key, or the
     /// system has no root certificates.
-    pub fn new(settings: Settings) -> Result<Self, SetupError> {
+    pub fn new(settings: ModelSettings) -> Result<Self, SetupError> {
         let endpoint = endpoint(&settings.base_url)?;
         Ok(Self {
             http: http_client(&settings, is_loopback(&endpoint))?,
             endpoint,
             settings,
-            learnt: Arc::default(),
+            capabilities: Arc::default(),
         })
     }
 
@@ -173,7 +173,7 @@ impl Client {
             .context_tokens
             .map(|all| self.beside_answer(all));
         let learnt = self
-            .learnt
+            .capabilities
             .prompt_room(&self.settings.model, Instant::now());
         set.into_iter().chain(learnt).min()
     }
@@ -183,7 +183,7 @@ impl Client {
     pub fn learn_room(&self, next: usize, context_tokens: Option<u32>) {
         let said = context_tokens.map(|all| self.beside_answer(all));
         let room = said.into_iter().chain([next]).min().unwrap_or(next);
-        self.learnt
+        self.capabilities
             .learn_room(&self.settings.model, room, Instant::now());
     }
 
@@ -208,7 +208,7 @@ impl Client {
         prompt: &'a [ChatMessage],
         echo: Echo,
     ) -> impl Stream<Item = Result<AnswerStep, Error>> + Send + 'a {
-        unfold(Asking::new(self, prompt, echo), Asking::next)
+        unfold(ModelRequest::new(self, prompt, echo), ModelRequest::next)
     }
 
     /// Asks the model and waits for its whole answer.
@@ -254,7 +254,7 @@ impl Client {
         prompt: &[ChatMessage],
         dialect: dialect::Dialect,
     ) -> Result<Response, Error> {
-        let body = wire::Request::new(&self.settings, prompt, dialect);
+        let body = wire::RequestBody::new(&self.settings, prompt, dialect);
         self.send(self.http.post(self.endpoint.clone()).json(&body))
             .await
     }
@@ -267,7 +267,7 @@ impl Client {
         if response.status().is_success() {
             return Ok(response);
         }
-        Err(fault::of_response(response, self.settings.timeout).await)
+        Err(server_error::of_response(response, self.settings.timeout).await)
     }
 }
 
@@ -312,7 +312,7 @@ fn is_loopback(url: &Url) -> bool {
 /// Redirects are not followed: the prompt goes to the configured server or
 /// nowhere. A server on this machine is reached without a proxy, and for
 /// plain HTTP the client does not load the system's root certificates.
-fn http_client(settings: &Settings, local: bool) -> Result<reqwest::Client, SetupError> {
+fn http_client(settings: &ModelSettings, local: bool) -> Result<reqwest::Client, SetupError> {
     install_crypto_provider();
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("clew/", env!("CARGO_PKG_VERSION")))
@@ -329,7 +329,7 @@ fn http_client(settings: &Settings, local: bool) -> Result<reqwest::Client, Setu
     builder.build().map_err(SetupError::Http)
 }
 
-fn headers(settings: &Settings) -> Result<HeaderMap, SetupError> {
+fn headers(settings: &ModelSettings) -> Result<HeaderMap, SetupError> {
     let mut headers = HeaderMap::new();
     if let Some(key) = &settings.api_key {
         let mut bearer = HeaderValue::from_str(&format!("Bearer {}", key.expose()))

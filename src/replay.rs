@@ -29,7 +29,7 @@ use clew_context::engine::eligible::Us;
 use clew_context::engine::window::WindowLimits;
 use clew_context::model::{Limits, Message, MessageId, ReplyTarget, TriggerRules};
 
-pub use recorded::Recorded;
+pub use recorded::RecordedSource;
 pub use report::Summary;
 #[cfg(feature = "test-util")]
 pub use router::BYTES_PER_OWN_MESSAGE;
@@ -38,14 +38,14 @@ pub use timeline::timeline;
 
 use report::Reporter;
 use router::Router;
-use turn::{Turns, Warm};
+use turn::{ReplayTurns, Warm};
 
 /// The number of messages between two calls of the progress function.
 const PROGRESS_EVERY: u64 = 1_000;
 
 /// What to replay, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct ReplaySettings {
     /// Exports and scenarios, which together make one world.
     pub files: Vec<PathBuf>,
     /// Use the readable rest of damaged files.
@@ -108,7 +108,7 @@ pub enum Format {
 
 /// The progress of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum ReplayProgress {
     /// Bytes of the files indexed.
     Reading {
         /// So far.
@@ -177,9 +177,9 @@ pub enum ReplayError {
 /// Those of the recording, a bot or trigger that is not in it, and those of `out`
 /// (including a pipe that nobody reads any more).
 pub async fn run(
-    settings: &Settings,
+    settings: &ReplaySettings,
     out: &mut dyn Write,
-    progress: &dyn Fn(Progress),
+    progress: &dyn Fn(ReplayProgress),
 ) -> Result<Summary, ReplayError> {
     let world = open(settings, progress)?;
     if world.report().messages == 0 {
@@ -188,7 +188,7 @@ pub async fn run(
     }
     let us = bot::choose(&world, settings)?;
     let mut reporter = Reporter::new(settings, &us);
-    let turns = Turns {
+    let turns = ReplayTurns {
         world: &world,
         us: &us,
         settings,
@@ -213,8 +213,11 @@ fn listed(files: &[PathBuf]) -> String {
     shown.join(", ")
 }
 
-fn open(settings: &Settings, progress: &dyn Fn(Progress)) -> Result<World, ArchiveError> {
-    let reading = |done, total| progress(Progress::Reading { done, total });
+fn open(
+    settings: &ReplaySettings,
+    progress: &dyn Fn(ReplayProgress),
+) -> Result<World, ArchiveError> {
+    let reading = |done, total| progress(ReplayProgress::Reading { done, total });
     let options = Options {
         lenient: settings.lenient,
         progress: Some(&reading),
@@ -223,7 +226,7 @@ fn open(settings: &Settings, progress: &dyn Fn(Progress)) -> Result<World, Archi
 }
 
 /// The requested trigger, with the message that it replies to.
-fn wanted(turns: &Turns<'_>, id: MessageId) -> Result<Message, ReplayError> {
+fn wanted(turns: &ReplayTurns<'_>, id: MessageId) -> Result<Message, ReplayError> {
     let wrong = |why| ReplayError::WrongTrigger { id, why };
     let channel = turns.world.channel_of(id);
     let channel = channel.ok_or_else(|| wrong("no such message in the recording"))?;
@@ -246,7 +249,7 @@ fn wanted(turns: &Turns<'_>, id: MessageId) -> Result<Message, ReplayError> {
 
 /// Replays one trigger into an empty window: nothing else has to be read.
 async fn one(
-    turns: Turns<'_>,
+    turns: ReplayTurns<'_>,
     id: MessageId,
     reporter: &mut Reporter<'_>,
     out: &mut dyn Write,
@@ -261,10 +264,10 @@ async fn one(
 
 /// Replays all messages in order, as the gateway would deliver them.
 async fn pass(
-    turns: Turns<'_>,
+    turns: ReplayTurns<'_>,
     reporter: &mut Reporter<'_>,
     out: &mut dyn Write,
-    progress: &dyn Fn(Progress),
+    progress: &dyn Fn(ReplayProgress),
 ) -> Result<(), ReplayError> {
     if let Triggers::One(id) = turns.settings.triggers {
         wanted(&turns, id)?;
@@ -295,7 +298,7 @@ async fn pass(
         }
         done += 1;
         if done % PROGRESS_EVERY == 0 {
-            progress(Progress::Replaying { done, total });
+            progress(ReplayProgress::Replaying { done, total });
         }
     }
     Ok(())

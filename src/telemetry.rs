@@ -25,7 +25,7 @@ pub use line::{IdStyle, Ids, Ms, Seconds};
 pub use log::log_filter;
 pub use log::{init_log, with_sources};
 #[cfg(feature = "test-util")]
-pub use memory::{Lines, Recorded};
+pub use memory::{Lines, RecordedLine};
 pub use writer::{Guard, QUEUE_LINES};
 
 /// The handle through which the whole bot emits events. Clones share one sink.
@@ -44,7 +44,7 @@ pub struct Telemetry {
 /// How telemetry is written (`TELEMETRY_DIR`, `TELEMETRY_KEEP_DAYS`,
 /// `TELEMETRY_IDS`, `MEM_LOG_SUBSYS`).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct TelemetrySettings {
     /// The folder of the files; it is created if absent.
     pub dir: PathBuf,
     /// How many daily files to keep besides today's; 0 keeps all.
@@ -90,7 +90,7 @@ enum Sink {
     Off,
     #[cfg(feature = "test-util")]
     Memory(Lines),
-    Files(writer::Queue),
+    Files(writer::LineQueue),
 }
 
 impl Telemetry {
@@ -99,7 +99,7 @@ impl Telemetry {
     ///
     /// # Errors
     /// If the folder cannot be created or written to.
-    pub fn start(settings: &Settings, clock: Clock) -> Result<(Self, Guard), Error> {
+    pub fn start(settings: &TelemetrySettings, clock: Clock) -> Result<(Self, Guard), Error> {
         let files = writer::daily_files(settings)?;
         let (plain, guard) = Self::start_with(files, QUEUE_LINES, &settings.log_subsys, clock);
         let telemetry = Self {

@@ -154,14 +154,14 @@ fn memory(config: &Config) -> memory::Settings {
     }
 }
 
-fn model(config: &Config) -> Option<llm::Settings> {
+fn model(config: &Config) -> Option<llm::ModelSettings> {
     let model = config.llm.as_ref()?;
     #[expect(
         clippy::cast_possible_truncation,
         reason = "a temperature has two digits"
     )]
     let temperature = model.temperature.map(|temperature| temperature as f32);
-    Some(llm::Settings {
+    Some(llm::ModelSettings {
         base_url: model.base_url.to_string(),
         api_key: model.api_key.clone(),
         model: model.model.clone(),
@@ -200,8 +200,8 @@ fn sees_content(config: &Config) -> bool {
     config.discord.message_content == MessageContent::Required
 }
 
-pub(super) fn telemetry(config: &Config, ids: IdStyle) -> telemetry::Settings {
-    telemetry::Settings {
+pub(super) fn telemetry(config: &Config, ids: IdStyle) -> telemetry::TelemetrySettings {
+    telemetry::TelemetrySettings {
         dir: config.telemetry.dir.clone(),
         keep_days: config.telemetry.keep_days.map_or(0, |days| days as usize),
         log_subsys: config.telemetry.context_subsys.clone(),

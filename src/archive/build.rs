@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::export::{self, Export, Found, Pass};
-use super::index::{self, Entry, KEPT};
+use super::export::{self, Export, ExportPass, FileKind};
+use super::index::{self, IndexEntry, KEPT};
 use super::scenario::{self, Scenario};
-use super::{ArchiveError, Recorded, World};
+use super::{ArchiveError, RecordedChannel, World};
 use clew_context::model::{Channel, ChannelId, ChannelKind, MessageKind};
 
 impl World {
@@ -20,7 +20,7 @@ impl World {
         let file = u32::try_from(self.files.paths.len()).unwrap_or(KEPT);
         self.files.paths.push(path.to_owned());
         self.report.files += 1;
-        let found = export::read(Pass {
+        let found = export::read(ExportPass {
             path,
             file,
             lenient,
@@ -29,8 +29,8 @@ impl World {
             progress,
         })?;
         match found {
-            Found::Export(export) => self.add_export(*export),
-            Found::Scenario => {
+            FileKind::Export(export) => self.add_export(*export),
+            FileKind::Scenario => {
                 let scenario = scenario::read(path, lenient, &mut self.report)?;
                 self.add_scenario(scenario);
             }
@@ -58,7 +58,7 @@ impl World {
         }
         for ((channel, id), message) in scenario.messages {
             self.participants.wrote(&message.author);
-            let entry = Entry {
+            let entry = IndexEntry {
                 id,
                 offset: self.kept.len() as u64,
                 length: 0,
@@ -78,12 +78,14 @@ impl World {
         self.trigger = self.trigger.or(scenario.trigger);
     }
 
-    fn record(&mut self, channel: Channel) -> &mut Recorded {
-        self.channels.entry(channel.id).or_insert_with(|| Recorded {
-            channel,
-            entries: Vec::new(),
-            anchored: false,
-        })
+    fn record(&mut self, channel: Channel) -> &mut RecordedChannel {
+        self.channels
+            .entry(channel.id)
+            .or_insert_with(|| RecordedChannel {
+                channel,
+                entries: Vec::new(),
+                anchored: false,
+            })
     }
 
     /// Sorts the messages, and tells threads their parents' kinds and names.
@@ -113,7 +115,7 @@ impl World {
     }
 }
 
-impl Recorded {
+impl RecordedChannel {
     /// The kind of a parent that was not recorded. Only forum posts hold the
     /// message with the thread's own id, and only threads of other channels begin
     /// with a message of type 21.

@@ -54,7 +54,7 @@ pub enum ArchiveError {
     )]
     CutOff {
         /// Where the last, incomplete part begins.
-        place: Place,
+        place: FilePlace,
         /// The complete messages before it.
         messages: u64,
     },
@@ -62,7 +62,7 @@ pub enum ArchiveError {
     #[error("{place}: {problem}; export it again, or use --lenient to leave it out")]
     Bad {
         /// Where.
-        place: Place,
+        place: FilePlace,
         /// What is wrong.
         problem: String,
     },
@@ -116,7 +116,7 @@ impl ArchiveError {
 
 /// A position in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct FilePlace {
     /// The file.
     pub path: PathBuf,
     /// The line, from 1; 0 if it could not be found out.
@@ -127,7 +127,7 @@ pub struct Place {
     pub message: Option<String>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FilePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -157,11 +157,11 @@ pub struct Report {
     /// Files that end in the middle.
     pub cut_off: u64,
     /// The first 20 skipped messages or cut-off files, each with what is wrong.
-    pub places: Vec<(Place, String)>,
+    pub places: Vec<(FilePlace, String)>,
 }
 
 impl Report {
-    pub(super) fn note(&mut self, place: impl FnOnce() -> Place, problem: &str) {
+    pub(super) fn note(&mut self, place: impl FnOnce() -> FilePlace, problem: &str) {
         if self.places.len() < MAX_PLACES {
             self.places.push((place(), problem.to_owned()));
         }
@@ -169,7 +169,7 @@ impl Report {
 }
 
 /// A parser's error in JSON's terms instead of this program's. Its position is
-/// dropped: it counts from the message's beginning, and [`Place`] has the file's.
+/// dropped: it counts from the message's beginning, and [`FilePlace`] has the file's.
 pub(super) fn plain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let text = text.rfind(" at line ").map_or(&*text, |at| &text[..at]);
@@ -191,8 +191,8 @@ pub(super) fn plain(error: &serde_json::Error) -> String {
 }
 
 /// The place of a byte. Lines are counted only here, when something is wrong.
-pub(super) fn place(path: &Path, offset: u64, message: Option<&str>) -> Place {
-    Place {
+pub(super) fn place(path: &Path, offset: u64, message: Option<&str>) -> FilePlace {
+    FilePlace {
         path: path.to_owned(),
         line: line_of(path, offset).unwrap_or(0),
         offset,

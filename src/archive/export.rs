@@ -7,11 +7,11 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::error::{ArchiveError, Report, place, plain};
-use super::header::{WireChannel, WireGuild};
-use super::index::Entry;
+use super::header::{ExportChannel, ExportGuild};
+use super::index::IndexEntry;
 use super::participants::Participants;
 use super::scan::{ScanError, Scanner, opening_id};
-use super::wire::WireMessage;
+use super::wire::ExportMessage;
 use clew_context::model::{Channel, MessageKind};
 
 /// The number of bytes between two calls of the progress function.
@@ -20,7 +20,7 @@ const PROGRESS_STEP: u64 = 1 << 20;
 const SCENARIO_KEYS: [&str; 6] = ["bot", "users", "guilds", "dms", "timeline", "trigger"];
 
 /// What a pass needs and what it fills.
-pub(super) struct Pass<'a> {
+pub(super) struct ExportPass<'a> {
     pub(super) path: &'a Path,
     /// The file's number in the index.
     pub(super) file: u32,
@@ -32,7 +32,7 @@ pub(super) struct Pass<'a> {
 }
 
 /// What a file turned out to be.
-pub(super) enum Found {
+pub(super) enum FileKind {
     Export(Box<Export>),
     /// To be read by `scenario`.
     Scenario,
@@ -42,17 +42,17 @@ pub(super) enum Found {
 pub(super) struct Export {
     pub(super) channel: Channel,
     /// In the order of the file.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<IndexEntry>,
     /// Whether it has a message of type 21: then it is a thread started from a
     /// message.
     pub(super) anchored: bool,
 }
 
 /// Reads one file.
-pub(super) fn read(pass: Pass<'_>) -> Result<Found, ArchiveError> {
+pub(super) fn read(pass: ExportPass<'_>) -> Result<FileKind, ArchiveError> {
     let file = File::open(pass.path).map_err(|error| ArchiveError::read(pass.path, error))?;
     let scanner = Scanner::new(file).map_err(|error| ArchiveError::read(pass.path, error))?;
-    let mut reader = Reader {
+    let mut reader = ExportReader {
         pass,
         scanner,
         value: Vec::new(),
@@ -70,14 +70,14 @@ pub(super) fn read(pass: Pass<'_>) -> Result<Found, ArchiveError> {
     reader.conclude(ended)
 }
 
-struct Reader<'a> {
-    pass: Pass<'a>,
+struct ExportReader<'a> {
+    pass: ExportPass<'a>,
     scanner: Scanner,
     /// The value read last.
     value: Vec<u8>,
-    guild: Option<WireGuild>,
-    channel: Option<WireChannel>,
-    entries: Vec<Entry>,
+    guild: Option<ExportGuild>,
+    channel: Option<ExportChannel>,
+    entries: Vec<IndexEntry>,
     anchored: bool,
     /// Whether there is a list of messages, even an empty one.
     has_messages: bool,
@@ -88,30 +88,30 @@ struct Reader<'a> {
     reported: u64,
 }
 
-enum Ended {
+enum ExportEnd {
     Whole,
     Scenario,
 }
 
-enum Stop {
+enum ExportStop {
     /// The file is not valid JSON from some place on.
     Damage(ScanError),
     Error(ArchiveError),
 }
 
-impl From<ScanError> for Stop {
+impl From<ScanError> for ExportStop {
     fn from(error: ScanError) -> Self {
         Self::Damage(error)
     }
 }
 
-impl From<std::io::Error> for Stop {
+impl From<std::io::Error> for ExportStop {
     fn from(error: std::io::Error) -> Self {
         Self::Damage(error.into())
     }
 }
 
-impl Reader<'_> {
+impl ExportReader<'_> {
     /// Recognises other kinds of files by their first byte.
     fn sniff(&mut self) -> Result<(), ArchiveError> {
         let first = self.scanner.peek();
@@ -127,34 +127,36 @@ impl Reader<'_> {
     }
 
     /// Turns the way the reading ended into a result.
-    fn conclude(mut self, ended: Result<Ended, Stop>) -> Result<Found, ArchiveError> {
+    fn conclude(mut self, ended: Result<ExportEnd, ExportStop>) -> Result<FileKind, ArchiveError> {
         let usable = self.pass.lenient && self.channel.is_some();
         match ended {
-            Ok(Ended::Scenario) => Ok(Found::Scenario),
-            Ok(Ended::Whole) => self.finish().map(Box::new).map(Found::Export),
-            Err(Stop::Damage(ScanError::End)) => self.cut_off().map(Box::new).map(Found::Export),
-            Err(Stop::Damage(ScanError::Syntax(at, what))) if usable => {
+            Ok(ExportEnd::Scenario) => Ok(FileKind::Scenario),
+            Ok(ExportEnd::Whole) => self.finish().map(Box::new).map(FileKind::Export),
+            Err(ExportStop::Damage(ScanError::End)) => {
+                self.cut_off().map(Box::new).map(FileKind::Export)
+            }
+            Err(ExportStop::Damage(ScanError::Syntax(at, what))) if usable => {
                 let ended = self.rescue(at, what);
                 self.conclude(ended)
             }
-            Err(Stop::Damage(error)) => Err(self.damage(error)),
-            Err(Stop::Error(error)) => Err(error),
+            Err(ExportStop::Damage(error)) => Err(self.damage(error)),
+            Err(ExportStop::Error(error)) => Err(error),
         }
     }
 
     /// Damage outside of a message: continues at the next message, if there is
     /// one. Each call gets further in the file, so this ends.
-    fn rescue(&mut self, at: u64, what: &str) -> Result<Ended, Stop> {
+    fn rescue(&mut self, at: u64, what: &str) -> Result<ExportEnd, ExportStop> {
         self.value.clear();
         self.note(at, what);
         if !self.past_messages && self.scanner.resync(at)? {
             self.elements()?;
         }
-        Ok(Ended::Whole)
+        Ok(ExportEnd::Whole)
     }
 
     /// Reads the members of the top-level object.
-    fn members(&mut self) -> Result<Ended, Stop> {
+    fn members(&mut self) -> Result<ExportEnd, ExportStop> {
         self.scanner.expect(b'{', "an object is missing")?;
         if self.scanner.take(b'}')? {
             return self.end();
@@ -169,11 +171,11 @@ impl Reader<'_> {
                 "messages" => {
                     self.has_messages = true;
                     if !self.messages()? {
-                        return Ok(Ended::Whole);
+                        return Ok(ExportEnd::Whole);
                     }
                 }
                 other if self.channel.is_none() && SCENARIO_KEYS.contains(&other) => {
-                    return Ok(Ended::Scenario);
+                    return Ok(ExportEnd::Scenario);
                 }
                 _ => self.scanner.skip()?,
             }
@@ -187,31 +189,31 @@ impl Reader<'_> {
 
     /// Checks that nothing follows the last bracket: a second export in the same
     /// file would be taken for part of the first.
-    fn end(&mut self) -> Result<Ended, Stop> {
+    fn end(&mut self) -> Result<ExportEnd, ExportStop> {
         self.past_messages = true;
         if self.scanner.peek()?.is_none() {
-            return Ok(Ended::Whole);
+            return Ok(ExportEnd::Whole);
         }
         let at = self.scanner.offset();
         Err(ScanError::Syntax(at, "more follows after the end of the export").into())
     }
 
     /// One member's value; `null` counts as absent.
-    fn member<T: for<'de> Deserialize<'de>>(&mut self) -> Result<Option<T>, Stop> {
+    fn member<T: for<'de> Deserialize<'de>>(&mut self) -> Result<Option<T>, ExportStop> {
         self.scanner.value(&mut self.value)?;
         self.parsed()
     }
 
     /// Parses the value read last.
-    fn parsed<T: for<'de> Deserialize<'de>>(&self) -> Result<T, Stop> {
+    fn parsed<T: for<'de> Deserialize<'de>>(&self) -> Result<T, ExportStop> {
         serde_json::from_slice(&self.value).map_err(|error| {
             let offset = self.scanner.offset() - self.value.len() as u64;
-            Stop::Error(self.bad(offset, plain(&error)))
+            ExportStop::Error(self.bad(offset, plain(&error)))
         })
     }
 
     /// Reads the messages; false if nothing after them can be read.
-    fn messages(&mut self) -> Result<bool, Stop> {
+    fn messages(&mut self) -> Result<bool, ExportStop> {
         self.scanner.expect(b'[', "`messages` is no list")?;
         if self.scanner.take(b']')? {
             return Ok(true);
@@ -220,7 +222,7 @@ impl Reader<'_> {
     }
 
     /// Reads from the beginning of a message to the end of the list.
-    fn elements(&mut self) -> Result<bool, Stop> {
+    fn elements(&mut self) -> Result<bool, ExportStop> {
         loop {
             self.scanner.peek()?;
             let start = self.scanner.offset();
@@ -232,9 +234,9 @@ impl Reader<'_> {
                 Err(error) => return Err(error.into()),
             };
             match goes_on {
-                Next::Resynced => continue,
-                Next::Nothing => return Ok(false),
-                Next::Separator => {}
+                NextMessage::Resynced => continue,
+                NextMessage::Nothing => return Ok(false),
+                NextMessage::Separator => {}
             }
             if self.scanner.take(b']')? && self.list_ends()? {
                 self.past_messages = true;
@@ -247,7 +249,7 @@ impl Reader<'_> {
                 Ok(()) => {}
                 Err(ScanError::Syntax(at, what)) => {
                     self.value.clear();
-                    if matches!(self.damaged(at, at, what)?, Next::Nothing) {
+                    if matches!(self.damaged(at, at, what)?, NextMessage::Nothing) {
                         return Ok(false);
                     }
                 }
@@ -257,13 +259,13 @@ impl Reader<'_> {
     }
 
     /// After a `]`: whether it ended the list; not so if another message follows.
-    fn list_ends(&mut self) -> Result<bool, Stop> {
+    fn list_ends(&mut self) -> Result<bool, ExportStop> {
         Ok(matches!(self.scanner.peek()?, None | Some(b',' | b'}')))
     }
 
     /// Notes where the message read last is.
-    fn message(&mut self, start: u64) -> Result<Next, Stop> {
-        let parsed = WireMessage::parse(&self.value);
+    fn message(&mut self, start: u64) -> Result<NextMessage, ExportStop> {
+        let parsed = ExportMessage::parse(&self.value);
         let wire = match parsed {
             Ok(wire) => wire,
             Err(error) => {
@@ -275,37 +277,41 @@ impl Reader<'_> {
             Ok(essentials) => essentials,
             Err(problem) if self.pass.lenient => {
                 self.note(start, &problem);
-                return Ok(Next::Separator);
+                return Ok(NextMessage::Separator);
             }
-            Err(problem) => return Err(Stop::Error(self.bad(start, problem))),
+            Err(problem) => return Err(ExportStop::Error(self.bad(start, problem))),
         };
         self.anchored |= essentials.kind == MessageKind::ThreadStarter;
         self.pass.participants.wrote(&essentials.author);
         for mention in &essentials.mentions {
             self.pass.participants.mentioned(mention);
         }
-        self.entries.push(Entry {
+        self.entries.push(IndexEntry {
             id: essentials.id,
             offset: start,
             length: u32::try_from(self.value.len()).unwrap_or(u32::MAX),
             file: self.pass.file,
         });
-        Ok(Next::Separator)
+        Ok(NextMessage::Separator)
     }
 
     /// The file is not valid JSON at `at`. Looks for the next message from `resume` on.
-    fn damaged(&mut self, resume: u64, at: u64, problem: &str) -> Result<Next, Stop> {
+    fn damaged(&mut self, resume: u64, at: u64, problem: &str) -> Result<NextMessage, ExportStop> {
         if !self.pass.lenient {
-            return Err(Stop::Error(self.bad(at, problem.to_owned())));
+            return Err(ExportStop::Error(self.bad(at, problem.to_owned())));
         }
         self.note(at, problem);
         let found = self.scanner.resync(resume)?;
-        Ok(if found { Next::Resynced } else { Next::Nothing })
+        Ok(if found {
+            NextMessage::Resynced
+        } else {
+            NextMessage::Nothing
+        })
     }
 
     /// The file ends inside a message: it is cut off, unless a missing quote or
     /// bracket made the rest look like one message.
-    fn ended_within(&mut self, start: u64) -> Result<Next, Stop> {
+    fn ended_within(&mut self, start: u64) -> Result<NextMessage, ExportStop> {
         if !self.scanner.resync(start + 1)? {
             // Report the beginning of the last message as the place.
             self.scanner.rewind(start)?;
@@ -391,7 +397,7 @@ impl Reader<'_> {
 }
 
 /// Where to continue reading messages.
-enum Next {
+enum NextMessage {
     /// A comma or the end of the list has to follow.
     Separator,
     /// At the beginning of a message.

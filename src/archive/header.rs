@@ -6,13 +6,13 @@ use super::names;
 use clew_context::model::{Channel, ChannelId, ChannelKind, GuildId, ThreadState};
 
 #[derive(Deserialize)]
-pub(super) struct WireGuild {
+pub(super) struct ExportGuild {
     id: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WireChannel {
+pub(super) struct ExportChannel {
     id: ChannelId,
     #[serde(rename = "type")]
     kind: String,
@@ -24,9 +24,9 @@ pub(super) struct WireChannel {
     name: Option<String>,
 }
 
-impl WireChannel {
+impl ExportChannel {
     /// Exports write a thread's parent as its category.
-    pub(super) fn into_channel(self, guild: Option<&WireGuild>) -> Channel {
+    pub(super) fn into_channel(self, guild: Option<&ExportGuild>) -> Channel {
         let kind = names::channel_kind(&self.kind);
         // For direct messages, server and category have the id 0.
         let guild: Option<GuildId> = guild.and_then(|guild| guild.id.parse().ok());

@@ -13,17 +13,17 @@ use clew_context::model::MessageId;
 
 /// The memory held per message of an export, in bytes.
 #[cfg(feature = "test-util")]
-pub const BYTES_PER_MESSAGE: usize = size_of::<Entry>();
+pub const BYTES_PER_MESSAGE: usize = size_of::<IndexEntry>();
 /// The number of bytes per read.
 pub(super) const WINDOW: usize = 64 * 1024;
 /// The most files kept open between reads, below the usual limit of 1,024 per process.
 const MAX_OPEN: usize = 64;
-/// `Entry::file` of a message kept in memory (from a scenario).
+/// `IndexEntry::file` of a message kept in memory (from a scenario).
 pub(super) const KEPT: u32 = u32::MAX;
 
 /// The place of one message.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct IndexEntry {
     pub(super) id: MessageId,
     /// The byte offset in the file; for a kept message, its number.
     pub(super) offset: u64,
@@ -34,8 +34,8 @@ pub(super) struct Entry {
 
 /// Sorts entries by id and keeps the last file's if an id occurs more than once.
 /// Returns how many were removed.
-pub(super) fn settle(entries: &mut Vec<Entry>) -> u64 {
-    let key = |entry: &Entry| (entry.id, entry.file, entry.offset);
+pub(super) fn settle(entries: &mut Vec<IndexEntry>) -> u64 {
+    let key = |entry: &IndexEntry| (entry.id, entry.file, entry.offset);
     if !entries.is_sorted_by_key(key) {
         entries.sort_unstable_by_key(key);
     }
@@ -52,26 +52,26 @@ pub(super) fn settle(entries: &mut Vec<Entry>) -> u64 {
 }
 
 /// The newest `limit` entries before an id, oldest first.
-pub(super) fn before(entries: &[Entry], id: MessageId, limit: usize) -> &[Entry] {
+pub(super) fn before(entries: &[IndexEntry], id: MessageId, limit: usize) -> &[IndexEntry] {
     let end = entries.partition_point(|entry| entry.id < id);
     &entries[end.saturating_sub(limit)..end]
 }
 
 /// The oldest `limit` entries after an id, oldest first.
-pub(super) fn after(entries: &[Entry], id: MessageId, limit: usize) -> &[Entry] {
+pub(super) fn after(entries: &[IndexEntry], id: MessageId, limit: usize) -> &[IndexEntry] {
     let start = entries.partition_point(|entry| entry.id <= id);
     &entries[start..entries.len().min(start.saturating_add(limit))]
 }
 
 /// The entry of an id.
-pub(super) fn find(entries: &[Entry], id: MessageId) -> Option<&Entry> {
+pub(super) fn find(entries: &[IndexEntry], id: MessageId) -> Option<&IndexEntry> {
     let at = entries.binary_search_by_key(&id, |entry| entry.id).ok()?;
     entries.get(at)
 }
 
 /// The files of a world, opened on demand.
 #[derive(Debug, Default)]
-pub(super) struct Files {
+pub(super) struct ArchiveFiles {
     pub(super) paths: Vec<PathBuf>,
     /// Most recently used last.
     open: Mutex<Vec<(u32, File)>>,
@@ -79,7 +79,7 @@ pub(super) struct Files {
     reads: AtomicUsize,
 }
 
-impl Files {
+impl ArchiveFiles {
     /// Reads up to `length` bytes; fewer only at the end of the file.
     fn read(&self, file: u32, offset: u64, length: usize, into: &mut Vec<u8>) -> io::Result<()> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,7 +138,11 @@ impl Spans {
     }
 
     /// The bytes of one entry that is not kept in memory.
-    pub(super) fn get(&mut self, files: &Files, entry: &Entry) -> Result<&[u8], ArchiveError> {
+    pub(super) fn get(
+        &mut self,
+        files: &ArchiveFiles,
+        entry: &IndexEntry,
+    ) -> Result<&[u8], ArchiveError> {
         let length = entry.length as usize;
         let path = || files.path(entry.file);
         if self.within(entry).is_none() {
@@ -167,7 +171,7 @@ impl Spans {
     }
 
     /// Where the entry begins in the window, if all of it is there.
-    fn within(&self, entry: &Entry) -> Option<usize> {
+    fn within(&self, entry: &IndexEntry) -> Option<usize> {
         let at = entry.offset.checked_sub(self.start)?;
         let at = usize::try_from(at).ok()?;
         let whole = at + entry.length as usize <= self.bytes.len();
@@ -179,8 +183,8 @@ impl Spans {
 mod tests {
     use super::*;
 
-    fn entries(ids: &[(u64, u32)]) -> Vec<Entry> {
-        let entry = |&(id, file)| Entry {
+    fn entries(ids: &[(u64, u32)]) -> Vec<IndexEntry> {
+        let entry = |&(id, file)| IndexEntry {
             id: MessageId::new(id),
             offset: 0,
             length: 0,
@@ -189,7 +193,7 @@ mod tests {
         ids.iter().map(entry).collect()
     }
 
-    fn ids(entries: &[Entry]) -> Vec<u64> {
+    fn ids(entries: &[IndexEntry]) -> Vec<u64> {
         entries.iter().map(|entry| entry.id.get()).collect()
     }
 

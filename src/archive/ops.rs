@@ -2,14 +2,16 @@
 
 use serde::Deserialize;
 
-use super::parts::{WireAttachment, WireComponent, WireEmbed, WireForward, WirePoll, WireSticker};
+use super::parts::{
+    ExportAttachment, ExportComponent, ExportEmbed, ExportForward, ExportPoll, ExportSticker,
+};
 use clew_context::model::{
     ChannelId, ChannelKind, Extras, GuildId, MessageId, MessageKind, Reference, ReferenceKind,
     UserId,
 };
 
 #[derive(Deserialize)]
-pub(super) struct WireUser {
+pub(super) struct ScenarioUser {
     pub(super) id: UserId,
     #[serde(default)]
     pub(super) username: Option<String>,
@@ -22,16 +24,16 @@ pub(super) struct WireUser {
 }
 
 #[derive(Deserialize)]
-pub(super) struct WireGuild {
+pub(super) struct ScenarioGuild {
     pub(super) id: GuildId,
     #[serde(default)]
-    pub(super) channels: Vec<WireChannel>,
+    pub(super) channels: Vec<ScenarioChannel>,
     #[serde(default)]
-    pub(super) threads: Vec<WireThread>,
+    pub(super) threads: Vec<ScenarioThread>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct WireChannel {
+pub(super) struct ScenarioChannel {
     pub(super) id: ChannelId,
     #[serde(default, rename = "type")]
     pub(super) kind: u8,
@@ -40,19 +42,19 @@ pub(super) struct WireChannel {
     #[serde(default)]
     pub(super) parent_id: Option<ChannelId>,
     #[serde(default)]
-    pub(super) available_tags: Vec<WireTag>,
+    pub(super) available_tags: Vec<ScenarioTag>,
     #[serde(default)]
     pub(super) hidden: bool,
 }
 
 #[derive(Deserialize)]
-pub(super) struct WireTag {
+pub(super) struct ScenarioTag {
     pub(super) id: String,
     pub(super) name: String,
 }
 
 #[derive(Deserialize)]
-pub(super) struct WireThread {
+pub(super) struct ScenarioThread {
     pub(super) id: ChannelId,
     #[serde(default = "public_thread", rename = "type")]
     pub(super) kind: u8,
@@ -78,10 +80,10 @@ const fn public_thread() -> u8 {
 #[serde(tag = "op", rename_all = "snake_case")]
 pub(super) enum Op {
     Create {
-        message: Box<WireMessage>,
+        message: Box<ScenarioMessage>,
     },
     Thread {
-        thread: WireThread,
+        thread: ScenarioThread,
         /// The id of the thread's message of type 21, if it was started from a message.
         #[serde(default)]
         starter_id: Option<MessageId>,
@@ -107,7 +109,7 @@ pub(super) enum Op {
 }
 
 #[derive(Deserialize)]
-pub(super) struct WireMessage {
+pub(super) struct ScenarioMessage {
     pub(super) id: MessageId,
     pub(super) channel_id: ChannelId,
     pub(super) author_id: UserId,
@@ -116,7 +118,7 @@ pub(super) struct WireMessage {
     #[serde(default, rename = "type")]
     pub(super) kind: Option<u16>,
     #[serde(default, rename = "ref")]
-    pub(super) reference: Option<WireReference>,
+    pub(super) reference: Option<ScenarioReference>,
     #[serde(default)]
     pub(super) ping: bool,
     #[serde(default)]
@@ -128,21 +130,21 @@ pub(super) struct WireMessage {
     #[serde(default)]
     pub(super) webhook_id: Option<UserId>,
     #[serde(default)]
-    pub(super) snapshots: Vec<WireForward>,
+    pub(super) snapshots: Vec<ExportForward>,
     #[serde(default)]
-    pub(super) embeds: Vec<WireEmbed>,
+    pub(super) embeds: Vec<ExportEmbed>,
     #[serde(default)]
-    pub(super) attachments: Vec<WireAttachment>,
+    pub(super) attachments: Vec<ExportAttachment>,
     #[serde(default, alias = "sticker_items")]
-    pub(super) stickers: Vec<WireSticker>,
+    pub(super) stickers: Vec<ExportSticker>,
     #[serde(default)]
-    pub(super) components: Vec<WireComponent>,
+    pub(super) components: Vec<ExportComponent>,
     #[serde(default)]
-    pub(super) poll: Option<WirePoll>,
+    pub(super) poll: Option<ExportPoll>,
 }
 
 #[derive(Deserialize, Clone, Copy)]
-pub(super) struct WireReference {
+pub(super) struct ScenarioReference {
     #[serde(default)]
     pub(super) message_id: Option<MessageId>,
     #[serde(default)]
@@ -162,7 +164,7 @@ impl Op {
     }
 }
 
-impl WireUser {
+impl ScenarioUser {
     /// The name shown; server nicknames do not apply in direct messages.
     pub(super) fn shown_name(&self, in_guild: bool) -> String {
         let nick = self.nick.as_ref().filter(|_| in_guild);
@@ -173,7 +175,7 @@ impl WireUser {
     }
 }
 
-impl WireReference {
+impl ScenarioReference {
     pub(super) fn into_reference(self) -> Reference {
         Reference {
             kind: match self.kind {
@@ -187,7 +189,7 @@ impl WireReference {
     }
 }
 
-impl WireMessage {
+impl ScenarioMessage {
     /// The message of type 21 at the head of a thread started from a message.
     pub(super) fn starter(
         id: MessageId,
@@ -201,7 +203,7 @@ impl WireMessage {
             author_id: author,
             content: String::new(),
             kind: Some(MessageKind::ThreadStarter.number()),
-            reference: Some(WireReference {
+            reference: Some(ScenarioReference {
                 message_id: Some(thread.starter()),
                 channel_id: Some(parent),
                 kind: 0,
@@ -236,14 +238,14 @@ impl WireMessage {
         for component in &self.components {
             component.texts(&mut component_text);
         }
-        let embeds = self.embeds.drain(..).map(WireEmbed::into_embed);
+        let embeds = self.embeds.drain(..).map(ExportEmbed::into_embed);
         let files = self.attachments.drain(..);
-        let snapshots = self.snapshots.drain(..).map(WireForward::into_snapshot);
+        let snapshots = self.snapshots.drain(..).map(ExportForward::into_snapshot);
         Extras {
             embeds: embeds.collect(),
-            attachments: files.map(WireAttachment::into_attachment).collect(),
+            attachments: files.map(ExportAttachment::into_attachment).collect(),
             stickers: self.stickers.drain(..).map(|one| one.name).collect(),
-            poll: self.poll.take().map(WirePoll::into_poll),
+            poll: self.poll.take().map(ExportPoll::into_poll),
             snapshots: snapshots.collect(),
             component_text,
             unread: Vec::new(),

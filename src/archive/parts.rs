@@ -6,44 +6,44 @@ use clew_context::model::{Attachment, Embed, EmbedField, Extras, Poll, Snapshot,
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct WireEmbed {
+pub(super) struct ExportEmbed {
     title: Option<Box<str>>,
     url: Option<Box<str>>,
     description: Option<Box<str>>,
-    author: Option<WireNamed>,
-    provider: Option<WireNamed>,
-    footer: Option<WireFooter>,
-    fields: Vec<WireField>,
-    thumbnail: Option<WireMedia>,
-    image: Option<WireMedia>,
-    video: Option<WireMedia>,
-    images: Vec<WireMedia>,
+    author: Option<ExportNamed>,
+    provider: Option<ExportNamed>,
+    footer: Option<ExportFooter>,
+    fields: Vec<ExportField>,
+    thumbnail: Option<ExportMedia>,
+    image: Option<ExportMedia>,
+    video: Option<ExportMedia>,
+    images: Vec<ExportMedia>,
 }
 
 #[derive(Deserialize)]
-struct WireNamed {
+struct ExportNamed {
     name: Option<Box<str>>,
 }
 
 #[derive(Deserialize)]
-struct WireFooter {
+struct ExportFooter {
     text: Option<Box<str>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct WireField {
+struct ExportField {
     name: Box<str>,
     value: Box<str>,
 }
 
 /// Only its presence matters.
 #[derive(Deserialize)]
-struct WireMedia {}
+struct ExportMedia {}
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct WireAttachment {
+pub(super) struct ExportAttachment {
     #[serde(alias = "filename")]
     file_name: Box<str>,
     #[serde(alias = "size")]
@@ -55,58 +55,58 @@ pub(super) struct WireAttachment {
 }
 
 #[derive(Deserialize)]
-pub(super) struct WireSticker {
+pub(super) struct ExportSticker {
     pub(super) name: Box<str>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub(super) struct WireComponent {
+pub(super) struct ExportComponent {
     label: Option<Box<str>>,
     content: Option<Box<str>>,
     placeholder: Option<Box<str>>,
     description: Option<Box<str>>,
-    components: Vec<WireComponent>,
-    items: Vec<WireComponent>,
+    components: Vec<ExportComponent>,
+    items: Vec<ExportComponent>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub(super) struct WirePoll {
-    question: WireText,
-    answers: Vec<WireAnswer>,
+pub(super) struct ExportPoll {
+    question: ExportText,
+    answers: Vec<ExportAnswer>,
 }
 
 /// Discord nests a poll's texts; exporters write them directly.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum WireText {
+enum ExportText {
     Plain(Box<str>),
     Nested { text: Option<Box<str>> },
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct WireAnswer {
+struct ExportAnswer {
     #[serde(alias = "poll_media")]
-    text: WireText,
+    text: ExportText,
     #[serde(alias = "count", alias = "votes")]
     vote_count: Option<u64>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct WireForward {
+pub(super) struct ExportForward {
     content: Box<str>,
     timestamp: Option<String>,
-    embeds: Vec<WireEmbed>,
-    attachments: Vec<WireAttachment>,
-    stickers: Vec<WireSticker>,
+    embeds: Vec<ExportEmbed>,
+    attachments: Vec<ExportAttachment>,
+    stickers: Vec<ExportSticker>,
     /// In scenarios: when the original was posted, in Unix milliseconds.
     ms: Option<i64>,
 }
 
-impl WireEmbed {
+impl ExportEmbed {
     pub(super) fn into_embed(self) -> Embed {
         let media = self.thumbnail.is_some() || self.image.is_some() || self.video.is_some();
         Embed {
@@ -129,7 +129,7 @@ impl WireEmbed {
     }
 }
 
-impl WireAttachment {
+impl ExportAttachment {
     pub(super) fn into_attachment(self) -> Attachment {
         Attachment {
             filename: self.file_name,
@@ -142,7 +142,7 @@ impl WireAttachment {
     }
 }
 
-impl WireComponent {
+impl ExportComponent {
     /// The texts in reading order, a component's own before its children's.
     pub(super) fn texts(&self, out: &mut Vec<Box<str>>) {
         let own = [
@@ -158,13 +158,13 @@ impl WireComponent {
     }
 }
 
-impl Default for WireText {
+impl Default for ExportText {
     fn default() -> Self {
         Self::Nested { text: None }
     }
 }
 
-impl WireText {
+impl ExportText {
     fn into_text(self) -> Box<str> {
         match self {
             Self::Plain(text) => text,
@@ -173,7 +173,7 @@ impl WireText {
     }
 }
 
-impl WirePoll {
+impl ExportPoll {
     pub(super) fn into_poll(self) -> Poll {
         Poll {
             question: self.question.into_text(),
@@ -186,13 +186,13 @@ impl WirePoll {
     }
 }
 
-impl WireForward {
+impl ExportForward {
     pub(super) fn into_snapshot(self) -> Snapshot {
-        let embeds = self.embeds.into_iter().map(WireEmbed::into_embed);
+        let embeds = self.embeds.into_iter().map(ExportEmbed::into_embed);
         let files = self.attachments.into_iter();
         let extras = Extras {
             embeds: embeds.collect(),
-            attachments: files.map(WireAttachment::into_attachment).collect(),
+            attachments: files.map(ExportAttachment::into_attachment).collect(),
             stickers: self.stickers.into_iter().map(|one| one.name).collect(),
             ..Extras::default()
         };

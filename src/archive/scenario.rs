@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use super::error::{ArchiveError, Report, place, plain};
 use super::export::position;
-use super::ops::{Op, WireChannel, WireGuild, WireUser};
-use super::staged::Stage;
+use super::ops::{Op, ScenarioChannel, ScenarioGuild, ScenarioUser};
+use super::staged::StagedScenario;
 use clew_context::model::{Channel, ChannelId, ChannelKind, Message, MessageId, UserId};
 
 /// The largest scenario, in bytes: unlike an export it is kept in memory.
@@ -32,11 +32,11 @@ pub(super) struct Scenario {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct WireScenario<'a> {
-    bot: Option<WireUser>,
-    users: Vec<WireUser>,
-    guilds: Vec<WireGuild>,
-    dms: Vec<WireChannel>,
+struct ScenarioFile<'a> {
+    bot: Option<ScenarioUser>,
+    users: Vec<ScenarioUser>,
+    guilds: Vec<ScenarioGuild>,
+    dms: Vec<ScenarioChannel>,
     #[serde(borrow)]
     timeline: Vec<&'a RawValue>,
     #[serde(borrow)]
@@ -50,10 +50,10 @@ pub(super) fn read(
     report: &mut Report,
 ) -> Result<Scenario, ArchiveError> {
     let text = text(path)?;
-    let mut documents = Deserializer::from_str(&text).into_iter::<WireScenario<'_>>();
+    let mut documents = Deserializer::from_str(&text).into_iter::<ScenarioFile<'_>>();
     let wire = match documents.next() {
         Some(wire) => wire.map_err(|error| refused(path, &text, &error))?,
-        None => WireScenario::default(),
+        None => ScenarioFile::default(),
     };
     let end = documents.byte_offset();
     let rest = text[end..].trim_start();
@@ -66,7 +66,7 @@ pub(super) fn read(
         report.skipped += 1;
         report.note(|| place, &problem);
     }
-    let mut stage = Stage::new(wire.bot, wire.users, wire.guilds, wire.dms);
+    let mut stage = StagedScenario::new(wire.bot, wire.users, wire.guilds, wire.dms);
     for (raw, trigger) in wire
         .timeline
         .into_iter()
@@ -90,8 +90,8 @@ fn step(
     text: &str,
     raw: &RawValue,
     trigger: bool,
-    stage: &mut Stage,
-) -> Result<(), (super::Place, String)> {
+    stage: &mut StagedScenario,
+) -> Result<(), (super::FilePlace, String)> {
     // `raw` is a slice of `text`.
     let start = raw.get().as_ptr() as usize - text.as_ptr() as usize;
     let at = |offset: u64, id: Option<&str>| place(path, start as u64 + offset, id);

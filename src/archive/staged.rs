@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::ops::{Op, WireChannel, WireGuild, WireMessage, WireReference, WireThread, WireUser};
+use super::ops::{
+    Op, ScenarioChannel, ScenarioGuild, ScenarioMessage, ScenarioReference, ScenarioThread,
+    ScenarioUser,
+};
 use super::scenario::{Scenario, holds_messages};
 use super::wire::mentioned_roles;
 use clew_context::model::{
@@ -11,8 +14,8 @@ use clew_context::model::{
 };
 
 /// The world after the operations so far.
-pub(super) struct Stage {
-    users: HashMap<UserId, WireUser>,
+pub(super) struct StagedScenario {
+    users: HashMap<UserId, ScenarioUser>,
     bot: Option<UserId>,
     channels: BTreeMap<ChannelId, Channel>,
     hidden: BTreeSet<ChannelId>,
@@ -23,15 +26,15 @@ pub(super) struct Stage {
     trigger: Option<MessageId>,
 }
 
-impl Stage {
+impl StagedScenario {
     pub(super) fn new(
-        bot: Option<WireUser>,
-        users: Vec<WireUser>,
-        guilds: Vec<WireGuild>,
-        dms: Vec<WireChannel>,
+        bot: Option<ScenarioUser>,
+        users: Vec<ScenarioUser>,
+        guilds: Vec<ScenarioGuild>,
+        dms: Vec<ScenarioChannel>,
     ) -> Self {
         let id = bot.as_ref().map(|bot| bot.id);
-        let bot = bot.map(|bot| WireUser { bot: true, ..bot });
+        let bot = bot.map(|bot| ScenarioUser { bot: true, ..bot });
         let users = users.into_iter().chain(bot);
         let mut stage = Self {
             users: users.map(|user| (user.id, user)).collect(),
@@ -45,7 +48,7 @@ impl Stage {
         };
         for dm in dms {
             let kind = ChannelKind::Dm.number();
-            stage.add_channel(WireChannel { kind, ..dm }, None);
+            stage.add_channel(ScenarioChannel { kind, ..dm }, None);
         }
         for guild in guilds {
             for channel in guild.channels {
@@ -110,7 +113,7 @@ impl Stage {
                 message.referenced = Referenced::Deleted;
             }
         }
-        let shown = |user: &WireUser| (user.id, user.shown_name(true), user.bot);
+        let shown = |user: &ScenarioUser| (user.id, user.shown_name(true), user.bot);
         Scenario {
             users: self.users.values().map(shown).collect(),
             channels: self.channels.into_values().collect(),
@@ -121,7 +124,7 @@ impl Stage {
         }
     }
 
-    fn add_channel(&mut self, wire: WireChannel, guild: Option<GuildId>) {
+    fn add_channel(&mut self, wire: ScenarioChannel, guild: Option<GuildId>) {
         for tag in wire.available_tags {
             self.tags.insert(tag.id, tag.name);
         }
@@ -148,7 +151,7 @@ impl Stage {
         self.channels.insert(wire.id, channel);
     }
 
-    fn add_thread(&mut self, wire: WireThread, guild: Option<GuildId>) {
+    fn add_thread(&mut self, wire: ScenarioThread, guild: Option<GuildId>) {
         if self.hidden.contains(&wire.parent_id) {
             self.hidden.insert(wire.id);
         }
@@ -174,7 +177,11 @@ impl Stage {
         self.channels.insert(wire.id, channel);
     }
 
-    fn open_thread(&mut self, wire: WireThread, starter: Option<MessageId>) -> Result<(), String> {
+    fn open_thread(
+        &mut self,
+        wire: ScenarioThread,
+        starter: Option<MessageId>,
+    ) -> Result<(), String> {
         let (id, parent, owner) = (wire.id, wire.parent_id, wire.owner_id);
         let known = self.channels.get(&parent);
         let guild = known
@@ -187,10 +194,10 @@ impl Stage {
         let anchor = self.messages.get(&(parent, id.starter()));
         let author = anchor.map(|anchor| anchor.author.id).or(owner).or(self.bot);
         let author = author.ok_or("the thread has no owner")?;
-        self.create(WireMessage::starter(starter, id, parent, author))
+        self.create(ScenarioMessage::starter(starter, id, parent, author))
     }
 
-    fn create(&mut self, mut wire: WireMessage) -> Result<(), String> {
+    fn create(&mut self, mut wire: ScenarioMessage) -> Result<(), String> {
         let unknown = || format!("there is no channel {} for messages", wire.channel_id);
         let channel = self.channels.get(&wire.channel_id);
         let channel = channel.filter(|channel| holds_messages(channel.kind));
@@ -206,7 +213,7 @@ impl Stage {
             timestamp: wire.ms.map_or(wire.id.created(), UnixMillis),
             edited: wire.edited_ms.map(UnixMillis),
             flags: MessageFlags(wire.flags),
-            reference: wire.reference.map(WireReference::into_reference),
+            reference: wire.reference.map(ScenarioReference::into_reference),
             referenced: Referenced::Absent,
             mentions: self
                 .mentions_in(&wire.content, pinged.map(|to| (wire.channel_id, to)))
@@ -225,7 +232,7 @@ impl Stage {
         message.ok_or_else(|| format!("there is no message {id} in channel {channel}"))
     }
 
-    fn author(&self, wire: &WireMessage, in_guild: bool) -> Author {
+    fn author(&self, wire: &ScenarioMessage, in_guild: bool) -> Author {
         let user = self.users.get(&wire.author_id);
         let name = user.map_or_else(|| "unknown".to_owned(), |user| user.shown_name(in_guild));
         Author {
@@ -240,7 +247,7 @@ impl Stage {
     fn mentions_in(
         &self,
         content: &str,
-        pinged: Option<(ChannelId, WireReference)>,
+        pinged: Option<(ChannelId, ScenarioReference)>,
     ) -> Vec<Mention> {
         let named = content.split("<@").skip(1).filter_map(|rest| {
             let (id, _) = rest.split_once('>')?;

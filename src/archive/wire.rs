@@ -9,7 +9,9 @@ use serde_json::value::RawValue;
 
 use super::error::plain;
 use super::names;
-use super::parts::{WireAttachment, WireComponent, WireEmbed, WireForward, WirePoll, WireSticker};
+use super::parts::{
+    ExportAttachment, ExportComponent, ExportEmbed, ExportForward, ExportPoll, ExportSticker,
+};
 use clew_context::model::{
     Author, ChannelId, Extras, GuildId, Mention, Message, MessageFlags, MessageId, MessageKind,
     Reference, ReferenceKind, Referenced, RoleId, UnixMillis, UserId,
@@ -18,7 +20,7 @@ use clew_context::model::{
 /// A message as DiscordChatExporter writes it, its parts not yet parsed.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WireMessage<'a> {
+pub(super) struct ExportMessage<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow, rename = "type")]
@@ -60,7 +62,7 @@ pub(super) struct Essentials {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WireUser<'a> {
+struct ExportUser<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(default)]
@@ -75,14 +77,14 @@ struct WireUser<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct WireReference {
+struct ExportReference {
     #[serde(rename = "type")]
     kind: Option<String>,
     message_id: Option<String>,
     channel_id: Option<String>,
 }
 
-impl<'a> WireMessage<'a> {
+impl<'a> ExportMessage<'a> {
     /// Checks that it is a JSON object.
     pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)
@@ -96,7 +98,7 @@ impl<'a> WireMessage<'a> {
         let timestamp = UnixMillis::parse(time)
             .ok_or_else(|| format!("`timestamp`: `{time}` is not an RFC 3339 time"))?;
         let author = self.author.ok_or("it has no `author`")?;
-        let author: WireUser<'_> = serde_json::from_str(author.get())
+        let author: ExportUser<'_> = serde_json::from_str(author.get())
             .map_err(|error| format!("`author`: {}", plain(&error)))?;
         Ok(Essentials {
             id,
@@ -119,7 +121,7 @@ impl<'a> WireMessage<'a> {
             unread.push("mentions");
         }
         let content: Option<String> = part(self.content, "content", &mut unread);
-        let reference: Option<WireReference> = part(self.reference, "reference", &mut unread);
+        let reference: Option<ExportReference> = part(self.reference, "reference", &mut unread);
         let extras = self.extras(unread);
         let forward = !extras.snapshots.is_empty();
         let content = restore_mentions(content.unwrap_or_default(), &essentials.mentions);
@@ -143,28 +145,28 @@ impl<'a> WireMessage<'a> {
     }
 
     fn extras(&self, mut unread: Vec<&'static str>) -> Extras {
-        let embeds: Vec<WireEmbed> = part(self.embeds, "embeds", &mut unread);
-        let attachments: Vec<WireAttachment> = part(self.attachments, "attachments", &mut unread);
-        let stickers: Vec<WireSticker> = part(self.stickers, "stickers", &mut unread);
-        let components: Vec<WireComponent> = part(self.components, "components", &mut unread);
-        let poll: Option<WirePoll> = part(self.poll, "poll", &mut unread);
-        let forward: Option<WireForward> =
+        let embeds: Vec<ExportEmbed> = part(self.embeds, "embeds", &mut unread);
+        let attachments: Vec<ExportAttachment> = part(self.attachments, "attachments", &mut unread);
+        let stickers: Vec<ExportSticker> = part(self.stickers, "stickers", &mut unread);
+        let components: Vec<ExportComponent> = part(self.components, "components", &mut unread);
+        let poll: Option<ExportPoll> = part(self.poll, "poll", &mut unread);
+        let forward: Option<ExportForward> =
             part(self.forwarded_message, "forwardedMessage", &mut unread);
         let mut component_text = Vec::new();
         for component in &components {
             component.texts(&mut component_text);
         }
         Extras {
-            embeds: embeds.into_iter().map(WireEmbed::into_embed).collect(),
+            embeds: embeds.into_iter().map(ExportEmbed::into_embed).collect(),
             attachments: attachments
                 .into_iter()
-                .map(WireAttachment::into_attachment)
+                .map(ExportAttachment::into_attachment)
                 .collect(),
             stickers: stickers.into_iter().map(|sticker| sticker.name).collect(),
-            poll: poll.map(WirePoll::into_poll),
+            poll: poll.map(ExportPoll::into_poll),
             snapshots: forward
                 .into_iter()
-                .map(WireForward::into_snapshot)
+                .map(ExportForward::into_snapshot)
                 .collect(),
             component_text,
             unread,
@@ -172,7 +174,7 @@ impl<'a> WireMessage<'a> {
     }
 }
 
-impl WireUser<'_> {
+impl ExportUser<'_> {
     /// Exports do not mark webhooks. They are bots without a discriminator, which
     /// applications' bots still have.
     fn into_author(self) -> Result<Author, String> {
@@ -201,7 +203,7 @@ impl WireUser<'_> {
     }
 }
 
-impl WireReference {
+impl ExportReference {
     /// Older exports lack the type; a forward is recognised by its content.
     fn into_reference(self, forward: bool) -> Reference {
         let kind = match self.kind.as_deref() {
@@ -238,7 +240,7 @@ fn mentions(raw: Option<&RawValue>) -> Option<Vec<Mention>> {
         None | Some("null" | "[]") => return Some(Vec::new()),
         Some(text) => text,
     };
-    let users: Vec<WireUser<'_>> = serde_json::from_str(text).ok()?;
+    let users: Vec<ExportUser<'_>> = serde_json::from_str(text).ok()?;
     users
         .into_iter()
         .map(|user| {

@@ -9,7 +9,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::archive::Report;
 use crate::config::Config;
-use crate::replay::{self, Format, Progress, ReplayError, Settings, Start, Summary, Triggers};
+use crate::replay::{
+    self, Format, ReplayError, ReplayProgress, ReplaySettings, Start, Summary, Triggers,
+};
 use clew_context::engine::window::WindowLimits;
 use clew_context::model::MessageId;
 
@@ -181,8 +183,8 @@ fn tell_left_out(report: &Report) -> io::Result<()> {
 impl ReplayArgs {
     /// The settings from the flags, with the caps of `config`, which was made with
     /// [`CapArgs::pairs`].
-    pub fn settings(self, config: &Config) -> Settings {
-        Settings {
+    pub fn settings(self, config: &Config) -> ReplaySettings {
+        ReplaySettings {
             files: self.files,
             lenient: self.lenient,
             bot: self.bot,
@@ -247,14 +249,14 @@ fn bar() -> ProgressBar {
     ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
 }
 
-fn show(bar: &ProgressBar, progress: Progress) {
+fn show(bar: &ProgressBar, progress: ReplayProgress) {
     let (done, total, template) = match progress {
-        Progress::Reading { done, total } => (
+        ReplayProgress::Reading { done, total } => (
             done,
             total,
             "reading   {bar:30} {bytes}/{total_bytes} {eta}",
         ),
-        Progress::Replaying { done, total } => {
+        ReplayProgress::Replaying { done, total } => {
             (done, total, "replaying {bar:30} {pos}/{len} messages {eta}")
         }
     };

@@ -67,8 +67,8 @@ pub(super) async fn run(command: StoreCommand, config: &Config) -> ExitCode {
         StoreCommand::Vacuum => vacuum(config).await,
     };
     match done {
-        Ok(Done::All) => ExitCode::SUCCESS,
-        Ok(Done::Asked) => ExitCode::from(NEEDS_CONSENT),
+        Ok(CommandEnd::All) => ExitCode::SUCCESS,
+        Ok(CommandEnd::Asked) => ExitCode::from(NEEDS_CONSENT),
         Err(Error::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => fail_with(error.code(), &error),
     }
@@ -76,7 +76,7 @@ pub(super) async fn run(command: StoreCommand, config: &Config) -> ExitCode {
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Done {
+enum CommandEnd {
     /// It did what was requested.
     All,
     /// It said what it would do, and requires consent.
@@ -138,14 +138,14 @@ impl Error {
 }
 
 /// The configured store, with the logs of direct messages.
-struct Opened {
+struct OpenedStore {
     store: Store,
     transcripts: Option<Transcripts>,
     place: String,
     version: u32,
 }
 
-impl Opened {
+impl OpenedStore {
     /// Opens it for changes; refused while the bot runs.
     async fn of(config: &Config) -> Result<Self, Error> {
         let store = there(&config.memory.store, config).await?;
@@ -193,7 +193,7 @@ async fn there(address: &StoreAddress, config: &Config) -> Result<Store, Error> 
     Ok(Store::open(address, &folders, system_clock()).await?)
 }
 
-async fn migrate(config: &Config) -> Result<Done, Error> {
+async fn migrate(config: &Config) -> Result<CommandEnd, Error> {
     let _alone = claim(config)?;
     let address = &config.memory.store;
     let before = Store::version(address).await?;
@@ -209,15 +209,15 @@ async fn migrate(config: &Config) -> Result<Done, Error> {
         Some(before) => writeln!(out, "{address}: from version {before} to {after}")?,
         None => writeln!(out, "{address} was made, of version {after}")?,
     }
-    Ok(Done::All)
+    Ok(CommandEnd::All)
 }
 
-async fn vacuum(config: &Config) -> Result<Done, Error> {
-    let opened = Opened::of(config).await?;
+async fn vacuum(config: &Config) -> Result<CommandEnd, Error> {
+    let opened = OpenedStore::of(config).await?;
     opened.store.vacuum().await?;
     opened.store.close().await?;
     writeln!(io::stdout(), "{}: done", opened.place)?;
-    Ok(Done::All)
+    Ok(CommandEnd::All)
 }
 
 /// Makes sure that no bot with these settings runs meanwhile.

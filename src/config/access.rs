@@ -9,7 +9,7 @@ use super::{Variable, variable as var};
 use clew_context::model::{AccessRules, AllowList, IdList};
 
 #[derive(Default, Deserialize)]
-struct Raw {
+struct RawAccess {
     allowed_guilds: Option<String>,
     denied_guilds: Option<String>,
     allowed_channels: Option<String>,
@@ -22,7 +22,7 @@ struct Raw {
 }
 
 pub(super) fn read(check: &mut Checker) -> AccessRules {
-    let raw: Raw = check.raw();
+    let raw: RawAccess = check.raw();
     AccessRules {
         guilds: IdList {
             allowed: allowed(check, &var::ALLOWED_GUILDS, raw.allowed_guilds),

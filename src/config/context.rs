@@ -26,7 +26,7 @@ pub struct WindowConfig {
 }
 
 #[derive(Default, Deserialize)]
-struct Raw {
+struct RawContext {
     thread_context_tail_count: Option<String>,
     mem_max_msgs: Option<String>,
     mem_max_chars: Option<String>,
@@ -40,7 +40,7 @@ struct Raw {
 }
 
 pub(super) fn read_limits(check: &mut Checker) -> Limits {
-    let raw: Raw = check.raw();
+    let raw: RawContext = check.raw();
     let is_given =
         |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
     // `MEM_MAX_AGE_MIN` set by hand without the other one applies to chains as well.

@@ -39,7 +39,7 @@ pub enum MessageContent {
     clippy::struct_field_names,
     reason = "envy takes the variables' names from the fields"
 )]
-struct Raw {
+struct RawDiscord {
     discord_token: Option<String>,
     discord_api_url: Option<String>,
     discord_gateway_url: Option<String>,
@@ -49,7 +49,7 @@ struct Raw {
 }
 
 pub(super) fn read(check: &mut Checker) -> DiscordConfig {
-    let raw: Raw = check.raw();
+    let raw: RawDiscord = check.raw();
     DiscordConfig {
         token: check.optional(
             &var::DISCORD_TOKEN,

@@ -36,7 +36,7 @@ pub struct LlmConfig {
     clippy::struct_field_names,
     reason = "envy takes the variables' names from the fields"
 )]
-struct Raw {
+struct RawLlm {
     llm_base_url: Option<String>,
     llm_api_key: Option<String>,
     llm_model: Option<String>,
@@ -48,7 +48,7 @@ struct Raw {
 
 /// None without `LLM_BASE_URL`; the other variables are checked all the same.
 pub(super) fn read(check: &mut Checker) -> Option<LlmConfig> {
-    let raw: Raw = check.raw();
+    let raw: RawLlm = check.raw();
     let asked = raw.llm_base_url.is_some();
     let model = raw.llm_model;
     let base_url = check.optional(

@@ -17,13 +17,13 @@ pub struct LogConfig {
 }
 
 #[derive(Default, Deserialize)]
-struct Raw {
+struct RawLog {
     log_level: Option<String>,
     debug: Option<String>,
 }
 
 pub(super) fn read(check: &mut Checker) -> LogConfig {
-    let raw: Raw = check.raw();
+    let raw: RawLog = check.raw();
     let debug = check.switch(&var::DEBUG, raw.debug);
     let level = check.one_of(
         &var::LOG_LEVEL,

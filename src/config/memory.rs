@@ -62,7 +62,7 @@ pub struct MemoryConfig {
 }
 
 #[derive(Default, Deserialize)]
-struct Raw {
+struct RawMemory {
     max_context_messages: Option<String>,
     max_context_chars: Option<String>,
     load_past_conversations: Option<String>,
@@ -81,7 +81,7 @@ struct Raw {
 }
 
 pub(super) fn read(check: &mut Checker) -> MemoryConfig {
-    let raw: Raw = check.raw();
+    let raw: RawMemory = check.raw();
     let (store, scope) = store::read(check);
     check.optional_path(&var::TTS_PREFS_FILE, raw.tts_prefs_file);
     let memory = MemoryConfig {

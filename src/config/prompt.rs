@@ -20,13 +20,13 @@ are shown; where it does not hold what is needed, say so instead of guessing. Di
 works, tables do not.";
 
 #[derive(Default, Deserialize)]
-struct Raw {
+struct RawPrompt {
     system_prompt: Option<String>,
     system_prompt_file: Option<String>,
 }
 
 pub(super) fn read(check: &mut Checker) -> String {
-    let raw: Raw = check.raw();
+    let raw: RawPrompt = check.raw();
     match (raw.system_prompt, raw.system_prompt_file) {
         (None, None) => BUILT_IN.to_owned(),
         (Some(text), None) => text,

@@ -21,7 +21,7 @@ const SCOPES: [(&str, ScopeKind); 3] = [
 ];
 
 #[derive(Default, Deserialize)]
-struct Raw {
+struct RawStore {
     context_store: Option<String>,
     context_scope: Option<String>,
     context_rolling_window_s: Option<String>,
@@ -31,7 +31,7 @@ struct Raw {
 
 /// `CONTEXT_STORE` and `CONTEXT_SCOPE`, which must fit each other.
 pub(super) fn read(check: &mut Checker) -> (StoreAddress, ScopeKind) {
-    let raw: Raw = check.raw();
+    let raw: RawStore = check.raw();
     let store = check.optional(
         &var::CONTEXT_STORE,
         raw.context_store,
@@ -64,7 +64,7 @@ pub(super) fn read(check: &mut Checker) -> (StoreAddress, ScopeKind) {
 
 /// `CONTEXT_ROLLING_WINDOW_S`.
 pub(super) fn rolling_window(check: &mut Checker) -> Duration {
-    let raw: Raw = check.raw();
+    let raw: RawStore = check.raw();
     Duration::from_secs(check.number(
         &var::CONTEXT_ROLLING_WINDOW_S,
         raw.context_rolling_window_s,
@@ -74,14 +74,14 @@ pub(super) fn rolling_window(check: &mut Checker) -> Duration {
 
 /// `RETENTION_DAYS`; none if data is kept indefinitely.
 pub(super) fn retention(check: &mut Checker) -> Option<Duration> {
-    let raw: Raw = check.raw();
+    let raw: RawStore = check.raw();
     let days = check.number(&var::RETENTION_DAYS, raw.retention_days, 0..=LONGEST_DAYS);
     (days > 0).then(|| days_long(days))
 }
 
 /// `GUILD_RETENTION_DAYS`.
 pub(super) fn guild_retention(check: &mut Checker) -> Duration {
-    let raw: Raw = check.raw();
+    let raw: RawStore = check.raw();
     days_long(check.number(
         &var::GUILD_RETENTION_DAYS,
         raw.guild_retention_days,

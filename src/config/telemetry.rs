@@ -33,7 +33,7 @@ pub enum TelemetryIds {
 }
 
 #[derive(Default, Deserialize)]
-struct Raw {
+struct RawTelemetry {
     telemetry_dir: Option<String>,
     telemetry_keep_days: Option<String>,
     telemetry_ids: Option<String>,
@@ -42,7 +42,7 @@ struct Raw {
 }
 
 pub(super) fn read(check: &mut Checker) -> TelemetryConfig {
-    let raw: Raw = check.raw();
+    let raw: RawTelemetry = check.raw();
     let keep_days = check.number(
         &var::TELEMETRY_KEEP_DAYS,
         raw.telemetry_keep_days,
@@ -72,7 +72,7 @@ pub(super) fn read(check: &mut Checker) -> TelemetryConfig {
 
 /// `STATE_DIR`.
 pub(super) fn state_dir(check: &mut Checker) -> PathBuf {
-    let raw: Raw = check.raw();
+    let raw: RawTelemetry = check.raw();
     check.path(&var::STATE_DIR, raw.state_dir)
 }
 

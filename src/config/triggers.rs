@@ -7,7 +7,7 @@ use super::variable as var;
 use clew_context::model::{ReplyTarget, TriggerRules};
 
 #[derive(Default, Deserialize)]
-struct Raw {
+struct RawTriggers {
     mention_only: Option<String>,
     auto_reply_channels: Option<String>,
     reply_to_bots: Option<String>,
@@ -16,7 +16,7 @@ struct Raw {
 }
 
 pub(super) fn read(check: &mut Checker) -> TriggerRules {
-    let raw: Raw = check.raw();
+    let raw: RawTriggers = check.raw();
     let triggers = TriggerRules {
         mention_only: check.switch(&var::MENTION_ONLY, raw.mention_only),
         auto_reply_channels: check.ids(&var::AUTO_REPLY_CHANNELS, raw.auto_reply_channels),
@@ -30,7 +30,7 @@ pub(super) fn read(check: &mut Checker) -> TriggerRules {
 }
 
 pub(super) fn reply_target(check: &mut Checker) -> ReplyTarget {
-    let raw: Raw = check.raw();
+    let raw: RawTriggers = check.raw();
     check.one_of(
         &var::THREAD_REPLY_TARGET,
         raw.thread_reply_target,

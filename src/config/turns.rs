@@ -31,7 +31,7 @@ pub struct AnswerConfig {
 }
 
 #[derive(Default, Deserialize)]
-struct Raw {
+struct RawTurns {
     turn_queue_per_channel: Option<String>,
     max_concurrent_turns: Option<String>,
     user_turns_per_min: Option<String>,
@@ -41,7 +41,7 @@ struct Raw {
 }
 
 pub(super) fn read(check: &mut Checker) -> TurnConfig {
-    let raw: Raw = check.raw();
+    let raw: RawTurns = check.raw();
     let per_minute = check.number(&var::USER_TURNS_PER_MIN, raw.user_turns_per_min, 0..=1_000);
     TurnConfig {
         queue_per_channel: check.number(
@@ -64,7 +64,7 @@ pub(super) fn read(check: &mut Checker) -> TurnConfig {
 }
 
 pub(super) fn read_answers(check: &mut Checker) -> AnswerConfig {
-    let raw: Raw = check.raw();
+    let raw: RawTurns = check.raw();
     AnswerConfig {
         max_messages: check.number(&var::ANSWER_MAX_MESSAGES, raw.answer_max_messages, 1..=20),
         link_previews: check.switch(&var::LINK_PREVIEWS, raw.link_previews),

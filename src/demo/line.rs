@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 /// The parts of a line that the demo uses.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct DemoLine {
     /// The event's name.
     pub(super) event: String,
     /// The event's detail.
@@ -16,7 +16,7 @@ pub(super) struct Line {
 }
 
 #[derive(Deserialize)]
-struct Raw<'a> {
+struct RawLine<'a> {
     subsys: String,
     event: String,
     msg_id: Option<String>,
@@ -27,10 +27,10 @@ struct Raw<'a> {
 /// Fields that hold ids, which mean nothing to a reader here.
 const IDS: [&str; 2] = ["target", "reply_target"];
 
-impl Line {
+impl DemoLine {
     /// Reads a line about a message's turn; none if it is about another.
     pub(super) fn read(text: &str, message: &str) -> Option<Self> {
-        let raw: Raw<'_> = serde_json::from_str(text).ok()?;
+        let raw: RawLine<'_> = serde_json::from_str(text).ok()?;
         if raw.msg_id.as_deref() != Some(message) {
             return None;
         }

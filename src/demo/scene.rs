@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::line::Line;
+use super::line::DemoLine;
 use clew_simulator::{Draft, Id, Message};
 
 /// A question and the conversation around it.
 #[derive(Debug, Clone)]
-pub(super) struct Scene {
+pub(super) struct DemoScene {
     /// Its heading.
     pub(super) title: &'static str,
     /// What a reader needs to know about the conversation.
@@ -76,7 +76,7 @@ pub(super) struct Played {
     /// All GET requests of the turn, in words.
     pub(super) gets: Vec<String>,
     /// The turn's telemetry.
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<DemoLine>,
 }
 
 impl Played {
@@ -87,7 +87,7 @@ impl Played {
 
     /// The details of the turn's events with this name.
     pub(super) fn details(&self, event: &str) -> impl Iterator<Item = &Value> {
-        let of = move |line: &&Line| line.event == event;
+        let of = move |line: &&DemoLine| line.event == event;
         self.lines.iter().filter(of).map(|line| &line.detail)
     }
 }

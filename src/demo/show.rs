@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::line::Line;
-use super::scene::{Played, Scene};
+use super::line::DemoLine;
+use super::scene::{DemoScene, Played};
 use clew_context::model::Limits;
 
 /// The most columns of a line.
@@ -18,7 +18,7 @@ const MARGIN: &str = "   ";
 const LABEL: usize = 12;
 
 /// The output.
-pub(super) struct Page<'a> {
+pub(super) struct DemoPage<'a> {
     out: &'a mut dyn Write,
     styled: bool,
 }
@@ -31,7 +31,7 @@ enum Style {
     Dim,
 }
 
-impl<'a> Page<'a> {
+impl<'a> DemoPage<'a> {
     pub(super) fn new(out: &'a mut dyn Write, styled: bool) -> Self {
         Self { out, styled }
     }
@@ -56,7 +56,7 @@ impl<'a> Page<'a> {
     pub(super) fn scene(
         &mut self,
         number: usize,
-        scene: &Scene,
+        scene: &DemoScene,
         played: &Played,
         limits: &Limits,
         complaints: &[String],
@@ -107,7 +107,7 @@ impl<'a> Page<'a> {
         self.labelled("question", &played.text)
     }
 
-    fn collected(&mut self, scene: &Scene, played: &Played, limits: &Limits) -> io::Result<()> {
+    fn collected(&mut self, scene: &DemoScene, played: &Played, limits: &Limits) -> io::Result<()> {
         self.labelled("scene", &scene_words(played.detail("trigger")))?;
         self.labelled("rule", scene.rule)?;
         if let Some(ok) = played.detail("collect_ok") {
@@ -155,7 +155,7 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    fn telemetry(&mut self, lines: &[Line]) -> io::Result<()> {
+    fn telemetry(&mut self, lines: &[DemoLine]) -> io::Result<()> {
         self.labelled("telemetry", "a JSON line each; times and ids left out here")?;
         for line in lines {
             self.hanging(&format!("{MARGIN}  "), &line.short, "    ", Style::Dim)?;

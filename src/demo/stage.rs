@@ -10,9 +10,9 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Error;
-use super::line::Line;
+use super::line::DemoLine;
 use super::places;
-use super::scene::{Played, Scene};
+use super::scene::{DemoScene, Played};
 use crate::app;
 use crate::config::Config;
 use clew_context::model::{Limits, ReplyTarget};
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// The running bot and its world.
-pub(super) struct Stage {
+pub(super) struct DemoStage {
     discord: Simulator,
     bot: JoinHandle<Result<(), app::Error>>,
     shutdown: CancellationToken,
@@ -35,7 +35,7 @@ pub(super) struct Stage {
     _folder: TempDir,
 }
 
-impl Stage {
+impl DemoStage {
     /// Starts both and waits until the bot has connected.
     pub(super) async fn start(
         world: World,
@@ -81,7 +81,7 @@ impl Stage {
     }
 
     /// Asks, waits for the end of the turn, and gathers what happened.
-    pub(super) async fn play(&mut self, number: usize, scene: &Scene) -> Result<Played, Error> {
+    pub(super) async fn play(&mut self, number: usize, scene: &DemoScene) -> Result<Played, Error> {
         let earlier = self.discord.requests().len();
         let channel = scene.channel;
         let before = scene
@@ -99,11 +99,11 @@ impl Stage {
     }
 
     /// The telemetry of a question's turn, once the turn is over.
-    async fn turn(&mut self, number: usize, question: Id) -> Result<Vec<Line>, Error> {
+    async fn turn(&mut self, number: usize, question: Id) -> Result<Vec<DemoLine>, Error> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let lines = lines_of(&self.telemetry, question).map_err(Error::Folder)?;
-            let over = |line: &Line| line.event == "turn_done" || line.event == "refused";
+            let over = |line: &DemoLine| line.event == "turn_done" || line.event == "refused";
             if lines.iter().any(over) {
                 return Ok(lines);
             }
@@ -159,7 +159,7 @@ fn stopped(ended: Option<Result<(), app::Error>>) -> Error {
 }
 
 /// The complete lines about a question, in the order they were written.
-fn lines_of(folder: &Path, question: Id) -> io::Result<Vec<Line>> {
+fn lines_of(folder: &Path, question: Id) -> io::Result<Vec<DemoLine>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         files.push(entry?.path());
@@ -171,7 +171,7 @@ fn lines_of(folder: &Path, question: Id) -> io::Result<Vec<Line>> {
         let text = std::fs::read_to_string(file)?;
         // The last line may be incomplete; it will be read the next time.
         let whole = text.split_inclusive('\n').filter(|l| l.ends_with('\n'));
-        lines.extend(whole.filter_map(|line| Line::read(line, &question)));
+        lines.extend(whole.filter_map(|line| DemoLine::read(line, &question)));
     }
     Ok(lines)
 }
@@ -179,11 +179,11 @@ fn lines_of(folder: &Path, question: Id) -> io::Result<Vec<Line>> {
 /// What happened, with names instead of ids.
 fn tell(
     world: &World,
-    scene: &Scene,
+    scene: &DemoScene,
     before: Option<Id>,
     question: Id,
     calls: &[RequestRecord],
-    lines: Vec<Line>,
+    lines: Vec<DemoLine>,
 ) -> Played {
     let channel = scene.channel;
     let posted = world

@@ -3,13 +3,13 @@
 use clew_simulator::{Draft, Id, World};
 
 /// A conversation that began some time ago.
-pub(super) struct Talk {
+pub(super) struct DemoTalk {
     channel: Id,
     next_ms: i64,
     step_ms: i64,
 }
 
-impl Talk {
+impl DemoTalk {
     /// Begins `minutes` ago, with a message every `step_s` seconds.
     pub(super) fn ago(world: &World, channel: Id, minutes: i64, step_s: usize) -> Self {
         let step_ms = i64::try_from(step_s).unwrap_or(1).saturating_mul(1_000);

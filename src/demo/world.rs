@@ -3,8 +3,8 @@
 
 use serde_json::json;
 
-use super::scene::{Answered, Expect, Scene};
-use super::talk::Talk;
+use super::scene::{Answered, DemoScene, Expect};
+use super::talk::DemoTalk;
 use super::words;
 use clew_simulator::{ChannelKind, Draft, Id, World};
 
@@ -14,7 +14,7 @@ const THREAD: usize = 300;
 const AROUND_CHAIN: usize = 400;
 
 /// The world before anybody asks, and the scenes in order.
-pub(super) fn build() -> (World, Vec<Scene>) {
+pub(super) fn build() -> (World, Vec<DemoScene>) {
     let mut world = World::new();
     let works = world.guild("Waterworks");
     let crew = ["Ada", "Boris", "Chidi"].map(|name| world.member(works, name));
@@ -60,10 +60,10 @@ impl Plant {
     }
 
     /// A thread started from a message, in which two questions are asked.
-    fn filter(&mut self) -> (Scene, Scene) {
+    fn filter(&mut self) -> (DemoScene, DemoScene) {
         let house = self.channel(ChannelKind::Text, "filter-house");
         let [ada, boris, chidi] = self.crew;
-        let mut talk = Talk::ago(&self.world, house, 225, 225 * 60 / (THREAD + 2));
+        let mut talk = DemoTalk::ago(&self.world, house, 225, 225 * 60 / (THREAD + 2));
         let complaint = "Turbidity after filter 3 is creeping up: 0.28 NTU since the morning.";
         let starter = talk.say(&mut self.world, ada, complaint);
         let thread = self
@@ -78,7 +78,7 @@ impl Plant {
         for (who, text) in end {
             talk.say(&mut self.world, self.crew[who], text);
         }
-        let first = Scene {
+        let first = DemoScene {
             title: "A question in a thread of 300 messages",
             setting: "The thread hangs on a message of the channel above it. The bot has just \
                       started and has seen none of it.",
@@ -97,7 +97,7 @@ impl Plant {
                 quoted: &["Turbidity after filter 3", "Check the nozzles"],
             },
         };
-        let second = Scene {
+        let second = DemoScene {
             title: "The same thread a moment later: a mention without a word",
             setting: "Somebody asks, somebody else only points the bot at it. By now the bot \
                       knows the thread from the gateway and its earlier calls.",
@@ -119,11 +119,11 @@ impl Plant {
     }
 
     /// A forum post with tags.
-    fn forum(&mut self) -> Scene {
+    fn forum(&mut self) -> DemoScene {
         let forum = self.channel(ChannelKind::Forum, "how-do-we");
         let tags = ["procedure", "wells"].map(|tag| self.world.tag(forum, tag));
         let [_, boris, _] = self.crew;
-        let mut talk = Talk::ago(&self.world, forum, 50, 6 * 60);
+        let mut talk = DemoTalk::ago(&self.world, forum, 50, 6 * 60);
         let text = "How do we switch to the second well? I have the night shift alone on Friday.";
         let draft = Draft::new(text).at_ms(talk.next_ms());
         let title = "Switching to well 2";
@@ -132,7 +132,7 @@ impl Plant {
         for (who, text) in words::WELL_POST {
             talk.say(&mut self.world, self.crew[who], text);
         }
-        Scene {
+        DemoScene {
             title: "A forum post with tags",
             setting: "A post, its tags and six replies.",
             rule: "a post is a thread whose first message is the post itself; its title and \
@@ -152,12 +152,12 @@ impl Plant {
     }
 
     /// Twenty replies, each to the one before, among other messages.
-    fn chain(&mut self) -> Scene {
+    fn chain(&mut self) -> DemoScene {
         let pumps = self.channel(ChannelKind::Text, "pumps");
         let links = words::BEARING.len();
         let all = AROUND_CHAIN + links;
         let between = AROUND_CHAIN / links;
-        let mut talk = Talk::ago(&self.world, pumps, 220, 220 * 60 / (all + 2));
+        let mut talk = DemoTalk::ago(&self.world, pumps, 220, 220 * 60 / (all + 2));
         let mut last = None;
         for (link, (who, text)) in words::BEARING.into_iter().enumerate() {
             let draft = Draft::new(text);
@@ -176,7 +176,7 @@ impl Plant {
             }
         }
         let question = self.to_bot("what is wrong with the pump, and is the part there?");
-        Scene {
+        DemoScene {
             title: "A chain of 20 replies among 400 other messages",
             setting: "Three people talk about a pump by replying to each other, one reply in \
                       21 messages; Ines replies to the last.",
@@ -200,10 +200,10 @@ impl Plant {
     }
 
     /// A reply to a webhook's message.
-    fn alert(&mut self) -> Scene {
+    fn alert(&mut self) -> DemoScene {
         let alarms = self.channel(ChannelKind::Text, "alarms");
         let webhook = self.world.fresh_id();
-        let mut talk = Talk::ago(&self.world, alarms, 40, 8 * 60);
+        let mut talk = DemoTalk::ago(&self.world, alarms, 40, 8 * 60);
         let alert = |title: &str, text: &str| {
             let embed = json!({"title": title, "description": text, "color": 15_158_332});
             Draft::new("").webhook("Plant alarms").embed(embed)
@@ -217,7 +217,7 @@ impl Plant {
         );
         let level = talk.say(&mut self.world, webhook, level);
         talk.say(&mut self.world, self.crew[2], "Lunch?");
-        Scene {
+        DemoScene {
             title: "A reply to an alert that a webhook posted",
             setting: "Alerts come as embeds from a webhook, without any text.",
             rule: "what apps write is left out, except what the asker points at: that is \
@@ -237,14 +237,14 @@ impl Plant {
     }
 
     /// A question unrelated to the conversation around it.
-    fn lone_with_text(&mut self) -> Scene {
+    fn lone_with_text(&mut self) -> DemoScene {
         let room = self.channel(ChannelKind::Text, "control-room");
-        let mut talk = Talk::ago(&self.world, room, 30, 4 * 60);
+        let mut talk = DemoTalk::ago(&self.world, room, 30, 4 * 60);
         for nth in 0..6 {
             let author = self.crew[nth % 3];
             talk.say(&mut self.world, author, words::chatter(nth));
         }
-        Scene {
+        DemoScene {
             title: "A lone mention with a question",
             setting: "A mention in a channel, no thread and no reply.",
             rule: "nothing: the question stands for itself, and what others talk about in the \
@@ -264,13 +264,13 @@ impl Plant {
     }
 
     /// A mention and nothing else.
-    fn lone(&mut self) -> Scene {
+    fn lone(&mut self) -> DemoScene {
         let office = self.channel(ChannelKind::Text, "office");
-        let mut talk = Talk::ago(&self.world, office, 30, 4 * 60);
+        let mut talk = DemoTalk::ago(&self.world, office, 30, 4 * 60);
         for (who, text) in words::GATE {
             talk.say(&mut self.world, self.crew[who], text);
         }
-        Scene {
+        DemoScene {
             title: "A lone mention without a word",
             setting: "Six messages of a morning, then only the bot's name.",
             rule: "the channel's last messages, as there is nothing else to go by",
@@ -289,15 +289,15 @@ impl Plant {
     }
 
     /// A reply to an earlier answer of the bot.
-    fn direct(&mut self) -> Scene {
+    fn direct(&mut self) -> DemoScene {
         let channel = self.world.direct(self.ines);
-        let mut talk = Talk::ago(&self.world, channel, 12, 60);
+        let mut talk = DemoTalk::ago(&self.world, channel, 12, 60);
         let asked = "How long does clear water tank B last if the inflow stops?";
         let asked = talk.say(&mut self.world, self.ines, asked);
         let said = "About six hours: 1,400 m3 at a demand of 230 m3/h.";
         let bot = self.world.bot;
         let said = talk.say(&mut self.world, bot, Draft::new(said).reply_to(asked));
-        Scene {
+        DemoScene {
             title: "A direct message",
             setting: "Ines replies to an answer of the bot. Nobody has to mention it there.",
             rule: "in a direct conversation the line of replies, the bot's own words in it",

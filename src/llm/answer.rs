@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::calls::ArrivingCalls;
 use super::thinking::Thinking;
-use super::wire::Piece;
+use super::wire::AnswerPiece;
 use super::{AnswerEnd, AnswerStep, Error, FinishReason, Usage};
 use clew_context::engine::echo::Echo;
 
@@ -16,7 +16,7 @@ pub(super) struct ArrivingAnswer {
     echo: Echo,
     /// Bytes of text passed on so far.
     bytes: usize,
-    /// [`super::Settings::max_answer_bytes`].
+    /// [`super::ModelSettings::max_answer_bytes`].
     max_bytes: usize,
     is_cut_off: bool,
     refused: bool,
@@ -67,7 +67,7 @@ impl ArrivingAnswer {
     ///
     /// # Errors
     /// If the model calls tools without end.
-    pub(super) fn take(&mut self, piece: Piece) -> Result<(), Error> {
+    pub(super) fn take(&mut self, piece: AnswerPiece) -> Result<(), Error> {
         let text = self.echo.strip(&self.thinking.strip(&piece.text));
         self.say(&text);
         self.refused |= piece.refused;

@@ -6,7 +6,7 @@ use super::FinishReason;
 use super::redact::Redactor;
 
 /// The cause of an error, for the log.
-type Cause = Box<dyn std::error::Error + Send + Sync>;
+type ErrorCause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why there is no whole answer. `message` is the server's own, on one line,
 /// shortened, without key and prompt; it may be empty.
@@ -46,7 +46,7 @@ pub enum Error {
         message: String,
         /// Why it could not be reached.
         #[source]
-        cause: Option<Cause>,
+        cause: Option<ErrorCause>,
     },
     /// No such model, or no such endpoint at the configured address.
     #[error("the model server has no such model or endpoint{}", said(.message))]
@@ -85,7 +85,7 @@ pub enum Error {
     Truncated {
         /// What broke it off; none if the server simply ended it.
         #[source]
-        cause: Option<Cause>,
+        cause: Option<ErrorCause>,
     },
 }
 
@@ -141,7 +141,7 @@ impl Error {
     /// The body ended in the middle.
     pub(super) fn broken_off(cause: Option<reqwest::Error>) -> Self {
         Self::Truncated {
-            cause: cause.map(|cause| Box::new(cause.without_url()) as Cause),
+            cause: cause.map(|cause| Box::new(cause.without_url()) as ErrorCause),
         }
     }
 

@@ -10,8 +10,8 @@ use futures_util::{Stream, StreamExt, stream};
 use reqwest::Response;
 use tokio::time::timeout;
 
-use super::wire::{self, NoPiece, Piece};
-use super::{Error, fault};
+use super::wire::{self, AnswerPiece, PieceError};
+use super::{Error, server_error};
 
 /// The most bytes of a whole body. A long answer with all its reasoning has a few
 /// million; a server that sends more is broken.
@@ -33,12 +33,12 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub(super) const WITHOUT_END: &str = "an answer without end";
 
 /// The pieces of an answer, up to its end. The stream ends after an error.
-pub(super) type Pieces = BoxStream<'static, Result<Piece, Error>>;
+pub(super) type AnswerPieces = BoxStream<'static, Result<AnswerPiece, Error>>;
 
 /// Reads the body of an accepted request until the answer is complete; the rest of
 /// the body is not waited for. `stall` is the longest silence between two packets.
-pub(super) async fn pieces(response: Response, stall: Duration) -> Result<Pieces, Error> {
-    let mut body = Body::new(response, stall);
+pub(super) async fn pieces(response: Response, stall: Duration) -> Result<AnswerPieces, Error> {
+    let mut body = ResponseBody::new(response, stall);
     let head = body.head().await?;
     match head.trim_ascii_start().first() {
         Some(b'{') => Ok(stream::once(read_json(body, head)).boxed()),
@@ -47,13 +47,13 @@ pub(super) async fn pieces(response: Response, stall: Duration) -> Result<Pieces
     }
 }
 
-async fn read_json(mut body: Body, head: Vec<u8>) -> Result<Piece, Error> {
+async fn read_json(mut body: ResponseBody, head: Vec<u8>) -> Result<AnswerPiece, Error> {
     let mut json = head;
     while let Some(chunk) = body.chunk().await? {
         json.extend_from_slice(&chunk);
     }
     let json = String::from_utf8(json).map_err(|_| Error::malformed("not UTF-8"))?;
-    wire::piece(&json).map_err(no_piece)
+    wire::piece(&json).map_err(piece_error)
 }
 
 /// An answer in server-sent events.
@@ -66,7 +66,7 @@ struct EventPieces {
 }
 
 impl EventPieces {
-    fn new(body: Body, head: Vec<u8>) -> Self {
+    fn new(body: ResponseBody, head: Vec<u8>) -> Self {
         Self {
             events: lines(body, head).eventsource().boxed(),
             finished: false,
@@ -75,7 +75,7 @@ impl EventPieces {
     }
 
     /// The next piece, if there is one, and the events after it.
-    async fn next(mut self) -> Result<Option<(Piece, Self)>, Error> {
+    async fn next(mut self) -> Result<Option<(AnswerPiece, Self)>, Error> {
         loop {
             let wait = match (self.done, self.finished) {
                 (true, _) => DRAIN_WAIT,
@@ -99,17 +99,17 @@ impl EventPieces {
     }
 }
 
-fn piece(event: &Event) -> Result<Piece, Error> {
+fn piece(event: &Event) -> Result<AnswerPiece, Error> {
     if event.event == "error" {
-        return Err(fault::of_event(wire::fault(&event.data)));
+        return Err(server_error::of_event(wire::server_error(&event.data)));
     }
-    wire::piece(&event.data).map_err(no_piece)
+    wire::piece(&event.data).map_err(piece_error)
 }
 
-fn no_piece(why: NoPiece) -> Error {
+fn piece_error(why: PieceError) -> Error {
     match why {
-        NoPiece::Fault(fault) => fault::of_event(fault),
-        NoPiece::Malformed => Error::malformed("not the JSON of a chat completion"),
+        PieceError::ServerError(fault) => server_error::of_event(fault),
+        PieceError::Malformed => Error::malformed("not the JSON of a chat completion"),
     }
 }
 
@@ -124,7 +124,7 @@ fn broken(error: EventStreamError<Error>) -> Error {
 /// The body with a line break before it and an empty line after it. The first
 /// keeps the parser from looking for a byte order mark, on which it panics;
 /// the last ends an event that the server left open.
-fn lines(body: Body, head: Vec<u8>) -> impl Stream<Item = Result<Bytes, Error>> {
+fn lines(body: ResponseBody, head: Vec<u8>) -> impl Stream<Item = Result<Bytes, Error>> {
     let around = |bytes: Bytes| stream::once(async move { Ok(bytes) });
     let rest = stream::try_unfold(body, async |mut body| {
         Ok(body.line_chunk().await?.map(|chunk| (chunk, body)))
@@ -136,14 +136,14 @@ fn lines(body: Body, head: Vec<u8>) -> impl Stream<Item = Result<Bytes, Error>> 
 }
 
 /// A body with limits on silence and size.
-struct Body {
+struct ResponseBody {
     response: Response,
     stall: Duration,
     bytes: usize,
     line_bytes: usize,
 }
 
-impl Body {
+impl ResponseBody {
     fn new(response: Response, stall: Duration) -> Self {
         Self {
             response,

@@ -6,12 +6,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::dialect::Dialect;
-use super::{FinishReason, Settings, Usage};
+use super::{FinishReason, ModelSettings, Usage};
 use clew_context::model::{ChatMessage, ToolCall};
 
 /// The body of a request.
 #[derive(Serialize)]
-pub(super) struct Request<'a> {
+pub(super) struct RequestBody<'a> {
     model: &'a str,
     messages: Vec<RequestMessage<'a>>,
     stream: bool,
@@ -54,8 +54,12 @@ struct StreamOptions {
     include_usage: bool,
 }
 
-impl<'a> Request<'a> {
-    pub(super) fn new(settings: &'a Settings, prompt: &'a [ChatMessage], dialect: Dialect) -> Self {
+impl<'a> RequestBody<'a> {
+    pub(super) fn new(
+        settings: &'a ModelSettings,
+        prompt: &'a [ChatMessage],
+        dialect: Dialect,
+    ) -> Self {
         let limit = Some(settings.max_output_tokens);
         let (max_tokens, max_completion_tokens) = if dialect.says_completion_tokens() {
             (None, limit)
@@ -110,7 +114,7 @@ pub(super) const DONE: &str = "[DONE]";
 
 /// One event of a stream, or a whole answer that came as plain JSON.
 #[derive(Debug, Default)]
-pub(super) struct Piece {
+pub(super) struct AnswerPiece {
     /// New text; empty in the first and the last events of a stream.
     pub(super) text: String,
     /// Whether the text is a refusal.
@@ -137,18 +141,18 @@ pub(super) struct CallPiece {
     pub(super) arguments: String,
 }
 
-/// Why an event or body gives no [`Piece`].
+/// Why an event or body gives no [`AnswerPiece`].
 #[derive(Debug)]
-pub(super) enum NoPiece {
+pub(super) enum PieceError {
     /// It reports an error.
-    Fault(Fault),
+    ServerError(ServerError),
     /// It is not JSON of a known shape.
     Malformed,
 }
 
 #[derive(Deserialize)]
-struct Chunk {
-    choices: Option<Vec<Choice>>,
+struct WireChunk {
+    choices: Option<Vec<WireChoice>>,
     #[serde(default)]
     usage: Value,
     #[serde(default)]
@@ -157,30 +161,30 @@ struct Chunk {
 }
 
 #[derive(Deserialize)]
-struct Choice {
-    delta: Option<Delta>,
-    message: Option<Delta>,
+struct WireChoice {
+    delta: Option<WireDelta>,
+    message: Option<WireDelta>,
     finish_reason: Option<String>,
 }
 
 /// Without the deprecated `function_call`: servers send it only to those who ask
 /// with the equally deprecated `functions`.
 #[derive(Deserialize, Default)]
-struct Delta {
-    content: Option<Content>,
+struct WireDelta {
+    content: Option<WireContent>,
     refusal: Option<String>,
-    tool_calls: Option<Vec<CallDelta>>,
+    tool_calls: Option<Vec<WireCall>>,
 }
 
 #[derive(Deserialize)]
-struct CallDelta {
+struct WireCall {
     index: Option<usize>,
     id: Option<String>,
-    function: Option<FunctionDelta>,
+    function: Option<WireFunction>,
 }
 
 #[derive(Deserialize, Default)]
-struct FunctionDelta {
+struct WireFunction {
     name: Option<String>,
     arguments: Option<Box<RawValue>>,
 }
@@ -188,36 +192,36 @@ struct FunctionDelta {
 /// Mistral sends parts if there is reasoning among them.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Content {
+enum WireContent {
     Text(String),
-    Parts(Vec<Part>),
+    Parts(Vec<WirePart>),
 }
 
 #[derive(Deserialize)]
-struct Part {
+struct WirePart {
     #[serde(default)]
     text: String,
 }
 
 /// Reads one event's data, or a whole body.
-pub(super) fn piece(json: &str) -> Result<Piece, NoPiece> {
-    let chunk: Chunk = serde_json::from_str(json).map_err(|_| NoPiece::Malformed)?;
+pub(super) fn piece(json: &str) -> Result<AnswerPiece, PieceError> {
+    let chunk: WireChunk = serde_json::from_str(json).map_err(|_| PieceError::Malformed)?;
     if !chunk.error.is_null() || chunk.object.as_deref() == Some("error") {
-        return Err(NoPiece::Fault(fault(json)));
+        return Err(PieceError::ServerError(server_error(json)));
     }
     if chunk.choices.is_none() && chunk.usage.is_null() {
-        return Err(NoPiece::Malformed);
+        return Err(PieceError::Malformed);
     }
     let usage = usage(&chunk.usage);
     let Some(choice) = chunk.choices.into_iter().flatten().next() else {
-        return Ok(Piece {
+        return Ok(AnswerPiece {
             usage,
-            ..Piece::default()
+            ..AnswerPiece::default()
         });
     };
     let delta = choice.delta.or(choice.message).unwrap_or_default();
     let refusal = delta.refusal.unwrap_or_default();
-    Ok(Piece {
+    Ok(AnswerPiece {
         refused: !refusal.is_empty(),
         text: text(delta.content) + &refusal,
         calls: calls(delta.tool_calls.unwrap_or_default()),
@@ -234,15 +238,15 @@ fn usage(usage: &Value) -> Option<Usage> {
     })
 }
 
-fn text(content: Option<Content>) -> String {
+fn text(content: Option<WireContent>) -> String {
     match content {
         None => String::new(),
-        Some(Content::Text(text)) => text,
-        Some(Content::Parts(parts)) => parts.into_iter().map(|part| part.text).collect(),
+        Some(WireContent::Text(text)) => text,
+        Some(WireContent::Parts(parts)) => parts.into_iter().map(|part| part.text).collect(),
     }
 }
 
-fn calls(deltas: Vec<CallDelta>) -> Vec<CallPiece> {
+fn calls(deltas: Vec<WireCall>) -> Vec<CallPiece> {
     let pieces = deltas.into_iter().enumerate().map(|(position, delta)| {
         let function = delta.function.unwrap_or_default();
         CallPiece {
@@ -277,7 +281,7 @@ fn finish_reason(name: &str) -> Option<FinishReason> {
 
 /// An error that a server reports.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct ServerError {
     /// The HTTP status that the body names; useful within a stream.
     pub(super) status: Option<u16>,
     /// The error's code, type and status words, each followed by a space.
@@ -290,24 +294,24 @@ pub(super) struct Fault {
 
 /// Reads the error from a body or event. Never fails: a body that is not JSON
 /// is its own message, unless it is an HTML page.
-pub(super) fn fault(body: &str) -> Fault {
+pub(super) fn server_error(body: &str) -> ServerError {
     match serde_json::from_str(body) {
-        Ok(Value::Array(mut list)) if !list.is_empty() => fault_of(&list.swap_remove(0)),
-        Ok(value) => fault_of(&value),
-        Err(_) if body.trim_start().starts_with('<') => Fault::default(),
-        Err(_) => Fault {
+        Ok(Value::Array(mut list)) if !list.is_empty() => error_of(&list.swap_remove(0)),
+        Ok(value) => error_of(&value),
+        Err(_) if body.trim_start().starts_with('<') => ServerError::default(),
+        Err(_) => ServerError {
             message: body.to_owned(),
-            ..Fault::default()
+            ..ServerError::default()
         },
     }
 }
 
 /// `{"error": {..}}` (OpenAI, most), `{"error": ".."}` (Ollama), `{"detail":
 /// ..}` (`FastAPI` servers), or the error's fields at the top (vLLM).
-fn fault_of(body: &Value) -> Fault {
+fn error_of(body: &Value) -> ServerError {
     let error = body.get("error").unwrap_or(body);
     let message = [error, &error["message"], &body["message"], &body["detail"]];
-    Fault {
+    ServerError {
         status: status(&error["code"]).or_else(|| status(&error["status"])),
         code: ["code", "type", "status"]
             .iter()
@@ -345,7 +349,7 @@ fn words(value: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{NoPiece, fault, piece};
+    use super::{PieceError, piece, server_error};
     use crate::llm::FinishReason;
 
     #[track_caller]
@@ -417,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_piece() {
+    fn what_is_piece_error() {
         for json in [
             "",
             "{",
@@ -427,48 +431,48 @@ mod tests {
             r#"{"choices":{}}"#,
             r#"{"choices":[1]}"#,
         ] {
-            assert!(matches!(piece(json), Err(NoPiece::Malformed)), "{json}");
+            assert!(matches!(piece(json), Err(PieceError::Malformed)), "{json}");
         }
         for json in [
             r#"{"error":"out of memory"}"#,
             r#"{"error":{"message":"out of memory"}}"#,
             r#"{"object":"error","message":"out of memory","code":500}"#,
         ] {
-            let Err(NoPiece::Fault(fault)) = piece(json) else {
+            let Err(PieceError::ServerError(error)) = piece(json) else {
                 panic!("{json}");
             };
-            assert_eq!(fault.message, "out of memory");
+            assert_eq!(error.message, "out of memory");
         }
     }
 
     #[track_caller]
-    fn check_fault(body: &str, status: Option<u16>, code: &str, message: &str) {
-        let fault = fault(body);
-        let found = (fault.status, fault.code.as_str(), fault.message.as_str());
+    fn check_server_error(body: &str, status: Option<u16>, code: &str, message: &str) {
+        let error = server_error(body);
+        let found = (error.status, error.code.as_str(), error.message.as_str());
         assert_eq!(found, (status, code, message));
     }
 
     #[test]
-    fn faults() {
-        check_fault("", None, "", "");
-        check_fault("model is loading", None, "", "model is loading");
-        check_fault("<html>502</html>", None, "", "");
-        check_fault(r#"{"error":"no"}"#, None, "", "no");
-        check_fault(r#"{"message":"no"}"#, None, "", "no");
-        check_fault(r#"{"detail":"no"}"#, None, "", "no");
-        check_fault(
+    fn server_errors() {
+        check_server_error("", None, "", "");
+        check_server_error("model is loading", None, "", "model is loading");
+        check_server_error("<html>502</html>", None, "", "");
+        check_server_error(r#"{"error":"no"}"#, None, "", "no");
+        check_server_error(r#"{"message":"no"}"#, None, "", "no");
+        check_server_error(r#"{"detail":"no"}"#, None, "", "no");
+        check_server_error(
             r#"{"error":{"message":"no","code":"400"}}"#,
             Some(400),
             "400 ",
             "no",
         );
-        check_fault(
+        check_server_error(
             r#"[{"error":{"code":400,"message":"no","status":"INVALID_ARGUMENT"}}]"#,
             Some(400),
             "INVALID_ARGUMENT ",
             "no",
         );
-        check_fault(
+        check_server_error(
             r#"{"detail":[{"loc":["body","stream_options"],"msg":"extra","input":"secret"}]}"#,
             None,
             "",

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{ReplayError, Settings, Triggers, Us};
+use super::{ReplayError, ReplaySettings, Triggers, Us};
 use crate::archive::{Participant, World};
 use clew_context::engine::sanitise;
 use clew_context::model::UserId;
@@ -15,7 +15,7 @@ const NAME: &str = "Clew";
 /// The requested bot, or else the scenario's, or else the bot account that most messages
 /// mention, or else the user most mentioned among those who never wrote (a bot that was
 /// away). Without any, triggers that need no bot get one that is not in the recording.
-pub(super) fn choose(world: &World, settings: &Settings) -> Result<Us, ReplayError> {
+pub(super) fn choose(world: &World, settings: &ReplaySettings) -> Result<Us, ReplayError> {
     let found = match &settings.bot {
         Some(wanted) => Some(named(world, wanted, settings)?),
         None => world.bot().or_else(|| likeliest(world)),
@@ -40,7 +40,7 @@ fn us(world: &World, user: UserId) -> Us {
     }
 }
 
-fn named(world: &World, wanted: &str, settings: &Settings) -> Result<UserId, ReplayError> {
+fn named(world: &World, wanted: &str, settings: &ReplaySettings) -> Result<UserId, ReplayError> {
     let wrong = |found| ReplayError::WrongBot {
         wanted: wanted.to_owned(),
         found,

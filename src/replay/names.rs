@@ -6,13 +6,13 @@ use clew_context::model::{ChannelId, GuildId, RoleId, UserId};
 
 /// The names of those who wrote or were mentioned, and of channels of one
 /// server that are recorded and not hidden. Recordings do not name roles.
-pub(super) struct Names<'a> {
+pub(super) struct RecordedNames<'a> {
     pub(super) world: &'a World,
     /// None in direct messages.
     pub(super) guild: Option<GuildId>,
 }
 
-impl Directory for Names<'_> {
+impl Directory for RecordedNames<'_> {
     fn user(&self, id: UserId) -> Option<String> {
         let known = self.world.participant(id)?;
         Some(known.name.to_string())

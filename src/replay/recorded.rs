@@ -18,14 +18,14 @@ use clew_context::model::{Attachment, Channel, ChannelId, Fallback, Message, Mes
 ///   the scenario hides is [`Fallback::Forbidden`]
 /// - files were not recorded: [`Fallback::Unavailable`]
 #[derive(Debug)]
-pub struct Recorded<'a> {
+pub struct RecordedSource<'a> {
     world: &'a World,
     until: MessageId,
     /// The first read that failed.
     broken: Mutex<Option<ArchiveError>>,
 }
 
-impl<'a> Recorded<'a> {
+impl<'a> RecordedSource<'a> {
     /// The world as it was right after `until` was posted.
     pub fn new(world: &'a World, until: MessageId) -> Self {
         Self {
@@ -87,7 +87,7 @@ impl<'a> Recorded<'a> {
 
 type Found = Result<Vec<Message>, ArchiveError>;
 
-impl Source for Recorded<'_> {
+impl Source for RecordedSource<'_> {
     async fn page(
         &self,
         channel: ChannelId,

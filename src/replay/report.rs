@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::turn::{Outcome, framed};
-use super::{Format, Report, Settings, Us};
+use super::turn::{ReplayOutcome, framed};
+use super::{Format, ReplaySettings, Report, Us};
 use crate::telemetry::Ms;
 use clew_context::engine::sanitise;
 use clew_context::model::{MessageId, OmitReason, Omitted, Scene};
@@ -16,7 +16,7 @@ const CAPS: [OmitReason; 3] = [OmitReason::Msgs, OmitReason::Chars, OmitReason::
 
 /// A trigger in JSON Lines, with the keys in this order. Ids are strings.
 #[derive(Debug, Serialize)]
-pub(super) struct Line<'a> {
+pub(super) struct ReportLine<'a> {
     /// The trigger's id.
     pub trigger: MessageId,
     /// What the trigger is.
@@ -67,13 +67,13 @@ pub struct Summary {
 
 /// Writes the report and collects the figures.
 pub(super) struct Reporter<'a> {
-    settings: &'a Settings,
+    settings: &'a ReplaySettings,
     chars: Vec<u32>,
     summary: Summary,
 }
 
 impl<'a> Reporter<'a> {
-    pub(super) fn new(settings: &'a Settings, us: &Us) -> Self {
+    pub(super) fn new(settings: &'a ReplaySettings, us: &Us) -> Self {
         Self {
             settings,
             chars: Vec::new(),
@@ -101,7 +101,7 @@ impl<'a> Reporter<'a> {
         limit.is_some_and(|limit| self.summary.triggers >= limit)
     }
 
-    pub(super) fn take(&mut self, outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn take(&mut self, outcome: &ReplayOutcome, out: &mut dyn Write) -> io::Result<()> {
         self.count(outcome);
         match self.settings.format {
             Format::Text => self.text(outcome, out),
@@ -117,7 +117,7 @@ impl<'a> Reporter<'a> {
         self.summary
     }
 
-    fn count(&mut self, outcome: &Outcome) {
+    fn count(&mut self, outcome: &ReplayOutcome) {
         let block = &outcome.block;
         let chars = u32::try_from(block.chars).unwrap_or(u32::MAX);
         self.chars.push(chars);
@@ -132,8 +132,8 @@ impl<'a> Reporter<'a> {
         summary.most_fetches = summary.most_fetches.max(outcome.fetches);
     }
 
-    fn json(&self, outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
-        let line = Line {
+    fn json(&self, outcome: &ReplayOutcome, out: &mut dyn Write) -> io::Result<()> {
+        let line = ReportLine {
             trigger: outcome.trigger.id,
             scene: outcome.scene,
             target: outcome.target,
@@ -149,7 +149,7 @@ impl<'a> Reporter<'a> {
         out.write_all(b"\n")
     }
 
-    fn text(&self, outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
+    fn text(&self, outcome: &ReplayOutcome, out: &mut dyn Write) -> io::Result<()> {
         let block = &outcome.block;
         let place = match outcome.channel.as_str() {
             "" => String::new(),
@@ -196,7 +196,7 @@ impl<'a> Reporter<'a> {
     }
 }
 
-fn caps(outcome: &Outcome) -> Vec<&'static str> {
+fn caps(outcome: &ReplayOutcome) -> Vec<&'static str> {
     let block = &outcome.block;
     let hit = CAPS.into_iter().filter(|cap| block.dropped_for(*cap) > 0);
     hit.filter_map(|cap| cap.setting(outcome.scene != Scene::Thread))
@@ -232,7 +232,7 @@ impl fmt::Display for Summary {
     }
 }
 
-fn included(outcome: &Outcome) -> Vec<MessageId> {
+fn included(outcome: &ReplayOutcome) -> Vec<MessageId> {
     outcome.block.items().map(|item| item.message.id).collect()
 }
 

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use super::turn::Turns;
-use super::{Settings, Triggers, Us};
+use super::turn::ReplayTurns;
+use super::{ReplaySettings, Triggers, Us};
 use crate::archive::World;
 use clew_context::engine::route::{RouteFacts, Rules, Verdict, route};
 use clew_context::model::{AccessRules, Cause, ChannelId, ChannelMode, Message, MessageId, UserId};
@@ -17,7 +17,7 @@ pub const BYTES_PER_OWN_MESSAGE: usize = size_of::<MessageId>();
 pub(super) struct Router<'a> {
     world: &'a World,
     us: &'a Us,
-    settings: &'a Settings,
+    settings: &'a ReplaySettings,
     rules: Rules,
     /// The ids of the bot's messages, ascending.
     ours: Vec<MessageId>,
@@ -28,7 +28,7 @@ pub(super) struct Router<'a> {
 impl<'a> Router<'a> {
     /// Nobody is refused in a recording: the lists of servers and users concern the
     /// operator's own bot.
-    pub(super) fn new(turns: &Turns<'a>) -> Self {
+    pub(super) fn new(turns: &ReplayTurns<'a>) -> Self {
         Self {
             world: turns.world,
             us: turns.us,

@@ -7,7 +7,7 @@ use crate::archive::{ArchiveError, Messages, World};
 use clew_context::model::{Channel, Message};
 
 /// A message in its turn.
-pub struct Event<'a> {
+pub struct TimelineEvent<'a> {
     /// Its channel.
     pub channel: &'a Channel,
     /// Whether it is the channel's first.
@@ -18,7 +18,7 @@ pub struct Event<'a> {
 
 /// Every message of every channel that the bot can see, by id. A read window per
 /// channel is in memory at a time: 16 MiB together, or 4 KiB each if that is more.
-pub fn timeline(world: &World) -> impl Iterator<Item = Result<Event<'_>, ArchiveError>> {
+pub fn timeline(world: &World) -> impl Iterator<Item = Result<TimelineEvent<'_>, ArchiveError>> {
     let seen = world.channels().filter(|channel| !world.hidden(channel.id));
     let mut channels: Vec<(&Channel, Messages<'_>)> = seen
         .map(|channel| (channel, world.messages(channel.id)))
@@ -32,7 +32,7 @@ pub fn timeline(world: &World) -> impl Iterator<Item = Result<Event<'_>, Archive
         let (channel, messages) = channels.get_mut(index)?;
         let message = messages.next()?;
         next.extend(messages.next_id().map(|id| Reverse((id, index, false))));
-        Some(message.map(|message| Event {
+        Some(message.map(|message| TimelineEvent {
             channel,
             first,
             message,

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::names::Names;
-use super::timeline::Event;
-use super::{ReplayError, Settings, Us};
+use super::names::RecordedNames;
+use super::timeline::TimelineEvent;
+use super::{ReplayError, ReplaySettings, Us};
 use crate::archive::{ArchiveError, World};
-use crate::replay::Recorded;
+use crate::replay::RecordedSource;
 use clew_context::collect::{Recall, collect};
 use clew_context::engine::nonce;
 use clew_context::engine::prepare::{PromptInput, prepare};
@@ -28,14 +28,14 @@ const SECRET: &[u8] = b"replay";
 
 /// What all triggers share.
 #[derive(Clone, Copy)]
-pub(super) struct Turns<'a> {
+pub(super) struct ReplayTurns<'a> {
     pub(super) world: &'a World,
     pub(super) us: &'a Us,
-    pub(super) settings: &'a Settings,
+    pub(super) settings: &'a ReplaySettings,
 }
 
 /// The result of one trigger.
-pub(super) struct Outcome {
+pub(super) struct ReplayOutcome {
     pub(super) trigger: Arc<Message>,
     /// The asker's name.
     pub(super) asker: String,
@@ -49,13 +49,13 @@ pub(super) struct Outcome {
     pub(super) took: Duration,
 }
 
-impl Turns<'_> {
+impl ReplayTurns<'_> {
     /// Replays a trigger for a bot that has just started.
     pub(super) async fn cold(
         &self,
         mut trigger: Message,
         cause: Cause,
-    ) -> Result<Outcome, ReplayError> {
+    ) -> Result<ReplayOutcome, ReplayError> {
         self.world.carry(&mut trigger)?;
         let mut window = Window::new(self.settings.window);
         window.created(trigger.clone());
@@ -73,7 +73,7 @@ impl Turns<'_> {
         view: View,
         starter: Option<Arc<Message>>,
         recall: &Recall,
-    ) -> Result<(Outcome, Collected), ReplayError> {
+    ) -> Result<(ReplayOutcome, Collected), ReplayError> {
         let channel = self.world.channel(trigger.channel);
         let limits = Limits {
             fetch_timeout: FETCH_TIMEOUT,
@@ -85,7 +85,7 @@ impl Turns<'_> {
             trigger: Arc::new(trigger),
             cause,
         };
-        let source = Recorded::new(self.world, request.trigger.id);
+        let source = RecordedSource::new(self.world, request.trigger.id);
         let input = TurnInput {
             channel: channel.cloned(),
             our_access: Access::FULL,
@@ -100,10 +100,10 @@ impl Turns<'_> {
         Ok((self.prepared(&collected, began), collected))
     }
 
-    fn prepared(&self, collected: &Collected, began: Instant) -> Outcome {
+    fn prepared(&self, collected: &Collected, began: Instant) -> ReplayOutcome {
         let trigger = collected.trigger();
         let channel = self.world.channel(trigger.channel);
-        let names = Names {
+        let names = RecordedNames {
             world: self.world,
             guild: channel.and_then(|channel| channel.guild),
         };
@@ -113,7 +113,7 @@ impl Turns<'_> {
             ..PromptInput::new("", SECRET, &scope)
         };
         let prepared = prepare(collected, &input);
-        Outcome {
+        ReplayOutcome {
             took: began.elapsed(),
             asker: prepared.asker,
             channel: channel
@@ -131,13 +131,13 @@ impl Turns<'_> {
 
 /// A bot that has seen every message so far.
 pub(super) struct Warm<'a> {
-    turns: Turns<'a>,
+    turns: ReplayTurns<'a>,
     window: Window,
     recall: Recall,
 }
 
 impl<'a> Warm<'a> {
-    pub(super) fn new(turns: Turns<'a>) -> Self {
+    pub(super) fn new(turns: ReplayTurns<'a>) -> Self {
         let WindowLimits {
             per_channel,
             max_bytes,
@@ -156,8 +156,8 @@ impl<'a> Warm<'a> {
 
     /// Feeds the window with a message as it is posted. The message that it
     /// replies to is read, and carried, only if the window does not hold it.
-    pub(super) fn feed(&mut self, event: Event<'_>) -> Result<Message, ArchiveError> {
-        let Event {
+    pub(super) fn feed(&mut self, event: TimelineEvent<'_>) -> Result<Message, ArchiveError> {
+        let TimelineEvent {
             channel,
             first,
             mut message,
@@ -179,7 +179,7 @@ impl<'a> Warm<'a> {
         &mut self,
         mut trigger: Message,
         cause: Cause,
-    ) -> Result<Outcome, ReplayError> {
+    ) -> Result<ReplayOutcome, ReplayError> {
         self.turns.world.carry(&mut trigger)?;
         let view = self.window.view(trigger.channel);
         let channel = self.turns.world.channel(trigger.channel);
@@ -195,7 +195,7 @@ impl<'a> Warm<'a> {
 }
 
 /// The block inside its frame, as a model would read it; empty if there is none.
-pub(super) fn framed(outcome: &Outcome) -> String {
+pub(super) fn framed(outcome: &ReplayOutcome) -> String {
     let block = &outcome.block;
     if block.entries.is_empty() && block.title.is_none() {
         return String::new();

@@ -99,7 +99,7 @@ pub(super) fn render(
         Subsys::MemCtx => log_subsys,
         other => other.as_str(),
     };
-    let line = Line {
+    let line = EventLine {
         ts: &time.rfc3339(),
         level: event.level(),
         subsys,
@@ -118,7 +118,7 @@ pub(super) fn render(
 
 /// The keys, in the order in which they are written.
 #[derive(Serialize)]
-struct Line<'a> {
+struct EventLine<'a> {
     ts: &'a str,
     level: &'static str,
     subsys: &'a str,

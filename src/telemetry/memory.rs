@@ -7,11 +7,11 @@ use super::line::Ids;
 
 /// The events emitted so far. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Lines(Arc<Mutex<Vec<Recorded>>>);
+pub struct Lines(Arc<Mutex<Vec<RecordedLine>>>);
 
 /// One emitted event.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Recorded {
+pub struct RecordedLine {
     /// What it belongs to.
     pub ids: Ids,
     /// The event.
@@ -22,12 +22,12 @@ pub struct Recorded {
 
 impl Lines {
     /// Everything so far, without removing it.
-    pub fn all(&self) -> Vec<Recorded> {
+    pub fn all(&self) -> Vec<RecordedLine> {
         self.lock().clone()
     }
 
     /// Everything so far, removing it.
-    pub fn take(&self) -> Vec<Recorded> {
+    pub fn take(&self) -> Vec<RecordedLine> {
         std::mem::take(&mut *self.lock())
     }
 
@@ -46,11 +46,11 @@ impl Lines {
     }
 
     pub(super) fn push(&self, ids: Ids, event: Event, line: String) {
-        self.lock().push(Recorded { ids, event, line });
+        self.lock().push(RecordedLine { ids, event, line });
     }
 
     /// A holder that panicked left whole entries: there is nothing to repair.
-    fn lock(&self) -> MutexGuard<'_, Vec<Recorded>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<RecordedLine>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

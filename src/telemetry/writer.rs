@@ -11,7 +11,7 @@ use tracing_appender::rolling::{RollingFileAppender, Rotation};
 
 use super::event::{Dropped, Event};
 use super::line::{self, Ids};
-use super::{Error, Settings};
+use super::{Error, TelemetrySettings};
 use clew_context::model::Clock;
 
 /// The most lines that wait for the disk: about 3 MB of text, or seconds of a
@@ -25,17 +25,17 @@ const CLOSING: Duration = Duration::from_secs(1);
 
 /// The sending end of the queue.
 #[derive(Clone)]
-pub(super) struct Queue(Arc<Shared>);
+pub(super) struct LineQueue(Arc<SharedQueue>);
 
-struct Shared {
-    waiting: Mutex<Waiting>,
+struct SharedQueue {
+    waiting: Mutex<WaitingLines>,
     woken: Condvar,
     queue_lines: usize,
 }
 
 /// What the thread has to write.
 #[derive(Default)]
-struct Waiting {
+struct WaitingLines {
     lines: Vec<String>,
     /// Lines that could not be made, or that found the queue full.
     lost: usize,
@@ -48,7 +48,7 @@ struct Waiting {
 /// number of dropped lines, within a second; later events are lost.
 #[must_use = "telemetry ends when its guard is dropped"]
 pub struct Guard {
-    shared: Arc<Shared>,
+    shared: Arc<SharedQueue>,
     ended: Receiver<()>,
 }
 
@@ -74,7 +74,7 @@ impl std::fmt::Debug for Guard {
     }
 }
 
-impl Queue {
+impl LineQueue {
     /// Queues a line; `None` (a line that could not be made) is counted.
     pub(super) fn push(&self, line: Option<String>) {
         let mut waiting = self.0.lock();
@@ -88,25 +88,25 @@ impl Queue {
     }
 }
 
-impl Shared {
+impl SharedQueue {
     /// A holder that panicked left whole lines: there is nothing to repair.
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, WaitingLines> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for something to do and takes it.
-    fn take(&self) -> Waiting {
+    fn take(&self) -> WaitingLines {
         let mut waiting = self.lock();
         while waiting.lines.is_empty() && waiting.lost == 0 && !waiting.is_closed {
             waiting.is_idle = true;
             let woken = self.woken.wait(waiting);
             waiting = woken.unwrap_or_else(PoisonError::into_inner);
         }
-        let is_open = |waiting: &mut Waiting| !waiting.is_closed;
+        let is_open = |waiting: &mut WaitingLines| !waiting.is_closed;
         let gathered = self.woken.wait_timeout_while(waiting, GATHERING, is_open);
         let (mut waiting, _) = gathered.unwrap_or_else(PoisonError::into_inner);
         let is_closed = waiting.is_closed;
-        Waiting {
+        WaitingLines {
             is_closed,
             ..std::mem::take(&mut *waiting)
         }
@@ -115,7 +115,7 @@ impl Shared {
 
 /// One file per day. tracing-appender counts today's file among those it keeps, and
 /// makes room for it even if it exists, hence one more.
-pub(super) fn daily_files(settings: &Settings) -> Result<RollingFileAppender, Error> {
+pub(super) fn daily_files(settings: &TelemetrySettings) -> Result<RollingFileAppender, Error> {
     let dir = &settings.dir;
     std::fs::create_dir_all(dir).map_err(|source| Error::CreateFolder {
         dir: dir.clone(),
@@ -140,8 +140,8 @@ pub(super) fn start(
     queue_lines: usize,
     log_subsys: &str,
     clock: &Clock,
-) -> (Queue, Guard) {
-    let shared = Arc::new(Shared {
+) -> (LineQueue, Guard) {
+    let shared = Arc::new(SharedQueue {
         waiting: Mutex::default(),
         woken: Condvar::new(),
         queue_lines,
@@ -154,7 +154,7 @@ pub(super) fn start(
         clock: Arc::clone(clock),
     };
     let (ending, ended) = channel();
-    let queue = Queue(Arc::clone(&shared));
+    let queue = LineQueue(Arc::clone(&shared));
     let read = Arc::clone(&shared);
     let started = thread::Builder::new()
         .name("clew-telemetry".to_owned())
@@ -183,7 +183,7 @@ struct Accounted<W> {
 }
 
 impl<W: Write> Accounted<W> {
-    fn write_until_closed(mut self, shared: &Shared) {
+    fn write_until_closed(mut self, shared: &SharedQueue) {
         loop {
             let taken = shared.take();
             self.lost += taken.lost;

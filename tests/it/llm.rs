@@ -5,7 +5,9 @@ mod tool_calls;
 use std::pin::pin;
 use std::time::Duration;
 
-use clew::llm::{AnswerEnd, AnswerStep, Client, Completion, Error, FinishReason, Settings, Usage};
+use clew::llm::{
+    AnswerEnd, AnswerStep, Client, Completion, Error, FinishReason, ModelSettings, Usage,
+};
 use clew_context::engine::echo::Echo;
 use clew_context::model::{ChatMessage, Role, Secret};
 use futures_util::{FutureExt, StreamExt};
@@ -23,8 +25,8 @@ const PATIENT: Duration = Duration::from_secs(30);
 /// A timeout for tests that wait until it passes.
 const IMPATIENT: Duration = Duration::from_millis(400);
 
-fn settings(base_url: String, timeout: Duration) -> Settings {
-    Settings {
+fn settings(base_url: String, timeout: Duration) -> ModelSettings {
+    ModelSettings {
         base_url,
         api_key: Some(Secret::new(KEY)),
         model: "small".to_owned(),
@@ -159,7 +161,7 @@ async fn the_request_is_as_openai_documents() {
 #[tokio::test]
 async fn unset_parameters_are_left_out() {
     let server = FakeModel::start().await;
-    let client = Client::new(Settings {
+    let client = Client::new(ModelSettings {
         api_key: None,
         temperature: None,
         ..settings(server.url(), PATIENT)
@@ -434,7 +436,7 @@ async fn interrupted_answers_keep_their_text() {
 #[tokio::test]
 async fn reading_stops_at_the_length_limit() {
     let server = FakeModel::start().await;
-    let client = Client::new(Settings {
+    let client = Client::new(ModelSettings {
         max_answer_bytes: 5,
         ..settings(server.url(), PATIENT)
     });
@@ -571,7 +573,7 @@ async fn rejected_parameters_are_renamed_or_left_out() {
 #[test]
 fn settings_that_cannot_work_are_refused() {
     let make = |url: &str, key: &str| {
-        Client::new(Settings {
+        Client::new(ModelSettings {
             api_key: Some(Secret::new(key)),
             ..settings(url.to_owned(), PATIENT)
         })

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::{Done, Error, Table};
+use super::{CommandEnd, Error, Table};
 use crate::app::{self, system_clock};
 use crate::config::Config;
 use clew_store::model::StoreAddress;
@@ -28,7 +28,7 @@ pub(in crate::cli) struct CopyArgs {
     lossy: bool,
 }
 
-pub(super) async fn run(config: &Config, args: &CopyArgs) -> Result<Done, Error> {
+pub(super) async fn run(config: &Config, args: &CopyArgs) -> Result<CommandEnd, Error> {
     let from_address = address("FROM", &args.from, config)?;
     let to_address = address("TO", &args.to, config)?;
     check_pair(&from_address, &to_address)?;
@@ -45,7 +45,7 @@ pub(super) async fn run(config: &Config, args: &CopyArgs) -> Result<Done, Error>
     if let Some(copied) = &done {
         tell(&from_address, &to_address, copied)?;
     }
-    Ok(done.map_or(Done::Asked, |_| Done::All))
+    Ok(done.map_or(CommandEnd::Asked, |_| CommandEnd::All))
 }
 
 /// None if there is no consent to what would be lost.

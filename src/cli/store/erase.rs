@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 
-use super::{Done, Error, Opened, Table};
+use super::{CommandEnd, Error, OpenedStore, Table};
 use crate::config::Config;
 use clew_context::model::{ChannelId, GuildId, UnixMillis, UserId};
 use clew_store::{Backend, Erasure, Kind, Purged};
@@ -14,7 +14,7 @@ use clew_store::{Backend, Erasure, Kind, Purged};
 #[derive(Debug, Args)]
 pub(in crate::cli) struct EraseArgs {
     #[command(flatten)]
-    target: Target,
+    target: EraseTarget,
     /// Erase, instead of only showing what would be erased
     #[arg(long)]
     yes: bool,
@@ -22,7 +22,7 @@ pub(in crate::cli) struct EraseArgs {
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-struct Target {
+struct EraseTarget {
     /// Everything of a user: owned by them, about them, or said by them
     #[arg(long, value_name = "ID")]
     user: Option<UserId>,
@@ -37,25 +37,25 @@ struct Target {
     before: Option<UnixMillis>,
 }
 
-pub(super) async fn run(config: &Config, args: &EraseArgs) -> Result<Done, Error> {
+pub(super) async fn run(config: &Config, args: &EraseArgs) -> Result<CommandEnd, Error> {
     let Some(erasure) = args.target.erasure() else {
         // The command line requires one of them.
-        return Ok(Done::All);
+        return Ok(CommandEnd::All);
     };
     if args.yes {
         let _alone = super::claim(config)?;
-        let opened = Opened::of(config).await?;
+        let opened = OpenedStore::of(config).await?;
         let done = erase(&opened, erasure).await;
         opened.store.close().await?;
         return done;
     }
-    let opened = Opened::look(config).await?;
+    let opened = OpenedStore::look(config).await?;
     let done = preview(&opened, erasure).await;
     opened.store.close().await?;
     done
 }
 
-async fn preview(opened: &Opened, erasure: Erasure) -> Result<Done, Error> {
+async fn preview(opened: &OpenedStore, erasure: Erasure) -> Result<CommandEnd, Error> {
     let mut going = erasure.would_go(&opened.store).await?;
     if let Some(transcripts) = &opened.transcripts {
         going.add(Kind::Transcripts, transcripts.would_go(erasure).await?);
@@ -64,7 +64,7 @@ async fn preview(opened: &Opened, erasure: Erasure) -> Result<Done, Error> {
     if going.total() == 0 {
         writeln!(out, "There is nothing {}.", Of(erasure))?;
         tell_opt_out(opened, erasure).await?;
-        return Ok(Done::All);
+        return Ok(CommandEnd::All);
     }
     writeln!(out, "Would erase {}:", Of(erasure))?;
     write!(out, "{}", table(&going))?;
@@ -73,10 +73,10 @@ async fn preview(opened: &Opened, erasure: Erasure) -> Result<Done, Error> {
         out,
         "Nothing was changed. Stop the bot and say --yes to erase it."
     )?;
-    Ok(Done::Asked)
+    Ok(CommandEnd::Asked)
 }
 
-async fn erase(opened: &Opened, erasure: Erasure) -> Result<Done, Error> {
+async fn erase(opened: &OpenedStore, erasure: Erasure) -> Result<CommandEnd, Error> {
     let purge = erasure.purge();
     // If one fails the other is purged all the same, and what was removed is reported.
     let from_store = opened.store.purge(&purge).await;
@@ -101,7 +101,7 @@ async fn erase(opened: &Opened, erasure: Erasure) -> Result<Done, Error> {
     from_logs?;
     vacuumed?;
     tell_opt_out(opened, erasure).await?;
-    Ok(Done::All)
+    Ok(CommandEnd::All)
 }
 
 fn table(purged: &Purged) -> Table<'static> {
@@ -115,7 +115,7 @@ fn table(purged: &Purged) -> Table<'static> {
 }
 
 /// Reports the user's opt-out, which outlives every erasure.
-async fn tell_opt_out(opened: &Opened, erasure: Erasure) -> Result<(), Error> {
+async fn tell_opt_out(opened: &OpenedStore, erasure: Erasure) -> Result<(), Error> {
     let Erasure::User(user) = erasure else {
         return Ok(());
     };
@@ -130,7 +130,7 @@ async fn tell_opt_out(opened: &Opened, erasure: Erasure) -> Result<(), Error> {
     Ok(())
 }
 
-impl Target {
+impl EraseTarget {
     fn erasure(&self) -> Option<Erasure> {
         let user = self.user.map(Erasure::User);
         user.or(self.guild.map(Erasure::Guild))

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{Done, Error, Opened};
+use super::{CommandEnd, Error, OpenedStore};
 use crate::config::Config;
 use clew_context::model::UserId;
 use clew_store::{Backend, Cursor, Kind};
@@ -26,18 +26,18 @@ pub(in crate::cli) struct ExportArgs {
     out: Option<PathBuf>,
 }
 
-pub(super) async fn run(config: &Config, args: &ExportArgs) -> Result<Done, Error> {
-    let opened = Opened::look(config).await?;
+pub(super) async fn run(config: &Config, args: &ExportArgs) -> Result<CommandEnd, Error> {
+    let opened = OpenedStore::look(config).await?;
     let Some(path) = &args.out else {
         let mut out = BufWriter::new(io::stdout());
         export(&opened, args.user, &mut out).await?;
-        return Ok(Done::All);
+        return Ok(CommandEnd::All);
     };
     let mut out = BufWriter::new(create(path)?);
     match export(&opened, args.user, &mut out).await {
         Ok(entries) => {
             writeln!(io::stdout(), "{entries} entries in {}", path.display())?;
-            Ok(Done::All)
+            Ok(CommandEnd::All)
         }
         Err(error) => {
             // A partial export would look like a whole one. The first error is the
@@ -64,7 +64,11 @@ fn create(path: &Path) -> Result<File, Error> {
 }
 
 /// Writes the entries and returns how many there were.
-async fn export(opened: &Opened, user: Option<UserId>, out: &mut impl Write) -> Result<u64, Error> {
+async fn export(
+    opened: &OpenedStore,
+    user: Option<UserId>,
+    out: &mut impl Write,
+) -> Result<u64, Error> {
     let mut entries = 0;
     for kind in Kind::ALL {
         let mut after: Option<Cursor> = None;

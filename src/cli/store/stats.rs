@@ -4,12 +4,12 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use super::{Done, Error, Opened, Table};
+use super::{CommandEnd, Error, OpenedStore, Table};
 use crate::config::Config;
 use clew_store::{Backend, Kind, KindStats};
 
-pub(super) async fn run(config: &Config, json: bool) -> Result<Done, Error> {
-    let opened = Opened::look(config).await?;
+pub(super) async fn run(config: &Config, json: bool) -> Result<CommandEnd, Error> {
+    let opened = OpenedStore::look(config).await?;
     let mut found = opened.store.stats().await?;
     if let Some(transcripts) = &opened.transcripts {
         found.retain(|stats| stats.kind != Kind::Transcripts);
@@ -36,7 +36,7 @@ pub(super) async fn run(config: &Config, json: bool) -> Result<Done, Error> {
         });
         let line = json!({"store": opened.place, "version": opened.version, "kinds": kinds});
         writeln!(out, "{line}")?;
-        return Ok(Done::All);
+        return Ok(CommandEnd::All);
     }
     writeln!(out, "{}, version {}", opened.place, opened.version)?;
     let rows = all.map(|stats| (stats.kind.as_str(), vec![stats.entries, stats.bytes]));
@@ -45,5 +45,5 @@ pub(super) async fn run(config: &Config, json: bool) -> Result<Done, Error> {
         rows: rows.into(),
     };
     write!(out, "{table}")?;
-    Ok(Done::All)
+    Ok(CommandEnd::All)
 }

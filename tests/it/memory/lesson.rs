@@ -30,7 +30,7 @@ struct Scene {
 
 async fn scene() -> Scene {
     let model = FakeModel::start().await;
-    let client = llm::Client::new(llm::Settings {
+    let client = llm::Client::new(llm::ModelSettings {
         base_url: model.url(),
         api_key: None,
         model: "fake".to_owned(),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use clew::replay::{Progress, ReplayError};
+use clew::replay::{ReplayError, ReplayProgress};
 use clew_context::model::MessageId;
 use serde_json::Value;
 
@@ -411,7 +411,7 @@ fn a_closed_pipe_and_progress_reach_the_caller() {
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     let seen = std::cell::Cell::new(None);
     let watch = |progress| {
-        if let Progress::Reading { done, total } = progress {
+        if let ReplayProgress::Reading { done, total } = progress {
             seen.set(Some((done, total)));
         }
     };

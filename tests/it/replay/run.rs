@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Parser;
 use clew::cli::replay::ReplayArgs;
 use clew::config::Config;
-use clew::replay::{self, ReplayError, Settings, Summary};
+use clew::replay::{self, ReplayError, ReplaySettings, Summary};
 use clew_context::model::MessageId;
 use serde_json::{Value, json};
 
@@ -38,11 +38,11 @@ pub(super) fn replay_with(
 }
 
 /// The settings that flags lead to.
-pub(super) fn settings(files: &[PathBuf], flags: &str) -> Settings {
+pub(super) fn settings(files: &[PathBuf], flags: &str) -> ReplaySettings {
     settings_with(files, flags, &[])
 }
 
-fn settings_with(files: &[PathBuf], flags: &str, environment: &[(&str, &str)]) -> Settings {
+fn settings_with(files: &[PathBuf], flags: &str, environment: &[(&str, &str)]) -> ReplaySettings {
     let args = args(flags, files);
     let environment = environment
         .iter()

@@ -3,7 +3,7 @@
 use std::fs;
 
 use clew::archive::{Options, World};
-use clew::replay::{Recorded, timeline};
+use clew::replay::{RecordedSource, timeline};
 use clew_context::collect::{Anchor, FetchError, Page, Source as _};
 use clew_context::model::{
     Attachment, ChannelId, Fallback, Message, MessageId, MessageKind, Referenced,
@@ -18,7 +18,7 @@ const STAFF: ChannelId = ChannelId::new(703);
 
 fn page(until: MessageId, anchor: Anchor, limit: usize) -> Page {
     let world = world(&["general.json"]);
-    let source = Recorded::new(&world, until);
+    let source = RecordedSource::new(&world, until);
     block_on(source.page(GENERAL, anchor, limit, Instant::now())).unwrap()
 }
 
@@ -42,7 +42,7 @@ fn messages_newer_than_the_moment_do_not_exist_yet() {
 #[test]
 fn pages_and_messages_include_what_they_reply_to() {
     let world = world(&["general.json"]);
-    let source = Recorded::new(&world, at(9_999));
+    let source = RecordedSource::new(&world, at(9_999));
     let carried = |message: &Message| match &message.referenced {
         Referenced::Known(carried) => Some(carried.id),
         _ => None,
@@ -58,7 +58,7 @@ fn pages_and_messages_include_what_they_reply_to() {
 #[track_caller]
 fn check_reason(channel: ChannelId, id: MessageId, expected: Fallback) {
     let world = world(&["scenario.json"]);
-    let source = Recorded::new(&world, at(60));
+    let source = RecordedSource::new(&world, at(60));
     let error = block_on(source.message(channel, id, Instant::now())).unwrap_err();
     assert_eq!(error, FetchError::lasting(expected));
 }
@@ -70,7 +70,7 @@ fn a_missing_message_has_its_reason() {
     check_reason(STAFF, at(7), Fallback::Forbidden);
     check_reason(ChannelId::new(12), at(7), Fallback::Unavailable);
     let world = world(&["scenario.json"]);
-    let source = Recorded::new(&world, at(60));
+    let source = RecordedSource::new(&world, at(60));
     let file = Attachment {
         filename: "line3.txt".into(),
         content_type: None,
@@ -90,7 +90,7 @@ fn a_file_that_disappears_ends_the_replay() {
     fs::copy(fixture("general.json"), &path).unwrap();
     let world = World::open(std::slice::from_ref(&path), Options::default()).unwrap();
     fs::write(&path, "{}").unwrap();
-    let source = Recorded::new(&world, at(9_999));
+    let source = RecordedSource::new(&world, at(9_999));
     let error = block_on(source.message(GENERAL, at(0), Instant::now())).unwrap_err();
     assert_eq!(error.reason, Fallback::Unavailable);
     let error = source.finish().unwrap_err().to_string();

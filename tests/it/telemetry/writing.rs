@@ -6,15 +6,15 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use clew::telemetry::{Guard, IdStyle, Ids, Settings, Telemetry};
+use clew::telemetry::{Guard, IdStyle, Ids, Telemetry, TelemetrySettings};
 use clew_context::model::{ChannelId, Scene, UnixMillis, fixed_clock};
 use serde_json::Value;
 
 use super::samples::{one_of_each, trigger, turn_ids};
 use crate::support::schema::{validate_dir, validate_lines};
 
-fn settings(dir: &Path) -> Settings {
-    Settings {
+fn settings(dir: &Path) -> TelemetrySettings {
+    TelemetrySettings {
         dir: dir.to_owned(),
         keep_days: 30,
         log_subsys: "mem.ctx".to_owned(),
@@ -28,7 +28,7 @@ fn settings(dir: &Path) -> Settings {
 fn people_appear_under_pseudonyms() {
     let write = |key: &[u8], ids: &Ids| {
         let folder = tempfile::tempdir().unwrap();
-        let settings = Settings {
+        let settings = TelemetrySettings {
             ids: IdStyle::keyed(key.to_vec()),
             ..settings(folder.path())
         };
@@ -63,7 +63,7 @@ fn people_appear_under_pseudonyms() {
     assert_ne!(same["channel_id"], same["user_id"]);
 }
 
-fn start(settings: &Settings) -> (Telemetry, Guard) {
+fn start(settings: &TelemetrySettings) -> (Telemetry, Guard) {
     Telemetry::start(settings, fixed_clock(UnixMillis(0))).unwrap()
 }
 
@@ -112,7 +112,7 @@ fn each_bot_of_a_process_writes_to_its_own_folder() {
 fn a_restart_continues_the_same_file() {
     let folder = tempfile::tempdir().unwrap();
     // With the shortest retention a restart would be most likely to remove today's file.
-    let settings = Settings {
+    let settings = TelemetrySettings {
         keep_days: 1,
         ..settings(folder.path())
     };
@@ -135,7 +135,7 @@ fn old_files_go_and_other_files_stay() {
             std::fs::write(dir.join(format!("clew.2020-01-0{day}.jsonl")), "").unwrap();
         }
         std::fs::write(dir.join("notes.txt"), "").unwrap();
-        let settings = Settings {
+        let settings = TelemetrySettings {
             keep_days,
             ..settings(dir)
         };

@@ -41,7 +41,7 @@ async fn services(p: &Place) -> (Services, Lines) {
         name: "Clew".to_owned(),
         application: ApplicationId::new(p.us.0),
     });
-    let model = llm::Settings {
+    let model = llm::ModelSettings {
         base_url: p.stage.model.url(),
         api_key: None,
         model: "fake".to_owned(),

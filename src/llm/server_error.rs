@@ -8,7 +8,7 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 use tokio::time::timeout;
 
 use super::Error;
-use super::wire::{self, Fault};
+use super::wire::{self, ServerError};
 
 /// How many bytes of an error's body are read: the message is at its start.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -40,7 +40,7 @@ const CONTEXT: [&str; 7] = [
     "input token count",
 ];
 
-/// ...together with words for too much. Without these the fault is about something
+/// ...together with words for too much. Without these the error is about something
 /// else, and shortening the context would not help.
 const TOO_MUCH: [&str; 8] = [
     "exceed",
@@ -102,13 +102,13 @@ pub(super) async fn of_response(response: Response, patience: Duration) -> Error
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers());
     let body = timeout(patience, error_body(response)).await;
-    let fault = wire::fault(&body.unwrap_or_default());
-    classify(Some(status), retry_after, fault)
+    let reported = wire::server_error(&body.unwrap_or_default());
+    classify(Some(status), retry_after, reported)
 }
 
 /// The meaning of an error within a stream.
-pub(super) fn of_event(fault: Fault) -> Error {
-    classify(fault.status, None, fault)
+pub(super) fn of_event(reported: ServerError) -> Error {
+    classify(reported.status, None, reported)
 }
 
 /// Reads as much as possible; whatever is missing is only missing from the message.
@@ -124,12 +124,12 @@ async fn error_body(mut response: Response) -> String {
     String::from_utf8_lossy(&body).into_owned()
 }
 
-fn classify(status: Option<u16>, retry_after: Option<Duration>, fault: Fault) -> Error {
-    let words = format!("{}{}", fault.code, fault.message).to_lowercase();
+fn classify(status: Option<u16>, retry_after: Option<Duration>, reported: ServerError) -> Error {
+    let words = format!("{}{}", reported.code, reported.message).to_lowercase();
     let says = |any: &[&str]| any.iter().any(|known| words.contains(known));
     let too_long = says(&CONTEXT_TOO_LONG) || says(&CONTEXT) && says(&TOO_MUCH);
-    let limit = fault.limit.or_else(|| limit(&words));
-    let message = fault.message;
+    let limit = reported.limit.or_else(|| limit(&words));
+    let message = reported.message;
     match status {
         Some(401..=403) => Error::Unauthorized { message },
         Some(300..400 | 404) => Error::ModelNotFound { message },
@@ -185,7 +185,7 @@ mod tests {
 
     #[track_caller]
     fn check(status: u16, body: &str, reason: &str) {
-        let error = classify(Some(status), None, wire::fault(body));
+        let error = classify(Some(status), None, wire::server_error(body));
         assert_eq!(error.reason(), reason, "{status} {body}");
     }
 
@@ -302,7 +302,7 @@ mod tests {
                 None,
             ),
         ] {
-            let error = classify(Some(400), None, wire::fault(body));
+            let error = classify(Some(400), None, wire::server_error(body));
             let Error::ContextTooLong { limit, .. } = error else {
                 panic!("{body}: {error:?}");
             };
@@ -349,7 +349,11 @@ mod tests {
                 "context_too_long",
             ),
         ] {
-            assert_eq!(of_event(wire::fault(body)).reason(), reason, "{body}");
+            assert_eq!(
+                of_event(wire::server_error(body)).reason(),
+                reason,
+                "{body}"
+            );
         }
     }
 

@@ -7,42 +7,41 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::answer::ArrivingAnswer;
 use super::redact::Redactor;
-use super::stream::{self, Pieces, WITHOUT_END};
+use super::stream::{self, AnswerPieces, WITHOUT_END};
 use super::{AnswerStep, Client, Error};
 use clew_context::engine::echo::Echo;
 use clew_context::model::ChatMessage;
 
-/// How many times [`super::Settings::timeout`] a whole answer may take, including retry
+/// How many times [`super::ModelSettings::timeout`] a whole answer may take, including retry
 /// and streaming: a server that sends a byte now and then never counts as stalled.
 const OVERALL_TIMEOUTS: u32 = 4;
 
 /// The wait before the second attempt if the server does not name one.
 const RETRY_DELAY: Duration = Duration::from_millis(250);
 
-/// The longest wait that a server may ask for and still be asked again in the same
-/// turn.
+/// The longest wait for which a server is still asked again.
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(5);
 
-/// A question on its way.
-pub(super) struct Asking<'a> {
+/// A question to the model and its answer, from the first attempt to the end.
+pub(super) struct ModelRequest<'a> {
     client: &'a Client,
     prompt: &'a [ChatMessage],
     deadline: Instant,
-    /// When it is sent again after a fault that may pass: that is done once.
+    /// When to send it again after an error that may pass; done only once.
     retry_at: Option<Instant>,
-    state: State,
+    state: RequestState,
     answer: ArrivingAnswer,
 }
 
-enum State {
+enum RequestState {
     /// The server has not accepted the question yet.
     Sending,
-    Reading(Pieces),
+    Reading(AnswerPieces),
     /// With the error that the caller has not seen yet.
     Over(Option<Error>),
 }
 
-impl<'a> Asking<'a> {
+impl<'a> ModelRequest<'a> {
     pub(super) fn new(client: &'a Client, prompt: &'a [ChatMessage], echo: Echo) -> Self {
         let settings = &client.settings;
         let overall = settings.timeout.saturating_mul(OVERALL_TIMEOUTS);
@@ -51,7 +50,7 @@ impl<'a> Asking<'a> {
             prompt,
             deadline: Instant::now() + overall,
             retry_at: None,
-            state: State::Sending,
+            state: RequestState::Sending,
             answer: ArrivingAnswer::of_at_most(settings.max_answer_bytes, echo),
         }
     }
@@ -62,14 +61,14 @@ impl<'a> Asking<'a> {
             if let Some(step) = self.answer.next_step() {
                 return Some((Ok(step), self));
             }
-            if let State::Over(error) = &mut self.state {
+            if let RequestState::Over(error) = &mut self.state {
                 let error = error.take()?;
                 return Some((Err(error), self));
             }
             let advanced = timeout_at(self.deadline, self.advance()).await;
             match advanced.unwrap_or(Err(Error::Timeout)) {
-                Ok(Some(fault)) => {
-                    let retry = AnswerStep::Retry(self.redacted(fault));
+                Ok(Some(error)) => {
+                    let retry = AnswerStep::Retry(self.redacted(error));
                     return Some((Ok(retry), self));
                 }
                 Ok(None) => {}
@@ -78,12 +77,12 @@ impl<'a> Asking<'a> {
         }
     }
 
-    /// Sends the question, or reads one piece. Returns the fault because of which the
+    /// Sends the question, or reads one piece. Returns the error because of which the
     /// question will be sent again.
     async fn advance(&mut self) -> Result<Option<Error>, Error> {
         match &mut self.state {
-            State::Sending => return self.send().await,
-            State::Reading(pieces) => {
+            RequestState::Sending => return self.send().await,
+            RequestState::Reading(pieces) => {
                 let piece = pieces.next().await.transpose()?;
                 let is_last = piece.is_none();
                 self.answer.take(piece.unwrap_or_default())?;
@@ -91,28 +90,31 @@ impl<'a> Asking<'a> {
                     self.finish();
                 }
             }
-            State::Over(_) => {}
+            RequestState::Over(_) => {}
         }
         Ok(None)
     }
 
     async fn send(&mut self) -> Result<Option<Error>, Error> {
         let Client {
-            settings, learnt, ..
+            settings,
+            capabilities,
+            ..
         } = self.client;
         if let Some(retry_at) = self.retry_at {
             sleep_until(retry_at).await;
         }
-        let dialect = learnt.dialect(&settings.model);
+        let dialect = capabilities.dialect(&settings.model);
         let error = match self.client.post(self.prompt, dialect).await {
             Ok(response) => {
-                self.state = State::Reading(stream::pieces(response, settings.timeout).await?);
+                self.state =
+                    RequestState::Reading(stream::pieces(response, settings.timeout).await?);
                 return Ok(None);
             }
             Err(error) => error,
         };
         if let Some(better) = dialect.corrected_by(&error) {
-            learnt.learn_dialect(&settings.model, better);
+            capabilities.learn_dialect(&settings.model, better);
             return Ok(Some(error));
         }
         match retry_delay(&error, settings.timeout) {
@@ -125,7 +127,7 @@ impl<'a> Asking<'a> {
     }
 
     fn finish(&mut self) {
-        self.state = State::Over(self.answer.end().err());
+        self.state = RequestState::Over(self.answer.end().err());
     }
 
     /// Ends the answer because of an error; what has arrived is passed on first.
@@ -139,7 +141,7 @@ impl<'a> Asking<'a> {
             return;
         }
         let error = self.redacted(error);
-        self.state = State::Over(Some(if has_text { error.after_text() } else { error }));
+        self.state = RequestState::Over(Some(if has_text { error.after_text() } else { error }));
     }
 
     fn redacted(&self, error: Error) -> Error {

@@ -1,5 +1,5 @@
-//! What was learnt about a server: the parameters that it accepts, and how long a
-//! prompt to a model may be. Shared by the clients of all its models.
+//! What was learnt about a server: which parameters it accepts, and how long a prompt
+//! to each model may be. Shared by the clients of all its models.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,28 +9,28 @@ use tokio::time::Instant;
 
 use super::dialect::Dialect;
 
-/// How long a learnt limit applies: the model behind a name may change.
+/// How long a learnt limit applies, since the model behind a name may change.
 const ROOM_LASTS: Duration = Duration::from_hours(1);
 
 /// Everything learnt since the process started.
 #[derive(Debug, Default)]
-pub(super) struct Learnt(Mutex<Known>);
+pub(super) struct Capabilities(Mutex<KnownCapabilities>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownCapabilities {
     server: Dialect,
     /// By name: the operator's model, and those of agents.
-    models: BTreeMap<String, OfModel>,
+    models: BTreeMap<String, ModelCapabilities>,
 }
 
 #[derive(Debug, Default)]
-struct OfModel {
+struct ModelCapabilities {
     dialect: Dialect,
     /// The most tokens of a prompt, and until when that applies.
     room: Option<(usize, Instant)>,
 }
 
-impl Learnt {
+impl Capabilities {
     /// The parameters for a model.
     pub(super) fn dialect(&self, model: &str) -> Dialect {
         self.with(|known| {
@@ -62,7 +62,7 @@ impl Learnt {
         });
     }
 
-    fn with<T>(&self, look: impl FnOnce(&mut Known) -> T) -> T {
+    fn with<T>(&self, look: impl FnOnce(&mut KnownCapabilities) -> T) -> T {
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn room_is_learnt_by_model_and_for_an_hour() {
-        let learnt = Learnt::default();
+        let learnt = Capabilities::default();
         let now = Instant::now();
         learnt.learn_room("small", 1_000, now);
         let later = now + ROOM_LASTS - Duration::from_millis(1);
