@@ -26,7 +26,7 @@ use super::rate_limit::RateLimiter;
 use super::wiring;
 use crate::config::Config;
 use crate::memory::{Mend, Missed};
-use crate::telemetry::event::{Connected, Disconnected, SessionLost};
+use crate::telemetry::event::{SessionLost, ShardConnected, ShardDisconnected};
 use crate::telemetry::{self, Ids};
 use crate::turn::Services;
 use clew_context::engine::route::Rules;
@@ -132,7 +132,7 @@ impl Dispatcher {
         match event {
             Event::Message(_) | Event::Called(_) => {}
             Event::Ready(ready) => self.ready(&ready, shard),
-            Event::Resumed => self.emit(Connected {
+            Event::Resumed => self.emit(ShardConnected {
                 shard,
                 resumed: true,
             }),
@@ -142,7 +142,7 @@ impl Dispatcher {
             }
             Event::Disconnected(Disconnect { by, code }) => {
                 let reason = wiring::lost_by(by);
-                self.emit(Disconnected {
+                self.emit(ShardDisconnected {
                     shard,
                     reason,
                     code,
@@ -205,7 +205,7 @@ impl Dispatcher {
     }
 
     fn ready(&mut self, ready: &Ready, shard: u32) {
-        self.emit(Connected {
+        self.emit(ShardConnected {
             shard,
             resumed: false,
         });

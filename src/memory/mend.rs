@@ -17,7 +17,7 @@ use queue::Overflow;
 use super::history::stored_words;
 use super::{Memory, Stores};
 use crate::telemetry::Ids;
-use crate::telemetry::event::{MendsDropped, PurgeCause, PurgedEvent, StoreOperation};
+use crate::telemetry::event::{EntriesPurged, MendsDropped, PurgeCause, StoreOperation};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use clew_store::model::{StoredMessage, Subject};
 use clew_store::{Backend, Kind, Purge, Purged};
@@ -272,7 +272,7 @@ impl Memory {
         if purged.total() > 0 {
             let entries = purged.total();
             self.telemetry
-                .emit(&Ids::default(), PurgedEvent { cause, entries });
+                .emit(&Ids::default(), EntriesPurged { cause, entries });
         }
     }
 

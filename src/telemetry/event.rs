@@ -7,11 +7,11 @@ mod words;
 use serde::Serialize;
 
 pub use detail::{
-    Capped, CircuitChanged, CollectFallback, CollectOk, CollectTruncated, CommandAnswered,
-    Confirmed, Connected, Disconnected, Dropped, Fatal, Flushed, Learnt, MendsDropped, MergeOk,
-    OmitCounts, PurgedEvent, Recorded, Refused, RequestFailed, RequestOk, SendFallback, Sent,
-    SessionLost, Started, Stopping, StoreFailed, TailFallback, TailOk, Trigger, TurnDone,
-    TurnsDropped, Unreadable,
+    AnswerSent, Capped, CircuitChanged, CollectFallback, CollectOk, CollectTruncated,
+    CommandAnswered, Confirmed, Dropped, EntriesPurged, Fatal, Flushed, Learnt, MendsDropped,
+    MergeOk, OmitCounts, Recorded, RequestFailed, RequestOk, SendFallback, SessionLost,
+    ShardConnected, ShardDisconnected, Started, Stopping, StoreFailed, TailFallback, TailOk,
+    Trigger, TriggerRefused, TurnDone, TurnsDropped, UnreadableInput,
 };
 #[cfg(feature = "test-util")]
 pub use words::Cap;
@@ -76,7 +76,7 @@ events! {
     /// A turn begins.
     Route "trigger" Trigger;
     /// A trigger got no turn.
-    Route "refused" Refused;
+    Route "refused" TriggerRefused;
     /// A turn is over.
     Route "turn_done" TurnDone;
     /// The model answered.
@@ -84,15 +84,15 @@ events! {
     /// The model did not answer.
     Llm "request_failed" RequestFailed;
     /// A shard is connected.
-    Discord "connected" Connected;
+    Discord "connected" ShardConnected;
     /// A shard lost its connection.
-    Discord "disconnected" Disconnected;
+    Discord "disconnected" ShardDisconnected;
     /// A shard's session cannot be resumed; events may have been missed.
     Discord "session_lost" SessionLost;
     /// Something from Discord could not be parsed.
-    Discord "unreadable" Unreadable;
+    Discord "unreadable" UnreadableInput;
     /// An answer has been posted completely.
-    Discord "sent" Sent;
+    Discord "sent" AnswerSent;
     /// An answer was delivered without some part of it.
     Discord "send_fallback" SendFallback;
     /// Discord refuses this bot as it is configured.
@@ -110,7 +110,7 @@ events! {
     /// Facts were learnt from a turn.
     Memory "learnt" Learnt;
     /// Stored entries were removed.
-    Memory "purged" PurgedEvent;
+    Memory "purged" EntriesPurged;
     /// Discord was asked whether messages in a prompt still exist.
     Memory "confirmed" Confirmed;
     /// Deletions and edits waiting for a store were dropped for lack of room.
@@ -143,7 +143,7 @@ impl Event {
             | Self::TailFallback(_)
             | Self::RequestFailed(_)
             | Self::SessionLost(_)
-            | Self::Unreadable(_)
+            | Self::UnreadableInput(_)
             | Self::SendFallback(_)
             | Self::StoreFailed(_)
             | Self::TurnsDropped(_)

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::super::wiring;
 use super::Dispatcher;
 use crate::telemetry::Ids;
-use crate::telemetry::event::{Refusal, Refused};
+use crate::telemetry::event::{Refusal, TriggerRefused};
 use crate::turn;
 use clew_context::engine::admission::Denied;
 use clew_context::model::{Message, TurnRequest};
@@ -81,7 +81,7 @@ impl Dispatcher {
         let known = |channel| self.services.guild_state.kind_and_parent(channel);
         let thread = ids.channel.and_then(known);
         let thread = thread.filter(|(kind, _)| kind.is_thread());
-        let refused = Refused {
+        let refused = TriggerRefused {
             reason,
             list: denied.map(wiring::list),
             parent_channel_id: thread.and_then(|(_, parent)| parent),

@@ -2,7 +2,7 @@
 
 use super::Dispatcher;
 use crate::telemetry::Ids;
-use crate::telemetry::event::{ReadFailure, Unreadable};
+use crate::telemetry::event::{ReadFailure, UnreadableInput};
 use clew_context::model::Message;
 use clew_discord::event;
 
@@ -15,7 +15,7 @@ impl Dispatcher {
             message: lost.message,
             ..Ids::default()
         };
-        let unreadable = Unreadable {
+        let unreadable = UnreadableInput {
             what: lost.event,
             reason: ReadFailure::Malformed,
             parts: lost.parts,
@@ -25,7 +25,7 @@ impl Dispatcher {
 
     /// Reports parts that could not be read, although the rest could.
     pub(super) fn rejected(&self, ids: &Ids, what: &str, parts: Vec<&'static str>) {
-        let unreadable = Unreadable {
+        let unreadable = UnreadableInput {
             what: what.to_owned(),
             reason: ReadFailure::Rejected,
             parts,

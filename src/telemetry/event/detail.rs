@@ -121,7 +121,7 @@ pub struct Trigger {
 
 /// `route`/`refused`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Refused {
+pub struct TriggerRefused {
     /// Why.
     pub reason: Refusal,
     /// The list that forbids it, if one does.
@@ -187,7 +187,7 @@ pub struct RequestFailed {
 
 /// `discord`/`connected`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Connected {
+pub struct ShardConnected {
     /// Which shard, from 0.
     pub shard: u32,
     /// Whether the old session goes on; then nothing was missed.
@@ -196,7 +196,7 @@ pub struct Connected {
 
 /// `discord`/`disconnected`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Disconnected {
+pub struct ShardDisconnected {
     /// Which shard, from 0.
     pub shard: u32,
     /// How the connection was lost.
@@ -214,7 +214,7 @@ pub struct SessionLost {
 
 /// `discord`/`unreadable`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Unreadable {
+pub struct UnreadableInput {
     /// The event's type in lower case, such as `message_create`; `frame` if
     /// even that is unknown.
     pub what: String,
@@ -227,7 +227,7 @@ pub struct Unreadable {
 
 /// `discord`/`sent`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Sent {
+pub struct AnswerSent {
     /// The number of messages in the answer.
     pub messages: usize,
     /// The length of the answer in Unicode scalars, including an attached rest.
@@ -430,7 +430,7 @@ pub struct Learnt {
 
 /// `memory`/`purged`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct PurgedEvent {
+pub struct EntriesPurged {
     /// Why.
     pub cause: PurgeCause,
     /// The number of entries removed, of all kinds.

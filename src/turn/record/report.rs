@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::gathered;
 use crate::llm::{self, AnswerEnd};
 use crate::telemetry::event::{
-    Finish, LlmFailure, Outcome, RequestFailed, RequestOk, SendFallback, SendStage, Sent,
+    AnswerSent, Finish, LlmFailure, Outcome, RequestFailed, RequestOk, SendFallback, SendStage,
     TailFallback, TurnDone,
 };
 use crate::telemetry::{Event, Ids, Ms, Telemetry};
@@ -107,7 +107,7 @@ impl<'a> TurnReport<'a> {
 
     /// An answer has been posted completely.
     pub(in crate::turn) fn sent(&self, posted: &PostedAnswer<'_>, text: &str) {
-        self.emit(Sent {
+        self.emit(AnswerSent {
             messages: posted.messages(),
             chars: posted.shown(text).chars().count(),
             attached: posted.attached,

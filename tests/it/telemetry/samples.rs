@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clew::telemetry::event::{
-    Answers, Cap, Capped, CauseWord, CircuitChanged, CircuitState, CollectFallback, CollectOk,
-    CollectTruncated, CommandAnswered, CommandOutcome, CommandWord, Confirmed, Connected,
-    Disconnected, DropReason, Dropped, Fatal, FatalReason, Finish, Flushed, Learnt, List,
-    LlmFailure, LostBy, MendsDropped, MergeOk, OmitCounts, Outcome, PurgeCause, PurgedEvent,
-    ReadFailure, Recorded, Refusal, Refused, RequestFailed, RequestOk, SendFallback, SendStage,
-    Sent, SessionLost, SourceWord, Started, Stopping, StoreFailed, StoreOperation, TailFallback,
-    TailOk, Trigger, TurnDone, TurnsDropped, Unreadable,
+    AnswerSent, Answers, Cap, Capped, CauseWord, CircuitChanged, CircuitState, CollectFallback,
+    CollectOk, CollectTruncated, CommandAnswered, CommandOutcome, CommandWord, Confirmed,
+    DropReason, Dropped, EntriesPurged, Fatal, FatalReason, Finish, Flushed, Learnt, List,
+    LlmFailure, LostBy, MendsDropped, MergeOk, OmitCounts, Outcome, PurgeCause, ReadFailure,
+    Recorded, Refusal, RequestFailed, RequestOk, SendFallback, SendStage, SessionLost,
+    ShardConnected, ShardDisconnected, SourceWord, Started, Stopping, StoreFailed, StoreOperation,
+    TailFallback, TailOk, Trigger, TriggerRefused, TurnDone, TurnsDropped, UnreadableInput,
 };
 use clew::telemetry::{Event, Ids, Ms, Telemetry};
 use clew_context::model::{
@@ -122,22 +122,22 @@ fn of_the_turn() -> Vec<Event> {
 
 fn of_the_connection() -> Vec<Event> {
     vec![
-        Event::from(Connected {
+        Event::from(ShardConnected {
             shard: 0,
             resumed: true,
         }),
-        Event::from(Disconnected {
+        Event::from(ShardDisconnected {
             shard: 0,
             reason: LostBy::Closed,
             code: Some(4000),
         }),
         Event::from(SessionLost { shard: 3 }),
-        Event::from(Unreadable {
+        Event::from(UnreadableInput {
             what: "guild_create".to_owned(),
             reason: ReadFailure::Rejected,
             parts: vec!["owner_id"],
         }),
-        Event::from(Sent {
+        Event::from(AnswerSent {
             messages: 2,
             chars: 2_600,
             attached: false,
@@ -182,7 +182,7 @@ fn of_memory() -> Vec<Event> {
             facts: 1,
             refused: 2,
         }),
-        Event::from(PurgedEvent {
+        Event::from(EntriesPurged {
             cause: PurgeCause::Erase,
             entries: 12,
         }),
@@ -233,8 +233,8 @@ pub(super) fn trigger(scene: Scene) -> Trigger {
     }
 }
 
-fn refused(reason: Refusal) -> Refused {
-    Refused {
+fn refused(reason: Refusal) -> TriggerRefused {
+    TriggerRefused {
         reason,
         list: (reason == Refusal::NotAllowed).then_some(List::People),
         parent_channel_id: None,
