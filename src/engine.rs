@@ -1,5 +1,5 @@
 //! The bot's pure decisions, in addition to those of `clew-context`: [`history`]
-//! chooses the stored turns that go into a prompt, [`facts`] and [`learn`] decide
+//! chooses the stored turns that go into a prompt, [`facts`] and [`extract`] decide
 //! what is remembered, [`deliver`] cuts the answer into messages.
 //!
 //! Invariant: `engine` imports only domain types (`model`, `clew-context`, the
@@ -7,6 +7,6 @@
 //! randomness.
 
 pub mod deliver;
+pub mod extract;
 pub mod facts;
 pub mod history;
-pub mod learn;

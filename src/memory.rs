@@ -2,7 +2,7 @@
 //! facts, snapshots, servers' settings and opt-outs, on top of the stores.
 //!
 //! A turn reads with [`Memory::history`], [`Memory::read_facts`] and
-//! [`Memory::profiles`], and writes with [`Memory::record`] and [`Memory::learn`].
+//! [`Memory::profiles`], and writes with [`Memory::record`] and [`Memory::extract_facts`].
 //! If a store fails, the turn loses that part of its prompt, never its answer, and
 //! is stored once the store is back. Commands get the error.
 //!
@@ -11,9 +11,9 @@
 
 mod circuit;
 mod confirm;
+mod extract;
 mod facts;
 mod history;
-mod learn;
 mod mend;
 mod privacy;
 mod recovery;
@@ -36,9 +36,9 @@ use clew_store::model::{AgentName, GuildSettings, Scope, ScopeKind, SettingsChan
 use clew_store::{Backend, Store, Transcripts};
 
 pub use confirm::EditOf;
+pub use extract::ExtractionInput;
 pub use facts::{Readable, Remembered};
 pub use history::{Exchange, Overview};
-pub use learn::Lesson;
 pub use mend::{Edit, Fetched, Mend, Missed};
 pub use privacy::Exported;
 pub use snapshots::{RestoreError, Restored, SaveError};
@@ -111,7 +111,7 @@ pub struct Memory {
     facts: facts::Cache,
     mends: mend::Queue,
     doubts: mend::Doubts,
-    lessons: learn::Lessons,
+    extractions: extract::Extractions,
     unsaved: unsaved::Unsaved,
     /// The lasting store's, and that of a separate one for conversations.
     circuits: [circuit::Circuit; 2],
@@ -174,7 +174,7 @@ impl Memory {
             facts: facts::Cache::default(),
             mends: mend::Queue::default(),
             doubts: mend::Doubts::default(),
-            lessons: learn::Lessons::default(),
+            extractions: extract::Extractions::default(),
             unsaved: unsaved::Unsaved::default(),
             circuits: <[circuit::Circuit; 2]>::default(),
             recovery: tokio::sync::Notify::new(),

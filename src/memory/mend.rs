@@ -282,7 +282,7 @@ impl Memory {
     /// The error of the first store that failed; the others were purged all the same.
     pub(super) async fn purge(&self, purge: &Purge) -> Result<Purged, clew_store::Error> {
         if !matches!(purge, Purge::Messages { .. } | Purge::Before(_)) {
-            self.lessons.purged();
+            self.extractions.purged();
         }
         if matches!(purge, Purge::User(_)) {
             self.mends.note_gone(purge.clone(), self.now());
@@ -322,7 +322,7 @@ impl Memory {
         let Some(at) = edit.at else {
             return Ok(gone);
         };
-        self.lessons.purged();
+        self.extractions.purged();
         let subject = Subject::User(edit.author);
         for fact in self.facts_of(subject).await? {
             let is_older = fact.link == Some((channel, edit.message)) && fact.at < at;

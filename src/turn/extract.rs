@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::gather::Background;
 use super::gather::TurnMaterial;
 use super::{Services, Turn, line};
-use crate::engine::learn::{own, without_others};
+use crate::engine::extract::{own, without_others};
 use crate::memory;
 use crate::telemetry::with_sources;
 use clew_context::model::{ChannelId, Interaction, Message, MessageId};
@@ -18,7 +18,7 @@ use clew_store::model::{FactId, StoredRole};
 /// What facts may be extracted from, after the turn; give it to [`extract`].
 #[derive(Debug)]
 pub struct Extraction {
-    said: memory::Lesson,
+    input: memory::ExtractionInput,
     /// The model of the agent, if it has its own.
     model: Option<String>,
     destination: NoteDestination,
@@ -39,7 +39,10 @@ pub async fn extract(services: &Services, extraction: Extraction) {
         return;
     };
     let model = model.with_model(extraction.model.as_deref());
-    let new = services.memory.learn(&model, extraction.said).await;
+    let new = services
+        .memory
+        .extract_facts(&model, extraction.input)
+        .await;
     if !new.is_empty() {
         let facts = new.iter().map(|fact| fact.id).collect();
         say(services, &extraction.destination, facts).await;
@@ -95,7 +98,7 @@ impl Extraction {
             content: without_others(&trigger.content, material.collected.turn.us.user).into(),
             ..trigger.clone()
         };
-        let said = memory::Lesson {
+        let input = memory::ExtractionInput {
             ids: turn.ids,
             place: background.place.clone(),
             asker: material.prompt.prepared.asker.clone(),
@@ -105,7 +108,7 @@ impl Extraction {
             asked: turn.asked,
         };
         Some(Self {
-            said,
+            input,
             model: background.agent.model.clone(),
             destination: match turn.interaction() {
                 Some(interaction) => NoteDestination::Interaction(Box::new(interaction.clone())),

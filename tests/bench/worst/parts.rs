@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use clew::engine::{deliver, learn};
+use clew::engine::{deliver, extract};
 use clew_context::discord::convert;
 use clew_context::engine::chain::Link;
 use clew_context::engine::eligible::Us;
@@ -240,8 +240,8 @@ fn own_words(writer: &mut Writer) -> Box<dyn FnMut()> {
 fn learnt(writer: &mut Writer) -> Box<dyn FnMut()> {
     let words = writer.text(4_000);
     Box::new(move || {
-        let without = learn::without_others(&words, UserId::new(1));
-        drop(black_box(learn::own(&without)));
+        let without = extract::without_others(&words, UserId::new(1));
+        drop(black_box(extract::own(&without)));
     })
 }
 

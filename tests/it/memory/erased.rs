@@ -1,4 +1,4 @@
-//! Erasing, and opting out and in again, while a turn, a lesson or a snapshot of that person is under way:
+//! Erasing, and opting out and in again, while a turn, an extraction or a snapshot of that person is under way:
 //! afterwards nothing from before is kept.
 
 use clew_simulator::Id;
@@ -83,7 +83,7 @@ async fn a_turn_that_ends_after_opting_out_and_in_is_not_kept(kind: Kind) {
     assert_eq!(p.traces("saffron"), [""; 0]);
 }
 
-/// A lesson starts only after the answer.
+/// An extraction starts only after the answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_learnt_of_what_came_before_an_erasure() {
     let p = Place::new(Kind::Sqlite, &[("MEMORY_LEARN", "model")]).await;

@@ -1,5 +1,5 @@
 //! `MEMORY_LEARN`: what is learnt about people, through whole turns. The odd-numbered requests to the model
-//! are answers, the even ones lessons.
+//! are answers, the even ones extractions.
 
 use std::time::Duration;
 
@@ -51,17 +51,17 @@ async fn learning() -> Place {
     place(&[("MEMORY_LEARN", "model")]).await
 }
 
-/// The model's answer to a lesson.
+/// The model's answer to an extraction.
 fn facts(texts: &[&str]) -> String {
     let facts: Vec<Value> = texts.iter().map(|text| json!({"text": text})).collect();
     json!({"facts": facts}).to_string()
 }
 
 impl Place {
-    /// Scripts the answer of the next turn and the reply to its lesson.
-    fn script(&self, lesson: &str) {
+    /// Scripts the answer of the next turn and the reply to its extraction.
+    fn script(&self, extraction: &str) {
         self.stage.model.script(Behaviour::text(&["ok"]));
-        self.stage.model.script(Behaviour::text(&[lesson]));
+        self.stage.model.script(Behaviour::text(&[extraction]));
     }
 
     fn ask(&self, who: Id, text: &str) -> Id {
@@ -133,18 +133,21 @@ async fn what_is_learnt_is_noted_once_and_in_the_next_prompt() {
     let bot = p.stage.start().await;
     let trigger = p.ask(p.ada, SAID);
     assert_eq!(p.said(p.channel, 2).await, ["ok", "-# Noted 1 thing."]);
-    let lesson = p.prompt(2).await;
-    assert!(lesson.contains(r#""asker":"Ada","known":[]"#), "{lesson}");
-    assert!(lesson.contains(SAID), "{lesson}");
+    let extraction = p.prompt(2).await;
+    assert!(
+        extraction.contains(r#""asker":"Ada","known":[]"#),
+        "{extraction}"
+    );
+    assert!(extraction.contains(SAID), "{extraction}");
 
     p.ask(p.ada, "what should I cook this evening?");
     let second = p.prompt(3).await;
     assert!(second.contains(FACT), "{second}");
     assert!(!second.contains("Noted"), "notes stay out: {second}");
-    let lesson = p.prompt(4).await;
+    let extraction = p.prompt(4).await;
     assert!(
-        lesson.contains(&format!("\"known\":[\"{FACT}\"]")),
-        "{lesson}"
+        extraction.contains(&format!("\"known\":[\"{FACT}\"]")),
+        "{extraction}"
     );
     let lines = bot.stop().await;
 
@@ -225,8 +228,8 @@ async fn nothing_is_learnt_from_a_malformed_reply() {
         facts(&["a b c d", "b c d e", "c d e f", "d e f g"]),
         facts(&[&"x".repeat(9_000)]),
     ];
-    for lesson in &broken {
-        p.script(lesson);
+    for extraction in &broken {
+        p.script(extraction);
     }
     // A model server that refuses teaches nothing either.
     p.stage.model.script(Behaviour::text(&["ok"]));
@@ -259,8 +262,8 @@ async fn nothing_is_learnt_about_others() {
         &format!("{SAID} with <@{}> and <@!{}>", p.boris, p.boris),
     );
     p.said(p.channel, 2).await;
-    let lesson = p.prompt(2).await;
-    assert!(!lesson.contains("Boris"), "{lesson}");
+    let extraction = p.prompt(2).await;
+    assert!(!extraction.contains("Boris"), "{extraction}");
     let lines = bot.stop().await;
     assert_eq!(
         details(&lines, "learnt"),
@@ -271,7 +274,7 @@ async fn nothing_is_learnt_about_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_quoted_adopted_or_forwarded_is_given_to_the_lesson() {
+async fn nothing_quoted_adopted_or_forwarded_is_given_to_the_extraction() {
     let p = learning().await;
     let discord = &p.stage.discord;
     let bot = p.stage.start().await;
@@ -283,9 +286,12 @@ async fn nothing_quoted_adopted_or_forwarded_is_given_to_the_lesson() {
     discord.post(p.channel, p.ada, Draft::new(own).reply_to(theirs));
     let answer = p.prompt(1).await;
     assert!(answer.contains(MARK), "the answer sees it all: {answer}");
-    let lesson = p.prompt(2).await;
-    assert!(lesson.contains(SAID) && !lesson.contains(MARK), "{lesson}");
-    // Ada only points at the message and says nothing of her own: no lesson.
+    let extraction = p.prompt(2).await;
+    assert!(
+        extraction.contains(SAID) && !extraction.contains(MARK),
+        "{extraction}"
+    );
+    // Ada only points at the message and says nothing of her own: no extraction.
     p.said(p.channel, 1).await;
     discord.post(p.channel, p.ada, Draft::new(&mention).reply_to(theirs));
     p.prompt(3).await;
@@ -295,19 +301,19 @@ async fn nothing_quoted_adopted_or_forwarded_is_given_to_the_lesson() {
     discord.post(direct, p.ada, Draft::new("").forward_of(p.channel, theirs));
     p.said(direct, 1).await;
     bot.stop().await;
-    let lessons = p.stage.model.requests();
-    let lessons = lessons.iter().filter(|one| is_lesson(one));
-    assert_eq!(lessons.count(), 1);
+    let extractions = p.stage.model.requests();
+    let extractions = extractions.iter().filter(|one| is_extraction(one));
+    assert_eq!(extractions.count(), 1);
 }
 
-fn is_lesson(request: &Value) -> bool {
+fn is_extraction(request: &Value) -> bool {
     prompt(request).starts_with("You keep short notes")
 }
 
 #[track_caller]
-fn assert_no_lessons(p: &Place, turns: usize) {
+fn assert_no_extractions(p: &Place, turns: usize) {
     let requests = p.stage.model.requests();
-    assert!(!requests.iter().any(is_lesson), "{requests:?}");
+    assert!(!requests.iter().any(is_extraction), "{requests:?}");
     assert_eq!(requests.len(), turns);
 }
 
@@ -318,7 +324,7 @@ async fn off_by_default() {
     p.ask(p.ada, SAID);
     p.said(p.channel, 1).await;
     bot.stop().await;
-    assert_no_lessons(&p, 1);
+    assert_no_extractions(&p, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -341,7 +347,7 @@ async fn a_server_or_an_opt_out_switches_it_off() {
     p.stage.discord.post(direct, p.boris, SAID);
     p.said(direct, 1).await;
     bot.stop().await;
-    assert_no_lessons(&p, 2);
+    assert_no_extractions(&p, 2);
 }
 
 /// Facts learnt in a direct message are used only there; the note is posted there, too.
@@ -382,13 +388,13 @@ async fn after_a_command_only_the_caller_sees_the_note() {
     assert_eq!(p.known(p.ada).await[0].link, None);
 }
 
-/// The same person's next turn does not wait for the lesson.
+/// The same person's next turn does not wait for the extraction.
 #[tokio::test(flavor = "multi_thread")]
 async fn lessons_do_not_delay_answers() {
     let p = learning().await;
     p.stage.model.script(Behaviour::text(&["first"]));
-    let (lesson, gate) = Behaviour::gated(&[&facts(&[FACT])]);
-    p.stage.model.script(lesson);
+    let (extraction, gate) = Behaviour::gated(&[&facts(&[FACT])]);
+    p.stage.model.script(extraction);
     p.stage.model.script(Behaviour::text(&["second"]));
     let bot = p.stage.start().await;
     p.ask(p.ada, SAID);
@@ -400,13 +406,13 @@ async fn lessons_do_not_delay_answers() {
     bot.stop().await;
 }
 
-/// The trigger is deleted before the lesson ends.
+/// The trigger is deleted before the extraction ends.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_learnt_from_a_deleted_trigger() {
     let p = learning().await;
     p.stage.model.script(Behaviour::text(&["ok"]));
-    let (lesson, gate) = Behaviour::gated(&[&facts(&[FACT])]);
-    p.stage.model.script(lesson);
+    let (extraction, gate) = Behaviour::gated(&[&facts(&[FACT])]);
+    p.stage.model.script(extraction);
     let bot = p.stage.start().await;
     let trigger = p.ask(p.ada, SAID);
     p.prompt(2).await;
@@ -441,8 +447,8 @@ async fn a_silent_model_does_not_delay_the_shutdown() {
 async fn without_the_right_to_post_there_is_no_note() {
     let p = learning().await;
     p.stage.model.script(Behaviour::text(&["ok"]));
-    let (lesson, gate) = Behaviour::gated(&[&facts(&[FACT])]);
-    p.stage.model.script(lesson);
+    let (extraction, gate) = Behaviour::gated(&[&facts(&[FACT])]);
+    p.stage.model.script(extraction);
     let bot = p.stage.start().await;
     p.ask(p.ada, SAID);
     p.prompt(2).await;

@@ -1,4 +1,4 @@
-//! The effects of commands and lessons on later prompts, also after a restart.
+//! The effects of commands and extractions on later prompts, also after a restart.
 
 use clew_simulator::{Id, Shown};
 use serde_json::{Value, json};
@@ -107,12 +107,12 @@ async fn facts_keep_to_their_maximum(kind: Kind) {
 async fn what_is_learnt_outlasts_a_restart(kind: Kind) {
     let p = Place::new(kind, &[("MEMORY_LEARN", "model")]).await;
     let bot = p.start().await;
-    let lesson = json!({"facts": [{"text": "Grows saffron on the roof."}]}).to_string();
+    let extraction = json!({"facts": [{"text": "Grows saffron on the roof."}]}).to_string();
     for turn in 1..=2 {
         p.stage.model.script(Behaviour::text(&["ok"]));
-        p.stage.model.script(Behaviour::text(&[&lesson]));
+        p.stage.model.script(Behaviour::text(&[&extraction]));
         p.say(p.help, p.ada, "I grow saffron on the roof these days");
-        p.until("a lesson", || p.event_count("learnt") == turn)
+        p.until("an extraction", || p.event_count("learnt") == turn)
             .await;
     }
     let bot = p.restart(bot).await;

@@ -1,4 +1,4 @@
-//! Learning: which words of a message are its author's own, and which facts that a
+//! Extracting facts: which words of a message are its author's own, and which facts that a
 //! model derives from them may be remembered. When in doubt, a fact is refused:
 //! people repeat what matters.
 

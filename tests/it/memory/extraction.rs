@@ -1,10 +1,10 @@
-//! Lessons on their own: changes while the model works take effect, and lessons run one at a time.
+//! Extractions on their own: changes while the model works take effect, and extractions run one at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use clew::llm;
-use clew::memory::{self, Edit, Exchange, Fetched, Lesson, Memory, Mend, Place, Stores};
+use clew::memory::{self, Edit, Exchange, ExtractionInput, Fetched, Memory, Mend, Place, Stores};
 use clew::telemetry::{Ids, Telemetry};
 use clew_context::model::{
     ChannelId, GuildId, MessageId, OptOuts, TurnId, UnixMillis, UserId, fixed_clock,
@@ -63,9 +63,9 @@ async fn scene() -> Scene {
     }
 }
 
-fn lesson(guild: Option<GuildId>) -> Lesson {
+fn extraction(guild: Option<GuildId>) -> ExtractionInput {
     let channel = ChannelId::new(2);
-    Lesson {
+    ExtractionInput {
         ids: Ids::default(),
         place: Place {
             scope: Scope::of(ScopeKind::Member, guild, channel, false, ADA),
@@ -79,20 +79,22 @@ fn lesson(guild: Option<GuildId>) -> Lesson {
         words: "I grow tomatoes on the roof".to_owned(),
         others: Vec::new(),
         message: Some(MessageId::new(3)),
-        // Later than all events of these tests, so that only those during the lesson have an effect.
+        // Later than all events of these tests, so that only those during the extraction have an effect.
         asked: UnixMillis(i64::MAX),
     }
 }
 
 impl Scene {
     fn gated(&self) -> Gate {
-        let (lesson, gate) = Behaviour::gated(&[FACT]);
-        self.model.script(lesson);
+        let (extraction, gate) = Behaviour::gated(&[FACT]);
+        self.model.script(extraction);
         gate
     }
 
     async fn learn(&self) -> Vec<Fact> {
-        self.memory.learn(&self.client, lesson(Some(GUILD))).await
+        self.memory
+            .extract_facts(&self.client, extraction(Some(GUILD)))
+            .await
     }
 
     /// What is learnt if this happens while the model works.
@@ -114,7 +116,7 @@ impl Scene {
 
 /// Erasing also covers what is still being learnt.
 #[tokio::test]
-async fn changes_during_a_lesson_count() {
+async fn changes_during_an_extraction_count() {
     let scene = scene().await;
     let memory = &scene.memory;
     let erase = async { drop(memory.erase(ADA).await.unwrap()) };
@@ -143,7 +145,7 @@ async fn changes_during_a_lesson_count() {
 #[tokio::test]
 async fn a_turns_first_attempt_is_not_in_its_own_history() {
     let scene = scene().await;
-    let (ids, place) = (Ids::default(), lesson(Some(GUILD)).place);
+    let (ids, place) = (Ids::default(), extraction(Some(GUILD)).place);
     let exchange = Exchange {
         turn: TurnId(7),
         trigger: Some(MessageId::new(7)),
@@ -202,9 +204,9 @@ async fn a_flush_saves_what_was_learnt() {
     assert_eq!(scene.store.facts(subject).await.unwrap(), new);
 }
 
-/// A lesson is not shown facts that may not be used in its place.
+/// An extraction is not shown facts that may not be used in its place.
 #[tokio::test]
-async fn a_lesson_is_shown_only_facts_that_may_be_used_there() {
+async fn an_extraction_is_shown_only_facts_that_may_be_used_there() {
     let scene = scene().await;
     let remember = |text, origin| scene.memory.remember(Subject::User(ADA), text, origin, ADA);
     for (text, origin) in [
@@ -227,13 +229,13 @@ async fn a_lesson_is_shown_only_facts_that_may_be_used_there() {
 async fn lessons_run_one_at_a_time_and_few_wait() {
     let scene = scene().await;
     let gate = scene.gated();
-    let lessons = futures_util::future::join_all((0..20).map(|_| scene.learn()));
+    let extractions = futures_util::future::join_all((0..20).map(|_| scene.learn()));
     let open = async {
         scene.model.wait_requests(1).await;
         assert_eq!(scene.model.requests().len(), 1);
         gate.open();
     };
-    let (learnt, ()) = tokio::join!(lessons, open);
+    let (learnt, ()) = tokio::join!(extractions, open);
     assert_eq!(learnt.concat().len(), 1);
     assert_eq!(scene.model.requests().len(), 1 + 8, "the rest is dropped");
 }
@@ -243,7 +245,7 @@ async fn lessons_run_one_at_a_time_and_few_wait() {
 async fn facts_from_a_missing_message_are_left_out() {
     let scene = scene().await;
     scene.learn_during(async {}).await;
-    let (ids, place) = (Ids::default(), lesson(Some(GUILD)).place);
+    let (ids, place) = (Ids::default(), extraction(Some(GUILD)).place);
     let readable = scene.memory.read_facts(&ids, &place).await;
     let said = || async {
         let profiles = scene.memory.profiles(&ids, &place, readable, "").await;

@@ -1,8 +1,8 @@
-//! The JSON of a lesson: what the model is given, and what it may answer.
+//! The JSON of an extraction: what the model is given, and what it may answer.
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::learn::MAX_FACTS;
+use crate::engine::extract::MAX_FACTS;
 
 /// The longest answer that is read, in bytes; three facts need less.
 const MAX_BYTES: usize = 8_192;
@@ -26,7 +26,7 @@ struct Named {
     text: String,
 }
 
-/// The data of a lesson. None if it cannot be written as JSON.
+/// The data of an extraction. None if it cannot be written as JSON.
 pub(super) fn question(asker: &str, known: &[String], message: &str) -> Option<String> {
     let question = Question {
         asker,

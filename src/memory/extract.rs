@@ -1,5 +1,5 @@
-//! Learning facts about the asker from their messages: the model names facts, the
-//! rules of [`crate::engine::learn`] judge them. Facts about a server are never
+//! Extracting facts about the asker from their messages: the model names facts, the
+//! rules of [`crate::engine::extract`] judge them. Facts about a server are never
 //! learnt: only those who manage it may set them.
 
 mod json;
@@ -9,20 +9,20 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::{Memory, Place, facts::new_id};
-use crate::engine::learn::{self, Judged};
+use crate::engine::extract::{self, Judged};
 use crate::llm;
 use crate::telemetry::event::{Learnt, StoreOperation};
 use crate::telemetry::{Ids, with_sources};
 use clew_context::model::{ChatMessage, MessageId, Role, UnixMillis};
 use clew_store::model::{Fact, Origin, Subject};
 
-/// How many lessons may wait while one is learnt; further ones are dropped, since
+/// How many extractions may wait while one runs; further ones are dropped, since
 /// answers come first and people repeat what lasts.
 const MAX_WAITING: usize = 8;
 
-/// What a turn leaves to learn from.
+/// What facts are extracted from after a turn.
 #[derive(Debug, Clone)]
-pub struct Lesson {
+pub struct ExtractionInput {
     /// The turn's ids.
     pub ids: Ids,
     /// Where it was said, and by whom.
@@ -30,7 +30,7 @@ pub struct Lesson {
     /// The asker's name there.
     pub asker: String,
     /// The asker's own words of this turn alone, as
-    /// [`own`](crate::engine::learn::own) gives them.
+    /// [`own`](crate::engine::extract::own) gives them.
     pub words: String,
     /// The names of others who are mentioned or speak in the conversation: facts
     /// that name them are refused.
@@ -42,15 +42,15 @@ pub struct Lesson {
     pub asked: UnixMillis,
 }
 
-/// Learns one lesson at a time.
+/// Lets one extraction run at a time.
 #[derive(Debug)]
-pub(super) struct Lessons {
+pub(super) struct Extractions {
     turn: Semaphore,
     waiting: AtomicUsize,
     purges: AtomicU64,
 }
 
-impl Default for Lessons {
+impl Default for Extractions {
     fn default() -> Self {
         Self {
             turn: Semaphore::new(1),
@@ -60,8 +60,8 @@ impl Default for Lessons {
     }
 }
 
-impl Lessons {
-    /// Waits for the lessons before; none if too many are waiting.
+impl Extractions {
+    /// Waits for the extractions before; none if too many are waiting.
     async fn begin(&self) -> Option<SemaphorePermit<'_>> {
         let waiting = Waiting(&self.waiting);
         if self.waiting.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING {
@@ -72,7 +72,7 @@ impl Lessons {
         permit.ok()
     }
 
-    /// A lesson under way may hold what a purge was to remove: it is discarded.
+    /// An extraction under way may hold what a purge was to remove: it is discarded.
     pub(super) fn purged(&self) {
         self.purges.fetch_add(1, Ordering::SeqCst);
     }
@@ -82,7 +82,7 @@ impl Lessons {
     }
 }
 
-/// Counts a lesson as waiting until dropped, even if it stops waiting early.
+/// Counts an extraction as waiting until dropped, even if it stops waiting early.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl Drop for Waiting<'_> {
@@ -96,75 +96,79 @@ impl Memory {
     /// they are written with the next save. Returns the new ones. Nothing is learnt
     /// where learning is switched off, about users who opted out, or if the model
     /// or the store fails.
-    pub async fn learn(&self, model: &llm::Client, lesson: Lesson) -> Vec<Fact> {
-        if !self.may_learn(&lesson) {
+    pub async fn extract_facts(
+        &self,
+        model: &llm::Client,
+        extraction: ExtractionInput,
+    ) -> Vec<Fact> {
+        if !self.may_extract(&extraction) {
             return Vec::new();
         }
-        let Some(_alone) = self.lessons.begin().await else {
-            tracing::debug!("too many lessons wait: one is dropped");
+        let Some(_alone) = self.extractions.begin().await else {
+            tracing::debug!("too many extractions wait: one is dropped");
             return Vec::new();
         };
-        let purges = self.lessons.purges();
-        let wanted = || self.may_learn(&lesson) && self.lessons.purges() == purges;
+        let purges = self.extractions.purges();
+        let wanted = || self.may_extract(&extraction) && self.extractions.purges() == purges;
         if !wanted() {
             return Vec::new();
         }
-        match self.study(model, &lesson, wanted).await {
+        match self.extract(model, &extraction, wanted).await {
             Ok(new) => new,
             Err(error) => {
-                self.failed(&lesson.ids, StoreOperation::Learn, &error);
+                self.failed(&extraction.ids, StoreOperation::Learn, &error);
                 Vec::new()
             }
         }
     }
 
-    fn may_learn(&self, lesson: &Lesson) -> bool {
-        let place = &lesson.place;
+    fn may_extract(&self, extraction: &ExtractionInput) -> bool {
+        let place = &extraction.place;
         self.learns(place.guild)
             && self.settings.max_user_facts > 0
             && !self.opted_out(place.asker)
-            && self.mends.deleted_of(lesson.message).is_empty()
-            && !self.mends.is_gone(place, lesson.asked)
+            && self.mends.deleted_of(extraction.message).is_empty()
+            && !self.mends.is_gone(place, extraction.asked)
     }
 
-    async fn study(
+    async fn extract(
         &self,
         model: &llm::Client,
-        lesson: &Lesson,
+        extraction: &ExtractionInput,
         wanted: impl Fn() -> bool,
     ) -> Result<Vec<Fact>, clew_store::Error> {
-        let known = self.known(lesson).await?;
-        let Some(judged) = ask(model, lesson, &known).await else {
+        let known = self.known(extraction).await?;
+        let Some(judged) = ask(model, extraction, &known).await else {
             return Ok(Vec::new());
         };
         let Judged { kept, refused } = judged;
-        let facts = kept.into_iter().map(|text| self.fact(lesson, text));
+        let facts = kept.into_iter().map(|text| self.fact(extraction, text));
         let new = self.learnt_while(facts.collect(), wanted).await?;
         let learnt = Learnt {
             facts: new.len(),
             refused,
         };
-        self.telemetry.emit(&lesson.ids, learnt);
+        self.telemetry.emit(&extraction.ids, learnt);
         Ok(new)
     }
 
     /// What is known already and may be used there, so that facts from elsewhere
     /// do not get in reworded.
-    async fn known(&self, lesson: &Lesson) -> Result<Vec<String>, clew_store::Error> {
-        let facts = self.facts_of(Subject::User(lesson.place.asker)).await?;
+    async fn known(&self, extraction: &ExtractionInput) -> Result<Vec<String>, clew_store::Error> {
+        let facts = self.facts_of(Subject::User(extraction.place.asker)).await?;
         let serving = facts
             .into_iter()
-            .filter(|fact| fact.origin.serves(lesson.place.guild));
+            .filter(|fact| fact.origin.serves(extraction.place.guild));
         Ok(serving.map(|fact| fact.text).collect())
     }
 
-    fn fact(&self, lesson: &Lesson, text: String) -> Fact {
+    fn fact(&self, extraction: &ExtractionInput, text: String) -> Fact {
         let Place {
             guild,
             channel,
             asker,
             ..
-        } = lesson.place;
+        } = extraction.place;
         let now = self.now();
         Fact {
             id: new_id(),
@@ -173,7 +177,7 @@ impl Memory {
             origin: guild.map_or(Origin::Direct, Origin::Guild),
             by: asker,
             at: now,
-            link: lesson.message.map(|message| (channel, message)),
+            link: extraction.message.map(|message| (channel, message)),
             pinned: false,
             seen: 1,
             last_used: now,
@@ -183,10 +187,14 @@ impl Memory {
 
 /// The facts that the model names, judged; none if it gave no answer. An answer in
 /// another format counts as one refused fact.
-async fn ask(model: &llm::Client, lesson: &Lesson, known: &[String]) -> Option<Judged> {
-    let data = json::question(&lesson.asker, known, &lesson.words)?;
+async fn ask(
+    model: &llm::Client,
+    extraction: &ExtractionInput,
+    known: &[String],
+) -> Option<Judged> {
+    let data = json::question(&extraction.asker, known, &extraction.words)?;
     let prompt = [
-        ChatMessage::new(Role::System, learn::PROMPT),
+        ChatMessage::new(Role::System, extract::PROMPT),
         ChatMessage::new(Role::User, data),
     ];
     let answer = match model.complete(&prompt).await {
@@ -202,7 +210,7 @@ async fn ask(model: &llm::Client, lesson: &Lesson, known: &[String]) -> Option<J
             kept: Vec::new(),
             refused: 1,
         },
-        |texts| learn::judge(&texts, &lesson.others),
+        |texts| extract::judge(&texts, &extraction.others),
     ))
 }
 
@@ -215,10 +223,10 @@ mod tests {
         use std::future::poll_fn;
         use std::task::Poll;
 
-        let lessons = Lessons::default();
-        let first = lessons.begin().await;
+        let extractions = Extractions::default();
+        let first = extractions.begin().await;
         let mut waiting: Vec<_> = (0..MAX_WAITING)
-            .map(|_| Box::pin(lessons.begin()))
+            .map(|_| Box::pin(extractions.begin()))
             .collect();
         poll_fn(|context| {
             for one in &mut waiting {
@@ -227,10 +235,10 @@ mod tests {
             Poll::Ready(())
         })
         .await;
-        assert!(lessons.begin().await.is_none(), "one too many");
-        // A lesson that stops waiting makes room.
+        assert!(extractions.begin().await.is_none(), "one too many");
+        // An extraction that stops waiting makes room.
         waiting.pop();
-        let mut next = Box::pin(lessons.begin());
+        let mut next = Box::pin(extractions.begin());
         poll_fn(|context| {
             assert!(next.as_mut().poll(context).is_pending());
             Poll::Ready(())
