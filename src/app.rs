@@ -32,7 +32,7 @@ use clew_context::discord::error::ConnectError;
 use clew_context::model::{ApplicationId, Clock};
 use clew_discord::event::FatalReason;
 use clew_discord::gateway::{self, Gateway};
-use clew_discord::session::{Claims, LockError, Progress, SessionLock};
+use clew_discord::session::{Claims, LockError, SessionLock, ShardProgress};
 
 pub use clock::system_clock;
 pub use wiring::folders;
@@ -199,7 +199,7 @@ async fn run_connected(
         Some(left) => (Claims::restore(&left.answered), left.shards),
         None => (Claims::default(), Vec::new()),
     };
-    let progress = Arc::new(Mutex::new(Progress::default()));
+    let progress = Arc::new(Mutex::new(ShardProgress::default()));
     let (events, deliveries) = mpsc::channel(EVENTS);
     let (loop_events, reports) = mpsc::unbounded_channel();
     let closing = CancellationToken::new();

@@ -31,9 +31,9 @@ use crate::telemetry::{self, Ids};
 use crate::turn::Services;
 use clew_context::engine::route::Rules;
 use clew_context::model::{ChannelId, GuildId, Message, MessageId};
-use clew_discord::event::{Delivery, Disconnect, Event, Ready};
+use clew_discord::event::{Disconnect, Event, Ready, ShardEvent};
 use clew_discord::invite;
-use clew_discord::session::{Claims, Mark, Progress};
+use clew_discord::session::{Claims, Mark, ShardProgress};
 
 use bot_turns::BotTurns;
 use turns::{ActiveTurn, WaitingTrigger};
@@ -53,7 +53,7 @@ pub(super) struct Dispatcher {
     /// Which triggers are taken or answered.
     claims: Claims,
     /// Which events are finished.
-    progress: Arc<Mutex<Progress>>,
+    progress: Arc<Mutex<ShardProgress>>,
     queues: Queues<WaitingTrigger>,
     active: HashMap<MessageId, ActiveTurn>,
     question_rate: Option<RateLimiter>,
@@ -80,7 +80,7 @@ impl Dispatcher {
         config: &Config,
         services: Arc<Services>,
         claims: Claims,
-        progress: Arc<Mutex<Progress>>,
+        progress: Arc<Mutex<ShardProgress>>,
         tracker: TaskTracker,
         loop_events: mpsc::UnboundedSender<LoopEvent>,
     ) -> Self {
@@ -108,8 +108,7 @@ impl Dispatcher {
     }
 
     /// Handles one event. It is finished at once, unless it led to a turn.
-    pub(super) fn deliver(&mut self, delivery: Delivery) {
-        let Delivery { mark, event } = delivery;
+    pub(super) fn deliver(&mut self, ShardEvent { mark, event }: ShardEvent) {
         let shard = mark.shard();
         let turn_began = match event {
             Event::Message(incoming) => self.message(*incoming, mark),
@@ -140,8 +139,8 @@ impl Dispatcher {
                 self.services.window().break_where(|_, _| true);
                 self.emit(SessionLost { shard });
             }
-            Event::Disconnected(Disconnect { by, code }) => {
-                let reason = wiring::lost_by(by);
+            Event::Disconnected(Disconnect { reason, code }) => {
+                let reason = wiring::lost_by(reason);
                 self.emit(ShardDisconnected {
                     shard,
                     reason,

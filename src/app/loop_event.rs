@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::telemetry::event::Outcome;
 use clew_context::model::{MessageId, TurnRequest};
-use clew_discord::event::{Delivery, FatalReason};
+use clew_discord::event::{FatalReason, ShardEvent};
 use clew_discord::rest::Rest;
 use clew_discord::session::Mark;
 
@@ -18,7 +18,7 @@ pub(super) enum LoopEvent {
     /// The gateway's tasks have ended.
     Disconnected(Result<(), FatalReason>),
     /// Something happened on Discord.
-    Discord(Delivery),
+    Discord(ShardEvent),
     /// A command asks for a turn.
     Ask(Box<TurnRequest>),
     /// A message's channel has been looked at; its event is not finished yet.
@@ -44,7 +44,7 @@ pub(super) struct EventSources {
     /// What tracked tasks report.
     pub(super) reports: mpsc::UnboundedReceiver<LoopEvent>,
     /// Events in the order of the gateway.
-    pub(super) deliveries: mpsc::Receiver<Delivery>,
+    pub(super) deliveries: mpsc::Receiver<ShardEvent>,
     /// The REST client, which learns if Discord refuses the token.
     pub(super) rest: Rest,
     /// The gateway's tasks.

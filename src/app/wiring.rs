@@ -19,7 +19,7 @@ use clew_context::engine::admission::Denied;
 use clew_context::engine::route::Rules;
 use clew_context::engine::window::{Window, WindowLimits};
 use clew_context::model::{Clock, OptOuts};
-use clew_discord::event::{FatalReason, LostBy};
+use clew_discord::event::{DisconnectReason, FatalReason};
 use clew_discord::gateway::GatewaySettings;
 use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
@@ -231,13 +231,13 @@ pub(super) fn list(denied: Denied) -> event::List {
     }
 }
 
-pub(super) fn lost_by(by: LostBy) -> event::LostBy {
-    match by {
-        LostBy::Network => event::LostBy::Network,
-        LostBy::Heartbeat => event::LostBy::Heartbeat,
-        LostBy::Reconnect => event::LostBy::Reconnect,
-        LostBy::InvalidSession => event::LostBy::InvalidSession,
-        LostBy::Closed => event::LostBy::Closed,
+pub(super) fn lost_by(reason: DisconnectReason) -> event::LostBy {
+    match reason {
+        DisconnectReason::Network => event::LostBy::Network,
+        DisconnectReason::Heartbeat => event::LostBy::Heartbeat,
+        DisconnectReason::Reconnect => event::LostBy::Reconnect,
+        DisconnectReason::InvalidSession => event::LostBy::InvalidSession,
+        DisconnectReason::Closed => event::LostBy::Closed,
     }
 }
 

@@ -1,6 +1,9 @@
 //! What the gateway tells the bot, in our own types.
 
+use serde::Deserialize;
+
 use super::session::Mark;
+use crate::lenient::lenient;
 use crate::model::{CallerRights, Command};
 use clew_context::discord::convert::Incoming;
 use clew_context::model::{
@@ -9,11 +12,11 @@ use clew_context::model::{
 
 /// One event, with its position in its shard's session.
 ///
-/// Each delivery counts as open until the receiver passes its mark to
-/// [`Progress::finished`](super::session::Progress::finished): at once, or when
+/// Each counts as open until the receiver passes its mark to
+/// [`ShardProgress::finished`](super::session::ShardProgress::finished): at once, or when
 /// the turn it started is over.
 #[derive(Debug)]
-pub struct Delivery {
+pub struct ShardEvent {
     /// Position in its shard's session.
     pub mark: Mark,
     /// What happened.
@@ -43,9 +46,10 @@ pub enum Event {
         /// The deleted messages.
         ids: Vec<MessageId>,
     },
-    /// A message event that could not be read. The channel's window now has a
-    /// gap; if the channel is unknown too, every window has one.
-    MessageUnreadable(Unreadable),
+    /// A message event that could not be read, or one that may have hidden
+    /// messages. The channel's window now has a gap; if the channel is unknown
+    /// too, every window has one.
+    MessageUnreadable(UnreadableEvent),
     /// A channel was deleted, with its threads. Discord does not list those.
     ChannelDeleted {
         /// The channel.
@@ -85,7 +89,7 @@ pub enum Event {
         parts: Vec<&'static str>,
     },
     /// Any other event that could not be read; the guild state stays as it was.
-    OtherUnreadable(Unreadable),
+    OtherUnreadable(UnreadableEvent),
     /// Roles, overwrites, owner, our own roles or our private-thread membership
     /// changed: check again who may read what.
     PermissionsChanged {
@@ -101,7 +105,7 @@ pub enum Event {
 
 /// An event that could not be read, with the parts that could.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Unreadable {
+pub struct UnreadableEvent {
     /// Event type in lower case, such as `message_create`; `frame` if not even
     /// the type is known.
     pub event: String,
@@ -115,18 +119,54 @@ pub struct Unreadable {
     pub parts: Vec<&'static str>,
 }
 
+impl UnreadableEvent {
+    /// Reads the ids of an event that is otherwise unreadable.
+    pub(crate) fn new(event_type: &str, data: &str, parts: Vec<&'static str>) -> Self {
+        let EventIds {
+            id,
+            guild_id,
+            channel_id,
+        } = serde_json::from_str(data).unwrap_or_default();
+        let of = |prefixes: &[&str]| {
+            let is_of = |prefix: &&str| event_type.starts_with(*prefix);
+            id.filter(|_| prefixes.iter().any(is_of))
+        };
+        let guild = of(&["GUILD_CREATE", "GUILD_UPDATE", "GUILD_DELETE"]);
+        let channel = of(&["CHANNEL_", "THREAD_"]);
+        let message = of(&["MESSAGE_"]);
+        Self {
+            event: event_type.to_ascii_lowercase(),
+            guild: guild_id.or(guild.map(|id| GuildId::new(id.get()))),
+            channel: channel_id.or(channel.map(|id| ChannelId::new(id.get()))),
+            message,
+            parts,
+        }
+    }
+}
+
+#[derive(Deserialize, Default)]
+struct EventIds {
+    /// Of the event's object: a server, a channel or a message.
+    #[serde(default, deserialize_with = "lenient")]
+    id: Option<MessageId>,
+    #[serde(default, deserialize_with = "lenient")]
+    guild_id: Option<GuildId>,
+    #[serde(default, deserialize_with = "lenient")]
+    channel_id: Option<ChannelId>,
+}
+
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Disconnect {
     /// Why.
-    pub by: LostBy,
+    pub reason: DisconnectReason,
     /// Discord's close code, if it closed the connection.
     pub code: Option<u16>,
 }
 
 /// Why a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LostBy {
+pub enum DisconnectReason {
     /// It broke, or could not be established.
     Network,
     /// A heartbeat went unanswered.

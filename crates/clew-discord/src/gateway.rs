@@ -15,13 +15,13 @@ use twilight_gateway::{Config, ConfigBuilder, Intents};
 
 use self::plan::Plan;
 use self::shard::ShardTask;
-use super::event::{Delivery, FatalReason};
+use super::event::{FatalReason, ShardEvent};
 use super::guild_state::GuildState;
 use super::rest::Rest;
-use super::session::{Progress, ShardSession};
+use super::session::{ShardProgress, ShardSession};
 
 /// Runs all shards until `shutdown`, then closes each so that it can be
-/// resumed, from where [`Progress::sessions`] says.
+/// resumed, from where [`ShardProgress::sessions`] says.
 ///
 /// # Errors
 /// A reason only a person can fix; all shards are closed by then.
@@ -62,10 +62,10 @@ pub struct Gateway {
     /// Updated with every event before it is forwarded.
     pub guild_state: Arc<GuildState>,
     /// Records every event; the receiver calls `finished`.
-    pub progress: Arc<Mutex<Progress>>,
+    pub progress: Arc<Mutex<ShardProgress>>,
     /// Where events go. A full queue blocks the shard and its heartbeats, so
     /// the receiver must not wait for work.
-    pub events: mpsc::Sender<Delivery>,
+    pub events: mpsc::Sender<ShardEvent>,
     /// Ends the connection.
     pub shutdown: CancellationToken,
 }
@@ -118,7 +118,7 @@ impl std::fmt::Debug for GatewaySettings {
 }
 
 impl Gateway {
-    fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
+    fn progress(&self) -> std::sync::MutexGuard<'_, ShardProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

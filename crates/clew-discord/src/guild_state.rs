@@ -14,9 +14,7 @@ mod partial;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-pub(crate) use apply::unreadable;
 pub use partial::{PartialChannel, PartialGuild, PartialMember, PartialOverwrite, PartialRole};
-pub(super) use partial::{each, lenient};
 
 use clew_context::model::{
     Access, ApplicationId, Channel, ChannelId, ChannelKind, GuildId, Missing, Parent, RoleId,

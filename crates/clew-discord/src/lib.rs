@@ -9,6 +9,7 @@ pub mod event;
 pub mod gateway;
 pub mod guild_state;
 mod invite;
+mod lenient;
 pub mod model;
 pub mod rest;
 pub mod send;

@@ -9,7 +9,7 @@ mod progress;
 pub use claims::Claims;
 pub use file::{SessionFile, load, save};
 pub use lock::{LockError, SessionLock};
-pub use progress::{Mark, Progress};
+pub use progress::{Mark, ShardProgress};
 
 use serde::{Deserialize, Serialize};
 

@@ -4,10 +4,10 @@ use super::Dispatcher;
 use crate::telemetry::Ids;
 use crate::telemetry::event::{ReadFailure, UnreadableInput};
 use clew_context::model::Message;
-use clew_discord::event;
+use clew_discord::event::UnreadableEvent;
 
 impl Dispatcher {
-    pub(super) fn unreadable(&self, lost: event::Unreadable) {
+    pub(super) fn unreadable(&self, lost: UnreadableEvent) {
         let of_channel = |channel| self.services.guild_state.guild_of(channel);
         let ids = Ids {
             guild: lost.guild.or_else(|| lost.channel.and_then(of_channel)),

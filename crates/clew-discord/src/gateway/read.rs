@@ -5,9 +5,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::commands;
-use crate::event::{self, Event, Ready};
-use crate::guild_state::{CurrentUser, GuildState, each, lenient, unreadable};
-use clew_context::discord::convert::{self, Incoming, Unreadable, WhyUnreadable};
+use crate::event::{Event, Ready, UnreadableEvent};
+use crate::guild_state::{CurrentUser, GuildState};
+use crate::lenient::{each, lenient};
+use clew_context::discord::convert::{self, Incoming, WhyUnreadable};
 use clew_context::model::{
     ApplicationId, ChannelId, ChannelKind, GuildId, MessageId, MessageKind, UserId,
 };
@@ -55,23 +56,16 @@ pub(super) fn frame(text: &str) -> Option<Frame<'_>> {
 
 /// What an event means to the bot; `None` for types we do not use.
 pub(super) fn event(dispatch: &Dispatch<'_>, guild_state: &GuildState) -> Option<Event> {
-    let data = dispatch.data;
     let event = match dispatch.event_type {
-        kind @ "MESSAGE_CREATE" => Some(message(kind, data, Event::Message)),
-        kind @ "MESSAGE_UPDATE" => Some(message(kind, data, Event::MessageEdited)),
-        kind @ ("MESSAGE_DELETE" | "MESSAGE_DELETE_BULK") => Some(deleted(kind, data)),
-        kind @ "GUILD_MEMBER_REMOVE" => Some(match serde_json::from_str(data) {
-            Ok(MemberRemove { guild_id, user }) => Event::MemberLeft {
-                guild: guild_id,
-                user: user.id,
-            },
-            Err(_) => lost(kind, data, Vec::new()),
-        }),
-        kind @ "INTERACTION_CREATE" => match commands::called(data) {
+        "MESSAGE_CREATE" => Some(message(dispatch, Event::Message)),
+        "MESSAGE_UPDATE" => Some(message(dispatch, Event::MessageEdited)),
+        "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK" => Some(deleted(dispatch)),
+        "GUILD_MEMBER_REMOVE" => Some(member_left(dispatch)),
+        "INTERACTION_CREATE" => match commands::called(dispatch.data) {
             Ok(call) => call.map(|call| Event::Called(Box::new(call))),
-            Err(part) => Some(lost(kind, data, vec![part])),
+            Err(part) => Some(Event::OtherUnreadable(unreadable(dispatch, vec![part]))),
         },
-        other => guild_state.apply(other, data),
+        other => guild_state.apply(other, dispatch.data),
     };
     event.inspect(|event| count(event, guild_state))
 }
@@ -94,69 +88,60 @@ fn count(event: &Event, guild_state: &GuildState) {
     }
 }
 
-fn message(event_type: &str, data: &str, event: fn(Box<Incoming>) -> Event) -> Event {
-    match convert::incoming(data) {
+fn message(dispatch: &Dispatch<'_>, event: fn(Box<Incoming>) -> Event) -> Event {
+    match convert::incoming(dispatch.data) {
         Ok(incoming) => event(Box::new(incoming)),
-        Err(Unreadable {
+        Err(error) => {
+            Event::MessageUnreadable(unreadable(dispatch, vec![missing_part(error.reason)]))
+        }
+    }
+}
+
+fn deleted(dispatch: &Dispatch<'_>) -> Event {
+    let reason = match serde_json::from_str(dispatch.data) {
+        Ok(MessageDelete {
+            channel_id: Some(channel),
             id,
-            channel,
-            reason,
-        }) => hole(event_type, channel, id, part(reason)),
-    }
-}
-
-fn deleted(event_type: &str, data: &str) -> Event {
-    let Ok(Deleted {
-        channel_id,
-        id,
-        ids,
-    }) = serde_json::from_str(data)
-    else {
-        return hole(event_type, None, None, part(WhyUnreadable::Json));
+            ids,
+        }) => {
+            let mut ids = ids.unwrap_or_default();
+            ids.extend(id);
+            if !ids.is_empty() {
+                return Event::MessagesDeleted { channel, ids };
+            }
+            WhyUnreadable::Id
+        }
+        Ok(_) => WhyUnreadable::Channel,
+        Err(_) => WhyUnreadable::Json,
     };
-    let mut ids = ids.unwrap_or_default();
-    ids.extend(id);
-    match channel_id {
-        Some(channel) if !ids.is_empty() => Event::MessagesDeleted { channel, ids },
-        Some(_) => hole(event_type, channel_id, None, part(WhyUnreadable::Id)),
-        None => hole(event_type, None, id, part(WhyUnreadable::Channel)),
+    Event::MessageUnreadable(unreadable(dispatch, vec![missing_part(reason)]))
+}
+
+fn member_left(dispatch: &Dispatch<'_>) -> Event {
+    match serde_json::from_str(dispatch.data) {
+        Ok(MemberRemove { guild_id, user }) => Event::MemberLeft {
+            guild: guild_id,
+            user: user.id,
+        },
+        Err(_) => Event::OtherUnreadable(unreadable(dispatch, Vec::new())),
     }
 }
 
-/// An event that could not be read; the guild state stays as it was.
-fn lost(event_type: &str, data: &str, parts: Vec<&'static str>) -> Event {
-    tracing::warn!(event_type, ?parts, "an event could not be read");
-    Event::OtherUnreadable(event::Unreadable {
-        parts,
-        ..unreadable(event_type, data)
-    })
-}
-
-/// A message event that could not be read, which leaves a gap.
-fn hole(
-    event_type: &str,
-    channel: Option<ChannelId>,
-    message: Option<MessageId>,
-    part: &'static str,
-) -> Event {
+/// Logs that an event could not be read, and says what is known of it.
+fn unreadable(dispatch: &Dispatch<'_>, parts: Vec<&'static str>) -> UnreadableEvent {
+    let event = UnreadableEvent::new(dispatch.event_type, dispatch.data, parts);
     tracing::warn!(
-        event_type,
-        ?channel,
-        ?message,
-        part,
+        event_type = dispatch.event_type,
+        channel = ?event.channel,
+        message = ?event.message,
+        parts = ?event.parts,
         "an event could not be read"
     );
-    Event::MessageUnreadable(event::Unreadable {
-        event: event_type.to_ascii_lowercase(),
-        guild: None,
-        channel,
-        message,
-        parts: vec![part],
-    })
+    event
 }
 
 /// The missing part, by Discord's field name.
-const fn part(reason: WhyUnreadable) -> &'static str {
+const fn missing_part(reason: WhyUnreadable) -> &'static str {
     match reason {
         WhyUnreadable::Json => "json",
         WhyUnreadable::Id => "id",
@@ -169,7 +154,7 @@ const fn part(reason: WhyUnreadable) -> &'static str {
 
 /// Reads READY.
 pub(super) fn ready(data: &str) -> Option<Ready> {
-    let ready: WireReady = serde_json::from_str(data).ok()?;
+    let ready: ReadyObject = serde_json::from_str(data).ok()?;
     Some(Ready {
         user: ready.user.id,
         name: ready.user.username,
@@ -209,7 +194,7 @@ struct Envelope<'a> {
 }
 
 #[derive(Deserialize)]
-struct Deleted {
+struct MessageDelete {
     #[serde(default, deserialize_with = "lenient")]
     channel_id: Option<ChannelId>,
     #[serde(default, deserialize_with = "lenient")]
@@ -222,45 +207,53 @@ struct Deleted {
 #[derive(Deserialize)]
 struct MemberRemove {
     guild_id: GuildId,
-    user: WireUser,
+    user: UserObject,
 }
 
 #[derive(Deserialize)]
-struct WireReady {
-    user: WireUser,
+struct ReadyObject {
+    user: UserObject,
     /// Some Discord-compatible servers leave it out; a bot's application id
     /// usually equals the bot's id.
     #[serde(default, deserialize_with = "lenient")]
-    application: Option<WireApplication>,
+    application: Option<ApplicationObject>,
     #[serde(default, deserialize_with = "each")]
-    guilds: Vec<WireGuild>,
+    guilds: Vec<GuildObject>,
     /// Shard number and number of shards.
     #[serde(default, deserialize_with = "lenient")]
     shard: Option<(u32, u32)>,
 }
 
 #[derive(Deserialize)]
-struct WireUser {
+struct UserObject {
     id: UserId,
     #[serde(default)]
     username: String,
 }
 
 #[derive(Deserialize)]
-struct WireApplication {
+struct ApplicationObject {
     id: ApplicationId,
     #[serde(default)]
     flags: u64,
 }
 
 #[derive(Deserialize)]
-struct WireGuild {
+struct GuildObject {
     id: GuildId,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn dispatch<'a>(event_type: &'a str, data: &'a str) -> Dispatch<'a> {
+        Dispatch {
+            event_type,
+            sequence: 1,
+            data,
+        }
+    }
 
     /// Describes the frame in a few words and compares.
     #[track_caller]
@@ -315,7 +308,7 @@ mod tests {
 
     #[test]
     fn deletes_of_one_and_of_many_are_told_alike() {
-        let ids = |data: &str| match deleted("MESSAGE_DELETE", data) {
+        let ids = |data: &str| match deleted(&dispatch("MESSAGE_DELETE", data)) {
             Event::MessagesDeleted { ids, .. } => ids,
             other => panic!("{other:?}"),
         };
@@ -328,13 +321,8 @@ mod tests {
     fn of_an_unreadable_call_or_leaving_the_place_is_told() {
         #[track_caller]
         fn check(event_type: &str, data: &str, parts: &[&str]) {
-            let dispatch = Dispatch {
-                event_type,
-                sequence: 1,
-                data,
-            };
-            let Some(Event::OtherUnreadable(found)) = event(&dispatch, &GuildState::default())
-            else {
+            let found = event(&dispatch(event_type, data), &GuildState::default());
+            let Some(Event::OtherUnreadable(found)) = found else {
                 panic!("it was read: {data}");
             };
             assert_eq!(found.event, event_type.to_ascii_lowercase());
@@ -356,7 +344,8 @@ mod tests {
     fn of_an_unreadable_delete_the_rest_is_told() {
         #[track_caller]
         fn check(data: &str, channel: Option<u64>, message: Option<u64>, part: &str) {
-            let Event::MessageUnreadable(found) = deleted("MESSAGE_DELETE", data) else {
+            let found = deleted(&dispatch("MESSAGE_DELETE", data));
+            let Event::MessageUnreadable(found) = found else {
                 panic!("it was read: {data}");
             };
             assert_eq!(found.event, "message_delete");

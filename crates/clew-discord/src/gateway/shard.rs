@@ -20,7 +20,7 @@ use super::Gateway;
 use super::backoff::Backoff;
 use super::plan::Identifies;
 use super::read::{self, Dispatch, Frame};
-use crate::event::{Delivery, Disconnect, Event, FatalReason, LostBy, Unreadable};
+use crate::event::{Disconnect, DisconnectReason, Event, FatalReason, ShardEvent, UnreadableEvent};
 use crate::session::ShardSession;
 
 /// From the start of a connection to HELLO. twilight gives up connecting after
@@ -53,13 +53,13 @@ pub(super) struct ShardTask {
     /// When this connection got its session.
     since: Option<Instant>,
     /// Why Discord said this connection would end.
-    told: Option<LostBy>,
+    announced: Option<DisconnectReason>,
     /// This process had a session before, so another READY means it was lost.
     had_session: bool,
 }
 
-/// The outcome of waiting for a frame.
-enum Next {
+/// What came of waiting for a frame.
+enum NextFrame {
     /// A text frame.
     Text(String),
     /// A frame that could not be read; the connection stays open.
@@ -71,7 +71,7 @@ enum Next {
     /// The connection is unusable; a new shard has to reconnect.
     Failed(String),
     /// twilight's stream ended: the close code forbids reconnecting.
-    ForGood,
+    ClosedForGood,
 }
 
 impl ShardTask {
@@ -90,7 +90,7 @@ impl ShardTask {
             greeted: false,
             idle_polls: 0,
             since: None,
-            told: None,
+            announced: None,
             had_session: false,
         }
     }
@@ -100,7 +100,7 @@ impl ShardTask {
         let mut shard = self.first_shard(resume);
         let shutdown = self.context.shutdown.clone();
         tokio::select! {
-            reason = self.work(&mut shard) => match reason {
+            reason = self.run_until_fatal(&mut shard) => match reason {
                 Ok(never) => match never {},
                 Err(reason) => return Err(reason),
             },
@@ -135,23 +135,26 @@ impl ShardTask {
         Shard::with_config(self.id, builder.build())
     }
 
-    async fn work(&mut self, shard: &mut Shard<Identifies>) -> Result<Infallible, FatalReason> {
+    async fn run_until_fatal(
+        &mut self,
+        shard: &mut Shard<Identifies>,
+    ) -> Result<Infallible, FatalReason> {
         let mut last_close = None;
         loop {
             match self.next(shard).await {
-                Next::Text(text) => self.receive(shard, &text).await,
-                Next::Unreadable => self.unreadable(shard).await,
-                Next::Ended(code) => {
+                NextFrame::Text(text) => self.receive(shard, &text).await,
+                NextFrame::Unreadable => self.report_unreadable(shard).await,
+                NextFrame::Ended(code) => {
                     last_close = code;
                     if let Some(reason) = self.fatal(code) {
                         return Err(reason);
                     }
-                    let told = self.lost(shard, code).await;
+                    let announced = self.report_end(shard, code).await;
                     let why = format!("ended with close code {code:?}");
-                    self.wait(&why, told).await;
+                    self.wait_to_reconnect(&why, announced).await;
                     self.give_up_session(shard);
                 }
-                Next::Unreached(cause) => {
+                NextFrame::Unreached(cause) => {
                     let url = shard.resume_url().or(self.config.proxy_url());
                     tracing::warn!(
                         shard = self.id.number(),
@@ -159,24 +162,26 @@ impl ShardTask {
                         url = without_login(url.unwrap_or_default()),
                         "cannot reach Discord"
                     );
-                    self.again(shard, &cause).await;
+                    self.reconnect(shard, &cause).await;
                 }
-                Next::Failed(why) => self.again(shard, &why).await,
-                Next::ForGood => return Err(FatalReason::Closed(last_close.unwrap_or_default())),
+                NextFrame::Failed(why) => self.reconnect(shard, &why).await,
+                NextFrame::ClosedForGood => {
+                    return Err(FatalReason::Closed(last_close.unwrap_or_default()));
+                }
             }
         }
     }
 
     /// Replaces an unusable connection.
-    async fn again(&mut self, shard: &mut Shard<Identifies>, why: &str) {
-        let told = self.lost(shard, None).await;
+    async fn reconnect(&mut self, shard: &mut Shard<Identifies>, why: &str) {
+        let announced = self.report_end(shard, None).await;
         let resume_url = shard.resume_url().map(str::to_owned);
         *shard = self.shard(shard.session().cloned(), resume_url);
-        self.wait(why, told).await;
+        self.wait_to_reconnect(why, announced).await;
         self.give_up_session(shard);
     }
 
-    async fn next(&mut self, shard: &mut Shard<Identifies>) -> Next {
+    async fn next(&mut self, shard: &mut Shard<Identifies>) -> NextFrame {
         self.idle_polls = 0;
         let settled = self.greeted && !is_disconnected(shard);
         let waits = poll_fn(|context| self.poll(shard, context));
@@ -184,22 +189,26 @@ impl ShardTask {
             return waits.await;
         }
         let greeted = timeout(HELLO_TIMEOUT, waits).await;
-        greeted.unwrap_or(Next::Failed("no HELLO came".to_owned()))
+        greeted.unwrap_or(NextFrame::Failed("no HELLO came".to_owned()))
     }
 
     /// Polls the shard, and detects when twilight moves silently to a new
     /// connection: if the other side hangs up without a close frame, it
     /// reconnects immediately, again and again.
-    fn poll(&mut self, shard: &mut Shard<Identifies>, context: &mut Context<'_>) -> Poll<Next> {
+    fn poll(
+        &mut self,
+        shard: &mut Shard<Identifies>,
+        context: &mut Context<'_>,
+    ) -> Poll<NextFrame> {
         let connected = !is_disconnected(shard);
         let polled = shard.poll_next_unpin(context);
         match polled {
-            Poll::Ready(Some(Ok(Message::Text(text)))) => Poll::Ready(Next::Text(text)),
+            Poll::Ready(Some(Ok(Message::Text(text)))) => Poll::Ready(NextFrame::Text(text)),
             Poll::Ready(Some(Ok(Message::Close(frame)))) => {
-                Poll::Ready(Next::Ended(frame.map(|frame| frame.code)))
+                Poll::Ready(NextFrame::Ended(frame.map(|frame| frame.code)))
             }
             Poll::Ready(Some(Err(error))) => Poll::Ready(after_error(shard, &error)),
-            Poll::Ready(None) => Poll::Ready(Next::ForGood),
+            Poll::Ready(None) => Poll::Ready(NextFrame::ClosedForGood),
             Poll::Pending if !is_disconnected(shard) => {
                 self.idle_polls = 0;
                 Poll::Pending
@@ -207,7 +216,7 @@ impl ShardTask {
             Poll::Pending => {
                 self.idle_polls += 1;
                 if connected || self.idle_polls > POLLS_TO_CONNECT {
-                    Poll::Ready(Next::Failed("it broke off".to_owned()))
+                    Poll::Ready(NextFrame::Failed("it broke off".to_owned()))
                 } else {
                     Poll::Pending
                 }
@@ -217,24 +226,28 @@ impl ShardTask {
 
     /// Reports the end of a connection, if HELLO had come. Returns the reason
     /// Discord had announced.
-    async fn lost(&mut self, shard: &mut Shard<Identifies>, code: Option<u16>) -> Option<LostBy> {
-        let told = self.told.take();
+    async fn report_end(
+        &mut self,
+        shard: &mut Shard<Identifies>,
+        code: Option<u16>,
+    ) -> Option<DisconnectReason> {
+        let announced = self.announced.take();
         if !self.greeted {
-            return told;
+            return announced;
         }
         let latency = shard.latency();
         let unanswered = latency.sent().is_some() && latency.received().is_none();
-        let by = match (told, code) {
-            (Some(told), _) => told,
-            _ if unanswered => LostBy::Heartbeat,
-            (None, Some(_)) => LostBy::Closed,
-            (None, None) => LostBy::Network,
+        let reason = match (announced, code) {
+            (Some(announced), _) => announced,
+            _ if unanswered => DisconnectReason::Heartbeat,
+            (None, Some(_)) => DisconnectReason::Closed,
+            (None, None) => DisconnectReason::Network,
         };
-        let code = code.filter(|_| by == LostBy::Closed);
+        let code = code.filter(|_| reason == DisconnectReason::Closed);
         let sequence = shard.session().map_or(0, Session::sequence);
-        self.forward(sequence, Event::Disconnected(Disconnect { by, code }))
+        self.forward(sequence, Event::Disconnected(Disconnect { reason, code }))
             .await;
-        told
+        announced
     }
 
     fn give_up_session(&self, shard: &mut Shard<Identifies>) {
@@ -245,10 +258,10 @@ impl ShardTask {
 
     /// Waits before reconnecting: as Discord asks after an invalid session,
     /// else by the back-off.
-    async fn wait(&mut self, why: &str, told: Option<LostBy>) {
+    async fn wait_to_reconnect(&mut self, why: &str, announced: Option<DisconnectReason>) {
         let lasted = self.since.take().map(|since| since.elapsed());
         self.greeted = false;
-        let wait = if told == Some(LostBy::InvalidSession) {
+        let wait = if announced == Some(DisconnectReason::InvalidSession) {
             self.backoff.after_invalid_session()
         } else {
             self.backoff.after(lasted)
@@ -280,21 +293,21 @@ impl ShardTask {
     async fn receive(&mut self, shard: &mut Shard<Identifies>, text: &str) {
         match read::frame(text) {
             Some(Frame::Hello) => self.hello(shard).await,
-            Some(Frame::Reconnect) => self.told = Some(LostBy::Reconnect),
-            Some(Frame::InvalidSession) => self.told = Some(LostBy::InvalidSession),
+            Some(Frame::Reconnect) => self.announced = Some(DisconnectReason::Reconnect),
+            Some(Frame::InvalidSession) => self.announced = Some(DisconnectReason::InvalidSession),
             Some(Frame::Dispatch(dispatch)) => self.dispatch(shard, &dispatch).await,
             Some(Frame::Other) => {}
-            None => self.unreadable(shard).await,
+            None => self.report_unreadable(shard).await,
         }
     }
 
     /// Reports a lost frame, which may have held a message of any channel.
-    async fn unreadable(&self, shard: &mut Shard<Identifies>) {
+    async fn report_unreadable(&self, shard: &mut Shard<Identifies>) {
         tracing::warn!(shard = self.id.number(), "a frame could not be read");
         let sequence = shard.session().map_or(0, Session::sequence);
-        let frame = Unreadable {
+        let frame = UnreadableEvent {
             event: "frame".to_owned(),
-            ..Unreadable::default()
+            ..UnreadableEvent::default()
         };
         self.forward(sequence, Event::MessageUnreadable(frame))
             .await;
@@ -304,8 +317,8 @@ impl ShardTask {
     /// silently and twilight reconnected by itself.
     async fn hello(&mut self, shard: &mut Shard<Identifies>) {
         if self.greeted {
-            let told = self.lost(shard, None).await;
-            self.wait("broken off", told).await;
+            let announced = self.report_end(shard, None).await;
+            self.wait_to_reconnect("broken off", announced).await;
         }
         self.greeted = true;
     }
@@ -348,7 +361,10 @@ impl ShardTask {
     async fn ready(&mut self, shard: &mut Shard<Identifies>, dispatch: &Dispatch<'_>) {
         let Some(ready) = read::ready(dispatch.data) else {
             tracing::error!(shard = self.id.number(), "READY could not be read");
-            return;
+            // The session is a fresh one, so messages may have been missed.
+            let event = UnreadableEvent::new(dispatch.event_type, dispatch.data, Vec::new());
+            let event = Event::MessageUnreadable(event);
+            return self.forward(dispatch.sequence, event).await;
         };
         self.connected();
         let (number, shards) = (self.id.number(), self.id.total());
@@ -382,8 +398,8 @@ impl ShardTask {
     /// that one lost in a shutdown is replayed.
     async fn forward(&self, sequence: u64, event: Event) {
         let mark = self.context.progress().began(self.id.number(), sequence);
-        let delivery = Delivery { mark, event };
-        if self.context.events.send(delivery).await.is_err() {
+        let event = ShardEvent { mark, event };
+        if self.context.events.send(event).await.is_err() {
             // The receiver is gone without having cancelled the token.
             self.context.shutdown.cancel();
         }
@@ -415,17 +431,17 @@ fn is_disconnected(shard: &Shard<Identifies>) -> bool {
 
 /// What a twilight error means for the connection. The frame it quotes is not
 /// logged.
-fn after_error(shard: &Shard<Identifies>, error: &ReceiveMessageError) -> Next {
+fn after_error(shard: &Shard<Identifies>, error: &ReceiveMessageError) -> NextFrame {
     match error.kind() {
-        ReceiveMessageErrorType::Reconnect => Next::Unreached(causes(error)),
+        ReceiveMessageErrorType::Reconnect => NextFrame::Unreached(causes(error)),
         ReceiveMessageErrorType::Deserializing { .. } if shard.session().is_some() => {
-            Next::Unreadable
+            NextFrame::Unreadable
         }
         ReceiveMessageErrorType::Deserializing { .. } => {
-            Next::Failed("HELLO or READY could not be read".to_owned())
+            NextFrame::Failed("HELLO or READY could not be read".to_owned())
         }
         // Decompression failed; twilight is already closing.
-        _ => Next::Ended(None),
+        _ => NextFrame::Ended(None),
     }
 }
 
@@ -452,7 +468,50 @@ async fn close(shard: &mut Shard<Identifies>) {
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::mpsc;
+    use tokio_util::sync::CancellationToken;
+
     use super::*;
+    use crate::gateway::plan::Plan;
+    use crate::gateway::{GatewaySettings, twilight_config};
+
+    #[tokio::test]
+    async fn an_unreadable_ready_leaves_a_gap_everywhere() {
+        let plan = Plan {
+            url: "ws://127.0.0.1:1".to_owned(),
+            shards: 1,
+            identifies: Identifies::new(1, 1, Duration::ZERO, 1),
+        };
+        let (events, mut told) = mpsc::channel(1);
+        let gateway = Gateway {
+            settings: GatewaySettings {
+                token: "token".to_owned(),
+                api: String::new(),
+                url: None,
+                message_content: true,
+                members: false,
+                resume: Vec::new(),
+                seed: 1,
+            },
+            guild_state: Arc::default(),
+            progress: Arc::default(),
+            events,
+            shutdown: CancellationToken::new(),
+        };
+        let config = twilight_config(&gateway.settings, &plan);
+        let mut task = ShardTask::new(Arc::new(gateway), config, 0, 1);
+        let mut shard = task.shard(None, None);
+        let ready = Dispatch {
+            event_type: "READY",
+            sequence: 1,
+            data: r#"{"user":{"id":[]},"guilds":[]}"#,
+        };
+        task.dispatch(&mut shard, &ready).await;
+        let Some(Event::MessageUnreadable(found)) = told.recv().await.map(|next| next.event) else {
+            panic!("it was read");
+        };
+        assert_eq!((&*found.event, found.channel), ("ready", None));
+    }
 
     #[test]
     fn addresses_are_logged_without_a_login() {

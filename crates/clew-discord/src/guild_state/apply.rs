@@ -5,9 +5,9 @@ use serde::de::DeserializeOwned;
 
 use super::GuildState;
 use super::partial::{
-    PartialChannel, PartialGuild, PartialMember, PartialRole, PartialThreadMember, lenient,
+    PartialChannel, PartialGuild, PartialMember, PartialRole, PartialThreadMember,
 };
-use crate::event::{Event, Unreadable};
+use crate::event::{Event, UnreadableEvent};
 use clew_context::model::{ChannelId, ChannelKind, GuildId, RoleId, UserId};
 
 impl GuildState {
@@ -23,7 +23,8 @@ impl GuildState {
                 damaged = error.is_syntax() || error.is_eof(),
                 "an event of a server could not be read"
             );
-            Some(Event::OtherUnreadable(unreadable(event_type, data)))
+            let event = UnreadableEvent::new(event_type, data, Vec::new());
+            Some(Event::OtherUnreadable(event))
         });
         if let Some(Event::PermissionsChanged { guild, hidden }) = &mut event {
             *hidden = self.hidden_of(*guild);
@@ -230,35 +231,6 @@ fn read<T: DeserializeOwned>(data: &str) -> Result<T, serde_json::Error> {
 fn in_guild<T: DeserializeOwned>(data: &str) -> Result<(Option<GuildId>, T), serde_json::Error> {
     let InGuild { guild_id } = read(data)?;
     Ok((guild_id, read(data)?))
-}
-
-/// The ids of an event that is otherwise unreadable.
-pub(crate) fn unreadable(event_type: &str, data: &str) -> Unreadable {
-    let EventIds {
-        id,
-        guild_id,
-        channel_id,
-    } = read(data).unwrap_or_default();
-    let is_of = |prefix| event_type.starts_with(prefix);
-    let whole_guild = matches!(event_type, "GUILD_CREATE" | "GUILD_UPDATE" | "GUILD_DELETE");
-    let channel = id.filter(|_| is_of("CHANNEL_") || is_of("THREAD_"));
-    Unreadable {
-        event: event_type.to_ascii_lowercase(),
-        guild: guild_id.or_else(|| id.filter(|_| whole_guild)),
-        channel: channel_id.or_else(|| channel.map(|id| ChannelId::new(id.get()))),
-        ..Unreadable::default()
-    }
-}
-
-#[derive(Deserialize, Default)]
-struct EventIds {
-    /// Id of the event's object.
-    #[serde(default, deserialize_with = "lenient")]
-    id: Option<GuildId>,
-    #[serde(default, deserialize_with = "lenient")]
-    guild_id: Option<GuildId>,
-    #[serde(default, deserialize_with = "lenient")]
-    channel_id: Option<ChannelId>,
 }
 
 /// A server's id, and whether it is out of order.

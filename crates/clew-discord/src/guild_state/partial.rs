@@ -3,10 +3,10 @@
 //! so that one odd channel never costs a server; written as they are to the
 //! session file.
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
+use crate::lenient::{each, lenient};
 use clew_context::model::{
     ChannelId, ChannelKind, GuildId, Overwrite, RoleId, TagId, Target, UserId,
 };
@@ -193,25 +193,6 @@ impl PartialGuild {
         let missing = parts.into_iter().filter(|(_, is_there)| !is_there);
         missing.map(|(part, _)| part).collect()
     }
-}
-
-/// Reads anything unreadable as the default.
-pub(crate) fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    let raw = Box::<RawValue>::deserialize(deserializer)?;
-    Ok(serde_json::from_str(raw.get()).unwrap_or_default())
-}
-
-/// Reads a list, skipping unreadable items.
-pub(crate) fn each<'de, D: Deserializer<'de>, T: DeserializeOwned>(
-    deserializer: D,
-) -> Result<Vec<T>, D::Error> {
-    let items: Vec<Box<RawValue>> = lenient(deserializer)?;
-    Ok(items
-        .iter()
-        .filter_map(|item| serde_json::from_str(item.get()).ok())
-        .collect())
 }
 
 /// The default for a channel without the field, such as a thread.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::ShardSession;
 
-/// The position of an event in progress, for [`Progress::finished`].
+/// The position of an event in progress, for [`ShardProgress::finished`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
     shard: u32,
@@ -26,7 +26,7 @@ impl Mark {
 /// forwards; the receiver calls `finished` once the event, and any turn it
 /// started, is done.
 #[derive(Debug, Default)]
-pub struct Progress {
+pub struct ShardProgress {
     shards: BTreeMap<u32, Shard>,
 }
 
@@ -41,7 +41,7 @@ struct Shard {
     open: BTreeMap<u64, u32>,
 }
 
-impl Progress {
+impl ShardProgress {
     /// Records that an event arrived.
     pub fn seen(&mut self, shard: u32, sequence: u64) {
         let shard = self.shards.entry(shard).or_default();
@@ -136,7 +136,7 @@ mod tests {
 
     #[track_caller]
     fn check(steps: &[Step], expected: Option<u64>) {
-        let mut progress = Progress::default();
+        let mut progress = ShardProgress::default();
         let mut marks = Vec::new();
         for step in steps {
             match step {
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn sessions_are_kept_at_their_safe_sequence() {
-        let mut progress = Progress::default();
+        let mut progress = ShardProgress::default();
         progress.seen(0, 9);
         progress.opened(session(40));
         let first = progress.began(3, 41);

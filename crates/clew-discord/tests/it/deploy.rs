@@ -16,12 +16,12 @@ use clew_context::model::{
     ChannelId, GuildId, InteractionKind, MessageId, OptedOut, UnixMillis, UserId,
 };
 use clew_discord::commands;
-use clew_discord::event::{Delivery, Event, FatalReason, Ready};
+use clew_discord::event::{Event, FatalReason, Ready, ShardEvent};
 use clew_discord::gateway::{Gateway, GatewaySettings, run};
 use clew_discord::guild_state::GuildState;
 use clew_discord::model::Command;
 use clew_discord::rest::Rest;
-use clew_discord::session::{Progress, SessionFile, ShardSession, load, save};
+use clew_discord::session::{SessionFile, ShardProgress, ShardSession, load, save};
 use clew_simulator::{ChannelKind, GatewayEvent, GatewayRecord, Id, Simulator, Use, World};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -58,8 +58,8 @@ async fn place(change: impl FnOnce(&mut World)) -> Place {
 /// The gateway half of a bot.
 struct Bot {
     guild_state: Arc<GuildState>,
-    progress: Arc<Mutex<Progress>>,
-    events: mpsc::Receiver<Delivery>,
+    progress: Arc<Mutex<ShardProgress>>,
+    events: mpsc::Receiver<ShardEvent>,
     shutdown: CancellationToken,
     task: JoinHandle<Result<(), FatalReason>>,
 }
@@ -79,7 +79,10 @@ fn settings(simulator: &Simulator) -> GatewaySettings {
 fn connect(simulator: &Simulator, settings: GatewaySettings, guild_state: Arc<GuildState>) -> Bot {
     let rest = Rest::new(&settings.token, Some(&simulator.url())).unwrap();
     let (sender, events) = mpsc::channel(64);
-    let (progress, shutdown) = (Arc::<Mutex<Progress>>::default(), CancellationToken::new());
+    let (progress, shutdown) = (
+        Arc::<Mutex<ShardProgress>>::default(),
+        CancellationToken::new(),
+    );
     let gateway = Gateway {
         settings,
         guild_state: Arc::clone(&guild_state),
@@ -102,24 +105,24 @@ impl Bot {
         connect(&place.simulator, settings, Arc::default())
     }
 
-    async fn next(&mut self) -> Delivery {
+    async fn next(&mut self) -> ShardEvent {
         timeout(PATIENCE, self.events.recv())
             .await
             .expect("an event in time")
             .expect("the gateway runs")
     }
 
-    fn finish(&self, delivery: &Delivery) {
+    fn finish(&self, event: &ShardEvent) {
         let mut progress = self.progress.lock().unwrap();
-        progress.finished(delivery.mark);
+        progress.finished(event.mark);
     }
 
     /// Handles events until `pick` returns a value.
     async fn until<T>(&mut self, mut pick: impl FnMut(&Event) -> Option<T>) -> T {
         loop {
-            let delivery = self.next().await;
-            self.finish(&delivery);
-            if let Some(found) = pick(&delivery.event) {
+            let next = self.next().await;
+            self.finish(&next);
+            if let Some(found) = pick(&next.event) {
                 return found;
             }
         }
