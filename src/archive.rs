@@ -1,4 +1,4 @@
-//! Recordings: exported channels and scenario files, read into one world of
+//! Recordings: exported channels and scenario files, read together as one set of
 //! channels and messages.
 //!
 //! Invariant: `archive` imports only clew-context's `model`. Of an export it holds
@@ -13,7 +13,7 @@
 //! forum post. What exports leave out is missing here: forum tags, the
 //! archived and locked states, message flags. Mentions shown as `@name`
 //! become `<@id>` again. A bot without a discriminator is a webhook. A reply
-//! never carries the message that it refers to: see [`World::carry`].
+//! never carries the message that it refers to: see [`Recording::carry`].
 //!
 //! # Scenarios
 //! A JSON object, kept in memory: `bot` and `users` (`id`, `username`,
@@ -35,7 +35,7 @@
 //! - `archive`: `channel_id`, `locked`
 //! - `react`, `typing`: have no effect here
 //!
-//! `trigger` is one more operation, applied last. The world is the final state,
+//! `trigger` is one more operation, applied last. What is read is the final state,
 //! after all edits and deletions.
 
 mod build;
@@ -76,7 +76,7 @@ const LEAST_WINDOW: usize = 4 * 1024;
 
 /// Everything that was recorded.
 #[derive(Debug, Default)]
-pub struct World {
+pub struct Recording {
     channels: BTreeMap<ChannelId, RecordedChannel>,
     files: ArchiveFiles,
     /// The window of the last lookup of a single message: the next is often nearby.
@@ -90,9 +90,9 @@ pub struct World {
     report: Report,
 }
 
-/// How to open a world.
+/// How to open a recording.
 #[derive(Clone, Copy, Default)]
-pub struct Options<'a> {
+pub struct ReadOptions<'a> {
     /// Leave out what cannot be read and use the rest; the [`Report`] lists what
     /// was left out.
     pub lenient: bool,
@@ -104,19 +104,19 @@ pub struct Options<'a> {
 #[derive(Debug)]
 struct RecordedChannel {
     channel: Channel,
-    /// Sorted by id once the world is open.
+    /// Sorted by id once the recording is open.
     entries: Vec<IndexEntry>,
     anchored: bool,
 }
 
-impl World {
+impl Recording {
     /// Reads every file once and notes where its messages are. Blocking.
     ///
     /// # Errors
     /// For the first file that cannot be opened or is not a recording; without
     /// `lenient` also for the first message that cannot be read and the first file
     /// that is cut off.
-    pub fn open(paths: &[PathBuf], options: Options<'_>) -> Result<Self, ArchiveError> {
+    pub fn open(paths: &[PathBuf], options: ReadOptions<'_>) -> Result<Self, ArchiveError> {
         if paths.is_empty() {
             return Err(ArchiveError::NoFiles);
         }
@@ -126,7 +126,7 @@ impl World {
             ArchiveError::unless_file(path, &file)?;
             total += file.len();
         }
-        let mut world = Self::default();
+        let mut recording = Self::default();
         let mut done = 0;
         for path in paths {
             let progress = |bytes| {
@@ -134,13 +134,13 @@ impl World {
                     progress(done + bytes, total);
                 }
             };
-            world.add(path, options.lenient, &progress)?;
+            recording.add(path, options.lenient, &progress)?;
             let file = std::fs::metadata(path).map_err(|error| ArchiveError::read(path, error))?;
             progress(file.len());
             done += file.len();
         }
-        world.settle();
-        Ok(world)
+        recording.settle();
+        Ok(recording)
     }
 
     /// The recorded channels and threads, by id.
@@ -219,7 +219,7 @@ impl World {
     pub fn messages(&self, channel: ChannelId) -> Messages<'_> {
         let share = ALL_WINDOWS / self.channels.len().max(1);
         Messages {
-            world: self,
+            recording: self,
             channel,
             entries: self.entries(channel).iter(),
             spans: Spans::new(share.clamp(LEAST_WINDOW, WINDOW)),
@@ -338,7 +338,7 @@ impl World {
 /// A channel's messages, oldest first.
 #[derive(Debug)]
 pub struct Messages<'a> {
-    world: &'a World,
+    recording: &'a Recording,
     channel: ChannelId,
     entries: std::slice::Iter<'a, IndexEntry>,
     spans: Spans,
@@ -356,7 +356,7 @@ impl Iterator for Messages<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let entry = self.entries.next()?;
-        Some(self.world.read(self.channel, entry, &mut self.spans))
+        Some(self.recording.read(self.channel, entry, &mut self.spans))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -1,7 +1,7 @@
 //! Replay: what the bot would have collected for each trigger of a recording.
 //!
 //! Uses the router, window, collectors and renderer of a turn, with
-//! [`archive::World`](crate::archive::World) instead of Discord. A trigger's turn
+//! [`archive::Recording`](crate::archive::Recording) instead of Discord. A trigger's turn
 //! starts when it is posted: nothing newer exists yet. In a cold start the window
 //! holds only the trigger, and every page is a counted fetch; in a warm one it has
 //! been fed with all messages before the trigger, in order, from each channel's first.
@@ -24,7 +24,7 @@ mod turn;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use crate::archive::{ArchiveError, Options, Report, World};
+use crate::archive::{ArchiveError, ReadOptions, Recording, Report};
 use clew_context::engine::eligible::Us;
 use clew_context::engine::window::WindowLimits;
 use clew_context::model::{Limits, Message, MessageId, ReplyTarget, TriggerRules};
@@ -46,7 +46,7 @@ const PROGRESS_EVERY: u64 = 1_000;
 /// What to replay, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplaySettings {
-    /// Exports and scenarios, which together make one world.
+    /// Exports and scenarios, which together make one recording.
     pub files: Vec<PathBuf>,
     /// Use the readable rest of damaged files.
     pub lenient: bool,
@@ -120,7 +120,7 @@ pub enum ReplayProgress {
     Replaying {
         /// So far.
         done: u64,
-        /// In the world.
+        /// In the recording.
         total: u64,
     },
 }
@@ -181,15 +181,15 @@ pub async fn run(
     out: &mut dyn Write,
     progress: &dyn Fn(ReplayProgress),
 ) -> Result<Summary, ReplayError> {
-    let world = open(settings, progress)?;
-    if world.report().messages == 0 {
+    let recording = open(settings, progress)?;
+    if recording.report().messages == 0 {
         let files = settings.files.clone();
         return Err(ReplayError::NoMessages { files });
     }
-    let us = bot::choose(&world, settings)?;
+    let us = bot::choose(&recording, settings)?;
     let mut reporter = Reporter::new(settings, &us);
     let turns = ReplayTurns {
-        world: &world,
+        recording: &recording,
         us: &us,
         settings,
     };
@@ -197,7 +197,7 @@ pub async fn run(
         (Triggers::One(id), Start::Cold) => one(turns, id, &mut reporter, out).await?,
         _ => pass(turns, &mut reporter, out, progress).await?,
     }
-    let summary = reporter.summary(world.report());
+    let summary = reporter.summary(recording.report());
     if settings.format == Format::Text {
         write!(out, "{summary}").map_err(ReplayError::Output)?;
     }
@@ -216,23 +216,23 @@ fn listed(files: &[PathBuf]) -> String {
 fn open(
     settings: &ReplaySettings,
     progress: &dyn Fn(ReplayProgress),
-) -> Result<World, ArchiveError> {
+) -> Result<Recording, ArchiveError> {
     let reading = |done, total| progress(ReplayProgress::Reading { done, total });
-    let options = Options {
+    let options = ReadOptions {
         lenient: settings.lenient,
         progress: Some(&reading),
     };
-    World::open(&settings.files, options)
+    Recording::open(&settings.files, options)
 }
 
 /// The requested trigger, with the message that it replies to.
 fn wanted(turns: &ReplayTurns<'_>, id: MessageId) -> Result<Message, ReplayError> {
     let wrong = |why| ReplayError::WrongTrigger { id, why };
-    let channel = turns.world.channel_of(id);
+    let channel = turns.recording.channel_of(id);
     let channel = channel.ok_or_else(|| wrong("no such message in the recording"))?;
-    let message = turns.world.message(channel, id)?;
+    let message = turns.recording.message(channel, id)?;
     let mut message = message.ok_or_else(|| wrong("no such message in the recording"))?;
-    if turns.world.hidden(channel) {
+    if turns.recording.hidden(channel) {
         return Err(wrong("the bot cannot see its channel"));
     }
     if turns.us.wrote(&message) {
@@ -243,7 +243,7 @@ fn wanted(turns: &ReplayTurns<'_>, id: MessageId) -> Result<Message, ReplayError
             "it is a notice of Discord's, not a message of somebody",
         ));
     }
-    turns.world.carry(&mut message)?;
+    turns.recording.carry(&mut message)?;
     Ok(message)
 }
 
@@ -272,11 +272,11 @@ async fn pass(
     if let Triggers::One(id) = turns.settings.triggers {
         wanted(&turns, id)?;
     }
-    let total = turns.world.report().messages;
+    let total = turns.recording.report().messages;
     let mut router = Router::new(&turns);
     let mut warm = Warm::new(turns);
     let mut done = 0;
-    for event in timeline(turns.world) {
+    for event in timeline(turns.recording) {
         if reporter.is_full() {
             break;
         }

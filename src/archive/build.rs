@@ -1,4 +1,4 @@
-//! Builds a world from files.
+//! Builds a recording from files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::path::Path;
 use super::export::{self, Export, ExportPass, FileKind};
 use super::index::{self, IndexEntry, KEPT};
 use super::scenario::{self, Scenario};
-use super::{ArchiveError, RecordedChannel, World};
+use super::{ArchiveError, RecordedChannel, Recording};
 use clew_context::model::{Channel, ChannelId, ChannelKind, MessageKind};
 
-impl World {
+impl Recording {
     /// Reads one more file.
     pub(super) fn add(
         &mut self,

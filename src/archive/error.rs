@@ -148,7 +148,7 @@ impl fmt::Display for FilePlace {
 pub struct Report {
     /// Files read.
     pub files: usize,
-    /// Messages in the world.
+    /// Messages in the recording.
     pub messages: u64,
     /// Messages that were in more than one file; the last file's is used.
     pub duplicates: u64,

@@ -69,7 +69,7 @@ pub(super) fn find(entries: &[IndexEntry], id: MessageId) -> Option<&IndexEntry>
     entries.get(at)
 }
 
-/// The files of a world, opened on demand.
+/// The files of a recording, opened on demand.
 #[derive(Debug, Default)]
 pub(super) struct ArchiveFiles {
     pub(super) paths: Vec<PathBuf>,

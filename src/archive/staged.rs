@@ -13,7 +13,7 @@ use clew_context::model::{
     MessageKind, Referenced, ThreadState, UnixMillis, UserId,
 };
 
-/// The world after the operations so far.
+/// The recording after the operations so far.
 pub(super) struct StagedScenario {
     users: HashMap<UserId, ScenarioUser>,
     bot: Option<UserId>,
@@ -101,7 +101,7 @@ impl StagedScenario {
         Ok(())
     }
 
-    /// The world after the last operation.
+    /// The recording after the last operation.
     pub(super) fn finish(mut self) -> Scenario {
         for message in self.messages.values_mut() {
             let gone = message.reference.as_ref().and_then(|to| to.message);

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::{ReplayError, ReplaySettings, Triggers, Us};
-use crate::archive::{Participant, World};
+use crate::archive::{Participant, Recording};
 use clew_context::engine::sanitise;
 use clew_context::model::UserId;
 
@@ -15,24 +15,26 @@ const NAME: &str = "Clew";
 /// The requested bot, or else the scenario's, or else the bot account that most messages
 /// mention, or else the user most mentioned among those who never wrote (a bot that was
 /// away). Without any, triggers that need no bot get one that is not in the recording.
-pub(super) fn choose(world: &World, settings: &ReplaySettings) -> Result<Us, ReplayError> {
+pub(super) fn choose(recording: &Recording, settings: &ReplaySettings) -> Result<Us, ReplayError> {
     let found = match &settings.bot {
-        Some(wanted) => Some(named(world, wanted, settings)?),
-        None => world.bot().or_else(|| likeliest(world)),
+        Some(wanted) => Some(named(recording, wanted, settings)?),
+        None => recording.bot().or_else(|| likeliest(recording)),
     };
     let needed = matches!(settings.triggers, Triggers::Mentions);
     match found {
         None if needed => Err(ReplayError::NoBot {
             found: "no bot wrote or was mentioned in the recording",
-            candidates: candidates(world),
+            candidates: candidates(recording),
         }),
-        None => Ok(us(world, UserId::new(0))),
-        Some(id) => Ok(us(world, id)),
+        None => Ok(us(recording, UserId::new(0))),
+        Some(id) => Ok(us(recording, id)),
     }
 }
 
-fn us(world: &World, user: UserId) -> Us {
-    let name = world.participant(user).map_or(NAME, |known| &known.name);
+fn us(recording: &Recording, user: UserId) -> Us {
+    let name = recording
+        .participant(user)
+        .map_or(NAME, |known| &known.name);
     Us {
         user,
         name: name.to_owned(),
@@ -40,14 +42,18 @@ fn us(world: &World, user: UserId) -> Us {
     }
 }
 
-fn named(world: &World, wanted: &str, settings: &ReplaySettings) -> Result<UserId, ReplayError> {
+fn named(
+    recording: &Recording,
+    wanted: &str,
+    settings: &ReplaySettings,
+) -> Result<UserId, ReplayError> {
     let wrong = |found| ReplayError::WrongBot {
         wanted: wanted.to_owned(),
         found,
-        candidates: candidates(world),
+        candidates: candidates(recording),
     };
     if let Ok(id) = wanted.parse::<UserId>() {
-        let known = world.participant(id).is_some() || world.bot() == Some(id);
+        let known = recording.participant(id).is_some() || recording.bot() == Some(id);
         return if known || settings.as_mention {
             Ok(id)
         } else {
@@ -56,7 +62,7 @@ fn named(world: &World, wanted: &str, settings: &ReplaySettings) -> Result<UserI
     }
     let name = wanted.strip_prefix('@').unwrap_or(wanted).to_lowercase();
     let is_named = |one: &&Participant| !one.webhook && one.name.to_lowercase() == name;
-    let mut found: Vec<&Participant> = world.participants().filter(is_named).collect();
+    let mut found: Vec<&Participant> = recording.participants().filter(is_named).collect();
     if found.len() > 1 && found.iter().any(|one| one.bot) {
         found.retain(|one| one.bot);
     }
@@ -67,11 +73,13 @@ fn named(world: &World, wanted: &str, settings: &ReplaySettings) -> Result<UserI
     }
 }
 
-fn likeliest(world: &World) -> Option<UserId> {
-    let bots = world.participants().filter(|one| one.bot && !one.webhook);
+fn likeliest(recording: &Recording) -> Option<UserId> {
+    let bots = recording
+        .participants()
+        .filter(|one| one.bot && !one.webhook);
     let best = bots.max_by_key(|one| (one.mentioned, one.messages, Reverse(one.id)));
     let silent = || {
-        let asked = world
+        let asked = recording
             .participants()
             .filter(|one| one.mentioned > 0 && one.messages == 0);
         asked.max_by_key(|one| (one.mentioned, Reverse(one.id)))
@@ -81,8 +89,11 @@ fn likeliest(world: &World) -> Option<UserId> {
 
 /// `; accounts: Clew (900, bot), Maya (501)`: bots first, then by how many messages
 /// mention them.
-fn candidates(world: &World) -> String {
-    let mut all: Vec<&Participant> = world.participants().filter(|one| !one.webhook).collect();
+fn candidates(recording: &Recording) -> String {
+    let mut all: Vec<&Participant> = recording
+        .participants()
+        .filter(|one| !one.webhook)
+        .collect();
     all.sort_by_key(|one| (!one.bot, Reverse((one.mentioned, one.messages)), one.id));
     if all.is_empty() {
         return String::new();

@@ -1,20 +1,20 @@
 //! The names that a recording knows in the trigger's server.
 
-use crate::archive::World;
+use crate::archive::Recording;
 use clew_context::engine::render::Directory;
 use clew_context::model::{ChannelId, GuildId, RoleId, UserId};
 
 /// The names of those who wrote or were mentioned, and of channels of one
 /// server that are recorded and not hidden. Recordings do not name roles.
 pub(super) struct RecordedNames<'a> {
-    pub(super) world: &'a World,
+    pub(super) recording: &'a Recording,
     /// None in direct messages.
     pub(super) guild: Option<GuildId>,
 }
 
 impl Directory for RecordedNames<'_> {
     fn user(&self, id: UserId) -> Option<String> {
-        let known = self.world.participant(id)?;
+        let known = self.recording.participant(id)?;
         Some(known.name.to_string())
     }
 
@@ -24,8 +24,8 @@ impl Directory for RecordedNames<'_> {
 
     fn channel(&self, id: ChannelId) -> Option<String> {
         let guild = self.guild?;
-        let known = self.world.channel(id)?;
-        let is_told = known.guild == Some(guild) && !self.world.hidden(id);
+        let known = self.recording.channel(id)?;
+        let is_told = known.guild == Some(guild) && !self.recording.hidden(id);
         is_told.then(|| known.name.clone())
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::time::Instant;
 
-use crate::archive::{ArchiveError, World};
+use crate::archive::{ArchiveError, Recording};
 use clew_context::collect::{Anchor, FetchError, Page, Source};
 use clew_context::model::{Attachment, Channel, ChannelId, Fallback, Message, MessageId};
 
@@ -19,17 +19,17 @@ use clew_context::model::{Attachment, Channel, ChannelId, Fallback, Message, Mes
 /// - files were not recorded: [`Fallback::Unavailable`]
 #[derive(Debug)]
 pub struct RecordedSource<'a> {
-    world: &'a World,
+    recording: &'a Recording,
     until: MessageId,
     /// The first read that failed.
     broken: Mutex<Option<ArchiveError>>,
 }
 
 impl<'a> RecordedSource<'a> {
-    /// The world as it was right after `until` was posted.
-    pub fn new(world: &'a World, until: MessageId) -> Self {
+    /// The recording as it was right after `until` was posted.
+    pub fn new(recording: &'a Recording, until: MessageId) -> Self {
         Self {
-            world,
+            recording,
             until,
             broken: Mutex::new(None),
         }
@@ -49,10 +49,10 @@ impl<'a> RecordedSource<'a> {
     }
 
     fn readable(&self, channel: ChannelId) -> Result<(), FetchError> {
-        if self.world.hidden(channel) {
+        if self.recording.hidden(channel) {
             return Err(FetchError::lasting(Fallback::Forbidden));
         }
-        match self.world.channel(channel) {
+        match self.recording.channel(channel) {
             Some(_) => Ok(()),
             None => Err(FetchError::lasting(Fallback::Unavailable)),
         }
@@ -70,16 +70,16 @@ impl<'a> RecordedSource<'a> {
         let mut messages = match anchor {
             Anchor::Before(id) => {
                 let before = id.min(self.until.next());
-                self.world.page_before(channel, before, limit)?
+                self.recording.page_before(channel, before, limit)?
             }
             Anchor::After(id) => {
-                let mut page = self.world.page_after(channel, id, limit)?;
+                let mut page = self.recording.page_after(channel, id, limit)?;
                 page.retain(|message| message.id <= self.until);
                 page
             }
         };
         for message in &mut messages {
-            self.world.carry(message)?;
+            self.recording.carry(message)?;
         }
         Ok(messages)
     }
@@ -115,14 +115,16 @@ impl Source for RecordedSource<'_> {
         if id > self.until {
             return Err(deleted);
         }
-        let mut message = self.read(self.world.message(channel, id))?.ok_or(deleted)?;
-        self.read(self.world.carry(&mut message))?;
+        let mut message = self
+            .read(self.recording.message(channel, id))?
+            .ok_or(deleted)?;
+        self.read(self.recording.carry(&mut message))?;
         Ok(message)
     }
 
     async fn channel(&self, id: ChannelId, _: Instant) -> Result<Channel, FetchError> {
         self.readable(id)?;
-        let channel = self.world.channel(id).cloned();
+        let channel = self.recording.channel(id).cloned();
         channel.ok_or(FetchError::lasting(Fallback::NotFound))
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::turn::ReplayTurns;
 use super::{ReplaySettings, Triggers, Us};
-use crate::archive::World;
+use crate::archive::Recording;
 use clew_context::engine::route::{RouteFacts, Rules, Verdict, route};
 use clew_context::model::{AccessRules, Cause, ChannelId, ChannelMode, Message, MessageId, UserId};
 
@@ -15,7 +15,7 @@ pub const BYTES_PER_OWN_MESSAGE: usize = size_of::<MessageId>();
 
 /// Sees every message in order.
 pub(super) struct Router<'a> {
-    world: &'a World,
+    recording: &'a Recording,
     us: &'a Us,
     settings: &'a ReplaySettings,
     rules: Rules,
@@ -30,7 +30,7 @@ impl<'a> Router<'a> {
     /// operator's own bot.
     pub(super) fn new(turns: &ReplayTurns<'a>) -> Self {
         Self {
-            world: turns.world,
+            recording: turns.recording,
             us: turns.us,
             settings: turns.settings,
             rules: Rules {
@@ -65,7 +65,7 @@ impl<'a> Router<'a> {
     }
 
     fn routed(&mut self, message: &Message) -> Option<Cause> {
-        let channel = self.world.channel(message.channel)?;
+        let channel = self.recording.channel(message.channel)?;
         let bot_turns = self.bot_turns.get(&message.channel).copied().unwrap_or(0);
         let facts = RouteFacts {
             kind: Some(channel.kind),

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::archive::{ArchiveError, Messages, World};
+use crate::archive::{ArchiveError, Messages, Recording};
 use clew_context::model::{Channel, Message};
 
 /// A message in its turn.
@@ -18,10 +18,14 @@ pub struct TimelineEvent<'a> {
 
 /// Every message of every channel that the bot can see, by id. A read window per
 /// channel is in memory at a time: 16 MiB together, or 4 KiB each if that is more.
-pub fn timeline(world: &World) -> impl Iterator<Item = Result<TimelineEvent<'_>, ArchiveError>> {
-    let seen = world.channels().filter(|channel| !world.hidden(channel.id));
+pub fn timeline(
+    recording: &Recording,
+) -> impl Iterator<Item = Result<TimelineEvent<'_>, ArchiveError>> {
+    let seen = recording
+        .channels()
+        .filter(|channel| !recording.hidden(channel.id));
     let mut channels: Vec<(&Channel, Messages<'_>)> = seen
-        .map(|channel| (channel, world.messages(channel.id)))
+        .map(|channel| (channel, recording.messages(channel.id)))
         .collect();
     let mut next = BinaryHeap::with_capacity(channels.len());
     for (index, (_, messages)) in channels.iter().enumerate() {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::names::RecordedNames;
 use super::timeline::TimelineEvent;
 use super::{ReplayError, ReplaySettings, Us};
-use crate::archive::{ArchiveError, World};
+use crate::archive::{ArchiveError, Recording};
 use crate::replay::RecordedSource;
 use clew_context::collect::{Recall, collect};
 use clew_context::engine::nonce;
@@ -29,7 +29,7 @@ const SECRET: &[u8] = b"replay";
 /// What all triggers share.
 #[derive(Clone, Copy)]
 pub(super) struct ReplayTurns<'a> {
-    pub(super) world: &'a World,
+    pub(super) recording: &'a Recording,
     pub(super) us: &'a Us,
     pub(super) settings: &'a ReplaySettings,
 }
@@ -56,7 +56,7 @@ impl ReplayTurns<'_> {
         mut trigger: Message,
         cause: Cause,
     ) -> Result<ReplayOutcome, ReplayError> {
-        self.world.carry(&mut trigger)?;
+        self.recording.carry(&mut trigger)?;
         let mut window = Window::new(self.settings.window);
         window.created(trigger.clone());
         let view = window.view(trigger.channel);
@@ -74,7 +74,7 @@ impl ReplayTurns<'_> {
         starter: Option<Arc<Message>>,
         recall: &Recall,
     ) -> Result<(ReplayOutcome, Collected), ReplayError> {
-        let channel = self.world.channel(trigger.channel);
+        let channel = self.recording.channel(trigger.channel);
         let limits = Limits {
             fetch_timeout: FETCH_TIMEOUT,
             ..self.settings.limits
@@ -85,7 +85,7 @@ impl ReplayTurns<'_> {
             trigger: Arc::new(trigger),
             cause,
         };
-        let source = RecordedSource::new(self.world, request.trigger.id);
+        let source = RecordedSource::new(self.recording, request.trigger.id);
         let input = TurnInput {
             channel: channel.cloned(),
             our_access: Access::FULL,
@@ -102,9 +102,9 @@ impl ReplayTurns<'_> {
 
     fn prepared(&self, collected: &Collected, began: Instant) -> ReplayOutcome {
         let trigger = collected.trigger();
-        let channel = self.world.channel(trigger.channel);
+        let channel = self.recording.channel(trigger.channel);
         let names = RecordedNames {
-            world: self.world,
+            recording: self.recording,
             guild: channel.and_then(|channel| channel.guild),
         };
         let scope = scope(trigger.channel);
@@ -168,7 +168,7 @@ impl<'a> Warm<'a> {
         let parent = message.replies_to();
         let held = parent.and_then(|parent| self.window.message(channel.id, parent));
         if held.is_none() {
-            self.turns.world.carry(&mut message)?;
+            self.turns.recording.carry(&mut message)?;
         }
         self.window.created(message.clone());
         Ok(message)
@@ -180,9 +180,9 @@ impl<'a> Warm<'a> {
         mut trigger: Message,
         cause: Cause,
     ) -> Result<ReplayOutcome, ReplayError> {
-        self.turns.world.carry(&mut trigger)?;
+        self.turns.recording.carry(&mut trigger)?;
         let view = self.window.view(trigger.channel);
-        let channel = self.turns.world.channel(trigger.channel);
+        let channel = self.turns.recording.channel(trigger.channel);
         let parent = channel.and_then(|channel| channel.parent);
         let starter =
             parent.and_then(|parent| self.window.message(parent, trigger.channel.starter()));

@@ -14,13 +14,13 @@ mod source;
 
 use std::path::{Path, PathBuf};
 
-use clew::archive::{Options, World};
+use clew::archive::{ReadOptions, Recording};
 use clew_context::model::{ChannelId, Message, MessageId, UnixMillis};
 
 const GENERAL: ChannelId = ChannelId::new(700);
 const THREAD: ChannelId = ChannelId::new(1_456_225_690_583_040_000);
 const POST: ChannelId = ChannelId::new(1_456_229_633_228_800_000);
-const LENIENT: Options<'static> = Options {
+const LENIENT: ReadOptions<'static> = ReadOptions {
     lenient: true,
     progress: None,
 };
@@ -32,9 +32,9 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 #[track_caller]
-fn world(names: &[&str]) -> World {
+fn world(names: &[&str]) -> Recording {
     let paths: Vec<PathBuf> = names.iter().map(|name| fixture(name)).collect();
-    World::open(&paths, Options::default()).unwrap()
+    Recording::open(&paths, ReadOptions::default()).unwrap()
 }
 
 /// The fixtures' ids are made from seconds since 2026-01-01T10:00:00Z.
@@ -46,6 +46,6 @@ fn contents(messages: &[Message]) -> Vec<&str> {
     messages.iter().map(|message| &*message.content).collect()
 }
 
-fn message(world: &World, channel: ChannelId, id: MessageId) -> Message {
+fn message(world: &Recording, channel: ChannelId, id: MessageId) -> Message {
     world.message(channel, id).unwrap().unwrap()
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use clew::archive::{ArchiveError, Options, World};
+use clew::archive::{ArchiveError, ReadOptions, Recording};
 use clew_context::model::{ChannelId, MessageId};
 
 use super::{GENERAL, LENIENT, at, fixture, world};
@@ -50,11 +50,11 @@ const DAMAGED: [(&str, &str, &[i64]); 7] = [
 #[track_caller]
 fn check_damage(name: &str, strict: &str, left: &[i64], skipped: u64, cut_off: u64) {
     let path = fixture(&format!("damaged/{name}"));
-    let error = World::open(std::slice::from_ref(&path), Options::default()).unwrap_err();
+    let error = Recording::open(std::slice::from_ref(&path), ReadOptions::default()).unwrap_err();
     let text = error.to_string();
     let text = text.replace(&path.display().to_string(), "FILE");
     assert_eq!(text, strict, "{name}");
-    let world = World::open(std::slice::from_ref(&path), LENIENT).unwrap();
+    let world = Recording::open(std::slice::from_ref(&path), LENIENT).unwrap();
     let ids: Vec<MessageId> = world.ids(GENERAL).collect();
     let left: Vec<MessageId> = left.iter().map(|seconds| at(*seconds)).collect();
     assert_eq!(ids, left, "{name}");
@@ -116,8 +116,8 @@ fn no_damage_panics_or_costs_more_than_two_messages() {
     let (first, last) = (text.find("\"messages\"").unwrap(), text.rfind(']').unwrap());
     let left = |bytes: &[u8]| {
         std::fs::write(&path, bytes).unwrap();
-        let _ = World::open(std::slice::from_ref(&path), Options::default());
-        let world = World::open(std::slice::from_ref(&path), LENIENT).ok()?;
+        let _ = Recording::open(std::slice::from_ref(&path), ReadOptions::default());
+        let world = Recording::open(std::slice::from_ref(&path), LENIENT).ok()?;
         Some(world.messages(watch).map(Result::unwrap).count())
     };
     assert_eq!(left(&whole), Some(4));
@@ -148,17 +148,17 @@ fn files_that_are_not_exports_are_refused() {
         ),
     ];
     for (name, expected) in cases {
-        for options in [Options::default(), LENIENT] {
+        for options in [ReadOptions::default(), LENIENT] {
             let path = fixture(&format!("damaged/{name}"));
-            match World::open(&[path], options).unwrap_err() {
+            match Recording::open(&[path], options).unwrap_err() {
                 ArchiveError::NotAnExport { found, .. } => assert_eq!(found, expected, "{name}"),
                 other => panic!("{name}: {other}"),
             }
         }
     }
-    let missing = World::open(&[fixture("nothing.json")], LENIENT).unwrap_err();
+    let missing = Recording::open(&[fixture("nothing.json")], LENIENT).unwrap_err();
     assert!(matches!(missing, ArchiveError::Read { .. }), "{missing}");
-    let none = World::open(&[], LENIENT).unwrap_err();
+    let none = Recording::open(&[], LENIENT).unwrap_err();
     assert!(matches!(none, ArchiveError::NoFiles), "{none}");
     let empty = world(&["damaged/no_messages.json"]);
     assert_eq!(empty.ids(GENERAL).len(), 0);
@@ -171,8 +171,8 @@ fn check_odd(text: &str, strict: Result<usize, &str>, lenient: Result<usize, &st
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("odd.json");
     std::fs::write(&path, text).unwrap();
-    for (options, expected) in [(Options::default(), strict), (LENIENT, lenient)] {
-        let opened = World::open(std::slice::from_ref(&path), options);
+    for (options, expected) in [(ReadOptions::default(), strict), (LENIENT, lenient)] {
+        let opened = Recording::open(std::slice::from_ref(&path), options);
         let found = opened.map(|world| world.channels().map(|one| world.ids(one.id).len()).sum());
         let found: Result<usize, String> = found.map_err(|error| error.to_string());
         match (&found, expected) {
@@ -227,7 +227,7 @@ fn odd_exports_are_used_or_refused_in_plain_words() {
 fn pipes_and_folders_are_refused_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |path: &Path| {
-        let error = World::open(&[path.to_owned()], LENIENT).unwrap_err();
+        let error = Recording::open(&[path.to_owned()], LENIENT).unwrap_err();
         assert!(matches!(error, ArchiveError::NoFile { .. }), "{error}");
         let text = error.to_string();
         assert!(text.starts_with(&path.display().to_string()), "{text}");
@@ -243,12 +243,12 @@ fn pipes_and_folders_are_refused_with_what_to_do() {
 #[test]
 fn a_scenarios_bad_operations_are_reported_or_skipped() {
     let path = fixture("damaged/scenario.json");
-    let error = World::open(std::slice::from_ref(&path), Options::default()).unwrap_err();
+    let error = Recording::open(std::slice::from_ref(&path), ReadOptions::default()).unwrap_err();
     assert!(
         error.to_string().contains("unknown variant `explode`"),
         "{error}"
     );
-    let world = World::open(&[path], LENIENT).unwrap();
+    let world = Recording::open(&[path], LENIENT).unwrap();
     let problems: Vec<&str> = world
         .report()
         .places
@@ -259,7 +259,7 @@ fn a_scenarios_bad_operations_are_reported_or_skipped() {
     assert_eq!(problems[2], "there is no channel 1 for messages");
     assert_eq!(world.report().skipped, 3);
     assert_eq!(world.ids(GENERAL).len(), 3);
-    let cut = World::open(&[fixture("damaged/scenario_cut.json")], LENIENT).unwrap_err();
+    let cut = Recording::open(&[fixture("damaged/scenario_cut.json")], LENIENT).unwrap_err();
     assert!(matches!(cut, ArchiveError::CutOff { .. }), "{cut}");
 }
 
@@ -268,7 +268,7 @@ fn a_file_that_changed_meanwhile_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("general.json");
     std::fs::copy(fixture("general.json"), &path).unwrap();
-    let world = World::open(std::slice::from_ref(&path), Options::default()).unwrap();
+    let world = Recording::open(std::slice::from_ref(&path), ReadOptions::default()).unwrap();
     std::fs::write(&path, "{}").unwrap();
     let error = world.message(GENERAL, at(120)).unwrap_err();
     assert!(matches!(error, ArchiveError::Changed { .. }), "{error}");

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use clew::archive::{Options, World};
+use clew::archive::{ReadOptions, Recording};
 use clew_context::model::{
     ChannelId, ChannelKind, GuildId, Message, MessageId, MessageKind, ReferenceKind, Referenced,
     UserId,
@@ -217,11 +217,11 @@ fn progress_runs_to_the_end_over_all_files() {
         assert!(done >= last.get().0);
         last.set((done, all));
     };
-    let options = Options {
+    let options = ReadOptions {
         lenient: false,
         progress: Some(&progress),
     };
-    World::open(&paths, options).unwrap();
+    Recording::open(&paths, options).unwrap();
     assert_eq!(last.get(), (total, total));
 }
 

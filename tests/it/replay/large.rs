@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::Command;
 
-use clew::archive::{BYTES_PER_MESSAGE, Options, World};
+use clew::archive::{BYTES_PER_MESSAGE, ReadOptions, Recording};
 use clew::replay::BYTES_PER_OWN_MESSAGE;
 use clew_context::model::MessageId;
 
@@ -65,11 +65,11 @@ fn alone(test: &str, messages: u64) -> String {
 }
 
 fn read_large() {
-    let small = World::open(&[SMALL.into()], Options::default()).unwrap();
+    let small = Recording::open(&[SMALL.into()], ReadOptions::default()).unwrap();
     assert_eq!(small.messages(GENERAL).map(Result::unwrap).count(), 500);
     let before = peak_kb();
     let size = std::fs::metadata(LARGE).unwrap().len();
-    let world = World::open(&[LARGE.into()], Options::default()).unwrap();
+    let world = Recording::open(&[LARGE.into()], ReadOptions::default()).unwrap();
     assert_eq!(world.ids(GENERAL).len() as u64, LARGE_MESSAGES);
     let bytes = usize::try_from(LARGE_MESSAGES).unwrap() * BYTES_PER_MESSAGE;
     assert_eq!(world.index_bytes(), bytes);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use clew::archive::{Options, World};
+use clew::archive::{ReadOptions, Recording};
 use clew::replay::{RecordedSource, timeline};
 use clew_context::collect::{Anchor, FetchError, Page, Source as _};
 use clew_context::model::{
@@ -88,7 +88,7 @@ fn a_file_that_disappears_ends_the_replay() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("general.json");
     fs::copy(fixture("general.json"), &path).unwrap();
-    let world = World::open(std::slice::from_ref(&path), Options::default()).unwrap();
+    let world = Recording::open(std::slice::from_ref(&path), ReadOptions::default()).unwrap();
     fs::write(&path, "{}").unwrap();
     let source = RecordedSource::new(&world, at(9_999));
     let error = block_on(source.message(GENERAL, at(0), Instant::now())).unwrap_err();
@@ -113,7 +113,7 @@ fn all_messages_are_read_in_windows() {
         let rows: Vec<Row> = (0..1_500).map(row).collect();
         export(folder.path(), channel, &rows)
     });
-    let world = World::open(&files, Options::default()).unwrap();
+    let world = Recording::open(&files, ReadOptions::default()).unwrap();
     let passed = timeline(&world).map(|event| event.unwrap().message);
     let passed: Vec<Message> = passed.collect();
     assert_eq!(passed.len(), 3_000);
