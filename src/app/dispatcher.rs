@@ -234,7 +234,7 @@ impl Dispatcher {
 
     fn channel_gone(&self, channel: ChannelId) {
         self.services.window().forget(channel);
-        self.services.recall.forget(channel);
+        self.services.negative_cache.forget(channel);
         self.services.memory.mend(Mend::ChannelDeleted(channel));
     }
 
@@ -259,7 +259,7 @@ impl Dispatcher {
     fn permissions_changed(&mut self, guild: GuildId, hidden: &[ChannelId]) {
         let guild_state = &self.services.guild_state;
         let may_be_of = |channel| guild_state.guild_of(channel).is_none_or(|of| of == guild);
-        self.services.recall.permissions_changed(may_be_of);
+        self.services.negative_cache.permissions_changed(may_be_of);
         self.services.memory.permissions_changed(may_be_of);
         let mut window = self.services.window();
         window.break_where(|channel, _| hidden.contains(&channel));
@@ -273,7 +273,7 @@ impl Dispatcher {
         for thread in ids.iter().map(|id| ChannelId::new(id.get())) {
             let known = self.services.guild_state.kind_and_parent(thread);
             if known.is_some_and(|(kind, _)| kind.is_thread()) {
-                self.services.recall.starter_deleted(thread);
+                self.services.negative_cache.starter_deleted(thread);
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::telemetry::event::{self, Answers, Capped, Started};
 use crate::telemetry::{self, IdStyle, Telemetry, with_sources};
 use crate::turn::{Services, TurnSettings};
 use crate::{app, llm};
-use clew_context::collect::Recall;
+use clew_context::collect::NegativeCache;
 use clew_context::engine::admission::Denied;
 use clew_context::engine::route::Rules;
 use clew_context::engine::window::{Window, WindowLimits};
@@ -56,7 +56,7 @@ pub(super) async fn services(
         telemetry,
         window: Mutex::new(Window::new(limits)),
         opt_outs,
-        recall: Recall::default(),
+        negative_cache: NegativeCache::default(),
         memory,
         agents: Agents::load(agents_dir, builtin, Instant::now()).await,
         settings: TurnSettings {

@@ -1,5 +1,5 @@
 //! Confirming: asks Discord for stored messages that may be gone, one by one, in a
-//! lane of its own. Only Discord's "Unknown Message" (10008) purges.
+//! rate-limit pool of its own. Only Discord's "Unknown Message" (10008) purges.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use tokio::time::Instant;
 
 use crate::archive::{ArchiveError, Recording};
-use clew_context::collect::{Anchor, FetchError, Page, Source};
+use clew_context::collect::{FetchError, MessagePage, PageCursor, Source};
 use clew_context::model::{Attachment, Channel, ChannelId, Fallback, Message, MessageId};
 
 /// Reads a recording. Calls block on the disk for a moment but never wait, so
@@ -66,13 +66,13 @@ impl<'a> RecordedSource<'a> {
         })
     }
 
-    fn messages(&self, channel: ChannelId, anchor: Anchor, limit: usize) -> Found {
-        let mut messages = match anchor {
-            Anchor::Before(id) => {
+    fn messages(&self, channel: ChannelId, cursor: PageCursor, limit: usize) -> Found {
+        let mut messages = match cursor {
+            PageCursor::Before(id) => {
                 let before = id.min(self.until.next());
                 self.recording.page_before(channel, before, limit)?
             }
-            Anchor::After(id) => {
+            PageCursor::After(id) => {
                 let mut page = self.recording.page_after(channel, id, limit)?;
                 page.retain(|message| message.id <= self.until);
                 page
@@ -91,13 +91,13 @@ impl Source for RecordedSource<'_> {
     async fn page(
         &self,
         channel: ChannelId,
-        anchor: Anchor,
+        cursor: PageCursor,
         limit: usize,
         _: Instant,
-    ) -> Result<Page, FetchError> {
+    ) -> Result<MessagePage, FetchError> {
         self.readable(channel)?;
-        let messages = self.read(self.messages(channel, anchor, limit))?;
-        Ok(Page {
+        let messages = self.read(self.messages(channel, cursor, limit))?;
+        Ok(MessagePage {
             complete: messages.len() < limit,
             messages,
             unreadable: Vec::new(),

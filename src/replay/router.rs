@@ -90,8 +90,10 @@ impl<'a> Router<'a> {
 
     /// The author of the message replied to; it only matters whether it is the bot.
     fn replied_author(&self, message: &Message) -> Option<UserId> {
-        let carried = message.carried().map(|carried| carried.author.id);
-        carried.or_else(|| {
+        let referenced = message
+            .referenced_message()
+            .map(|referenced| referenced.author.id);
+        referenced.or_else(|| {
             let id = message.replies_to()?;
             self.ours.binary_search(&id).is_ok().then_some(self.us.user)
         })

@@ -8,15 +8,15 @@ use super::timeline::TimelineEvent;
 use super::{ReplayError, ReplaySettings, Us};
 use crate::archive::{ArchiveError, Recording};
 use crate::replay::RecordedSource;
-use clew_context::collect::{Recall, collect};
+use clew_context::collect::{NegativeCache, collect};
 use clew_context::engine::nonce;
 use clew_context::engine::prepare::{PromptInput, prepare};
 use clew_context::engine::turn::{Collected, TurnInput};
 use clew_context::engine::window::{View, Window, WindowLimits};
-use clew_context::engine::{frame, frame::Kind};
+use clew_context::engine::{frame, frame::FrameKind};
 use clew_context::model::{
-    Access, Block, Cause, ChannelId, Entry, Fallback, Limits, Message, MessageId, Scene, Stage,
-    TurnRequest,
+    Access, Block, BlockEntry, Cause, ChannelId, Fallback, Limits, Message, MessageId, Scene,
+    Stage, TurnRequest,
 };
 
 /// The deadline for collecting. How slow a disk is says nothing about
@@ -61,7 +61,7 @@ impl ReplayTurns<'_> {
         window.created(trigger.clone());
         let view = window.view(trigger.channel);
         let (outcome, _) = self
-            .turn(trigger, cause, view, None, &Recall::default())
+            .turn(trigger, cause, view, None, &NegativeCache::default())
             .await?;
         Ok(outcome)
     }
@@ -72,7 +72,7 @@ impl ReplayTurns<'_> {
         cause: Cause,
         view: View,
         starter: Option<Arc<Message>>,
-        recall: &Recall,
+        negative_cache: &NegativeCache,
     ) -> Result<(ReplayOutcome, Collected), ReplayError> {
         let channel = self.recording.channel(trigger.channel);
         let limits = Limits {
@@ -95,7 +95,7 @@ impl ReplayTurns<'_> {
             ..TurnInput::new(request, self.us.clone(), view, limits)
         };
         let began = Instant::now();
-        let collected = collect(&source, recall, input).await;
+        let collected = collect(&source, negative_cache, input).await;
         source.finish()?;
         Ok((self.prepared(&collected, began), collected))
     }
@@ -133,7 +133,7 @@ impl ReplayTurns<'_> {
 pub(super) struct Warm<'a> {
     turns: ReplayTurns<'a>,
     window: Window,
-    recall: Recall,
+    negative_cache: NegativeCache,
 }
 
 impl<'a> Warm<'a> {
@@ -150,7 +150,7 @@ impl<'a> Warm<'a> {
         Self {
             turns,
             window: Window::new(limits),
-            recall: Recall::default(),
+            negative_cache: NegativeCache::default(),
         }
     }
 
@@ -186,7 +186,9 @@ impl<'a> Warm<'a> {
         let parent = channel.and_then(|channel| channel.parent);
         let starter =
             parent.and_then(|parent| self.window.message(parent, trigger.channel.starter()));
-        let turn = self.turns.turn(trigger, cause, view, starter, &self.recall);
+        let turn = self
+            .turns
+            .turn(trigger, cause, view, starter, &self.negative_cache);
         let (outcome, collected) = turn.await?;
         // Fetched messages stay in the window, as in the bot.
         collected.update(&mut self.window);
@@ -201,12 +203,12 @@ pub(super) fn framed(outcome: &ReplayOutcome) -> String {
         return String::new();
     }
     let texts = block.entries.iter().flat_map(|entry| match entry {
-        Entry::Message(item) => [item.name.as_str(), item.text.as_str()],
-        Entry::Marker(_) => [""; 2],
+        BlockEntry::Message(item) => [item.name.as_str(), item.text.as_str()],
+        BlockEntry::Marker(_) => [""; 2],
     });
     let texts = texts.chain(block.title.as_deref());
     let nonce = nonce::derive(SECRET, &scope(outcome.trigger.channel), texts);
-    frame::wrap(Kind::Context, &nonce, &frame::block(block))
+    frame::wrap(FrameKind::Context, &nonce, &frame::block(block))
 }
 
 fn scope(channel: ChannelId) -> String {

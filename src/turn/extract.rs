@@ -127,7 +127,7 @@ fn others(material: &TurnMaterial, background: &Background) -> Vec<String> {
         .iter()
         .map(|message| &***message)
         .chain([&**trigger])
-        .chain(trigger.carried());
+        .chain(trigger.referenced_message());
     let mut others = BTreeSet::new();
     for message in messages {
         others.insert((message.author.id, &*message.author.name));

@@ -15,8 +15,8 @@ use super::Turn;
 use crate::llm;
 use clew_context::collect::collect;
 use clew_context::discord::Live;
-use clew_context::engine::chain::Link;
-use clew_context::engine::select::{Found, Gathered};
+use clew_context::engine::chain::ChainLink;
+use clew_context::engine::select::{Gathered, NamedMessage};
 use clew_context::engine::turn::{Collected, TurnInput};
 use clew_context::engine::window::View;
 use clew_context::model::{Access, Block, ChannelId, Fallback, Message, ReplyTarget, Stage};
@@ -61,7 +61,7 @@ pub(super) async fn gather(turn: &Turn<'_>) -> TurnMaterial {
     let parents = |id| services.guild_state.parent(id);
     let source = Live::new(services.rest.reader()).with_parents(&parents);
     let collecting = async {
-        let collected = collect(&source, &services.recall, input).await;
+        let collected = collect(&source, &services.negative_cache, input).await;
         (collected, began.elapsed())
     };
     let remembering = background::remembered(turn, kind, parent);
@@ -119,8 +119,8 @@ fn window_view(turn: &Turn<'_>, parent: Option<ChannelId>) -> (View, Option<Arc<
     let starter = parent.and_then(|parent| window.message(parent, trigger.channel.starter()));
     let mut view = window.view(trigger.channel);
     view.newest = view.newest.min(turn.job.newest);
-    if let Some(carried) = trigger.carried() {
-        view.complete(carried);
+    if let Some(referenced) = trigger.referenced_message() {
+        view.complete(referenced);
     }
     (view, starter)
 }
@@ -165,13 +165,13 @@ fn note_names(turn: &Turn<'_>) {
 fn fallbacks(collected: &Collected) -> Vec<(Stage, Fallback)> {
     let deleted = match &collected.gathered {
         Gathered::Thread(thread) => {
-            let is_deleted = |found: &Found| matches!(found, Found::Deleted(_));
+            let is_deleted = |found: &NamedMessage| matches!(found, NamedMessage::Deleted(_));
             let starter = is_deleted(&thread.starter).then_some(Stage::Starter);
             let pointed_at = is_deleted(&thread.pointed_at).then_some(Stage::PointedAt);
             [starter, pointed_at]
         }
         Gathered::Chain { links, .. } => {
-            let is_deleted = matches!(links.last(), Some(Link::Deleted(_)));
+            let is_deleted = matches!(links.last(), Some(ChainLink::Deleted(_)));
             [is_deleted.then_some(Stage::Chain), None]
         }
         Gathered::Tail(_) | Gathered::Nothing => [None, None],

@@ -6,7 +6,7 @@ use crate::agents::Agents;
 use crate::llm;
 use crate::memory::{Edit, Memory};
 use crate::telemetry::{Ids, Telemetry};
-use clew_context::collect::Recall;
+use clew_context::collect::NegativeCache;
 use clew_context::engine::eligible::Us;
 use clew_context::engine::window::Window;
 use clew_context::model::{GuildId, Limits, Message, OptOuts, ReplyTarget, TurnRequest, UserId};
@@ -29,7 +29,7 @@ pub struct Services {
     /// Who opted out; shared with whatever stores and learns.
     pub opt_outs: Arc<OptOuts>,
     /// What turns have found out for later ones.
-    pub recall: Recall,
+    pub negative_cache: NegativeCache,
     /// What is remembered beyond a turn.
     pub memory: Memory,
     /// The agents that answer.

@@ -1,7 +1,7 @@
 //! The collectors in a bot of your own: prints the prompt for each question.
 
-use clew_context::collect::{Recall, collect};
-use clew_context::discord::{Live, convert, rest::Reader};
+use clew_context::collect::{NegativeCache, collect};
+use clew_context::discord::{Live, convert, rest::RestReader};
 use clew_context::engine::prepare::{PromptInput, prepare};
 use clew_context::engine::route::{RouteFacts, Rules, Verdict, route};
 use clew_context::engine::turn::TurnInput;
@@ -17,7 +17,7 @@ async fn main() -> anyhow::Result<()> {
     let token = std::env::var("DISCORD_TOKEN")?;
     let client = Arc::new(twilight_http::Client::new(token.clone()));
     let us = convert::us(&client.current_user().await?.model().await?);
-    let (reader, recall) = (Reader::of(client)?, Recall::default());
+    let (reader, cache) = (RestReader::of(client)?, NegativeCache::default());
     let mut window = Window::new(WindowLimits::default());
     let intents = Intents::GUILD_MESSAGES | Intents::DIRECT_MESSAGES | Intents::MESSAGE_CONTENT;
     let mut shard = Shard::new(ShardId::ONE, token.clone(), intents);
@@ -29,7 +29,7 @@ async fn main() -> anyhow::Result<()> {
                 let view = window.view(trigger.channel);
                 let request = TurnRequest::new(trigger, cause);
                 let input = TurnInput::new(request, us.clone(), view, Limits::default());
-                let collected = collect(&Live::new(&reader), &recall, input).await;
+                let collected = collect(&Live::new(&reader), &cache, input).await;
                 collected.update(&mut window);
                 let input = PromptInput::new("Be kind.", token.as_bytes(), "scope");
                 println!("{:#?}", prepare(&collected, &input).prompt.messages);

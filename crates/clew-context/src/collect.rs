@@ -13,7 +13,7 @@ mod access;
 mod fetch;
 mod files;
 mod history;
-mod recall;
+mod negative_cache;
 mod reply_chain;
 mod source;
 mod starter;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 
-use crate::engine::chain::Link;
+use crate::engine::chain::ChainLink;
 use crate::engine::eligible::is_blank;
 use crate::engine::route;
 use crate::engine::select::{Gathered, tail_wants_more};
@@ -31,8 +31,8 @@ use crate::engine::target::Target;
 use crate::engine::turn::{Collected, TurnInput, WindowUpdate};
 use crate::model::{Access, Channel, ChannelKind, Fallback, Message, OptedOut, Scene, Stage};
 
-pub use recall::Recall;
-pub use source::{Anchor, FetchError, PAGE_LIMIT, Page, Source};
+pub use negative_cache::NegativeCache;
+pub use source::{FetchError, MessagePage, PAGE_LIMIT, PageCursor, Source};
 
 use fetch::Fetcher;
 
@@ -45,11 +45,15 @@ struct SceneMessages {
 }
 
 /// Collects for one trigger. Never fails: what could not be fetched is listed in `fallbacks`.
-pub async fn collect<S: Source>(source: &S, recall: &Recall, mut turn: TurnInput) -> Collected {
+pub async fn collect<S: Source>(
+    source: &S,
+    negative_cache: &NegativeCache,
+    mut turn: TurnInput,
+) -> Collected {
     let opted_out = turn.view.opted_out.clone();
     let asker_opted_out = opted_out.contains(turn.request.asker());
     withhold_others(&mut turn.request.trigger, &opted_out);
-    let fetcher = Fetcher::new(source, recall, &opted_out, &turn.limits);
+    let fetcher = Fetcher::new(source, negative_cache, &opted_out, &turn.limits);
     if turn.may_surely_not_read() {
         fetcher.bar(turn.channel_id());
     }
@@ -140,7 +144,7 @@ async fn judged<S: Source>(
     scene: Scene,
 ) -> (Access, SceneMessages) {
     if turn.asker_access.forbids(|rights| rights.read_history) {
-        return (turn.asker_access, only_carried(turn));
+        return (turn.asker_access, only_referenced(turn));
     }
     let access = access::of_asker(turn, fetcher);
     let (asker, messages) = join(access, gather(turn, fetcher, scene)).await;
@@ -149,7 +153,7 @@ async fn judged<S: Source>(
     }
     let hidden = SceneMessages {
         window_update: messages.window_update,
-        ..only_carried(turn)
+        ..only_referenced(turn)
     };
     (asker, hidden)
 }
@@ -243,7 +247,7 @@ fn without_content(gathered: &Gathered) -> Option<Stage> {
         Gathered::Tail(messages) => messages.iter().any(is_blanked).then_some(Stage::History),
         Gathered::Chain { links, .. } => links
             .iter()
-            .filter_map(Link::message)
+            .filter_map(ChainLink::message)
             .any(is_blanked)
             .then_some(Stage::Chain),
         Gathered::Nothing => None,
@@ -251,11 +255,11 @@ fn without_content(gathered: &Gathered) -> Option<Stage> {
 }
 
 /// The asker may not read the history: only the trigger and the message it includes.
-fn only_carried(turn: &TurnInput) -> SceneMessages {
+fn only_referenced(turn: &TurnInput) -> SceneMessages {
     let links = turn
         .trigger()
-        .carried()
-        .map(|carried| Link::Message(Arc::new(carried.clone())));
+        .referenced_message()
+        .map(|referenced| ChainLink::Message(Arc::new(referenced.clone())));
     let gathered = Gathered::Chain {
         links: links.into_iter().collect(),
         cut: None,
@@ -266,7 +270,7 @@ fn only_carried(turn: &TurnInput) -> SceneMessages {
 /// Replies to the trigger, and adopts the pointed-at text if the trigger has none.
 fn base(turn: &TurnInput, gathered: Gathered) -> SceneMessages {
     let pointed_at = match &gathered {
-        Gathered::Chain { links, .. } => links.first().and_then(Link::message),
+        Gathered::Chain { links, .. } => links.first().and_then(ChainLink::message),
         Gathered::Thread(_) | Gathered::Tail(_) | Gathered::Nothing => None,
     };
     SceneMessages {

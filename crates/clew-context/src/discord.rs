@@ -5,8 +5,8 @@
 //! Do this after each message event:
 //!
 //! ```
-//! use clew_context::collect::{Recall, collect};
-//! use clew_context::discord::{Live, convert, rest::Reader};
+//! use clew_context::collect::{NegativeCache, collect};
+//! use clew_context::discord::{Live, convert, rest::RestReader};
 //! use clew_context::engine::eligible::Us;
 //! use clew_context::engine::prepare::{PromptInput, prepare};
 //! use clew_context::engine::turn::TurnInput;
@@ -20,9 +20,9 @@
 //! #     "mentions":[{{"id":"9","username":"Clew"}}],"timestamp":"2026-01-02T03:04:05Z"}}"#);
 //! # let (first, second) = (json(1 << 40, "the pump leaks"), json(2 << 40, "<@9>"));
 //! # let limits = Limits { max_fetches: 0, ..Limits::default() };
-//! let reader = Reader::new("the token", None)?;
+//! let reader = RestReader::new("the token", None)?;
 //! let us = Us { user: UserId::new(9), name: "Clew".into(), roles: vec![] };
-//! let (mut window, recall) = (Window::new(WindowLimits::default()), Recall::default());
+//! let (mut window, cache) = (Window::new(WindowLimits::default()), NegativeCache::default());
 //! window.created(convert::message(&first)?); // or convert::from_twilight(&message)
 //! let trigger = window.created(convert::message(&second)?);
 //! let view = window.view(trigger.channel);
@@ -30,7 +30,7 @@
 //! let mut input = TurnInput::new(request, us, view, limits);
 //! // What you know of the asker's rights; what you do not know is asked for.
 //! input.asker_access = Access::FULL;
-//! let collected = collect(&Live::new(&reader), &recall, input).await;
+//! let collected = collect(&Live::new(&reader), &cache, input).await;
 //! let input = PromptInput::new("You are helpful.", b"kept over restarts", "scope");
 //! let prompt = prepare(&collected, &input).prompt;
 //! assert!(prompt.messages[1].content().contains("the pump leaks"));

@@ -19,9 +19,10 @@ mod secret;
 mod time;
 mod turn;
 
-pub use block::{Block, Entry, Item, Marker, OmitReason, Omitted, Place, Unseen};
+pub use block::{Block, BlockEntry, BlockItem, BlockPlace, Marker, OmitReason, Omitted, Unseen};
 pub use channel::{
-    Access, Channel, ChannelKind, Guild, Missing, Overwrite, Parent, Rights, Target, ThreadState,
+    Access, Channel, ChannelKind, Guild, Missing, Overwrite, OverwriteTarget, Parent, Rights,
+    ThreadState,
 };
 pub use chat::{AgentDoc, ChatMessage, Role, ToolCall};
 pub use config::Limits;

@@ -9,30 +9,30 @@ use twilight_http::request::Request;
 use twilight_model::id::Id;
 
 use clew_context::discord::error::{ConnectError, RestError};
-use clew_context::discord::rest::Reader;
+use clew_context::discord::rest::RestReader;
 use clew_context::model::ApplicationId;
 
-pub(super) use clew_context::discord::rest::{Lane, build, malformed, text};
+pub(super) use clew_context::discord::rest::{RateLimitPool, build, malformed, text};
 pub use start::{GatewayInfo, SessionStartLimit};
 
 /// A client for Discord's REST API; clones share connections and limits.
 #[derive(Clone, Debug)]
 pub struct Rest {
-    reader: Reader,
+    reader: RestReader,
 }
 
 impl Rest {
-    /// Creates the client; see [`Reader::new`].
+    /// Creates the client; see [`RestReader::new`].
     ///
     /// # Errors
     /// The token or the address cannot be used.
     pub fn new(token: &str, api_url: Option<&str>) -> Result<Self, ConnectError> {
-        let reader = Reader::new(token, api_url)?;
+        let reader = RestReader::new(token, api_url)?;
         Ok(Self { reader })
     }
 
     /// The client's reading half.
-    pub const fn reader(&self) -> &Reader {
+    pub const fn reader(&self) -> &RestReader {
         &self.reader
     }
 
@@ -40,25 +40,25 @@ impl Rest {
     pub(super) async fn get(
         &self,
         path: String,
-        lane: Lane,
+        pool: RateLimitPool,
         deadline: Instant,
     ) -> Result<Vec<u8>, RestError> {
-        self.reader.get(path, lane, deadline).await
+        self.reader.get(path, pool, deadline).await
     }
 
     /// One request: answered, refused, or given up at `deadline`.
     pub(super) async fn call(
         &self,
         request: Request,
-        lane: Lane,
+        pool: RateLimitPool,
         deadline: Instant,
     ) -> Result<Vec<u8>, RestError> {
-        self.reader.call(request, lane, deadline).await
+        self.reader.call(request, pool, deadline).await
     }
 
     /// twilight's client for interactions.
     pub(super) fn interaction(&self, application: ApplicationId) -> Option<InteractionClient<'_>> {
         let id = Id::new_checked(application.get())?;
-        Some(self.reader.client(Lane::Main).interaction(id))
+        Some(self.reader.client(RateLimitPool::Main).interaction(id))
     }
 }

@@ -17,7 +17,7 @@ use twilight_http::request::{Form, Method, Request, RequestBuilder};
 
 pub use interaction::Callback;
 
-use super::rest::{Lane, Rest, build, malformed};
+use super::rest::{RateLimitPool, Rest, build, malformed};
 use clew_context::discord::error::RestError;
 use clew_context::model::{ChannelId, Fallback, MessageFlags, MessageId};
 
@@ -163,7 +163,7 @@ impl Rest {
             let builder = RequestBuilder::raw(Method::Post, path.clone());
             with_body(builder, &payload, message.attachment.as_slice())
         };
-        self.repeat(make, Lane::Main, deadline).await
+        self.repeat(make, RateLimitPool::Main, deadline).await
     }
 
     /// Replaces a message's text, and may attach a file; pings nobody.
@@ -183,7 +183,9 @@ impl Rest {
             let builder = RequestBuilder::raw(Method::Patch, path.clone());
             with_body(builder, &payload, text.files())
         };
-        self.repeat(make, Lane::Main, deadline).await.map(drop)
+        self.repeat(make, RateLimitPool::Main, deadline)
+            .await
+            .map(drop)
     }
 
     /// Deletes a message; it is no error if it is already gone.
@@ -198,7 +200,7 @@ impl Rest {
     ) -> Result<(), RestError> {
         let path = format!("channels/{channel}/messages/{id}");
         let make = || build(RequestBuilder::raw(Method::Delete, path.clone()));
-        match self.repeat(make, Lane::Main, deadline).await {
+        match self.repeat(make, RateLimitPool::Main, deadline).await {
             Err(error) if error.reason != Fallback::Deleted => Err(error),
             _ => Ok(()),
         }
@@ -218,7 +220,9 @@ impl Rest {
         let emoji = percent_encoded(emoji);
         let path = format!("channels/{channel}/messages/{id}/reactions/{emoji}/@me");
         let request = build(RequestBuilder::raw(Method::Put, path))?;
-        self.call(request, Lane::Aside, deadline).await.map(drop)
+        self.call(request, RateLimitPool::Aside, deadline)
+            .await
+            .map(drop)
     }
 
     /// Shows the typing indicator, for ten seconds or until we post.
@@ -228,7 +232,9 @@ impl Rest {
     pub async fn typing(&self, channel: ChannelId, deadline: Instant) -> Result<(), RestError> {
         let path = format!("channels/{channel}/typing");
         let request = build(RequestBuilder::raw(Method::Post, path))?;
-        self.call(request, Lane::Aside, deadline).await.map(drop)
+        self.call(request, RateLimitPool::Aside, deadline)
+            .await
+            .map(drop)
     }
 
     /// Sends a request that is safe to repeat, until it is answered, refused,
@@ -236,12 +242,12 @@ impl Rest {
     async fn repeat(
         &self,
         make: impl Fn() -> Result<Request, RestError>,
-        lane: Lane,
+        pool: RateLimitPool,
         deadline: Instant,
     ) -> Result<Vec<u8>, RestError> {
         let mut back_off = BACK_OFF.into_iter();
         loop {
-            let error = match self.call(make()?, lane, deadline).await {
+            let error = match self.call(make()?, pool, deadline).await {
                 Ok(body) => return Ok(body),
                 Err(error) => error,
             };

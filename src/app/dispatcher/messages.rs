@@ -95,8 +95,8 @@ impl Dispatcher {
 
     fn replied_author(&self, message: &Message) -> Option<UserId> {
         let id = message.replies_to()?;
-        if let Some(carried) = message.carried() {
-            return Some(carried.author.id);
+        if let Some(referenced) = message.referenced_message() {
+            return Some(referenced.author.id);
         }
         let held = self.services.window().message(message.channel, id)?;
         Some(held.author.id)

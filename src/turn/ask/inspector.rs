@@ -2,7 +2,7 @@
 //! collected and why, in a few readable lines.
 
 use clew_context::engine::frame;
-use clew_context::model::{Block, Entry, Item, Marker, OmitReason, Scene};
+use clew_context::model::{Block, BlockEntry, BlockItem, Marker, OmitReason, Scene};
 
 use crate::turn::gather::TurnMaterial;
 
@@ -64,8 +64,8 @@ fn reply_line(material: &TurnMaterial) -> Option<String> {
 /// Each gap with the setting that caused it, worded as in the prompt.
 fn omitted_lines(block: &Block) -> Vec<String> {
     let markers = block.entries.iter().filter_map(|entry| match entry {
-        Entry::Marker(marker @ (Marker::Gap(..) | Marker::EarlierChain(_))) => Some(*marker),
-        Entry::Marker(_) | Entry::Message(_) => None,
+        BlockEntry::Marker(marker @ (Marker::Gap(..) | Marker::EarlierChain(_))) => Some(*marker),
+        BlockEntry::Marker(_) | BlockEntry::Message(_) => None,
     });
     markers
         .map(|marker| format!("- {}", plain(&frame::marker_line(marker))))
@@ -79,7 +79,7 @@ fn private_line(block: &Block) -> Option<String> {
 
 /// The first message and the last few.
 fn shown_lines(block: &Block) -> Vec<String> {
-    let items: Vec<&Item> = block.items().collect();
+    let items: Vec<&BlockItem> = block.items().collect();
     if items.len() <= SHOWN {
         return items.into_iter().map(line).collect();
     }
@@ -93,7 +93,7 @@ fn shown_lines(block: &Block) -> Vec<String> {
     lines
 }
 
-fn line(item: &Item) -> String {
+fn line(item: &BlockItem) -> String {
     let words = item.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let short: String = words.chars().take(WORDS).collect();
     let more = if short.len() < words.len() { "…" } else { "" };

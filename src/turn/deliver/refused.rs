@@ -39,8 +39,8 @@ pub(in crate::turn) async fn cannot_write(turn: &Turn<'_>, reason: Fallback) {
         return;
     }
     let channel = turn.trigger().channel;
-    let recall = &turn.services.recall;
-    if recall.first_today(channel, Instant::now()) {
+    let negative_cache = &turn.services.negative_cache;
+    if negative_cache.first_warning_today(channel, Instant::now()) {
         tracing::warn!(%channel, %reason,
             "cannot write in this channel: give the bot Send Messages (in threads Send \
              Messages in Threads) there, or deny it View Channel");

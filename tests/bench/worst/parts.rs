@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use clew::engine::{deliver, extract};
 use clew_context::discord::convert;
-use clew_context::engine::chain::Link;
+use clew_context::engine::chain::ChainLink;
 use clew_context::engine::eligible::Us;
 use clew_context::engine::prepare::{PromptInput, prepare};
 use clew_context::engine::route::{RouteFacts, Rules, route};
-use clew_context::engine::select::{Found, Gathered, GatheredThread};
+use clew_context::engine::select::{Gathered, GatheredThread, NamedMessage};
 use clew_context::engine::target::Target;
 use clew_context::engine::turn::{Collected, TurnInput, WindowUpdate};
 use clew_context::engine::window::{View, Window, WindowLimits};
@@ -152,8 +152,8 @@ fn read_page(writer: &mut Writer) -> Box<dyn FnMut()> {
 fn thread(writer: &mut Writer) -> Box<dyn FnMut()> {
     let messages = page(writer, 300);
     let gathered = Gathered::Thread(GatheredThread {
-        starter: Found::Known(Arc::clone(&messages[0])),
-        pointed_at: Found::Known(Arc::clone(&messages[1])),
+        starter: NamedMessage::Known(Arc::clone(&messages[0])),
+        pointed_at: NamedMessage::Known(Arc::clone(&messages[1])),
         target: Some(Arc::clone(&messages[298])),
         messages: messages.clone(),
         history: true,
@@ -166,7 +166,7 @@ fn chain(writer: &mut Writer) -> Box<dyn FnMut()> {
     let messages = page(writer, 41);
     let links = messages[..40].iter().rev();
     let links = links
-        .map(|message| Link::Message(Arc::clone(message)))
+        .map(|message| ChainLink::Message(Arc::clone(message)))
         .collect();
     prompt(writer, &messages[40], Gathered::Chain { links, cut: None })
 }

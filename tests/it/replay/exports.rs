@@ -56,7 +56,7 @@ fn a_type_21_message_gets_its_starter_from_the_parent() {
     assert_eq!(first.kind, MessageKind::ThreadStarter);
     assert_eq!(first.referenced, Referenced::Absent);
     world.carry(&mut first).unwrap();
-    let starter = first.carried().unwrap();
+    let starter = first.referenced_message().unwrap();
     assert_eq!(starter.id, THREAD.starter());
     let text = "Is anybody on the **pump** today? `Vec<String>` & a < b";
     assert_eq!(&*starter.content, text);
@@ -127,7 +127,13 @@ fn a_reply_has_its_mentions_and_its_reference() {
     assert_eq!(&*reply.mentions[0].name, "Clew");
     assert_eq!(reply.replies_to(), Some(at(90)));
     world.carry(&mut reply).unwrap();
-    let embed = &reply.carried().unwrap().extras.as_ref().unwrap().embeds[0];
+    let embed = &reply
+        .referenced_message()
+        .unwrap()
+        .extras
+        .as_ref()
+        .unwrap()
+        .embeds[0];
     assert_eq!(embed.title.as_deref(), Some("Pressure low"));
     assert_eq!(embed.description.as_deref(), Some("Line 3 at 1.2 bar"));
     assert_eq!(embed.author.as_deref(), Some("Sensors"));

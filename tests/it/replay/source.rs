@@ -4,7 +4,7 @@ use std::fs;
 
 use clew::archive::{ReadOptions, Recording};
 use clew::replay::{RecordedSource, timeline};
-use clew_context::collect::{Anchor, FetchError, Page, Source as _};
+use clew_context::collect::{FetchError, MessagePage, PageCursor, Source as _};
 use clew_context::model::{
     Attachment, ChannelId, Fallback, Message, MessageId, MessageKind, Referenced,
 };
@@ -16,25 +16,25 @@ use super::{GENERAL, at, fixture, world};
 /// The scenario hides it from the bot.
 const STAFF: ChannelId = ChannelId::new(703);
 
-fn page(until: MessageId, anchor: Anchor, limit: usize) -> Page {
+fn page(until: MessageId, anchor: PageCursor, limit: usize) -> MessagePage {
     let world = world(&["general.json"]);
     let source = RecordedSource::new(&world, until);
     block_on(source.page(GENERAL, anchor, limit, Instant::now())).unwrap()
 }
 
-fn ids(page: &Page) -> Vec<MessageId> {
+fn ids(page: &MessagePage) -> Vec<MessageId> {
     page.messages.iter().map(|message| message.id).collect()
 }
 
 #[test]
 fn messages_newer_than_the_moment_do_not_exist_yet() {
     let until = at(60);
-    let before = page(until, Anchor::Before(at(9_999)), 2);
+    let before = page(until, PageCursor::Before(at(9_999)), 2);
     assert_eq!(ids(&before), [at(30), at(60)]);
     assert!(!before.complete);
-    let after = page(until, Anchor::After(at(0)), 2);
+    let after = page(until, PageCursor::After(at(0)), 2);
     assert_eq!(ids(&after), [at(30), at(60)]);
-    let after = page(until, Anchor::After(at(0)), 3);
+    let after = page(until, PageCursor::After(at(0)), 3);
     assert_eq!(ids(&after), [at(30), at(60)]);
     assert!(after.complete);
 }
@@ -50,7 +50,7 @@ fn pages_and_messages_include_what_they_reply_to() {
     let reply = at(120);
     let one = block_on(source.message(GENERAL, reply, Instant::now())).unwrap();
     assert_eq!(carried(&one), Some(at(90)));
-    let page = page(at(9_999), Anchor::Before(reply.next()), 1);
+    let page = page(at(9_999), PageCursor::Before(reply.next()), 1);
     assert_eq!(carried(&page.messages[0]), Some(at(90)));
     source.finish().unwrap();
 }

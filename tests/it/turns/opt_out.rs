@@ -11,7 +11,7 @@ use clew::memory::{self, Memory, Stores};
 use clew::telemetry::event::Outcome;
 use clew::telemetry::{Lines, Telemetry};
 use clew::turn::{self, Control, Services, TurnJob, TurnSettings};
-use clew_context::collect::Recall;
+use clew_context::collect::NegativeCache;
 use clew_context::engine::window::{Window, WindowLimits};
 use clew_context::model::{
     ApplicationId, Cause, ChannelId, ChannelKind, Limits, MessageId, OptOuts, ReplyTarget,
@@ -64,7 +64,7 @@ async fn services(p: &Place) -> (Services, Lines) {
         telemetry,
         window: Mutex::new(Window::new(window)),
         opt_outs,
-        recall: Recall::default(),
+        negative_cache: NegativeCache::default(),
         memory,
         agents: Agents::load(None, Some("Be helpful.".to_owned()), Instant::now()).await,
         settings: TurnSettings {

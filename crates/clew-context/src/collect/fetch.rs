@@ -16,8 +16,8 @@ use crate::model::{
     RoleId, Stage, UserId,
 };
 
-use super::recall::Recall;
-use super::source::{Anchor, FetchError, PAGE_LIMIT, Page, Source};
+use super::negative_cache::NegativeCache;
+use super::source::{FetchError, MessagePage, PAGE_LIMIT, PageCursor, Source};
 
 /// Pause before the retry after a server error or a broken connection.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
@@ -26,7 +26,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(super) struct Fetcher<'a, S> {
     source: &'a S,
-    recall: &'a Recall,
+    negative_cache: &'a NegativeCache,
     opted_out: &'a OptedOut,
     deadline: Instant,
     budget: usize,
@@ -39,13 +39,13 @@ pub(super) struct Fetcher<'a, S> {
 impl<'a, S: Source> Fetcher<'a, S> {
     pub(super) fn new(
         source: &'a S,
-        recall: &'a Recall,
+        negative_cache: &'a NegativeCache,
         opted_out: &'a OptedOut,
         limits: &Limits,
     ) -> Self {
         Self {
             source,
-            recall,
+            negative_cache,
             opted_out,
             deadline: Instant::now() + limits.fetch_timeout,
             budget: limits.max_fetches,
@@ -55,14 +55,14 @@ impl<'a, S: Source> Fetcher<'a, S> {
         }
     }
 
-    /// A full page at `anchor`.
+    /// A full page at `cursor`.
     pub(super) async fn page(
         &self,
         stage: Stage,
         channel: ChannelId,
-        anchor: Anchor,
-    ) -> Option<Page> {
-        self.sized_page(stage, channel, anchor, PAGE_LIMIT).await
+        cursor: PageCursor,
+    ) -> Option<MessagePage> {
+        self.sized_page(stage, channel, cursor, PAGE_LIMIT).await
     }
 
     /// A page of at most `limit` messages.
@@ -70,10 +70,10 @@ impl<'a, S: Source> Fetcher<'a, S> {
         &self,
         stage: Stage,
         channel: ChannelId,
-        anchor: Anchor,
+        cursor: PageCursor,
         limit: usize,
-    ) -> Option<Page> {
-        let call = || self.source.page(channel, anchor, limit, self.deadline);
+    ) -> Option<MessagePage> {
+        let call = || self.source.page(channel, cursor, limit, self.deadline);
         let mut page = self.noted(stage, channel, call).await.ok()?;
         let foreign = |message: &Message| message.channel != channel;
         for message in page.messages.extract_if(.., |message| foreign(message)) {
@@ -118,7 +118,7 @@ impl<'a, S: Source> Fetcher<'a, S> {
 
     async fn ask_for_channel(&self, id: ChannelId) -> Option<Channel> {
         let call = || self.source.channel(id, self.deadline);
-        let channel = if self.recall.is_hidden(id, Instant::now()) {
+        let channel = if self.negative_cache.is_hidden(id, Instant::now()) {
             Err(Fallback::Forbidden)
         } else {
             self.counted(call).await
@@ -126,7 +126,7 @@ impl<'a, S: Source> Fetcher<'a, S> {
         channel
             .inspect_err(|reason| {
                 if *reason == Fallback::Forbidden {
-                    self.recall.hide(id, Instant::now());
+                    self.negative_cache.hide(id, Instant::now());
                 }
                 self.fail(Stage::Channel, *reason);
             })
@@ -175,17 +175,17 @@ impl<'a, S: Source> Fetcher<'a, S> {
 
     /// Marks a channel that is known to refuse us, so that it is not asked.
     pub(super) fn bar(&self, channel: ChannelId) {
-        self.recall.forbid(channel, Instant::now());
+        self.negative_cache.forbid(channel, Instant::now());
     }
 
     /// Notes that the channel refused us; it is not asked again for a while.
     pub(super) fn refused(&self, stage: Stage, channel: ChannelId) {
-        self.recall.forbid(channel, Instant::now());
+        self.negative_cache.forbid(channel, Instant::now());
         self.fail(stage, Fallback::Forbidden);
     }
 
-    pub(super) fn recall(&self) -> &Recall {
-        self.recall
+    pub(super) fn negative_cache(&self) -> &NegativeCache {
+        self.negative_cache
     }
 
     pub(super) fn used(&self) -> usize {
@@ -215,12 +215,12 @@ impl<'a, S: Source> Fetcher<'a, S> {
         channel: ChannelId,
         call: impl Fn() -> F,
     ) -> Result<T, Fallback> {
-        if self.recall.is_forbidden(channel, Instant::now()) {
+        if self.negative_cache.is_forbidden(channel, Instant::now()) {
             return Err(Fallback::Forbidden);
         }
         self.counted(call).await.inspect_err(|reason| {
             if *reason == Fallback::Forbidden {
-                self.recall.forbid(channel, Instant::now());
+                self.negative_cache.forbid(channel, Instant::now());
             }
         })
     }

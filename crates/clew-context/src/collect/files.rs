@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use crate::engine::chain::Link;
-use crate::engine::select::{Found, Gathered};
+use crate::engine::chain::ChainLink;
+use crate::engine::select::{Gathered, NamedMessage};
 use crate::engine::turn::Collected;
 use crate::model::{Attachment, Extras, Message};
 
@@ -120,14 +120,14 @@ fn worthwhile(collected: &mut Collected) -> Vec<&mut Arc<Message>> {
     match &mut collected.gathered {
         Gathered::Thread(thread) => {
             for found in [&mut thread.pointed_at, &mut thread.starter] {
-                if let Found::Known(message) = found {
+                if let NamedMessage::Known(message) = found {
                     messages.push(message);
                 }
             }
             messages.extend(thread.target.as_mut());
         }
         Gathered::Chain { links, .. } => {
-            if let Some(Link::Message(message)) = links.first_mut() {
+            if let Some(ChainLink::Message(message)) = links.first_mut() {
                 messages.push(message);
             }
         }

@@ -9,7 +9,7 @@ use crate::engine::window::CHANNEL_START;
 use crate::model::{Fallback, Message, MessageId, Stage};
 
 use super::fetch::Fetcher;
-use super::source::{Anchor, PAGE_LIMIT, Page, Source};
+use super::source::{MessagePage, PAGE_LIMIT, PageCursor, Source};
 
 /// All messages of a channel from one id up to the turn's start.
 #[derive(Debug, Default)]
@@ -52,12 +52,12 @@ pub(super) async fn collect<S: Source>(
     };
     history.messages = known.values().cloned().collect();
     while !history.reaches_start() && (history.from.is_none() || wants_more(&history.messages)) {
-        let anchor = match history.from.filter(|_| history.fetched) {
-            Some(from) => Anchor::Before(from),
-            None => Anchor::Before(first_end(&history.messages, horizon).next()),
+        let cursor = match history.from.filter(|_| history.fetched) {
+            Some(from) => PageCursor::Before(from),
+            None => PageCursor::Before(first_end(&history.messages, horizon).next()),
         };
         let channel = turn.channel_id();
-        let Some(page) = fetcher.page(Stage::History, channel, anchor).await else {
+        let Some(page) = fetcher.page(Stage::History, channel, cursor).await else {
             break;
         };
         if !history.fetched && is_hidden(turn, &page) {
@@ -81,7 +81,7 @@ fn first_end(messages: &[Arc<Message>], horizon: MessageId) -> MessageId {
 /// page that should end at a known message and is empty was refused. Before a
 /// command the channel may really be empty, but we only believe it if we know
 /// that we may read.
-fn is_hidden(turn: &TurnInput, page: &Page) -> bool {
+fn is_hidden(turn: &TurnInput, page: &MessagePage) -> bool {
     let knows_one = turn.trigger_is_message() || !turn.view.recent.is_empty();
     let is_empty = page.messages.is_empty() && page.unreadable.is_empty();
     is_empty && (knows_one || !turn.may_surely_read())
@@ -90,7 +90,7 @@ fn is_hidden(turn: &TurnInput, page: &Page) -> bool {
 fn take<S: Source>(
     turn: &TurnInput,
     fetcher: &Fetcher<'_, S>,
-    page: Page,
+    page: MessagePage,
     known: &mut BTreeMap<MessageId, Arc<Message>>,
     history: &mut History,
 ) {

@@ -4,19 +4,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::chain::{ChainWalk, Link, Lookup, Step};
+use crate::engine::chain::{ChainLink, ChainLookup, ChainStep, ChainWalk};
 use crate::engine::select::Gathered;
 use crate::engine::turn::TurnInput;
 use crate::engine::window::CHANNEL_START;
 use crate::model::{Fallback, Message, MessageId, Referenced, Stage};
 
 use super::fetch::Fetcher;
-use super::source::{Anchor, Page, Source};
+use super::source::{MessagePage, PageCursor, Source};
 
 /// Everything known about messages by id while one chain is walked.
 struct Pool<'a> {
     turn: &'a TurnInput,
-    fetched: HashMap<MessageId, Lookup>,
+    fetched: HashMap<MessageId, ChainLookup>,
     /// First and last id of each range that was fetched completely: a message
     /// missing from it was deleted.
     whole: Vec<(MessageId, MessageId)>,
@@ -33,32 +33,36 @@ pub(super) async fn collect<S: Source>(
         fetched: HashMap::new(),
         whole: Vec::new(),
     };
-    pool.carried(turn.trigger());
+    pool.note_referenced(turn.trigger());
     let mut walk = ChainWalk::new(turn.trigger(), &turn.limits);
-    while let Step::Need(id) = walk.advance(&turn.us, |id| pool.lookup(id)) {
-        let anchor = Anchor::Before(id.next());
-        match fetcher.page(Stage::Chain, turn.channel_id(), anchor).await {
+    while let ChainStep::Need(id) = walk.advance(&turn.us, |id| pool.lookup(id)) {
+        let cursor = PageCursor::Before(id.next());
+        match fetcher.page(Stage::Chain, turn.channel_id(), cursor).await {
             Some(page) => pool.add(fetcher, id, page),
-            None => pool.put(id, Lookup::Unavailable),
+            None => pool.put(id, ChainLookup::Unavailable),
         }
     }
     let (links, cut) = walk.finish();
-    let messages = links.iter().filter_map(Link::message).cloned().collect();
+    let messages = links
+        .iter()
+        .filter_map(ChainLink::message)
+        .cloned()
+        .collect();
     (Gathered::Chain { links, cut }, messages)
 }
 
 impl Pool<'_> {
-    fn lookup(&self, id: MessageId) -> Lookup {
+    fn lookup(&self, id: MessageId) -> ChainLookup {
         if self.turn.view.deleted.contains(&id) {
-            return Lookup::Deleted;
+            return ChainLookup::Deleted;
         }
         if let Some(message) = self.turn.view.get(id) {
-            return Lookup::Here(Arc::clone(message));
+            return ChainLookup::Here(Arc::clone(message));
         }
         match self.fetched.get(&id) {
             Some(found) => found.clone(),
-            None if self.shows_deleted(id) => Lookup::Deleted,
-            None => Lookup::Unknown,
+            None if self.shows_deleted(id) => ChainLookup::Deleted,
+            None => ChainLookup::Unknown,
         }
     }
 
@@ -71,26 +75,26 @@ impl Pool<'_> {
             .any(|(first, last)| (*first..=*last).contains(&id))
     }
 
-    fn put(&mut self, id: MessageId, found: Lookup) {
+    fn put(&mut self, id: MessageId, found: ChainLookup) {
         self.fetched.insert(id, found);
     }
 
     /// Stores what a message tells about the one it replies to.
-    fn carried(&mut self, message: &Message) {
+    fn note_referenced(&mut self, message: &Message) {
         let Some(id) = message.replies_to() else {
             return;
         };
         if message.referenced == Referenced::Deleted {
-            self.put(id, Lookup::Deleted);
-        } else if let Some(carried) = message.carried() {
-            let carried = Lookup::Here(Arc::new(carried.clone()));
-            self.fetched.entry(id).or_insert(carried);
+            self.put(id, ChainLookup::Deleted);
+        } else if let Some(referenced) = message.referenced_message() {
+            let referenced = ChainLookup::Here(Arc::new(referenced.clone()));
+            self.fetched.entry(id).or_insert(referenced);
         }
     }
 
     /// Adds the page that ends at `id`. If `id` is missing from it, it was deleted,
     /// unless the page is empty because we may not read.
-    fn add<S: Source>(&mut self, fetcher: &Fetcher<'_, S>, id: MessageId, page: Page) {
+    fn add<S: Source>(&mut self, fetcher: &Fetcher<'_, S>, id: MessageId, page: MessagePage) {
         let empty = page.messages.is_empty() && page.unreadable.is_empty();
         if !page.messages.is_empty() && page.unreadable.is_empty() {
             let first = page.messages.iter().map(|message| message.id).min();
@@ -98,17 +102,17 @@ impl Pool<'_> {
             self.whole.push((first, id));
         }
         for message in page.messages {
-            self.carried(&message);
-            self.put(message.id, Lookup::Here(Arc::new(message)));
+            self.note_referenced(&message);
+            self.put(message.id, ChainLookup::Here(Arc::new(message)));
         }
         if page.unreadable.contains(&id) {
             fetcher.fail(Stage::Chain, Fallback::Malformed);
-            self.put(id, Lookup::Unavailable);
+            self.put(id, ChainLookup::Unavailable);
         } else if empty && !self.turn.may_surely_read() {
             fetcher.refused(Stage::Chain, self.turn.channel_id());
-            self.put(id, Lookup::Unavailable);
-        } else if !matches!(self.fetched.get(&id), Some(Lookup::Here(_))) {
-            self.put(id, Lookup::Deleted);
+            self.put(id, ChainLookup::Unavailable);
+        } else if !matches!(self.fetched.get(&id), Some(ChainLookup::Here(_))) {
+            self.put(id, ChainLookup::Deleted);
         }
     }
 }

@@ -23,10 +23,10 @@ pub trait Source: Send + Sync {
     fn page(
         &self,
         channel: ChannelId,
-        anchor: Anchor,
+        cursor: PageCursor,
         limit: usize,
         deadline: Instant,
-    ) -> impl Future<Output = Result<Page, FetchError>> + Send;
+    ) -> impl Future<Output = Result<MessagePage, FetchError>> + Send;
 
     /// One message.
     ///
@@ -104,7 +104,7 @@ pub trait Source: Send + Sync {
 
 /// Which page to fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Anchor {
+pub enum PageCursor {
     /// The newest messages older than this id.
     Before(MessageId),
     /// The oldest messages newer than this id.
@@ -113,7 +113,7 @@ pub enum Anchor {
 
 /// A page of messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Page {
+pub struct MessagePage {
     /// Oldest first; each may include its referenced message.
     pub messages: Vec<Message>,
     /// Ids of the messages that could not be read.

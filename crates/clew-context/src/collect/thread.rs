@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 
-use crate::engine::select::{Found, GatheredThread, history_is_full, tail_wants_more};
+use crate::engine::select::{GatheredThread, NamedMessage, history_is_full, tail_wants_more};
 use crate::engine::target::Target;
 use crate::engine::turn::TurnInput;
 use crate::model::{Channel, Fallback, Message, Referenced, Stage};
@@ -16,7 +16,7 @@ use super::source::Source;
 use super::starter;
 
 /// What was collected from a thread.
-pub(super) struct Thread {
+pub(super) struct CollectedThread {
     pub(super) gathered: GatheredThread,
     pub(super) target: Target,
     pub(super) history: History,
@@ -24,7 +24,10 @@ pub(super) struct Thread {
 }
 
 /// Fetches pages and starter at the same time, then what only the pages can tell.
-pub(super) async fn collect<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> Thread {
+pub(super) async fn collect<S: Source>(
+    turn: &TurnInput,
+    fetcher: &Fetcher<'_, S>,
+) -> CollectedThread {
     let more = |messages: &[Arc<Message>]| wants(turn, messages);
     let first_look = async {
         let channel = channel(turn, fetcher).await;
@@ -34,8 +37,8 @@ pub(super) async fn collect<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S
     let (history, (channel, starter)) =
         join(history::collect(turn, fetcher, more), first_look).await;
     let starter = match starter {
-        Some(Found::Unavailable(id)) => {
-            starter::carried(&history, channel.as_ref()).unwrap_or(Found::Unavailable(id))
+        Some(NamedMessage::Unavailable(id)) => {
+            starter::included(&history, channel.as_ref()).unwrap_or(NamedMessage::Unavailable(id))
         }
         Some(found) => found,
         None => starter::from_first_message(turn, fetcher, channel.as_ref(), &history).await,
@@ -51,7 +54,7 @@ pub(super) async fn collect<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S
         target: target.reply_to.clone(),
         history: turn.wants_history(),
     };
-    Thread {
+    CollectedThread {
         gathered,
         target,
         history,
@@ -63,7 +66,7 @@ pub(super) async fn collect<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S
 /// or at least the tail before the target.
 fn wants(turn: &TurnInput, messages: &[Arc<Message>]) -> bool {
     let (us, trigger, limits) = (&turn.us, turn.trigger(), &turn.limits);
-    let pointed_at = carried(turn);
+    let pointed_at = known_pointed_at(turn);
     let pointed_at = pointed_at.message();
     let resolved = turn.target(pointed_at, Some(messages));
     // A bare mention needs the message whose text it adopts.
@@ -90,21 +93,21 @@ pub(super) async fn channel<S: Source>(
 }
 
 /// What the trigger and the window tell about the message it replies to.
-pub(super) fn carried(turn: &TurnInput) -> Found {
+pub(super) fn known_pointed_at(turn: &TurnInput) -> NamedMessage {
     let trigger = turn.trigger();
     let Some(id) = trigger.replies_to() else {
-        return Found::None;
+        return NamedMessage::None;
     };
     if turn.view.deleted.contains(&id) {
-        return Found::Deleted(id);
+        return NamedMessage::Deleted(id);
     }
     if let Some(known) = turn.view.get(id) {
-        return Found::Known(Arc::clone(known));
+        return NamedMessage::Known(Arc::clone(known));
     }
-    match (&trigger.referenced, trigger.carried()) {
-        (_, Some(carried)) => Found::Known(Arc::new(carried.clone())),
-        (Referenced::Deleted, None) => Found::Deleted(id),
-        _ => Found::Unavailable(Some(id)),
+    match (&trigger.referenced, trigger.referenced_message()) {
+        (_, Some(referenced)) => NamedMessage::Known(Arc::new(referenced.clone())),
+        (Referenced::Deleted, None) => NamedMessage::Deleted(id),
+        _ => NamedMessage::Unavailable(Some(id)),
     }
 }
 
@@ -113,24 +116,24 @@ async fn pointed_at<S: Source>(
     turn: &TurnInput,
     fetcher: &Fetcher<'_, S>,
     history: &History,
-) -> Found {
-    let found = carried(turn);
-    let Found::Unavailable(Some(id)) = found else {
+) -> NamedMessage {
+    let found = known_pointed_at(turn);
+    let NamedMessage::Unavailable(Some(id)) = found else {
         return found;
     };
     if let Some(message) = history.messages.iter().find(|message| message.id == id) {
-        return Found::Known(Arc::clone(message));
+        return NamedMessage::Known(Arc::clone(message));
     }
     if history.shows_deleted(id) {
-        return Found::Deleted(id);
+        return NamedMessage::Deleted(id);
     }
     match fetcher
         .message(Stage::PointedAt, turn.channel_id(), id)
         .await
     {
-        Ok(message) => Found::Known(Arc::new(message)),
-        Err(Fallback::Deleted | Fallback::NotFound) => Found::Deleted(id),
-        Err(_) => Found::Unavailable(Some(id)),
+        Ok(message) => NamedMessage::Known(Arc::new(message)),
+        Err(Fallback::Deleted | Fallback::NotFound) => NamedMessage::Deleted(id),
+        Err(_) => NamedMessage::Unavailable(Some(id)),
     }
 }
 

@@ -5,8 +5,8 @@ use std::fmt;
 use tokio::time::Instant;
 
 use super::error::RestError;
-use super::rest::Reader;
-use crate::collect::{Anchor, FetchError, Page, Source};
+use super::rest::RestReader;
+use crate::collect::{FetchError, MessagePage, PageCursor, Source};
 use crate::model::{
     Attachment, Channel, ChannelId, Guild, GuildId, Message, MessageId, Parent, RoleId, UserId,
 };
@@ -19,14 +19,14 @@ type Lookup<'a> = &'a (dyn Fn(ChannelId) -> Option<Parent> + Send + Sync);
 /// channel costs only one call.
 #[derive(Clone, Copy)]
 pub struct Live<'a> {
-    reader: &'a Reader,
+    reader: &'a RestReader,
     parents: Option<Lookup<'a>>,
 }
 
 impl<'a> Live<'a> {
     /// Without parents, the kind of a thread's parent is unknown, so a post's first
     /// message is looked for in the forum before it is found in the post.
-    pub const fn new(reader: &'a Reader) -> Self {
+    pub const fn new(reader: &'a RestReader) -> Self {
         Self {
             reader,
             parents: None,
@@ -55,11 +55,11 @@ impl Source for Live<'_> {
     async fn page(
         &self,
         channel: ChannelId,
-        anchor: Anchor,
+        cursor: PageCursor,
         limit: usize,
         deadline: Instant,
-    ) -> Result<Page, FetchError> {
-        let page = self.reader.page(channel, anchor, limit, deadline).await;
+    ) -> Result<MessagePage, FetchError> {
+        let page = self.reader.page(channel, cursor, limit, deadline).await;
         page.map_err(failed)
     }
 

@@ -1,4 +1,4 @@
-//! Discord's REST API, for reading. A bot can also post through [`Reader::call`],
+//! Discord's REST API, for reading. A bot can also post through [`RestReader::call`],
 //! with the same limits and the same errors.
 //!
 //! Each read is one request under the caller's deadline, resent only after a 429.
@@ -6,8 +6,8 @@
 
 mod address;
 mod files;
-mod flight;
-mod lane;
+mod pool;
+mod shared;
 mod wire;
 
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use tokio::time::Instant;
 use twilight_http::Client;
 use twilight_http::request::{Method, Request, RequestBuilder};
 
-pub use lane::Lane;
+pub use pool::RateLimitPool;
 
 use self::address::Address;
 use self::files::Files;
-use self::flight::{Flights, Query};
-use self::lane::Lanes;
+use self::pool::RateLimitPools;
+use self::shared::{Query, SharedRequests};
 use super::convert::{self, ReadPage};
 use super::error::{ConnectError, RestError};
-use crate::collect::{Anchor, PAGE_LIMIT, Page};
+use crate::collect::{MessagePage, PAGE_LIMIT, PageCursor};
 use crate::model::{
     Channel, ChannelId, Fallback, Guild, GuildId, Message, MessageId, RoleId, UserId,
 };
@@ -36,13 +36,13 @@ const LARGE_PAGE_BYTES: usize = 500_000;
 
 /// A client for Discord's REST API; clones share connections and limits.
 #[derive(Clone, Debug)]
-pub struct Reader {
-    lanes: Arc<Lanes>,
-    flights: Arc<Flights>,
+pub struct RestReader {
+    pools: Arc<RateLimitPools>,
+    shared: Arc<SharedRequests>,
     files: Files,
 }
 
-impl Reader {
+impl RestReader {
     /// Sets up the client; nothing is sent yet.
     ///
     /// `api_url` replaces Discord's own base address: `http://host:port` or
@@ -60,30 +60,30 @@ impl Reader {
         let address = api_url.map(Address::parse).transpose()?;
         let files = Files::new(address.as_ref())?;
         Ok(Self {
-            lanes: Arc::new(Lanes::new(token, address.as_ref(), files.client())),
-            flights: Arc::default(),
+            pools: Arc::new(RateLimitPools::new(token, address.as_ref(), files.client())),
+            shared: Arc::default(),
             files,
         })
     }
 
     /// Reads through the bot's existing client, sharing its limits. One client
     /// sends one request at a time per channel, so a page and a single message wait
-    /// for each other; [`Reader::new`] creates four clients.
+    /// for each other; [`RestReader::new`] creates four clients.
     ///
     /// # Errors
     /// [`ConnectError::Files`] if the client for attached files could not be set up.
     pub fn of(client: Arc<Client>) -> Result<Self, ConnectError> {
         install_tls();
         Ok(Self {
-            lanes: Arc::new(Lanes::of(client)),
-            flights: Arc::default(),
+            pools: Arc::new(RateLimitPools::of(client)),
+            shared: Arc::default(),
             files: Files::new(None)?,
         })
     }
 
     /// Waits until Discord rejects the token (401). After that nothing works any more.
     pub async fn token_refused(&self) {
-        self.lanes.refused().await;
+        self.pools.refused().await;
     }
 
     /// One page of a channel's messages, at most `limit` (1 to 100).
@@ -93,15 +93,15 @@ impl Reader {
     pub async fn page(
         &self,
         channel: ChannelId,
-        anchor: Anchor,
+        cursor: PageCursor,
         limit: usize,
         deadline: Instant,
-    ) -> Result<Page, RestError> {
+    ) -> Result<MessagePage, RestError> {
         let limit = limit.clamp(1, PAGE_LIMIT);
-        let query = Query::Page(channel, anchor, limit);
-        let body = self.read(query, Lane::Main, deadline).await?;
+        let query = Query::Page(channel, cursor, limit);
+        let body = self.read(query, RateLimitPool::Main, deadline).await?;
         let page = read_page(body).await?;
-        Ok(Page {
+        Ok(MessagePage {
             complete: page.elements < limit,
             messages: page.messages,
             unreadable: page.unreadable,
@@ -119,7 +119,7 @@ impl Reader {
         deadline: Instant,
     ) -> Result<Message, RestError> {
         let query = Query::Message(channel, id);
-        let body = self.read(query, Lane::Singles, deadline).await?;
+        let body = self.read(query, RateLimitPool::Singles, deadline).await?;
         convert::message(text(&body)?).map_err(|_| malformed())
     }
 
@@ -135,7 +135,7 @@ impl Reader {
         deadline: Instant,
     ) -> Result<Message, RestError> {
         let path = format!("channels/{channel}/messages/{id}");
-        let body = self.get(path, Lane::Checks, deadline).await?;
+        let body = self.get(path, RateLimitPool::Checks, deadline).await?;
         convert::message(text(&body)?).map_err(|_| malformed())
     }
 
@@ -146,7 +146,7 @@ impl Reader {
     /// Like `page`.
     pub async fn channel(&self, id: ChannelId, deadline: Instant) -> Result<Channel, RestError> {
         let body = self
-            .read(Query::Channel(id), Lane::Singles, deadline)
+            .read(Query::Channel(id), RateLimitPool::Singles, deadline)
             .await?;
         convert::channel(text(&body)?, None).map_err(|_| malformed())
     }
@@ -157,7 +157,7 @@ impl Reader {
     /// Like `page`.
     pub async fn guild(&self, id: GuildId, deadline: Instant) -> Result<Guild, RestError> {
         let body = self
-            .get(format!("guilds/{id}"), Lane::Singles, deadline)
+            .get(format!("guilds/{id}"), RateLimitPool::Singles, deadline)
             .await?;
         convert::guild(text(&body)?).map_err(|_| malformed())
     }
@@ -174,7 +174,7 @@ impl Reader {
         deadline: Instant,
     ) -> Result<Vec<RoleId>, RestError> {
         let path = format!("guilds/{guild}/members/{user}");
-        let body = self.get(path, Lane::Singles, deadline).await?;
+        let body = self.get(path, RateLimitPool::Singles, deadline).await?;
         convert::member_roles(text(&body)?).map_err(|_| malformed())
     }
 
@@ -189,7 +189,7 @@ impl Reader {
         deadline: Instant,
     ) -> Result<bool, RestError> {
         let path = format!("channels/{thread}/thread-members/{user}");
-        match self.get(path, Lane::Singles, deadline).await {
+        match self.get(path, RateLimitPool::Singles, deadline).await {
             Ok(_) => Ok(true),
             Err(error) if error.code == Some(UNKNOWN_MEMBER) => Ok(false),
             Err(error) if error.reason == Fallback::NotFound && error.code.is_none() => Ok(false),
@@ -209,7 +209,7 @@ impl Reader {
         deadline: Instant,
     ) -> Result<bool, RestError> {
         let path = format!("guilds/{guild}/members/{user}");
-        match self.get(path, Lane::Checks, deadline).await {
+        match self.get(path, RateLimitPool::Checks, deadline).await {
             Ok(_) => Ok(true),
             Err(error) if matches!(error.code, Some(UNKNOWN_MEMBER | UNKNOWN_USER)) => Ok(false),
             Err(error) => Err(error),
@@ -237,11 +237,11 @@ impl Reader {
     pub async fn get(
         &self,
         path: String,
-        lane: Lane,
+        pool: RateLimitPool,
         deadline: Instant,
     ) -> Result<Vec<u8>, RestError> {
         let request = RequestBuilder::raw(Method::Get, path);
-        self.call(build(request)?, lane, deadline).await
+        self.call(build(request)?, pool, deadline).await
     }
 
     /// Sends a request of any method and returns the answer's body, giving up at
@@ -252,25 +252,25 @@ impl Reader {
     pub async fn call(
         &self,
         request: Request,
-        lane: Lane,
+        pool: RateLimitPool,
         deadline: Instant,
     ) -> Result<Vec<u8>, RestError> {
-        self.lanes.call(request, lane, deadline).await
+        self.pools.call(request, pool, deadline).await
     }
 
-    /// The twilight client of a lane, for calls that [`Reader`] has no method for.
-    pub fn client(&self, lane: Lane) -> &Arc<Client> {
-        self.lanes.client(lane)
+    /// The twilight client of a pool, for calls that [`RestReader`] has no method for.
+    pub fn client(&self, pool: RateLimitPool) -> &Arc<Client> {
+        self.pools.client(pool)
     }
 
     async fn read(
         &self,
         query: Query,
-        lane: Lane,
+        pool: RateLimitPool,
         deadline: Instant,
     ) -> Result<Arc<[u8]>, RestError> {
-        let flight = self.flights.board(query, lane, &self.lanes)?;
-        flight.land(&self.lanes, lane, deadline).await
+        let request = self.shared.join(query, pool, &self.pools)?;
+        request.wait(&self.pools, pool, deadline).await
     }
 }
 
@@ -309,7 +309,7 @@ pub fn text(body: &[u8]) -> Result<&str, RestError> {
     std::str::from_utf8(body).map_err(|_| malformed())
 }
 
-/// A request for [`Reader::call`].
+/// A request for [`RestReader::call`].
 ///
 /// # Errors
 /// twilight's reason for rejecting it, as a [`RestError`].

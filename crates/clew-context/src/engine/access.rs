@@ -1,8 +1,8 @@
 //! Who may do what in a channel: Discord's permission arithmetic, reduced to what a turn needs.
 
 use crate::model::{
-    Access, Channel, ChannelKind, Guild, GuildId, Missing, Overwrite, Rights, RoleId, Target,
-    UserId,
+    Access, Channel, ChannelKind, Guild, GuildId, Missing, Overwrite, OverwriteTarget, Rights,
+    RoleId, UserId,
 };
 
 /// Discord's permission bits, those that our rules read (Discord's reference, "Permissions").
@@ -34,9 +34,11 @@ pub mod bits {
 /// Computes what somebody may do.
 pub fn access(facts: &AccessFacts) -> Access {
     let has = |bit: u64| facts.permissions & (bit | bits::ADMINISTRATOR) != 0;
-    let send = match facts.place {
-        Place::Channel | Place::Voice => bits::SEND_MESSAGES,
-        Place::OpenThread | Place::PrivateThread { .. } => bits::SEND_MESSAGES_IN_THREADS,
+    let send = match facts.class {
+        ChannelClass::Channel | ChannelClass::Voice => bits::SEND_MESSAGES,
+        ChannelClass::OpenThread | ChannelClass::PrivateThread { .. } => {
+            bits::SEND_MESSAGES_IN_THREADS
+        }
     };
     let rights = Rights {
         read_history: has(bits::READ_MESSAGE_HISTORY),
@@ -44,11 +46,11 @@ pub fn access(facts: &AccessFacts) -> Access {
         react: has(bits::ADD_REACTIONS),
         attach: has(send) && has(bits::ATTACH_FILES),
     };
-    let member = match facts.place {
-        Place::Channel | Place::OpenThread => Some(true),
-        Place::Voice => Some(has(bits::CONNECT)),
-        Place::PrivateThread { .. } if has(bits::MANAGE_THREADS) => Some(true),
-        Place::PrivateThread { member } => member,
+    let member = match facts.class {
+        ChannelClass::Channel | ChannelClass::OpenThread => Some(true),
+        ChannelClass::Voice => Some(has(bits::CONNECT)),
+        ChannelClass::PrivateThread { .. } if has(bits::MANAGE_THREADS) => Some(true),
+        ChannelClass::PrivateThread { member } => member,
     };
     match (has(bits::VIEW_CHANNEL), member) {
         (false, _) | (_, Some(false)) => Access::Denied,
@@ -68,10 +70,10 @@ pub fn judge(
     channel: &Channel,
     judged: &Channel,
 ) -> Access {
-    let place = Place::of(channel.kind, None);
+    let class = ChannelClass::of(channel.kind, None);
     permissions_of(guild, user, roles, judged)
         .map_or(Access::Unknown(Missing::Facts), |permissions| {
-            access(&AccessFacts { permissions, place })
+            access(&AccessFacts { permissions, class })
         })
 }
 
@@ -99,13 +101,13 @@ fn permissions_of(guild: &Guild, user: UserId, roles: &[RoleId], judged: &Channe
 pub struct AccessFacts {
     /// Permissions in the channel; for a thread, those in its parent.
     pub permissions: u64,
-    /// The kind of place.
-    pub place: Place,
+    /// What else counts in this kind of channel.
+    pub class: ChannelClass,
 }
 
-/// What a place requires besides permissions.
+/// Kinds of channels by what they require besides permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ChannelClass {
     /// A channel other than a thread.
     Channel,
     /// The text chat of a voice or stage channel.
@@ -119,8 +121,8 @@ pub enum Place {
     },
 }
 
-impl Place {
-    /// The place for a channel of this kind. `member` matters in private threads only.
+impl ChannelClass {
+    /// The class for a channel of this kind. `member` matters in private threads only.
     pub const fn of(kind: ChannelKind, member: Option<bool>) -> Self {
         match kind {
             ChannelKind::PrivateThread => Self::PrivateThread { member },
@@ -149,17 +151,17 @@ pub fn permissions_in(standing: &Standing<'_>, overwrites: Option<&[Overwrite]>)
     let mut permissions = root;
     for overwrite in overwrites {
         match overwrite.target {
-            Target::Role(role) if role == everyone => {
+            OverwriteTarget::Role(role) if role == everyone => {
                 permissions = permissions & !overwrite.deny | overwrite.allow;
             }
-            Target::Role(role) if standing.roles.iter().any(|(id, _)| *id == role) => {
+            OverwriteTarget::Role(role) if standing.roles.iter().any(|(id, _)| *id == role) => {
                 role_allow |= overwrite.allow;
                 role_deny |= overwrite.deny;
             }
-            Target::Member(user) if user == standing.user => {
+            OverwriteTarget::Member(user) if user == standing.user => {
                 own = (overwrite.allow, overwrite.deny);
             }
-            Target::Role(_) | Target::Member(_) => {}
+            OverwriteTarget::Role(_) | OverwriteTarget::Member(_) => {}
         }
     }
     permissions = permissions & !role_deny | role_allow;
@@ -205,13 +207,13 @@ mod tests {
     use crate::model::ChannelId;
 
     const GUILD: GuildId = GuildId::new(1);
-    const EVERYONE: Target = Target::Role(RoleId::new(1));
-    const HELPER: Target = Target::Role(RoleId::new(2));
-    const GUEST: Target = Target::Role(RoleId::new(3));
+    const EVERYONE: OverwriteTarget = OverwriteTarget::Role(RoleId::new(1));
+    const HELPER: OverwriteTarget = OverwriteTarget::Role(RoleId::new(2));
+    const GUEST: OverwriteTarget = OverwriteTarget::Role(RoleId::new(3));
     const USER: UserId = UserId::new(9);
     const READ: u64 = VIEW_CHANNEL | READ_MESSAGE_HISTORY;
 
-    fn overwrite(target: Target, allow: u64, deny: u64) -> Overwrite {
+    fn overwrite(target: OverwriteTarget, allow: u64, deny: u64) -> Overwrite {
         Overwrite {
             target,
             allow,
@@ -242,9 +244,9 @@ mod tests {
         let hide = overwrite(EVERYONE, 0, READ);
         let show = overwrite(HELPER, READ, 0);
         let guests_out = overwrite(GUEST, 0, READ);
-        let mine = overwrite(Target::Member(USER), READ, 0);
-        let not_me = overwrite(Target::Member(USER), 0, READ);
-        let stranger = overwrite(Target::Member(UserId::new(8)), READ, 0);
+        let mine = overwrite(OverwriteTarget::Member(USER), READ, 0);
+        let not_me = overwrite(OverwriteTarget::Member(USER), 0, READ);
+        let stranger = overwrite(OverwriteTarget::Member(UserId::new(8)), READ, 0);
         check(READ, 0, &[], READ);
         check(0, READ, &[], READ);
         check(READ, 0, &[hide], 0);
@@ -275,7 +277,7 @@ mod tests {
     fn what_is_granted_twice_is_granted() {
         let everyone = overwrite(EVERYONE, READ, 0);
         let helpers = overwrite(HELPER, READ, 0);
-        let mine = overwrite(Target::Member(USER), READ, 0);
+        let mine = overwrite(OverwriteTarget::Member(USER), READ, 0);
         check(READ, READ, &[], READ);
         for given in [everyone, helpers, mine] {
             check(READ, 0, &[given], READ);
@@ -299,8 +301,8 @@ mod tests {
             (READ | SEND_MESSAGES, false),
             (READ | ATTACH_FILES, false),
         ] {
-            let place = Place::Channel;
-            let found = access(&AccessFacts { permissions, place });
+            let class = ChannelClass::Channel;
+            let found = access(&AccessFacts { permissions, class });
             assert_eq!(!found.forbids(|rights| rights.attach), expected);
         }
     }
@@ -309,8 +311,8 @@ mod tests {
     fn a_channels_kind_says_what_it_asks_for() {
         let asks = |kind| {
             let may = |permissions| {
-                let place = Place::of(kind, Some(false));
-                let found = access(&AccessFacts { permissions, place });
+                let class = ChannelClass::of(kind, Some(false));
+                let found = access(&AccessFacts { permissions, class });
                 found.may_view() && !found.forbids(|rights| rights.send)
             };
             let in_threads = READ | SEND_MESSAGES_IN_THREADS;
@@ -348,8 +350,8 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_access(permissions: u64, place: Place, view: bool, read: bool, send: bool) {
-        let found = access(&AccessFacts { permissions, place });
+    fn check_access(permissions: u64, class: ChannelClass, view: bool, read: bool, send: bool) {
+        let found = access(&AccessFacts { permissions, class });
         let may_send = !found.forbids(|rights| rights.send);
         assert_eq!(
             (found.may_view(), found.may_read(), may_send),
@@ -359,31 +361,49 @@ mod tests {
 
     #[test]
     fn places_ask_for_different_permissions() {
-        let private = |member| Place::PrivateThread {
+        let private = |member| ChannelClass::PrivateThread {
             member: Some(member),
         };
         let both = SEND_MESSAGES | SEND_MESSAGES_IN_THREADS;
-        check_access(READ | SEND_MESSAGES, Place::Channel, true, true, true);
-        check_access(VIEW_CHANNEL, Place::Channel, true, false, false);
+        check_access(
+            READ | SEND_MESSAGES,
+            ChannelClass::Channel,
+            true,
+            true,
+            true,
+        );
+        check_access(VIEW_CHANNEL, ChannelClass::Channel, true, false, false);
         check_access(
             READ_MESSAGE_HISTORY | both,
-            Place::Channel,
+            ChannelClass::Channel,
             false,
             false,
             false,
         );
-        check_access(READ | SEND_MESSAGES, Place::Voice, false, false, false);
+        check_access(
+            READ | SEND_MESSAGES,
+            ChannelClass::Voice,
+            false,
+            false,
+            false,
+        );
         check_access(
             READ | SEND_MESSAGES | CONNECT,
-            Place::Voice,
+            ChannelClass::Voice,
             true,
             true,
             true,
         );
-        check_access(READ | SEND_MESSAGES, Place::OpenThread, true, true, false);
+        check_access(
+            READ | SEND_MESSAGES,
+            ChannelClass::OpenThread,
+            true,
+            true,
+            false,
+        );
         check_access(
             READ | SEND_MESSAGES_IN_THREADS,
-            Place::OpenThread,
+            ChannelClass::OpenThread,
             true,
             true,
             true,

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use crate::model::{
-    Block, Channel, ChannelKind, Entry, Item, Limits, Marker, MessageId, OmitReason, Omitted,
-    Unseen,
+    Block, BlockEntry, BlockItem, Channel, ChannelKind, Limits, Marker, MessageId, OmitReason,
+    Omitted, Unseen,
 };
 
 use super::frame;
@@ -24,8 +24,8 @@ const MAX_TITLE_CHARS: usize = 100;
 const MAX_TAGS_CHARS: usize = 200;
 
 /// An item that may still be shortened or dropped.
-struct Draft {
-    item: Item,
+struct ItemDraft {
+    item: BlockItem,
     /// Whether it may only be shortened, not dropped.
     kept: bool,
     /// Scalars of its line without the text, line break included.
@@ -62,11 +62,11 @@ pub fn build(
     }
     let gaps = Gaps { markers, unseen };
     fit(&mut drafts, title.as_deref(), &gaps, &mut omitted, limits);
-    let items: Vec<Item> = drafts.into_iter().map(|draft| draft.item).collect();
+    let items: Vec<BlockItem> = drafts.into_iter().map(|draft| draft.item).collect();
     let mut entries = gaps.entries(items, &omitted);
     let mut chars = frame::chars(title.as_deref(), &entries);
     if chars > limits.max_chars {
-        entries.retain(|entry| matches!(entry, Entry::Message(_)));
+        entries.retain(|entry| matches!(entry, BlockEntry::Message(_)));
         title = None;
         chars = hold(&mut entries, &mut omitted, limits.max_chars);
     }
@@ -81,12 +81,12 @@ pub fn build(
 }
 
 /// Renders one message. The error is the id of a message with nothing to show.
-fn draft(pick: Pick, renderer: &mut Renderer<'_>, limits: &Limits) -> Result<Draft, MessageId> {
+fn draft(pick: Pick, renderer: &mut Renderer<'_>, limits: &Limits) -> Result<ItemDraft, MessageId> {
     let item = renderer.item(pick.message, pick.place, limits.max_msg_chars);
     if item.text.is_empty() {
         return Err(item.message.id);
     }
-    Ok(Draft {
+    Ok(ItemDraft {
         kept: pick.kept,
         header: frame::chars_around(&item),
         length: item.text.chars().count(),
@@ -96,7 +96,7 @@ fn draft(pick: Pick, renderer: &mut Renderer<'_>, limits: &Limits) -> Result<Dra
 
 /// Shortens the texts; drops the oldest if shortening would leave too little.
 fn fit(
-    drafts: &mut Vec<Draft>,
+    drafts: &mut Vec<ItemDraft>,
     title: Option<&str>,
     gaps: &Gaps,
     omitted: &mut Vec<Omitted>,
@@ -136,7 +136,7 @@ fn fit(
 /// The scalars that headers, markers and title leave for the texts; `None` if
 /// those alone exceed the cap.
 fn texts_budget(
-    drafts: &[Draft],
+    drafts: &[ItemDraft],
     title: Option<&str>,
     gaps: &Gaps,
     omitted: &[Omitted],
@@ -156,9 +156,9 @@ fn texts_budget(
 }
 
 /// The cap is too small even for the headers: keeps the newest entries that fit.
-fn hold(entries: &mut Vec<Entry>, omitted: &mut Vec<Omitted>, max_chars: usize) -> usize {
+fn hold(entries: &mut Vec<BlockEntry>, omitted: &mut Vec<Omitted>, max_chars: usize) -> usize {
     while frame::chars(None, entries) > max_chars && !entries.is_empty() {
-        if let Entry::Message(item) = entries.remove(0) {
+        if let BlockEntry::Message(item) = entries.remove(0) {
             omitted.push(Omitted {
                 id: item.message.id,
                 reason: OmitReason::Chars,
@@ -210,16 +210,16 @@ impl Gaps {
         places
     }
 
-    fn entries(&self, items: Vec<Item>, omitted: &[Omitted]) -> Vec<Entry> {
+    fn entries(&self, items: Vec<BlockItem>, omitted: &[Omitted]) -> Vec<BlockEntry> {
         let ids: Vec<MessageId> = items.iter().map(|item| item.message.id).collect();
         let mut places = self.place(&ids, omitted);
         let mut entries = Vec::with_capacity(items.len() + places.len());
         for (index, item) in items.into_iter().enumerate() {
             let markers = places.remove(&index).unwrap_or_default();
-            entries.extend(markers.into_iter().map(Entry::Marker));
-            entries.push(Entry::Message(item));
+            entries.extend(markers.into_iter().map(BlockEntry::Marker));
+            entries.push(BlockEntry::Message(item));
         }
-        entries.extend(places.into_values().flatten().map(Entry::Marker));
+        entries.extend(places.into_values().flatten().map(BlockEntry::Marker));
         entries
     }
 }

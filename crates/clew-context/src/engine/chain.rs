@@ -11,7 +11,7 @@ use super::eligible::Us;
 
 /// One link of the chain; links are listed newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Link {
+pub enum ChainLink {
     /// A message, whether it is shown or only walked through.
     Message(Arc<Message>),
     /// It was deleted; what it replied to is unknown.
@@ -20,7 +20,7 @@ pub enum Link {
     Unavailable(MessageId),
 }
 
-impl Link {
+impl ChainLink {
     /// The message, if we have it.
     pub fn message(&self) -> Option<&Arc<Message>> {
         match self {
@@ -32,7 +32,7 @@ impl Link {
 
 /// What is known about an id.
 #[derive(Debug, Clone)]
-pub enum Lookup {
+pub enum ChainLookup {
     /// The message.
     Here(Arc<Message>),
     /// It is known to be deleted.
@@ -45,7 +45,7 @@ pub enum Lookup {
 
 /// What the walk needs next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum ChainStep {
     /// This message; call `advance` again once it is known.
     Need(MessageId),
     /// Nothing more.
@@ -55,7 +55,7 @@ pub enum Step {
 /// A walk up the references of one trigger.
 #[derive(Debug, Clone)]
 pub struct ChainWalk {
-    links: Vec<Link>,
+    links: Vec<ChainLink>,
     next: Option<MessageId>,
     below: MessageId,
     shown: usize,
@@ -83,7 +83,7 @@ impl ChainWalk {
     }
 
     /// Walks as far as `lookup` knows the messages.
-    pub fn advance(&mut self, us: &Us, lookup: impl Fn(MessageId) -> Lookup) -> Step {
+    pub fn advance(&mut self, us: &Us, lookup: impl Fn(MessageId) -> ChainLookup) -> ChainStep {
         while let Some(id) = self.next {
             // References always point to older messages; anything else could form a loop.
             if id >= self.below {
@@ -96,17 +96,17 @@ impl ChainWalk {
                 break;
             }
             match lookup(id) {
-                Lookup::Unknown => return Step::Need(id),
-                Lookup::Here(message) => self.take(us, message),
-                Lookup::Deleted => self.end(Link::Deleted(id)),
-                Lookup::Unavailable => self.end(Link::Unavailable(id)),
+                ChainLookup::Unknown => return ChainStep::Need(id),
+                ChainLookup::Here(message) => self.take(us, message),
+                ChainLookup::Deleted => self.end(ChainLink::Deleted(id)),
+                ChainLookup::Unavailable => self.end(ChainLink::Unavailable(id)),
             }
         }
-        Step::Done
+        ChainStep::Done
     }
 
     /// The links, newest first, and the cap that ended the walk, if one did.
-    pub fn finish(self) -> (Vec<Link>, Option<OmitReason>) {
+    pub fn finish(self) -> (Vec<ChainLink>, Option<OmitReason>) {
         (self.links, self.cut)
     }
 
@@ -135,13 +135,13 @@ impl ChainWalk {
             self.oldest = max_age.map(|age| message.timestamp.before(age));
         }
         let parent_deleted = message.referenced == Referenced::Deleted;
-        self.links.push(Link::Message(message));
+        self.links.push(ChainLink::Message(message));
         if let Some(parent) = self.next.filter(|_| parent_deleted) {
-            self.end(Link::Deleted(parent));
+            self.end(ChainLink::Deleted(parent));
         }
     }
 
-    fn end(&mut self, link: Link) {
+    fn end(&mut self, link: ChainLink) {
         self.links.push(link);
         self.next = None;
     }

@@ -16,15 +16,15 @@ const MIN_BROKEN_BYTES: usize = 7;
 /// text is split into pieces.
 #[derive(Debug, Default)]
 pub struct Echo {
-    marks: Vec<Mark>,
+    marks: Vec<MarkMatcher>,
     /// The part of the current line that is held back.
     held: String,
-    state: Line,
+    state: LineState,
 }
 
 /// A mark, and how much of it the text ends with (Knuth, Morris and Pratt).
 #[derive(Debug)]
-struct Mark {
+struct MarkMatcher {
     /// In lower case.
     text: Vec<u8>,
     /// For each length of a beginning, the longest shorter beginning it ends with.
@@ -33,7 +33,7 @@ struct Mark {
     matched: usize,
 }
 
-impl Mark {
+impl MarkMatcher {
     fn new(text: &str) -> Self {
         let text = text.to_ascii_lowercase().into_bytes();
         let border = |length: usize| {
@@ -62,7 +62,7 @@ impl Mark {
 
 /// The state of the current line.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Line {
+enum LineState {
     /// All of it is held back.
     #[default]
     Held,
@@ -81,7 +81,7 @@ impl Echo {
         Self {
             marks: tags
                 .chain([format!("[{nonce}"), nonce.to_owned()])
-                .map(|text| Mark::new(&text))
+                .map(|text| MarkMatcher::new(&text))
                 .collect(),
             ..Self::default()
         }
@@ -95,11 +95,11 @@ impl Echo {
         }
         let mut shown = String::new();
         for part in piece.split_inclusive('\n') {
-            if self.state != Line::Dropped {
+            if self.state != LineState::Dropped {
                 self.take(part, &mut shown);
             }
             if part.ends_with('\n') {
-                self.state = Line::Held;
+                self.state = LineState::Held;
             }
         }
         shown
@@ -128,10 +128,10 @@ impl Echo {
             }
         }
         let safe = self.held.len() - self.broken_mark();
-        let is_long = self.state == Line::Begun || safe >= HELD_BYTES;
+        let is_long = self.state == LineState::Begun || safe >= HELD_BYTES;
         if safe > 0 && (is_long || part.ends_with('\n')) {
             shown.extend(self.held.drain(..safe));
-            self.state = Line::Begun;
+            self.state = LineState::Begun;
         }
     }
 
@@ -145,12 +145,12 @@ impl Echo {
     /// Drops the rest of the line from a mark at `at` on, or the whole line if none
     /// of it was shown.
     fn cut(&mut self, at: usize, shown: &mut String) {
-        if self.state == Line::Begun || at >= HELD_BYTES {
+        if self.state == LineState::Begun || at >= HELD_BYTES {
             shown.push_str(&self.held[..at]);
             shown.push('\n');
         }
         self.forget();
-        self.state = Line::Dropped;
+        self.state = LineState::Dropped;
     }
 
     fn forget(&mut self) {

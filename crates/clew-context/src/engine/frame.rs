@@ -3,7 +3,7 @@
 //! name: ` before each message. The further lines of a message are indented, so
 //! that no message can imitate the start of an entry.
 
-use crate::model::{Block, Entry, Item, Marker, OmitReason, Place, UnixMillis};
+use crate::model::{Block, BlockEntry, BlockItem, BlockPlace, Marker, OmitReason, UnixMillis};
 
 /// Put before every line of a message except its first line and blank ones.
 const INDENT: &str = "  ";
@@ -14,7 +14,7 @@ const DATE_CHARS: usize = 10;
 
 /// What a framed text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FrameKind {
     /// The collected block.
     Context,
     /// The message that a trigger without text points at.
@@ -23,7 +23,7 @@ pub enum Kind {
     Memory,
 }
 
-impl Kind {
+impl FrameKind {
     const fn tag(self) -> &'static str {
         match self {
             Self::Context => "discord-context",
@@ -33,12 +33,12 @@ impl Kind {
     }
 }
 
-/// Tags that identify a frame line even without its nonce. [`Kind::Memory`] is
+/// Tags that identify a frame line even without its nonce. [`FrameKind::Memory`] is
 /// not among them: other texts use a tag of that name.
-pub(super) const TAGS: [&str; 2] = [Kind::Context.tag(), Kind::PointedAt.tag()];
+pub(super) const TAGS: [&str; 2] = [FrameKind::Context.tag(), FrameKind::PointedAt.tag()];
 
 /// `inside` between an opening and a closing line that contain `nonce`.
-pub fn wrap(kind: Kind, nonce: &str, inside: &str) -> String {
+pub fn wrap(kind: FrameKind, nonce: &str, inside: &str) -> String {
     let tag = kind.tag();
     format!("<{tag} {nonce}>\n{inside}</{tag} {nonce}>")
 }
@@ -62,20 +62,20 @@ pub fn block(block: &Block) -> String {
     let mut last = None;
     for entry in &block.entries {
         match entry {
-            Entry::Message(item) => {
+            BlockEntry::Message(item) => {
                 if begins_day(item, &mut last) {
                     push_line(&mut out, &[&item.message.timestamp.date()]);
                 }
                 push_message(&mut out, item);
             }
-            Entry::Marker(marker) => push_line(&mut out, &[&marker_line(*marker)]),
+            BlockEntry::Marker(marker) => push_line(&mut out, &[&marker_line(*marker)]),
         }
     }
     out
 }
 
 /// One message, preceded by its date.
-pub fn item(item: &Item) -> String {
+pub fn item(item: &BlockItem) -> String {
     let mut out = String::new();
     push_line(&mut out, &[&item.message.timestamp.date()]);
     push_message(&mut out, item);
@@ -83,11 +83,11 @@ pub fn item(item: &Item) -> String {
 }
 
 /// Unicode scalars of the block as [`block`] renders it.
-pub fn chars(title: Option<&str>, entries: &[Entry]) -> usize {
-    let items = entries.iter().filter_map(Entry::item);
+pub fn chars(title: Option<&str>, entries: &[BlockEntry]) -> usize {
+    let items = entries.iter().filter_map(BlockEntry::item);
     let lines = entries.iter().map(|entry| match entry {
-        Entry::Message(item) => chars_around(item) + item.text.chars().count(),
-        Entry::Marker(marker) => line_chars(&marker_line(*marker)),
+        BlockEntry::Message(item) => chars_around(item) + item.text.chars().count(),
+        BlockEntry::Marker(marker) => line_chars(&marker_line(*marker)),
     });
     title.map_or(0, line_chars) + day_chars(items) + lines.sum::<usize>()
 }
@@ -98,7 +98,7 @@ pub(super) fn line_chars(line: &str) -> usize {
 }
 
 /// Scalars of a message's lines without its text.
-pub(super) fn chars_around(item: &Item) -> usize {
+pub(super) fn chars_around(item: &BlockItem) -> usize {
     let header = header_parts(item);
     CLOCK_CHARS
         + header
@@ -109,19 +109,19 @@ pub(super) fn chars_around(item: &Item) -> usize {
 }
 
 /// Scalars of the date lines above these messages.
-pub(super) fn day_chars<'a>(items: impl Iterator<Item = &'a Item>) -> usize {
+pub(super) fn day_chars<'a>(items: impl Iterator<Item = &'a BlockItem>) -> usize {
     let mut last = None;
     let days = items.filter(|item| begins_day(item, &mut last));
     days.count() * (DATE_CHARS + 1)
 }
 
 /// Whether it has another date than the previous message.
-fn begins_day(item: &Item, last: &mut Option<i64>) -> bool {
+fn begins_day(item: &BlockItem, last: &mut Option<i64>) -> bool {
     let day = item.message.timestamp.day();
     last.replace(day) != Some(day)
 }
 
-fn push_message(out: &mut String, item: &Item) {
+fn push_message(out: &mut String, item: &BlockItem) {
     push_line(out, &[&header(item), &item.text]);
 }
 
@@ -146,12 +146,12 @@ pub(super) fn indented(text: &str) -> String {
 
 /// Time, name and label, such as `03:04 Ada [app]: `. Names contain no brackets
 /// or colons, so nobody can give themselves a label.
-pub fn header(item: &Item) -> String {
+pub fn header(item: &BlockItem) -> String {
     item.message.timestamp.clock() + &header_parts(item).concat()
 }
 
 /// What follows the time.
-fn header_parts(item: &Item) -> [&str; 6] {
+fn header_parts(item: &BlockItem) -> [&str; 6] {
     let who = if item.ours {
         " [you]"
     } else if item.message.author.webhook || item.message.author.bot {
@@ -164,13 +164,13 @@ fn header_parts(item: &Item) -> [&str; 6] {
     [" ", &item.name, who, gap, why, ": "]
 }
 
-/// The label of a named message ([`Place::is_named`]); empty for others.
-pub(super) const fn label(place: Place) -> &'static str {
+/// The label of a named message ([`BlockPlace::is_named`]); empty for others.
+pub(super) const fn label(place: BlockPlace) -> &'static str {
     match place {
-        Place::Starter => "[first message]",
-        Place::PointedAt => "[pointed at by the asker]",
-        Place::Target => "[your answer replies to it]",
-        Place::Tail | Place::History | Place::Chain => "",
+        BlockPlace::Starter => "[first message]",
+        BlockPlace::PointedAt => "[pointed at by the asker]",
+        BlockPlace::Target => "[your answer replies to it]",
+        BlockPlace::Tail | BlockPlace::History | BlockPlace::Chain => "",
     }
 }
 
@@ -182,10 +182,12 @@ pub fn stored_header(name: &str, timestamp: UnixMillis, is_restored: bool) -> St
 
 /// The line that stands in for missing messages.
 pub fn marker_line(marker: Marker) -> String {
-    let what = |place: Place| match place {
-        Place::Starter => "the first message",
-        Place::PointedAt => "the message pointed at",
-        Place::Target | Place::Tail | Place::History | Place::Chain => "a message",
+    let what = |place: BlockPlace| match place {
+        BlockPlace::Starter => "the first message",
+        BlockPlace::PointedAt => "the message pointed at",
+        BlockPlace::Target | BlockPlace::Tail | BlockPlace::History | BlockPlace::Chain => {
+            "a message"
+        }
     };
     let in_chain = matches!(marker, Marker::EarlierChain(_));
     let by = |cap: Option<OmitReason>| {
@@ -200,7 +202,7 @@ pub fn marker_line(marker: Marker) -> String {
         Marker::Deleted(_, place) => format!("({} was deleted)", what(place)),
         Marker::Ineligible(_) => "(a message of an app, not shown)".to_owned(),
         Marker::Unavailable(_, place) => format!("({} could not be loaded)", what(place)),
-        Marker::Withheld(1, place @ (Place::Starter | Place::PointedAt)) => {
+        Marker::Withheld(1, place @ (BlockPlace::Starter | BlockPlace::PointedAt)) => {
             format!("... {}, which its author keeps private ...", what(place))
         }
         Marker::Withheld(1, _) => "... a message that its author keeps private ...".to_owned(),
@@ -246,14 +248,14 @@ mod tests {
         }
     }
 
-    fn place() -> impl Strategy<Value = Place> {
+    fn place() -> impl Strategy<Value = BlockPlace> {
         let places = [
-            Place::Starter,
-            Place::PointedAt,
-            Place::Target,
-            Place::Tail,
-            Place::History,
-            Place::Chain,
+            BlockPlace::Starter,
+            BlockPlace::PointedAt,
+            BlockPlace::Target,
+            BlockPlace::Tail,
+            BlockPlace::History,
+            BlockPlace::Chain,
         ];
         prop::sample::select(places.to_vec())
     }
@@ -266,13 +268,13 @@ mod tests {
             place in place(),
             name in "\\PC{0,8}",
             text in "[\\PC\n]{0,40}",
-        ) -> Entry {
+        ) -> BlockEntry {
             let message = Arc::new(shown(time, bot));
-            Entry::Message(Item { message, place, ours, name, text, cut: false })
+            BlockEntry::Message(BlockItem { message, place, ours, name, text, cut: false })
         }
     }
 
-    fn marker() -> impl Strategy<Value = Entry> {
+    fn marker() -> impl Strategy<Value = BlockEntry> {
         let id = MessageId::new(1);
         let marker = (0..4_usize, place(), 0..6).prop_map(move |(count, place, kind)| match kind {
             0 => Marker::Gap(count, Some(OmitReason::Age)),
@@ -282,7 +284,7 @@ mod tests {
             4 => Marker::Unavailable(None, place),
             _ => Marker::Withheld(count, place),
         });
-        marker.prop_map(Entry::Marker)
+        marker.prop_map(BlockEntry::Marker)
     }
 
     proptest! {

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use crate::model::{AgentDoc, Block, HistoryMessage, Limits, Place, Profiles, Scene};
+use crate::model::{AgentDoc, Block, BlockPlace, HistoryMessage, Limits, Profiles, Scene};
 
-use super::assemble::{Material, Prompt, assemble};
+use super::assemble::{Prompt, PromptParts, assemble};
 use super::block;
 use super::render::{Directory, Nobody, Renderer};
 use super::select::select;
@@ -106,7 +106,7 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
     let adopted = adopted.map(|message| {
         let shown = block.items().find(|item| item.message.id == message.id);
         let max_chars = limits.max_msg_chars;
-        let quoted = || renderer.item(Arc::clone(message), Place::PointedAt, max_chars);
+        let quoted = || renderer.item(Arc::clone(message), BlockPlace::PointedAt, max_chars);
         shown.cloned().unwrap_or_else(quoted)
     });
     let profiles = profiles(collected, input.profiles, &mut renderer);
@@ -116,7 +116,7 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
         input.history
     };
     let history = rendered(history, &mut renderer);
-    let prompt = assemble(&Material {
+    let prompt = assemble(&PromptParts {
         system: input.system,
         docs: input.docs,
         status: input.status,

@@ -8,11 +8,11 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use crate::model::{ChannelId, Item, Mention, Message, Place, RoleId, UserId};
+use crate::model::{BlockItem, BlockPlace, ChannelId, Mention, Message, RoleId, UserId};
 
 use super::eligible::Us;
 use super::frame;
-use super::sanitise::{self, Names};
+use super::sanitise::{self, UniqueNames};
 use super::shorten;
 
 /// Scalars of a message that are read at least before its middle is skipped: more
@@ -56,7 +56,7 @@ impl Directory for Nobody {
 pub struct Renderer<'a> {
     us: &'a Us,
     directory: &'a dyn Directory,
-    names: Names,
+    names: UniqueNames,
     /// Authors of the messages shown, with the name from their messages.
     present: HashMap<UserId, &'a str>,
 }
@@ -67,7 +67,7 @@ impl<'a> Renderer<'a> {
         Self {
             us,
             directory,
-            names: Names::new(&us.name),
+            names: UniqueNames::new(&us.name),
             present: HashMap::new(),
         }
     }
@@ -101,9 +101,14 @@ impl<'a> Renderer<'a> {
 
     /// A message as a frame shows it: with its author's name, its further lines
     /// indented, at most `max_chars` scalars.
-    pub fn item(&mut self, message: Arc<Message>, place: Place, max_chars: usize) -> Item {
+    pub fn item(
+        &mut self,
+        message: Arc<Message>,
+        place: BlockPlace,
+        max_chars: usize,
+    ) -> BlockItem {
         let (text, cut) = self.within(&message, max_chars);
-        Item {
+        BlockItem {
             place,
             ours: self.us.wrote(&message),
             name: self.author(&message),
@@ -129,7 +134,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    fn text(&mut self, parts: Vec<parts::Part>, message: &Message) -> String {
+    fn text(&mut self, parts: Vec<parts::MessagePart>, message: &Message) -> String {
         let mut text = String::new();
         for part in parts {
             let part = self.part(part, &message.mentions);
@@ -166,10 +171,10 @@ impl<'a> Renderer<'a> {
         self.names.ours()
     }
 
-    fn part(&mut self, part: parts::Part, mentions: &[Mention]) -> String {
+    fn part(&mut self, part: parts::MessagePart, mentions: &[Mention]) -> String {
         match part {
-            parts::Part::Plain(text) => text,
-            parts::Part::Markup(text) => self.markup(&text, mentions),
+            parts::MessagePart::Plain(text) => text,
+            parts::MessagePart::Markup(text) => self.markup(&text, mentions),
         }
     }
 
@@ -177,15 +182,15 @@ impl<'a> Renderer<'a> {
         markup::replace(text, |id| self.resolve(id, mentions))
     }
 
-    fn resolve(&mut self, id: markup::Id, mentions: &[Mention]) -> String {
+    fn resolve(&mut self, id: markup::MarkupId, mentions: &[Mention]) -> String {
         match id {
-            markup::Id::User(id) => format!("@{}", self.user(id, mentions)),
-            markup::Id::Role(id) => match self.directory.role(id) {
+            markup::MarkupId::User(id) => format!("@{}", self.user(id, mentions)),
+            markup::MarkupId::Role(id) => match self.directory.role(id) {
                 Some(name) => format!("@{}", sanitise::name(&name)),
                 None => "@unknown role".to_owned(),
             },
-            markup::Id::Channel(id) => format!("#{}", self.channel(id)),
-            markup::Id::Link(id) => format!("(message in #{})", self.channel(id)),
+            markup::MarkupId::Channel(id) => format!("#{}", self.channel(id)),
+            markup::MarkupId::Link(id) => format!("(message in #{})", self.channel(id)),
         }
     }
 
@@ -193,13 +198,13 @@ impl<'a> Renderer<'a> {
         if id == self.us.user {
             return self.names.ours().to_owned();
         }
-        let carried = || {
+        let mentioned = || {
             let mention = mentions.iter().find(|mention| mention.id == id);
             mention.map(|mention| mention.name.to_string())
         };
         let present = || self.present.get(&id).map(|name| (*name).to_owned());
         let heard = || self.directory.heard(id);
-        let known = self.directory.user(id).or_else(carried);
+        let known = self.directory.user(id).or_else(mentioned);
         match known.or_else(present).or_else(heard) {
             Some(raw) => self.names.assign(id.get(), &raw).to_owned(),
             None => "unknown user".to_owned(),

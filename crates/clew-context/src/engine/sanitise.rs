@@ -9,7 +9,7 @@
 mod names;
 mod skeleton;
 
-pub use names::{MAX_NAME_CHARS, Names, UNNAMED, name};
+pub use names::{MAX_NAME_CHARS, UNNAMED, UniqueNames, name};
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
@@ -101,13 +101,13 @@ fn is_plain(byte: u8) -> bool {
 
 /// What has been kept so far.
 #[derive(Default)]
-struct Kept {
+struct VisibleText {
     text: String,
     last: Option<char>,
     marks: usize,
 }
 
-impl Kept {
+impl VisibleText {
     fn push(&mut self, character: char) {
         self.text.push(character);
         self.last = Some(character);
@@ -147,9 +147,9 @@ impl Kept {
 }
 
 fn visible(raw: &str) -> String {
-    let mut kept = Kept {
+    let mut kept = VisibleText {
         text: String::with_capacity(raw.len()),
-        ..Kept::default()
+        ..VisibleText::default()
     };
     let mut chars = raw.chars();
     while let Some(character) = chars.next() {
@@ -387,7 +387,7 @@ mod tests {
     fn no_hostile_text_or_name_keeps_what_is_not_seen() {
         let corpus = corpus();
         assert!(corpus.len() >= 48);
-        let mut names = Names::new("Clew");
+        let mut names = UniqueNames::new("Clew");
         let mut assigned = std::collections::HashSet::from(["clew".to_owned()]);
         for (id, hostile) in (1..).zip(&corpus) {
             check_harmless(&text(&hostile.content), &hostile.why);
@@ -411,7 +411,7 @@ mod tests {
         for hostile in corpus().iter().filter(|hostile| {
             hostile.why.starts_with("our name") || hostile.why.starts_with("name of a role")
         }) {
-            let mut names = Names::new("Clew");
+            let mut names = UniqueNames::new("Clew");
             let name = names.assign(4321, &hostile.name);
             // Without its override character it reads as spelt, which is not our name.
             if hostile.why.contains("backwards") {

@@ -6,9 +6,9 @@ mod thread;
 
 use std::sync::Arc;
 
-use crate::model::{Limits, Marker, Message, MessageId, OmitReason, Omitted, Place, Unseen};
+use crate::model::{BlockPlace, Limits, Marker, Message, MessageId, OmitReason, Omitted, Unseen};
 
-use super::chain::Link;
+use super::chain::ChainLink;
 use super::eligible::Us;
 use super::least;
 
@@ -16,7 +16,7 @@ pub use thread::history_is_full;
 
 /// A message with a special role: starter or pointed-at.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Found {
+pub enum NamedMessage {
     /// By the rules there is none.
     #[default]
     None,
@@ -28,7 +28,7 @@ pub enum Found {
     Unavailable(Option<MessageId>),
 }
 
-impl Found {
+impl NamedMessage {
     /// The message, if we have it.
     pub fn message(&self) -> Option<&Arc<Message>> {
         match self {
@@ -46,7 +46,7 @@ pub enum Gathered {
     /// A reply chain, newest link first.
     Chain {
         /// The links.
-        links: Vec<Link>,
+        links: Vec<ChainLink>,
         /// The cap that ended the walk, if one did.
         cut: Option<OmitReason>,
     },
@@ -62,13 +62,13 @@ impl Gathered {
         match self {
             Self::Thread(thread) => {
                 let found = [&thread.starter, &thread.pointed_at];
-                let found = found.into_iter().filter_map(Found::message);
+                let found = found.into_iter().filter_map(NamedMessage::message);
                 found
                     .chain(&thread.messages)
                     .chain(&thread.target)
                     .collect()
             }
-            Self::Chain { links, .. } => links.iter().filter_map(Link::message).collect(),
+            Self::Chain { links, .. } => links.iter().filter_map(ChainLink::message).collect(),
             Self::Tail(messages) => messages.iter().collect(),
             Self::Nothing => Vec::new(),
         }
@@ -82,8 +82,10 @@ impl Gathered {
             Self::Thread(thread) => {
                 let found = [&mut thread.starter, &mut thread.pointed_at];
                 let found = found.into_iter().filter_map(|found| match found {
-                    Found::Known(message) => Some(message),
-                    Found::None | Found::Deleted(_) | Found::Unavailable(_) => None,
+                    NamedMessage::Known(message) => Some(message),
+                    NamedMessage::None
+                    | NamedMessage::Deleted(_)
+                    | NamedMessage::Unavailable(_) => None,
                 });
                 found
                     .chain(&mut thread.messages)
@@ -93,8 +95,8 @@ impl Gathered {
             Self::Chain { links, .. } => links
                 .iter_mut()
                 .filter_map(|link| match link {
-                    Link::Message(message) => Some(message),
-                    Link::Deleted(_) | Link::Unavailable(_) => None,
+                    ChainLink::Message(message) => Some(message),
+                    ChainLink::Deleted(_) | ChainLink::Unavailable(_) => None,
                 })
                 .collect(),
             Self::Tail(messages) => messages.iter_mut().collect(),
@@ -113,9 +115,9 @@ pub struct GatheredThread {
     /// Messages in the whole thread, by Discord's count.
     pub total: Option<usize>,
     /// The message the thread was started from, or its first message.
-    pub starter: Found,
+    pub starter: NamedMessage,
     /// The message the trigger replies to.
-    pub pointed_at: Found,
+    pub pointed_at: NamedMessage,
     /// The message the answer replies to.
     pub target: Option<Arc<Message>>,
     /// Whether the full history is wanted (for a mention), not only the tail.
@@ -146,13 +148,13 @@ impl Selection {
         self.markers.push((id, marker));
     }
 
-    fn mark_deleted(&mut self, id: MessageId, place: Place) {
+    fn mark_deleted(&mut self, id: MessageId, place: BlockPlace) {
         self.mark(id, Marker::Deleted(id, place));
         self.omit(id, OmitReason::Deleted);
     }
 
     /// Marks a withheld message at its position, once.
-    fn mark_withheld(&mut self, id: MessageId, place: Place) {
+    fn mark_withheld(&mut self, id: MessageId, place: BlockPlace) {
         if self.omitted.iter().all(|omitted| omitted.id != id) {
             self.mark(id, Marker::Withheld(1, place));
             self.omit(id, OmitReason::OptedOut);
@@ -165,12 +167,12 @@ impl Selection {
         for pick in self.picks.iter_mut().filter(|pick| pick.message.id == id) {
             pick.kept = true;
             if !pick.place.is_named() {
-                pick.place = Place::PointedAt;
+                pick.place = BlockPlace::PointedAt;
             }
         }
     }
 
-    fn pick(&mut self, message: &Arc<Message>, place: Place, kept: bool) {
+    fn pick(&mut self, message: &Arc<Message>, place: BlockPlace, kept: bool) {
         self.picks.push(Pick {
             message: Arc::clone(message),
             place,
@@ -185,7 +187,7 @@ pub struct Pick {
     /// The message.
     pub message: Arc<Message>,
     /// Why it is shown.
-    pub place: Place,
+    pub place: BlockPlace,
     /// Whether it may only be shortened, not dropped.
     pub kept: bool,
 }
@@ -221,21 +223,30 @@ fn eligible<'a>(
     newest_first.filter(move |message| message.id != trigger.id && us.rejects(message).is_none())
 }
 
-fn select_chain(us: &Us, links: &[Link], cut: Option<OmitReason>, limits: &Limits) -> Selection {
+fn select_chain(
+    us: &Us,
+    links: &[ChainLink],
+    cut: Option<OmitReason>,
+    limits: &Limits,
+) -> Selection {
     let mut selection = Selection::default();
     for (index, link) in links.iter().enumerate() {
         let place = if index == 0 {
-            Place::PointedAt
+            BlockPlace::PointedAt
         } else {
-            Place::Chain
+            BlockPlace::Chain
         };
         match link {
-            Link::Message(message) => chain_message(us, message, place, limits, &mut selection),
-            Link::Deleted(id) => selection.mark_deleted(*id, place),
-            Link::Unavailable(id) => selection.mark(*id, Marker::Unavailable(Some(*id), place)),
+            ChainLink::Message(message) => {
+                chain_message(us, message, place, limits, &mut selection);
+            }
+            ChainLink::Deleted(id) => selection.mark_deleted(*id, place),
+            ChainLink::Unavailable(id) => {
+                selection.mark(*id, Marker::Unavailable(Some(*id), place));
+            }
         }
     }
-    if let (Some(reason), Some(oldest)) = (cut, links.last().and_then(Link::message))
+    if let (Some(reason), Some(oldest)) = (cut, links.last().and_then(ChainLink::message))
         && let Some(id) = oldest.replies_to()
     {
         selection.mark(id, Marker::EarlierChain(reason));
@@ -249,11 +260,11 @@ fn select_chain(us: &Us, links: &[Link], cut: Option<OmitReason>, limits: &Limit
 fn chain_message(
     us: &Us,
     message: &Arc<Message>,
-    place: Place,
+    place: BlockPlace,
     limits: &Limits,
     selection: &mut Selection,
 ) {
-    let kept = place == Place::PointedAt;
+    let kept = place == BlockPlace::PointedAt;
     let rejected = us.rejects_pointed_at(message, kept && limits.include_pointed_apps);
     if rejected == Some(OmitReason::OptedOut) {
         selection.mark_withheld(message.id, place);
@@ -284,9 +295,9 @@ fn select_tail(
             break;
         }
         match us.rejects(message) {
-            Some(OmitReason::OptedOut) => selection.mark_withheld(message.id, Place::Tail),
+            Some(OmitReason::OptedOut) => selection.mark_withheld(message.id, BlockPlace::Tail),
             Some(reason) => selection.omit(message.id, reason),
-            None => selection.pick(message, Place::Tail, false),
+            None => selection.pick(message, BlockPlace::Tail, false),
         }
     }
     selection.picks.reverse();

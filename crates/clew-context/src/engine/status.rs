@@ -25,19 +25,19 @@ pub struct RunningTurn {
 /// One paragraph about the turns; empty if there are none. Names are sanitised
 /// and in quotation marks, which they cannot close.
 pub fn status(turns: &[RunningTurn]) -> String {
-    let mut channels: Vec<Channel> = Vec::new();
+    let mut channels: Vec<BusyChannel> = Vec::new();
     for turn in turns {
         let name = sanitise::name(&turn.channel);
         match channels.iter_mut().find(|channel| channel.name == name) {
             Some(channel) => channel.add(turn),
-            None => channels.push(Channel::of(name, turn)),
+            None => channels.push(BusyChannel::of(name, turn)),
         }
     }
     if channels.is_empty() {
         return String::new();
     }
     channels.sort_by(|a, b| b.seconds.cmp(&a.seconds).then_with(|| a.name.cmp(&b.name)));
-    let listed = channels.iter().take(MAX_CHANNELS).map(Channel::line);
+    let listed = channels.iter().take(MAX_CHANNELS).map(BusyChannel::line);
     let mut parts: Vec<String> = listed.collect();
     match channels.len().saturating_sub(MAX_CHANNELS) {
         0 => {}
@@ -51,14 +51,14 @@ pub fn status(turns: &[RunningTurn]) -> String {
 }
 
 /// The turns of one channel.
-struct Channel {
+struct BusyChannel {
     name: String,
     askers: Vec<String>,
     questions: usize,
     seconds: u64,
 }
 
-impl Channel {
+impl BusyChannel {
     fn of(name: String, turn: &RunningTurn) -> Self {
         let mut channel = Self {
             name,

@@ -95,7 +95,7 @@ impl Collected {
     pub fn update(&self, window: &mut Window) {
         let (view, update) = (&self.turn.view, &self.window_update);
         if let Some(pages) = &update.pages {
-            window.adopt(pages.channel, view, pages.from, &pages.messages);
+            window.backfill(pages.channel, view, pages.from, &pages.messages);
         }
         for (channel, message) in &update.single {
             window.keep(*channel, view, std::slice::from_ref(message));

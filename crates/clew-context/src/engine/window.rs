@@ -73,7 +73,7 @@ impl Window {
             return Arc::new(message);
         }
         self.opted_out.withhold(&mut message);
-        let carried = message.take_carried();
+        let referenced = message.take_referenced_message();
         let (channel, guild, replies_to) = (message.channel, message.guild, message.replies_to());
         let message = Arc::new(message);
         self.change(channel, |window, limits, _| {
@@ -93,8 +93,8 @@ impl Window {
             }
             window.shrink(limits.per_channel);
         });
-        if let Some(carried) = carried {
-            self.carried(carried);
+        if let Some(referenced) = referenced {
+            self.keep_referenced(referenced);
         }
         message
     }
@@ -114,9 +114,9 @@ impl Window {
 
     /// Keeps a referenced message in its own channel: a thread's starter belongs to
     /// the parent, where its edits and deletion arrive.
-    fn carried(&mut self, carried: Message) {
-        self.change(carried.channel, |window, limits, _| {
-            window.keep(Arc::new(carried));
+    fn keep_referenced(&mut self, referenced: Message) {
+        self.change(referenced.channel, |window, limits, _| {
+            window.keep(Arc::new(referenced));
             window.shrink(limits.per_channel);
         });
     }
@@ -125,7 +125,7 @@ impl Window {
     /// for a while, since a page with it may be in flight. A command's answer is
     /// first created as loading and becomes a message with its first edit.
     pub fn edited(&mut self, mut message: Message) {
-        message.take_carried();
+        message.take_referenced_message();
         self.opted_out.withhold(&mut message);
         let message = Arc::new(message);
         self.change(message.channel, |window, limits, now| {
@@ -236,7 +236,7 @@ impl Window {
     /// Adds fetched messages: all from `from` to the newest one seen when `view`
     /// was taken. Does nothing if the channel was broken in the meantime, or if
     /// more changes arrived since than are remembered.
-    pub fn adopt(
+    pub fn backfill(
         &mut self,
         channel: ChannelId,
         view: &View,
@@ -251,7 +251,7 @@ impl Window {
         if known.is_none() || !window.is_known_since(view) {
             return;
         }
-        let (messages, carried) = self.apart(messages);
+        let (messages, referenced) = self.apart(messages);
         self.change(channel, |window, limits, _| {
             window.mark = Some(from);
             for message in &messages {
@@ -259,7 +259,7 @@ impl Window {
             }
             window.shrink(limits.per_channel);
         });
-        self.carried_all(carried, view);
+        self.keep_all_referenced(referenced, view);
     }
 
     /// Adds single fetched messages that were pointed at, in `channel` or, for a
@@ -273,18 +273,18 @@ impl Window {
         if messages.is_empty() || !fresh {
             return;
         }
-        let (messages, carried) = self.apart(messages);
+        let (messages, referenced) = self.apart(messages);
         self.change(channel, |window, limits, _| {
             for message in &messages {
                 window.keep_fetched(message);
             }
             window.shrink(limits.per_channel);
         });
-        self.carried_all(carried, view);
+        self.keep_all_referenced(referenced, view);
     }
 
-    fn carried_all(&mut self, carried: Vec<Message>, view: &View) {
-        for message in carried {
+    fn keep_all_referenced(&mut self, referenced: Vec<Message>, view: &View) {
+        for message in referenced {
             let (channel, message) = (message.channel, Arc::new(message));
             self.keep(channel, view, &[message]);
         }
@@ -293,17 +293,17 @@ impl Window {
     /// Separates fetched messages from those they include: each copy is kept once,
     /// in its own channel, where its edits and deletion arrive.
     fn apart(&self, messages: &[Arc<Message>]) -> (Vec<Arc<Message>>, Vec<Message>) {
-        let mut carried = Vec::new();
+        let mut referenced = Vec::new();
         let alone = messages.iter().map(|message| {
             let message = self.opted_out.withheld(Arc::clone(message));
             if !matches!(message.referenced, Referenced::Known(_)) {
                 return message;
             }
             let mut own = Message::clone(&message);
-            carried.extend(own.take_carried());
+            referenced.extend(own.take_referenced_message());
             Arc::new(own)
         });
-        (alone.collect(), carried)
+        (alone.collect(), referenced)
     }
 
     /// Number of messages held, and the approximate bytes they occupy.

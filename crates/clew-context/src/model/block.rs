@@ -13,7 +13,7 @@ pub struct Block {
     /// Title line: thread title, parent, forum tags. Sanitised, on one line.
     pub title: Option<String>,
     /// What is shown, oldest first.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<BlockEntry>,
     /// Messages that were looked at but are not shown, and why.
     pub omitted: Vec<Omitted>,
     /// Older messages that were not looked at.
@@ -24,20 +24,20 @@ pub struct Block {
 
 /// One entry of the block.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
+pub enum BlockEntry {
     /// A message.
-    Message(Item),
+    Message(BlockItem),
     /// Stands in for missing messages.
     Marker(Marker),
 }
 
 /// A message that is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
+pub struct BlockItem {
     /// The message.
     pub message: Arc<Message>,
     /// Why it is in the block.
-    pub place: Place,
+    pub place: BlockPlace,
     /// Whether we wrote it.
     pub ours: bool,
     /// The name shown, unique within the prompt.
@@ -51,7 +51,7 @@ pub struct Item {
 /// Why a message is in the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum BlockPlace {
     /// The message a thread was started from, or the first message of a forum post.
     Starter,
     /// The message the trigger replies to.
@@ -66,7 +66,7 @@ pub enum Place {
     Chain,
 }
 
-impl Place {
+impl BlockPlace {
     /// Whether the message is here for a specific reason, which the prompt states.
     pub const fn is_named(self) -> bool {
         matches!(self, Self::Starter | Self::PointedAt | Self::Target)
@@ -82,14 +82,14 @@ pub enum Marker {
     /// Older links of a reply chain exceed this cap; their number is unknown.
     EarlierChain(OmitReason),
     /// A message that was deleted.
-    Deleted(MessageId, Place),
+    Deleted(MessageId, BlockPlace),
     /// A link of a chain that is not shown: an app's message or a system message.
     Ineligible(MessageId),
     /// A message that could not be fetched.
-    Unavailable(Option<MessageId>, Place),
+    Unavailable(Option<MessageId>, BlockPlace),
     /// This many adjacent messages whose authors opted out. A named one
-    /// ([`Place::is_named`]) gets a marker of its own.
-    Withheld(usize, Place),
+    /// ([`BlockPlace::is_named`]) gets a marker of its own.
+    Withheld(usize, BlockPlace),
 }
 
 /// Messages that were not looked at.
@@ -180,9 +180,9 @@ impl OmitReason {
     }
 }
 
-impl Entry {
+impl BlockEntry {
     /// The message, if it is one.
-    pub const fn item(&self) -> Option<&Item> {
+    pub const fn item(&self) -> Option<&BlockItem> {
         match self {
             Self::Message(item) => Some(item),
             Self::Marker(_) => None,
@@ -192,8 +192,8 @@ impl Entry {
 
 impl Block {
     /// The messages shown, oldest to newest.
-    pub fn items(&self) -> impl Iterator<Item = &Item> {
-        self.entries.iter().filter_map(Entry::item)
+    pub fn items(&self) -> impl Iterator<Item = &BlockItem> {
+        self.entries.iter().filter_map(BlockEntry::item)
     }
 
     /// At least how many messages a cap left out: those looked at, plus those not

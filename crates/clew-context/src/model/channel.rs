@@ -32,7 +32,7 @@ pub struct Channel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overwrite {
     /// Whom it applies to.
-    pub target: Target,
+    pub target: OverwriteTarget,
     /// Permissions granted, as Discord's bits.
     pub allow: u64,
     /// Permissions denied, as Discord's bits.
@@ -41,7 +41,7 @@ pub struct Overwrite {
 
 /// Whom an overwrite applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
+pub enum OverwriteTarget {
     /// Everybody with this role.
     Role(RoleId),
     /// One person.

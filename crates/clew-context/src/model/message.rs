@@ -289,7 +289,7 @@ impl Message {
     /// of the same channel that this one replies to, or the message a thread was
     /// started from, which has the thread's id. Others come from channels that
     /// readers of this one may not be able to view.
-    pub fn carried(&self) -> Option<&Message> {
+    pub fn referenced_message(&self) -> Option<&Message> {
         let Referenced::Known(message) = &self.referenced else {
             return None;
         };
@@ -307,8 +307,8 @@ impl Message {
     }
 
     /// Takes out the included message, so that both can be kept separately.
-    pub fn take_carried(&mut self) -> Option<Message> {
-        let matches = self.carried().is_some();
+    pub fn take_referenced_message(&mut self) -> Option<Message> {
+        let matches = self.referenced_message().is_some();
         match std::mem::take(&mut self.referenced) {
             Referenced::Known(message) if matches => Some(*message),
             Referenced::Known(_) => None,

@@ -52,16 +52,16 @@ impl OptedOut {
             message.withhold();
         }
         self.withhold_forwards(message);
-        if let Referenced::Known(carried) = &mut message.referenced {
-            self.withhold(carried);
+        if let Referenced::Known(referenced) = &mut message.referenced {
+            self.withhold(referenced);
         }
     }
 
     /// The same, but keeps the message's own words, which its author chose to send.
     pub fn withhold_others(&self, message: &mut Message) {
         self.withhold_forwards(message);
-        if let Referenced::Known(carried) = &mut message.referenced {
-            self.withhold(carried);
+        if let Referenced::Known(referenced) = &mut message.referenced {
+            self.withhold(referenced);
         }
     }
 
@@ -86,7 +86,7 @@ impl OptedOut {
     /// The same, without regard to the message's own words.
     pub fn concerns_others(&self, message: &Message) -> bool {
         self.forwards_theirs(message)
-            || matches!(&message.referenced, Referenced::Known(carried) if self.concerns(carried))
+            || matches!(&message.referenced, Referenced::Known(referenced) if self.concerns(referenced))
     }
 
     /// Whether it lost words whose author is no longer opted out.

@@ -2,7 +2,7 @@
 //! not have it.
 
 use clew_context::collect::FetchError;
-use clew_context::collect::Recall;
+use clew_context::collect::NegativeCache;
 use clew_context::engine::route::{RouteFacts, Rules, Verdict, route};
 use clew_context::model::{
     AccessRules, Cause, ChannelKind, ChannelMode, Fallback, Limits, Message, OmitReason,
@@ -219,7 +219,7 @@ async fn defect_10_a_failed_fetch_an_empty_tail_and_a_deletion_differ() {
     let unfetched =
         World::of([said(1, ADA, "x")]).failing("page", FetchError::lasting(Fallback::Unavailable));
     let unfetched = chain
-        .collect_with(&unfetched, &Recall::default(), &reply)
+        .collect_with(&unfetched, &NegativeCache::default(), &reply)
         .await;
     assert_eq!(failures(&unfetched), ["chain:unavailable"]);
     assert!(markers(unfetched).contains("Unavailable"));

@@ -10,7 +10,8 @@ use clew_context::engine::select::Gathered;
 use clew_context::engine::target::Target;
 use clew_context::engine::turn::Collected;
 use clew_context::model::{
-    Author, Block, Channel, ChatMessage, Entry, HistoryMessage, Message, Profiles, Scene, UserId,
+    Author, Block, BlockEntry, Channel, ChatMessage, HistoryMessage, Message, Profiles, Scene,
+    UserId,
 };
 use serde::Deserialize;
 
@@ -119,8 +120,8 @@ fn check_margin(block: &Block, why: &str) {
     let mut day = String::new();
     for entry in &block.entries {
         match entry {
-            Entry::Marker(marker) => assert_eq!(next(), frame::marker_line(*marker), "{why}"),
-            Entry::Message(item) => {
+            BlockEntry::Marker(marker) => assert_eq!(next(), frame::marker_line(*marker), "{why}"),
+            BlockEntry::Message(item) => {
                 let date = item.message.timestamp.date();
                 if day != date {
                     assert_eq!(next(), date, "{why}");

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::GuildState;
 use super::partial::{PartialGuild, PartialMember};
-use crate::rest::{Lane, Rest, malformed, text};
+use crate::rest::{RateLimitPool, Rest, malformed, text};
 use clew_context::discord::error::RestError;
 use clew_context::model::GuildId;
 
@@ -23,7 +23,13 @@ impl GuildState {
         guild: GuildId,
         deadline: Instant,
     ) -> Result<(), RestError> {
-        let get = |path: String| rest.get(format!("guilds/{guild}{path}"), Lane::Singles, deadline);
+        let get = |path: String| {
+            rest.get(
+                format!("guilds/{guild}{path}"),
+                RateLimitPool::Singles,
+                deadline,
+            )
+        };
         let object = get(String::new()).await?;
         let channels = get("/channels".to_owned()).await?;
         let threads = get("/threads/active".to_owned()).await?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{PartialChannel, PartialGuild, PartialMember, PartialRole};
-use clew_context::engine::access::{AccessFacts, Place, Standing, access, permissions_in};
+use clew_context::engine::access::{AccessFacts, ChannelClass, Standing, access, permissions_in};
 use clew_context::model::{Access, ChannelId, GuildId, RoleId, UserId};
 
 /// A server.
@@ -99,8 +99,8 @@ impl KnownGuild {
             channel
         };
         let permissions = permissions_in(&standing, judged.overwrites().as_deref())?;
-        let place = Place::of(channel.kind(), member);
-        Some(access(&AccessFacts { permissions, place }))
+        let class = ChannelClass::of(channel.kind(), member);
+        Some(access(&AccessFacts { permissions, class }))
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::lenient::{each, lenient};
 use clew_context::model::{
-    ChannelId, ChannelKind, GuildId, Overwrite, RoleId, TagId, Target, UserId,
+    ChannelId, ChannelKind, GuildId, Overwrite, OverwriteTarget, RoleId, TagId, UserId,
 };
 
 /// A server.
@@ -244,8 +244,8 @@ impl PartialOverwrite {
     /// know.
     pub fn to_overwrite(self) -> Option<Overwrite> {
         let target = match self.kind {
-            0 => Target::Role(self.id),
-            1 => Target::Member(UserId::new(self.id.get())),
+            0 => OverwriteTarget::Role(self.id),
+            1 => OverwriteTarget::Member(UserId::new(self.id.get())),
             _ => return None,
         };
         Some(Overwrite {

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use super::{Lane, Rest, malformed};
+use super::{RateLimitPool, Rest, malformed};
 use clew_context::discord::error::RestError;
 
 /// The reply of `/gateway/bot`.
@@ -56,7 +56,7 @@ impl Rest {
     /// Why there is no readable answer.
     pub async fn gateway(&self, deadline: Instant) -> Result<GatewayInfo, RestError> {
         let path = "gateway/bot".to_owned();
-        let body = self.get(path, Lane::Main, deadline).await?;
+        let body = self.get(path, RateLimitPool::Main, deadline).await?;
         serde_json::from_slice(&body).map_err(|_| malformed())
     }
 }

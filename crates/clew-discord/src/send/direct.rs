@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::answer::message;
 use super::{enforce_nonce, message_id, with_body};
 use crate::model::Answer;
-use crate::rest::{Lane, Rest, malformed};
+use crate::rest::{RateLimitPool, Rest, malformed};
 use clew_context::discord::error::RestError;
 use clew_context::model::{ChannelId, MessageId, UserId};
 
@@ -32,7 +32,7 @@ impl Rest {
             let path = "users/@me/channels".to_owned();
             with_body(RequestBuilder::raw(Method::Post, path), &payload, &[])
         };
-        let body = self.repeat(make, Lane::Aside, deadline).await?;
+        let body = self.repeat(make, RateLimitPool::Aside, deadline).await?;
         let opened: Opened = serde_json::from_slice(&body).map_err(|_| malformed())?;
         Ok(opened.id)
     }
@@ -59,6 +59,6 @@ impl Rest {
             let builder = RequestBuilder::raw(Method::Post, path.clone());
             with_body(builder, &payload, &answer.files)
         };
-        message_id(&self.repeat(make, Lane::Main, deadline).await?)
+        message_id(&self.repeat(make, RateLimitPool::Main, deadline).await?)
     }
 }

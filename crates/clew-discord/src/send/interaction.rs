@@ -8,7 +8,7 @@ use twilight_http::request::{Method, RequestBuilder};
 use super::answer::{flags, message, new_message};
 use super::{File, Text, message_id, with_body};
 use crate::model::Answer;
-use crate::rest::{Lane, Rest};
+use crate::rest::{RateLimitPool, Rest};
 use clew_context::discord::error::RestError;
 use clew_context::model::{Interaction, MessageId};
 
@@ -177,7 +177,7 @@ impl Rest {
     ) -> Result<Vec<u8>, RestError> {
         let builder = RequestBuilder::raw(method, path).use_authorization_token(false);
         let request = with_body(builder, payload, files)?;
-        self.call(request, Lane::Aside, deadline).await
+        self.call(request, RateLimitPool::Aside, deadline).await
     }
 }
 

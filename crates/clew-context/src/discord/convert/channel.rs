@@ -6,8 +6,8 @@ use super::part::{self, List, Part, Text};
 use super::wire::WireMember;
 use super::{Unreadable, WhyUnreadable};
 use crate::model::{
-    Channel, ChannelId, ChannelKind, Guild, GuildId, Overwrite, Parent, RoleId, TagId, Target,
-    ThreadState, UserId,
+    Channel, ChannelId, ChannelKind, Guild, GuildId, Overwrite, OverwriteTarget, Parent, RoleId,
+    TagId, ThreadState, UserId,
 };
 
 #[derive(Deserialize, Default)]
@@ -172,8 +172,8 @@ fn overwrites(part: Part<List<WireOverwrite<'_>>>) -> Option<Vec<Overwrite>> {
     for wire in list.items {
         let id = wire.id.get()?;
         let target = match wire.r#type.get()? {
-            0 => Target::Role(id),
-            1 => Target::Member(UserId::new(id.get())),
+            0 => OverwriteTarget::Role(id),
+            1 => OverwriteTarget::Member(UserId::new(id.get())),
             _ => continue,
         };
         overwrites.push(Overwrite {

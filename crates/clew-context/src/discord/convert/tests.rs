@@ -310,7 +310,7 @@ fn absent_null_and_carried_are_three_things() {
             "referenced_message": {"id": "800", "channel_id": "7", "author": {"id": "5"}},
         },
     }));
-    let carried = reply.carried().unwrap();
+    let carried = reply.referenced_message().unwrap();
     assert_eq!(&*carried.content, "q");
     assert_eq!(
         carried.referenced,

@@ -15,7 +15,7 @@ use twilight_http::request::Request;
 use twilight_http_ratelimiting::{Endpoint, RateLimitHeaders, RateLimiter};
 
 use super::address::Address;
-use super::lane::REQUEST_TIMEOUT;
+use super::pool::REQUEST_TIMEOUT;
 use crate::discord::error::RestError;
 use crate::model::Fallback;
 

@@ -5,7 +5,7 @@ use crate::model::{ChannelId, RoleId, UnixMillis, UserId};
 
 /// An id that can be replaced by a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Id {
+pub(super) enum MarkupId {
     User(UserId),
     Role(RoleId),
     Channel(ChannelId),
@@ -26,7 +26,7 @@ const LINK_HOSTS: [&str; 4] = [
 const MAX_TOKEN_BYTES: usize = 129;
 
 /// Replaces markup outside code; `name` supplies the text for each id.
-pub(super) fn replace(text: &str, mut name: impl FnMut(Id) -> String) -> String {
+pub(super) fn replace(text: &str, mut name: impl FnMut(MarkupId) -> String) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(['`', '<', 'h']) {
@@ -42,7 +42,7 @@ pub(super) fn replace(text: &str, mut name: impl FnMut(Id) -> String) -> String 
 
 /// The replacement for the token at the start of `text` (`None`: keep it), and
 /// the token's length in bytes.
-fn token(text: &str, name: &mut impl FnMut(Id) -> String) -> (Option<String>, usize) {
+fn token(text: &str, name: &mut impl FnMut(MarkupId) -> String) -> (Option<String>, usize) {
     let found = match text.as_bytes()[0] {
         b'`' => return (None, code_length(text)),
         b'<' => angle(text, name),
@@ -74,16 +74,16 @@ fn code_length(text: &str) -> usize {
     ticks
 }
 
-fn angle(text: &str, name: &mut impl FnMut(Id) -> String) -> Option<(String, usize)> {
+fn angle(text: &str, name: &mut impl FnMut(MarkupId) -> String) -> Option<(String, usize)> {
     let mut bytes = text.bytes().take(MAX_TOKEN_BYTES);
     let end = bytes.position(|byte| byte == b'>')?;
     let inner = &text[1..end];
     let shown = if let Some(role) = inner.strip_prefix("@&") {
-        name(Id::Role(role.parse().ok()?))
+        name(MarkupId::Role(role.parse().ok()?))
     } else if let Some(user) = inner.strip_prefix("@!").or_else(|| inner.strip_prefix('@')) {
-        name(Id::User(user.parse().ok()?))
+        name(MarkupId::User(user.parse().ok()?))
     } else if let Some(channel) = inner.strip_prefix('#') {
-        name(Id::Channel(channel.parse().ok()?))
+        name(MarkupId::Channel(channel.parse().ok()?))
     } else if let Some(time) = inner.strip_prefix("t:") {
         timestamp(time)?
     } else if let Some(command) = inner.strip_prefix('/') {
@@ -112,7 +112,7 @@ fn timestamp(text: &str) -> Option<String> {
     Some(format!("{} UTC", UnixMillis(millis).minute()))
 }
 
-fn link(text: &str, name: &mut impl FnMut(Id) -> String) -> Option<(String, usize)> {
+fn link(text: &str, name: &mut impl FnMut(MarkupId) -> String) -> Option<(String, usize)> {
     let host = LINK_HOSTS.iter().find(|host| text.starts_with(**host))?;
     let path = &text[host.len()..];
     let is_path = |byte: &u8| byte.is_ascii_digit() || b"/@me".contains(byte);
@@ -122,19 +122,22 @@ fn link(text: &str, name: &mut impl FnMut(Id) -> String) -> Option<(String, usiz
         return None;
     };
     message.parse::<u64>().ok()?;
-    Some((name(Id::Link(channel.parse().ok()?)), host.len() + length))
+    Some((
+        name(MarkupId::Link(channel.parse().ok()?)),
+        host.len() + length,
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shown(id: Id) -> String {
+    fn shown(id: MarkupId) -> String {
         match id {
-            Id::User(id) => format!("@u{id}"),
-            Id::Role(id) => format!("@r{id}"),
-            Id::Channel(id) => format!("#c{id}"),
-            Id::Link(id) => format!("(link c{id})"),
+            MarkupId::User(id) => format!("@u{id}"),
+            MarkupId::Role(id) => format!("@r{id}"),
+            MarkupId::Channel(id) => format!("#c{id}"),
+            MarkupId::Link(id) => format!("(link c{id})"),
         }
     }
 

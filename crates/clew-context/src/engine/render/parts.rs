@@ -4,14 +4,14 @@ use crate::model::{Attachment, Embed, Extras, Message, Poll, Snapshot};
 
 /// One line or paragraph.
 #[derive(Clone)]
-pub(super) enum Part {
+pub(super) enum MessagePart {
     /// Our own labels, and names of files.
     Plain(String),
     /// Text that may contain Discord's markup.
     Markup(String),
 }
 
-impl Part {
+impl MessagePart {
     fn text(&self) -> &str {
         match self {
             Self::Plain(text) | Self::Markup(text) => text,
@@ -31,15 +31,15 @@ impl Part {
 
 /// The beginning and the end of what a message shows.
 pub(super) struct Ends {
-    pub(super) head: Vec<Part>,
+    pub(super) head: Vec<MessagePart>,
     /// Scalars left out between them; if 0, everything is in the head.
     pub(super) cut: usize,
-    pub(super) tail: Vec<Part>,
+    pub(super) tail: Vec<MessagePart>,
 }
 
 /// Keeps `most` scalars: two thirds of them from the beginning, the rest from the end.
-pub(super) fn ends(parts: Vec<Part>, most: usize) -> Ends {
-    let length = |part: &Part| part.text().chars().count();
+pub(super) fn ends(parts: Vec<MessagePart>, most: usize) -> Ends {
+    let length = |part: &MessagePart| part.text().chars().count();
     let total: usize = parts.iter().map(length).sum();
     if total <= most {
         return Ends {
@@ -69,27 +69,27 @@ pub(super) fn ends(parts: Vec<Part>, most: usize) -> Ends {
 }
 
 /// Everything the message shows, in reading order.
-pub(super) fn all(message: &Message) -> Vec<Part> {
-    let mut all = vec![Part::Markup(message.content.to_string())];
+pub(super) fn all(message: &Message) -> Vec<MessagePart> {
+    let mut all = vec![MessagePart::Markup(message.content.to_string())];
     if let Some(extras) = message.extras.as_deref() {
         all.extend(lines(extras));
     }
     all
 }
 
-fn lines(extras: &Extras) -> Vec<Part> {
+fn lines(extras: &Extras) -> Vec<MessagePart> {
     let mut lines = Vec::new();
     lines.extend(
         extras
             .component_text
             .iter()
-            .map(|text| Part::Markup(text.to_string())),
+            .map(|text| MessagePart::Markup(text.to_string())),
     );
     for snapshot in &extras.snapshots {
         forwarded(snapshot, &mut lines);
     }
     for embed in &extras.embeds {
-        lines.extend(embed_text(embed).map(Part::Markup));
+        lines.extend(embed_text(embed).map(MessagePart::Markup));
     }
     for file in &extras.attachments {
         lines.extend(file_lines(file));
@@ -98,16 +98,16 @@ fn lines(extras: &Extras) -> Vec<Part> {
         extras
             .stickers
             .iter()
-            .map(|name| Part::Plain(format!("[sticker: {name}]"))),
+            .map(|name| MessagePart::Plain(format!("[sticker: {name}]"))),
     );
     lines.extend(
         extras
             .poll
             .as_ref()
-            .map(|poll| Part::Markup(poll_text(poll))),
+            .map(|poll| MessagePart::Markup(poll_text(poll))),
     );
     if !extras.unread.is_empty() {
-        lines.push(Part::Plain(format!(
+        lines.push(MessagePart::Plain(format!(
             "[not readable: {}]",
             extras.unread.join(", ")
         )));
@@ -115,26 +115,26 @@ fn lines(extras: &Extras) -> Vec<Part> {
     lines
 }
 
-fn forwarded(snapshot: &Snapshot, out: &mut Vec<Part>) {
+fn forwarded(snapshot: &Snapshot, out: &mut Vec<MessagePart>) {
     if snapshot.withheld {
         let line = "[forwarded message, which its author keeps private]";
-        out.push(Part::Plain(line.to_owned()));
+        out.push(MessagePart::Plain(line.to_owned()));
         return;
     }
     let when = snapshot
         .timestamp
         .map(|time| format!(" of {} UTC", time.minute()));
-    out.push(Part::Plain(format!(
+    out.push(MessagePart::Plain(format!(
         "[forwarded message{}:]",
         when.unwrap_or_default()
     )));
     if !snapshot.content.is_empty() {
-        out.push(Part::Markup(snapshot.content.to_string()));
+        out.push(MessagePart::Markup(snapshot.content.to_string()));
     }
     if let Some(extras) = snapshot.extras.as_deref() {
         out.extend(lines(extras));
     }
-    out.push(Part::Plain("[end of forwarded message]".to_owned()));
+    out.push(MessagePart::Plain("[end of forwarded message]".to_owned()));
 }
 
 fn embed_text(embed: &Embed) -> Option<String> {
@@ -173,15 +173,15 @@ fn fields(embed: &Embed) -> impl Iterator<Item = String> {
         .map(|field| format!("{}: {}", field.name, field.value))
 }
 
-fn file_lines(file: &Attachment) -> Vec<Part> {
+fn file_lines(file: &Attachment) -> Vec<MessagePart> {
     let kind = file.content_type.as_deref().unwrap_or("unknown type");
     let mut label = format!("[file: {} ({kind}, {})]", file.filename, size(file.size));
     if let Some(description) = &file.description {
         label.push_str(&format!(" {description}"));
     }
-    let mut lines = vec![Part::Plain(label)];
+    let mut lines = vec![MessagePart::Plain(label)];
     if let Some(text) = &file.text {
-        lines.push(Part::Plain(format!("{text}\n[end of file]")));
+        lines.push(MessagePart::Plain(format!("{text}\n[end of file]")));
     }
     lines
 }
@@ -214,15 +214,17 @@ fn poll_text(poll: &Poll) -> String {
 mod tests {
     use super::*;
 
-    fn shown(parts: &[Part]) -> Vec<&str> {
-        parts.iter().map(Part::text).collect()
+    fn shown(parts: &[MessagePart]) -> Vec<&str> {
+        parts.iter().map(MessagePart::text).collect()
     }
 
     #[test]
     fn the_middle_of_much_is_left_out() {
         let parts = || {
             let texts = ["abcd", "efgh", "ijäl", "mnop"];
-            texts.map(|text| Part::Markup(text.to_owned())).to_vec()
+            texts
+                .map(|text| MessagePart::Markup(text.to_owned()))
+                .to_vec()
         };
         let whole = ends(parts(), 16);
         assert_eq!((whole.head.len(), whole.cut, whole.tail.len()), (4, 0, 0));

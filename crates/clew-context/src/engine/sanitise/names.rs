@@ -8,7 +8,7 @@ use super::text;
 use crate::engine::cluster;
 
 /// Most scalars in a name; Discord has the same limit. A suffix added by
-/// [`Names`] comes on top.
+/// [`UniqueNames`] comes on top.
 pub const MAX_NAME_CHARS: usize = 32;
 
 /// The name of somebody without a visible name.
@@ -60,7 +60,7 @@ pub fn name(raw: &str) -> String {
 /// No two look alike: they differ in more than case, spaces, marks, punctuation,
 /// width or similar letters of another script. Nobody gets our name or a role's.
 #[derive(Debug)]
-pub struct Names {
+pub struct UniqueNames {
     ours: String,
     our_skeleton: String,
     by_id: HashMap<u64, String>,
@@ -70,13 +70,13 @@ pub struct Names {
     bearers: HashMap<String, u64>,
 }
 
-impl Names {
+impl UniqueNames {
     /// Starts a prompt in which we are called `our_name` (sanitised like any other name).
-    pub fn new(our_name: &str) -> Names {
+    pub fn new(our_name: &str) -> UniqueNames {
         let ours = name(our_name);
         let our_skeleton = skeleton(&ours);
         let skeletons = HashSet::from([our_skeleton.clone()]);
-        Names {
+        UniqueNames {
             ours,
             our_skeleton,
             by_id: HashMap::new(),
@@ -215,7 +215,7 @@ mod tests {
 
     #[track_caller]
     fn assigned(ours: &str, raw: &[&str], expected: &[&str]) {
-        let mut names = Names::new(ours);
+        let mut names = UniqueNames::new(ours);
         let got: Vec<String> = (7_770_001..)
             .zip(raw)
             .map(|(id, raw)| names.assign(id, raw).to_owned())
@@ -252,7 +252,7 @@ mod tests {
     /// Trying every earlier suffix would take minutes.
     #[test]
     fn many_equal_names_cost_one_try_each() {
-        let mut names = Names::new("Clew");
+        let mut names = UniqueNames::new("Clew");
         for id in 1..5_000 {
             names.assign(id, "Ada");
         }
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_person_keeps_the_first_name() {
-        let mut names = Names::new("Clew");
+        let mut names = UniqueNames::new("Clew");
         assert_eq!(names.assign(1, "Ada"), "Ada");
         assert_eq!(names.assign(1, "Bob"), "Ada");
         assert_eq!(names.assign(2, "Bob"), "Bob");

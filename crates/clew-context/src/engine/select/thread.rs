@@ -4,10 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Found, GatheredThread, Pick, Selection, eligible, least};
+use super::{GatheredThread, NamedMessage, Pick, Selection, eligible, least};
 use crate::engine::eligible::Us;
 use crate::engine::window::CHANNEL_START;
-use crate::model::{Limits, Marker, Message, MessageId, OmitReason, Place, UnixMillis, Unseen};
+use crate::model::{
+    BlockPlace, Limits, Marker, Message, MessageId, OmitReason, UnixMillis, Unseen,
+};
 
 /// Selects newest first until a cap is reached; kept messages use up room first.
 pub(super) fn select(
@@ -40,7 +42,11 @@ pub(super) fn select(
         }
         room -= 1;
         selection.tail += usize::from(in_tail);
-        let place = if in_tail { Place::Tail } else { Place::History };
+        let place = if in_tail {
+            BlockPlace::Tail
+        } else {
+            BlockPlace::History
+        };
         selection.pick(message, place, false);
     }
     mark_withheld(
@@ -71,23 +77,23 @@ fn kept(
 ) -> BTreeMap<MessageId, Pick> {
     let mut kept = BTreeMap::new();
     let target = match &thread.target {
-        Some(target) => Found::Known(Arc::clone(target)),
-        None => Found::None,
+        Some(target) => NamedMessage::Known(Arc::clone(target)),
+        None => NamedMessage::None,
     };
     // One message may be all three; it gets the first matching label.
     let named = [
-        (&thread.pointed_at, Place::PointedAt),
-        (&target, Place::Target),
-        (&thread.starter, Place::Starter),
+        (&thread.pointed_at, BlockPlace::PointedAt),
+        (&target, BlockPlace::Target),
+        (&thread.starter, BlockPlace::Starter),
     ];
     for (found, place) in named {
         match found {
-            Found::None => {}
-            Found::Known(message) => {
+            NamedMessage::None => {}
+            NamedMessage::Known(message) => {
                 keep(us, trigger, message, place, limits, &mut kept, selection);
             }
-            Found::Deleted(id) => selection.mark_deleted(*id, place),
-            Found::Unavailable(id) => {
+            NamedMessage::Deleted(id) => selection.mark_deleted(*id, place),
+            NamedMessage::Unavailable(id) => {
                 let at = id.unwrap_or(CHANNEL_START);
                 selection.mark(at, Marker::Unavailable(*id, place));
             }
@@ -100,7 +106,7 @@ fn keep(
     us: &Us,
     trigger: &Message,
     message: &Arc<Message>,
-    place: Place,
+    place: BlockPlace,
     limits: &Limits,
     kept: &mut BTreeMap<MessageId, Pick>,
     selection: &mut Selection,
@@ -155,7 +161,7 @@ fn spoken<'a>(
     thread: &'a GatheredThread,
     candidates: &[&'a Arc<Message>],
 ) -> BTreeMap<MessageId, &'a Arc<Message>> {
-    let named = [&thread.starter, &thread.pointed_at].map(Found::message);
+    let named = [&thread.starter, &thread.pointed_at].map(NamedMessage::message);
     let named = named.into_iter().flatten().filter(|message| {
         let stands_here = message.channel == trigger.channel && message.id != trigger.id;
         stands_here && us.rejects(message).is_none()
@@ -248,7 +254,7 @@ fn mark_withheld(
         let too_old = oldest.is_some_and(|oldest| message.timestamp < oldest);
         let beyond = floor.is_some_and(|floor| message.id < floor);
         if withheld.contains(&message.id) && !too_old && !beyond {
-            selection.mark(message.id, Marker::Withheld(1, Place::History));
+            selection.mark(message.id, Marker::Withheld(1, BlockPlace::History));
         }
     }
 }

@@ -91,7 +91,7 @@ fn apply(window: &mut Window, step: Step, channel: ChannelId, n: u64, length: us
         Step::Delete => window.deleted(channel, &[message.id, MessageId::new(n + 41)]),
         Step::Fetch => {
             let view = window.view(channel);
-            window.adopt(channel, &view, message.id, &fetched());
+            window.backfill(channel, &view, message.id, &fetched());
         }
         Step::Keep => {
             let view = window.view(channel);

@@ -39,14 +39,14 @@ impl View {
 
     /// Replaces a message that the gateway blanked because the message content
     /// intent is off: copies included with a command or mention have their content.
-    pub fn complete(&mut self, carried: &Message) {
+    pub fn complete(&mut self, referenced: &Message) {
         let recent = self.recent.iter_mut();
         let mut held = recent.chain(self.linked.values_mut());
-        if let Some(held) = held.find(|held| held.id == carried.id)
+        if let Some(held) = held.find(|held| held.id == referenced.id)
             && is_blank(held)
             && !held.withheld
         {
-            *held = Arc::new(carried.clone());
+            *held = Arc::new(referenced.clone());
         }
     }
 }

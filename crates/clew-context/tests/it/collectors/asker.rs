@@ -9,7 +9,7 @@ use clew_context::engine::access::bits;
 use clew_context::engine::turn::Collected;
 use clew_context::model::{
     Access, Cause, Channel, ChannelId, ChannelKind, Fallback, Guild, Message, Missing, Overwrite,
-    ReferenceKind, RoleId, Target,
+    OverwriteTarget, ReferenceKind, RoleId,
 };
 
 use crate::collectors::target::ask_command;
@@ -32,7 +32,7 @@ fn ask(n: u64) -> Message {
 
 fn hidden_from(role: RoleId) -> Vec<Overwrite> {
     vec![Overwrite {
-        target: Target::Role(role),
+        target: OverwriteTarget::Role(role),
         allow: 0,
         deny: bits::VIEW_CHANNEL,
     }]

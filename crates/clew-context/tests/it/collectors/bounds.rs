@@ -5,10 +5,11 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clew_context::collect::{FetchError, Recall};
+use clew_context::collect::{FetchError, NegativeCache};
 use clew_context::engine::render::{Directory, Renderer};
 use clew_context::model::{
-    Access, Cause, ChannelId, Fallback, Limits, Message, Missing, Place, Rights, RoleId, UserId,
+    Access, BlockPlace, Cause, ChannelId, Fallback, Limits, Message, Missing, Rights, RoleId,
+    UserId,
 };
 use proptest::prelude::*;
 
@@ -293,13 +294,13 @@ async fn an_empty_page_is_a_refusal() {
     tokio::time::pause();
     let mut world = small();
     world.hidden.insert(thread_id(0));
-    let recall = Recall::default();
+    let negative_cache = NegativeCache::default();
     let start = Start {
         our_access: Access::Unknown(Missing::Facts),
         ..Start::within(thread(0))
     };
     let trigger = ask(3, "so?");
-    let collected = start.collect_with(&world, &recall, &trigger).await;
+    let collected = start.collect_with(&world, &negative_cache, &trigger).await;
     assert_eq!(failures(&collected), ["history:forbidden"]);
     assert!(
         collected.window_update.pages.is_none(),
@@ -307,20 +308,20 @@ async fn an_empty_page_is_a_refusal() {
     );
     assert_eq!(world.calls(), ["page to 3", "message 0"]);
 
-    let again = start.collect_with(&world, &recall, &trigger).await;
+    let again = start.collect_with(&world, &negative_cache, &trigger).await;
     assert_eq!(failures(&again), ["history:forbidden"]);
     assert_eq!(world.calls(), ["message 0"], "the parent alone is asked");
 
     tokio::time::advance(Duration::from_secs(61)).await;
-    start.collect_with(&world, &recall, &trigger).await;
+    start.collect_with(&world, &negative_cache, &trigger).await;
     assert_eq!(world.calls(), ["page to 3", "message 0"]);
 
     world.hidden.clear();
-    recall.permissions_changed(|_| false);
-    start.collect_with(&world, &recall, &trigger).await;
+    negative_cache.permissions_changed(|_| false);
+    start.collect_with(&world, &negative_cache, &trigger).await;
     assert_eq!(world.calls(), ["message 0"], "another server's change");
-    recall.permissions_changed(|channel| channel == thread_id(0));
-    let collected = start.collect_with(&world, &recall, &trigger).await;
+    negative_cache.permissions_changed(|channel| channel == thread_id(0));
+    let collected = start.collect_with(&world, &negative_cache, &trigger).await;
     assert_eq!(outline(&start.prepare(&collected).block), "s0 1 2");
 }
 
@@ -419,7 +420,7 @@ fn only_the_ends_of_a_huge_message_are_rendered() {
         let text = all.collect::<Vec<_>>().concat();
         let message = Arc::new(said(1, BOB, &text));
         let (us, directory) = (us(), Counting(Cell::new(0)));
-        let item = Renderer::new(&us, &directory).item(message, Place::History, 2_000);
+        let item = Renderer::new(&us, &directory).item(message, BlockPlace::History, 2_000);
         assert!(item.cut && item.text.chars().count() <= 2_000);
         assert!(
             item.text.starts_with("@p1000000 @p1000001 "),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clew_context::collect::{FetchError, Recall};
+use clew_context::collect::{FetchError, NegativeCache};
 use clew_context::engine::window::CHANNEL_START;
 use clew_context::model::{Access, Fallback, Limits, Message, Missing};
 
@@ -88,19 +88,19 @@ async fn a_channel_that_refuses_is_not_asked_again() {
     tokio::time::pause();
     let world = World::of([said(0, ADA, "start"), here(1, "a"), ask(3, "so?")])
         .failing("channel", FetchError::lasting(Fallback::Forbidden));
-    let recall = Recall::default();
+    let negative_cache = NegativeCache::default();
     let start = Start {
         our_access: Access::Unknown(Missing::Facts),
         ..Start::default()
     };
     let trigger = ask(3, "so?").replying(1);
-    start.collect_with(&world, &recall, &trigger).await;
+    start.collect_with(&world, &negative_cache, &trigger).await;
     assert_eq!(world.calls(), ["channel"]);
-    let again = start.collect_with(&world, &recall, &trigger).await;
+    let again = start.collect_with(&world, &negative_cache, &trigger).await;
     assert_eq!(world.calls(), [""; 0]);
     assert!(failures(&again).contains(&"channel:forbidden".to_owned()));
     tokio::time::advance(Duration::from_secs(61)).await;
-    start.collect_with(&world, &recall, &trigger).await;
+    start.collect_with(&world, &negative_cache, &trigger).await;
     assert_eq!(calls_for(&world, "channel"), ["channel"]);
 }
 

@@ -139,7 +139,7 @@ fn what_fetched_messages_include_is_held_in_its_own_place() {
     let reply = said(8, BOB, "reply")
         .replying(3)
         .carrying(said(3, ADA, "question"));
-    window.adopt(GENERAL, &view, id(8), &fetched([reply, said(9, ADA, "hi")]));
+    window.backfill(GENERAL, &view, id(8), &fetched([reply, said(9, ADA, "hi")]));
     assert_eq!(held(&window), (vec![8, 9], vec![3]));
     window.edited(said(3, ADA, "").edited_at(10, "edited"));
     let message = window.message(GENERAL, id(3)).unwrap();
@@ -171,7 +171,7 @@ fn private_messages_are_not_adopted() {
     window.created(said(9, ADA, "hi"));
     let view = window.view(GENERAL);
     let private = said(8, CLEW, "for you").flagged(MessageFlags::EPHEMERAL);
-    window.adopt(
+    window.backfill(
         GENERAL,
         &view,
         id(8),

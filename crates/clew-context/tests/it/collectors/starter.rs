@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use clew_context::collect::{FetchError, Recall};
+use clew_context::collect::{FetchError, NegativeCache};
 use clew_context::model::{Channel, Fallback, Message, Reference, ReferenceKind};
 
 use crate::support::build::{
@@ -112,7 +112,7 @@ fn a_deleted_starter_is_marked() {
 /// A starter known to be missing is not asked for again.
 #[tokio::test]
 async fn missing_starters_are_remembered() {
-    let recall = Recall::default();
+    let negative_cache = NegativeCache::default();
     let anchored = World::of([notice(1).carrying_null(), here(2, "a"), ask(9)]);
     let unanchored = World::of([here(1, "first"), here(2, "a"), ask(9)]);
     let no_post = World::of([here(2, "a"), ask(9)]);
@@ -124,7 +124,7 @@ async fn missing_starters_are_remembered() {
     for (world, channel, shown) in cases {
         let start = Start::within(channel);
         for calls in [2, 1] {
-            let collected = start.collect_with(&world, &recall, &ask(9)).await;
+            let collected = start.collect_with(&world, &negative_cache, &ask(9)).await;
             assert_eq!(outline(&start.prepare(&collected).block), shown);
             // The unanchored first message is on the page that is fetched at the same
             // time, so it may be asked for once more.
@@ -133,7 +133,7 @@ async fn missing_starters_are_remembered() {
             assert_eq!(asked.len(), expected, "{asked:?}");
             assert_eq!(failures(&collected), [""; 0], "no fallback");
         }
-        recall.forget(thread_id(0));
+        negative_cache.forget(thread_id(0));
     }
 }
 

@@ -125,7 +125,7 @@ async fn the_window_learns_the_page() {
     let collected = start.collect(&world, &trigger).await;
     let pages = collected.window_update.pages.unwrap();
     let view = start.view.as_ref().unwrap();
-    window.adopt(pages.channel, view, pages.from, &pages.messages);
+    window.backfill(pages.channel, view, pages.from, &pages.messages);
     assert_eq!(window.view(GENERAL).whole_from, Some(CHANNEL_START));
     assert_eq!(window.view(GENERAL).recent.len(), 11);
 }

@@ -60,7 +60,7 @@ fn a_page_that_arrives_too_late_is_not_adopted() {
     for n in 11..=16 {
         window.created(said(n, ADA, "x"));
     }
-    window.adopt(GENERAL, &view, id(5), &page);
+    window.backfill(GENERAL, &view, id(5), &page);
     let now = window.view(GENERAL);
     assert_eq!(ids(&now), [13, 14, 15, 16]);
     assert!(
@@ -82,7 +82,7 @@ fn an_evicted_channel_adopts_no_old_page() {
     assert!(window.view(GENERAL).recent.is_empty());
     window.created(said(12, ADA, "x"));
     let page = [Arc::new(said(10, ADA, "x"))];
-    window.adopt(GENERAL, &view, MessageId::new(0), &page);
+    window.backfill(GENERAL, &view, MessageId::new(0), &page);
     assert_eq!(ids(&window.view(GENERAL)), [12]);
 }
 
@@ -99,7 +99,7 @@ fn deleted_messages_do_not_come_back() {
         window.edited(said(200, ADA, "").edited_at(201 + n, "longer"));
     }
     let page: Vec<Arc<Message>> = (0..=200).map(|n| Arc::new(said(n, ADA, "x"))).collect();
-    window.adopt(GENERAL, &view, MessageId::new(0), &page);
+    window.backfill(GENERAL, &view, MessageId::new(0), &page);
     window.keep(GENERAL, &view, &page);
     let now = window.view(GENERAL);
     assert_eq!(now.recent.first().map(|message| message.id), Some(id(100)));
@@ -117,7 +117,7 @@ fn a_page_is_not_adopted_after_too_many_deletions() {
         window.deleted(GENERAL, bulk);
     }
     let page: Vec<Arc<Message>> = (0..=200).map(|n| Arc::new(said(n, ADA, "x"))).collect();
-    window.adopt(GENERAL, &view, MessageId::new(0), &page);
+    window.backfill(GENERAL, &view, MessageId::new(0), &page);
     window.keep(GENERAL, &view, &page);
     assert_eq!(ids(&window.view(GENERAL)), [200]);
 }
@@ -290,7 +290,7 @@ impl Truth {
             Step::Fetch { from } => self.fetch(from),
             Step::Adopt => {
                 if let Some((channel, view, from, page)) = &self.page {
-                    window.adopt(CHANNELS[*channel], view, *from, page);
+                    window.backfill(CHANNELS[*channel], view, *from, page);
                 }
             }
             Step::Keep => {

@@ -34,7 +34,7 @@ fn the_window_keeps_withheld_messages() {
     window.edited(here(bobs(2)).edited_at(5, MARK));
     let view = window.view(GENERAL);
     let page = [bobs(0), said(1, ADA, "talk").carrying(bobs(0))].map(Arc::new);
-    window.adopt(GENERAL, &view, MessageId::new(0), &page);
+    window.backfill(GENERAL, &view, MessageId::new(0), &page);
     window.keep(thread_id(0), &view, &[Arc::new(here(bobs(7)))]);
     assert!(!knows_of_bob(&window), "{window:?}");
     let view = window.view(GENERAL);
@@ -69,7 +69,7 @@ fn who_opts_out_loses_all_words_at_once() {
     assert_eq!(view.whole_from, Some(id(1)), "still whole");
     // A turn that began before the opt-out and ends now brings nothing back.
     let page = [Arc::new(bobs(0))];
-    window.adopt(GENERAL, &view, MessageId::new(0), &page);
+    window.backfill(GENERAL, &view, MessageId::new(0), &page);
     window.keep(GENERAL, &view, &page);
     assert!(!knows_of_bob(&window), "{window:?}");
     // The weights are accounted for: nothing is left once everything is removed.
@@ -97,7 +97,7 @@ fn who_opts_back_in_is_read_again() {
     window.created(said(3, ADA, "talk"));
     let view = window.view(GENERAL);
     let page = [Arc::new(bobs(1).edited_at(2, MARK))];
-    window.adopt(GENERAL, &view, MessageId::new(0), &page);
+    window.backfill(GENERAL, &view, MessageId::new(0), &page);
     let back = window.message(GENERAL, id(1)).unwrap();
     assert!(!back.withheld && back.content.contains(MARK));
     for channel in [GENERAL, thread_id(0)] {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use clew_context::collect::{Anchor, Source};
+use clew_context::collect::{PageCursor, Source};
 use clew_context::discord::Live;
 use clew_context::discord::error::RestError;
-use clew_context::discord::rest::{Lane, Reader};
+use clew_context::discord::rest::{RateLimitPool, RestReader};
 use clew_context::model::{ChannelId, ChannelKind, Fallback, MessageId, Parent, TagId, UserId};
 use clew_simulator::{Draft, Fault, FaultKind, File, Id, Limit, Simulator};
 use serde_json::json;
@@ -30,8 +30,8 @@ pub(super) fn patient() -> Instant {
     in_seconds(20)
 }
 
-pub(super) fn rest(simulator: &Simulator) -> Reader {
-    Reader::new(&simulator.token(), Some(&simulator.url())).unwrap()
+pub(super) fn rest(simulator: &Simulator) -> RestReader {
+    RestReader::new(&simulator.token(), Some(&simulator.url())).unwrap()
 }
 
 /// A simulator whose channel has `count` messages by alice.
@@ -53,7 +53,7 @@ async fn filled(count: usize) -> (Simulator, Small, Vec<Id>) {
 async fn a_page_is_read_oldest_first_from_both_sides() {
     let (simulator, small, ids) = filled(12).await;
     let (rest, channel) = (rest(&simulator), channel_id(small.channel));
-    let before = Anchor::Before(message_id(ids[10]));
+    let before = PageCursor::Before(message_id(ids[10]));
     let page = rest.page(channel, before, 5, patient()).await.unwrap();
     let read: Vec<u64> = page
         .messages
@@ -63,7 +63,7 @@ async fn a_page_is_read_oldest_first_from_both_sides() {
     let expected: Vec<u64> = ids[5..10].iter().map(|id| id.0).collect();
     assert_eq!(read, expected);
     assert!(!page.complete);
-    let after = Anchor::After(message_id(ids[9]));
+    let after = PageCursor::After(message_id(ids[9]));
     let page = rest.page(channel, after, 5, patient()).await.unwrap();
     assert_eq!((page.messages.len(), page.complete), (2, true));
     assert_eq!(&*page.messages[0].author.name, "alice");
@@ -77,7 +77,7 @@ async fn a_message_that_twilight_rejects_does_not_cost_its_page() {
     simulator.override_message(ids[1], bad);
     simulator.override_message(ids[2], json!({"id": ids[2].0.to_string()}));
     let rest = rest(&simulator);
-    let side = Anchor::After(MessageId::new(1));
+    let side = PageCursor::After(MessageId::new(1));
     let page = rest
         .page(channel_id(small.channel), side, 50, patient())
         .await
@@ -157,7 +157,7 @@ async fn every_fault_has_its_reason() {
     let any = "/channels/**";
     let check = async |fault: Fault, reason: Fallback, transient: bool| {
         simulator.fault(fault.clone());
-        let before = Anchor::Before(message_id(ids[1]));
+        let before = PageCursor::Before(message_id(ids[1]));
         let page = rest
             .page(channel_id(small.channel), before, 9, patient())
             .await;
@@ -214,10 +214,13 @@ async fn every_fault_has_its_reason() {
 #[tokio::test]
 async fn a_refused_token_is_reported_and_not_retried() {
     let (simulator, ..) = filled(0).await;
-    let rest = Reader::new("not.the.token", Some(&simulator.url())).unwrap();
+    let rest = RestReader::new("not.the.token", Some(&simulator.url())).unwrap();
     for _ in 0..2 {
         let path = "gateway/bot".to_owned();
-        let error = rest.get(path, Lane::Main, patient()).await.unwrap_err();
+        let error = rest
+            .get(path, RateLimitPool::Main, patient())
+            .await
+            .unwrap_err();
         assert!(error.unauthorized, "{error:?}");
         assert!(!format!("{error:?}{error}").contains("not.the.token"));
     }
@@ -227,10 +230,10 @@ async fn a_refused_token_is_reported_and_not_retried() {
 
 #[tokio::test]
 async fn tokens_and_addresses_that_cannot_be_used_are_refused() {
-    assert!(Reader::new("", None).is_err());
-    assert!(Reader::new("a\nb", None).is_err());
-    assert!(Reader::new("token", Some("ws://127.0.0.1:1")).is_err());
-    assert!(Reader::new("token", None).is_ok());
+    assert!(RestReader::new("", None).is_err());
+    assert!(RestReader::new("a\nb", None).is_err());
+    assert!(RestReader::new("token", Some("ws://127.0.0.1:1")).is_err());
+    assert!(RestReader::new("token", None).is_ok());
 }
 
 #[tokio::test]
@@ -240,7 +243,7 @@ async fn a_hang_is_a_timeout_and_delays_nothing_after_it() {
     let hang = FaultKind::Hang(Duration::from_mins(1));
     simulator.fault(Fault::new("GET", "/channels/**", hang).once());
     let channel = channel_id(small.channel);
-    let before = Anchor::Before(message_id(ids[1]));
+    let before = PageCursor::Before(message_id(ids[1]));
     let soon = Instant::now() + Duration::from_millis(150);
     let late = rest.page(channel, before, 9, soon).await.unwrap_err();
     assert_eq!(late.reason, Fallback::Timeout);
@@ -261,7 +264,7 @@ async fn a_hanging_check_delays_no_turn() {
         while simulator.hits(fault) == 0 {
             tokio::task::yield_now().await;
         }
-        let before = Anchor::Before(message_id(ids[2]));
+        let before = PageCursor::Before(message_id(ids[2]));
         tokio::join!(
             rest.message(channel, message_id(ids[1]), patient()),
             rest.page(channel, before, 9, patient()),
@@ -287,7 +290,7 @@ async fn a_limit_that_outlasts_the_deadline_is_rate_limited() {
         window: Duration::from_mins(1),
     });
     let channel = channel_id(small.channel);
-    let page = |deadline| rest.page(channel, Anchor::Before(message_id(ids[1])), 9, deadline);
+    let page = |deadline| rest.page(channel, PageCursor::Before(message_id(ids[1])), 9, deadline);
     page(patient()).await.unwrap();
     // The second attempt gets a 429; the third waits for our own limiter.
     for _ in 0..2 {
@@ -311,7 +314,7 @@ async fn a_limit_that_ends_in_time_costs_only_the_wait() {
     });
     let channel = channel_id(small.channel);
     for _ in 0..2 {
-        let before = Anchor::Before(message_id(ids[1]));
+        let before = PageCursor::Before(message_id(ids[1]));
         rest.page(channel, before, 9, patient()).await.unwrap();
     }
 }
@@ -327,7 +330,7 @@ async fn limits_without_a_wait_are_not_hit_again() {
         retry_after: None,
     };
     let fault = simulator.fault(Fault::new("GET", "/channels/**", kind));
-    let before = Anchor::Before(message_id(ids[1]));
+    let before = PageCursor::Before(message_id(ids[1]));
     let soon = Instant::now() + Duration::from_millis(1_500);
     let page = rest.page(channel_id(small.channel), before, 9, soon).await;
     assert_eq!(page.unwrap_err().reason, Fallback::RateLimited);
@@ -341,7 +344,14 @@ async fn equal_reads_at_the_same_time_share_one_request() {
     simulator.set_latency(Duration::from_millis(200));
     let rest = rest(&simulator);
     let channel = channel_id(small.channel);
-    let page = |end: usize| rest.page(channel, Anchor::Before(message_id(ids[end])), 9, patient());
+    let page = |end: usize| {
+        rest.page(
+            channel,
+            PageCursor::Before(message_id(ids[end])),
+            9,
+            patient(),
+        )
+    };
     let (first, second, other) = tokio::join!(page(2), page(2), page(1));
     assert_eq!(first.unwrap(), second.unwrap());
     assert_eq!(other.unwrap().messages.len(), 1);
@@ -361,7 +371,7 @@ async fn a_caller_that_leaves_does_not_cancel_the_others() {
     simulator.set_latency(Duration::from_millis(300));
     let rest = rest(&simulator);
     let channel = channel_id(small.channel);
-    let before = Anchor::Before(message_id(ids[1]));
+    let before = PageCursor::Before(message_id(ids[1]));
     let soon = Instant::now() + Duration::from_millis(50);
     let (hasty, patient) = tokio::join!(
         rest.page(channel, before, 9, soon),

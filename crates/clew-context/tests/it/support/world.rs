@@ -4,15 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 
-use clew_context::collect::{Anchor, FetchError, Page, Recall, Source, collect};
+use clew_context::collect::{FetchError, MessagePage, NegativeCache, PageCursor, Source, collect};
 use clew_context::engine::eligible::Us;
 use clew_context::engine::prepare::{Prepared, PromptInput, prepare};
 use clew_context::engine::turn::{Collected, TurnInput};
 use clew_context::engine::window::{View, Window, WindowLimits};
 use clew_context::model::{
-    Access, AgentDoc, Attachment, Block, Cause, Channel, ChannelId, ChannelKind, Entry, Fallback,
-    Guild, GuildId, HistoryMessage, Limits, Marker, Message, MessageId, OptedOut, Place, Profiles,
-    ReplyTarget, RoleId, TurnRequest, UserId,
+    Access, AgentDoc, Attachment, Block, BlockEntry, BlockPlace, Cause, Channel, ChannelId,
+    ChannelKind, Fallback, Guild, GuildId, HistoryMessage, Limits, Marker, Message, MessageId,
+    OptedOut, Profiles, ReplyTarget, RoleId, TurnRequest, UserId,
 };
 use tokio::time::{Duration, Instant, sleep};
 
@@ -111,16 +111,16 @@ impl Source for World {
     async fn page(
         &self,
         channel: ChannelId,
-        anchor: Anchor,
+        cursor: PageCursor,
         limit: usize,
         deadline: Instant,
-    ) -> Result<Page, FetchError> {
-        let name = match anchor {
-            Anchor::Before(before) if before == id(number(before)) => {
+    ) -> Result<MessagePage, FetchError> {
+        let name = match cursor {
+            PageCursor::Before(before) if before == id(number(before)) => {
                 format!("page before {}", number(before))
             }
-            Anchor::Before(before) => format!("page to {}", number(before)),
-            Anchor::After(id) => format!("page after {} limit {limit}", number(id)),
+            PageCursor::Before(before) => format!("page to {}", number(before)),
+            PageCursor::After(id) => format!("page after {} limit {limit}", number(id)),
         };
         self.call(name, deadline).await?;
         let empty = BTreeMap::new();
@@ -130,14 +130,14 @@ impl Source for World {
         } else {
             all
         };
-        let mut chosen: Vec<&Message> = match anchor {
-            Anchor::Before(id) => all
+        let mut chosen: Vec<&Message> = match cursor {
+            PageCursor::Before(id) => all
                 .range(..id)
                 .rev()
                 .take(limit)
                 .map(|(_, message)| message)
                 .collect(),
-            Anchor::After(id) => all
+            PageCursor::After(id) => all
                 .range(id.next()..)
                 .take(limit)
                 .map(|(_, message)| message)
@@ -148,7 +148,7 @@ impl Source for World {
         let (unreadable, chosen): (Vec<&Message>, Vec<&Message>) = chosen
             .into_iter()
             .partition(|message| self.unreadable.contains(&message.id));
-        Ok(Page {
+        Ok(MessagePage {
             messages: chosen.into_iter().cloned().collect(),
             unreadable: unreadable.into_iter().map(|message| message.id).collect(),
             complete,
@@ -286,13 +286,14 @@ impl Start {
     }
 
     pub(crate) async fn collect(&self, world: &World, trigger: &Message) -> Collected {
-        self.collect_with(world, &Recall::default(), trigger).await
+        self.collect_with(world, &NegativeCache::default(), trigger)
+            .await
     }
 
     pub(crate) async fn collect_with(
         &self,
         world: &World,
-        recall: &Recall,
+        negative_cache: &NegativeCache,
         trigger: &Message,
     ) -> Collected {
         let view = self.view.clone().unwrap_or_else(|| {
@@ -319,7 +320,7 @@ impl Start {
             reply_target: self.reply_target,
             ..TurnInput::new(request, self.us.clone(), view, self.limits)
         };
-        collect(world, recall, input).await
+        collect(world, negative_cache, input).await
     }
 
     pub(crate) fn prepare(&self, collected: &Collected) -> Prepared {
@@ -364,22 +365,22 @@ pub(crate) fn outline(block: &Block) -> String {
         .entries
         .iter()
         .map(|entry| match entry {
-            Entry::Message(item) => {
+            BlockEntry::Message(item) => {
                 let place = match item.place {
-                    Place::Starter => "s",
-                    Place::PointedAt => "p",
-                    Place::Target => "t",
-                    Place::Tail | Place::History | Place::Chain => "",
+                    BlockPlace::Starter => "s",
+                    BlockPlace::PointedAt => "p",
+                    BlockPlace::Target => "t",
+                    BlockPlace::Tail | BlockPlace::History | BlockPlace::Chain => "",
                 };
                 format!("{place}{}", number(item.message.id))
             }
-            Entry::Marker(Marker::Gap(count, _)) => format!("..{count}.."),
-            Entry::Marker(Marker::EarlierChain(_)) => "earlier".to_owned(),
-            Entry::Marker(Marker::Deleted(..)) => "deleted".to_owned(),
-            Entry::Marker(Marker::Ineligible(_)) => "app".to_owned(),
-            Entry::Marker(Marker::Withheld(1, _)) => "private".to_owned(),
-            Entry::Marker(Marker::Withheld(count, _)) => format!("private*{count}"),
-            Entry::Marker(Marker::Unavailable(..)) => "unavailable".to_owned(),
+            BlockEntry::Marker(Marker::Gap(count, _)) => format!("..{count}.."),
+            BlockEntry::Marker(Marker::EarlierChain(_)) => "earlier".to_owned(),
+            BlockEntry::Marker(Marker::Deleted(..)) => "deleted".to_owned(),
+            BlockEntry::Marker(Marker::Ineligible(_)) => "app".to_owned(),
+            BlockEntry::Marker(Marker::Withheld(1, _)) => "private".to_owned(),
+            BlockEntry::Marker(Marker::Withheld(count, _)) => format!("private*{count}"),
+            BlockEntry::Marker(Marker::Unavailable(..)) => "unavailable".to_owned(),
         })
         .collect();
     words.join(" ")

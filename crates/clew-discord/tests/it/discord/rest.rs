@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use clew_context::collect::Anchor;
+use clew_context::collect::PageCursor;
 use clew_context::model::{ChannelId, MessageId};
 use clew_discord::rest::Rest;
 use clew_simulator::{Id, Simulator};
@@ -68,8 +68,12 @@ async fn a_page_a_starter_and_typing_do_not_wait_for_each_other() {
     let rest = rest(&simulator);
     let channel = channel_id(small.channel);
     let (page, starter, typing) = tokio::join!(
-        rest.reader()
-            .page(channel, Anchor::Before(message_id(ids[2])), 9, patient()),
+        rest.reader().page(
+            channel,
+            PageCursor::Before(message_id(ids[2])),
+            9,
+            patient()
+        ),
         rest.reader()
             .message(channel, message_id(ids[0]), patient()),
         rest.typing(channel, patient()),

@@ -1,5 +1,5 @@
-//! What turns learn that also helps later turns: channels that refuse us, and
-//! starters that do not exist.
+//! What need not be asked for again: channels that refuse us, and starters that do
+//! not exist.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,23 +12,23 @@ use crate::model::{ChannelId, MessageId};
 /// How long a channel that refused us is not asked again, unless its permissions
 /// change: Discord counts refused requests towards a ban.
 const FORBIDDEN_FOR: Duration = Duration::from_mins(1);
-/// Minimum time between two complaints about the same channel.
+/// Minimum time between two warnings about the same channel.
 const A_DAY: Duration = Duration::from_hours(24);
 /// Most entries of each kind; when full, all are dropped, at the cost of a fetch each.
 const MAX_ENTRIES: usize = 4_096;
 
 /// Why a thread has no starter in its parent channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NoAnchor {
+pub(super) enum NoStarter {
     /// It was deleted.
     Deleted,
     /// The thread was not started from a message; this is its first one.
-    Unanchored(MessageId),
+    FirstMessage(MessageId),
 }
 
-/// Knowledge shared by all turns of a process.
+/// What was not there or not allowed; one for all turns of a process.
 #[derive(Debug, Default)]
-pub struct Recall {
+pub struct NegativeCache {
     inner: Mutex<Inner>,
 }
 
@@ -38,11 +38,11 @@ struct Inner {
     forbidden: HashMap<ChannelId, Instant>,
     /// Channels that we may not even view.
     hidden: HashMap<ChannelId, Instant>,
-    anchors: HashMap<ChannelId, NoAnchor>,
-    complained: HashMap<ChannelId, Instant>,
+    no_starters: HashMap<ChannelId, NoStarter>,
+    warned: HashMap<ChannelId, Instant>,
 }
 
-impl Recall {
+impl NegativeCache {
     /// Call when permissions changed: channels for which `may_be_of` returns true
     /// may be asked again. It should return true for channels of an unknown server.
     pub fn permissions_changed(&self, may_be_of: impl Fn(ChannelId) -> bool) {
@@ -51,16 +51,16 @@ impl Recall {
         inner.hidden.retain(|channel, _| !may_be_of(*channel));
     }
 
-    /// Whether this is the first complaint about a channel within a day.
-    pub fn first_today(&self, channel: ChannelId, now: Instant) -> bool {
+    /// Whether this is the first warning about a channel within a day.
+    pub fn first_warning_today(&self, channel: ChannelId, now: Instant) -> bool {
         let mut inner = self.lock();
-        if inner.complained.len() >= MAX_ENTRIES {
-            inner.complained.clear();
+        if inner.warned.len() >= MAX_ENTRIES {
+            inner.warned.clear();
         }
-        let last = inner.complained.get(&channel);
+        let last = inner.warned.get(&channel);
         let first = last.is_none_or(|last| now.duration_since(*last) >= A_DAY);
         if first {
-            inner.complained.insert(channel, now);
+            inner.warned.insert(channel, now);
         }
         first
     }
@@ -70,12 +70,12 @@ impl Recall {
         let mut inner = self.lock();
         inner.forbidden.remove(&channel);
         inner.hidden.remove(&channel);
-        inner.anchors.remove(&channel);
+        inner.no_starters.remove(&channel);
     }
 
     /// Notes that the message a thread was started from was deleted.
     pub fn starter_deleted(&self, thread: ChannelId) {
-        self.learn_anchor(thread, NoAnchor::Deleted);
+        self.remember_no_starter(thread, NoStarter::Deleted);
     }
 
     pub(super) fn forbid(&self, channel: ChannelId, now: Instant) {
@@ -96,16 +96,16 @@ impl Recall {
         refuses(&self.lock().hidden, channel, now)
     }
 
-    pub(super) fn no_anchor(&self, thread: ChannelId) -> Option<NoAnchor> {
-        self.lock().anchors.get(&thread).copied()
+    pub(super) fn no_starter(&self, thread: ChannelId) -> Option<NoStarter> {
+        self.lock().no_starters.get(&thread).copied()
     }
 
-    pub(super) fn learn_anchor(&self, thread: ChannelId, anchor: NoAnchor) {
+    pub(super) fn remember_no_starter(&self, thread: ChannelId, reason: NoStarter) {
         let mut inner = self.lock();
-        if inner.anchors.len() >= MAX_ENTRIES {
-            inner.anchors.clear();
+        if inner.no_starters.len() >= MAX_ENTRIES {
+            inner.no_starters.clear();
         }
-        inner.anchors.insert(thread, anchor);
+        inner.no_starters.insert(thread, reason);
     }
 
     /// A poisoned lock is harmless: nothing in here can be left half-written.
@@ -134,62 +134,65 @@ mod tests {
 
     #[test]
     fn a_refusal_holds_for_a_minute() {
-        let (recall, now) = (Recall::default(), Instant::now());
-        recall.forbid(ONE, now);
-        recall.hide(OTHER, now);
+        let (cache, now) = (NegativeCache::default(), Instant::now());
+        cache.forbid(ONE, now);
+        cache.hide(OTHER, now);
         let almost = now + Duration::from_millis(59_999);
         let after = now + Duration::from_mins(1);
-        assert!(recall.is_forbidden(ONE, almost) && !recall.is_forbidden(ONE, after));
-        assert!(recall.is_hidden(OTHER, almost) && !recall.is_hidden(OTHER, after));
-        assert!(recall.is_forbidden(OTHER, almost), "its messages as well");
-        assert!(!recall.is_hidden(ONE, almost), "it was shown");
+        assert!(cache.is_forbidden(ONE, almost) && !cache.is_forbidden(ONE, after));
+        assert!(cache.is_hidden(OTHER, almost) && !cache.is_hidden(OTHER, after));
+        assert!(cache.is_forbidden(OTHER, almost), "its messages as well");
+        assert!(!cache.is_hidden(ONE, almost), "it was shown");
     }
 
     #[test]
     fn permissions_that_change_end_refusals_where_they_may_be_of() {
-        let (recall, now) = (Recall::default(), Instant::now());
-        recall.hide(ONE, now);
-        recall.hide(OTHER, now);
-        recall.permissions_changed(|channel| channel == ONE);
-        assert!(!recall.is_hidden(ONE, now) && !recall.is_forbidden(ONE, now));
-        assert!(recall.is_hidden(OTHER, now) && recall.is_forbidden(OTHER, now));
+        let (cache, now) = (NegativeCache::default(), Instant::now());
+        cache.hide(ONE, now);
+        cache.hide(OTHER, now);
+        cache.permissions_changed(|channel| channel == ONE);
+        assert!(!cache.is_hidden(ONE, now) && !cache.is_forbidden(ONE, now));
+        assert!(cache.is_hidden(OTHER, now) && cache.is_forbidden(OTHER, now));
     }
 
     #[test]
-    fn one_complaint_a_day() {
-        let (recall, now) = (Recall::default(), Instant::now());
+    fn one_warning_a_day() {
+        let (cache, now) = (NegativeCache::default(), Instant::now());
         let hour = Duration::from_hours(1);
-        assert!(recall.first_today(ONE, now));
-        assert!(recall.first_today(OTHER, now), "each channel has its own");
-        assert!(!recall.first_today(ONE, now + 23 * hour));
-        assert!(recall.first_today(ONE, now + 24 * hour));
-        assert!(!recall.first_today(ONE, now + 25 * hour));
+        assert!(cache.first_warning_today(ONE, now));
+        assert!(
+            cache.first_warning_today(OTHER, now),
+            "each channel has its own"
+        );
+        assert!(!cache.first_warning_today(ONE, now + 23 * hour));
+        assert!(cache.first_warning_today(ONE, now + 24 * hour));
+        assert!(!cache.first_warning_today(ONE, now + 25 * hour));
     }
 
     #[test]
     fn starters_are_remembered_until_the_thread_is_gone() {
-        let recall = Recall::default();
-        recall.starter_deleted(ONE);
-        let first = NoAnchor::Unanchored(MessageId::new(7));
-        recall.learn_anchor(OTHER, first);
-        assert_eq!(recall.no_anchor(ONE), Some(NoAnchor::Deleted));
-        assert_eq!(recall.no_anchor(OTHER), Some(first));
-        recall.forget(ONE);
-        assert_eq!(recall.no_anchor(ONE), None);
+        let cache = NegativeCache::default();
+        cache.starter_deleted(ONE);
+        let first = NoStarter::FirstMessage(MessageId::new(7));
+        cache.remember_no_starter(OTHER, first);
+        assert_eq!(cache.no_starter(ONE), Some(NoStarter::Deleted));
+        assert_eq!(cache.no_starter(OTHER), Some(first));
+        cache.forget(ONE);
+        assert_eq!(cache.no_starter(ONE), None);
     }
 
     /// Memory is bounded: dropping an entry costs at most one fetch.
     #[test]
     fn a_full_memory_begins_anew() {
-        let (recall, now) = (Recall::default(), Instant::now());
+        let (cache, now) = (NegativeCache::default(), Instant::now());
         let last = ChannelId::new(MAX_ENTRIES as u64 + 1);
         for channel in (1..=last.get()).map(ChannelId::new) {
-            recall.hide(channel, now);
-            recall.starter_deleted(channel);
-            recall.first_today(channel, now);
+            cache.hide(channel, now);
+            cache.starter_deleted(channel);
+            cache.first_warning_today(channel, now);
         }
-        assert!(recall.is_hidden(last, now) && !recall.is_hidden(ONE, now));
-        assert!(recall.no_anchor(last).is_some() && recall.no_anchor(ONE).is_none());
-        assert!(!recall.first_today(last, now) && recall.first_today(ONE, now));
+        assert!(cache.is_hidden(last, now) && !cache.is_hidden(ONE, now));
+        assert!(cache.no_starter(last).is_some() && cache.no_starter(ONE).is_none());
+        assert!(!cache.first_warning_today(last, now) && cache.first_warning_today(ONE, now));
     }
 }

@@ -9,15 +9,15 @@ use tokio::time::{Instant, timeout_at};
 use twilight_http::request::{Method, RequestBuilder};
 
 use super::build;
-use super::lane::{Lane, Lanes, Waiting};
-use crate::collect::Anchor;
+use super::pool::{RateLimitPool, RateLimitPools, RequestState};
+use crate::collect::PageCursor;
 use crate::discord::error::RestError;
 use crate::model::{ChannelId, MessageId};
 
 /// A read that can be shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Query {
-    Page(ChannelId, Anchor, usize),
+    Page(ChannelId, PageCursor, usize),
     Message(ChannelId, MessageId),
     Channel(ChannelId),
 }
@@ -25,10 +25,10 @@ pub(super) enum Query {
 impl Query {
     fn path(self) -> String {
         match self {
-            Self::Page(channel, Anchor::Before(id), limit) => {
+            Self::Page(channel, PageCursor::Before(id), limit) => {
                 format!("channels/{channel}/messages?limit={limit}&before={id}")
             }
-            Self::Page(channel, Anchor::After(id), limit) => {
+            Self::Page(channel, PageCursor::After(id), limit) => {
                 format!("channels/{channel}/messages?limit={limit}&after={id}")
             }
             Self::Message(channel, id) => format!("channels/{channel}/messages/{id}"),
@@ -42,73 +42,73 @@ type Answer = BoxFuture<'static, Result<Arc<[u8]>, RestError>>;
 /// The reads in flight. References are weak: a request that all callers have
 /// dropped is cancelled.
 #[derive(Debug, Default)]
-pub(super) struct Flights(Mutex<HashMap<Query, Airborne>>);
+pub(super) struct SharedRequests(Mutex<HashMap<Query, RunningRequest>>);
 
 #[derive(Debug)]
-struct Airborne {
+struct RunningRequest {
     answer: WeakShared<Answer>,
-    waiting: Arc<Waiting>,
+    state: Arc<RequestState>,
 }
 
 /// One caller's share of a request.
-pub(super) struct Flight {
+pub(super) struct SharedRequest {
     answer: Shared<Answer>,
-    waiting: Arc<Waiting>,
+    state: Arc<RequestState>,
 }
 
-impl Flights {
+impl SharedRequests {
     /// Joins an identical request in flight, or starts one.
-    pub(super) fn board(
+    pub(super) fn join(
         &self,
         query: Query,
-        lane: Lane,
-        lanes: &Lanes,
-    ) -> Result<Flight, RestError> {
-        let mut flights = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(flight) = flights.get(&query).and_then(Airborne::join) {
-            return Ok(flight);
+        pool: RateLimitPool,
+        pools: &RateLimitPools,
+    ) -> Result<SharedRequest, RestError> {
+        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(request) = running.get(&query).and_then(RunningRequest::join) {
+            return Ok(request);
         }
         // Finished requests are removed here, so the map is as large as the number of
         // reads in flight.
-        flights.retain(|_, airborne| airborne.answer.upgrade().is_some());
+        running.retain(|_, request| request.answer.upgrade().is_some());
         let request = build(RequestBuilder::raw(Method::Get, query.path()))?;
-        let waiting = Arc::new(Waiting::of(&request));
-        let answer = lanes.start(request, lane, &waiting, None);
+        let state = Arc::new(RequestState::of(&request));
+        let answer = pools.start(request, pool, &state, None);
         let answer = answer.map(|answer| answer.map(Arc::from)).boxed().shared();
         if let Some(weak) = answer.downgrade() {
-            let airborne = Airborne {
+            let request = RunningRequest {
                 answer: weak,
-                waiting: Arc::clone(&waiting),
+                state: Arc::clone(&state),
             };
-            flights.insert(query, airborne);
+            running.insert(query, request);
         }
-        Ok(Flight { answer, waiting })
+        Ok(SharedRequest { answer, state })
     }
 }
 
-impl Airborne {
+impl RunningRequest {
     /// `None` if it has finished: its answer may already be out of date.
-    fn join(&self) -> Option<Flight> {
+    fn join(&self) -> Option<SharedRequest> {
         let answer = self.answer.upgrade()?;
-        let flying = answer.peek().is_none();
-        flying.then(|| Flight {
+        let is_running = answer.peek().is_none();
+        is_running.then(|| SharedRequest {
             answer,
-            waiting: Arc::clone(&self.waiting),
+            state: Arc::clone(&self.state),
         })
     }
 }
 
-impl Flight {
+impl SharedRequest {
     /// Waits for the answer until `deadline`, which applies to this caller only.
-    pub(super) async fn land(
+    pub(super) async fn wait(
         self,
-        lanes: &Lanes,
-        lane: Lane,
+        pools: &RateLimitPools,
+        pool: RateLimitPool,
         deadline: Instant,
     ) -> Result<Arc<[u8]>, RestError> {
         match timeout_at(deadline, self.answer).await {
             Ok(answer) => answer,
-            Err(_) => Err(lanes.late(lane, &self.waiting).await),
+            Err(_) => Err(pools.late(pool, &self.state).await),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! Until twilight knows a channel's bucket, it sends one request at a time for
 //! that channel, whatever the method, and it learns buckets from 429s alone. A
 //! page, a single message and a typing notice for one channel would wait for each
-//! other. So each has a lane: a client with its own limiter. The lanes share
+//! other. So each has a rate-limit pool: a client with its own limiter. The pools share
 //! Discord's 50 requests a second.
 //!
 //! A request is resent after a 429, once the wait given in its headers is over:
@@ -38,7 +38,7 @@ pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Which rate limiter a request goes through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lane {
+pub enum RateLimitPool {
     /// Pages, posts and edits.
     Main,
     /// Single messages, channels and members: asked for at the same time as a page.
@@ -50,8 +50,8 @@ pub enum Lane {
     Checks,
 }
 
-impl Lane {
-    /// Requests per second; the lanes add up to Discord's global limit of 50.
+impl RateLimitPool {
+    /// Requests per second; the pools add up to Discord's global limit of 50.
     const fn per_second(self) -> u16 {
         match self {
             Self::Main => 22,
@@ -61,10 +61,10 @@ impl Lane {
     }
 }
 
-/// One client per lane. All are created at the start: each loads the system's
+/// One client per pool. All are created at the start: each loads the system's
 /// root certificates, which takes longer than a turn may.
 #[derive(Debug)]
-pub(super) struct Lanes {
+pub(super) struct RateLimitPools {
     main: Arc<Client>,
     singles: Arc<Client>,
     aside: Arc<Client>,
@@ -74,24 +74,24 @@ pub(super) struct Lanes {
     refused: CancellationToken,
 }
 
-impl Lanes {
+impl RateLimitPools {
     pub(super) fn new(token: &str, address: Option<&Address>, http: reqwest::Client) -> Self {
-        let client = |lane| client(token.trim(), address, lane);
-        let main = client(Lane::Main);
+        let client = |pool| client(token.trim(), address, pool);
+        let main = client(RateLimitPool::Main);
         let wire = main
             .token()
             .and_then(|token| Wire::new(http, token, address));
         Self {
             main,
             wire,
-            singles: client(Lane::Singles),
-            aside: client(Lane::Aside),
-            checks: client(Lane::Checks),
+            singles: client(RateLimitPool::Singles),
+            aside: client(RateLimitPool::Aside),
+            checks: client(RateLimitPool::Checks),
             refused: CancellationToken::new(),
         }
     }
 
-    /// Uses one client for all lanes.
+    /// Uses one client for all pools.
     pub(super) fn of(client: Arc<Client>) -> Self {
         Self {
             main: Arc::clone(&client),
@@ -103,12 +103,12 @@ impl Lanes {
         }
     }
 
-    pub(super) const fn client(&self, lane: Lane) -> &Arc<Client> {
-        match lane {
-            Lane::Main => &self.main,
-            Lane::Singles => &self.singles,
-            Lane::Aside => &self.aside,
-            Lane::Checks => &self.checks,
+    pub(super) const fn client(&self, pool: RateLimitPool) -> &Arc<Client> {
+        match pool {
+            RateLimitPool::Main => &self.main,
+            RateLimitPool::Singles => &self.singles,
+            RateLimitPool::Aside => &self.aside,
+            RateLimitPool::Checks => &self.checks,
         }
     }
 
@@ -121,14 +121,14 @@ impl Lanes {
     pub(super) async fn call(
         &self,
         request: Request,
-        lane: Lane,
+        pool: RateLimitPool,
         deadline: Instant,
     ) -> Result<Vec<u8>, RestError> {
-        let waiting = Waiting::of(&request);
-        let answer = self.start(request, lane, &waiting, Some(deadline));
+        let state = RequestState::of(&request);
+        let answer = self.start(request, pool, &state, Some(deadline));
         match timeout_at(deadline, answer).await {
             Ok(answer) => answer,
-            Err(_) => Err(self.late(lane, &waiting).await),
+            Err(_) => Err(self.late(pool, &state).await),
         }
     }
 
@@ -137,14 +137,14 @@ impl Lanes {
     pub(super) fn start(
         &self,
         request: Request,
-        lane: Lane,
-        waiting: &Waiting,
+        pool: RateLimitPool,
+        state: &RequestState,
         deadline: Option<Instant>,
     ) -> impl Future<Output = Result<Vec<u8>, RestError>> + Send + 'static {
-        let client = Arc::clone(self.client(lane));
+        let client = Arc::clone(self.client(pool));
         let is_get = request.method() == Method::Get;
         let wire = self.wire.clone().filter(|_| !is_get);
-        let waiting = waiting.clone();
+        let state = state.clone();
         let refused = self.refused.clone();
         // Each further request would count towards a ban.
         let hopeless = refused.is_cancelled();
@@ -158,7 +158,7 @@ impl Lanes {
                 let sent = Arc::default();
                 let answer = match (&wire, client.ratelimiter()) {
                     (Some(wire), Some(limiter)) => {
-                        let endpoint = waiting.endpoint.clone();
+                        let endpoint = state.endpoint.clone();
                         wire.send(limiter, endpoint, &request, &sent).await
                     }
                     _ => send(&client, request.clone(), &sent).await,
@@ -174,7 +174,7 @@ impl Lanes {
                 if deadline.is_some_and(|deadline| again > deadline) {
                     return Err(RestError::limited_until(again));
                 }
-                waiting.limit(again);
+                state.limit(again);
                 sleep_until(again).await;
                 pause *= 2;
                 sendings += 1;
@@ -188,10 +188,10 @@ impl Lanes {
     }
 
     /// Why a request is late: our limiter holds it, it got a 429, or there was no answer.
-    pub(super) async fn late(&self, lane: Lane, waiting: &Waiting) -> RestError {
-        let until = match (waiting.limited_until(), self.client(lane).ratelimiter()) {
+    pub(super) async fn late(&self, pool: RateLimitPool, state: &RequestState) -> RestError {
+        let until = match (state.limited_until(), self.client(pool).ratelimiter()) {
             (Some(until), _) => Some(until),
-            (None, Some(limiter)) => reset(limiter, &waiting.endpoint).await,
+            (None, Some(limiter)) => reset(limiter, &state.endpoint).await,
             (None, None) => None,
         };
         match until {
@@ -215,14 +215,14 @@ async fn send(
     response.bytes().await.map_err(|_| RestError::broken())
 }
 
-fn client(token: &str, address: Option<&Address>, lane: Lane) -> Arc<Client> {
+fn client(token: &str, address: Option<&Address>, pool: RateLimitPool) -> Arc<Client> {
     let builder = Client::builder()
         .token(token.to_owned())
         .timeout(REQUEST_TIMEOUT)
         // Expired interaction tokens also give a 401, after which twilight would
         // refuse to send anything.
         .remember_invalid_token(false)
-        .ratelimiter(Some(RateLimiter::new(lane.per_second())));
+        .ratelimiter(Some(RateLimiter::new(pool.per_second())));
     Arc::new(match address {
         Some(address) => builder
             .proxy(address.authority.clone(), address.plain)
@@ -239,13 +239,13 @@ async fn reset(limiter: &RateLimiter, endpoint: &Endpoint) -> Option<Instant> {
 
 /// What is known of a request in flight.
 #[derive(Debug, Clone)]
-pub(super) struct Waiting {
+pub(super) struct RequestState {
     endpoint: Endpoint,
     /// After a 429, when it will be resent.
     limited: Arc<Mutex<Option<Instant>>>,
 }
 
-impl Waiting {
+impl RequestState {
     pub(super) fn of(request: &Request) -> Self {
         let path = request.path().split('?').next().unwrap_or_default();
         Self {
