@@ -33,19 +33,15 @@ impl ExportChannel {
         let parent: Option<ChannelId> = self.category_id.and_then(|id| id.parse().ok());
         let parent = parent.filter(|_| !kind.is_direct());
         Channel {
-            id: self.id,
             guild: guild.filter(|_| !kind.is_direct()),
-            kind,
             name: match kind {
                 ChannelKind::Dm | ChannelKind::GroupDm => String::new(),
                 _ => self.name.unwrap_or_default(),
             },
             parent,
-            overwrites: None,
-            parent_kind: None,
             parent_name: parent.and(self.category),
-            tags: Vec::new(),
             thread: kind.is_thread().then(ThreadState::default),
+            ..Channel::new(self.id, kind)
         }
     }
 }

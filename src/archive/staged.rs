@@ -133,20 +133,14 @@ impl StagedScenario {
         }
         let kind = ChannelKind::from_number(wire.kind);
         let channel = Channel {
-            id: wire.id,
             guild,
-            kind,
             name: if kind.is_direct() {
                 String::new()
             } else {
                 wire.name
             },
             parent: wire.parent_id,
-            overwrites: None,
-            parent_kind: None,
-            parent_name: None,
-            tags: Vec::new(),
-            thread: None,
+            ..Channel::new(wire.id, kind)
         };
         self.channels.insert(wire.id, channel);
     }
@@ -157,14 +151,9 @@ impl StagedScenario {
         }
         let tags = wire.applied_tags.iter();
         let channel = Channel {
-            id: wire.id,
             guild,
-            kind: ChannelKind::from_number(wire.kind),
             name: wire.name,
             parent: Some(wire.parent_id),
-            overwrites: None,
-            parent_kind: None,
-            parent_name: None,
             tags: tags.filter_map(|id| self.tags.get(id).cloned()).collect(),
             thread: Some(ThreadState {
                 applied_tags: Vec::new(),
@@ -173,6 +162,7 @@ impl StagedScenario {
                 locked: wire.locked,
                 message_count: None,
             }),
+            ..Channel::new(wire.id, ChannelKind::from_number(wire.kind))
         };
         self.channels.insert(wire.id, channel);
     }

@@ -3,8 +3,9 @@
 //!
 //! One file per collector: `thread` (tail, history and starter share their
 //! fetches), `reply_chain`, `history` (pages, also used for a bare mention
-//! outside threads), `starter`, `files`. A new collector is a new file, a variant
-//! of `engine::select::Gathered` and a line in `gather`.
+//! outside threads), `starter`, `files`. A new collector is a new file, a line in
+//! `gather`, and for messages of a new shape a variant of
+//! `engine::select::Gathered`.
 //!
 //! Invariant: `collect` knows [`Source`] and the core, but neither Discord's wire
 //! format nor any file format; the only clock it reads is the deadline's.

@@ -248,16 +248,12 @@ fn to_channel(guild: GuildId, channel: &PartialChannel) -> Channel {
         applied_tags: channel.applied_tags.clone(),
     });
     Channel {
-        id: channel.id,
         guild: Some(guild),
-        kind: channel.kind(),
         name: channel.name.clone(),
         parent: channel.parent_id,
-        parent_kind: None,
-        parent_name: None,
-        tags: Vec::new(),
         overwrites: channel.overwrites(),
         thread,
+        ..Channel::new(channel.id, channel.kind())
     }
 }
 

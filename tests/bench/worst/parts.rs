@@ -174,16 +174,12 @@ fn chain(writer: &mut Writer) -> Box<dyn FnMut()> {
 /// Assembles a whole prompt from what was gathered.
 fn prompt(writer: &mut Writer, trigger: &Arc<Message>, gathered: Gathered) -> Box<dyn FnMut()> {
     let channel = Channel {
-        id: ChannelId::new(2),
-        guild: None,
-        kind: ChannelKind::PublicThread,
         name: writer.text(100),
-        parent: None,
-        overwrites: None,
         parent_kind: Some(ChannelKind::Forum),
         parent_name: Some(writer.text(100)),
         tags: (0..5).map(|_| writer.text(20)).collect(),
         thread: Some(ThreadState::default()),
+        ..Channel::new(ChannelId::new(2), ChannelKind::PublicThread)
     };
     let request = TurnRequest::new(Arc::clone(trigger), Cause::Mention);
     let collected = Collected {

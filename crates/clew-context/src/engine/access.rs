@@ -418,16 +418,9 @@ mod tests {
     /// A channel of this kind with these overwrites.
     fn channel(kind: ChannelKind, overwrites: Option<Vec<Overwrite>>) -> Channel {
         Channel {
-            id: ChannelId::new(5),
             guild: Some(GUILD),
-            kind,
-            name: String::new(),
-            parent: None,
-            parent_kind: None,
-            parent_name: None,
-            tags: Vec::new(),
             overwrites,
-            thread: None,
+            ..Channel::new(ChannelId::new(5), kind)
         }
     }
 

@@ -87,6 +87,22 @@ pub struct Parent {
 }
 
 impl Channel {
+    /// A channel of which nothing else is known.
+    pub const fn new(id: ChannelId, kind: ChannelKind) -> Self {
+        Self {
+            id,
+            guild: None,
+            kind,
+            name: String::new(),
+            parent: None,
+            parent_kind: None,
+            parent_name: None,
+            tags: Vec::new(),
+            overwrites: None,
+            thread: None,
+        }
+    }
+
     /// Returns the channel with the details of its parent filled in.
     #[must_use]
     pub fn under(mut self, parent: Parent) -> Self {

@@ -106,16 +106,12 @@ pub fn channel(json: &str, parent: Option<&str>) -> Result<Channel, Unreadable> 
         }
     });
     let channel = Channel {
-        id,
         guild: wire.guild_id.get(),
-        kind,
         name: owned(wire.name).unwrap_or_default(),
         parent: wire.parent_id.get(),
-        parent_kind: None,
-        parent_name: None,
-        tags: Vec::new(),
         overwrites: overwrites(wire.permission_overwrites),
         thread,
+        ..Channel::new(id, kind)
     };
     Ok(match parent.and_then(self::parent) {
         Some(parent) => channel.under(parent),

@@ -223,16 +223,9 @@ pub(crate) fn file(name: &str, kind: Option<&str>, size: u64) -> Attachment {
 /// A text channel.
 pub(crate) fn text_channel() -> Channel {
     Channel {
-        id: GENERAL,
         guild: Some(GUILD),
-        kind: ChannelKind::Text,
         name: "general".to_owned(),
-        parent: None,
-        overwrites: None,
-        parent_kind: None,
-        parent_name: None,
-        tags: Vec::new(),
-        thread: None,
+        ..Channel::new(GENERAL, ChannelKind::Text)
     }
 }
 
@@ -249,7 +242,6 @@ pub(crate) fn thread(n: u64) -> Channel {
         kind: ChannelKind::PublicThread,
         name: "Release day".to_owned(),
         parent: Some(GENERAL),
-        overwrites: None,
         parent_kind: Some(ChannelKind::Text),
         parent_name: Some("general".to_owned()),
         thread: Some(ThreadState::default()),
@@ -270,7 +262,6 @@ pub(crate) fn post(n: u64) -> Channel {
     Channel {
         name: "App crashes on start".to_owned(),
         parent: Some(FORUM),
-        overwrites: None,
         parent_kind: Some(ChannelKind::Forum),
         parent_name: Some("help".to_owned()),
         tags: vec!["bug".to_owned(), "android".to_owned()],
