@@ -35,11 +35,11 @@ const NEEDS_CONSENT: u8 = 3;
 #[command(name = "clew", version)]
 struct Cli {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<CliCommand>,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CliCommand {
     /// Connect to Discord and answer until stopped
     Run,
     /// Play conversations on a simulated Discord and show the collected context
@@ -64,19 +64,19 @@ pub fn main() -> ExitCode {
         Err(error) => return fail(&error),
     };
     match cli.command {
-        Some(Command::Replay(args)) => match runtime.block_on(replay::run(*args)) {
+        Some(CliCommand::Replay(args)) => match runtime.block_on(replay::run(*args)) {
             Ok(code) => code,
             Err(error) => fail(error.as_ref()),
         },
-        Some(Command::Store(command)) => match Config::of_process() {
+        Some(CliCommand::Store(command)) => match Config::of_process() {
             Ok(config) => {
                 init_log(LevelFilter::WARN);
                 runtime.block_on(store::run(command, &config))
             }
             Err(errors) => fail(&errors),
         },
-        Some(Command::Demo) => runtime.block_on(demo::run()),
-        Some(Command::Run) => match Config::of_process() {
+        Some(CliCommand::Demo) => runtime.block_on(demo::run()),
+        Some(CliCommand::Run) => match Config::of_process() {
             Ok(config) => connect(&runtime, config),
             Err(errors) => fail(&errors),
         },

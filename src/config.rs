@@ -44,7 +44,7 @@ pub use memory::MemoryConfig;
 pub use problem::ConfigErrors;
 pub use telemetry::{TelemetryConfig, TelemetryIds};
 pub use turns::{AnswerConfig, TurnConfig};
-pub use values::Origin;
+pub use values::SettingOrigin;
 pub use variable::{VARIABLES, Variable};
 
 use check::Checker;
@@ -99,7 +99,7 @@ pub struct Effective {
     /// `[not set]` without a value and default.
     pub shown: String,
     /// Where the value comes from.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
 impl Config {

@@ -117,7 +117,8 @@ pub struct AnswerEnd {
 pub enum FinishReason {
     /// It was done.
     Stop,
-    /// It reached its limit of tokens, or the end of its window.
+    /// It reached its limit of tokens, or the end of its window; the last tool call may
+    /// be incomplete.
     Length,
     /// The provider's filter cut it off.
     ContentFilter,

@@ -14,7 +14,7 @@ use super::{Effective, VARIABLES, Variable};
 /// The settings as text: only known names, trimmed, none empty.
 #[derive(Clone, Default)]
 pub(super) struct Values {
-    texts: BTreeMap<&'static str, (String, Origin)>,
+    texts: BTreeMap<&'static str, (String, SettingOrigin)>,
     /// What went wrong while gathering.
     pub(super) problems: Vec<Problem>,
     /// Warnings about unknown and duplicate names.
@@ -25,13 +25,13 @@ pub(super) struct Values {
 
 /// A name that is not ours.
 struct Unknown {
-    origin: Origin,
+    origin: SettingOrigin,
     has_value: bool,
 }
 
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum SettingOrigin {
     /// Not set.
     Default,
     /// `.env`.
@@ -40,7 +40,7 @@ pub enum Origin {
     Environment,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Default => "default",
@@ -66,10 +66,10 @@ impl Values {
         let mut values = Self::default();
         let mut unknown = BTreeMap::new();
         for (name, text) in dotenv.map_or_else(Vec::new, |path| values.read_file(path)) {
-            values.put(name, &text, Origin::DotEnv, &mut unknown);
+            values.put(name, &text, SettingOrigin::DotEnv, &mut unknown);
         }
         for (name, text) in environment {
-            values.put(name, &text, Origin::Environment, &mut unknown);
+            values.put(name, &text, SettingOrigin::Environment, &mut unknown);
         }
         values.texts.retain(|_, (text, _)| !text.is_empty());
         for (name, found) in unknown {
@@ -83,7 +83,7 @@ impl Values {
     fn judge(&mut self, name: &str, found: &Unknown) {
         let origin = found.origin;
         let guess = unknown::guess(name, |name| self.texts.contains_key(name));
-        let in_file = (origin == Origin::DotEnv).then_some(Guess::Ours);
+        let in_file = (origin == SettingOrigin::DotEnv).then_some(Guess::Ours);
         let Some(guess) = guess.or(in_file) else {
             return;
         };
@@ -112,7 +112,7 @@ impl Values {
     pub(super) fn effective(&self, variable: &Variable) -> Effective {
         let (text, origin) = match self.texts.get(variable.name) {
             Some((text, origin)) => (text.as_str(), *origin),
-            None => (variable.default, Origin::Default),
+            None => (variable.default, SettingOrigin::Default),
         };
         let shown = match text {
             "" => "[not set]".to_owned(),
@@ -129,7 +129,7 @@ impl Values {
         &mut self,
         name: String,
         text: &str,
-        origin: Origin,
+        origin: SettingOrigin,
         unknown: &mut BTreeMap<String, Unknown>,
     ) {
         let known = VARIABLES.iter().find(|variable| variable.name == name);

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clew::config::{Config, ConfigErrors, MessageContent, Origin, VARIABLES, example};
+use clew::config::{Config, ConfigErrors, MessageContent, SettingOrigin, VARIABLES, example};
 use clew_context::engine::admission::{Admission, Denied, admit};
 use clew_context::model::ReplyTarget;
 use clew_context::model::{ChannelId, GuildId, Limits, RoleId, UserId};
@@ -390,9 +390,9 @@ fn the_environment_wins_over_the_file_and_later_pairs_over_earlier() {
         .effective()
         .map(|effective| (effective.name, effective.origin))
         .collect();
-    assert_eq!(origins["MEM_MAX_MSGS"], Origin::Environment);
-    assert_eq!(origins["MEM_MAX_FETCHES"], Origin::DotEnv);
-    assert_eq!(origins["MEM_MAX_CHARS"], Origin::Default);
+    assert_eq!(origins["MEM_MAX_MSGS"], SettingOrigin::Environment);
+    assert_eq!(origins["MEM_MAX_FETCHES"], SettingOrigin::DotEnv);
+    assert_eq!(origins["MEM_MAX_CHARS"], SettingOrigin::Default);
 }
 
 #[track_caller]
@@ -573,7 +573,7 @@ fn the_example_file_uncommented_changes_nothing() {
     assert_eq!(effective(&config), effective(&load(&[])));
     let set = config
         .effective()
-        .filter(|effective| effective.origin == Origin::DotEnv)
+        .filter(|effective| effective.origin == SettingOrigin::DotEnv)
         .count();
     let with_default = VARIABLES
         .iter()
