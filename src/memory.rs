@@ -33,7 +33,7 @@ use crate::telemetry::event::{StoreFailed, StoreOperation};
 use crate::telemetry::{Ids, Telemetry, with_sources};
 use clew_context::model::{ApplicationId, ChannelId, Clock, GuildId, OptOuts, UnixMillis, UserId};
 use clew_store::model::{AgentName, GuildSettings, Scope, ScopeKind, SettingsChange};
-use clew_store::{Backend, Store, Transcripts};
+use clew_store::{Store, Transcripts};
 
 pub use confirm::EditOf;
 pub use extract::ExtractionInput;

@@ -20,7 +20,7 @@ use crate::app::{self, system_clock};
 use crate::config::Config;
 use clew_discord::session::{LockError, SessionLock};
 use clew_store::model::StoreAddress;
-use clew_store::{Backend, CopyError, Kind, Store, Transcripts};
+use clew_store::{CopyError, Kind, Store, Transcripts};
 
 /// Inspect and maintain the store named by `CONTEXT_STORE` and the direct message
 /// logs in `DM_LOGS_DIR`. Commands that change them are refused while the bot runs.

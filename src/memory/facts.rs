@@ -14,8 +14,8 @@ use crate::engine::facts::{self, Room};
 use crate::telemetry::event::{Flushed, StoreOperation};
 use crate::telemetry::{Ids, Ms};
 use clew_context::model::{ChannelId, GuildId, MessageId, Profiles, UnixMillis, UserId};
+use clew_store::Purge;
 use clew_store::model::{Fact, FactId, Origin, Subject};
-use clew_store::{Backend, Purge};
 
 /// The most facts of a server that are ranked for one prompt.
 const MAX_RANKED: usize = 50;

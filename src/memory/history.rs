@@ -10,7 +10,7 @@ use crate::telemetry::Ids;
 use clew_context::engine::shorten;
 use clew_context::model::{HistoryMessage, MessageId, TurnId, UnixMillis};
 use clew_store::model::{AgentName, ClearKey, StoredMessage, StoredRole};
-use clew_store::{Asker, Backend, ConversationStats, WindowQuery};
+use clew_store::{Asker, ConversationStats, WindowQuery};
 
 /// Stored for a trigger without words of its own.
 const MENTION: &str = "(mention)";

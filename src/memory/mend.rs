@@ -20,7 +20,7 @@ use crate::telemetry::Ids;
 use crate::telemetry::event::{EntriesPurged, MendsDropped, PurgeCause, StoreOperation};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use clew_store::model::{StoredMessage, Subject};
-use clew_store::{Backend, Kind, Purge, Purged};
+use clew_store::{Kind, Purge, Purged};
 
 /// Something that happened on Discord and must be carried over to every store.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::Memory;
 use crate::telemetry::event::PurgeCause;
 use clew_context::model::{OptedOut, UnixMillis, UserId};
-use clew_store::{Backend, Cursor, Kind, Purge, Purged, Record};
+use clew_store::{Cursor, Kind, Purge, Purged, Record};
 
 /// How many entries an export reads at a time.
 const EXPORT_PAGE: usize = 500;

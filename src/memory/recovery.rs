@@ -13,7 +13,7 @@ use crate::telemetry::Ids;
 use crate::telemetry::event::StoreOperation;
 use clew_context::model::{UnixMillis, UserId};
 use clew_store::model::{AgentName, Scope, Subject};
-use clew_store::{Asker, Backend, Store, WindowQuery};
+use clew_store::{Asker, Store, WindowQuery};
 
 /// The pause between two checks of a store that failed grows from this...
 const FIRST_PAUSE: Duration = Duration::from_millis(250);

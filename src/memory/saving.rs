@@ -9,7 +9,7 @@ use super::unsaved::{Moving, Next, UnsavedTurn};
 use super::{Memory, Place};
 use crate::telemetry::event::{DropReason, Recorded, StoreOperation, TurnsDropped};
 use crate::telemetry::{Ids, Ms};
-use clew_store::{Backend, Purge};
+use clew_store::Purge;
 
 impl Memory {
     /// Keeps a turn, except for a user who opted out and for anything purged since

@@ -9,10 +9,10 @@ use super::{Memory, Place};
 use crate::llm;
 use crate::telemetry::with_sources;
 use clew_context::model::{ChannelId, ChatMessage, MessageId, Role, TurnId, UnixMillis, UserId};
+use clew_store::WindowQuery;
 use clew_store::model::{
     AgentName, ContextSnapshot, ContextSnapshotInfo, Scope, SnapshotId, StoredMessage, StoredRole,
 };
-use clew_store::{Backend, WindowQuery};
 
 /// The summary if the model gave none.
 const NO_SUMMARY: &str = "(summary generation failed)";

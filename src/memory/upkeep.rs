@@ -13,7 +13,7 @@ use crate::telemetry::event::{PurgeCause, StoreOperation};
 use clew_context::model::{Fallback, GuildId, UnixMillis, UserId};
 use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
-use clew_store::{Backend, Purge, Purged};
+use clew_store::{Purge, Purged};
 
 /// How often expired data is looked for.
 const SWEEP_EVERY: Duration = Duration::from_hours(1);

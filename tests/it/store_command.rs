@@ -7,7 +7,7 @@ mod world;
 use std::fs;
 
 use clew_discord::session::SessionLock;
-use clew_store::{Backend, Kind, Record};
+use clew_store::{Kind, Record};
 use serde_json::Value;
 
 use world::{ADA, Home, MARKER, everything, line_of, logged};

@@ -1,7 +1,8 @@
 //! The operations of a store.
 
-use std::future::Future;
 use std::time::Duration;
+
+use async_trait::async_trait;
 
 use super::{Cursor, Error, Kind, KindStats, Purge, Purged, Record, Records};
 use crate::model::{
@@ -45,20 +46,34 @@ pub struct ConversationStats {
     pub expires_in: Option<Duration>,
 }
 
-/// A future result that can be awaited on any thread.
-pub trait Answer<T>: Future<Output = Result<T, Error>> + Send {}
-impl<T, F: Future<Output = Result<T, Error>> + Send> Answer<T> for F {}
+/// What a store can hold of another's records; see [`CopyPlan`](super::CopyPlan).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capacity {
+    /// Every record, unchanged.
+    Everything,
+    /// Every record, with U+FFFD in place of U+0000.
+    NoNul,
+    /// No snapshots, and of turns the newest of the default agent's
+    /// conversations of one person in one place.
+    NewestTurns,
+}
 
 /// What a store can do. Confirmed writes are durable: they survive `kill -9`.
 /// No call blocks the async thread.
 ///
 /// Every error is an [`Error`]; a failed call has changed nothing.
+#[async_trait]
 pub trait Backend: Send + Sync {
+    /// What it can hold.
+    fn capacity(&self) -> Capacity {
+        Capacity::Everything
+    }
+
     /// Claims the store for an application; the first to claim it owns it.
     ///
     /// # Errors
     /// [`Error::Owned`] if another application owns it.
-    fn claim(&self, application: ApplicationId) -> impl Answer<()>;
+    async fn claim(&self, application: ApplicationId) -> Result<(), Error>;
 
     /// Appends one turn to its conversation, all rows or none, and returns its
     /// ordinal. All rows share one scope, agent and turn. A turn already in
@@ -67,145 +82,183 @@ pub trait Backend: Send + Sync {
     /// Makes up for a clock that went back: each row's timestamp is raised to
     /// that of the conversation's newest row, and past the clear markers that
     /// apply to the turn's owner.
-    fn append(&self, turn: &[StoredMessage]) -> impl Answer<u64>;
+    async fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error>;
+
+    /// The newest rows of a conversation, oldest first. Called through
+    /// [`window`](Self::window).
+    async fn read_window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error>;
 
     /// The newest rows of a conversation, oldest first.
-    fn window(&self, query: &WindowQuery) -> impl Answer<Vec<StoredMessage>>;
+    ///
+    /// Checks them again: a row of another scope, or of an owner other than the
+    /// scope's, is a bug of ours and must not reach anybody, so nothing is
+    /// returned.
+    async fn window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {
+        let rows = self.read_window(query).await?;
+        let is_theirs = |row: &StoredMessage| {
+            row.scope == query.scope && query.scope.owner().is_none_or(|owner| owner == row.owner)
+        };
+        if let Some(row) = rows.iter().find(|row| !is_theirs(row)) {
+            tracing::error!(asked = %query.scope, found = %row.scope, owner = %row.owner,
+                "a stored row does not belong to the conversation that was asked for: nothing of \
+                 it is loaded");
+            return Ok(Vec::new());
+        }
+        Ok(rows)
+    }
 
     /// What is stored of a conversation, across all agents.
-    fn conversation(&self, scope: Scope, now: UnixMillis) -> impl Answer<ConversationStats>;
+    async fn conversation(&self, scope: Scope, now: UnixMillis)
+    -> Result<ConversationStats, Error>;
 
     /// Deletes a conversation for all agents (`/clear-context`). Returns how
     /// many rows were deleted.
-    fn delete_conversation(&self, scope: Scope) -> impl Answer<u64>;
+    async fn delete_conversation(&self, scope: Scope) -> Result<u64, Error>;
 
     /// Moves a clear marker forward (`/context clear`). Rows stay.
-    fn clear(&self, key: &ClearKey, at: UnixMillis) -> impl Answer<()>;
+    async fn clear(&self, key: &ClearKey, at: UnixMillis) -> Result<(), Error>;
 
     /// The later of the user's own marker and everybody's, for an agent in a
     /// server or in direct messages.
-    fn cleared_at(
+    async fn cleared_at(
         &self,
         agent: &AgentName,
         guild: Option<GuildId>,
         user: UserId,
-    ) -> impl Answer<Option<UnixMillis>>;
+    ) -> Result<Option<UnixMillis>, Error>;
 
     /// When an agent was first seen, before which it has no history. Records
     /// `since` if it was not known.
-    fn agent_created(&self, agent: &AgentName, since: UnixMillis) -> impl Answer<UnixMillis>;
+    async fn agent_created(
+        &self,
+        agent: &AgentName,
+        since: UnixMillis,
+    ) -> Result<UnixMillis, Error>;
 
     /// A user's own rows with an agent in a server (or in direct messages),
     /// across channels and scopes, later than `since`, oldest first: what
     /// `/context save` saves.
-    fn own_messages(
+    async fn own_messages(
         &self,
         owner: UserId,
         agent: &AgentName,
         guild: Option<GuildId>,
         since: UnixMillis,
-    ) -> impl Answer<Vec<StoredMessage>>;
+    ) -> Result<Vec<StoredMessage>, Error>;
 
     /// Saves a snapshot: its file and its row.
-    fn save_snapshot(&self, snapshot: &ContextSnapshot) -> impl Answer<()>;
+    async fn save_snapshot(&self, snapshot: &ContextSnapshot) -> Result<(), Error>;
 
     /// A user's snapshots from a server (or from direct messages), newest
     /// first, of one agent or of all.
-    fn snapshots(
+    async fn snapshots(
         &self,
         owner: UserId,
         guild: Option<GuildId>,
         agent: Option<&AgentName>,
         limit: usize,
-    ) -> impl Answer<Vec<ContextSnapshotInfo>>;
+    ) -> Result<Vec<ContextSnapshotInfo>, Error>;
 
     /// One of a user's snapshots.
-    fn snapshot(&self, owner: UserId, id: &SnapshotId) -> impl Answer<Option<ContextSnapshot>>;
+    async fn snapshot(
+        &self,
+        owner: UserId,
+        id: &SnapshotId,
+    ) -> Result<Option<ContextSnapshot>, Error>;
 
     /// All facts about a user or a server, oldest first.
-    fn facts(&self, subject: Subject) -> impl Answer<Vec<Fact>>;
+    async fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error>;
 
     /// Writes facts, replacing those with the same id.
-    fn put_facts(&self, facts: &[Fact]) -> impl Answer<()>;
+    async fn put_facts(&self, facts: &[Fact]) -> Result<(), Error>;
 
     /// Removes facts. Returns how many were removed.
-    fn remove_facts(&self, facts: &[FactId]) -> impl Answer<u64>;
+    async fn remove_facts(&self, facts: &[FactId]) -> Result<u64, Error>;
 
     /// At most `limit` of a server's facts that match `words`, which may be any
     /// text; best first (by BM25, or PostgreSQL's own ranking).
-    fn matching_facts(&self, guild: GuildId, words: &str, limit: usize)
-    -> impl Answer<Vec<FactId>>;
+    async fn matching_facts(
+        &self,
+        guild: GuildId,
+        words: &str,
+        limit: usize,
+    ) -> Result<Vec<FactId>, Error>;
 
     /// Who opted out, and when.
-    fn opt_outs(&self) -> impl Answer<Vec<(UserId, UnixMillis)>>;
+    async fn opt_outs(&self) -> Result<Vec<(UserId, UnixMillis)>, Error>;
 
     /// Records an opt-out, or removes it (`None`).
-    fn set_opt_out(&self, user: UserId, since: Option<UnixMillis>) -> impl Answer<()>;
+    async fn set_opt_out(&self, user: UserId, since: Option<UnixMillis>) -> Result<(), Error>;
 
     /// The settings of all servers.
-    fn settings(&self) -> impl Answer<Vec<(GuildId, GuildSettings)>>;
+    async fn settings(&self) -> Result<Vec<(GuildId, GuildSettings)>, Error>;
 
     /// Replaces a server's settings.
-    fn set_settings(&self, guild: GuildId, settings: &GuildSettings) -> impl Answer<()>;
+    async fn set_settings(&self, guild: GuildId, settings: &GuildSettings) -> Result<(), Error>;
 
     /// Servers that we left, and when.
-    fn departures(&self) -> impl Answer<Vec<(GuildId, UnixMillis)>>;
+    async fn departures(&self) -> Result<Vec<(GuildId, UnixMillis)>, Error>;
 
     /// Records that we left a server, or that we are back (`None`).
-    fn set_departure(&self, guild: GuildId, at: Option<UnixMillis>) -> impl Answer<()>;
+    async fn set_departure(&self, guild: GuildId, at: Option<UnixMillis>) -> Result<(), Error>;
 
     /// Removes everything a purge covers, leaving no trace in any file.
-    fn purge(&self, purge: &Purge) -> impl Answer<Purged>;
+    async fn purge(&self, purge: &Purge) -> Result<Purged, Error>;
 
     /// Gives an edited message its new text, in its rows and in snapshots.
     /// Returns how many rows matched.
-    fn edit_message(&self, channel: ChannelId, message: MessageId, text: &str) -> impl Answer<u64>;
+    async fn edit_message(
+        &self,
+        channel: ChannelId,
+        message: MessageId,
+        text: &str,
+    ) -> Result<u64, Error>;
 
     /// Which messages of a channel are stored in any form, within an inclusive
     /// range of ids; compared with a fetched page.
-    fn held_messages(
+    async fn held_messages(
         &self,
         channel: ChannelId,
         from: MessageId,
         to: MessageId,
-    ) -> impl Answer<Vec<MessageId>>;
+    ) -> Result<Vec<MessageId>, Error>;
 
     /// Servers with anything stored, besides departures; we may have left some
     /// of them while offline.
-    fn guilds(&self) -> impl Answer<Vec<GuildId>>;
+    async fn guilds(&self) -> Result<Vec<GuildId>, Error>;
 
     /// Users with anything stored from a server; they may have left it while we
     /// were offline.
-    fn members(&self, guild: GuildId) -> impl Answer<Vec<UserId>>;
+    async fn members(&self, guild: GuildId) -> Result<Vec<UserId>, Error>;
 
     /// Removes what expired (files); clears deleted rows and shrinks the file
     /// if worthwhile (SQLite). Returns how many rows expired.
-    fn sweep(&self, now: UnixMillis) -> impl Answer<u64>;
+    async fn sweep(&self, now: UnixMillis) -> Result<u64, Error>;
 
     /// Entries of a kind, of one user or of all, continuing from a cursor.
-    fn records(
+    async fn records(
         &self,
         kind: Kind,
         owner: Option<UserId>,
         after: Option<&Cursor>,
         limit: usize,
-    ) -> impl Answer<Records>;
+    ) -> Result<Records, Error>;
 
     /// Writes entries unchanged, replacing those with the same key.
-    fn write(&self, records: &[Record]) -> impl Answer<()>;
+    async fn write(&self, records: &[Record]) -> Result<(), Error>;
 
     /// How much there is of each kind.
-    fn stats(&self) -> impl Answer<Vec<KindStats>>;
+    async fn stats(&self) -> Result<Vec<KindStats>, Error>;
 
     /// Cleans up what deletions and edits left behind, if it is due, without
     /// blocking other calls. Called every minute.
-    fn tidy(&self) -> impl Answer<()> {
-        std::future::ready(Ok(()))
+    async fn tidy(&self) -> Result<(), Error> {
+        Ok(())
     }
 
     /// Returns unused space to the file system.
-    fn vacuum(&self) -> impl Answer<()>;
+    async fn vacuum(&self) -> Result<(), Error>;
 
     /// Finishes pending writes and releases files and connections.
-    fn close(&self) -> impl Answer<()>;
+    async fn close(&self) -> Result<(), Error>;
 }

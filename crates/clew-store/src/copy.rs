@@ -9,7 +9,7 @@ mod sum;
 
 use std::collections::BTreeMap;
 
-use super::{Backend, Cursor, Error, Kind, Record, Store};
+use super::{Cursor, Error, Kind, Record, Store};
 use fit::Fit;
 use sum::Sum;
 

@@ -1,6 +1,6 @@
 //! What an operator erases by hand, and a preview of its effect.
 
-use super::{Backend, Cursor, Error, Kind, Purge, Purged, Record};
+use super::{Cursor, Error, Kind, Purge, Purged, Record, Store};
 use crate::model::{ContextSnapshot, Fact, Origin, StoredMessage, Subject};
 use clew_context::model::{ChannelId, GuildId, UnixMillis, UserId};
 
@@ -36,7 +36,7 @@ impl Erasure {
     ///
     /// # Errors
     /// The store's error.
-    pub async fn would_go(self, store: &impl Backend) -> Result<Purged, Error> {
+    pub async fn would_go(self, store: &Store) -> Result<Purged, Error> {
         let owner = match self {
             Self::User(user) => Some(user),
             Self::Guild(_) | Self::Channel(_) | Self::Before(_) => None,

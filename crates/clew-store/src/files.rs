@@ -22,13 +22,15 @@ mod turns;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 pub(super) use conversation::MOST_MESSAGES;
 use folder::{Folder, Unread};
 
 use super::disk::blocking;
 use super::json::{Fields, FormError, NUMBER};
 use super::{
-    Answer, Backend, ConversationStats, Cursor, Error, Kind, KindStats, Purge, Purged, Record,
+    Backend, Capacity, ConversationStats, Cursor, Error, Kind, KindStats, Purge, Purged, Record,
     Records, WindowQuery,
 };
 use crate::model::{
@@ -76,14 +78,11 @@ impl Files {
     }
 
     /// Runs work with the files on a thread that may block.
-    fn run<T: Send + 'static, W>(
+    async fn run<T: Send + 'static>(
         &self,
         operation: &'static str,
-        work: W,
-    ) -> impl Answer<T> + use<T, W>
-    where
-        W: FnOnce(&Folder) -> Result<T, Error> + Send + 'static,
-    {
+        work: impl FnOnce(&Folder) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
         let folder = Arc::clone(&self.0);
         blocking(operation, move || {
             if folder.is_released() {
@@ -94,6 +93,7 @@ impl Files {
             }
             work(&folder)
         })
+        .await
     }
 }
 
@@ -126,70 +126,88 @@ fn check_version(fields: &Fields) -> Result<(), Unread> {
     }
 }
 
+#[async_trait]
 impl Backend for Files {
-    fn claim(&self, application: ApplicationId) -> impl Answer<()> {
+    fn capacity(&self) -> Capacity {
+        Capacity::NewestTurns
+    }
+
+    async fn claim(&self, application: ApplicationId) -> Result<(), Error> {
         self.run("see whose store it is", move |folder| {
             folder.claim(application)
         })
+        .await
     }
 
-    fn append(&self, turn: &[StoredMessage]) -> impl Answer<u64> {
+    async fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error> {
         let turn = turn.to_vec();
         self.run("append a turn", move |folder| folder.append(&turn))
+            .await
     }
 
-    fn window(&self, query: &WindowQuery) -> impl Answer<Vec<StoredMessage>> {
+    async fn read_window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {
         let query = query.clone();
         self.run("read a conversation", move |folder| folder.window(&query))
+            .await
     }
 
-    fn conversation(&self, scope: Scope, now: UnixMillis) -> impl Answer<ConversationStats> {
+    async fn conversation(
+        &self,
+        scope: Scope,
+        now: UnixMillis,
+    ) -> Result<ConversationStats, Error> {
         self.run("look at a conversation", move |folder| {
             folder.conversation_stats(scope, now)
         })
+        .await
     }
 
-    fn delete_conversation(&self, scope: Scope) -> impl Answer<u64> {
+    async fn delete_conversation(&self, scope: Scope) -> Result<u64, Error> {
         self.run("delete a conversation", move |folder| {
             folder.delete_conversation(scope)
         })
+        .await
     }
 
-    fn clear(&self, key: &ClearKey, at: UnixMillis) -> impl Answer<()> {
+    async fn clear(&self, key: &ClearKey, at: UnixMillis) -> Result<(), Error> {
         let key = key.clone();
         self.run("clear", move |folder| folder.clear(&key, at))
+            .await
     }
 
-    fn cleared_at(
+    async fn cleared_at(
         &self,
         agent: &AgentName,
         guild: Option<GuildId>,
         user: UserId,
-    ) -> impl Answer<Option<UnixMillis>> {
+    ) -> Result<Option<UnixMillis>, Error> {
         let agent = agent.clone();
         self.run("read a marker", move |folder| {
             folder.cleared_at(&agent, guild, user)
         })
+        .await
     }
 
-    fn agent_created(&self, agent: &AgentName, now: UnixMillis) -> impl Answer<UnixMillis> {
+    async fn agent_created(&self, agent: &AgentName, now: UnixMillis) -> Result<UnixMillis, Error> {
         let agent = agent.clone();
         self.run("note an agent", move |folder| {
             folder.agent_created(&agent, now)
         })
+        .await
     }
 
-    fn own_messages(
+    async fn own_messages(
         &self,
         owner: UserId,
         agent: &AgentName,
         guild: Option<GuildId>,
         since: UnixMillis,
-    ) -> impl Answer<Vec<StoredMessage>> {
+    ) -> Result<Vec<StoredMessage>, Error> {
         let agent = agent.clone();
         self.run("read a user's messages", move |folder| {
             folder.own_messages(owner, &agent, guild, since)
         })
+        .await
     }
 
     async fn save_snapshot(&self, _: &ContextSnapshot) -> Result<(), Error> {
@@ -210,127 +228,145 @@ impl Backend for Files {
         Err(no_snapshots())
     }
 
-    fn facts(&self, subject: Subject) -> impl Answer<Vec<Fact>> {
+    async fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error> {
         self.run("read facts", move |folder| folder.facts(subject))
+            .await
     }
 
-    fn put_facts(&self, facts: &[Fact]) -> impl Answer<()> {
+    async fn put_facts(&self, facts: &[Fact]) -> Result<(), Error> {
         let facts: Vec<Record> = facts.iter().cloned().map(Record::Fact).collect();
         self.run("write facts", move |folder| folder.put(&facts))
+            .await
     }
 
-    fn remove_facts(&self, facts: &[FactId]) -> impl Answer<u64> {
+    async fn remove_facts(&self, facts: &[FactId]) -> Result<u64, Error> {
         let facts = facts.to_vec();
         self.run("remove facts", move |folder| folder.remove_facts(&facts))
+            .await
     }
 
-    fn matching_facts(
+    async fn matching_facts(
         &self,
         guild: GuildId,
         words: &str,
         limit: usize,
-    ) -> impl Answer<Vec<FactId>> {
+    ) -> Result<Vec<FactId>, Error> {
         let words = words.to_owned();
         self.run("rank facts", move |folder| {
             folder.matching_facts(guild, &words, limit)
         })
+        .await
     }
 
-    fn opt_outs(&self) -> impl Answer<Vec<(UserId, UnixMillis)>> {
-        self.run("read the opt-outs", Folder::opt_outs)
+    async fn opt_outs(&self) -> Result<Vec<(UserId, UnixMillis)>, Error> {
+        self.run("read the opt-outs", Folder::opt_outs).await
     }
 
-    fn set_opt_out(&self, user: UserId, since: Option<UnixMillis>) -> impl Answer<()> {
+    async fn set_opt_out(&self, user: UserId, since: Option<UnixMillis>) -> Result<(), Error> {
         self.run("note an opt-out", move |folder| {
             folder.set_opt_out(user, since)
         })
+        .await
     }
 
-    fn settings(&self) -> impl Answer<Vec<(GuildId, GuildSettings)>> {
-        self.run("read the settings", Folder::settings)
+    async fn settings(&self) -> Result<Vec<(GuildId, GuildSettings)>, Error> {
+        self.run("read the settings", Folder::settings).await
     }
 
-    fn set_settings(&self, guild: GuildId, settings: &GuildSettings) -> impl Answer<()> {
+    async fn set_settings(&self, guild: GuildId, settings: &GuildSettings) -> Result<(), Error> {
         let settings = Record::Settings(guild, settings.clone());
         self.run("write settings", move |folder| folder.put(&[settings]))
+            .await
     }
 
-    fn departures(&self) -> impl Answer<Vec<(GuildId, UnixMillis)>> {
-        self.run("read the departures", Folder::departures)
+    async fn departures(&self) -> Result<Vec<(GuildId, UnixMillis)>, Error> {
+        self.run("read the departures", Folder::departures).await
     }
 
-    fn set_departure(&self, guild: GuildId, at: Option<UnixMillis>) -> impl Answer<()> {
+    async fn set_departure(&self, guild: GuildId, at: Option<UnixMillis>) -> Result<(), Error> {
         self.run("note a departure", move |folder| {
             folder.set_departure(guild, at)
         })
+        .await
     }
 
-    fn purge(&self, purge: &Purge) -> impl Answer<Purged> {
+    async fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
         let purge = purge.clone();
-        self.run("purge", move |folder| folder.purge(&purge))
+        self.run("purge", move |folder| folder.purge(&purge)).await
     }
 
-    fn edit_message(&self, channel: ChannelId, message: MessageId, text: &str) -> impl Answer<u64> {
+    async fn edit_message(
+        &self,
+        channel: ChannelId,
+        message: MessageId,
+        text: &str,
+    ) -> Result<u64, Error> {
         let text = text.to_owned();
         self.run("edit a message", move |folder| {
             folder.edit_message(channel, message, &text)
         })
+        .await
     }
 
-    fn held_messages(
+    async fn held_messages(
         &self,
         channel: ChannelId,
         from: MessageId,
         to: MessageId,
-    ) -> impl Answer<Vec<MessageId>> {
+    ) -> Result<Vec<MessageId>, Error> {
         self.run("list a channel's messages", move |folder| {
             folder.held_messages(channel, from, to)
         })
+        .await
     }
 
-    fn guilds(&self) -> impl Answer<Vec<GuildId>> {
-        self.run("list servers", Folder::kept_guilds)
+    async fn guilds(&self) -> Result<Vec<GuildId>, Error> {
+        self.run("list servers", Folder::kept_guilds).await
     }
 
-    fn members(&self, guild: GuildId) -> impl Answer<Vec<UserId>> {
+    async fn members(&self, guild: GuildId) -> Result<Vec<UserId>, Error> {
         self.run("list a server's users", move |folder| folder.members(guild))
+            .await
     }
 
-    fn sweep(&self, now: UnixMillis) -> impl Answer<u64> {
-        self.run("sweep", move |folder| folder.sweep(now))
+    async fn sweep(&self, now: UnixMillis) -> Result<u64, Error> {
+        self.run("sweep", move |folder| folder.sweep(now)).await
     }
 
-    fn records(
+    async fn records(
         &self,
         kind: Kind,
         owner: Option<UserId>,
         after: Option<&Cursor>,
         limit: usize,
-    ) -> impl Answer<Records> {
+    ) -> Result<Records, Error> {
         let after = after.cloned();
         self.run("read entries", move |folder| {
             folder.records(kind, owner, after.as_ref(), limit)
         })
+        .await
     }
 
-    fn write(&self, records: &[Record]) -> impl Answer<()> {
+    async fn write(&self, records: &[Record]) -> Result<(), Error> {
         let records = records.to_vec();
         self.run("write entries", move |folder| folder.write(&records))
+            .await
     }
 
-    fn stats(&self) -> impl Answer<Vec<KindStats>> {
-        self.run("count", Folder::stats)
+    async fn stats(&self) -> Result<Vec<KindStats>, Error> {
+        self.run("count", Folder::stats).await
     }
 
-    fn vacuum(&self) -> impl Answer<()> {
-        self.run("tidy the folders", Folder::tidy)
+    async fn vacuum(&self) -> Result<(), Error> {
+        self.run("tidy the folders", Folder::tidy).await
     }
 
-    fn close(&self) -> impl Answer<()> {
+    async fn close(&self) -> Result<(), Error> {
         let folder = Arc::clone(&self.0);
         blocking("close", move || {
             folder.release();
             Ok(())
         })
+        .await
     }
 }

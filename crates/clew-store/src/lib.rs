@@ -27,7 +27,7 @@ mod sqlite;
 mod transcripts;
 
 pub use any::{Folders, Store};
-pub use backend::{Answer, Asker, Backend, ConversationStats, WindowQuery};
+pub use backend::{Asker, Backend, Capacity, ConversationStats, WindowQuery};
 pub use copy::{Copied, CopyError, CopyPlan, CopyProgress, Loss};
 pub use erasure::Erasure;
 pub use error::Error;

@@ -29,6 +29,7 @@ mod values;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use deadpool_postgres::Pool;
 use tokio::sync::RwLock;
 use tokio::time::Instant;
@@ -39,8 +40,8 @@ use self::places::Places;
 use self::session::{LONG_PATIENCE, Lease, Outcome, PATIENCE};
 use self::tidying::Tidying;
 use super::{
-    Backend, ConversationStats, Cursor, Error, Kind, KindStats, Purge, Purged, Record, Records,
-    SnapshotFiles, WindowQuery,
+    Backend, Capacity, ConversationStats, Cursor, Error, Kind, KindStats, Purge, Purged, Record,
+    Records, SnapshotFiles, WindowQuery,
 };
 use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Scope,
@@ -246,7 +247,12 @@ impl Postgres {
     }
 }
 
+#[async_trait]
 impl Backend for Postgres {
+    fn capacity(&self) -> Capacity {
+        Capacity::NoNul
+    }
+
     async fn claim(&self, application: ApplicationId) -> Result<(), Error> {
         within!(self, PATIENCE, "see whose store it is", transaction =>
             hold::claim(&transaction, &self.place, application))
@@ -257,7 +263,7 @@ impl Backend for Postgres {
             messages::append(&transaction, turn))
     }
 
-    async fn window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {
+    async fn read_window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {
         within!(self, PATIENCE, "read a conversation", transaction =>
             messages::window(&transaction, query))
     }

@@ -26,14 +26,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use self::session::{Durability, SqliteSettings};
+use async_trait::async_trait;
 
 use self::fault::Fault;
 use self::saved::SnapshotPlace;
 use self::session::Session;
 use self::worker::Queue;
 use super::{
-    Answer, Backend, ConversationStats, Cursor, Error, Kind, KindStats, Purge, Purged, Record,
-    Records, SnapshotFiles, WindowQuery, disk,
+    Backend, ConversationStats, Cursor, Error, Kind, KindStats, Purge, Purged, Record, Records,
+    SnapshotFiles, WindowQuery, disk,
 };
 use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Scope,
@@ -162,21 +163,21 @@ impl Sqlite {
     }
 
     /// Runs work in a transaction that other calls may share.
-    fn grouped<T, W>(&self, operation: &'static str, work: W) -> impl Answer<T> + use<T, W>
+    async fn grouped<T, W>(&self, operation: &'static str, work: W) -> Result<T, Error>
     where
         T: Send + 'static,
         W: FnMut(&Session) -> Result<T, Fault> + Send + 'static,
     {
-        self.writer.ask(operation, false, work)
+        self.writer.ask(operation, false, work).await
     }
 
     /// Runs work by itself; it makes its own transactions.
-    fn alone<T, W>(&self, operation: &'static str, work: W) -> impl Answer<T> + use<T, W>
+    async fn alone<T, W>(&self, operation: &'static str, work: W) -> Result<T, Error>
     where
         T: Send + 'static,
         W: FnMut(&Session) -> Result<T, Fault> + Send + 'static,
     {
-        self.writer.ask(operation, true, work)
+        self.writer.ask(operation, true, work).await
     }
 
     /// Sweeps deleted rows in steps, so that other calls get a turn in between.
@@ -186,66 +187,78 @@ impl Sqlite {
         Ok(())
     }
 
-    fn read<T, W>(&self, operation: &'static str, work: W) -> impl Answer<T> + use<T, W>
+    async fn read<T, W>(&self, operation: &'static str, work: W) -> Result<T, Error>
     where
         T: Send + 'static,
         W: FnMut(&Session) -> Result<T, Fault> + Send + 'static,
     {
         let queue = self.readers.as_ref().unwrap_or(&self.writer);
-        queue.ask(operation, true, work)
+        queue.ask(operation, true, work).await
     }
 }
 
+#[async_trait]
 impl Backend for Sqlite {
-    fn claim(&self, application: ApplicationId) -> impl Answer<()> {
+    async fn claim(&self, application: ApplicationId) -> Result<(), Error> {
         self.alone("see whose store it is", move |session| {
             session.transact(|_| lists::claim(session, application))
         })
+        .await
     }
 
-    fn append(&self, turn: &[StoredMessage]) -> impl Answer<u64> {
+    async fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error> {
         let turn = turn.to_vec();
         self.grouped("append a turn", move |session| {
             messages::append(session, &turn)
         })
+        .await
     }
 
-    fn window(&self, query: &WindowQuery) -> impl Answer<Vec<StoredMessage>> {
+    async fn read_window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {
         let query = query.clone();
         self.read("read a conversation", move |session| {
             messages::window(session, &query)
         })
+        .await
     }
 
-    fn conversation(&self, scope: Scope, _now: UnixMillis) -> impl Answer<ConversationStats> {
+    async fn conversation(
+        &self,
+        scope: Scope,
+        _now: UnixMillis,
+    ) -> Result<ConversationStats, Error> {
         self.read("count a conversation", move |session| {
             messages::stats(session, scope)
         })
+        .await
     }
 
-    fn delete_conversation(&self, scope: Scope) -> impl Answer<u64> {
+    async fn delete_conversation(&self, scope: Scope) -> Result<u64, Error> {
         self.alone("delete a conversation", move |session| {
             session.transact(|_| messages::delete(session, scope))
         })
+        .await
     }
 
-    fn clear(&self, key: &ClearKey, at: UnixMillis) -> impl Answer<()> {
+    async fn clear(&self, key: &ClearKey, at: UnixMillis) -> Result<(), Error> {
         let key = key.clone();
         self.grouped("move a clear marker", move |session| {
             lists::clear(&session.connection, &key, at)
         })
+        .await
     }
 
-    fn cleared_at(
+    async fn cleared_at(
         &self,
         agent: &AgentName,
         guild: Option<GuildId>,
         user: UserId,
-    ) -> impl Answer<Option<UnixMillis>> {
+    ) -> Result<Option<UnixMillis>, Error> {
         let agent = agent.clone();
         self.read("read a clear marker", move |session| {
             lists::cleared_at(&session.connection, &agent, guild, user)
         })
+        .await
     }
 
     async fn agent_created(&self, agent: &AgentName, now: UnixMillis) -> Result<UnixMillis, Error> {
@@ -263,103 +276,119 @@ impl Backend for Sqlite {
         created.await
     }
 
-    fn own_messages(
+    async fn own_messages(
         &self,
         owner: UserId,
         agent: &AgentName,
         guild: Option<GuildId>,
         since: UnixMillis,
-    ) -> impl Answer<Vec<StoredMessage>> {
+    ) -> Result<Vec<StoredMessage>, Error> {
         let agent = agent.clone();
         self.read("read a user's messages", move |session| {
             messages::own(session, owner, &agent, guild, since)
         })
+        .await
     }
 
-    fn save_snapshot(&self, snapshot: &ContextSnapshot) -> impl Answer<()> {
+    async fn save_snapshot(&self, snapshot: &ContextSnapshot) -> Result<(), Error> {
         let snapshot = snapshot.clone();
         self.alone("save a snapshot", move |session| {
             saved::save(session, &[&snapshot], || Ok(()))
         })
+        .await
     }
 
-    fn snapshots(
+    async fn snapshots(
         &self,
         owner: UserId,
         guild: Option<GuildId>,
         agent: Option<&AgentName>,
         limit: usize,
-    ) -> impl Answer<Vec<ContextSnapshotInfo>> {
+    ) -> Result<Vec<ContextSnapshotInfo>, Error> {
         let agent = agent.cloned();
         self.read("list snapshots", move |session| {
             saved::list(session, owner, guild, agent.as_ref(), limit)
         })
+        .await
     }
 
-    fn snapshot(&self, owner: UserId, id: &SnapshotId) -> impl Answer<Option<ContextSnapshot>> {
+    async fn snapshot(
+        &self,
+        owner: UserId,
+        id: &SnapshotId,
+    ) -> Result<Option<ContextSnapshot>, Error> {
         let id = id.clone();
         self.read("read a snapshot", move |session| {
             saved::one(session, owner, &id)
         })
+        .await
     }
 
-    fn facts(&self, subject: Subject) -> impl Answer<Vec<Fact>> {
+    async fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error> {
         self.read("read facts", move |session| facts::about(session, subject))
+            .await
     }
 
-    fn put_facts(&self, facts: &[Fact]) -> impl Answer<()> {
+    async fn put_facts(&self, facts: &[Fact]) -> Result<(), Error> {
         let facts = facts.to_vec();
         self.grouped("write facts", move |session| facts::put(session, &facts))
+            .await
     }
 
-    fn remove_facts(&self, facts: &[FactId]) -> impl Answer<u64> {
+    async fn remove_facts(&self, facts: &[FactId]) -> Result<u64, Error> {
         let facts = facts.to_vec();
         self.alone("remove facts", move |session| {
             session.transact(|_| facts::remove(session, &facts))
         })
+        .await
     }
 
-    fn matching_facts(
+    async fn matching_facts(
         &self,
         guild: GuildId,
         words: &str,
         limit: usize,
-    ) -> impl Answer<Vec<FactId>> {
+    ) -> Result<Vec<FactId>, Error> {
         let words = words.to_owned();
         self.read("search facts", move |session| {
             facts::matching(session, guild, &words, limit)
         })
+        .await
     }
 
-    fn opt_outs(&self) -> impl Answer<Vec<(UserId, UnixMillis)>> {
-        self.read("read the opt-outs", lists::opt_outs)
+    async fn opt_outs(&self) -> Result<Vec<(UserId, UnixMillis)>, Error> {
+        self.read("read the opt-outs", lists::opt_outs).await
     }
 
-    fn set_opt_out(&self, user: UserId, since: Option<UnixMillis>) -> impl Answer<()> {
+    async fn set_opt_out(&self, user: UserId, since: Option<UnixMillis>) -> Result<(), Error> {
         self.grouped("note an opt-out", move |session| {
             lists::set_opt_out(&session.connection, user, since)
         })
+        .await
     }
 
-    fn settings(&self) -> impl Answer<Vec<(GuildId, GuildSettings)>> {
-        self.read("read the settings", lists::settings)
+    async fn settings(&self) -> Result<Vec<(GuildId, GuildSettings)>, Error> {
+        self.read("read the settings", lists::settings).await
     }
 
-    fn set_settings(&self, guild: GuildId, settings: &GuildSettings) -> impl Answer<()> {
+    async fn set_settings(&self, guild: GuildId, settings: &GuildSettings) -> Result<(), Error> {
         let settings = settings.clone();
         self.grouped("write a server's settings", move |session| {
             lists::set_settings(&session.connection, guild, &settings)
         })
+        .await
     }
 
-    fn departures(&self) -> impl Answer<Vec<(GuildId, UnixMillis)>> {
+    async fn departures(&self) -> Result<Vec<(GuildId, UnixMillis)>, Error> {
         self.read("read which servers we left", lists::departures)
+            .await
     }
 
-    fn set_departure(&self, guild: GuildId, at: Option<UnixMillis>) -> impl Answer<()> {
+    async fn set_departure(&self, guild: GuildId, at: Option<UnixMillis>) -> Result<(), Error> {
         self.grouped("note that we left a server", move |session| {
             lists::set_departure(&session.connection, guild, at)
         })
+        .await
     }
 
     async fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
@@ -378,32 +407,40 @@ impl Backend for Sqlite {
         Ok(purged)
     }
 
-    fn edit_message(&self, channel: ChannelId, message: MessageId, text: &str) -> impl Answer<u64> {
+    async fn edit_message(
+        &self,
+        channel: ChannelId,
+        message: MessageId,
+        text: &str,
+    ) -> Result<u64, Error> {
         let text = text.to_owned();
         self.alone("edit a message", move |session| {
             purge::edit(session, channel, message, &text)
         })
+        .await
     }
 
-    fn held_messages(
+    async fn held_messages(
         &self,
         channel: ChannelId,
         from: MessageId,
         to: MessageId,
-    ) -> impl Answer<Vec<MessageId>> {
+    ) -> Result<Vec<MessageId>, Error> {
         self.read("look up messages", move |session| {
             purge::held(session, channel, from, to)
         })
+        .await
     }
 
-    fn guilds(&self) -> impl Answer<Vec<GuildId>> {
-        self.read("list servers", lists::guilds)
+    async fn guilds(&self) -> Result<Vec<GuildId>, Error> {
+        self.read("list servers", lists::guilds).await
     }
 
-    fn members(&self, guild: GuildId) -> impl Answer<Vec<UserId>> {
+    async fn members(&self, guild: GuildId) -> Result<Vec<UserId>, Error> {
         self.read("list a server's users", move |session| {
             lists::members(session, guild)
         })
+        .await
     }
 
     /// Nothing expires here. Sweeps rows deleted one by one once that is
@@ -422,36 +459,35 @@ impl Backend for Sqlite {
         Ok(0)
     }
 
-    fn records(
+    async fn records(
         &self,
         kind: Kind,
         owner: Option<UserId>,
         after: Option<&Cursor>,
         limit: usize,
-    ) -> impl Answer<Records> {
+    ) -> Result<Records, Error> {
         let after = after.cloned();
         self.read("read entries", move |session| {
             records::page(session, kind, owner, after.as_ref(), limit)
         })
+        .await
     }
 
-    fn write(&self, records: &[Record]) -> impl Answer<()> {
+    async fn write(&self, records: &[Record]) -> Result<(), Error> {
         let records = records.to_vec();
         self.alone("write entries", move |session| {
             records::write(session, &records)
         })
+        .await
     }
 
-    fn stats(&self) -> impl Answer<Vec<KindStats>> {
-        self.read("count what there is", records::stats)
+    async fn stats(&self) -> Result<Vec<KindStats>, Error> {
+        self.read("count what there is", records::stats).await
     }
 
-    fn vacuum(&self) -> impl Answer<()> {
-        let swept = self.sweep_rows();
-        async {
-            swept.await?;
-            self.alone("give room back", Session::compact).await
-        }
+    async fn vacuum(&self) -> Result<(), Error> {
+        self.sweep_rows().await?;
+        self.alone("give room back", Session::compact).await
     }
 
     /// Readers first, since the last connection to close empties the log.

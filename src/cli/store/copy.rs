@@ -9,7 +9,7 @@ use super::{CommandEnd, Error, Table};
 use crate::app::{self, system_clock};
 use crate::config::Config;
 use clew_store::model::StoreAddress;
-use clew_store::{Backend, Copied, CopyPlan, CopyProgress, Kind, Loss, Store};
+use clew_store::{Copied, CopyPlan, CopyProgress, Kind, Loss, Store};
 
 /// Stands for `CONTEXT_STORE`, so that no password has to be typed.
 const CONFIGURED: &str = "configured";

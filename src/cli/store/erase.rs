@@ -8,7 +8,7 @@ use clap::Args;
 use super::{CommandEnd, Error, OpenedStore, Table};
 use crate::config::Config;
 use clew_context::model::{ChannelId, GuildId, UnixMillis, UserId};
-use clew_store::{Backend, Erasure, Kind, Purged};
+use clew_store::{Erasure, Kind, Purged};
 
 /// What to erase.
 #[derive(Debug, Args)]

@@ -10,7 +10,7 @@ use clap::Args;
 use super::{CommandEnd, Error, OpenedStore};
 use crate::config::Config;
 use clew_context::model::UserId;
-use clew_store::{Backend, Cursor, Kind};
+use clew_store::{Cursor, Kind};
 
 /// How many entries are read at a time.
 const PAGE: usize = 500;

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{CommandEnd, Error, OpenedStore, Table};
 use crate::config::Config;
-use clew_store::{Backend, Kind, KindStats};
+use clew_store::{Kind, KindStats};
 
 pub(super) async fn run(config: &Config, json: bool) -> Result<CommandEnd, Error> {
     let opened = OpenedStore::look(config).await?;

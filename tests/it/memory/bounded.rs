@@ -9,8 +9,8 @@ use clew::telemetry::{Ids, Telemetry};
 use clew_context::model::{
     ChannelId, Clock, GuildId, MessageId, OptOuts, TurnId, UnixMillis, UserId,
 };
+use clew_store::Store;
 use clew_store::model::{AgentName, Scope, ScopeKind};
-use clew_store::{Backend, Store};
 
 use super::place::{HOUR, START_MS, settings};
 

@@ -2,7 +2,6 @@
 
 use clew_context::model::GuildId;
 use clew_simulator::Id;
-use clew_store::Backend;
 
 use super::place::{DAY, Kind, Place, assert_says, on_each_store};
 

@@ -9,8 +9,8 @@ use clew::telemetry::{Ids, Telemetry};
 use clew_context::model::{
     ChannelId, GuildId, MessageId, OptOuts, TurnId, UnixMillis, UserId, fixed_clock,
 };
+use clew_store::Store;
 use clew_store::model::{Change, Fact, Origin, Scope, ScopeKind, SettingsChange, Subject};
-use clew_store::{Backend, Store};
 
 use super::place::settings;
 use crate::support::START;

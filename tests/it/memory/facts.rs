@@ -2,7 +2,6 @@
 
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use clew_simulator::Id;
-use clew_store::Backend;
 use clew_store::model::{Fact, FactId, Origin, Subject};
 
 use super::place::{

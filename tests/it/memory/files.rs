@@ -4,8 +4,8 @@ use std::fs;
 use std::time::Duration;
 
 use clew_context::model::{ChannelId, GuildId, UnixMillis, UserId};
+use clew_store::ConversationStats;
 use clew_store::model::Scope;
-use clew_store::{Backend, ConversationStats};
 use serde_json::Value;
 
 use super::place::{DAY, HOUR, Kind, Place, START_MS, assert_says, assert_says_nothing_of, files};

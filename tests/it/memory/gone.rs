@@ -2,7 +2,6 @@
 //! order; turns are answered without memory; nobody is told that something was remembered.
 
 use clew_context::model::GuildId;
-use clew_store::Backend;
 use serde_json::json;
 
 use super::place::{Kind, Place, assert_says, assert_says_nothing_of};

@@ -7,7 +7,7 @@ use clew::app::system_clock;
 use clew_context::model::{GuildId, MessageId, UnixMillis, UserId};
 use clew_simulator::{ChannelKind, Draft, Id, OverwriteOf, Permissions, Use, World};
 use clew_store::model::{Fact, GuildSettings, Origin, StoreAddress, Subject};
-use clew_store::{Backend, Folders, Store};
+use clew_store::{Folders, Store};
 use serde_json::{Value, json};
 
 use crate::support::bot::{Stage, details, prompt};

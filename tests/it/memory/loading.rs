@@ -1,7 +1,6 @@
 //! History across restarts: how much is loaded, and the four verification scenarios under their names.
 
 use clew_context::model::{ChannelId, TurnId, UnixMillis, UserId};
-use clew_store::Backend;
 use clew_store::model::{AgentName, Scope, StoredMessage, StoredRole};
 
 use super::place::{

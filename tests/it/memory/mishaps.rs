@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use clew_store::{Backend, Record};
+use clew_store::Record;
 use serde_json::Value;
 
 use super::place::{Kind, Place, assert_says, assert_says_nothing_of, on_each_store};

@@ -15,7 +15,7 @@ use clew_store::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Origin, Scope, ScopeKind,
     StoreAddress, StoredMessage, Subject,
 };
-use clew_store::{Backend, Folders, Store, WindowQuery};
+use clew_store::{Folders, Store, WindowQuery};
 use futures_util::poll;
 use tempfile::TempDir;
 

@@ -1,7 +1,6 @@
 //! A store serves one bot and one application at a time, whatever `STATE_DIR` is.
 
 use clew_context::model::ApplicationId;
-use clew_store::Backend;
 
 use super::place::{Kind, Place, on_each_store};
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use clew_context::model::{ChannelId, UserId};
-use clew_store::{Backend, Erasure, Purged, Record};
+use clew_store::{Erasure, Purged, Record};
 
 use super::world::{
     ADA, CHANNEL, GRACE, GUILD, Home, MARKER, at, everything, everything_with, logged, plain,

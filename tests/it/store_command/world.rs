@@ -8,7 +8,7 @@ use clew_store::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Origin,
     Scope, StoreAddress, StoredMessage, StoredRole, Subject,
 };
-use clew_store::{Backend, Cursor, Folders, Kind, Record, Store, Transcripts};
+use clew_store::{Cursor, Folders, Kind, Record, Store, Transcripts};
 use tempfile::TempDir;
 
 pub(super) const ADA: UserId = UserId::new(7);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::super::files::{MOST_MESSAGES, check_agent};
-use super::super::{Kind, Record, Store};
+use super::super::{Capacity, Kind, Record, Store};
 use crate::model::{AgentName, ContextSnapshot, Fact, Scope, StoredMessage, StoredRole};
 use clew_context::model::{MessageId, TurnId};
 
@@ -29,24 +29,19 @@ pub(super) struct Fit {
 
 enum Into {
     /// Holds everything.
-    Sqlite,
+    Everything,
     /// Holds everything except U+0000.
-    #[cfg_attr(
-        not(feature = "postgres"),
-        expect(dead_code, reason = "this build has none")
-    )]
-    Postgres,
+    NoNul,
     /// Holds lists, and the newest rows of the default agent's conversations.
-    Files(HashMap<Scope, Newest>),
+    NewestTurns(HashMap<Scope, Newest>),
 }
 
 impl Fit {
     pub(super) fn into(store: &Store) -> Self {
-        let into = match store {
-            Store::Sqlite(_) => Into::Sqlite,
-            #[cfg(feature = "postgres")]
-            Store::Postgres(_) => Into::Postgres,
-            Store::Files(_) => Into::Files(HashMap::new()),
+        let into = match store.capacity() {
+            Capacity::Everything => Into::Everything,
+            Capacity::NoNul => Into::NoNul,
+            Capacity::NewestTurns => Into::NewestTurns(HashMap::new()),
         };
         Self {
             into,
@@ -57,9 +52,9 @@ impl Fit {
     /// Checks an entry; call for all before the first [`Self::fit`].
     pub(super) fn see(&mut self, record: &Record) {
         let lost = match &mut self.into {
-            Into::Sqlite => None,
-            Into::Postgres => has_nul(record).then_some(NUL),
-            Into::Files(conversations) => match (unfit(record), record) {
+            Into::Everything => None,
+            Into::NoNul => has_nul(record).then_some(NUL),
+            Into::NewestTurns(conversations) => match (unfit(record), record) {
                 (None, Record::Message(row)) => {
                     let newest = conversations.entry(row.scope).or_default();
                     newest.add(row);
@@ -76,7 +71,7 @@ impl Fit {
     /// What cannot be held unchanged, by kind and reason.
     pub(super) fn losses(&self) -> BTreeMap<(Kind, &'static str), u64> {
         let mut losses = self.losses.clone();
-        if let Into::Files(conversations) = &self.into {
+        if let Into::NewestTurns(conversations) = &self.into {
             for newest in conversations.values() {
                 for (why, rows) in [(OLDER, newest.older), (ALIKE, newest.alike)] {
                     if rows > 0 {
@@ -91,14 +86,14 @@ impl Fit {
     /// The entry as the target can hold it, if it can.
     pub(super) fn fit(&mut self, record: Record) -> Option<Record> {
         match &mut self.into {
-            Into::Sqlite => Some(record),
-            Into::Postgres => Some(if has_nul(&record) {
+            Into::Everything => Some(record),
+            Into::NoNul => Some(if has_nul(&record) {
                 without_nul(record)
             } else {
                 record
             }),
-            Into::Files(_) if unfit(&record).is_some() => None,
-            Into::Files(conversations) => match &record {
+            Into::NewestTurns(_) if unfit(&record).is_some() => None,
+            Into::NewestTurns(conversations) => match &record {
                 Record::Message(row) => {
                     let newest = conversations.get_mut(&row.scope)?;
                     newest.take(row).then_some(record)

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::fault::Fault;
 use super::session::Session;
-use crate::{Answer, Error};
+use crate::Error;
 
 /// Jobs queued per thread, some seconds of work. If it is full, callers wait.
 const QUEUE: usize = 1024;
@@ -147,7 +147,7 @@ impl Queue {
         operation: &'static str,
         alone: bool,
         work: W,
-    ) -> impl Answer<T> + use<T, W>
+    ) -> impl Future<Output = Result<T, Error>> + Send + use<T, W>
     where
         T: Send + 'static,
         W: FnMut(&Session) -> Result<T, Fault> + Send + 'static,
