@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{Cursor, Error, Kind, KindStats, Purge, Purged, Record, Records};
+use super::{Cursor, Error, Kind, KindStats, Purge, Purged, Record, RecordKey, Records};
 use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Scope,
     SnapshotId, StoredMessage, Subject,
@@ -146,9 +146,6 @@ pub trait Backend: Send + Sync {
         since: UnixMillis,
     ) -> Result<Vec<StoredMessage>, Error>;
 
-    /// Saves a snapshot: its file and its row.
-    async fn save_snapshot(&self, snapshot: &ContextSnapshot) -> Result<(), Error>;
-
     /// A user's snapshots from a server (or from direct messages), newest
     /// first, of one agent or of all.
     async fn snapshots(
@@ -169,12 +166,6 @@ pub trait Backend: Send + Sync {
     /// All facts about a user or a server, oldest first.
     async fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error>;
 
-    /// Writes facts, replacing those with the same id.
-    async fn put_facts(&self, facts: &[Fact]) -> Result<(), Error>;
-
-    /// Removes facts. Returns how many were removed.
-    async fn remove_facts(&self, facts: &[FactId]) -> Result<u64, Error>;
-
     /// At most `limit` of a server's facts that match `words`, which may be any
     /// text; best first (by BM25, or PostgreSQL's own ranking).
     async fn matching_facts(
@@ -183,24 +174,6 @@ pub trait Backend: Send + Sync {
         words: &str,
         limit: usize,
     ) -> Result<Vec<FactId>, Error>;
-
-    /// Who opted out, and when.
-    async fn opt_outs(&self) -> Result<Vec<(UserId, UnixMillis)>, Error>;
-
-    /// Records an opt-out, or removes it (`None`).
-    async fn set_opt_out(&self, user: UserId, since: Option<UnixMillis>) -> Result<(), Error>;
-
-    /// The settings of all servers.
-    async fn settings(&self) -> Result<Vec<(GuildId, GuildSettings)>, Error>;
-
-    /// Replaces a server's settings.
-    async fn set_settings(&self, guild: GuildId, settings: &GuildSettings) -> Result<(), Error>;
-
-    /// Servers that we left, and when.
-    async fn departures(&self) -> Result<Vec<(GuildId, UnixMillis)>, Error>;
-
-    /// Records that we left a server, or that we are back (`None`).
-    async fn set_departure(&self, guild: GuildId, at: Option<UnixMillis>) -> Result<(), Error>;
 
     /// Removes everything a purge covers, leaving no trace in any file.
     async fn purge(&self, purge: &Purge) -> Result<Purged, Error>;
@@ -244,8 +217,12 @@ pub trait Backend: Send + Sync {
         limit: usize,
     ) -> Result<Records, Error>;
 
-    /// Writes entries unchanged, replacing those with the same key.
+    /// Writes entries unchanged, replacing those with the same key; a snapshot
+    /// with its file.
     async fn write(&self, records: &[Record]) -> Result<(), Error>;
+
+    /// Removes entries by their keys. Returns how many there were.
+    async fn remove(&self, keys: &[RecordKey]) -> Result<u64, Error>;
 
     /// How much there is of each kind.
     async fn stats(&self) -> Result<Vec<KindStats>, Error>;
@@ -261,4 +238,78 @@ pub trait Backend: Send + Sync {
 
     /// Finishes pending writes and releases files and connections.
     async fn close(&self) -> Result<(), Error>;
+
+    /// Saves a snapshot.
+    async fn save_snapshot(&self, snapshot: &ContextSnapshot) -> Result<(), Error> {
+        self.write(&[Record::Snapshot(snapshot.clone())]).await
+    }
+
+    /// Writes facts, replacing those with the same id.
+    async fn put_facts(&self, facts: &[Fact]) -> Result<(), Error> {
+        let facts: Vec<Record> = facts.iter().cloned().map(Record::Fact).collect();
+        self.write(&facts).await
+    }
+
+    /// Removes facts. Returns how many were removed.
+    async fn remove_facts(&self, facts: &[FactId]) -> Result<u64, Error> {
+        let facts: Vec<RecordKey> = facts.iter().copied().map(RecordKey::Fact).collect();
+        self.remove(&facts).await
+    }
+
+    /// All entries of a kind that is a short list.
+    async fn list(&self, kind: Kind) -> Result<Vec<Record>, Error> {
+        Ok(self.records(kind, None, None, usize::MAX).await?.records)
+    }
+
+    /// Who opted out, and when.
+    async fn opt_outs(&self) -> Result<Vec<(UserId, UnixMillis)>, Error> {
+        let found = self.list(Kind::OptOuts).await?.into_iter();
+        let found = found.filter_map(|record| match record {
+            Record::OptOut(user, since) => Some((user, since)),
+            _ => None,
+        });
+        Ok(found.collect())
+    }
+
+    /// Records an opt-out, or removes it (`None`).
+    async fn set_opt_out(&self, user: UserId, since: Option<UnixMillis>) -> Result<(), Error> {
+        match since {
+            Some(since) => self.write(&[Record::OptOut(user, since)]).await,
+            None => self.remove(&[RecordKey::OptOut(user)]).await.map(drop),
+        }
+    }
+
+    /// The settings of all servers.
+    async fn settings(&self) -> Result<Vec<(GuildId, GuildSettings)>, Error> {
+        let found = self.list(Kind::Settings).await?.into_iter();
+        let found = found.filter_map(|record| match record {
+            Record::Settings(guild, settings) => Some((guild, settings)),
+            _ => None,
+        });
+        Ok(found.collect())
+    }
+
+    /// Replaces a server's settings.
+    async fn set_settings(&self, guild: GuildId, settings: &GuildSettings) -> Result<(), Error> {
+        self.write(&[Record::Settings(guild, settings.clone())])
+            .await
+    }
+
+    /// Servers that we left, and when.
+    async fn departures(&self) -> Result<Vec<(GuildId, UnixMillis)>, Error> {
+        let found = self.list(Kind::Departures).await?.into_iter();
+        let found = found.filter_map(|record| match record {
+            Record::Departure(guild, at) => Some((guild, at)),
+            _ => None,
+        });
+        Ok(found.collect())
+    }
+
+    /// Records that we left a server, or that we are back (`None`).
+    async fn set_departure(&self, guild: GuildId, at: Option<UnixMillis>) -> Result<(), Error> {
+        match at {
+            Some(at) => self.write(&[Record::Departure(guild, at)]).await,
+            None => self.remove(&[RecordKey::Departure(guild)]).await.map(drop),
+        }
+    }
 }

@@ -31,11 +31,11 @@ use super::disk::blocking;
 use super::json::{Fields, FormError, NUMBER};
 use super::{
     Backend, Capacity, ConversationStats, Cursor, Error, Kind, KindStats, Purge, Purged, Record,
-    Records, WindowQuery,
+    RecordKey, Records, WindowQuery,
 };
 use crate::model::{
-    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Scope,
-    SnapshotId, StoredMessage, Subject,
+    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Scope, SnapshotId,
+    StoredMessage, Subject,
 };
 use clew_context::model::{
     ApplicationId, ChannelId, Clock, GuildId, MessageId, UnixMillis, UserId,
@@ -210,10 +210,6 @@ impl Backend for Files {
         .await
     }
 
-    async fn save_snapshot(&self, _: &ContextSnapshot) -> Result<(), Error> {
-        Err(no_snapshots())
-    }
-
     async fn snapshots(
         &self,
         _: UserId,
@@ -233,18 +229,6 @@ impl Backend for Files {
             .await
     }
 
-    async fn put_facts(&self, facts: &[Fact]) -> Result<(), Error> {
-        let facts: Vec<Record> = facts.iter().cloned().map(Record::Fact).collect();
-        self.run("write facts", move |folder| folder.put(&facts))
-            .await
-    }
-
-    async fn remove_facts(&self, facts: &[FactId]) -> Result<u64, Error> {
-        let facts = facts.to_vec();
-        self.run("remove facts", move |folder| folder.remove_facts(&facts))
-            .await
-    }
-
     async fn matching_facts(
         &self,
         guild: GuildId,
@@ -254,38 +238,6 @@ impl Backend for Files {
         let words = words.to_owned();
         self.run("rank facts", move |folder| {
             folder.matching_facts(guild, &words, limit)
-        })
-        .await
-    }
-
-    async fn opt_outs(&self) -> Result<Vec<(UserId, UnixMillis)>, Error> {
-        self.run("read the opt-outs", Folder::opt_outs).await
-    }
-
-    async fn set_opt_out(&self, user: UserId, since: Option<UnixMillis>) -> Result<(), Error> {
-        self.run("note an opt-out", move |folder| {
-            folder.set_opt_out(user, since)
-        })
-        .await
-    }
-
-    async fn settings(&self) -> Result<Vec<(GuildId, GuildSettings)>, Error> {
-        self.run("read the settings", Folder::settings).await
-    }
-
-    async fn set_settings(&self, guild: GuildId, settings: &GuildSettings) -> Result<(), Error> {
-        let settings = Record::Settings(guild, settings.clone());
-        self.run("write settings", move |folder| folder.put(&[settings]))
-            .await
-    }
-
-    async fn departures(&self) -> Result<Vec<(GuildId, UnixMillis)>, Error> {
-        self.run("read the departures", Folder::departures).await
-    }
-
-    async fn set_departure(&self, guild: GuildId, at: Option<UnixMillis>) -> Result<(), Error> {
-        self.run("note a departure", move |folder| {
-            folder.set_departure(guild, at)
         })
         .await
     }
@@ -350,6 +302,12 @@ impl Backend for Files {
     async fn write(&self, records: &[Record]) -> Result<(), Error> {
         let records = records.to_vec();
         self.run("write entries", move |folder| folder.write(&records))
+            .await
+    }
+
+    async fn remove(&self, keys: &[RecordKey]) -> Result<u64, Error> {
+        let keys = keys.to_vec();
+        self.run("remove entries", move |folder| folder.remove(&keys))
             .await
     }
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::StoredMessage;
+use super::Record;
+use crate::model::{ClearKey, ContextSnapshotInfo, Fact, StoredMessage};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
 /// The kinds of stored data. Closed: code that handles all kinds matches it
@@ -61,6 +62,21 @@ impl Kind {
             Self::Agents => "agents",
             Self::Departures => "departures",
             Self::Transcripts => "direct message logs",
+        }
+    }
+
+    /// Whether its entries hold what people said; the others are short lists of
+    /// ids, times and settings.
+    pub const fn is_text(self) -> bool {
+        match self {
+            Self::Messages
+            | Self::Snapshots
+            | Self::UserFacts
+            | Self::ServerFacts
+            | Self::Transcripts => true,
+            Self::Markers | Self::OptOuts | Self::Settings | Self::Agents | Self::Departures => {
+                false
+            }
         }
     }
 }
@@ -122,6 +138,57 @@ impl Purge {
             Self::Member { guild, user } => row.guild == Some(*guild) && row.owner == *user,
             Self::User(user) => row.owner == *user,
             Self::Before(time) => row.timestamp < *time,
+        }
+    }
+
+    /// Whether it removes an entry, or any part of a snapshot.
+    pub fn takes(&self, record: &Record) -> bool {
+        match record {
+            Record::Message(row) => self.names(row),
+            Record::Marker(key, _) => self.takes_marker(key),
+            Record::Snapshot(snapshot) => {
+                self.takes_whole(&snapshot.info)
+                    || snapshot.messages.iter().any(|row| self.names(row))
+            }
+            Record::Fact(fact) => self.takes_fact(fact),
+            Record::Settings(of, _) | Record::Departure(of, _) => *self == Self::Guild(*of),
+            // An opt-out is the very wish that nothing be stored; agents are
+            // nobody's.
+            Record::OptOut(..) | Record::Agent(..) => false,
+        }
+    }
+
+    /// Whether it removes a snapshot whole.
+    pub fn takes_whole(&self, info: &ContextSnapshotInfo) -> bool {
+        match self {
+            Self::Messages { .. } | Self::Channel(_) => false,
+            Self::Guild(guild) => info.guild == Some(*guild),
+            Self::Member { guild, user } => info.guild == Some(*guild) && info.owner == *user,
+            Self::User(user) => info.owner == *user,
+            Self::Before(time) => info.timestamp < *time,
+        }
+    }
+
+    fn takes_marker(&self, key: &ClearKey) -> bool {
+        match self {
+            Self::Guild(guild) => key.guild == Some(*guild),
+            Self::Member { guild, user } => key.guild == Some(*guild) && key.user == Some(*user),
+            Self::User(user) => key.user == Some(*user),
+            // A marker holds no text and belongs to no single channel.
+            Self::Messages { .. } | Self::Channel(_) | Self::Before(_) => false,
+        }
+    }
+
+    fn takes_fact(&self, fact: &Fact) -> bool {
+        match self {
+            Self::Messages { channel, ids } => fact
+                .link
+                .is_some_and(|(place, message)| place == *channel && ids.contains(&message)),
+            Self::Channel(channel) => fact.link.is_some_and(|(place, _)| place == *channel),
+            Self::Guild(guild) => fact.is_from(*guild),
+            Self::Member { guild, user } => fact.is_from(*guild) && fact.is_of(*user),
+            Self::User(user) => fact.is_of(*user),
+            Self::Before(time) => fact.at < *time,
         }
     }
 }

@@ -10,6 +10,7 @@
 
 mod any;
 mod backend;
+mod columns;
 mod copy;
 mod disk;
 mod erasure;
@@ -24,6 +25,7 @@ mod rank;
 mod record;
 mod snapshots;
 mod sqlite;
+mod table;
 mod transcripts;
 
 pub use any::{Folders, Store};
@@ -36,7 +38,7 @@ pub use json::FormError;
 pub use kind::{Kind, KindStats, Purge, Purged};
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
-pub use record::{Cursor, Record, Records};
+pub use record::{Cursor, Record, RecordKey, Records};
 pub use snapshots::{Reach, SUMMARY_REMOVED, SnapshotFiles, with_edit, without};
 pub use sqlite::{Durability, Sqlite, SqliteSettings};
 pub use transcripts::Transcripts;

@@ -23,6 +23,7 @@ mod records;
 mod schema;
 mod session;
 mod snapshots;
+mod tables;
 mod tidying;
 mod values;
 
@@ -35,17 +36,16 @@ use tokio::sync::RwLock;
 use tokio::time::Instant;
 
 use self::connect::{Connected, Use};
-use self::marks::Dated;
 use self::places::Places;
 use self::session::{LONG_PATIENCE, Lease, Outcome, PATIENCE};
 use self::tidying::Tidying;
 use super::{
     Backend, Capacity, ConversationStats, Cursor, Error, Kind, KindStats, Purge, Purged, Record,
-    Records, SnapshotFiles, WindowQuery,
+    RecordKey, Records, SnapshotFiles, WindowQuery,
 };
 use crate::model::{
-    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Scope,
-    SnapshotId, StoredMessage, Subject,
+    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Scope, SnapshotId,
+    StoredMessage, Subject,
 };
 use clew_context::model::{
     ApplicationId, ChannelId, GuildId, MessageId, Secret, UnixMillis, UserId,
@@ -206,14 +206,15 @@ impl Postgres {
         Ok(())
     }
 
-    async fn write_all(&self, operation: &'static str, records: &[Record]) -> Result<(), Error> {
+    async fn write_all(&self, records: &[Record]) -> Result<(), Error> {
+        let operation = "write entries";
         let snapshots = records.iter().filter_map(|record| match record {
             Record::Snapshot(snapshot) => Some(snapshot),
             _ => None,
         });
         let snapshots: Vec<&ContextSnapshot> = snapshots.collect();
         if snapshots.is_empty() {
-            return self.write_rows(operation, records).await;
+            return self.write_rows(records).await;
         }
         let files = &self.files;
         within!(self, LONG_PATIENCE, operation, transaction =>
@@ -221,7 +222,7 @@ impl Postgres {
         let written = snapshots::write_files(files, &snapshots);
         let written = self.bounded(LONG_PATIENCE, operation, written).await;
         let written = match written {
-            Ok(()) => self.write_rows(operation, records).await,
+            Ok(()) => self.write_rows(records).await,
             Err(error) => Err(error),
         };
         if written.is_err() {
@@ -233,8 +234,10 @@ impl Postgres {
         written
     }
 
-    async fn write_rows(&self, operation: &'static str, records: &[Record]) -> Result<(), Error> {
-        within!(self, LONG_PATIENCE, operation, transaction =>
+    async fn write_rows(&self, records: &[Record]) -> Result<(), Error> {
+        let is_bulk = records::is_bulk(records);
+        let patience = if is_bulk { LONG_PATIENCE } else { PATIENCE };
+        within!(self, patience, "write entries", transaction =>
             records::write(&transaction, records))
     }
 
@@ -309,11 +312,6 @@ impl Backend for Postgres {
             messages::own(&transaction, owner, agent, guild, since))
     }
 
-    async fn save_snapshot(&self, snapshot: &ContextSnapshot) -> Result<(), Error> {
-        self.write_all("save a snapshot", &[Record::Snapshot(snapshot.clone())])
-            .await
-    }
-
     async fn snapshots(
         &self,
         owner: UserId,
@@ -338,14 +336,6 @@ impl Backend for Postgres {
         within!(self, PATIENCE, "read facts", transaction => facts::of(&transaction, subject))
     }
 
-    async fn put_facts(&self, facts: &[Fact]) -> Result<(), Error> {
-        within!(self, PATIENCE, "write facts", transaction => facts::put(&transaction, facts))
-    }
-
-    async fn remove_facts(&self, facts: &[FactId]) -> Result<u64, Error> {
-        within!(self, PATIENCE, "remove facts", transaction => facts::remove(&transaction, facts))
-    }
-
     async fn matching_facts(
         &self,
         guild: GuildId,
@@ -354,39 +344,6 @@ impl Backend for Postgres {
     ) -> Result<Vec<FactId>, Error> {
         within!(self, PATIENCE, "look for facts", transaction =>
             facts::matching(&transaction, guild, words, limit))
-    }
-
-    async fn opt_outs(&self) -> Result<Vec<(UserId, UnixMillis)>, Error> {
-        let found = within!(self, PATIENCE, "read opt-outs", transaction =>
-            marks::dated(&transaction, Dated::OptOuts))?;
-        let users = found.into_iter().map(|(id, at)| (UserId::new(id), at));
-        Ok(users.collect())
-    }
-
-    async fn set_opt_out(&self, user: UserId, since: Option<UnixMillis>) -> Result<(), Error> {
-        within!(self, PATIENCE, "note an opt-out", transaction =>
-            marks::set_dated(&transaction, Dated::OptOuts, user.get(), since))
-    }
-
-    async fn settings(&self) -> Result<Vec<(GuildId, GuildSettings)>, Error> {
-        within!(self, PATIENCE, "read settings", transaction => marks::settings(&transaction))
-    }
-
-    async fn set_settings(&self, guild: GuildId, settings: &GuildSettings) -> Result<(), Error> {
-        within!(self, PATIENCE, "write settings", transaction =>
-            marks::set_settings(&transaction, guild, settings))
-    }
-
-    async fn departures(&self) -> Result<Vec<(GuildId, UnixMillis)>, Error> {
-        let found = within!(self, PATIENCE, "read departures", transaction =>
-            marks::dated(&transaction, Dated::Departures))?;
-        let guilds = found.into_iter().map(|(id, at)| (GuildId::new(id), at));
-        Ok(guilds.collect())
-    }
-
-    async fn set_departure(&self, guild: GuildId, at: Option<UnixMillis>) -> Result<(), Error> {
-        within!(self, PATIENCE, "note a departure", transaction =>
-            marks::set_dated(&transaction, Dated::Departures, guild.get(), at))
     }
 
     async fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
@@ -444,12 +401,22 @@ impl Backend for Postgres {
         after: Option<&Cursor>,
         limit: usize,
     ) -> Result<Records, Error> {
-        within!(self, LONG_PATIENCE, "read entries", transaction =>
+        let patience = if kind.is_text() {
+            LONG_PATIENCE
+        } else {
+            PATIENCE
+        };
+        within!(self, patience, "read entries", transaction =>
             records::records(&transaction, &self.files, kind, owner, after, limit))
     }
 
     async fn write(&self, records: &[Record]) -> Result<(), Error> {
-        self.write_all("write entries", records).await
+        self.write_all(records).await
+    }
+
+    async fn remove(&self, keys: &[RecordKey]) -> Result<u64, Error> {
+        within!(self, PATIENCE, "remove entries", transaction =>
+            records::remove(&transaction, keys))
     }
 
     async fn stats(&self) -> Result<Vec<KindStats>, Error> {

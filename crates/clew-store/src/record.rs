@@ -2,7 +2,7 @@
 
 use super::Kind;
 use crate::model::{
-    AgentName, ClearKey, ContextSnapshot, Fact, GuildSettings, StoredMessage, Subject,
+    AgentName, ClearKey, ContextSnapshot, Fact, FactId, GuildSettings, StoredMessage, Subject,
 };
 use clew_context::model::{GuildId, UnixMillis, UserId};
 
@@ -43,6 +43,65 @@ impl Record {
             Self::Settings(..) => Kind::Settings,
             Self::Agent(..) => Kind::Agents,
             Self::Departure(..) => Kind::Departures,
+        }
+    }
+}
+
+impl Record {
+    /// What identifies it; `None` for rows of turns and snapshots, which are not
+    /// removed one by one.
+    pub fn key(&self) -> Option<RecordKey> {
+        Some(match self {
+            Self::Message(_) | Self::Snapshot(_) => return None,
+            Self::Marker(key, _) => RecordKey::Marker(key.clone()),
+            Self::Fact(fact) => RecordKey::Fact(fact.id),
+            Self::OptOut(user, _) => RecordKey::OptOut(*user),
+            Self::Settings(guild, _) => RecordKey::Settings(*guild),
+            Self::Agent(agent, _) => RecordKey::Agent(agent.clone()),
+            Self::Departure(guild, _) => RecordKey::Departure(*guild),
+        })
+    }
+
+    /// Whether it is a user's: theirs, about them, or stated by them.
+    pub fn is_of(&self, user: UserId) -> bool {
+        match self {
+            Self::Message(row) => row.owner == user,
+            Self::Marker(key, _) => key.user == Some(user),
+            Self::Snapshot(snapshot) => snapshot.info.owner == user,
+            Self::Fact(fact) => fact.is_of(user),
+            Self::OptOut(who, _) => *who == user,
+            Self::Settings(..) | Self::Agent(..) | Self::Departure(..) => false,
+        }
+    }
+}
+
+/// What identifies a record; a record replaces the one with the same key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecordKey {
+    /// See [`Record::Marker`].
+    Marker(ClearKey),
+    /// See [`Record::Fact`].
+    Fact(FactId),
+    /// See [`Record::OptOut`].
+    OptOut(UserId),
+    /// See [`Record::Settings`].
+    Settings(GuildId),
+    /// See [`Record::Agent`].
+    Agent(AgentName),
+    /// See [`Record::Departure`].
+    Departure(GuildId),
+}
+
+impl RecordKey {
+    /// The kinds that such a record may be of.
+    pub const fn kinds(&self) -> &'static [Kind] {
+        match self {
+            Self::Marker(_) => &[Kind::Markers],
+            Self::Fact(_) => &[Kind::UserFacts, Kind::ServerFacts],
+            Self::OptOut(_) => &[Kind::OptOuts],
+            Self::Settings(_) => &[Kind::Settings],
+            Self::Agent(_) => &[Kind::Agents],
+            Self::Departure(_) => &[Kind::Departures],
         }
     }
 }

@@ -207,6 +207,59 @@ pub fn without(
     Some(ContextSnapshot { info, messages })
 }
 
+/// What is left of a snapshot after a purge.
+pub(crate) enum SnapshotRest {
+    /// All of it.
+    Same,
+    /// Some rows.
+    Less(ContextSnapshot),
+    /// Nothing.
+    Gone,
+}
+
+impl SnapshotRest {
+    /// Of a snapshot that the purge does not take whole. One that is unreadable
+    /// may hold what has to go, so it goes.
+    pub(crate) fn after(
+        purge: &Purge,
+        read: Result<ContextSnapshot, Error>,
+    ) -> Result<Self, Error> {
+        let snapshot = match read {
+            Ok(snapshot) => snapshot,
+            Err(error @ Error::Corrupt { .. }) => {
+                tracing::error!(%error, "a snapshot that cannot be read was removed");
+                return Ok(Self::Gone);
+            }
+            Err(error) => return Err(error),
+        };
+        let reach = Reach::of(purge, &snapshot.messages);
+        Ok(match without(&snapshot, |row| reach.holds(row)) {
+            None => Self::Gone,
+            Some(rest) if rest == snapshot => Self::Same,
+            Some(rest) => Self::Less(rest),
+        })
+    }
+}
+
+/// A message that a snapshot holds: channel, id (0 for none of Discord's) and
+/// server, as the databases index it.
+pub(crate) type HeldMessage = (i64, i64, Option<i64>);
+
+/// What a snapshot's messages are found by.
+pub(crate) fn held_messages(messages: &[StoredMessage]) -> Vec<HeldMessage> {
+    let held = messages.iter().flat_map(|row| {
+        let ids = row.message.iter().chain(&row.parts);
+        let mut ids: Vec<i64> = ids.map(|id| id.get().cast_signed()).collect();
+        if ids.is_empty() {
+            ids.push(0);
+        }
+        let channel = row.channel.get().cast_signed();
+        let guild = row.guild.map(|guild| guild.get().cast_signed());
+        ids.into_iter().map(move |id| (channel, id, guild))
+    });
+    held.collect()
+}
+
 /// The snapshot with a message's new text: `None` if the message is not in it,
 /// unchanged if it already has that text.
 pub fn with_edit(

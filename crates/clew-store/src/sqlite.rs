@@ -16,6 +16,7 @@ mod row;
 mod saved;
 mod schema;
 mod session;
+mod tables;
 mod texts;
 mod worker;
 
@@ -33,12 +34,12 @@ use self::saved::SnapshotPlace;
 use self::session::Session;
 use self::worker::Queue;
 use super::{
-    Backend, ConversationStats, Cursor, Error, Kind, KindStats, Purge, Purged, Record, Records,
-    SnapshotFiles, WindowQuery, disk,
+    Backend, ConversationStats, Cursor, Error, Kind, KindStats, Purge, Purged, Record, RecordKey,
+    Records, SnapshotFiles, WindowQuery, disk,
 };
 use crate::model::{
-    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Scope,
-    SnapshotId, StoredMessage, Subject,
+    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Scope, SnapshotId,
+    StoredMessage, Subject,
 };
 use clew_context::model::{ApplicationId, ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
@@ -290,14 +291,6 @@ impl Backend for Sqlite {
         .await
     }
 
-    async fn save_snapshot(&self, snapshot: &ContextSnapshot) -> Result<(), Error> {
-        let snapshot = snapshot.clone();
-        self.alone("save a snapshot", move |session| {
-            saved::save(session, &[&snapshot], || Ok(()))
-        })
-        .await
-    }
-
     async fn snapshots(
         &self,
         owner: UserId,
@@ -329,20 +322,6 @@ impl Backend for Sqlite {
             .await
     }
 
-    async fn put_facts(&self, facts: &[Fact]) -> Result<(), Error> {
-        let facts = facts.to_vec();
-        self.grouped("write facts", move |session| facts::put(session, &facts))
-            .await
-    }
-
-    async fn remove_facts(&self, facts: &[FactId]) -> Result<u64, Error> {
-        let facts = facts.to_vec();
-        self.alone("remove facts", move |session| {
-            session.transact(|_| facts::remove(session, &facts))
-        })
-        .await
-    }
-
     async fn matching_facts(
         &self,
         guild: GuildId,
@@ -352,41 +331,6 @@ impl Backend for Sqlite {
         let words = words.to_owned();
         self.read("search facts", move |session| {
             facts::matching(session, guild, &words, limit)
-        })
-        .await
-    }
-
-    async fn opt_outs(&self) -> Result<Vec<(UserId, UnixMillis)>, Error> {
-        self.read("read the opt-outs", lists::opt_outs).await
-    }
-
-    async fn set_opt_out(&self, user: UserId, since: Option<UnixMillis>) -> Result<(), Error> {
-        self.grouped("note an opt-out", move |session| {
-            lists::set_opt_out(&session.connection, user, since)
-        })
-        .await
-    }
-
-    async fn settings(&self) -> Result<Vec<(GuildId, GuildSettings)>, Error> {
-        self.read("read the settings", lists::settings).await
-    }
-
-    async fn set_settings(&self, guild: GuildId, settings: &GuildSettings) -> Result<(), Error> {
-        let settings = settings.clone();
-        self.grouped("write a server's settings", move |session| {
-            lists::set_settings(&session.connection, guild, &settings)
-        })
-        .await
-    }
-
-    async fn departures(&self) -> Result<Vec<(GuildId, UnixMillis)>, Error> {
-        self.read("read which servers we left", lists::departures)
-            .await
-    }
-
-    async fn set_departure(&self, guild: GuildId, at: Option<UnixMillis>) -> Result<(), Error> {
-        self.grouped("note that we left a server", move |session| {
-            lists::set_departure(&session.connection, guild, at)
         })
         .await
     }
@@ -475,8 +419,20 @@ impl Backend for Sqlite {
 
     async fn write(&self, records: &[Record]) -> Result<(), Error> {
         let records = records.to_vec();
-        self.alone("write entries", move |session| {
+        // Snapshots make their own transactions.
+        let is_alone = records
+            .iter()
+            .any(|record| record.kind() == Kind::Snapshots);
+        let written = self.writer.ask("write entries", is_alone, move |session| {
             records::write(session, &records)
+        });
+        written.await
+    }
+
+    async fn remove(&self, keys: &[RecordKey]) -> Result<u64, Error> {
+        let keys = keys.to_vec();
+        self.alone("remove entries", move |session| {
+            session.transact(|_| records::remove(session, &keys))
         })
         .await
     }

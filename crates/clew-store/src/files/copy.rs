@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::{Cursor, Error, Kind, KindStats, Record, Records};
 use super::conversation::check;
 use super::folder::{Folder, Place};
-use crate::model::{Scope, StoredMessage, Subject};
+use crate::model::{Scope, StoredMessage};
 use clew_context::model::UserId;
 
 impl Folder {
@@ -54,7 +54,7 @@ impl Folder {
                 break;
             }
             let entries = self.entries(&path)?.into_iter();
-            let wanted = entries.filter(|entry| owner.is_none_or(|owner| is_of(entry, owner)));
+            let wanted = entries.filter(|entry| owner.is_none_or(|owner| entry.is_of(owner)));
             page.take(&number.to_string(), wanted);
         }
         Ok(())
@@ -160,18 +160,6 @@ impl Page {
             }
             self.records.records.push(entry);
         }
-    }
-}
-
-/// Whether an entry is a user's: theirs, about them, or stated by them.
-fn is_of(record: &Record, user: UserId) -> bool {
-    match record {
-        Record::Message(row) => row.owner == user,
-        Record::Marker(key, _) => key.user == Some(user),
-        Record::Snapshot(snapshot) => snapshot.info.owner == user,
-        Record::Fact(fact) => fact.subject == Subject::User(user) || fact.by == user,
-        Record::OptOut(who, _) => *who == user,
-        Record::Settings(..) | Record::Agent(..) | Record::Departure(..) => false,
     }
 }
 

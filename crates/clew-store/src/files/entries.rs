@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::super::json::Fields;
-use super::super::{Error, FormError, Kind, Record, disk, rank};
+use super::super::{Error, FormError, Kind, Record, RecordKey, disk, rank};
 use super::folder::{Folder, Unread, ids_in, load};
 use super::{VERSION, check_agent};
-use crate::model::{AgentName, ClearKey, Fact, FactId, GuildSettings, Subject};
+use crate::model::{AgentName, ClearKey, Fact, FactId, Subject};
 use clew_context::model::{ApplicationId, GuildId, UnixMillis, UserId};
 
 /// Largest size of the owner file, in bytes.
@@ -107,7 +107,7 @@ impl Folder {
         for (path, records) in by_file {
             self.change(&path, |entries| {
                 for record in records {
-                    match entries.iter_mut().find(|old| same_key(old, record)) {
+                    match entries.iter_mut().find(|old| old.key() == record.key()) {
                         Some(old) => record.clone_into(old),
                         None => entries.push(record.clone()),
                     }
@@ -115,14 +115,6 @@ impl Folder {
             })?;
         }
         Ok(())
-    }
-
-    fn all(&self, kind: Kind) -> Result<Vec<Record>, Error> {
-        let mut all = Vec::new();
-        for path in self.entry_files(kind)? {
-            all.extend(self.entries(&path)?);
-        }
-        Ok(all)
     }
 
     /// The file of markers: per server, or per user for direct messages.
@@ -210,12 +202,13 @@ impl Folder {
         Ok(facts)
     }
 
-    pub(super) fn remove_facts(&self, gone: &[FactId]) -> Result<u64, Error> {
+    /// See [`Backend::remove`](crate::Backend::remove).
+    pub(super) fn remove(&self, keys: &[RecordKey]) -> Result<u64, Error> {
+        let kinds: BTreeSet<Kind> = keys.iter().flat_map(RecordKey::kinds).copied().collect();
+        let goes = |entry: &Record| entry.key().is_some_and(|key| keys.contains(&key));
         let mut removed = 0;
-        for kind in [Kind::UserFacts, Kind::ServerFacts] {
+        for kind in kinds {
             for path in self.entry_files(kind)? {
-                let goes =
-                    |entry: &Record| matches!(entry, Record::Fact(fact) if gone.contains(&fact.id));
                 removed += self.strip(&path, &goes)?;
             }
         }
@@ -270,55 +263,6 @@ impl Folder {
         })
     }
 
-    pub(super) fn opt_outs(&self) -> Result<Vec<(UserId, UnixMillis)>, Error> {
-        let all = self.all(Kind::OptOuts)?.into_iter();
-        let found = all.filter_map(|entry| match entry {
-            Record::OptOut(user, since) => Some((user, since)),
-            _ => None,
-        });
-        Ok(found.collect())
-    }
-
-    pub(super) fn set_opt_out(&self, user: UserId, since: Option<UnixMillis>) -> Result<(), Error> {
-        if let Some(since) = since {
-            return self.put(&[Record::OptOut(user, since)]);
-        }
-        let goes = |entry: &Record| matches!(entry, Record::OptOut(who, _) if *who == user);
-        let path = self.dir.join("opt_outs.json");
-        self.strip(&path, &goes).map(drop)
-    }
-
-    pub(super) fn settings(&self) -> Result<Vec<(GuildId, GuildSettings)>, Error> {
-        let all = self.all(Kind::Settings)?.into_iter();
-        let found = all.filter_map(|entry| match entry {
-            Record::Settings(guild, settings) => Some((guild, settings)),
-            _ => None,
-        });
-        Ok(found.collect())
-    }
-
-    pub(super) fn departures(&self) -> Result<Vec<(GuildId, UnixMillis)>, Error> {
-        let all = self.all(Kind::Departures)?.into_iter();
-        let found = all.filter_map(|entry| match entry {
-            Record::Departure(guild, at) => Some((guild, at)),
-            _ => None,
-        });
-        Ok(found.collect())
-    }
-
-    pub(super) fn set_departure(
-        &self,
-        guild: GuildId,
-        at: Option<UnixMillis>,
-    ) -> Result<(), Error> {
-        if let Some(at) = at {
-            return self.put(&[Record::Departure(guild, at)]);
-        }
-        let goes = |entry: &Record| matches!(entry, Record::Departure(left, _) if *left == guild);
-        let path = self.dir.join("departures.json");
-        self.strip(&path, &goes).map(drop)
-    }
-
     /// Records which channels facts link into.
     pub(super) fn index_links(&self) -> Result<(), Error> {
         for kind in [Kind::UserFacts, Kind::ServerFacts] {
@@ -348,18 +292,6 @@ fn files_in<T: std::str::FromStr + Ord + ToString>(folder: &Path) -> Result<Vec<
     let ids = ids_in::<T>(folder)?;
     let path = |id: &T| folder.join(format!("{}.json", id.to_string()));
     Ok(ids.iter().map(path).collect())
-}
-
-fn same_key(one: &Record, other: &Record) -> bool {
-    match (one, other) {
-        (Record::Marker(one, _), Record::Marker(other, _)) => one == other,
-        (Record::Fact(one), Record::Fact(other)) => one.id == other.id,
-        (Record::OptOut(one, _), Record::OptOut(other, _)) => one == other,
-        (Record::Settings(one, _), Record::Settings(other, _))
-        | (Record::Departure(one, _), Record::Departure(other, _)) => one == other,
-        (Record::Agent(one, _), Record::Agent(other, _)) => one == other,
-        _ => false,
-    }
 }
 
 fn parse(text: &[u8]) -> Result<Vec<Record>, Unread> {

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::super::{Error, Kind, Purge, Purged, Record, disk};
 use super::folder::{Folder, Place};
-use crate::model::{Fact, Origin, StoredMessage, StoredRole, Subject};
-use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
+use crate::model::{Origin, Subject};
+use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
 impl Folder {
     pub(super) fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
@@ -16,12 +16,7 @@ impl Folder {
         for kind in Kind::ALL {
             let gone = match kind {
                 Kind::Messages => self.purge_rows(purge),
-                Kind::Markers | Kind::Settings | Kind::Departures => {
-                    self.purge_entries(kind, purge)
-                }
-                Kind::UserFacts | Kind::ServerFacts => self.purge_facts(kind, purge),
-                // Survive every purge, or are not stored here.
-                Kind::OptOuts | Kind::Agents | Kind::Snapshots | Kind::Transcripts => Ok(0),
+                _ => self.purge_entries(kind, purge),
             };
             purged.add(kind, all.add(gone));
         }
@@ -47,13 +42,9 @@ impl Folder {
         let mut gone = Tally::default();
         self.conversations(place, user, &mut |scope| {
             gone.add(match purge {
-                Purge::Messages { channel, ids } => {
-                    self.strip_rows(scope, &|rows| of_messages(rows, *channel, ids))
+                Purge::Messages { .. } | Purge::Channel(_) | Purge::Before(_) => {
+                    self.strip_rows(scope, purge)
                 }
-                Purge::Before(moment) => self.strip_rows(scope, &|rows| before(rows, *moment)),
-                Purge::Channel(channel) => self.strip_rows(scope, &|rows| {
-                    rows.iter().map(|row| row.channel == *channel).collect()
-                }),
                 // The walk only visits conversations that the purge covers.
                 Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) => {
                     self.delete_conversation(scope)
@@ -65,42 +56,22 @@ impl Folder {
     }
 
     fn purge_entries(&self, kind: Kind, purge: &Purge) -> Result<u64, Error> {
-        let goes: Box<dyn Fn(&Record) -> bool> = match *purge {
-            Purge::Messages { .. } | Purge::Channel(_) | Purge::Before(_) => return Ok(0),
-            Purge::Guild(guild) => Box::new(move |entry| match entry {
-                Record::Marker(key, _) => key.guild == Some(guild),
-                Record::Settings(of, _) | Record::Departure(of, _) => *of == guild,
-                _ => false,
-            }),
-            Purge::Member { guild, user } => Box::new(move |entry| match entry {
-                Record::Marker(key, _) => key.guild == Some(guild) && key.user == Some(user),
-                _ => false,
-            }),
-            Purge::User(user) => Box::new(move |entry| match entry {
-                Record::Marker(key, _) => key.user == Some(user),
-                _ => false,
-            }),
-        };
-        let mut gone = Tally::default();
-        for path in self.entry_files(kind)? {
-            gone.add(self.strip(&path, &goes));
-        }
-        gone.finish()
-    }
-
-    fn purge_facts(&self, kind: Kind, purge: &Purge) -> Result<u64, Error> {
-        let paths = match purge {
-            Purge::Messages { channel, .. } | Purge::Channel(channel) => {
-                self.linked_files(kind, *channel)
-            }
+        let paths = match (kind, purge) {
+            (
+                Kind::UserFacts | Kind::ServerFacts,
+                Purge::Messages { channel, .. } | Purge::Channel(channel),
+            ) => self.linked_files(kind, *channel),
+            // Lists hold no text and belong to no channel.
+            (
+                Kind::Markers | Kind::Settings | Kind::Departures,
+                Purge::Messages { .. } | Purge::Channel(_) | Purge::Before(_),
+            )
+            | (Kind::OptOuts | Kind::Agents, _) => return Ok(0),
             _ => self.entry_files(kind)?,
         };
         let mut gone = Tally::default();
         for path in paths {
-            gone.add(self.strip(&path, &|entry| match entry {
-                Record::Fact(fact) => fact_goes(fact, purge),
-                _ => false,
-            }));
+            gone.add(self.strip(&path, &|entry| purge.takes(entry)));
         }
         gone.finish()
     }
@@ -182,7 +153,7 @@ impl Folder {
                         Record::Marker(key, _) if key.guild == Some(guild) => {
                             members.extend(key.user);
                         }
-                        Record::Fact(fact) if is_from(&fact, guild) => {
+                        Record::Fact(fact) if fact.is_from(guild) => {
                             members.insert(fact.by);
                             if let Subject::User(user) = fact.subject {
                                 members.insert(user);
@@ -231,42 +202,6 @@ impl Tally {
 
     fn finish(self) -> Result<u64, Error> {
         self.failed.map_or(Ok(self.gone), Err)
-    }
-}
-
-/// Selects a trigger's whole turn, and the answer of one of our messages.
-fn of_messages(rows: &[StoredMessage], channel: ChannelId, ids: &[MessageId]) -> Vec<bool> {
-    let named = |row: &StoredMessage| {
-        let mut its = row.message.iter().chain(&row.parts);
-        row.channel == channel && its.any(|message| ids.contains(message))
-    };
-    let triggers = rows
-        .iter()
-        .filter(|row| row.role == StoredRole::User && named(row));
-    let triggers: Vec<TurnId> = triggers.map(|row| row.turn).collect();
-    let goes = |row: &StoredMessage| named(row) || triggers.contains(&row.turn);
-    rows.iter().map(goes).collect()
-}
-
-fn before(rows: &[StoredMessage], moment: UnixMillis) -> Vec<bool> {
-    rows.iter().map(|row| row.timestamp < moment).collect()
-}
-
-fn is_from(fact: &Fact, guild: GuildId) -> bool {
-    fact.origin == Origin::Guild(guild) || fact.subject == Subject::Server(guild)
-}
-
-fn fact_goes(fact: &Fact, purge: &Purge) -> bool {
-    let concerns = |user| fact.subject == Subject::User(user) || fact.by == user;
-    match purge {
-        Purge::Messages { channel, ids } => fact
-            .link
-            .is_some_and(|(place, message)| place == *channel && ids.contains(&message)),
-        Purge::Channel(channel) => fact.link.is_some_and(|(place, _)| place == *channel),
-        Purge::Guild(guild) => is_from(fact, *guild),
-        Purge::Member { guild, user } => is_from(fact, *guild) && concerns(*user),
-        Purge::User(user) => concerns(*user),
-        Purge::Before(moment) => fact.at < *moment,
     }
 }
 

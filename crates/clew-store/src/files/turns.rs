@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::super::{ConversationStats, Error, WindowQuery, disk};
+use super::super::{ConversationStats, Error, Purge, Reach, WindowQuery, disk};
 use super::check_agent;
 use super::conversation::{Conversation, check};
 use super::folder::{Folder, Place};
@@ -160,17 +160,13 @@ impl Folder {
         Ok(edited)
     }
 
-    /// Removes those rows of a conversation that `select` marks true.
-    pub(super) fn strip_rows(
-        &self,
-        scope: Scope,
-        select: &dyn Fn(&[StoredMessage]) -> Vec<bool>,
-    ) -> Result<u64, Error> {
+    /// Removes the rows of a conversation that a purge covers.
+    pub(super) fn strip_rows(&self, scope: Scope, purge: &Purge) -> Result<u64, Error> {
         self.revise(scope, |conversation| {
-            let before = conversation.rows.len();
-            let mut goes = select(&conversation.rows).into_iter();
-            conversation.rows.retain(|_| !goes.next().unwrap_or(false));
-            (before - conversation.rows.len()) as u64
+            let before = conversation.rows.clone();
+            let reach = Reach::of(purge, &before);
+            conversation.rows.retain(|row| !reach.holds(row));
+            (before.len() - conversation.rows.len()) as u64
         })
     }
 

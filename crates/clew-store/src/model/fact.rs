@@ -31,6 +31,18 @@ pub struct Fact {
     pub last_used: UnixMillis,
 }
 
+impl Fact {
+    /// Whether it is about a user, or stated by them.
+    pub fn is_of(&self, user: UserId) -> bool {
+        self.subject == Subject::User(user) || self.by == user
+    }
+
+    /// Whether it was learnt in a server, or is about it.
+    pub fn is_from(&self, guild: GuildId) -> bool {
+        self.origin == Origin::Guild(guild) || self.subject == Subject::Server(guild)
+    }
+}
+
 /// A fact's id, written as 16 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FactId(pub u64);

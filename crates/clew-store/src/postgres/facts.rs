@@ -2,9 +2,11 @@
 
 use deadpool_postgres::Transaction;
 
-use super::session::{Outcome, Parameters, rows, see, see_all, touched};
-use super::values::{self, Moment, guild_key, limit, text};
-use crate::model::{Fact, FactId, Origin, Subject};
+use super::session::{Outcome, Parameters, rows, see, touched};
+use super::tables::FACT;
+use super::values::{self, Moment, limit, text};
+use crate::columns::{self, guild_key};
+use crate::model::{Fact, FactId, Subject};
 use clew_context::model::GuildId;
 
 /// Most bytes of a conversation that are matched against facts: a block of the
@@ -44,42 +46,24 @@ LIMIT $3";
 
 /// See [`super::super::Backend::facts`].
 pub(super) async fn of(transaction: &Transaction<'_>, subject: Subject) -> Outcome<Vec<Fact>> {
-    let (sql, id) = match subject {
-        Subject::User(user) => (
-            "SELECT * FROM clew.facts WHERE user_id = $1 ORDER BY at, id",
-            user.get(),
-        ),
-        Subject::Server(guild) => (
-            "SELECT * FROM clew.facts WHERE server_id = $1 ORDER BY at, id",
-            guild.get(),
-        ),
+    let (column, id) = match subject {
+        Subject::User(user) => ("user_id", user.get()),
+        Subject::Server(guild) => ("server_id", guild.get()),
     };
     see(transaction, subject).await?;
-    let found = rows(transaction, sql, &[&id.cast_signed()]).await?;
+    let sql = format!("SELECT {FACT} FROM clew.facts WHERE {column} = $1 ORDER BY at, id");
+    let found = rows(transaction, &sql, &[&id.cast_signed()]).await?;
     found.iter().map(values::fact).collect()
 }
 
-/// See [`super::super::Backend::put_facts`].
-pub(super) async fn put(transaction: &Transaction<'_>, facts: &[Fact]) -> Outcome<()> {
-    for fact in facts {
-        see(transaction, fact.subject).await?;
-        put_one(transaction, fact).await?;
-    }
-    Ok(())
-}
-
-/// Writes one fact.
-pub(super) async fn put_one(transaction: &Transaction<'_>, fact: &Fact) -> Outcome<()> {
+/// Writes a fact, which the transaction must see.
+pub(super) async fn put(transaction: &Transaction<'_>, fact: &Fact) -> Outcome<()> {
     let signed = |id: u64| id.cast_signed();
     let (user, server) = match fact.subject {
         Subject::User(user) => (Some(signed(user.get())), None),
         Subject::Server(guild) => (None, Some(signed(guild.get()))),
     };
-    let (origin, origin_guild) = match fact.origin {
-        Origin::Direct => ("direct", None),
-        Origin::Everywhere => ("everywhere", None),
-        Origin::Guild(guild) => ("guild", Some(signed(guild.get()))),
-    };
+    let (origin, origin_guild) = columns::origin(fact.origin);
     let parameters: Parameters<'_> = &[
         &signed(fact.id.0),
         &user,
@@ -97,14 +81,6 @@ pub(super) async fn put_one(transaction: &Transaction<'_>, fact: &Fact) -> Outco
     ];
     touched(transaction, PUT, parameters).await?;
     Ok(())
-}
-
-/// See [`super::super::Backend::remove_facts`].
-pub(super) async fn remove(transaction: &Transaction<'_>, facts: &[FactId]) -> Outcome<u64> {
-    see_all(transaction).await?;
-    let ids: Vec<i64> = facts.iter().map(|fact| fact.0.cast_signed()).collect();
-    let sql = "DELETE FROM clew.facts WHERE id = ANY ($1)";
-    touched(transaction, sql, &[&ids]).await
 }
 
 /// See [`super::super::Backend::matching_facts`].

@@ -11,7 +11,9 @@ use super::marks;
 use super::session::{
     Failure, Outcome, Parameters, rows, scoped_rows, see_all, touched, write_all, write_scope,
 };
-use super::values::{self, Moment, guild_key, limit, maybe_text, text, user_key};
+use super::tables::MESSAGE;
+use super::values::{self, Moment, limit, maybe_text, text};
+use crate::columns::{guild_key, user_key};
 use crate::model::{AgentName, Scope, SnapshotId, StoredMessage};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
@@ -62,12 +64,12 @@ const DELETE_TURN: &str = "DELETE FROM clew.messages
     WHERE scope = $1 AND turn_id = $2 AND agent_name = $3";
 
 const WINDOW: &str = "
-SELECT * FROM clew.messages
+FROM clew.messages
 WHERE scope = $1 AND agent_name = $2 AND timestamp > $3
 ORDER BY ordinal DESC, turn_id DESC, position DESC LIMIT $4";
 
 const OWN: &str = "
-SELECT * FROM clew.messages
+FROM clew.messages
 WHERE owner_id = $1 AND agent_name = $2 AND guild_id IS NOT DISTINCT FROM $3 AND timestamp > $4
 ORDER BY timestamp, scope, ordinal, turn_id, position";
 
@@ -324,18 +326,13 @@ pub(super) async fn window(
     let since = cleared.map_or(query.since, |at| at.max(query.since));
     let (agent, since, limit) = (query.agent.as_str(), Moment(since), limit(query.limit));
     let parameters: Parameters<'_> = &[&scope, &agent, &since, &limit];
-    let found = scoped_rows(transaction, query.scope, WINDOW, parameters).await?;
+    let sql = format!("SELECT {MESSAGE} {WINDOW}");
+    let found = scoped_rows(transaction, query.scope, &sql, parameters).await?;
     let readable = found
         .iter()
         .rev()
         .filter_map(|row| match values::message(row) {
-            // Enforced by the key, by row-level security, and here.
-            Ok(message) if message.scope == query.scope => Some(message),
-            Ok(_) => {
-                let id = row.try_get::<_, i64>("id").unwrap_or(0);
-                tracing::error!(id, "a row of another conversation came back: left out");
-                None
-            }
+            Ok(message) => Some(message),
             Err(failure) => {
                 let error = failure.during("read a conversation");
                 tracing::error!(%error, "a row cannot be read: left out");
@@ -383,7 +380,8 @@ pub(super) async fn own(
     let (owner, agent) = (owner.get().cast_signed(), agent.as_str());
     let guild = guild.map(|guild| guild.get().cast_signed());
     let parameters: Parameters<'_> = &[&owner, &agent, &guild, &Moment(since)];
-    let found = rows(transaction, OWN, parameters).await?;
+    let sql = format!("SELECT {MESSAGE} {OWN}");
+    let found = rows(transaction, &sql, parameters).await?;
     found.iter().map(values::message).collect()
 }
 

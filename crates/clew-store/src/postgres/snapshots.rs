@@ -9,10 +9,12 @@ use deadpool_postgres::Transaction;
 
 use super::super::{Error, SnapshotFiles, with_edit};
 use super::session::{Failure, Outcome, Parameters, rows, see, see_all, touched};
+use super::tables::SNAPSHOT;
 use super::values::{self, Moment, limit, maybe_text, text};
 use crate::model::{
     AgentName, ContextSnapshot, ContextSnapshotInfo, SnapshotId, StoredMessage, Subject,
 };
+use crate::snapshots::held_messages;
 use clew_context::model::{ChannelId, GuildId, MessageId, UserId};
 
 const PUT: &str = "
@@ -33,7 +35,6 @@ SELECT $1, held.* FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS held
 ON CONFLICT DO NOTHING";
 
 const LIST: &str = "
-SELECT * FROM clew.snapshots
 WHERE ready AND owner_id = $1 AND guild_id IS NOT DISTINCT FROM $2 AND ($3::text IS NULL OR agent_name = $3)
 ORDER BY timestamp DESC, seq DESC LIMIT $4";
 
@@ -47,6 +48,17 @@ pub(super) async fn at_files<T: Send + 'static>(
     Ok(done.map_err(|_| Failure::Refused("the work at the files broke off"))??)
 }
 
+/// What is known of snapshots; `which` starts with the condition.
+async fn select(
+    transaction: &Transaction<'_>,
+    which: &str,
+    parameters: Parameters<'_>,
+) -> Outcome<Vec<ContextSnapshotInfo>> {
+    let sql = format!("SELECT {SNAPSHOT} FROM clew.snapshots {which}");
+    let found = rows(transaction, &sql, parameters).await?;
+    found.iter().map(values::snapshot).collect()
+}
+
 /// Announces snapshots: writes their rows as not ready, and removes old ones
 /// with the same ids.
 pub(super) async fn announce(
@@ -56,9 +68,9 @@ pub(super) async fn announce(
 ) -> Outcome<()> {
     see_all(transaction).await?;
     for snapshot in snapshots {
-        let sql = "SELECT * FROM clew.snapshots WHERE snapshot_id = $1 FOR UPDATE";
-        for row in rows(transaction, sql, &[&snapshot.info.id.as_str()]).await? {
-            remove(transaction, files, values::snapshot(&row)?).await?;
+        let sql = "WHERE snapshot_id = $1 FOR UPDATE";
+        for old in select(transaction, sql, &[&snapshot.info.id.as_str()]).await? {
+            remove(transaction, files, old).await?;
         }
         put_row(transaction, snapshot).await?;
     }
@@ -93,9 +105,8 @@ pub(super) async fn take_back(
     snapshots: Option<&[&ContextSnapshot]>,
 ) -> Outcome<()> {
     see_all(transaction).await?;
-    let sql = "SELECT * FROM clew.snapshots WHERE NOT ready FOR UPDATE";
-    for row in rows(transaction, sql, &[]).await? {
-        let info = values::snapshot(&row)?;
+    let sql = "WHERE NOT ready FOR UPDATE";
+    for info in select(transaction, sql, &[]).await? {
         let is_ours = |ours: &[&ContextSnapshot]| ours.iter().any(|one| one.info.id == info.id);
         if snapshots.is_none_or(is_ours) {
             remove(transaction, files, info).await?;
@@ -155,21 +166,10 @@ async fn put_messages(
     id: &str,
     messages: &[StoredMessage],
 ) -> Outcome<()> {
-    let mut guilds: Vec<Option<i64>> = Vec::new();
-    let mut channels: Vec<i64> = Vec::new();
-    let mut ids: Vec<i64> = Vec::new();
-    for row in messages {
-        let known = row.message.iter().chain(&row.parts);
-        let mut held: Vec<i64> = known.map(|id| id.get().cast_signed()).collect();
-        if held.is_empty() {
-            held.push(0);
-        }
-        for id in held {
-            guilds.push(row.guild.map(|guild| guild.get().cast_signed()));
-            channels.push(row.channel.get().cast_signed());
-            ids.push(id);
-        }
-    }
+    let held = held_messages(messages);
+    let channels: Vec<i64> = held.iter().map(|(channel, _, _)| *channel).collect();
+    let ids: Vec<i64> = held.iter().map(|(_, id, _)| *id).collect();
+    let guilds: Vec<Option<i64>> = held.iter().map(|(_, _, guild)| *guild).collect();
     let parameters: Parameters<'_> = &[&id, &guilds, &channels, &ids];
     touched(transaction, PUT_MESSAGES, parameters).await?;
     Ok(())
@@ -204,8 +204,7 @@ pub(super) async fn list(
     let guild = guild.map(|guild| guild.get().cast_signed());
     let agent = agent.map(AgentName::as_str);
     let parameters: Parameters<'_> = &[&owner, &guild, &agent, &limit(most)];
-    let found = rows(transaction, LIST, parameters).await?;
-    found.iter().map(values::snapshot).collect()
+    select(transaction, LIST, parameters).await
 }
 
 /// See [`super::super::Backend::snapshot`].
@@ -217,22 +216,20 @@ pub(super) async fn one(
 ) -> Outcome<Option<ContextSnapshot>> {
     see(transaction, Subject::User(owner)).await?;
     // Locks the row, so that the file is not removed before it is read.
-    let sql = "SELECT * FROM clew.snapshots WHERE snapshot_id = $1 AND owner_id = $2 AND ready \
-               FOR SHARE";
+    let sql = "WHERE snapshot_id = $1 AND owner_id = $2 AND ready FOR SHARE";
     let parameters: Parameters<'_> = &[&id.as_str(), &owner.get().cast_signed()];
-    let found = rows(transaction, sql, parameters).await?;
-    match found.first() {
-        Some(row) => Ok(Some(read(files, values::snapshot(row)?).await?)),
+    match select(transaction, sql, parameters).await?.pop() {
+        Some(info) => Ok(Some(read(files, info).await??)),
         None => Ok(None),
     }
 }
 
-/// A snapshot with its file's rows.
+/// A snapshot with its file's rows, or why that cannot be read.
 pub(super) async fn read(
     files: &SnapshotFiles,
     info: ContextSnapshotInfo,
-) -> Outcome<ContextSnapshot> {
-    at_files(files, move |files| files.read(&info)).await
+) -> Outcome<Result<ContextSnapshot, Error>> {
+    at_files(files, move |files| Ok(files.read(&info))).await
 }
 
 /// The same for a list of everything, without its rows if the file is missing.
@@ -251,11 +248,11 @@ pub(super) async fn edit(
     message: MessageId,
     new_text: &str,
 ) -> Outcome<()> {
-    let sql = "SELECT * FROM clew.snapshots WHERE snapshot_id IN (SELECT snapshot_id \
+    let sql = "WHERE snapshot_id IN (SELECT snapshot_id \
                FROM clew.snapshot_messages WHERE channel_id = $1 AND message_id = $2) FOR UPDATE";
     let ids: Parameters<'_> = &[&channel.get().cast_signed(), &message.get().cast_signed()];
-    for row in rows(transaction, sql, ids).await? {
-        let snapshot = read(files, values::snapshot(&row)?).await?;
+    for info in select(transaction, sql, ids).await? {
+        let snapshot = read(files, info).await??;
         if let Some(edited) = with_edit(&snapshot, channel, message, new_text) {
             rewrite(transaction, files, &edited).await?;
         }

@@ -8,11 +8,9 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 
 use super::session::{Failure, Outcome};
-use crate::model::{
-    AgentName, ContextSnapshotInfo, Fact, FactId, Origin, SnapshotId, StoredMessage, StoredRole,
-    Subject,
-};
-use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
+use crate::columns::{self, Cell, Columns};
+use crate::model::{ContextSnapshotInfo, Fact, StoredMessage};
+use clew_context::model::UnixMillis;
 
 /// PostgreSQL counts microseconds from 1 January 2000.
 const EPOCH_MS: i64 = 946_684_800_000;
@@ -77,149 +75,103 @@ pub(super) fn count(rows: i64) -> u64 {
     u64::try_from(rows).unwrap_or(0)
 }
 
-/// A server's id in a key; 0, which no server has, for direct messages.
-pub(super) fn guild_key(guild: Option<GuildId>) -> i64 {
-    guild.map_or(0, |guild| guild.get().cast_signed())
-}
-
-/// A user's id in a key; 0, which no user has, for everybody.
-pub(super) fn user_key(user: Option<UserId>) -> i64 {
-    user.map_or(0, |user| user.get().cast_signed())
+/// A statement with PostgreSQL's way to write parameters.
+pub(super) fn dollars(sql: &str) -> String {
+    sql.replace('?', "$")
 }
 
 /// A row, read column by column; errors name its table and key.
-pub(super) struct Columns<'a> {
+pub(super) struct PostgresRow<'a> {
     pub(super) table: &'static str,
-    pub(super) key: String,
     pub(super) row: &'a Row,
 }
 
-impl<'a> Columns<'a> {
-    /// A row whose first column is its integer key.
-    pub(super) fn new(table: &'static str, row: &'a Row) -> Self {
-        let key = row
-            .try_get::<_, i64>(0)
-            .map_or_else(|_| "?".to_owned(), |key| key.to_string());
-        Self { table, key, row }
+impl PostgresRow<'_> {
+    fn get<'b, T: FromSql<'b>>(&'b self, column: &'static str) -> Outcome<T> {
+        self.row.try_get(column).map_err(|_| self.unfit(column))
+    }
+}
+
+impl Columns for PostgresRow<'_> {
+    type Fault = Failure;
+
+    fn number(&self, column: &'static str) -> Outcome<Option<i64>> {
+        self.get(column)
     }
 
-    /// A row whose first column is its text key.
-    pub(super) fn named(table: &'static str, row: &'a Row) -> Self {
-        let key = row.try_get(0).unwrap_or_else(|_| "?".to_owned());
-        Self { table, key, row }
+    fn text(&self, column: &'static str) -> Outcome<Option<&str>> {
+        self.get(column)
     }
 
-    pub(super) fn get<T: FromSql<'a>>(&self, column: &str) -> Outcome<T> {
-        self.row.try_get(column).map_err(|error| self.bad(error))
-    }
-
-    pub(super) fn id(&self, column: &str) -> Outcome<u64> {
-        Ok(self.get::<i64>(column)?.cast_unsigned())
-    }
-
-    pub(super) fn maybe_id(&self, column: &str) -> Outcome<Option<u64>> {
-        Ok(self.get::<Option<i64>>(column)?.map(i64::cast_unsigned))
-    }
-
-    pub(super) fn time(&self, column: &str) -> Outcome<UnixMillis> {
+    fn time(&self, column: &'static str) -> Outcome<UnixMillis> {
         Ok(self.get::<Moment>(column)?.0)
     }
 
-    pub(super) fn parsed<T>(&self, column: &str) -> Outcome<T>
-    where
-        T: std::str::FromStr<Err: StdError + Send + Sync + 'static>,
-    {
-        let text: &str = self.get(column)?;
-        text.parse().map_err(|error: T::Err| self.bad(error))
+    fn flag(&self, column: &'static str) -> Outcome<bool> {
+        self.get(column)
     }
 
-    /// The failure for a row that cannot be read.
-    pub(super) fn bad(&self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Failure {
+    fn unfit(&self, column: &'static str) -> Failure {
+        let number = self.row.try_get::<_, i64>(0).map(|key| key.to_string());
+        let key = number.or_else(|_| self.row.try_get(0));
         Failure::Unreadable {
-            place: format!("table {}, row {}", self.table, self.key),
-            source: source.into(),
+            place: format!(
+                "table {}, row {}",
+                self.table,
+                key.unwrap_or_else(|_| "?".to_owned())
+            ),
+            source: format!("column {column} is not what we write").into(),
         }
     }
 }
 
-/// A row of `messages`.
+impl ToSql for Cell<'_> {
+    fn to_sql(
+        &self,
+        kind: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn StdError + Sync + Send>> {
+        match self {
+            Self::Number(number) => number.to_sql_checked(kind, out),
+            Self::Numbers(numbers) => numbers.to_sql_checked(kind, out),
+            Self::Text(value) => text(value).to_sql_checked(kind, out),
+            Self::Time(time) => Moment(*time).to_sql_checked(kind, out),
+        }
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        [Type::INT8, Type::INT8_ARRAY, Type::TEXT, Type::TIMESTAMPTZ].contains(kind)
+    }
+
+    to_sql_checked!();
+}
+
+/// Cells as parameters.
+pub(super) fn borrowed<'a>(cells: &'a [Cell<'_>]) -> Vec<&'a (dyn ToSql + Sync)> {
+    let cells = cells.iter();
+    cells.map(|cell| cell as &(dyn ToSql + Sync)).collect()
+}
+
+/// A row of a turn.
 pub(super) fn message(row: &Row) -> Outcome<StoredMessage> {
-    let columns = Columns::new("messages", row);
-    let role: &str = columns.get("role")?;
-    let parts: Vec<i64> = columns.get("part_ids")?;
-    let restored: Option<&str> = columns.get("restored_from")?;
-    Ok(StoredMessage {
-        scope: columns.parsed("scope")?,
-        agent: columns.parsed("agent_name")?,
-        turn: TurnId(columns.id("turn_id")?),
-        ordinal: columns.id("ordinal")?,
-        role: StoredRole::from_word(role).ok_or_else(|| columns.bad("unknown role"))?,
-        guild: columns.maybe_id("guild_id")?.map(GuildId::new),
-        channel: ChannelId::new(columns.id("thread_id")?),
-        owner: UserId::new(columns.id("owner_id")?),
-        author_name: columns.get("author_name")?,
-        content: columns.get("content")?,
-        tool_calls: columns.get("tool_calls")?,
-        tool_call_id: columns.get("tool_call_id")?,
-        timestamp: columns.time("timestamp")?,
-        message: columns.maybe_id("discord_message_id")?.map(MessageId::new),
-        parts: parts
-            .into_iter()
-            .map(|part| MessageId::new(part.cast_unsigned()))
-            .collect(),
-        target: columns.maybe_id("target_id")?.map(MessageId::new),
-        restored_from: restored
-            .map(str::parse::<SnapshotId>)
-            .transpose()
-            .map_err(|error| columns.bad(error))?,
+    columns::message(&PostgresRow {
+        table: "messages",
+        row,
     })
 }
 
-/// A row of `facts`.
+/// A fact.
 pub(super) fn fact(row: &Row) -> Outcome<Fact> {
-    let columns = Columns::new("facts", row);
-    let subject = match (columns.maybe_id("user_id")?, columns.maybe_id("server_id")?) {
-        (Some(user), None) => Subject::User(UserId::new(user)),
-        (None, Some(server)) => Subject::Server(GuildId::new(server)),
-        _ => return Err(columns.bad("about nobody, or about two")),
-    };
-    let origin = match (columns.get("origin")?, columns.maybe_id("origin_guild")?) {
-        ("direct", None) => Origin::Direct,
-        ("everywhere", None) => Origin::Everywhere,
-        ("guild", Some(guild)) => Origin::Guild(GuildId::new(guild)),
-        _ => return Err(columns.bad("unknown origin")),
-    };
-    let channel = columns.maybe_id("link_channel")?.map(ChannelId::new);
-    let message = columns.maybe_id("link_message")?.map(MessageId::new);
-    let seen: i64 = columns.get("seen")?;
-    Ok(Fact {
-        id: FactId(columns.id("id")?),
-        subject,
-        text: columns.get("text")?,
-        origin,
-        by: UserId::new(columns.id("by_user")?),
-        at: columns.time("at")?,
-        link: channel.zip(message),
-        pinned: columns.get("pinned")?,
-        seen: u32::try_from(seen).map_err(|error| columns.bad(error))?,
-        last_used: columns.time("last_used")?,
+    columns::fact(&PostgresRow {
+        table: "facts",
+        row,
     })
 }
 
-/// A row of `snapshots`.
+/// What is known of a snapshot.
 pub(super) fn snapshot(row: &Row) -> Outcome<ContextSnapshotInfo> {
-    let columns = Columns::named("snapshots", row);
-    let messages: i64 = columns.get("message_count")?;
-    Ok(ContextSnapshotInfo {
-        id: columns.parsed("snapshot_id")?,
-        agent: columns.parsed::<AgentName>("agent_name")?,
-        owner: UserId::new(columns.id("owner_id")?),
-        guild: columns.maybe_id("guild_id")?.map(GuildId::new),
-        timestamp: columns.time("timestamp")?,
-        description: columns.get("description")?,
-        summary: columns.get("summary")?,
-        message_count: usize::try_from(messages).map_err(|error| columns.bad(error))?,
-        window_start: columns.time("window_start")?,
-        window_end: columns.time("window_end")?,
+    columns::snapshot(&PostgresRow {
+        table: "snapshots",
+        row,
     })
 }

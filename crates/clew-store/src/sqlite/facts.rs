@@ -1,60 +1,32 @@
 //! Facts about users and servers, and searching those of a server.
 
-use rusqlite::{OptionalExtension, Params, Row, params};
+use rusqlite::{OptionalExtension, Params, params};
 
 use super::fault::Fault;
-use super::row::{Columns, number, time_text};
+use super::row::{SqliteRow, number, time_text};
 use super::session::Session;
 use super::texts;
-use crate::model::{Fact, FactId, Origin, Subject};
-use clew_context::model::{ChannelId, GuildId, MessageId, UserId};
+use crate::columns;
+use crate::model::{Fact, FactId, Subject};
+use clew_context::model::GuildId;
 
-/// The columns [`fact`] reads.
-pub(super) const FACT: &str = "id, subject, subject_id, text, origin, origin_guild, by_user, at, \
-     link_channel, link_message, pinned, seen, last_used";
+/// The columns of a fact, in the order they are read.
+pub(super) const FACT: &str = "id, subject_id, origin_guild, link_channel, link_message, seen, \
+     subject, text, origin, by_user, at, pinned, last_used";
 
 /// All facts about a user or a server, oldest first.
 pub(super) fn about(session: &Session, subject: Subject) -> Result<Vec<Fact>, Fault> {
     let mut select = session.connection.prepare_cached(&format!(
         "SELECT {FACT} FROM facts WHERE subject = ?1 AND subject_id = ?2 ORDER BY at, id"
     ))?;
-    select.query_and_then(subject_key(subject), fact)?.collect()
+    let rows = select.query_and_then(subject_key(subject), |row| {
+        columns::fact(&SqliteRow::of("facts", row))
+    })?;
+    rows.collect()
 }
 
-/// Reads a row of `facts` with the columns of [`FACT`].
-pub(super) fn fact(row: &Row<'_>) -> Result<Fact, Fault> {
-    let row = Columns::of("facts", row)?;
-    let about = row.id_of("subject_id")?;
-    let subject = row.read("subject", |word| match word {
-        "user" => Some(Subject::User(UserId::new(about))),
-        "server" => Some(Subject::Server(GuildId::new(about))),
-        _ => None,
-    })?;
-    let guild = row.maybe_id("origin_guild")?.map(GuildId::new);
-    let origin = row.read("origin", |word| match (word, guild) {
-        ("direct", None) => Some(Origin::Direct),
-        ("guild", Some(guild)) => Some(Origin::Guild(guild)),
-        ("everywhere", None) => Some(Origin::Everywhere),
-        _ => None,
-    })?;
-    let channel = row.maybe_id("link_channel")?.map(ChannelId::new);
-    let message = row.maybe_id("link_message")?.map(MessageId::new);
-    Ok(Fact {
-        id: FactId(row.id().cast_unsigned()),
-        subject,
-        text: row.get("text")?,
-        origin,
-        by: UserId::new(row.id_of("by_user")?),
-        at: row.time("at")?,
-        link: channel.zip(message),
-        pinned: row.get("pinned")?,
-        seen: row.get("seen")?,
-        last_used: row.time("last_used")?,
-    })
-}
-
-/// Writes facts, replacing those with the same id.
-pub(super) fn put(session: &Session, facts: &[Fact]) -> Result<(), Fault> {
+/// Writes a fact, replacing the one with the same id.
+pub(super) fn put(session: &Session, fact: &Fact) -> Result<(), Fault> {
     let connection = &session.connection;
     let mut put = connection.prepare_cached(
         "INSERT INTO fact_rows (id, subject, subject_id, text_id, origin, origin_guild, by_user,
@@ -64,29 +36,23 @@ pub(super) fn put(session: &Session, facts: &[Fact]) -> Result<(), Fault> {
              origin_guild = ?6, by_user = ?7, at = ?8, link_channel = ?9, link_message = ?10,
              pinned = ?11, seen = ?12, last_used = ?13",
     )?;
-    for fact in facts {
-        let (subject, about) = subject_key(fact.subject);
-        let (origin, guild) = match fact.origin {
-            Origin::Direct => ("direct", None),
-            Origin::Guild(guild) => ("guild", Some(number(guild.get()))),
-            Origin::Everywhere => ("everywhere", None),
-        };
-        put.execute(params![
-            number(fact.id.0),
-            subject,
-            about,
-            put_text(session, fact)?,
-            origin,
-            guild,
-            number(fact.by.get()),
-            time_text(fact.at),
-            fact.link.map(|(channel, _)| number(channel.get())),
-            fact.link.map(|(_, message)| number(message.get())),
-            fact.pinned,
-            fact.seen,
-            time_text(fact.last_used),
-        ])?;
-    }
+    let (subject, about) = subject_key(fact.subject);
+    let (origin, guild) = columns::origin(fact.origin);
+    put.execute(params![
+        number(fact.id.0),
+        subject,
+        about,
+        put_text(session, fact)?,
+        origin,
+        guild,
+        number(fact.by.get()),
+        time_text(fact.at),
+        fact.link.map(|(channel, _)| number(channel.get())),
+        fact.link.map(|(_, message)| number(message.get())),
+        fact.pinned,
+        fact.seen,
+        time_text(fact.last_used),
+    ])?;
     Ok(())
 }
 
@@ -106,15 +72,6 @@ fn put_text(session: &Session, fact: &Fact) -> Result<i64, Fault> {
         None => {}
     }
     texts::FACTS.add(connection, [&fact.text])
-}
-
-/// Removes facts. Returns how many were removed.
-pub(super) fn remove(session: &Session, facts: &[FactId]) -> Result<u64, Fault> {
-    let mut gone = 0;
-    for id in facts {
-        gone += remove_where(session, "id = ?1", [number(id.0)])?;
-    }
-    Ok(gone)
 }
 
 /// Removes facts by a condition on `fact_rows`. Returns how many were removed.

@@ -16,8 +16,8 @@ pub(super) enum Fault {
     Row {
         /// The row's table.
         table: &'static str,
-        /// The row's number.
-        id: i64,
+        /// The row's key.
+        key: String,
         /// The column.
         column: &'static str,
     },
@@ -48,9 +48,9 @@ impl Fault {
                 operation,
                 source: why.into(),
             },
-            Self::Row { table, id, column } => Error::Corrupt {
+            Self::Row { table, key, column } => Error::Corrupt {
                 operation,
-                place: format!("row {id} of table {table} in {place}"),
+                place: format!("row {key} of table {table} in {place}"),
                 source: Some(format!("column {column} is not what we write").into()),
             },
             Self::Sql(error) => {

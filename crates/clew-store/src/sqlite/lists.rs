@@ -1,17 +1,18 @@
-//! Small tables with one entry per key: markers, agents, opt-outs, settings,
-//! departures.
+//! Small tables: whose store it is, markers, agents; and which servers and users
+//! there are.
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::fault::Fault;
-use super::row::{Columns, number, time_text};
+use super::row::{SqliteRow, number, time_text};
 use super::session::Session;
-use crate::model::{AgentName, ClearKey, GuildSettings};
-use crate::{Error, json};
+use crate::Error;
+use crate::columns::{Columns, guild_key, user_key};
+use crate::model::{AgentName, ClearKey};
 use clew_context::model::{ApplicationId, GuildId, UnixMillis, UserId};
 
 /// Stands for no server, or for everybody.
-pub(super) const NONE: i64 = 0;
+const NONE: i64 = 0;
 
 /// See [`super::super::Backend::claim`].
 pub(super) fn claim(session: &Session, application: ApplicationId) -> Result<(), Fault> {
@@ -38,28 +39,13 @@ pub(super) fn clear(connection: &Connection, key: &ClearKey, at: UnixMillis) -> 
         "INSERT INTO markers (agent_name, guild_id, user_id, cleared_at) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT DO UPDATE SET cleared_at = max(cleared_at, ?4)",
     )?;
-    clear.execute(marker(key, at))?;
+    clear.execute(params![
+        key.agent.as_str(),
+        guild_key(key.guild),
+        user_key(key.user),
+        time_text(at)
+    ])?;
     Ok(())
-}
-
-/// Sets a marker, even to an earlier time.
-pub(super) fn put_marker(
-    connection: &Connection,
-    key: &ClearKey,
-    at: UnixMillis,
-) -> Result<(), Fault> {
-    let mut put = connection.prepare_cached(
-        "INSERT OR REPLACE INTO markers (agent_name, guild_id, user_id, cleared_at)
-         VALUES (?1, ?2, ?3, ?4)",
-    )?;
-    put.execute(marker(key, at))?;
-    Ok(())
-}
-
-fn marker(key: &ClearKey, at: UnixMillis) -> (&str, i64, i64, String) {
-    let guild = key.guild.map_or(NONE, |guild| number(guild.get()));
-    let user = key.user.map_or(NONE, |user| number(user.get()));
-    (key.agent.as_str(), guild, user, time_text(at))
 }
 
 /// The latest marker that applies to a user.
@@ -70,16 +56,16 @@ pub(super) fn cleared_at(
     user: UserId,
 ) -> Result<Option<UnixMillis>, Fault> {
     let mut latest = connection.prepare_cached(
-        "SELECT 0, cleared_at FROM markers
+        "SELECT agent_name, cleared_at FROM markers
          WHERE agent_name = ?1 AND guild_id = ?2 AND user_id IN (?3, ?4)
          ORDER BY cleared_at DESC LIMIT 1",
     )?;
-    let guild = guild.map_or(NONE, |guild| number(guild.get()));
-    let mut rows = latest.query((agent.as_str(), guild, number(user.get()), NONE))?;
+    let key = (agent.as_str(), guild_key(guild), number(user.get()), NONE);
+    let mut rows = latest.query(key)?;
     let Some(row) = rows.next()? else {
         return Ok(None);
     };
-    Columns::of("markers", row)?.time("cleared_at").map(Some)
+    SqliteRow::of("markers", row).time("cleared_at").map(Some)
 }
 
 /// When an agent was first seen, if it was.
@@ -89,12 +75,12 @@ pub(super) fn agent_seen(
 ) -> Result<Option<UnixMillis>, Fault> {
     let mut seen = session
         .connection
-        .prepare_cached("SELECT 0, created_at FROM agents WHERE name = ?1")?;
+        .prepare_cached("SELECT name, created_at FROM agents WHERE name = ?1")?;
     let mut rows = seen.query([agent.as_str()])?;
     let Some(row) = rows.next()? else {
         return Ok(None);
     };
-    Columns::of("agents", row)?.time("created_at").map(Some)
+    SqliteRow::of("agents", row).time("created_at").map(Some)
 }
 
 /// The same; records `now` if it was not seen before.
@@ -108,100 +94,6 @@ pub(super) fn agent_created(
         (agent.as_str(), time_text(now)),
     )?;
     Ok(agent_seen(session, agent)?.unwrap_or(now))
-}
-
-/// Records when an agent was first seen.
-pub(super) fn put_agent(
-    connection: &Connection,
-    agent: &AgentName,
-    at: UnixMillis,
-) -> Result<(), Fault> {
-    connection.execute(
-        "INSERT OR REPLACE INTO agents (name, created_at) VALUES (?1, ?2)",
-        (agent.as_str(), time_text(at)),
-    )?;
-    Ok(())
-}
-
-/// Who opted out, and when.
-pub(super) fn opt_outs(session: &Session) -> Result<Vec<(UserId, UnixMillis)>, Fault> {
-    let sql = "SELECT user_id, since FROM opt_outs ORDER BY user_id";
-    let mut select = session.connection.prepare_cached(sql)?;
-    let rows = select.query_and_then([], |row| {
-        let row = Columns::of("opt_outs", row)?;
-        Ok((UserId::new(row.id().cast_unsigned()), row.time("since")?))
-    })?;
-    rows.collect()
-}
-
-/// Records an opt-out, or removes it.
-pub(super) fn set_opt_out(
-    connection: &Connection,
-    user: UserId,
-    since: Option<UnixMillis>,
-) -> Result<(), Fault> {
-    let user = number(user.get());
-    match since {
-        Some(since) => connection.execute(
-            "INSERT OR REPLACE INTO opt_outs (user_id, since) VALUES (?1, ?2)",
-            (user, time_text(since)),
-        )?,
-        None => connection.execute("DELETE FROM opt_outs WHERE user_id = ?1", [user])?,
-    };
-    Ok(())
-}
-
-/// The settings of all servers.
-pub(super) fn settings(session: &Session) -> Result<Vec<(GuildId, GuildSettings)>, Fault> {
-    let sql = "SELECT guild_id, settings FROM guild_settings ORDER BY guild_id";
-    let mut select = session.connection.prepare_cached(sql)?;
-    let rows = select.query_and_then([], |row| {
-        let row = Columns::of("guild_settings", row)?;
-        let settings = row.read("settings", |text| json::read_settings(text).ok())?;
-        Ok((GuildId::new(row.id().cast_unsigned()), settings))
-    })?;
-    rows.collect()
-}
-
-/// Replaces a server's settings.
-pub(super) fn set_settings(
-    connection: &Connection,
-    guild: GuildId,
-    settings: &GuildSettings,
-) -> Result<(), Fault> {
-    connection.execute(
-        "INSERT OR REPLACE INTO guild_settings (guild_id, settings) VALUES (?1, ?2)",
-        (number(guild.get()), json::write_settings(settings)),
-    )?;
-    Ok(())
-}
-
-/// Servers that we left, and when.
-pub(super) fn departures(session: &Session) -> Result<Vec<(GuildId, UnixMillis)>, Fault> {
-    let sql = "SELECT guild_id, at FROM departures ORDER BY guild_id";
-    let mut select = session.connection.prepare_cached(sql)?;
-    let rows = select.query_and_then([], |row| {
-        let row = Columns::of("departures", row)?;
-        Ok((GuildId::new(row.id().cast_unsigned()), row.time("at")?))
-    })?;
-    rows.collect()
-}
-
-/// Records that we left a server, or that we are back.
-pub(super) fn set_departure(
-    connection: &Connection,
-    guild: GuildId,
-    at: Option<UnixMillis>,
-) -> Result<(), Fault> {
-    let guild = number(guild.get());
-    match at {
-        Some(at) => connection.execute(
-            "INSERT OR REPLACE INTO departures (guild_id, at) VALUES (?1, ?2)",
-            (guild, time_text(at)),
-        )?,
-        None => connection.execute("DELETE FROM departures WHERE guild_id = ?1", [guild])?,
-    };
-    Ok(())
 }
 
 /// Users with anything stored from a server: rows, markers, snapshots, facts.

@@ -3,12 +3,12 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::fault::Fault;
-use super::row::{self, MESSAGE, guild_number, number, time_text};
+use super::row::{self, MESSAGE, SqliteRow, guild_number, number, time_text};
 use super::session::Session;
 use super::texts;
 use super::{lists, room};
 use crate::model::{AgentName, Scope, StoredMessage};
-use crate::{ConversationStats, WindowQuery};
+use crate::{ConversationStats, WindowQuery, columns};
 use clew_context::model::{GuildId, UnixMillis, UserId};
 
 /// Appends or replaces a turn (see `Backend::append`).
@@ -198,14 +198,10 @@ fn window_of(session: &Session, query: &WindowQuery) -> Result<Vec<StoredMessage
         {
             break;
         }
-        match row::message(row) {
-            // The query selects by both; check the result again.
-            Ok(message) if message.scope == query.scope && message.agent == query.agent => {
-                window.push(message);
-            }
-            Ok(_) => tracing::error!("a row of another conversation was left out"),
-            Err(Fault::Row { id, column, .. }) => tracing::error!(
-                store = %session.place, row = id, column,
+        match columns::message(&SqliteRow::of("messages", row)) {
+            Ok(message) => window.push(message),
+            Err(Fault::Row { key, column, .. }) => tracing::error!(
+                store = %session.place, row = key, column,
                 "a row of table messages cannot be read and was left out"
             ),
             Err(other) => return Err(other),
@@ -254,5 +250,7 @@ pub(super) fn own(
     ))?;
     let guild = guild_number(guild);
     let key = (number(owner.get()), agent.as_str(), guild, time_text(since));
-    select.query_and_then(key, row::message)?.collect()
+    let rows =
+        select.query_and_then(key, |row| columns::message(&SqliteRow::of("messages", row)))?;
+    rows.collect()
 }

@@ -1,18 +1,18 @@
 //! Purges, by kind, and edits, which also remove text.
 
-use std::collections::BTreeMap;
-
-use rusqlite::{Connection, Params, params};
+use rusqlite::{Connection, Params, params_from_iter};
 
 use super::fault::Fault;
-use super::lists::{NONE, maybe_text};
+use super::lists::maybe_text;
 use super::messages::OF_TURN;
 use super::row::{number, time_text};
 use super::saved::{self, Change};
 use super::session::Session;
+use super::tables::table;
 use super::{facts, texts};
-use crate::model::{ContextSnapshotInfo, Scope, StoredRole};
-use crate::{Kind, Purge, Purged, Reach, snapshots};
+use crate::model::{Scope, StoredRole};
+use crate::snapshots::SnapshotRest;
+use crate::{Kind, Purge, Purged, snapshots};
 use clew_context::model::{ChannelId, MessageId, UnixMillis};
 
 /// Purges all kinds. Rewritten snapshots count as removed.
@@ -33,17 +33,23 @@ pub(super) fn purge(session: &Session, purge: &Purge) -> Result<Purged, Fault> {
 
 /// Removes a kind's rows. Returns how many were removed.
 fn rows_gone(session: &Session, kind: Kind, purge: &Purge) -> Result<u64, Fault> {
-    let connection = &session.connection;
+    if kind == Kind::Messages {
+        return messages_gone(session, purge);
+    }
+    let table = table(kind);
+    let Some((table, which)) = table.and_then(|table| Some((table, table.purged(kind, purge)?)))
+    else {
+        return Ok(0);
+    };
+    let key = params_from_iter(purge.cells());
     match kind {
-        Kind::Messages => messages_gone(session, purge),
-        Kind::Markers => markers_gone(connection, purge),
-        Kind::UserFacts => facts_gone(session, "user", purge),
-        Kind::ServerFacts => facts_gone(session, "server", purge),
-        Kind::Settings => of_guild(connection, "DELETE FROM guild_settings", purge),
-        Kind::Departures => of_guild(connection, "DELETE FROM departures", purge),
-        // Snapshots were removed with their files. Opt-outs survive erasures;
-        // agents belong to nobody; transcripts are files outside of any store.
-        Kind::Snapshots | Kind::OptOuts | Kind::Agents | Kind::Transcripts => Ok(0),
+        // Removed with their files.
+        Kind::Snapshots => Ok(0),
+        Kind::UserFacts | Kind::ServerFacts => facts::remove_where(session, &which, key),
+        _ => {
+            let sql = format!("DELETE FROM {} WHERE {which}", table.name);
+            run(&session.connection, &sql, key)
+        }
     }
 }
 
@@ -51,22 +57,7 @@ fn run(connection: &Connection, sql: &str, key: impl Params) -> Result<u64, Faul
     Ok(connection.prepare_cached(sql)?.execute(key)? as u64)
 }
 
-fn of_guild(connection: &Connection, delete: &str, purge: &Purge) -> Result<u64, Fault> {
-    match purge {
-        Purge::Guild(guild) => {
-            let sql = format!("{delete} WHERE guild_id = ?1");
-            run(connection, &sql, [number(guild.get())])
-        }
-        Purge::Messages { .. }
-        | Purge::Channel(_)
-        | Purge::Member { .. }
-        | Purge::User(_)
-        | Purge::Before(_) => Ok(0),
-    }
-}
-
 fn messages_gone(session: &Session, purge: &Purge) -> Result<u64, Fault> {
-    let remove = |which: &str, id: u64| texts::remove_messages(session, which, [number(id)]);
     match purge {
         Purge::Messages { channel, ids } => {
             let mut gone = 0;
@@ -75,14 +66,12 @@ fn messages_gone(session: &Session, purge: &Purge) -> Result<u64, Fault> {
             }
             Ok(gone)
         }
-        Purge::Channel(channel) => remove("thread_id = ?1", channel.get()),
-        Purge::Guild(guild) => remove("guild_id = ?1", guild.get()),
-        Purge::User(user) => remove("owner_id = ?1", user.get()),
-        Purge::Member { guild, user } => {
-            let key = (number(guild.get()), number(user.get()));
-            texts::remove_messages(session, "guild_id = ?1 AND owner_id = ?2", key)
-        }
         Purge::Before(time) => old_messages_gone(session, *time),
+        Purge::Channel(_) | Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) => {
+            let which = table(Kind::Messages).and_then(|table| table.reached(purge));
+            let key = params_from_iter(purge.cells());
+            which.map_or(Ok(0), |which| texts::remove_messages(session, &which, key))
+        }
     }
 }
 
@@ -130,64 +119,6 @@ fn old_messages_gone(session: &Session, time: UnixMillis) -> Result<u64, Fault> 
     Ok(gone)
 }
 
-fn markers_gone(connection: &Connection, purge: &Purge) -> Result<u64, Fault> {
-    match purge {
-        Purge::Guild(guild) => {
-            let sql = "DELETE FROM markers WHERE guild_id = ?1";
-            run(connection, sql, [number(guild.get())])
-        }
-        Purge::Member { guild, user } => {
-            let sql = "DELETE FROM markers WHERE guild_id = ?1 AND user_id = ?2";
-            run(connection, sql, (number(guild.get()), number(user.get())))
-        }
-        Purge::User(user) => {
-            let sql = "DELETE FROM markers WHERE user_id = ?1 AND user_id <> ?2";
-            run(connection, sql, (number(user.get()), NONE))
-        }
-        // Markers hold no text.
-        Purge::Messages { .. } | Purge::Channel(_) | Purge::Before(_) => Ok(0),
-    }
-}
-
-fn facts_gone(session: &Session, about: &str, purge: &Purge) -> Result<u64, Fault> {
-    let delete = |which: &str, one: i64, other: i64| {
-        let which = format!("subject = ?1 AND ?2 IS NOT NULL AND ?3 IS NOT NULL AND ({which})");
-        facts::remove_where(session, &which, params![about, one, other])
-    };
-    match purge {
-        Purge::Messages { channel, ids } => {
-            let channel = number(channel.get());
-            let mut gone = 0;
-            for id in ids {
-                let which = "link_channel = ?2 AND link_message = ?3";
-                gone += delete(which, channel, number(id.get()))?;
-            }
-            Ok(gone)
-        }
-        Purge::Channel(channel) => delete("link_channel = ?2", number(channel.get()), 0),
-        Purge::Guild(guild) => delete(
-            "origin_guild = ?2 OR (subject = 'server' AND subject_id = ?2)",
-            number(guild.get()),
-            0,
-        ),
-        Purge::Member { guild, user } => delete(
-            "(origin_guild = ?2 OR (subject = 'server' AND subject_id = ?2))
-             AND (by_user = ?3 OR (subject = 'user' AND subject_id = ?3))",
-            number(guild.get()),
-            number(user.get()),
-        ),
-        Purge::User(user) => delete(
-            "by_user = ?2 OR (subject = 'user' AND subject_id = ?2)",
-            number(user.get()),
-            0,
-        ),
-        Purge::Before(time) => {
-            let old = "subject = ?1 AND at < ?2";
-            facts::remove_where(session, old, (about, time_text(*time)))
-        }
-    }
-}
-
 /// Removes ordinals of conversations that cannot continue: their keys name what
 /// is purged.
 fn counters_gone(connection: &Connection, purge: &Purge) -> Result<(), Fault> {
@@ -220,76 +151,22 @@ fn counters_gone(connection: &Connection, purge: &Purge) -> Result<(), Fault> {
 
 /// What to do with each snapshot that a purge affects.
 fn snapshots_changed(session: &Session, purge: &Purge) -> Result<Vec<Change>, Fault> {
+    let Some(which) = table(Kind::Snapshots).and_then(|table| table.reached(purge)) else {
+        return Ok(Vec::new());
+    };
     let mut changes = Vec::new();
-    for (seq, info) in snapshots_reached(session, purge)? {
-        if is_whole(&info, purge) {
+    for (seq, info) in saved::select(session, &which, params_from_iter(purge.cells()))? {
+        if purge.takes_whole(&info) {
             changes.push(Change::Removed(seq, info));
             continue;
         }
-        let Ok(snapshot) = saved::whole(session, info.clone()) else {
-            // It may hold purged data, which cannot be taken out.
-            tracing::error!(snapshot = %info.id, "a snapshot that cannot be read was removed");
-            changes.push(Change::Removed(seq, info));
-            continue;
-        };
-        let reach = Reach::of(purge, &snapshot.messages);
-        match snapshots::without(&snapshot, |row| reach.holds(row)) {
-            None => changes.push(Change::Removed(seq, info)),
-            Some(rest) if rest == snapshot => {}
-            Some(rest) => changes.push(Change::Rewritten(seq, rest)),
+        match SnapshotRest::after(purge, saved::whole(session, info.clone()))? {
+            SnapshotRest::Same => {}
+            SnapshotRest::Less(rest) => changes.push(Change::Rewritten(seq, rest)),
+            SnapshotRest::Gone => changes.push(Change::Removed(seq, info)),
         }
     }
     Ok(changes)
-}
-
-/// Snapshots that may hold purged data.
-fn snapshots_reached(
-    session: &Session,
-    purge: &Purge,
-) -> Result<BTreeMap<i64, ContextSnapshotInfo>, Fault> {
-    let contents =
-        |which: &str| format!("seq IN (SELECT snapshot FROM snapshot_messages WHERE {which})");
-    let found = match purge {
-        Purge::Messages { channel, ids } => {
-            let which = contents("channel_id = ?1 AND message_id = ?2");
-            let mut found = Vec::new();
-            for id in ids {
-                let key = (number(channel.get()), number(id.get()));
-                found.extend(saved::select(session, &which, key)?);
-            }
-            found
-        }
-        Purge::Channel(channel) => {
-            let which = contents("channel_id = ?1");
-            saved::select(session, &which, [number(channel.get())])?
-        }
-        Purge::Guild(guild) => {
-            let which = format!("guild_id = ?1 OR {}", contents("guild_id = ?1"));
-            saved::select(session, &which, [number(guild.get())])?
-        }
-        Purge::Member { guild, user } => {
-            let rows = contents("guild_id = ?1");
-            let which = format!("owner_id = ?2 AND (guild_id = ?1 OR {rows})");
-            saved::select(session, &which, (number(guild.get()), number(user.get())))?
-        }
-        Purge::User(user) => saved::select(session, "owner_id = ?1", [number(user.get())])?,
-        Purge::Before(time) => {
-            let which = "timestamp < ?1 OR oldest < ?1";
-            saved::select(session, which, [time_text(*time)])?
-        }
-    };
-    Ok(found.into_iter().collect())
-}
-
-/// Whether the whole snapshot is removed.
-fn is_whole(info: &ContextSnapshotInfo, purge: &Purge) -> bool {
-    match purge {
-        Purge::Messages { .. } | Purge::Channel(_) => false,
-        Purge::Guild(guild) => info.guild == Some(*guild),
-        Purge::Member { guild, user } => info.guild == Some(*guild) && info.owner == *user,
-        Purge::User(user) => info.owner == *user,
-        Purge::Before(time) => info.timestamp < *time,
-    }
 }
 
 /// Gives a message's rows, and their copies in snapshots, a new text. An answer

@@ -2,19 +2,20 @@
 
 use std::cell::Cell;
 
-use rusqlite::types::{FromSql, ValueRef};
-use rusqlite::{Connection, Row};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, Row, ToSql};
 
 use super::fault::Fault;
 use super::texts;
-use crate::model::{Scope, SnapshotId, StoredMessage, StoredRole};
-use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
+use crate::columns::{self, Columns};
+use crate::model::{SnapshotId, StoredMessage};
+use clew_context::model::{GuildId, MessageId, UnixMillis};
 
 /// Times whose texts sort by their fixed width: years 0 to 9999, in
 /// milliseconds.
 const TIMES: std::ops::RangeInclusive<i64> = -62_167_219_200_000..=253_402_207_199_999;
 
-/// The columns [`message`] reads, in this order.
+/// The columns of a row of a turn, in the order they are read.
 pub(super) const MESSAGE: &str = "id, scope, agent_name, turn_id, ordinal, role, guild_id, \
      thread_id, owner_id, author_name, content, tool_calls, tool_call_id, timestamp, \
      discord_message_id, parts, target_id, restored_from";
@@ -35,40 +36,27 @@ pub(super) fn guild_number(guild: Option<GuildId>) -> Option<i64> {
 }
 
 /// A row being read, which can name its place in errors.
-pub(super) struct Columns<'row> {
+pub(super) struct SqliteRow<'row> {
     table: &'static str,
-    id: i64,
     row: &'row Row<'row>,
     /// Index after the last column read.
     next: Cell<usize>,
 }
 
-impl<'row> Columns<'row> {
-    /// A row whose first column is its number.
-    pub(super) fn of(table: &'static str, row: &'row Row<'row>) -> Result<Self, Fault> {
-        let id = row.get(0)?;
-        Ok(Self {
+impl<'row> SqliteRow<'row> {
+    /// A row whose first column is its key.
+    pub(super) const fn of(table: &'static str, row: &'row Row<'row>) -> Self {
+        Self {
             table,
-            id,
             row,
-            next: Cell::new(1),
-        })
-    }
-
-    /// The row's number.
-    pub(super) const fn id(&self) -> i64 {
-        self.id
-    }
-
-    /// A column's raw value.
-    pub(super) fn get<T: FromSql>(&self, column: &'static str) -> Result<T, Fault> {
-        T::column_result(self.value(column)?).map_err(|_| self.unread(column))
+            next: Cell::new(0),
+        }
     }
 
     fn value(&self, column: &'static str) -> Result<ValueRef<'row>, Fault> {
-        let index = self.index(column).ok_or_else(|| self.unread(column))?;
+        let index = self.index(column).ok_or_else(|| self.unfit(column))?;
         self.next.set(index + 1);
-        self.row.get_ref(index).map_err(|_| self.unread(column))
+        self.row.get_ref(index).map_err(|_| self.unfit(column))
     }
 
     /// The index of a column. Columns are nearly always read in order, and
@@ -81,82 +69,56 @@ impl<'row> Columns<'row> {
         }
         statement.column_index(column).ok()
     }
+}
 
-    /// A text that is parsed.
-    pub(super) fn read<T>(
-        &self,
-        column: &'static str,
-        read: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<T, Fault> {
-        let text = self.text(column)?.and_then(read);
-        text.ok_or_else(|| self.unread(column))
+impl Columns for SqliteRow<'_> {
+    type Fault = Fault;
+
+    fn number(&self, column: &'static str) -> Result<Option<i64>, Fault> {
+        let number = self.value(column)?.as_i64_or_null();
+        number.map_err(|_| self.unfit(column))
     }
 
-    /// The same for a column that may be null.
-    pub(super) fn maybe<T>(
-        &self,
-        column: &'static str,
-        read: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<Option<T>, Fault> {
-        let Some(text) = self.text(column)? else {
-            return Ok(None);
-        };
-        read(text).map(Some).ok_or_else(|| self.unread(column))
-    }
-
-    /// A text, borrowed from the row.
-    fn text(&self, column: &'static str) -> Result<Option<&'row str>, Fault> {
+    fn text(&self, column: &'static str) -> Result<Option<&str>, Fault> {
         let text = self.value(column)?.as_str_or_null();
-        text.map_err(|_| self.unread(column))
+        text.map_err(|_| self.unfit(column))
     }
 
-    /// A time.
-    pub(super) fn time(&self, column: &'static str) -> Result<UnixMillis, Fault> {
+    fn time(&self, column: &'static str) -> Result<UnixMillis, Fault> {
         self.read(column, UnixMillis::parse)
     }
 
-    /// An id.
-    pub(super) fn id_of(&self, column: &'static str) -> Result<u64, Fault> {
-        Ok(self.get::<i64>(column)?.cast_unsigned())
+    fn flag(&self, column: &'static str) -> Result<bool, Fault> {
+        self.id(column, |flag| flag != 0)
     }
 
-    /// An id, unless null.
-    pub(super) fn maybe_id(&self, column: &'static str) -> Result<Option<u64>, Fault> {
-        Ok(self.get::<Option<i64>>(column)?.map(i64::cast_unsigned))
-    }
-
-    /// The error for a column that does not hold what we write.
-    pub(super) const fn unread(&self, column: &'static str) -> Fault {
+    fn unfit(&self, column: &'static str) -> Fault {
+        let key = match self.row.get_ref(0) {
+            Ok(ValueRef::Integer(key)) => key.to_string(),
+            Ok(ValueRef::Text(key)) => String::from_utf8_lossy(key).into_owned(),
+            _ => "?".to_owned(),
+        };
         Fault::Row {
             table: self.table,
-            id: self.id,
+            key,
             column,
         }
     }
 }
 
-/// Reads a row of `messages` with the columns of [`MESSAGE`].
-pub(super) fn message(row: &Row<'_>) -> Result<StoredMessage, Fault> {
-    let row = Columns::of("messages", row)?;
-    Ok(StoredMessage {
-        scope: row.read("scope", |text| text.parse::<Scope>().ok())?,
-        agent: row.read("agent_name", |text| text.parse().ok())?,
-        turn: TurnId(row.id_of("turn_id")?),
-        ordinal: row.id_of("ordinal")?,
-        role: row.read("role", StoredRole::from_word)?,
-        guild: row.maybe_id("guild_id")?.map(GuildId::new),
-        channel: ChannelId::new(row.id_of("thread_id")?),
-        owner: UserId::new(row.id_of("owner_id")?),
-        author_name: row.get("author_name")?,
-        content: row.get("content")?,
-        tool_calls: row.get("tool_calls")?,
-        tool_call_id: row.get("tool_call_id")?,
-        timestamp: row.time("timestamp")?,
-        message: row.maybe_id("discord_message_id")?.map(MessageId::new),
-        parts: row.maybe("parts", read_parts)?.unwrap_or_default(),
-        target: row.maybe_id("target_id")?.map(MessageId::new),
-        restored_from: row.maybe("restored_from", |text| text.parse().ok())?,
-    })
+/// Values as the tables hold them.
+impl ToSql for columns::Cell<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        match self {
+            Self::Number(number) => number.to_sql(),
+            Self::Numbers(numbers) => {
+                let texts: Vec<_> = numbers.iter().map(ToString::to_string).collect();
+                Ok(format!("[{}]", texts.join(",")).into())
+            }
+            Self::Text(text) => text.as_ref().to_sql(),
+            Self::Time(time) => Ok(time_text(*time).into()),
+        }
+    }
 }
 
 /// Inserts a row with its ordinal and its position in the turn. Returns its
@@ -202,8 +164,4 @@ pub(super) fn insert_message(
 pub(super) fn write_parts(parts: &[MessageId]) -> Option<String> {
     let ids: Vec<String> = parts.iter().map(ToString::to_string).collect();
     (!ids.is_empty()).then(|| ids.join(" "))
-}
-
-fn read_parts(text: &str) -> Option<Vec<MessageId>> {
-    text.split(' ').map(|id| id.parse().ok()).collect()
 }

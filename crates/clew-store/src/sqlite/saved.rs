@@ -11,10 +11,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::fault::Fault;
-use super::row::{Columns, guild_number, number, time_text};
+use super::row::{SqliteRow, guild_number, number, time_text};
 use super::session::Session;
 use super::texts;
+use crate::columns::{self, Columns};
 use crate::model::{AgentName, ContextSnapshot, ContextSnapshotInfo, SnapshotId, StoredMessage};
+use crate::snapshots::held_messages;
 use crate::{Error, SnapshotFiles};
 use clew_context::model::{GuildId, UserId};
 
@@ -72,26 +74,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The columns [`info`] reads.
-pub(super) const INFO: &str = "seq, id, agent_name, owner_id, guild_id, timestamp, description, \
-     summary, message_count, window_start, window_end";
+pub(super) const INFO: &str = "seq, message_count, id, agent_name, owner_id, guild_id, timestamp, \
+     description, summary, window_start, window_end";
 
 /// Reads a row of `snapshots` with the columns of [`INFO`], and its number.
-pub(super) fn info(row: &Row<'_>) -> Result<(i64, ContextSnapshotInfo), Fault> {
-    let row = Columns::of("snapshots", row)?;
-    let info = ContextSnapshotInfo {
-        id: row.read("id", |text| text.parse().ok())?,
-        agent: row.read("agent_name", |text| text.parse().ok())?,
-        owner: UserId::new(row.id_of("owner_id")?),
-        guild: row.maybe_id("guild_id")?.map(GuildId::new),
-        timestamp: row.time("timestamp")?,
-        description: row.get("description")?,
-        summary: row.get("summary")?,
-        message_count: usize::try_from(row.get::<i64>("message_count")?)
-            .map_err(|_| row.unread("message_count"))?,
-        window_start: row.time("window_start")?,
-        window_end: row.time("window_end")?,
-    };
-    Ok((row.id(), info))
+fn info(row: &Row<'_>) -> Result<(i64, ContextSnapshotInfo), Fault> {
+    let row = SqliteRow::of("snapshots", row);
+    let seq = row.id("seq", u64::cast_signed)?;
+    Ok((seq, columns::snapshot(&row)?))
 }
 
 /// Saves snapshots, all or none; their rows become ready in the same
@@ -195,16 +185,11 @@ fn insert_contents(
     messages: &[StoredMessage],
 ) -> Result<(), Fault> {
     let mut insert = connection.prepare_cached(
-        "INSERT OR IGNORE INTO snapshot_messages (channel_id, message_id, snapshot, guild_id)
+        "INSERT OR IGNORE INTO snapshot_messages (channel_id, message_id, guild_id, snapshot)
          VALUES (?1, ?2, ?3, ?4)",
     )?;
-    for row in messages {
-        let held = row.message.iter().chain(&row.parts);
-        let held = held.map(|id| number(id.get())).chain([0]);
-        for id in held {
-            let channel = number(row.channel.get());
-            insert.execute((channel, id, seq, guild_number(row.guild)))?;
-        }
+    for (channel, message, guild) in held_messages(messages) {
+        insert.execute((channel, message, guild, seq))?;
     }
     Ok(())
 }
@@ -267,7 +252,7 @@ pub(super) fn one(
 pub(super) fn whole(
     session: &Session,
     info: ContextSnapshotInfo,
-) -> Result<ContextSnapshot, Fault> {
+) -> Result<ContextSnapshot, Error> {
     let messages = session.snapshots.read(&info)?.messages;
     Ok(ContextSnapshot { info, messages })
 }

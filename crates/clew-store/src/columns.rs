@@ -1,0 +1,277 @@
+//! Records as rows of a database: read by the names of their columns, written
+//! as cells.
+
+use std::borrow::Cow;
+use std::str::FromStr;
+
+use super::{Kind, Purge, Record, RecordKey, json};
+use crate::model::{
+    ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Origin, StoredMessage,
+    StoredRole, Subject,
+};
+use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
+
+/// Stands for no server or no user in a key, which cannot be null. No Discord
+/// id is 0.
+const NOBODY: u64 = 0;
+
+/// A row of a database.
+pub(crate) trait Columns {
+    /// Why a column cannot be read.
+    type Fault;
+
+    /// A number, unless null.
+    fn number(&self, column: &'static str) -> Result<Option<i64>, Self::Fault>;
+
+    /// A text, unless null.
+    fn text(&self, column: &'static str) -> Result<Option<&str>, Self::Fault>;
+
+    /// A time.
+    fn time(&self, column: &'static str) -> Result<UnixMillis, Self::Fault>;
+
+    /// A boolean.
+    fn flag(&self, column: &'static str) -> Result<bool, Self::Fault>;
+
+    /// The fault for a column that does not hold what we write.
+    fn unfit(&self, column: &'static str) -> Self::Fault;
+
+    /// An id, unless null.
+    fn maybe_id<T>(
+        &self,
+        column: &'static str,
+        make: impl FnOnce(u64) -> T,
+    ) -> Result<Option<T>, Self::Fault> {
+        Ok(self.number(column)?.map(|id| make(id.cast_unsigned())))
+    }
+
+    /// An id.
+    fn id<T>(&self, column: &'static str, make: impl FnOnce(u64) -> T) -> Result<T, Self::Fault> {
+        let found = self.maybe_id(column, make)?;
+        found.ok_or_else(|| self.unfit(column))
+    }
+
+    /// A text that is parsed further, unless null.
+    fn maybe_read<T>(
+        &self,
+        column: &'static str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, Self::Fault> {
+        let Some(text) = self.text(column)? else {
+            return Ok(None);
+        };
+        read(text).map(Some).ok_or_else(|| self.unfit(column))
+    }
+
+    /// A text that is parsed further.
+    fn read<T>(
+        &self,
+        column: &'static str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, Self::Fault> {
+        let found = self.maybe_read(column, read)?;
+        found.ok_or_else(|| self.unfit(column))
+    }
+
+    /// A text.
+    fn whole(&self, column: &'static str) -> Result<String, Self::Fault> {
+        self.read(column, |text| Some(text.to_owned()))
+    }
+
+    /// A text, unless null.
+    fn maybe_whole(&self, column: &'static str) -> Result<Option<String>, Self::Fault> {
+        Ok(self.text(column)?.map(str::to_owned))
+    }
+}
+
+fn parsed<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
+}
+
+/// A row of a turn.
+pub(crate) fn message<C: Columns>(row: &C) -> Result<StoredMessage, C::Fault> {
+    Ok(StoredMessage {
+        scope: row.read("scope", parsed)?,
+        agent: row.read("agent_name", parsed)?,
+        turn: row.id("turn_id", TurnId)?,
+        ordinal: row.id("ordinal", |ordinal| ordinal)?,
+        role: row.read("role", StoredRole::from_word)?,
+        guild: row.maybe_id("guild_id", GuildId::new)?,
+        channel: row.id("thread_id", ChannelId::new)?,
+        owner: row.id("owner_id", UserId::new)?,
+        author_name: row.maybe_whole("author_name")?,
+        content: row.whole("content")?,
+        tool_calls: row.maybe_whole("tool_calls")?,
+        tool_call_id: row.maybe_whole("tool_call_id")?,
+        timestamp: row.time("timestamp")?,
+        message: row.maybe_id("discord_message_id", MessageId::new)?,
+        parts: row.maybe_read("parts", read_parts)?.unwrap_or_default(),
+        target: row.maybe_id("target_id", MessageId::new)?,
+        restored_from: row.maybe_read("restored_from", parsed)?,
+    })
+}
+
+/// Ids separated by spaces.
+fn read_parts(text: &str) -> Option<Vec<MessageId>> {
+    text.split_whitespace().map(parsed).collect()
+}
+
+/// A fact.
+pub(crate) fn fact<C: Columns>(row: &C) -> Result<Fact, C::Fault> {
+    let about = row.id("subject_id", |id| id)?;
+    let guild = row.maybe_id("origin_guild", GuildId::new)?;
+    let channel = row.maybe_id("link_channel", ChannelId::new)?;
+    let message = row.maybe_id("link_message", MessageId::new)?;
+    let seen = row.id("seen", u32::try_from)?;
+    Ok(Fact {
+        id: row.id("id", FactId)?,
+        subject: row.read("subject", |word| match word {
+            "user" => Some(Subject::User(UserId::new(about))),
+            "server" => Some(Subject::Server(GuildId::new(about))),
+            _ => None,
+        })?,
+        text: row.whole("text")?,
+        origin: row.read("origin", |word| match (word, guild) {
+            ("direct", None) => Some(Origin::Direct),
+            ("guild", Some(guild)) => Some(Origin::Guild(guild)),
+            ("everywhere", None) => Some(Origin::Everywhere),
+            _ => None,
+        })?,
+        by: row.id("by_user", UserId::new)?,
+        at: row.time("at")?,
+        link: channel.zip(message),
+        pinned: row.flag("pinned")?,
+        seen: seen.map_err(|_| row.unfit("seen"))?,
+        last_used: row.time("last_used")?,
+    })
+}
+
+/// The words of an origin's two columns.
+pub(crate) fn origin(origin: Origin) -> (&'static str, Option<i64>) {
+    match origin {
+        Origin::Direct => ("direct", None),
+        Origin::Guild(guild) => ("guild", Some(guild.get().cast_signed())),
+        Origin::Everywhere => ("everywhere", None),
+    }
+}
+
+/// What is known of a snapshot besides its messages.
+pub(crate) fn snapshot<C: Columns>(row: &C) -> Result<ContextSnapshotInfo, C::Fault> {
+    let count = row.id("message_count", usize::try_from)?;
+    Ok(ContextSnapshotInfo {
+        id: row.read("id", parsed)?,
+        agent: row.read("agent_name", parsed)?,
+        owner: row.id("owner_id", UserId::new)?,
+        guild: row.maybe_id("guild_id", GuildId::new)?,
+        timestamp: row.time("timestamp")?,
+        description: row.maybe_whole("description")?,
+        summary: row.whole("summary")?,
+        message_count: count.map_err(|_| row.unfit("message_count"))?,
+        window_start: row.time("window_start")?,
+        window_end: row.time("window_end")?,
+    })
+}
+
+/// An entry of a kind; a snapshot without its messages. `None` for kinds that
+/// no database holds.
+pub(crate) fn record<C: Columns>(kind: Kind, row: &C) -> Result<Option<Record>, C::Fault> {
+    Ok(Some(match kind {
+        Kind::Messages => Record::Message(message(row)?),
+        Kind::Markers => {
+            let present = |id: u64| (id != NOBODY).then_some(id);
+            let key = ClearKey {
+                agent: row.read("agent_name", parsed)?,
+                guild: row.id("guild_id", present)?.map(GuildId::new),
+                user: row.id("user_id", present)?.map(UserId::new),
+            };
+            Record::Marker(key, row.time("at")?)
+        }
+        Kind::Snapshots => Record::Snapshot(ContextSnapshot {
+            info: snapshot(row)?,
+            messages: Vec::new(),
+        }),
+        Kind::UserFacts | Kind::ServerFacts => Record::Fact(fact(row)?),
+        Kind::OptOuts => Record::OptOut(row.id("user_id", UserId::new)?, row.time("since")?),
+        Kind::Settings => Record::Settings(
+            row.id("guild_id", GuildId::new)?,
+            row.read("settings", |text| json::read_settings(text).ok())?,
+        ),
+        Kind::Agents => Record::Agent(row.read("agent_name", parsed)?, row.time("created_at")?),
+        Kind::Departures => Record::Departure(row.id("guild_id", GuildId::new)?, row.time("at")?),
+        Kind::Transcripts => return Ok(None),
+    }))
+}
+
+/// A value in a statement.
+#[derive(Debug, Clone)]
+pub(crate) enum Cell<'a> {
+    /// An id or another number.
+    Number(i64),
+    /// Ids to choose from.
+    Numbers(Vec<i64>),
+    /// A text.
+    Text(Cow<'a, str>),
+    /// A time.
+    Time(UnixMillis),
+}
+
+impl Cell<'_> {
+    fn id(id: u64) -> Self {
+        Self::Number(id.cast_signed())
+    }
+}
+
+/// A server's id in a key.
+pub(crate) fn guild_key(guild: Option<GuildId>) -> i64 {
+    guild.map_or(NOBODY, GuildId::get).cast_signed()
+}
+
+/// A user's id in a key.
+pub(crate) fn user_key(user: Option<UserId>) -> i64 {
+    user.map_or(NOBODY, UserId::get).cast_signed()
+}
+
+impl RecordKey {
+    /// The values of its table's key.
+    pub(crate) fn cells(&self) -> Vec<Cell<'_>> {
+        match self {
+            Self::Marker(key) => vec![
+                Cell::Text(key.agent.as_str().into()),
+                Cell::Number(guild_key(key.guild)),
+                Cell::Number(user_key(key.user)),
+            ],
+            Self::Fact(fact) => vec![Cell::id(fact.0)],
+            Self::OptOut(user) => vec![Cell::id(user.get())],
+            Self::Settings(guild) | Self::Departure(guild) => vec![Cell::id(guild.get())],
+            Self::Agent(agent) => vec![Cell::Text(agent.as_str().into())],
+        }
+    }
+}
+
+/// The value beside a list entry's key; `None` for what is no list.
+pub(crate) fn list_value(record: &Record) -> Option<Cell<'_>> {
+    match record {
+        Record::Marker(_, at)
+        | Record::OptOut(_, at)
+        | Record::Agent(_, at)
+        | Record::Departure(_, at) => Some(Cell::Time(*at)),
+        Record::Settings(_, settings) => Some(Cell::Text(json::write_settings(settings).into())),
+        Record::Message(_) | Record::Snapshot(_) | Record::Fact(_) => None,
+    }
+}
+
+impl Purge {
+    /// The values of ?1 and ?2 in its conditions.
+    pub(crate) fn cells(&self) -> Vec<Cell<'static>> {
+        match self {
+            Self::Messages { channel, ids } => {
+                let ids = ids.iter().map(|id| id.get().cast_signed());
+                vec![Cell::id(channel.get()), Cell::Numbers(ids.collect())]
+            }
+            Self::Channel(channel) => vec![Cell::id(channel.get())],
+            Self::Guild(guild) => vec![Cell::id(guild.get())],
+            Self::Member { guild, user } => vec![Cell::id(guild.get()), Cell::id(user.get())],
+            Self::User(user) => vec![Cell::id(user.get())],
+            Self::Before(time) => vec![Cell::Time(*time)],
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Where each kind is kept.
+
+use crate::Kind;
+use crate::table::Table;
+
+/// The columns of a row of a turn.
+pub(super) const MESSAGE: &str = "id, scope, agent_name, turn_id, ordinal, role, guild_id, \
+     thread_id, owner_id, author_name, content, tool_calls, tool_call_id, timestamp, \
+     discord_message_id, array_to_string(part_ids, ' ') AS parts, target_id, restored_from";
+/// The columns of a fact, which is about a user or a server.
+pub(super) const FACT: &str = "id, coalesce(user_id, server_id) AS subject_id, \
+     CASE WHEN server_id IS NULL THEN 'user' WHEN user_id IS NULL THEN 'server' END AS subject, \
+     text, origin, origin_guild, by_user, at, link_channel, link_message, pinned, seen, last_used";
+/// The columns of what is known of a snapshot.
+pub(super) const SNAPSHOT: &str = "snapshot_id AS id, agent_name, owner_id, guild_id, timestamp, \
+     description, summary, message_count, window_start, window_end";
+
+const FACTS: Table = Table {
+    name: "clew.facts",
+    columns: FACT,
+    key: &["id"],
+    bytes: "octet_length(text)",
+    of_guild: Some("server_id = ? OR origin_guild = ?"),
+    of_user: Some("user_id = ? OR by_user = ?"),
+    of_channel: Some("link_channel = ?"),
+    of_message: Some("link_channel = ?1 AND link_message = ANY (?2)"),
+    before: Some("at < ?"),
+    ..Table::EMPTY
+};
+
+/// A trigger takes its whole turn along, a tool call all of its turn's calls
+/// and results; an answer goes alone.
+const ROWS_OF_MESSAGES: &str = "id IN (
+    WITH hits AS (
+        SELECT row.id, row.scope, row.agent_name, row.turn_id, row.role
+        FROM clew.message_ids AS held JOIN clew.messages AS row ON row.id = held.row_id
+        WHERE held.channel_id = ?1 AND held.message_id = ANY (?2)
+    )
+    SELECT id FROM hits
+    UNION
+    SELECT turn.id FROM hits JOIN clew.messages AS turn ON turn.scope = hits.scope
+        AND turn.agent_name = hits.agent_name AND turn.turn_id = hits.turn_id
+    WHERE hits.role = 'user' OR (hits.role IN ('tool_use', 'tool_result')
+        AND turn.role IN ('tool_use', 'tool_result')))";
+
+/// Counters of conversations, which go when all of the conversation goes.
+pub(super) const COUNTERS: Table = Table {
+    name: "clew.conversations",
+    of_guild: Some("guild_id = ?"),
+    of_user: Some("owner_id = ?"),
+    of_channel: Some("channel_id = ?"),
+    ..Table::EMPTY
+};
+
+/// The table of a kind; `None` for logs, which are files.
+pub(super) const fn table(kind: Kind) -> Option<Table> {
+    Some(match kind {
+        Kind::Messages => Table {
+            name: "clew.messages",
+            columns: MESSAGE,
+            key: &["id"],
+            bytes: "octet_length(content) + coalesce(octet_length(tool_calls), 0)",
+            of_guild: Some("guild_id = ?"),
+            of_user: Some("owner_id = ?"),
+            of_channel: Some("thread_id = ?"),
+            of_message: Some(ROWS_OF_MESSAGES),
+            before: Some("timestamp < ?"),
+            ..Table::EMPTY
+        },
+        Kind::Markers => Table {
+            name: "clew.markers",
+            columns: "agent_name, guild_id, user_id, at",
+            key: &["agent_name", "guild_id", "user_id"],
+            is_named: true,
+            value: "at",
+            of_guild: Some("guild_id = ?"),
+            of_user: Some("user_id = ?"),
+            ..Table::EMPTY
+        },
+        Kind::Snapshots => Table {
+            name: "clew.snapshots",
+            only: "ready",
+            columns: SNAPSHOT,
+            key: &["snapshot_id"],
+            is_named: true,
+            bytes: "text_bytes + octet_length(summary) + coalesce(octet_length(description), 0)",
+            of_guild: Some(
+                "guild_id = ? OR snapshot_id IN
+                     (SELECT snapshot_id FROM clew.snapshot_messages WHERE guild_id = ?)",
+            ),
+            of_user: Some("owner_id = ?"),
+            of_channel: Some(
+                "snapshot_id IN
+                     (SELECT snapshot_id FROM clew.snapshot_messages WHERE channel_id = ?)",
+            ),
+            of_message: Some(
+                "snapshot_id IN (SELECT snapshot_id FROM clew.snapshot_messages
+                     WHERE channel_id = ?1 AND message_id = ANY (?2))",
+            ),
+            before: Some("timestamp < ? OR oldest < ?"),
+            ..Table::EMPTY
+        },
+        Kind::UserFacts => Table {
+            only: "user_id IS NOT NULL",
+            ..FACTS
+        },
+        Kind::ServerFacts => Table {
+            only: "user_id IS NULL",
+            ..FACTS
+        },
+        Kind::OptOuts => Table {
+            name: "clew.opt_outs",
+            columns: "user_id, since",
+            key: &["user_id"],
+            value: "since",
+            of_user: Some("user_id = ?"),
+            ..Table::EMPTY
+        },
+        Kind::Settings => Table {
+            name: "clew.guild_settings",
+            columns: "guild_id, settings",
+            key: &["guild_id"],
+            value: "settings",
+            bytes: "octet_length(settings)",
+            of_guild: Some("guild_id = ?"),
+            ..Table::EMPTY
+        },
+        Kind::Agents => Table {
+            name: "clew.agents",
+            columns: "agent_name, created_at",
+            key: &["agent_name"],
+            is_named: true,
+            value: "created_at",
+            ..Table::EMPTY
+        },
+        Kind::Departures => Table {
+            name: "clew.departures",
+            columns: "guild_id, at",
+            key: &["guild_id"],
+            value: "at",
+            of_guild: Some("guild_id = ?"),
+            ..Table::EMPTY
+        },
+        Kind::Transcripts => return None,
+    })
+}

@@ -1,0 +1,109 @@
+//! Where each kind is kept.
+
+use super::facts::FACT;
+use super::row::MESSAGE;
+use super::saved::INFO;
+use crate::Kind;
+use crate::table::Table;
+
+const FACTS: Table = Table {
+    name: "facts",
+    columns: FACT,
+    key: &["id"],
+    bytes: "octet_length(text)",
+    of_guild: Some("origin_guild = ? OR (subject = 'server' AND subject_id = ?)"),
+    of_user: Some("by_user = ? OR (subject = 'user' AND subject_id = ?)"),
+    of_channel: Some("link_channel = ?"),
+    of_message: Some("link_channel = ?1 AND link_message IN (SELECT value FROM json_each(?2))"),
+    before: Some("at < ?"),
+    ..Table::EMPTY
+};
+
+/// The table of a kind; `None` for logs, which are files.
+pub(super) const fn table(kind: Kind) -> Option<Table> {
+    Some(match kind {
+        Kind::Messages => Table {
+            name: "messages",
+            columns: MESSAGE,
+            key: &["id"],
+            bytes: "octet_length(content) + coalesce(octet_length(tool_calls), 0)",
+            of_guild: Some("guild_id = ?"),
+            of_user: Some("owner_id = ?"),
+            of_channel: Some("thread_id = ?"),
+            ..Table::EMPTY
+        },
+        Kind::Markers => Table {
+            name: "markers",
+            columns: "agent_name, guild_id, user_id, cleared_at AS at",
+            key: &["agent_name", "guild_id", "user_id"],
+            is_named: true,
+            value: "cleared_at",
+            of_guild: Some("guild_id = ?"),
+            of_user: Some("user_id = ?"),
+            ..Table::EMPTY
+        },
+        Kind::Snapshots => Table {
+            name: "snapshots",
+            only: "ready",
+            columns: INFO,
+            key: &["seq"],
+            bytes: "octet_length(summary) + coalesce(octet_length(description), 0)",
+            of_guild: Some(
+                "guild_id = ? OR seq IN
+                     (SELECT snapshot FROM snapshot_messages WHERE guild_id = ?)",
+            ),
+            of_user: Some("owner_id = ?"),
+            of_channel: Some(
+                "seq IN (SELECT snapshot FROM snapshot_messages WHERE channel_id = ?)",
+            ),
+            of_message: Some(
+                "seq IN (SELECT snapshot FROM snapshot_messages WHERE channel_id = ?1
+                     AND message_id IN (SELECT value FROM json_each(?2)))",
+            ),
+            before: Some("timestamp < ? OR oldest < ?"),
+            ..Table::EMPTY
+        },
+        Kind::UserFacts => Table {
+            only: "subject = 'user'",
+            ..FACTS
+        },
+        Kind::ServerFacts => Table {
+            only: "subject = 'server'",
+            ..FACTS
+        },
+        Kind::OptOuts => Table {
+            name: "opt_outs",
+            columns: "user_id, since",
+            key: &["user_id"],
+            value: "since",
+            of_user: Some("user_id = ?"),
+            ..Table::EMPTY
+        },
+        Kind::Settings => Table {
+            name: "guild_settings",
+            columns: "guild_id, settings",
+            key: &["guild_id"],
+            value: "settings",
+            bytes: "octet_length(settings)",
+            of_guild: Some("guild_id = ?"),
+            ..Table::EMPTY
+        },
+        Kind::Agents => Table {
+            name: "agents",
+            columns: "name AS agent_name, created_at",
+            key: &["name"],
+            is_named: true,
+            value: "created_at",
+            ..Table::EMPTY
+        },
+        Kind::Departures => Table {
+            name: "departures",
+            columns: "guild_id, at",
+            key: &["guild_id"],
+            value: "at",
+            of_guild: Some("guild_id = ?"),
+            ..Table::EMPTY
+        },
+        Kind::Transcripts => return None,
+    })
+}

@@ -1,0 +1,139 @@
+//! Where a database keeps each kind, and the statements that follow from it.
+//!
+//! A back end describes its tables; pages, counts, purges and the small lists
+//! are the same statements for both. Their parameters are written `?1`;
+//! PostgreSQL makes `$1` of them.
+
+use super::{Kind, Purge};
+
+/// Where a database keeps a kind.
+///
+/// In the conditions of `of_guild` to `before` a bare `?` is the value; in
+/// `of_message`, ?1 is the channel and ?2 the ids. Without a condition no such
+/// purge concerns the kind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Table {
+    /// The table, or the view it is read from.
+    pub(crate) name: &'static str,
+    /// Tells its entries from those of other kinds in the table.
+    pub(crate) only: &'static str,
+    /// What [`columns`](super::columns) reads, the key first.
+    pub(crate) columns: &'static str,
+    /// What identifies an entry.
+    pub(crate) key: &'static [&'static str],
+    /// Whether the key is text rather than a number.
+    pub(crate) is_named: bool,
+    /// For lists: the one column beside the key.
+    pub(crate) value: &'static str,
+    /// Bytes of an entry's texts.
+    pub(crate) bytes: &'static str,
+    /// A server's entries.
+    pub(crate) of_guild: Option<&'static str>,
+    /// A user's entries.
+    pub(crate) of_user: Option<&'static str>,
+    /// A channel's entries.
+    pub(crate) of_channel: Option<&'static str>,
+    /// Entries that messages led to.
+    pub(crate) of_message: Option<&'static str>,
+    /// Entries from before a time.
+    pub(crate) before: Option<&'static str>,
+}
+
+impl Table {
+    /// A table of nothing yet, for `..Table::EMPTY`.
+    pub(crate) const EMPTY: Self = Self {
+        name: "",
+        only: "TRUE",
+        columns: "",
+        key: &[],
+        is_named: false,
+        value: "",
+        bytes: "0",
+        of_guild: None,
+        of_user: None,
+        of_channel: None,
+        of_message: None,
+        before: None,
+    };
+
+    /// Entries from the key ?1 on, at most ?2; of the user ?3 if `is_owned`.
+    /// The column `cursor` is the key. `None` if no entry is a user's.
+    pub(crate) fn page(&self, is_owned: bool) -> Option<String> {
+        let owned = match is_owned {
+            true => format!(" AND ({})", self.of_user?.replace('?', "?3")),
+            false => String::new(),
+        };
+        let key = self.key.join(" || ' ' || ");
+        let Self {
+            name,
+            only,
+            columns,
+            ..
+        } = self;
+        Some(format!(
+            "SELECT {columns}, {key} AS cursor FROM {name}
+             WHERE {only} AND {key} >= ?1{owned} ORDER BY {key} LIMIT ?2"
+        ))
+    }
+
+    /// How many entries there are, and the bytes of their texts.
+    pub(crate) fn count(&self) -> String {
+        let Self {
+            name, only, bytes, ..
+        } = self;
+        format!(
+            "SELECT count(*), CAST(coalesce(sum({bytes}), 0) AS BIGINT) FROM {name} WHERE {only}"
+        )
+    }
+
+    /// Writes a list's entry: its key, then its value.
+    pub(crate) fn put(&self) -> String {
+        let (name, value, key) = (self.name, self.value, self.key.join(", "));
+        let places: Vec<_> = (1..=self.key.len() + 1)
+            .map(|at| format!("?{at}"))
+            .collect();
+        format!(
+            "INSERT INTO {name} ({key}, {value}) VALUES ({})
+             ON CONFLICT ({key}) DO UPDATE SET {value} = excluded.{value}",
+            places.join(", ")
+        )
+    }
+
+    /// Removes the entry with a key.
+    pub(crate) fn remove(&self) -> String {
+        let columns = (1..).zip(self.key);
+        let each: Vec<_> = columns
+            .map(|(at, column)| format!("{column} = ?{at}"))
+            .collect();
+        format!("DELETE FROM {} WHERE {}", self.name, each.join(" AND "))
+    }
+
+    /// The condition of what a purge may concern, with the values of
+    /// [`Purge::cells`].
+    pub(crate) fn reached(&self, purge: &Purge) -> Option<String> {
+        let first = |which: Option<&str>| Some(which?.replace('?', "?1"));
+        match purge {
+            Purge::Messages { .. } => self.of_message.map(str::to_owned),
+            Purge::Channel(_) => first(self.of_channel),
+            Purge::Guild(_) => first(self.of_guild),
+            Purge::Member { .. } => Some(format!(
+                "({}) AND ({})",
+                first(self.of_guild)?,
+                self.of_user?.replace('?', "?2")
+            )),
+            Purge::User(_) => first(self.of_user),
+            Purge::Before(_) => first(self.before),
+        }
+    }
+
+    /// The condition of the entries that a purge removes; `None` if it spares
+    /// the kind.
+    pub(crate) fn purged(&self, kind: Kind, purge: &Purge) -> Option<String> {
+        if kind == Kind::OptOuts {
+            // The very wish that nothing be stored.
+            return None;
+        }
+        let reached = self.reached(purge)?;
+        Some(format!("{} AND ({reached})", self.only))
+    }
+}
