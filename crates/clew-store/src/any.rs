@@ -57,7 +57,7 @@ impl Store {
         clock: Clock,
     ) -> Result<Self, Error> {
         let snapshots = SnapshotFiles::new(folders.agents.clone());
-        Self::open_with(address, Use::Alone, snapshots, folders, clock).await
+        Self::open_with(address, OpenFor::Alone, snapshots, folders, clock).await
     }
 
     /// As [`Store::open`], but read-only: it may run beside another process
@@ -73,7 +73,7 @@ impl Store {
         clock: Clock,
     ) -> Result<Self, Error> {
         let snapshots = SnapshotFiles::new(folders.agents.clone());
-        Self::open_with(address, Use::Look, snapshots, folders, clock).await
+        Self::open_with(address, OpenFor::Look, snapshots, folders, clock).await
     }
 
     /// As [`Store::open`], for a second store with the same folders. Snapshot
@@ -87,12 +87,12 @@ impl Store {
         clock: Clock,
     ) -> Result<Self, Error> {
         let snapshots = SnapshotFiles::shared(folders.agents.clone());
-        Self::open_with(address, Use::Alone, snapshots, folders, clock).await
+        Self::open_with(address, OpenFor::Alone, snapshots, folders, clock).await
     }
 
     async fn open_with(
         address: &StoreAddress,
-        used: Use,
+        used: OpenFor,
         snapshots: SnapshotFiles,
         folders: &Folders,
         clock: Clock,
@@ -102,15 +102,15 @@ impl Store {
                 let path = path.clone();
                 let settings = SqliteSettings::default();
                 let open = move || match used {
-                    Use::Alone => Sqlite::open(&path, snapshots, &settings),
-                    Use::Look => Sqlite::look(&path, snapshots, &settings),
+                    OpenFor::Alone => Sqlite::open(&path, snapshots, &settings),
+                    OpenFor::Look => Sqlite::look(&path, snapshots, &settings),
                 };
                 blocking(open).await.map(Self::from)
             }
             #[cfg(feature = "postgres")]
             StoreAddress::Postgres(url) => match used {
-                Use::Alone => Postgres::open(url, snapshots).await,
-                Use::Look => Postgres::look(url, snapshots).await,
+                OpenFor::Alone => Postgres::open(url, snapshots).await,
+                OpenFor::Look => Postgres::look(url, snapshots).await,
             }
             .map(Self::from),
             #[cfg(not(feature = "postgres"))]
@@ -154,7 +154,7 @@ impl Store {
 
 /// Why a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Use {
+pub(super) enum OpenFor {
     /// Exclusive use by one process.
     Alone,
     /// Reading only, possibly beside another process.

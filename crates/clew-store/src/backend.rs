@@ -26,6 +26,13 @@ pub struct WindowQuery {
     pub limit: usize,
 }
 
+impl WindowQuery {
+    /// The time that rows have to be later than.
+    pub(crate) fn start(&self, cleared: Option<UnixMillis>) -> UnixMillis {
+        cleared.map_or(self.since, |at| at.max(self.since))
+    }
+}
+
 /// Whose clear markers apply: those of one user and those of everybody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asker {
@@ -62,6 +69,19 @@ pub enum Capacity {
 /// No call blocks the async thread.
 ///
 /// Every error is an [`Error`]; a failed call has changed nothing.
+///
+/// What the stores share is written once: which turns may be appended, and with
+/// which times (`append`); what a purge removes ([`Purge::takes`], within a
+/// conversation or a snapshot [`Reach`](super::Reach), the rest of a snapshot
+/// `SnapshotRest`); whose a record is ([`Record::is_of`]) and what it replaces
+/// ([`Record::key`]); the snapshots' files ([`SnapshotFiles`](super::SnapshotFiles));
+/// ranking facts without a database (`rank`). Databases also share their rows'
+/// form (`columns`) and the statements about whole kinds (`table`).
+///
+/// A conversation's last ordinal outlives its rows: after
+/// [`delete_conversation`](Self::delete_conversation) or a purge of all rows the
+/// next turn still gets a higher one. It goes with a purge of the channel,
+/// server or user that its scope names.
 #[async_trait]
 pub trait Backend: Send + Sync {
     /// What it can hold.
@@ -178,8 +198,9 @@ pub trait Backend: Send + Sync {
     /// Removes everything a purge covers, leaving no trace in any file.
     async fn purge(&self, purge: &Purge) -> Result<Purged, Error>;
 
-    /// Gives an edited message its new text, in its rows and in snapshots.
-    /// Returns how many rows matched.
+    /// Gives an edited message its new text, in its rows
+    /// ([`StoredMessage::is_text_of`]) and in snapshots
+    /// ([`with_edit`](super::with_edit)). Returns how many rows matched.
     async fn edit_message(
         &self,
         channel: ChannelId,
@@ -208,7 +229,8 @@ pub trait Backend: Send + Sync {
     /// if worthwhile (SQLite). Returns how many rows expired.
     async fn sweep(&self, now: UnixMillis) -> Result<u64, Error>;
 
-    /// Entries of a kind, of one user or of all, continuing from a cursor.
+    /// Entries of a kind, of one user ([`Record::is_of`]) or of all, continuing
+    /// from a cursor. [`Kind::Transcripts`] is in no store.
     async fn records(
         &self,
         kind: Kind,
@@ -217,8 +239,10 @@ pub trait Backend: Send + Sync {
         limit: usize,
     ) -> Result<Records, Error>;
 
-    /// Writes entries unchanged, replacing those with the same key; a snapshot
-    /// with its file.
+    /// Writes entries unchanged, ordinals and times included, replacing those
+    /// with the same [`key`](Record::key); a snapshot, with its file, the one
+    /// with its id; a row the one of its turn with the same role, call and
+    /// message. Rows of one call stay separate, even if they look alike.
     async fn write(&self, records: &[Record]) -> Result<(), Error>;
 
     /// Removes entries by their keys. Returns how many there were.

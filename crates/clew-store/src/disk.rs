@@ -212,7 +212,7 @@ fn is_temporary(path: &Path) -> bool {
 
 /// An entry of a folder.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct FolderEntry {
     /// Its full path.
     pub(super) path: PathBuf,
     /// Whether it is a folder; links are not followed.
@@ -220,7 +220,7 @@ pub(super) struct Entry {
 }
 
 /// A folder's entries, sorted by name; empty if there is no folder.
-pub(super) fn entries(folder: &Path) -> Result<Vec<Entry>, Error> {
+pub(super) fn entries(folder: &Path) -> Result<Vec<FolderEntry>, Error> {
     let failed = |source| Error::Io {
         operation: "list",
         path: folder.to_owned(),
@@ -234,7 +234,7 @@ pub(super) fn entries(folder: &Path) -> Result<Vec<Entry>, Error> {
     let mut found = Vec::new();
     for entry in listed {
         let entry = entry.map_err(failed)?;
-        found.push(Entry {
+        found.push(FolderEntry {
             is_folder: entry.file_type().map_err(failed)?.is_dir(),
             path: entry.path(),
         });

@@ -12,6 +12,22 @@ impl Error {
     pub const fn is_passing(&self) -> bool {
         matches!(self, Self::Unavailable { .. } | Self::NotReady { .. })
     }
+
+    /// Whether the application that asks owns the store.
+    pub(crate) fn unless_owned(
+        place: &str,
+        owner: ApplicationId,
+        asked: ApplicationId,
+    ) -> Result<(), Self> {
+        if owner == asked {
+            return Ok(());
+        }
+        Err(Self::Owned {
+            place: place.to_owned(),
+            owner,
+            asked,
+        })
+    }
 }
 
 /// Why a store call failed. `Display` names the place and, where a person can

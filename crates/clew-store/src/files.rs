@@ -25,7 +25,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 pub(super) use conversation::MOST_MESSAGES;
-use folder::{Folder, Unread};
+use folder::{StoreFolder, Unread};
 
 use super::disk::blocking;
 use super::json::{Fields, FormError, NUMBER};
@@ -46,7 +46,7 @@ const VERSION: u32 = 1;
 
 /// A store of files. Two processes never share one.
 #[derive(Clone)]
-pub struct Files(Arc<Folder>);
+pub struct Files(Arc<StoreFolder>);
 
 impl Files {
     /// Creates missing folders, locks them for this process and removes files a
@@ -63,7 +63,7 @@ impl Files {
         clock: Clock,
     ) -> Result<Self, Error> {
         blocking("open the files", move || {
-            let folder = Folder::open(dir, user_profiles, server_profiles, clock)?;
+            let folder = StoreFolder::open(dir, user_profiles, server_profiles, clock)?;
             folder.index_direct()?;
             folder.index_links()?;
             Ok(Self(Arc::new(folder)))
@@ -81,7 +81,7 @@ impl Files {
     async fn run<T: Send + 'static>(
         &self,
         operation: &'static str,
-        work: impl FnOnce(&Folder) -> Result<T, Error> + Send + 'static,
+        work: impl FnOnce(&StoreFolder) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let folder = Arc::clone(&self.0);
         blocking(operation, move || {
@@ -273,7 +273,7 @@ impl Backend for Files {
     }
 
     async fn guilds(&self) -> Result<Vec<GuildId>, Error> {
-        self.run("list servers", Folder::kept_guilds).await
+        self.run("list servers", StoreFolder::kept_guilds).await
     }
 
     async fn members(&self, guild: GuildId) -> Result<Vec<UserId>, Error> {
@@ -312,11 +312,11 @@ impl Backend for Files {
     }
 
     async fn stats(&self) -> Result<Vec<KindStats>, Error> {
-        self.run("count", Folder::stats).await
+        self.run("count", StoreFolder::stats).await
     }
 
     async fn vacuum(&self) -> Result<(), Error> {
-        self.run("tidy the folders", Folder::tidy).await
+        self.run("tidy the folders", StoreFolder::tidy).await
     }
 
     async fn close(&self) -> Result<(), Error> {

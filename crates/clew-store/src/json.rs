@@ -25,28 +25,28 @@ impl Record {
     pub fn to_line(&self) -> String {
         let agent_name = AgentName::as_str;
         line(&match self {
-            Self::Message(message) => Line::Message(MessageForm::of(message)),
-            Self::Marker(key, at) => Line::Marker {
+            Self::Message(message) => RecordForm::Message(MessageForm::of(message)),
+            Self::Marker(key, at) => RecordForm::Marker {
                 agent: agent_name(&key.agent),
                 guild: key.guild,
                 user: key.user,
                 at: Time(*at),
             },
-            Self::Snapshot(snapshot) => Line::Snapshot(SnapshotForm::of(snapshot)),
-            Self::Fact(fact) => Line::Fact(FactForm::of(fact)),
-            Self::OptOut(user, since) => Line::OptOut {
+            Self::Snapshot(snapshot) => RecordForm::Snapshot(SnapshotForm::of(snapshot)),
+            Self::Fact(fact) => RecordForm::Fact(FactForm::of(fact)),
+            Self::OptOut(user, since) => RecordForm::OptOut {
                 user: *user,
                 since: Time(*since),
             },
-            Self::Settings(guild, settings) => Line::Settings {
+            Self::Settings(guild, settings) => RecordForm::Settings {
                 guild: *guild,
                 settings: SettingsForm::of(settings),
             },
-            Self::Agent(agent, created) => Line::Agent {
+            Self::Agent(agent, created) => RecordForm::Agent {
                 agent: agent_name(agent),
                 created: Time(*created),
             },
-            Self::Departure(guild, at) => Line::Departure {
+            Self::Departure(guild, at) => RecordForm::Departure {
                 guild: *guild,
                 at: Time(*at),
             },
@@ -130,7 +130,7 @@ fn line(form: &impl Serialize) -> String {
 
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-enum Line<'a> {
+enum RecordForm<'a> {
     Message(MessageForm<'a>),
     Marker {
         agent: &'a str,

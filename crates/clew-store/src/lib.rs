@@ -9,6 +9,7 @@
 //! than the one asked for.
 
 mod any;
+mod append;
 mod backend;
 mod columns;
 mod copy;

@@ -17,11 +17,11 @@ mod facts;
 mod hold;
 mod marks;
 mod messages;
-mod places;
 mod purge;
 mod records;
 mod schema;
 mod session;
+mod slots;
 mod snapshots;
 mod tables;
 mod tidying;
@@ -35,10 +35,11 @@ use deadpool_postgres::Pool;
 use tokio::sync::RwLock;
 use tokio::time::Instant;
 
-use self::connect::{Connected, Use};
-use self::places::Places;
+use self::connect::Connected;
 use self::session::{LONG_PATIENCE, Lease, Outcome, PATIENCE};
+use self::slots::Slots;
 use self::tidying::Tidying;
+use super::any::OpenFor;
 use super::{
     Backend, Capacity, ConversationStats, Cursor, Error, Kind, KindStats, Purge, Purged, Record,
     RecordKey, Records, SnapshotFiles, WindowQuery,
@@ -62,7 +63,7 @@ const VACUUM_FULL: &str = "VACUUM (FULL, ANALYZE) clew.messages, clew.facts, cle
 /// A store in PostgreSQL.
 pub struct Postgres {
     pool: Pool,
-    places: Places,
+    slots: Slots,
     tidying: Tidying,
     /// Host and database, for errors.
     place: String,
@@ -100,7 +101,7 @@ impl Postgres {
     /// [`Error::Open`] naming host and database but not the password,
     /// [`Error::Held`] if another process uses it, [`Error::Newer`].
     pub async fn open(url: &Secret, files: SnapshotFiles) -> Result<Self, Error> {
-        let connected = connect::pool(url, Use::Alone)?;
+        let connected = connect::pool(url, OpenFor::Alone)?;
         let mut client = connect::first(&connected).await?;
         let place = &connected.place;
         let started = async {
@@ -136,7 +137,7 @@ impl Postgres {
             Err(Error::Held { .. }) => {}
             opened => return opened,
         }
-        let connected = connect::pool(url, Use::Look)?;
+        let connected = connect::pool(url, OpenFor::Look)?;
         let mut client = connect::first(&connected).await?;
         let found = schema::found(&mut client, &connected.place).await;
         let found = found.map_err(|failure| connect::at_start(failure, &connected.place))?;
@@ -152,7 +153,7 @@ impl Postgres {
     fn over(connected: Connected, files: SnapshotFiles) -> Self {
         Self {
             pool: connected.pool,
-            places: Places::default(),
+            slots: Slots::default(),
             tidying: Tidying::default(),
             place: connected.place,
             files,
@@ -167,7 +168,7 @@ impl Postgres {
     ///
     /// As [`Self::open`].
     pub async fn version(url: &Secret) -> Result<Option<u32>, Error> {
-        let connected = connect::pool(url, Use::Look)?;
+        let connected = connect::pool(url, OpenFor::Look)?;
         let mut client = connect::first(&connected).await?;
         let found = schema::found(&mut client, &connected.place).await;
         found.map_err(|failure| connect::at_start(failure, &connected.place))
@@ -175,7 +176,7 @@ impl Postgres {
 
     async fn lease(&self) -> Outcome<Lease> {
         let open = Arc::clone(&self.open).read_owned().await;
-        let (client, place) = self.places.connection(&self.pool).await?;
+        let (client, place) = self.slots.connection(&self.pool).await?;
         Ok(Lease {
             client: Some(client),
             _open: open,

@@ -59,9 +59,10 @@ impl Table {
     /// Entries from the key ?1 on, at most ?2; of the user ?3 if `is_owned`.
     /// The column `cursor` is the key. `None` if no entry is a user's.
     pub(crate) fn page(&self, is_owned: bool) -> Option<String> {
-        let owned = match is_owned {
-            true => format!(" AND ({})", self.of_user?.replace('?', "?3")),
-            false => String::new(),
+        let owned = if is_owned {
+            format!(" AND ({})", self.of_user?.replace('?', "?3"))
+        } else {
+            String::new()
         };
         let key = self.key.join(" || ' ' || ");
         let Self {

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use line::{Line, add, failed, lines_of};
+use line::{LogLine, add, failed, lines_of};
 
 use super::{Erasure, Error, Kind, KindStats, Purge, Purged, disk};
 use crate::model::{StoredMessage, StoredRole};
@@ -20,7 +20,7 @@ use clew_context::model::{ChannelId, MessageId, TurnId, UnixMillis, UserId};
 
 /// Logs of direct messages. Only one process writes to a folder.
 #[derive(Clone)]
-pub struct Transcripts(Arc<Folder>);
+pub struct Transcripts(Arc<LogFolder>);
 
 impl Transcripts {
     /// Opens a folder, creating it if missing. Files have at most `max_bytes`,
@@ -30,7 +30,7 @@ impl Transcripts {
     ///
     /// The folder cannot be created or read.
     pub async fn open(dir: PathBuf, max_bytes: Option<u64>) -> Result<Self, Error> {
-        let open = move || Folder::open(dir, max_bytes);
+        let open = move || LogFolder::open(dir, max_bytes);
         let folder = disk::blocking("open the logs of direct messages", open).await?;
         Ok(Self(Arc::new(folder)))
     }
@@ -75,7 +75,7 @@ impl Transcripts {
     ///
     /// The folder cannot be read.
     pub async fn users(&self) -> Result<Vec<UserId>, Error> {
-        self.run("list the logs", Folder::known).await
+        self.run("list the logs", LogFolder::known).await
     }
 
     /// Gives an edited message its new text. Returns how many lines matched.
@@ -130,13 +130,13 @@ impl Transcripts {
     ///
     /// A file cannot be read.
     pub async fn stats(&self) -> Result<KindStats, Error> {
-        self.run("count the logs", Folder::stats).await
+        self.run("count the logs", LogFolder::stats).await
     }
 
     async fn run<T: Send + 'static>(
         &self,
         operation: &'static str,
-        work: impl FnOnce(&Folder) -> Result<T, Error> + Send + 'static,
+        work: impl FnOnce(&LogFolder) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let folder = Arc::clone(&self.0);
         disk::blocking(operation, move || work(&folder)).await
@@ -144,14 +144,14 @@ impl Transcripts {
 }
 
 /// The folder. Its files may only be used while the map is locked.
-struct Folder {
+struct LogFolder {
     dir: PathBuf,
     max_bytes: Option<u64>,
     /// The user of each channel, to find a message without reading all logs.
     users: Mutex<HashMap<ChannelId, UserId>>,
 }
 
-impl Folder {
+impl LogFolder {
     fn open(dir: PathBuf, max_bytes: Option<u64>) -> Result<Self, Error> {
         disk::create_folders(&dir)?;
         disk::sweep_temporary(&dir)?;
@@ -184,7 +184,7 @@ impl Folder {
         let Some(first) = rows.first() else {
             return Ok(());
         };
-        let text: String = rows.iter().map(|row| Line::of(row).write()).collect();
+        let text: String = rows.iter().map(|row| LogLine::of(row).write()).collect();
         let mut users = self.alone();
         let [old, path] = self.paths(first.owner);
         let size = fs::metadata(&path).map_or(0, |about| about.len());
@@ -244,7 +244,7 @@ impl Folder {
         }
     }
 
-    fn count(&self, user: UserId, is_meant: &dyn Fn(&Line) -> bool) -> Result<u64, Error> {
+    fn count(&self, user: UserId, is_meant: &dyn Fn(&LogLine) -> bool) -> Result<u64, Error> {
         let mut lines = 0;
         self.each_line(user, &mut |line, _| {
             lines += u64::from(is_meant(&line));
@@ -255,7 +255,7 @@ impl Folder {
 
     /// Deleting a user's message removes its turn; one of ours, the answer.
     fn remove_messages(&self, user: UserId, ids: &[MessageId]) -> Result<u64, Error> {
-        let named = |line: &Line| line.messages().any(|message| ids.contains(&message));
+        let named = |line: &LogLine| line.messages().any(|message| ids.contains(&message));
         let mut triggers: Vec<TurnId> = Vec::new();
         let mut known = false;
         self.each_line(user, &mut |line, _| {
@@ -269,7 +269,7 @@ impl Folder {
             return Ok(0);
         }
         self.rewrite(user, &|line| {
-            Change::remove_if(named(line) || triggers.contains(&line.turn))
+            LineChange::remove_if(named(line) || triggers.contains(&line.turn))
         })
     }
 
@@ -282,7 +282,7 @@ impl Folder {
                 !old
             })?;
             if old {
-                gone += self.rewrite(user, &|line| Change::remove_if(line.at < moment))?;
+                gone += self.rewrite(user, &|line| LineChange::remove_if(line.at < moment))?;
             }
         }
         Ok(gone)
@@ -293,7 +293,7 @@ impl Folder {
         let Some(user) = users.get(&channel) else {
             return Ok(0);
         };
-        let is_it = |line: &Line| {
+        let is_it = |line: &LogLine| {
             let is_whole = line.parts.is_empty() || line.role == StoredRole::User;
             line.message == Some(message) && is_whole && line.text != text
         };
@@ -307,9 +307,9 @@ impl Folder {
         }
         self.rewrite(*user, &|line| {
             if is_it(line) {
-                Change::Text(text.to_owned())
+                LineChange::Text(text.to_owned())
             } else {
-                Change::Keep
+                LineChange::Keep
             }
         })
     }
@@ -386,7 +386,7 @@ impl Folder {
     fn each_line(
         &self,
         user: UserId,
-        visit: &mut dyn FnMut(Line, &str) -> bool,
+        visit: &mut dyn FnMut(LogLine, &str) -> bool,
     ) -> Result<(), Error> {
         for path in self.paths(user) {
             let Some(lines) = lines_of(&path)? else {
@@ -395,7 +395,7 @@ impl Folder {
             for text in lines {
                 let text = text.map_err(failed("read", &path))?;
                 let text = String::from_utf8_lossy(&text);
-                if let Ok(line) = Line::read(&text)
+                if let Ok(line) = LogLine::read(&text)
                     && !visit(line, &text)
                 {
                     return Ok(());
@@ -407,7 +407,7 @@ impl Folder {
 
     /// Rewrites a user's files. Returns how many lines changed. Drops torn
     /// lines, since their content is unknown.
-    fn rewrite(&self, user: UserId, change: &dyn Fn(&Line) -> Change) -> Result<u64, Error> {
+    fn rewrite(&self, user: UserId, change: &dyn Fn(&LogLine) -> LineChange) -> Result<u64, Error> {
         let mut changed = 0;
         for path in self.paths(user) {
             let Some(lines) = lines_of(&path)? else {
@@ -416,16 +416,16 @@ impl Folder {
             let mut kept = 0_u64;
             disk::write_with(&path, |file| {
                 for text in lines {
-                    let Ok(mut line) = Line::read(&String::from_utf8_lossy(&text?)) else {
+                    let Ok(mut line) = LogLine::read(&String::from_utf8_lossy(&text?)) else {
                         continue;
                     };
                     match change(&line) {
-                        Change::Keep => {}
-                        Change::Remove => {
+                        LineChange::Keep => {}
+                        LineChange::Remove => {
                             changed += 1;
                             continue;
                         }
-                        Change::Text(text) => {
+                        LineChange::Text(text) => {
                             changed += 1;
                             line.text = text;
                         }
@@ -444,13 +444,13 @@ impl Folder {
 }
 
 /// What to do with a line.
-enum Change {
+enum LineChange {
     Keep,
     Remove,
     Text(String),
 }
 
-impl Change {
+impl LineChange {
     const fn remove_if(goes: bool) -> Self {
         if goes { Self::Remove } else { Self::Keep }
     }

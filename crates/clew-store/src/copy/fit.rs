@@ -23,11 +23,11 @@ const OLDER: &str = "are beyond the newest 15 of their conversation";
 
 /// What the target can hold, and what was found that it cannot.
 pub(super) struct Fit {
-    into: Into,
+    into: FitInto,
     losses: BTreeMap<(Kind, &'static str), u64>,
 }
 
-enum Into {
+enum FitInto {
     /// Holds everything.
     Everything,
     /// Holds everything except U+0000.
@@ -39,9 +39,9 @@ enum Into {
 impl Fit {
     pub(super) fn into(store: &Store) -> Self {
         let into = match store.capacity() {
-            Capacity::Everything => Into::Everything,
-            Capacity::NoNul => Into::NoNul,
-            Capacity::NewestTurns => Into::NewestTurns(HashMap::new()),
+            Capacity::Everything => FitInto::Everything,
+            Capacity::NoNul => FitInto::NoNul,
+            Capacity::NewestTurns => FitInto::NewestTurns(HashMap::new()),
         };
         Self {
             into,
@@ -52,9 +52,9 @@ impl Fit {
     /// Checks an entry; call for all before the first [`Self::fit`].
     pub(super) fn see(&mut self, record: &Record) {
         let lost = match &mut self.into {
-            Into::Everything => None,
-            Into::NoNul => has_nul(record).then_some(NUL),
-            Into::NewestTurns(conversations) => match (unfit(record), record) {
+            FitInto::Everything => None,
+            FitInto::NoNul => has_nul(record).then_some(NUL),
+            FitInto::NewestTurns(conversations) => match (unfit(record), record) {
                 (None, Record::Message(row)) => {
                     let newest = conversations.entry(row.scope).or_default();
                     newest.add(row);
@@ -71,7 +71,7 @@ impl Fit {
     /// What cannot be held unchanged, by kind and reason.
     pub(super) fn losses(&self) -> BTreeMap<(Kind, &'static str), u64> {
         let mut losses = self.losses.clone();
-        if let Into::NewestTurns(conversations) = &self.into {
+        if let FitInto::NewestTurns(conversations) = &self.into {
             for newest in conversations.values() {
                 for (why, rows) in [(OLDER, newest.older), (ALIKE, newest.alike)] {
                     if rows > 0 {
@@ -86,14 +86,14 @@ impl Fit {
     /// The entry as the target can hold it, if it can.
     pub(super) fn fit(&mut self, record: Record) -> Option<Record> {
         match &mut self.into {
-            Into::Everything => Some(record),
-            Into::NoNul => Some(if has_nul(&record) {
+            FitInto::Everything => Some(record),
+            FitInto::NoNul => Some(if has_nul(&record) {
                 without_nul(record)
             } else {
                 record
             }),
-            Into::NewestTurns(_) if unfit(&record).is_some() => None,
-            Into::NewestTurns(conversations) => match &record {
+            FitInto::NewestTurns(_) if unfit(&record).is_some() => None,
+            FitInto::NewestTurns(conversations) => match &record {
                 Record::Message(row) => {
                     let newest = conversations.get_mut(&row.scope)?;
                     newest.take(row).then_some(record)
@@ -105,13 +105,13 @@ impl Fit {
 }
 
 /// Distinguishes rows in a conversation's file.
-type Key = (TurnId, StoredRole, Option<MessageId>);
+type RowKey = (TurnId, StoredRole, Option<MessageId>);
 
 /// A conversation's newest whole turns, as many as a file holds.
 #[derive(Default)]
 struct Newest {
     /// By ordinal, in increasing order.
-    turns: BTreeMap<u64, Vec<Key>>,
+    turns: BTreeMap<u64, Vec<RowKey>>,
     rows: usize,
     /// Ordinals up to this one were dropped.
     left_out: Option<u64>,
@@ -152,7 +152,7 @@ impl Newest {
     }
 }
 
-fn key(row: &StoredMessage) -> Key {
+fn key(row: &StoredMessage) -> RowKey {
     (row.turn, row.role, row.message)
 }
 

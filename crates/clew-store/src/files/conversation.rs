@@ -9,6 +9,7 @@ use super::super::json::{self, Fields, NUMBER, ROLE, SNAPSHOT_ID, TEXT, TIME, TU
 use super::super::{Error, FormError};
 use super::VERSION;
 use super::folder::Unread;
+use crate::append;
 use crate::model::{AgentName, Scope, SnapshotId, StoredMessage, StoredRole};
 use clew_context::model::{ChannelId, MessageId, TurnId, UnixMillis};
 
@@ -55,25 +56,19 @@ impl Conversation {
 
     /// Adds or replaces a turn, and drops the oldest turns over the limit.
     /// Returns its ordinal.
-    pub(super) fn append(&mut self, turn: &[StoredMessage], now: UnixMillis) -> u64 {
-        let Some(first) = turn.first() else {
-            return 0;
-        };
+    pub(super) fn append(
+        &mut self,
+        first: &StoredMessage,
+        turn: &[StoredMessage],
+        now: UnixMillis,
+    ) -> u64 {
         let same = |row: &&StoredMessage| row.turn == first.turn && row.agent == first.agent;
         let known = self.rows.iter().find(same).map(|row| row.ordinal);
         let ordinal = known.unwrap_or(self.last_ordinal + 1);
         let newest = self.rows.iter().map(|row| row.timestamp).max();
-        let after_clear = self.cleared.map(|at| UnixMillis(at.0.saturating_add(1)));
-        let mut earliest = newest.max(after_clear).unwrap_or(first.timestamp);
         self.rows.retain(|row| !same(&row));
-        for row in turn {
-            earliest = earliest.max(row.timestamp);
-            self.rows.push(StoredMessage {
-                ordinal,
-                timestamp: earliest,
-                ..row.clone()
-            });
-        }
+        self.rows
+            .extend(append::placed(turn, ordinal, newest, self.cleared));
         self.settle(now);
         ordinal
     }
@@ -107,14 +102,14 @@ impl Conversation {
 
     /// Encodes the file.
     pub(super) fn write(&self) -> String {
-        json::indented(&Form {
+        json::indented(&ConversationForm {
             version: VERSION,
             created_at: self.created.0,
             last_updated: self.updated.0,
             expires_at: self.expires.0,
             cleared_at: self.cleared.map(|at| at.0),
             last_turn: self.last_ordinal,
-            messages: self.rows.iter().map(MessageForm::of).collect(),
+            messages: self.rows.iter().map(FileMessageForm::of).collect(),
         })
     }
 
@@ -163,7 +158,7 @@ fn end_of_life(created: UnixMillis) -> UnixMillis {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Form<'a> {
+struct ConversationForm<'a> {
     version: u32,
     created_at: i64,
     last_updated: i64,
@@ -171,12 +166,12 @@ struct Form<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     cleared_at: Option<i64>,
     last_turn: u64,
-    messages: Vec<MessageForm<'a>>,
+    messages: Vec<FileMessageForm<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct MessageForm<'a> {
+struct FileMessageForm<'a> {
     role: &'static str,
     content: &'a str,
     timestamp: i64,
@@ -197,7 +192,7 @@ struct MessageForm<'a> {
     restored_from: Option<&'a str>,
 }
 
-impl<'a> MessageForm<'a> {
+impl<'a> FileMessageForm<'a> {
     fn of(row: &'a StoredMessage) -> Self {
         let direct = matches!(row.scope, Scope::Direct(_));
         Self {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::super::{Cursor, Error, Kind, KindStats, Record, Records};
 use super::conversation::check;
-use super::folder::{Folder, Place};
+use super::folder::{ConversationsIn, StoreFolder};
 use crate::model::{Scope, StoredMessage};
 use clew_context::model::UserId;
 
-impl Folder {
+impl StoreFolder {
     pub(super) fn records(
         &self,
         kind: Kind,
@@ -17,7 +17,7 @@ impl Folder {
         limit: usize,
     ) -> Result<Records, Error> {
         // At least one entry, or reading would never end.
-        let mut page = Page::new(after, limit.max(1))?;
+        let mut page = RecordPage::new(after, limit.max(1))?;
         match kind {
             Kind::Messages => self.message_page(owner, &mut page)?,
             Kind::Snapshots | Kind::Transcripts => {}
@@ -32,10 +32,10 @@ impl Folder {
         Ok(page.records)
     }
 
-    fn message_page(&self, owner: Option<UserId>, page: &mut Page) -> Result<(), Error> {
+    fn message_page(&self, owner: Option<UserId>, page: &mut RecordPage) -> Result<(), Error> {
         let now = (self.clock)();
         let from: Option<Scope> = page.key.as_deref().and_then(|key| key.parse().ok());
-        self.conversations(Place::Everywhere, owner, &mut |scope| {
+        self.conversations(ConversationsIn::Everywhere, owner, &mut |scope| {
             if page.is_full() || from.is_some_and(|from| scope < from) {
                 return Ok(());
             }
@@ -46,7 +46,12 @@ impl Folder {
         })
     }
 
-    fn entry_page(&self, kind: Kind, owner: Option<UserId>, page: &mut Page) -> Result<(), Error> {
+    fn entry_page(
+        &self,
+        kind: Kind,
+        owner: Option<UserId>,
+        page: &mut RecordPage,
+    ) -> Result<(), Error> {
         let from: Option<usize> = page.key.as_deref().and_then(|key| key.parse().ok());
         let files = self.entry_files(kind)?.into_iter().enumerate();
         for (number, path) in files.skip(from.unwrap_or_default()) {
@@ -115,7 +120,7 @@ const STATS_PAGE: usize = 10_000;
 
 /// A page being filled. Its cursor is `place#entries`: that many entries of
 /// that place were already returned.
-struct Page {
+struct RecordPage {
     /// The place to continue from.
     key: Option<String>,
     skip: usize,
@@ -123,7 +128,7 @@ struct Page {
     records: Records,
 }
 
-impl Page {
+impl RecordPage {
     fn new(after: Option<&Cursor>, limit: usize) -> Result<Self, Error> {
         let mut page = Self {
             key: None,

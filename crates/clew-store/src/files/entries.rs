@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::json::Fields;
 use super::super::{Error, FormError, Kind, Record, RecordKey, disk, rank};
-use super::folder::{Folder, Unread, ids_in, load};
+use super::folder::{StoreFolder, Unread, ids_in, load};
 use super::{VERSION, check_agent};
 use crate::model::{AgentName, ClearKey, Fact, FactId, Subject};
 use clew_context::model::{ApplicationId, GuildId, UnixMillis, UserId};
@@ -14,7 +14,7 @@ use clew_context::model::{ApplicationId, GuildId, UnixMillis, UserId};
 /// Largest size of the owner file, in bytes.
 const LARGEST_OWNER: u64 = 64;
 
-impl Folder {
+impl StoreFolder {
     /// The file an entry belongs in; `None` for kinds stored elsewhere.
     fn place_of(&self, record: &Record) -> Option<PathBuf> {
         match record {
@@ -248,12 +248,9 @@ impl Folder {
             let owner: Option<String> = serde_json::from_slice(&text).ok();
             let owner: Option<ApplicationId> = owner.and_then(|owner| owner.parse().ok());
             match owner {
-                Some(owner) if owner == application => Ok(()),
-                Some(owner) => Err(Error::Owned {
-                    place: self.dir.display().to_string(),
-                    owner,
-                    asked: application,
-                }),
+                Some(owner) => {
+                    Error::unless_owned(&self.dir.display().to_string(), owner, application)
+                }
                 None => Err(Error::Corrupt {
                     operation: "see whose store it is",
                     place: path.display().to_string(),

@@ -20,7 +20,7 @@ const LOCK: &str = ".lock";
 const LARGEST_FILE: u64 = 64 << 20;
 
 /// The folders of a file store.
-pub(super) struct Folder {
+pub(super) struct StoreFolder {
     /// Conversations, markers, settings.
     pub(super) dir: PathBuf,
     /// Facts about users.
@@ -50,7 +50,7 @@ pub(super) struct Index {
 
 /// Which conversations to visit.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum ConversationsIn {
     Everywhere,
     Guild(GuildId),
     Channel(ChannelId),
@@ -70,7 +70,7 @@ impl From<FormError> for Unread {
     }
 }
 
-impl Folder {
+impl StoreFolder {
     /// Creates the folders, locks them for this process and removes leftovers
     /// of a killed one.
     pub(super) fn open(
@@ -176,7 +176,7 @@ impl Folder {
     /// Visits conversations that have a file, in [`Scope`] order.
     pub(super) fn conversations(
         &self,
-        place: Place,
+        place: ConversationsIn,
         user: Option<UserId>,
         visit: &mut dyn FnMut(Scope) -> Result<(), Error>,
     ) -> Result<(), Error> {
@@ -192,9 +192,11 @@ impl Folder {
             }
         }
         let direct = match place {
-            Place::Everywhere | Place::Direct => users_in(&self.dir.join("dms"), user)?,
-            Place::Guild(_) => Vec::new(),
-            Place::Channel(channel) => self
+            ConversationsIn::Everywhere | ConversationsIn::Direct => {
+                users_in(&self.dir.join("dms"), user)?
+            }
+            ConversationsIn::Guild(_) => Vec::new(),
+            ConversationsIn::Channel(channel) => self
                 .index()
                 .direct
                 .get(&channel)
@@ -212,9 +214,9 @@ impl Folder {
 
     /// Removes empty conversation folders.
     pub(super) fn tidy(&self) -> Result<(), Error> {
-        for guild in self.guilds(Place::Everywhere)? {
+        for guild in self.guilds(ConversationsIn::Everywhere)? {
             let _nobody_writes = self.tidying.write().unwrap_or_else(PoisonError::into_inner);
-            for channel in self.channels(Place::Everywhere, guild)? {
+            for channel in self.channels(ConversationsIn::Everywhere, guild)? {
                 // Fails unless the folder is empty, as intended.
                 let _ = fs::remove_dir(self.channel(guild, channel));
             }
@@ -223,17 +225,19 @@ impl Folder {
         Ok(())
     }
 
-    pub(super) fn guilds(&self, place: Place) -> Result<Vec<GuildId>, Error> {
+    pub(super) fn guilds(&self, place: ConversationsIn) -> Result<Vec<GuildId>, Error> {
         match place {
-            Place::Guild(guild) => Ok(vec![guild]),
-            Place::Direct => Ok(Vec::new()),
-            Place::Everywhere | Place::Channel(_) => folders_in(&self.dir.join("guilds")),
+            ConversationsIn::Guild(guild) => Ok(vec![guild]),
+            ConversationsIn::Direct => Ok(Vec::new()),
+            ConversationsIn::Everywhere | ConversationsIn::Channel(_) => {
+                folders_in(&self.dir.join("guilds"))
+            }
         }
     }
 
-    fn channels(&self, place: Place, guild: GuildId) -> Result<Vec<ChannelId>, Error> {
+    fn channels(&self, place: ConversationsIn, guild: GuildId) -> Result<Vec<ChannelId>, Error> {
         match place {
-            Place::Channel(channel) => Ok(vec![channel]),
+            ConversationsIn::Channel(channel) => Ok(vec![channel]),
             _ => folders_in(&self.dir.join("guilds").join(guild.to_string())),
         }
     }

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::Path;
 
 use super::super::{Error, Kind, Purge, Purged, Record, disk};
-use super::folder::{Folder, Place};
+use super::folder::{ConversationsIn, StoreFolder};
 use crate::model::{Origin, Subject};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
-impl Folder {
+impl StoreFolder {
     pub(super) fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
         let mut purged = Purged::default();
         let mut all = Tally::default();
@@ -32,12 +32,12 @@ impl Folder {
     fn purge_rows(&self, purge: &Purge) -> Result<u64, Error> {
         let (place, user) = match purge {
             Purge::Messages { channel, .. } | Purge::Channel(channel) => {
-                (Place::Channel(*channel), None)
+                (ConversationsIn::Channel(*channel), None)
             }
-            Purge::Guild(guild) => (Place::Guild(*guild), None),
-            Purge::Member { guild, user } => (Place::Guild(*guild), Some(*user)),
-            Purge::User(user) => (Place::Everywhere, Some(*user)),
-            Purge::Before(_) => (Place::Everywhere, None),
+            Purge::Guild(guild) => (ConversationsIn::Guild(*guild), None),
+            Purge::Member { guild, user } => (ConversationsIn::Guild(*guild), Some(*user)),
+            Purge::User(user) => (ConversationsIn::Everywhere, Some(*user)),
+            Purge::Before(_) => (ConversationsIn::Everywhere, None),
         };
         let mut gone = Tally::default();
         self.conversations(place, user, &mut |scope| {
@@ -95,7 +95,7 @@ impl Folder {
     ) -> Result<Vec<MessageId>, Error> {
         let now = (self.clock)();
         let mut held = Vec::new();
-        self.conversations(Place::Channel(channel), None, &mut |scope| {
+        self.conversations(ConversationsIn::Channel(channel), None, &mut |scope| {
             let found = self.rows_of(scope, now)?;
             let rows = found.into_iter().flat_map(|found| found.rows);
             for row in rows.filter(|row| row.channel == channel) {
@@ -123,7 +123,10 @@ impl Folder {
     }
 
     pub(super) fn kept_guilds(&self) -> Result<Vec<GuildId>, Error> {
-        let mut guilds: BTreeSet<GuildId> = self.guilds(Place::Everywhere)?.into_iter().collect();
+        let mut guilds: BTreeSet<GuildId> = self
+            .guilds(ConversationsIn::Everywhere)?
+            .into_iter()
+            .collect();
         let kinds = [
             Kind::Markers,
             Kind::UserFacts,
@@ -142,7 +145,7 @@ impl Folder {
 
     pub(super) fn members(&self, guild: GuildId) -> Result<Vec<UserId>, Error> {
         let mut members = BTreeSet::new();
-        self.conversations(Place::Guild(guild), None, &mut |scope| {
+        self.conversations(ConversationsIn::Guild(guild), None, &mut |scope| {
             members.extend(scope.owner());
             Ok(())
         })?;

@@ -5,33 +5,25 @@ use std::path::Path;
 use super::super::{ConversationStats, Error, Purge, Reach, WindowQuery, disk};
 use super::check_agent;
 use super::conversation::{Conversation, check};
-use super::folder::{Folder, Place};
+use super::folder::{ConversationsIn, StoreFolder};
+use crate::append;
 use crate::model::{AgentName, Scope, StoredMessage};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
 /// What was found for a conversation.
-enum Found {
+enum FoundConversation {
     Nothing,
     /// It had expired; this many rows were removed.
     Expired(u64),
     There(Conversation),
 }
 
-impl Folder {
+impl StoreFolder {
     pub(super) fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error> {
-        let refused = |why: &'static str| Error::Database {
+        let first = append::first_of(turn).map_err(|why| Error::Database {
             operation: "append a turn",
             source: why.into(),
-        };
-        let Some(first) = turn.first() else {
-            return Err(refused("a turn without rows"));
-        };
-        let is_one = |row: &StoredMessage| {
-            row.scope == first.scope && row.agent == first.agent && row.turn == first.turn
-        };
-        if !turn.iter().all(is_one) {
-            return Err(refused("rows of different turns"));
-        }
+        })?;
         turn.iter().try_for_each(check)?;
         let scope = first.scope;
         let path = self.conversation(scope)?;
@@ -40,7 +32,7 @@ impl Folder {
         let ordinal = self.alone(&path, || {
             let mut conversation = self.live_or_fresh(scope, &path, now)?;
             conversation.cleared = conversation.cleared.max(cleared);
-            let ordinal = conversation.append(turn, now);
+            let ordinal = conversation.append(first, turn, now);
             disk::write(&path, conversation.write().as_bytes())?;
             Ok(ordinal)
         })?;
@@ -81,9 +73,7 @@ impl Folder {
             Some(asker) => self.cleared_at(&query.agent, asker.guild, asker.user)?,
             None => None,
         };
-        let since = brought
-            .max(asked)
-            .map_or(query.since, |at| query.since.max(at));
+        let since = query.start(brought.max(asked));
         let mut rows = conversation.rows;
         rows.retain(|row| {
             row.agent == query.agent && row.timestamp > since && row.scope == query.scope
@@ -129,7 +119,7 @@ impl Folder {
         check_agent(agent)?;
         let now = (self.clock)();
         let mut rows = Vec::new();
-        let place = guild.map_or(Place::Direct, Place::Guild);
+        let place = guild.map_or(ConversationsIn::Direct, ConversationsIn::Guild);
         self.conversations(place, Some(owner), &mut |scope| {
             let found = self.rows_of(scope, now)?;
             let found = found.into_iter().flat_map(|found| found.rows);
@@ -147,7 +137,7 @@ impl Folder {
         text: &str,
     ) -> Result<u64, Error> {
         let mut edited = 0;
-        self.conversations(Place::Channel(channel), None, &mut |scope| {
+        self.conversations(ConversationsIn::Channel(channel), None, &mut |scope| {
             edited += self.revise(scope, |conversation| {
                 let is_it = |row: &&mut StoredMessage| {
                     row.is_text_of(channel, message) && row.content != text
@@ -172,11 +162,11 @@ impl Folder {
 
     pub(super) fn sweep(&self, now: UnixMillis) -> Result<u64, Error> {
         let mut gone = 0;
-        self.conversations(Place::Everywhere, None, &mut |scope| {
+        self.conversations(ConversationsIn::Everywhere, None, &mut |scope| {
             let path = self.conversation(scope)?;
             match self.alone(&path, || self.find(scope, &path, now)) {
-                Ok(Found::Expired(rows)) => gone += rows,
-                Ok(Found::Nothing | Found::There(_)) => {}
+                Ok(FoundConversation::Expired(rows)) => gone += rows,
+                Ok(FoundConversation::Nothing | FoundConversation::There(_)) => {}
                 // One unreadable file does not stop the others.
                 Err(error) => tracing::error!(file = %path.display(), %error, "not swept"),
             }
@@ -194,8 +184,8 @@ impl Folder {
     ) -> Result<Option<Conversation>, Error> {
         let path = self.conversation(scope)?;
         match self.alone(&path, || self.find(scope, &path, now))? {
-            Found::There(conversation) => Ok(Some(conversation)),
-            Found::Nothing | Found::Expired(_) => Ok(None),
+            FoundConversation::There(conversation) => Ok(Some(conversation)),
+            FoundConversation::Nothing | FoundConversation::Expired(_) => Ok(None),
         }
     }
 
@@ -209,7 +199,7 @@ impl Folder {
         let path = self.conversation(scope)?;
         let now = (self.clock)();
         self.alone(&path, || {
-            let Found::There(mut conversation) = self.find(scope, &path, now)? else {
+            let FoundConversation::There(mut conversation) = self.find(scope, &path, now)? else {
                 return Ok(0);
             };
             let changes = change(&mut conversation);
@@ -229,26 +219,28 @@ impl Folder {
         now: UnixMillis,
     ) -> Result<Conversation, Error> {
         match self.find(scope, path, now)? {
-            Found::There(conversation) => Ok(conversation),
-            Found::Nothing | Found::Expired(_) => Ok(Conversation::fresh(now)),
+            FoundConversation::There(conversation) => Ok(conversation),
+            FoundConversation::Nothing | FoundConversation::Expired(_) => {
+                Ok(Conversation::fresh(now))
+            }
         }
     }
 
     /// Reads a file; removes it if it has expired.
-    fn find(&self, scope: Scope, path: &Path, now: UnixMillis) -> Result<Found, Error> {
+    fn find(&self, scope: Scope, path: &Path, now: UnixMillis) -> Result<FoundConversation, Error> {
         match self.load(path, |text| Conversation::read(scope, text))? {
-            None => Ok(Found::Nothing),
+            None => Ok(FoundConversation::Nothing),
             Some(conversation) if conversation.is_expired(now) => {
                 disk::remove(path)?;
-                Ok(Found::Expired(conversation.rows.len() as u64))
+                Ok(FoundConversation::Expired(conversation.rows.len() as u64))
             }
-            Some(conversation) => Ok(Found::There(conversation)),
+            Some(conversation) => Ok(FoundConversation::There(conversation)),
         }
     }
 
     /// Records the channels of direct messages.
     pub(super) fn index_direct(&self) -> Result<(), Error> {
-        self.conversations(Place::Direct, None, &mut |scope| {
+        self.conversations(ConversationsIn::Direct, None, &mut |scope| {
             let path = self.conversation(scope)?;
             let load = || self.load(&path, |text| Conversation::read(scope, text));
             // A file of a newer version is reported when it is used.

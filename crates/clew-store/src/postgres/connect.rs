@@ -15,6 +15,7 @@ use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::super::Error;
+use super::super::any::OpenFor;
 use super::session::{
     Failure, LOCK_TIMEOUT, LONG_PATIENCE, Outcome, STATEMENT_TIMEOUT, is_passing_pool, pool_said,
     rows,
@@ -53,17 +54,8 @@ pub(super) struct Connected {
     pub(super) place: String,
 }
 
-/// Why connections are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Use {
-    /// Exclusive use by one process.
-    Alone,
-    /// Reading only, possibly beside another process.
-    Look,
-}
-
 /// Creates the pool; does not connect yet.
-pub(super) fn pool(url: &Secret, used: Use) -> Result<Connected, Error> {
+pub(super) fn pool(url: &Secret, used: OpenFor) -> Result<Connected, Error> {
     // The parser's error may quote the URL, with its password.
     let mut config: Config = url.expose().parse().map_err(|_| {
         let remedy = "it is not of the form postgres://user:password@host/database?sslmode=MODE \
@@ -100,8 +92,8 @@ pub(super) fn pool(url: &Secret, used: Use) -> Result<Connected, Error> {
                     let limits = client.batch_execute(&limits()).await;
                     limits.map_err(HookError::Backend)?;
                     match used {
-                        Use::Alone => hold::take(client, number, &place).await,
-                        Use::Look => Ok(()),
+                        OpenFor::Alone => hold::take(client, number, &place).await,
+                        OpenFor::Look => Ok(()),
                     }
                 })
             }
@@ -332,7 +324,9 @@ mod tests {
             "postgres://ada:s3cret@db/x?sslmode=verify-full",
             "postgres://ada:s3cret@db/x?unknown=1",
         ] {
-            let error = pool(&Secret::new(url), Use::Look).map(|_| ()).unwrap_err();
+            let error = pool(&Secret::new(url), OpenFor::Look)
+                .map(|_| ())
+                .unwrap_err();
             assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}");
         }
     }

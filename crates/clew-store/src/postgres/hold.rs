@@ -102,13 +102,6 @@ pub(super) async fn claim(
     transaction.execute(sql, &[&asked]).await?;
     let sql = "SELECT application_id FROM clew.owner";
     let owner: i64 = transaction.query_one(sql, &[]).await?.try_get(0)?;
-    if owner == asked {
-        return Ok(());
-    }
-    Err(Error::Owned {
-        place: place.to_owned(),
-        owner: ApplicationId::new(owner.cast_unsigned()),
-        asked: application,
-    }
-    .into())
+    let owner = ApplicationId::new(owner.cast_unsigned());
+    Ok(Error::unless_owned(place, owner, application)?)
 }

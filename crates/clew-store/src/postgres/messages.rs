@@ -13,6 +13,7 @@ use super::session::{
 };
 use super::tables::MESSAGE;
 use super::values::{self, Moment, limit, maybe_text, text};
+use crate::append;
 use crate::columns::{guild_key, user_key};
 use crate::model::{AgentName, Scope, SnapshotId, StoredMessage};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
@@ -109,13 +110,7 @@ ORDER BY 1";
 
 /// See [`super::super::Backend::append`].
 pub(super) async fn append(transaction: &Transaction<'_>, turn: &[StoredMessage]) -> Outcome<u64> {
-    let Some(first) = turn.first() else {
-        return Err(Failure::Refused("a turn without rows"));
-    };
-    let key = |row: &StoredMessage| (row.scope, row.agent.clone(), row.turn);
-    if turn.iter().any(|row| key(row) != key(first)) {
-        return Err(Failure::Refused("rows of several turns"));
-    }
+    let first = append::first_of(turn).map_err(Failure::Refused)?;
     write_scope(transaction, first.scope).await?;
     let last = hold_counter(transaction, first).await?;
     let before = before(transaction, first).await?;
@@ -124,48 +119,39 @@ pub(super) async fn append(transaction: &Transaction<'_>, turn: &[StoredMessage]
         raise_counter(transaction, first, ordinal).await?;
     }
     delete_turn(transaction, first).await?;
-    let mut floor = before.floor;
-    let mut placed = Vec::with_capacity(turn.len());
-    for (position, row) in (0..).zip(turn) {
-        floor = floor.max(row.timestamp);
-        let at = floor;
-        placed.push(Placed {
-            row,
-            ordinal,
-            at,
-            position,
-        });
-    }
-    insert(transaction, &placed).await?;
+    let placed = append::placed(turn, ordinal, before.newest, before.cleared);
+    insert(transaction, &placed.iter().zip(0..).collect::<Vec<_>>()).await?;
     Ok(ordinal)
 }
 
-struct Before {
+/// What bounds a new turn.
+#[derive(Default)]
+struct BeforeTurn {
+    /// Its own ordinal, if it exists.
     ordinal: Option<u64>,
-    /// Earliest time allowed for the turn's rows.
-    floor: UnixMillis,
+    /// The time of the newest row.
+    newest: Option<UnixMillis>,
+    /// The latest clear marker.
+    cleared: Option<UnixMillis>,
 }
 
-async fn before(transaction: &Transaction<'_>, first: &StoredMessage) -> Outcome<Before> {
+async fn before(transaction: &Transaction<'_>, first: &StoredMessage) -> Outcome<BeforeTurn> {
     let (scope, agent) = (first.scope.to_string(), first.agent.as_str());
     let turn = first.turn.0.cast_signed();
     let (guild, owner) = (guild_key(first.guild), user_key(Some(first.owner)));
     let parameters: Parameters<'_> = &[&scope, &agent, &turn, &guild, &owner];
     let found = rows(transaction, BEFORE_TURN, parameters).await?;
-    let mut before = Before {
-        ordinal: None,
-        floor: UnixMillis(i64::MIN),
+    let Some(row) = found.first() else {
+        return Ok(BeforeTurn::default());
     };
-    for row in &found {
-        let ordinal: Option<i64> = row.try_get("ordinal")?;
-        before.ordinal = ordinal.map(i64::cast_unsigned);
-        let newest: Option<Moment> = row.try_get("newest")?;
-        let cleared: Option<Moment> = row.try_get("cleared")?;
-        let beyond = cleared.map(|at| UnixMillis(at.0.0.saturating_add(1)));
-        let floor = newest.map(|at| at.0).max(beyond);
-        before.floor = floor.unwrap_or(before.floor);
-    }
-    Ok(before)
+    let ordinal: Option<i64> = row.try_get("ordinal")?;
+    let newest: Option<Moment> = row.try_get("newest")?;
+    let cleared: Option<Moment> = row.try_get("cleared")?;
+    Ok(BeforeTurn {
+        ordinal: ordinal.map(i64::cast_unsigned),
+        newest: newest.map(|at| at.0),
+        cleared: cleared.map(|at| at.0),
+    })
 }
 
 async fn hold_counter(transaction: &Transaction<'_>, row: &StoredMessage) -> Outcome<u64> {
@@ -215,35 +201,28 @@ async fn delete_turn(transaction: &Transaction<'_>, row: &StoredMessage) -> Outc
     Ok(())
 }
 
-/// A row and where it is inserted.
-struct Placed<'a> {
-    row: &'a StoredMessage,
-    ordinal: u64,
-    at: UnixMillis,
-    /// Its position within the turn.
-    position: i64,
-}
+/// A row, and its position within the turn.
+type Placed<'a> = (&'a StoredMessage, i64);
 
-/// Inserts rows with their ordinals and times, in this order.
+/// Inserts rows in this order.
 async fn insert(transaction: &Transaction<'_>, placed: &[Placed<'_>]) -> Outcome<()> {
     // Prepared first, so that the inserts are sent in order.
     transaction.prepare_cached(INSERT).await?;
     for chunk in placed.chunks(INSERTS_AT_ONCE) {
-        let inserts = chunk.iter().map(|placed| insert_one(transaction, placed));
+        let inserts = chunk.iter().map(|placed| insert_one(transaction, *placed));
         future::try_join_all(inserts).await?;
     }
     Ok(())
 }
 
-async fn insert_one(transaction: &Transaction<'_>, placed: &Placed<'_>) -> Outcome<()> {
-    let row = placed.row;
+async fn insert_one(transaction: &Transaction<'_>, (row, position): Placed<'_>) -> Outcome<()> {
     let signed = |id: u64| id.cast_signed();
     let parts = row.parts.iter().map(|part| signed(part.get()));
     let parameters: Parameters<'_> = &[
         &row.scope.to_string(),
         &row.agent.as_str(),
         &signed(row.turn.0),
-        &signed(placed.ordinal),
+        &signed(row.ordinal),
         &row.role.as_str(),
         &row.guild.map(|guild| signed(guild.get())),
         &signed(row.channel.get()),
@@ -252,12 +231,12 @@ async fn insert_one(transaction: &Transaction<'_>, placed: &Placed<'_>) -> Outco
         &text(&row.content),
         &maybe_text(row.tool_calls.as_ref()),
         &maybe_text(row.tool_call_id.as_ref()),
-        &Moment(placed.at),
+        &Moment(row.timestamp),
         &row.message.map(|message| signed(message.get())),
         &parts.collect::<Vec<i64>>(),
         &row.target.map(|target| signed(target.get())),
         &row.restored_from.as_ref().map(SnapshotId::as_str),
-        &placed.position,
+        &position,
     ];
     touched(transaction, INSERT, parameters).await?;
     Ok(())
@@ -290,12 +269,7 @@ pub(super) async fn write(
             Entry::Occupied(next) => next.into_mut(),
             Entry::Vacant(next) => next.insert(next_position(transaction, row).await?),
         };
-        placed.push(Placed {
-            row,
-            ordinal: row.ordinal,
-            at: row.timestamp,
-            position: *position,
-        });
+        placed.push((row, *position));
         *position += 1;
     }
     insert(transaction, &placed).await
@@ -323,8 +297,8 @@ pub(super) async fn window(
         }
         None => None,
     };
-    let since = cleared.map_or(query.since, |at| at.max(query.since));
-    let (agent, since, limit) = (query.agent.as_str(), Moment(since), limit(query.limit));
+    let since = Moment(query.start(cleared));
+    let (agent, limit) = (query.agent.as_str(), limit(query.limit));
     let parameters: Parameters<'_> = &[&scope, &agent, &since, &limit];
     let sql = format!("SELECT {MESSAGE} {WINDOW}");
     let found = scoped_rows(transaction, query.scope, &sql, parameters).await?;

@@ -32,9 +32,10 @@ pub(super) async fn records(
     }
     let after = after.map_or("", |cursor| cursor.0.as_str());
     let mut parameters = vec![
-        match table.is_named {
-            true => Cell::Text(after.into()),
-            false => Cell::Number(first(after)?),
+        if table.is_named {
+            Cell::Text(after.into())
+        } else {
+            Cell::Number(first(after)?)
         },
         // One extra row is where the next page starts.
         Cell::Number(limit(most.saturating_add(1))),
@@ -47,7 +48,7 @@ pub(super) async fn records(
             page.next = Some(cursor(table.is_named, row)?);
             break;
         }
-        let table = table.name;
+        let table = table.name.trim_start_matches("clew.");
         page.records
             .extend(match columns::record(kind, &PostgresRow { table, row })? {
                 Some(Record::Snapshot(found)) => Some(Record::Snapshot(

@@ -52,21 +52,47 @@ pub(super) const COUNTERS: Table = Table {
     ..Table::EMPTY
 };
 
+const MESSAGES: Table = Table {
+    name: "clew.messages",
+    columns: MESSAGE,
+    key: &["id"],
+    bytes: "octet_length(content) + coalesce(octet_length(tool_calls), 0)",
+    of_guild: Some("guild_id = ?"),
+    of_user: Some("owner_id = ?"),
+    of_channel: Some("thread_id = ?"),
+    of_message: Some(ROWS_OF_MESSAGES),
+    before: Some("timestamp < ?"),
+    ..Table::EMPTY
+};
+
+const SNAPSHOTS: Table = Table {
+    name: "clew.snapshots",
+    only: "ready",
+    columns: SNAPSHOT,
+    key: &["snapshot_id"],
+    is_named: true,
+    bytes: "text_bytes + octet_length(summary) + coalesce(octet_length(description), 0)",
+    of_guild: Some(
+        "guild_id = ? OR snapshot_id IN
+             (SELECT snapshot_id FROM clew.snapshot_messages WHERE guild_id = ?)",
+    ),
+    of_user: Some("owner_id = ?"),
+    of_channel: Some(
+        "snapshot_id IN
+             (SELECT snapshot_id FROM clew.snapshot_messages WHERE channel_id = ?)",
+    ),
+    of_message: Some(
+        "snapshot_id IN (SELECT snapshot_id FROM clew.snapshot_messages
+             WHERE channel_id = ?1 AND message_id = ANY (?2))",
+    ),
+    before: Some("timestamp < ? OR oldest < ?"),
+    ..Table::EMPTY
+};
+
 /// The table of a kind; `None` for logs, which are files.
 pub(super) const fn table(kind: Kind) -> Option<Table> {
     Some(match kind {
-        Kind::Messages => Table {
-            name: "clew.messages",
-            columns: MESSAGE,
-            key: &["id"],
-            bytes: "octet_length(content) + coalesce(octet_length(tool_calls), 0)",
-            of_guild: Some("guild_id = ?"),
-            of_user: Some("owner_id = ?"),
-            of_channel: Some("thread_id = ?"),
-            of_message: Some(ROWS_OF_MESSAGES),
-            before: Some("timestamp < ?"),
-            ..Table::EMPTY
-        },
+        Kind::Messages => MESSAGES,
         Kind::Markers => Table {
             name: "clew.markers",
             columns: "agent_name, guild_id, user_id, at",
@@ -77,29 +103,7 @@ pub(super) const fn table(kind: Kind) -> Option<Table> {
             of_user: Some("user_id = ?"),
             ..Table::EMPTY
         },
-        Kind::Snapshots => Table {
-            name: "clew.snapshots",
-            only: "ready",
-            columns: SNAPSHOT,
-            key: &["snapshot_id"],
-            is_named: true,
-            bytes: "text_bytes + octet_length(summary) + coalesce(octet_length(description), 0)",
-            of_guild: Some(
-                "guild_id = ? OR snapshot_id IN
-                     (SELECT snapshot_id FROM clew.snapshot_messages WHERE guild_id = ?)",
-            ),
-            of_user: Some("owner_id = ?"),
-            of_channel: Some(
-                "snapshot_id IN
-                     (SELECT snapshot_id FROM clew.snapshot_messages WHERE channel_id = ?)",
-            ),
-            of_message: Some(
-                "snapshot_id IN (SELECT snapshot_id FROM clew.snapshot_messages
-                     WHERE channel_id = ?1 AND message_id = ANY (?2))",
-            ),
-            before: Some("timestamp < ? OR oldest < ?"),
-            ..Table::EMPTY
-        },
+        Kind::Snapshots => SNAPSHOTS,
         Kind::UserFacts => Table {
             only: "user_id IS NOT NULL",
             ..FACTS

@@ -149,7 +149,7 @@ impl ToSql for Cell<'_> {
 /// Cells as parameters.
 pub(super) fn borrowed<'a>(cells: &'a [Cell<'_>]) -> Vec<&'a (dyn ToSql + Sync)> {
     let cells = cells.iter();
-    cells.map(|cell| cell as &(dyn ToSql + Sync)).collect()
+    cells.map(|cell| -> &(dyn ToSql + Sync) { cell }).collect()
 }
 
 /// A row of a turn.

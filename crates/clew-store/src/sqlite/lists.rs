@@ -23,14 +23,8 @@ pub(super) fn claim(session: &Session, application: ApplicationId) -> Result<(),
     )?;
     let sql = "SELECT application_id FROM owner";
     let owner: i64 = connection.query_row(sql, [], |row| row.get(0))?;
-    if owner == number(application.get()) {
-        return Ok(());
-    }
-    Err(Fault::Store(Error::Owned {
-        place: session.place.to_string(),
-        owner: ApplicationId::new(owner.cast_unsigned()),
-        asked: application,
-    }))
+    let owner = ApplicationId::new(owner.cast_unsigned());
+    Ok(Error::unless_owned(&session.place, owner, application)?)
 }
 
 /// Moves a marker forward.

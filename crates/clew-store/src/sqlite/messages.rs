@@ -8,21 +8,13 @@ use super::session::Session;
 use super::texts;
 use super::{lists, room};
 use crate::model::{AgentName, Scope, StoredMessage};
-use crate::{ConversationStats, WindowQuery, columns};
+use crate::{ConversationStats, WindowQuery, append, columns};
 use clew_context::model::{GuildId, UnixMillis, UserId};
 
 /// Appends or replaces a turn (see `Backend::append`).
 pub(super) fn append(session: &Session, turn: &[StoredMessage]) -> Result<u64, Fault> {
     let connection = &session.connection;
-    let Some(first) = turn.first() else {
-        return Err(Fault::Unfit("a turn without rows"));
-    };
-    let is_one = |row: &StoredMessage| {
-        row.scope == first.scope && row.agent == first.agent && row.turn == first.turn
-    };
-    if !turn.iter().all(is_one) {
-        return Err(Fault::Unfit("rows of different turns"));
-    }
+    let first = append::first_of(turn).map_err(Fault::Unfit)?;
     let state = State::of(connection, first.scope, &first.agent)?;
     let newest = state.newest(connection, first.scope, &first.agent)?;
     let cleared = lists::cleared_at(connection, &first.agent, first.guild, first.owner)?;
@@ -33,18 +25,9 @@ pub(super) fn append(session: &Session, turn: &[StoredMessage]) -> Result<u64, F
         disordered: state.disordered || newest.is_some_and(|(newest, _)| newest > ordinal),
     }
     .keep(connection, first.scope, &first.agent)?;
-    let mut earliest = newest.map_or(first.timestamp, |(_, time)| time);
-    if let Some(cleared) = cleared {
-        earliest = earliest.max(UnixMillis(cleared.0.saturating_add(1)));
-    }
-    for (position, message) in (0..).zip(turn) {
-        earliest = earliest.max(message.timestamp);
-        let message = StoredMessage {
-            ordinal,
-            timestamp: earliest,
-            ..message.clone()
-        };
-        row::insert_message(connection, &message, position)?;
+    let newest = newest.map(|(_, time)| time);
+    for (position, row) in (0..).zip(append::placed(turn, ordinal, newest, cleared)) {
+        row::insert_message(connection, &row, position)?;
     }
     if let Some(bytes) = session.room {
         room::make(connection, bytes)?;
@@ -178,8 +161,7 @@ fn window_of(session: &Session, query: &WindowQuery) -> Result<Vec<StoredMessage
              AND (?4 OR timestamp > ?3)
          ORDER BY ordinal DESC, turn_id DESC, position DESC"
     ))?;
-    let since = cleared.map_or(query.since, |at| at.max(query.since));
-    let since = time_text(since);
+    let since = time_text(query.start(cleared));
     let timestamp = select.column_index("timestamp")?;
     let mut rows = select.query(params![
         query.scope.to_string(),

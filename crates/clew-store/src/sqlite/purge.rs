@@ -6,7 +6,7 @@ use super::fault::Fault;
 use super::lists::maybe_text;
 use super::messages::OF_TURN;
 use super::row::{number, time_text};
-use super::saved::{self, Change};
+use super::saved::{self, SnapshotChange};
 use super::session::Session;
 use super::tables::table;
 use super::{facts, texts};
@@ -150,20 +150,20 @@ fn counters_gone(connection: &Connection, purge: &Purge) -> Result<(), Fault> {
 }
 
 /// What to do with each snapshot that a purge affects.
-fn snapshots_changed(session: &Session, purge: &Purge) -> Result<Vec<Change>, Fault> {
+fn snapshots_changed(session: &Session, purge: &Purge) -> Result<Vec<SnapshotChange>, Fault> {
     let Some(which) = table(Kind::Snapshots).and_then(|table| table.reached(purge)) else {
         return Ok(Vec::new());
     };
     let mut changes = Vec::new();
     for (seq, info) in saved::select(session, &which, params_from_iter(purge.cells()))? {
         if purge.takes_whole(&info) {
-            changes.push(Change::Removed(seq, info));
+            changes.push(SnapshotChange::Removed(seq, info));
             continue;
         }
         match SnapshotRest::after(purge, saved::whole(session, info.clone()))? {
             SnapshotRest::Same => {}
-            SnapshotRest::Less(rest) => changes.push(Change::Rewritten(seq, rest)),
-            SnapshotRest::Gone => changes.push(Change::Removed(seq, info)),
+            SnapshotRest::Less(rest) => changes.push(SnapshotChange::Rewritten(seq, rest)),
+            SnapshotRest::Gone => changes.push(SnapshotChange::Removed(seq, info)),
         }
     }
     Ok(changes)
@@ -185,7 +185,7 @@ pub(super) fn edit(
         let snapshot = saved::whole(session, info)?;
         let edited = snapshots::with_edit(&snapshot, channel, message, text);
         if let Some(edited) = edited.filter(|edited| *edited != snapshot) {
-            changes.push(Change::Rewritten(seq, edited));
+            changes.push(SnapshotChange::Rewritten(seq, edited));
         }
     }
     saved::change_files(session, &changes)?;

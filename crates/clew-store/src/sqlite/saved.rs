@@ -267,7 +267,7 @@ pub(super) fn what_is_left(
 }
 
 /// What to do with a snapshot.
-pub(super) enum Change {
+pub(super) enum SnapshotChange {
     /// Remove it.
     Removed(i64, ContextSnapshotInfo),
     /// Rewrite it, with fewer rows or other text.
@@ -275,23 +275,23 @@ pub(super) enum Change {
 }
 
 /// Changes files first (see above), then rows by [`change_rows`].
-pub(super) fn change_files(session: &Session, changes: &[Change]) -> Result<(), Fault> {
+pub(super) fn change_files(session: &Session, changes: &[SnapshotChange]) -> Result<(), Fault> {
     for change in changes {
         match change {
-            Change::Removed(_, info) => session.snapshots.remove(info)?,
-            Change::Rewritten(_, snapshot) => session.snapshots.write(snapshot)?,
+            SnapshotChange::Removed(_, info) => session.snapshots.remove(info)?,
+            SnapshotChange::Rewritten(_, snapshot) => session.snapshots.write(snapshot)?,
         }
     }
     Ok(())
 }
 
 /// Updates the rows of what [`change_files`] changed.
-pub(super) fn change_rows(session: &Session, changes: &[Change]) -> Result<(), Fault> {
+pub(super) fn change_rows(session: &Session, changes: &[SnapshotChange]) -> Result<(), Fault> {
     let connection = &session.connection;
     for change in changes {
         match change {
-            Change::Removed(seq, _) => remove_row(session, *seq)?,
-            Change::Rewritten(seq, snapshot) => {
+            SnapshotChange::Removed(seq, _) => remove_row(session, *seq)?,
+            SnapshotChange::Rewritten(seq, snapshot) => {
                 let sql = "DELETE FROM snapshot_messages WHERE snapshot = ?1";
                 connection.prepare_cached(sql)?.execute([seq])?;
                 insert_contents(connection, *seq, &snapshot.messages)?;

@@ -19,19 +19,41 @@ const FACTS: Table = Table {
     ..Table::EMPTY
 };
 
+const MESSAGES: Table = Table {
+    name: "messages",
+    columns: MESSAGE,
+    key: &["id"],
+    bytes: "octet_length(content) + coalesce(octet_length(tool_calls), 0)",
+    of_guild: Some("guild_id = ?"),
+    of_user: Some("owner_id = ?"),
+    of_channel: Some("thread_id = ?"),
+    ..Table::EMPTY
+};
+
+const SNAPSHOTS: Table = Table {
+    name: "snapshots",
+    only: "ready",
+    columns: INFO,
+    key: &["seq"],
+    bytes: "octet_length(summary) + coalesce(octet_length(description), 0)",
+    of_guild: Some(
+        "guild_id = ? OR seq IN
+             (SELECT snapshot FROM snapshot_messages WHERE guild_id = ?)",
+    ),
+    of_user: Some("owner_id = ?"),
+    of_channel: Some("seq IN (SELECT snapshot FROM snapshot_messages WHERE channel_id = ?)"),
+    of_message: Some(
+        "seq IN (SELECT snapshot FROM snapshot_messages WHERE channel_id = ?1
+             AND message_id IN (SELECT value FROM json_each(?2)))",
+    ),
+    before: Some("timestamp < ? OR oldest < ?"),
+    ..Table::EMPTY
+};
+
 /// The table of a kind; `None` for logs, which are files.
 pub(super) const fn table(kind: Kind) -> Option<Table> {
     Some(match kind {
-        Kind::Messages => Table {
-            name: "messages",
-            columns: MESSAGE,
-            key: &["id"],
-            bytes: "octet_length(content) + coalesce(octet_length(tool_calls), 0)",
-            of_guild: Some("guild_id = ?"),
-            of_user: Some("owner_id = ?"),
-            of_channel: Some("thread_id = ?"),
-            ..Table::EMPTY
-        },
+        Kind::Messages => MESSAGES,
         Kind::Markers => Table {
             name: "markers",
             columns: "agent_name, guild_id, user_id, cleared_at AS at",
@@ -42,27 +64,7 @@ pub(super) const fn table(kind: Kind) -> Option<Table> {
             of_user: Some("user_id = ?"),
             ..Table::EMPTY
         },
-        Kind::Snapshots => Table {
-            name: "snapshots",
-            only: "ready",
-            columns: INFO,
-            key: &["seq"],
-            bytes: "octet_length(summary) + coalesce(octet_length(description), 0)",
-            of_guild: Some(
-                "guild_id = ? OR seq IN
-                     (SELECT snapshot FROM snapshot_messages WHERE guild_id = ?)",
-            ),
-            of_user: Some("owner_id = ?"),
-            of_channel: Some(
-                "seq IN (SELECT snapshot FROM snapshot_messages WHERE channel_id = ?)",
-            ),
-            of_message: Some(
-                "seq IN (SELECT snapshot FROM snapshot_messages WHERE channel_id = ?1
-                     AND message_id IN (SELECT value FROM json_each(?2)))",
-            ),
-            before: Some("timestamp < ? OR oldest < ?"),
-            ..Table::EMPTY
-        },
+        Kind::Snapshots => SNAPSHOTS,
         Kind::UserFacts => Table {
             only: "subject = 'user'",
             ..FACTS

@@ -12,7 +12,7 @@ use crate::model::{StoredMessage, StoredRole};
 use clew_context::model::{ChannelId, MessageId, TurnId, UnixMillis, UserId};
 
 /// One line of a log.
-pub(super) struct Line {
+pub(super) struct LogLine {
     pub(super) at: UnixMillis,
     pub(super) role: StoredRole,
     pub(super) user: UserId,
@@ -24,7 +24,7 @@ pub(super) struct Line {
 }
 
 #[derive(Serialize)]
-struct Form<'a> {
+struct LogLineForm<'a> {
     ts: Time,
     role: &'static str,
     user: UserId,
@@ -37,7 +37,7 @@ struct Form<'a> {
     text: &'a str,
 }
 
-impl Line {
+impl LogLine {
     pub(super) fn of(row: &StoredMessage) -> Self {
         Self {
             at: row.timestamp,
@@ -67,7 +67,7 @@ impl Line {
 
     /// Encodes it, with a line break.
     pub(super) fn write(&self) -> String {
-        let form = Form {
+        let form = LogLineForm {
             ts: Time(self.at),
             role: self.role.as_str(),
             user: self.user,

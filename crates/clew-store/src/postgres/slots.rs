@@ -16,19 +16,19 @@ const ASK_AGAIN: Duration = Duration::from_millis(250);
 /// How long until a full server is asked for more connections.
 const FULL_FOR: Duration = Duration::from_secs(30);
 
-pub(super) struct Places {
+pub(super) struct Slots {
     free: Arc<Semaphore>,
-    given_up: Mutex<GivenUp>,
+    given_up: Mutex<GivenUpSlots>,
 }
 
 /// Slots that the server has no connection for.
 #[derive(Default)]
-struct GivenUp {
+struct GivenUpSlots {
     places: usize,
     last: Option<Instant>,
 }
 
-impl Default for Places {
+impl Default for Slots {
     fn default() -> Self {
         Self {
             free: Arc::new(Semaphore::new(CONNECTIONS)),
@@ -37,7 +37,7 @@ impl Default for Places {
     }
 }
 
-impl Places {
+impl Slots {
     /// A connection, and its slot.
     pub(super) async fn connection(&self, pool: &Pool) -> Outcome<(Object, OwnedSemaphorePermit)> {
         loop {
@@ -75,7 +75,7 @@ impl Places {
         let mut given_up = self.given_up.lock().unwrap_or_else(PoisonError::into_inner);
         if given_up.last.is_some_and(|last| last.elapsed() >= FULL_FOR) {
             self.free.add_permits(given_up.places);
-            *given_up = GivenUp::default();
+            *given_up = GivenUpSlots::default();
         }
     }
 }
