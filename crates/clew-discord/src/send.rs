@@ -28,11 +28,11 @@ const MAX_NONCE_CHARS: usize = 25;
 const BACK_OFF: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
 /// A file to attach: name and content.
-pub type File = (String, Vec<u8>);
+pub type FileUpload = (String, Vec<u8>);
 
 /// A message to post.
 #[derive(Debug, Clone, Default)]
-pub struct Outgoing {
+pub struct NewMessage {
     /// The text, up to 2,000 characters.
     pub content: String,
     /// The message it replies to.
@@ -43,23 +43,23 @@ pub struct Outgoing {
     /// different for every other.
     pub nonce: String,
     /// A file to attach.
-    pub attachment: Option<File>,
+    pub attachment: Option<FileUpload>,
     /// Whether links in the text show previews.
     pub link_previews: bool,
 }
 
 /// A text that pings nobody.
 #[derive(Debug, Clone, Copy)]
-pub struct Text<'a> {
+pub struct MessageText<'a> {
     /// Up to 2,000 characters.
     pub content: &'a str,
     /// A file to attach.
-    pub file: Option<&'a File>,
+    pub file: Option<&'a FileUpload>,
     /// Whether links in the text show previews.
     pub link_previews: bool,
 }
 
-impl<'a> Text<'a> {
+impl<'a> MessageText<'a> {
     /// Text of our own: no file, no link previews.
     pub const fn plain(content: &'a str) -> Self {
         Self {
@@ -69,7 +69,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    fn files(&self) -> &'a [File] {
+    fn files(&self) -> &'a [FileUpload] {
         self.file.map_or(&[], std::slice::from_ref)
     }
 
@@ -105,7 +105,7 @@ impl<'a> Text<'a> {
 
 /// A message that was posted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sent {
+pub struct CreatedMessage {
     /// Its id.
     pub id: MessageId,
     /// Set if Discord refused the reply reference and it was posted without
@@ -126,9 +126,9 @@ impl Rest {
     pub async fn create_message(
         &self,
         channel: ChannelId,
-        message: &Outgoing,
+        message: &NewMessage,
         deadline: Instant,
-    ) -> Result<Sent, RestError> {
+    ) -> Result<CreatedMessage, RestError> {
         let first = self
             .post(channel, message, message.reply_to, deadline)
             .await;
@@ -144,7 +144,7 @@ impl Rest {
             None => (first?, None),
         };
         let id = message_id(&body)?;
-        Ok(Sent {
+        Ok(CreatedMessage {
             id,
             reference_dropped,
         })
@@ -153,7 +153,7 @@ impl Rest {
     async fn post(
         &self,
         channel: ChannelId,
-        message: &Outgoing,
+        message: &NewMessage,
         reply_to: Option<MessageId>,
         deadline: Instant,
     ) -> Result<Vec<u8>, RestError> {
@@ -174,7 +174,7 @@ impl Rest {
         &self,
         channel: ChannelId,
         id: MessageId,
-        text: &Text<'_>,
+        text: &MessageText<'_>,
         deadline: Instant,
     ) -> Result<(), RestError> {
         let path = format!("channels/{channel}/messages/{id}");
@@ -274,7 +274,7 @@ fn dropped_reference(error: &RestError) -> Option<Fallback> {
 
 /// Create Message's body. `allowed_mentions` is always complete: Discord parses
 /// the text for any kind left out.
-fn payload(message: &Outgoing, reply_to: Option<MessageId>) -> Value {
+fn payload(message: &NewMessage, reply_to: Option<MessageId>) -> Value {
     let mut payload = json!({
         "content": message.content,
         "flags": flags(message.link_previews).0,
@@ -314,7 +314,7 @@ fn flags(link_previews: bool) -> MessageFlags {
 fn with_body(
     builder: RequestBuilder,
     payload: &Value,
-    files: &[File],
+    files: &[FileUpload],
 ) -> Result<Request, RestError> {
     let json = payload.to_string().into_bytes();
     if files.is_empty() {
@@ -363,11 +363,11 @@ mod tests {
 
     #[test]
     fn nothing_pings_unasked() {
-        let message = Outgoing {
+        let message = NewMessage {
             content: "@everyone <@5>".to_owned(),
             ping_replied: true,
             nonce: "n".repeat(40),
-            ..Outgoing::default()
+            ..NewMessage::default()
         };
         let expected = json!({"parse": [], "users": [], "replied_user": false});
         assert_eq!(payload(&message, None)["allowed_mentions"], expected);
@@ -382,14 +382,14 @@ mod tests {
     #[test]
     fn links_show_previews_only_if_that_is_wanted() {
         for (link_previews, flags, of_edit) in [(false, 4, json!(4)), (true, 0, Value::Null)] {
-            let message = Outgoing {
+            let message = NewMessage {
                 link_previews,
-                ..Outgoing::default()
+                ..NewMessage::default()
             };
             assert_eq!(payload(&message, None)["flags"], flags);
-            let text = Text {
+            let text = MessageText {
                 link_previews,
-                ..Text::plain("https://example.org")
+                ..MessageText::plain("https://example.org")
             };
             assert_eq!(text.message()["flags"], flags);
             assert_eq!(text.edit()["flags"], of_edit);

@@ -17,7 +17,7 @@ use clew_context::model::{ApplicationId, GuildId, Interaction, TurnRequest, User
 use clew_discord::commands::register;
 use clew_discord::event::Called;
 use clew_discord::model::Answer;
-use clew_discord::send::{Callback, Text};
+use clew_discord::send::{Callback, MessageText};
 
 /// How long Discord waits for the first response to a call.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(3);
@@ -124,7 +124,7 @@ impl Dispatcher {
         let services = Arc::clone(&self.services);
         self.tracker.spawn(async move {
             let deadline = Instant::now() + CALL_TIMEOUT;
-            let (rest, text) = (&services.rest, Text::plain(line));
+            let (rest, text) = (&services.rest, MessageText::plain(line));
             let answered = rest.edit_original(&interaction, &text, deadline);
             if let Err(error) = answered.await {
                 tracing::warn!(%error, "a command could not be answered");

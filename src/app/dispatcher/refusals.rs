@@ -12,7 +12,7 @@ use crate::telemetry::event::{Refusal, TriggerRefused};
 use crate::turn;
 use clew_context::engine::admission::Denied;
 use clew_context::model::{Message, TurnRequest};
-use clew_discord::send::Outgoing;
+use clew_discord::send::NewMessage;
 
 /// How long sending a refusal may take.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -56,11 +56,11 @@ impl Dispatcher {
         {
             return;
         }
-        let outgoing = Outgoing {
+        let outgoing = NewMessage {
             content: line.to_owned(),
             reply_to: Some(message.id),
             nonce: format!("{:x}.r", message.id.get()),
-            ..Outgoing::default()
+            ..NewMessage::default()
         };
         let (services, channel) = (Arc::clone(&self.services), message.channel);
         self.tracker.spawn(async move {

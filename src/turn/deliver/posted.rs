@@ -9,7 +9,7 @@ use crate::engine::deliver::{self, ATTACHMENT_NAME, Overflow};
 use clew_context::discord::error::RestError;
 use clew_context::model::{ChannelId, Fallback, Interaction, Message, MessageId};
 use clew_discord::rest::Rest;
-use clew_discord::send::{File, Outgoing, Text};
+use clew_discord::send::{FileUpload, MessageText, NewMessage};
 
 use crate::turn::Turn;
 use crate::turn::line::INTERRUPTED;
@@ -200,7 +200,7 @@ impl<'a> PostedAnswer<'a> {
             Destination::Channel { channel, .. } => self.delete(*channel, &parts).await,
             Destination::Interaction(interaction) => self
                 .rest()
-                .edit_original(interaction, &Text::plain(INTERRUPTED), deadline())
+                .edit_original(interaction, &MessageText::plain(INTERRUPTED), deadline())
                 .await
                 .map(drop),
         };
@@ -226,7 +226,7 @@ impl<'a> PostedAnswer<'a> {
         &mut self,
         index: usize,
         content: &str,
-        file: Option<&File>,
+        file: Option<&FileUpload>,
     ) -> Result<(), RestError> {
         match self.parts.get(index) {
             Some(part) if part.content == content && file.is_none() => Ok(()),
@@ -253,7 +253,7 @@ impl<'a> PostedAnswer<'a> {
         index: usize,
         id: MessageId,
         content: &str,
-        file: Option<&File>,
+        file: Option<&FileUpload>,
     ) -> Result<(), RestError> {
         let text = self.text(content, file);
         match &self.destination {
@@ -275,7 +275,7 @@ impl<'a> PostedAnswer<'a> {
         &mut self,
         index: usize,
         content: &str,
-        file: Option<&File>,
+        file: Option<&FileUpload>,
     ) -> Result<MessageId, RestError> {
         match &self.destination {
             Destination::Channel {
@@ -283,7 +283,7 @@ impl<'a> PostedAnswer<'a> {
                 reply_to,
                 ping,
             } => {
-                let message = Outgoing {
+                let message = NewMessage {
                     content: content.to_owned(),
                     reply_to: reply_to.filter(|_| index == 0),
                     ping_replied: *ping && index == 0,
@@ -324,8 +324,8 @@ impl<'a> PostedAnswer<'a> {
         format!("{id:x}.{}.{index}", turn.restarts)
     }
 
-    fn text<'t>(&self, content: &'t str, file: Option<&'t File>) -> Text<'t> {
-        Text {
+    fn text<'t>(&self, content: &'t str, file: Option<&'t FileUpload>) -> MessageText<'t> {
+        MessageText {
             content,
             file,
             link_previews: self.turn.services.settings.link_previews,

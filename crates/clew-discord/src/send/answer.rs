@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::File;
+use super::FileUpload;
 use crate::commands::custom_id;
 use crate::model::{Answer, AnswerButton, AnswerEmbed, ButtonStyle};
 use clew_context::model::MessageFlags;
@@ -39,7 +39,7 @@ pub(super) const fn flags(ephemeral: bool) -> u32 {
 }
 
 /// Lists the files of this request.
-pub(super) fn attachments(files: &[File]) -> Value {
+pub(super) fn attachments(files: &[FileUpload]) -> Value {
     let files = files.iter().enumerate();
     files
         .map(|(id, (name, _))| json!({"id": id.to_string(), "filename": name}))

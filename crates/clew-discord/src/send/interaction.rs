@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use twilight_http::request::{Method, RequestBuilder};
 
 use super::answer::{flags, message, new_message};
-use super::{File, Text, message_id, with_body};
+use super::{FileUpload, MessageText, message_id, with_body};
 use crate::model::Answer;
 use crate::rest::{RateLimitPool, Rest};
 use clew_context::discord::error::RestError;
@@ -65,7 +65,7 @@ impl Callback {
         }
     }
 
-    fn files(&self) -> &[File] {
+    fn files(&self) -> &[FileUpload] {
         match self {
             Self::Message(answer) | Self::Update(answer) => &answer.files,
             Self::Deferred { .. } | Self::DeferredUpdate | Self::Autocomplete(_) => &[],
@@ -106,7 +106,7 @@ impl Rest {
     pub async fn edit_original(
         &self,
         interaction: &Interaction,
-        text: &Text<'_>,
+        text: &MessageText<'_>,
         deadline: Instant,
     ) -> Result<MessageId, RestError> {
         let payload = text.edit();
@@ -139,7 +139,7 @@ impl Rest {
     pub async fn follow_up(
         &self,
         interaction: &Interaction,
-        text: &Text<'_>,
+        text: &MessageText<'_>,
         ephemeral: bool,
         deadline: Instant,
     ) -> Result<MessageId, RestError> {
@@ -172,7 +172,7 @@ impl Rest {
         method: Method,
         path: String,
         payload: &Value,
-        files: &[File],
+        files: &[FileUpload],
         deadline: Instant,
     ) -> Result<Vec<u8>, RestError> {
         let builder = RequestBuilder::raw(method, path).use_authorization_token(false);

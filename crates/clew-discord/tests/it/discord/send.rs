@@ -8,7 +8,7 @@ use clew_context::model::{
     ApplicationId, Fallback, GuildId, Interaction, InteractionId, InteractionKind, MessageId,
     Secret, UserId,
 };
-use clew_discord::send::{Callback, Outgoing, Sent, Text};
+use clew_discord::send::{Callback, CreatedMessage, MessageText, NewMessage};
 use clew_simulator::{Fault, FaultKind, Id, Permissions, Simulator, Use};
 
 use super::rest::{channel_id, message_id, patient, rest};
@@ -21,12 +21,12 @@ async fn asked() -> (Simulator, Small, Id) {
     (Simulator::start(world).await.unwrap(), small, asked)
 }
 
-fn answer(to: Id) -> Outgoing {
-    Outgoing {
+fn answer(to: Id) -> NewMessage {
+    NewMessage {
         content: "@everyone answer".to_owned(),
         reply_to: Some(message_id(to)),
         nonce: "t1-0".to_owned(),
-        ..Outgoing::default()
+        ..NewMessage::default()
     }
 }
 
@@ -59,7 +59,7 @@ async fn an_answer_is_posted_edited_and_deleted() {
     assert_eq!(request.files, ["answer.md"]);
     assert_eq!(request.body["enforce_nonce"], true);
 
-    rest.edit_message(channel, sent.id, &Text::plain("better"), patient())
+    rest.edit_message(channel, sent.id, &MessageText::plain("better"), patient())
         .await
         .unwrap();
     let edited = rest
@@ -167,7 +167,7 @@ async fn a_refused_reference_is_left_out_once() {
 
     let (simulator, small, asked) = asked_without_history().await;
     let rest = super::rest::rest(&simulator);
-    let sent: Sent = rest
+    let sent: CreatedMessage = rest
         .create_message(channel_id(small.channel), &answer(asked), patient())
         .await
         .unwrap();
@@ -212,7 +212,7 @@ async fn a_refused_post_has_its_reason() {
     let simulator = Simulator::start(world).await.unwrap();
     let rest = rest(&simulator);
     let post = async |channel: Id| {
-        let message = Outgoing {
+        let message = NewMessage {
             reply_to: None,
             ..answer(asked)
         };
@@ -257,7 +257,7 @@ async fn interactions_are_answered() {
         .await
         .unwrap();
     let id: MessageId = rest
-        .edit_original(&interaction, &Text::plain("because"), patient())
+        .edit_original(&interaction, &MessageText::plain("because"), patient())
         .await
         .unwrap();
     let answers = simulator.interaction_answers(known.id);
@@ -265,9 +265,14 @@ async fn interactions_are_answered() {
         (answers[0].id.0, &*answers[0].content),
         (id.get(), "because")
     );
-    rest.follow_up(&interaction, &Text::plain("-# only you"), true, patient())
-        .await
-        .unwrap();
+    rest.follow_up(
+        &interaction,
+        &MessageText::plain("-# only you"),
+        true,
+        patient(),
+    )
+    .await
+    .unwrap();
     assert_eq!(simulator.interaction_answers(known.id).len(), 2);
     let again = rest
         .answer_interaction(&interaction, &deferred, patient())
