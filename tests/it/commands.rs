@@ -202,3 +202,16 @@ async fn help_names_every_command_and_how_to_ask() {
     assert!(shown.content.chars().count() < 2_000);
     assert_eq!(outcomes(&bot.stop().await, "help"), ["done"]);
 }
+
+/// What differs from it registers anew at every operator's next start.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_registered_is_known_to_the_letter() {
+    let (p, bot) = place(&[]).await;
+    p.plain(p.ada, "help").await;
+    let registered = p.stage.discord.requests_to("PUT", "/commands");
+    assert_eq!(registered.len(), 1);
+    let mut commands = registered[0].body.as_array().unwrap().clone();
+    commands.sort_by_key(|command| command["name"].to_string());
+    insta::assert_json_snapshot!(commands);
+    bot.stop().await;
+}
