@@ -1,13 +1,16 @@
-//! Commands: what calling one leads to. Those that ask a question start a turn by
-//! a [`TurnRequest`]; all others are a [`Call`] for [`run`].
+//! Commands: which there are, one file each, and what calling one leads to. Those that
+//! ask a question start a turn by a [`TurnRequest`]; all others are a [`Call`] for
+//! [`run`].
 //!
 //! Invariant: `commands` decides and sends nothing itself; `app` carries it out.
 
 mod ask;
 mod call;
+mod choices;
 mod clear_context;
-mod complete;
+mod confirm;
 mod context;
+mod definition;
 mod done;
 mod facts;
 mod help;
@@ -32,13 +35,34 @@ use clew_context::model::{
 };
 use clew_discord::event::Called;
 use clew_discord::guild_state::GuildState;
-use clew_discord::model::{Button, Command};
+use clew_discord::model::{CommandSpec, InteractionData};
 use clew_discord::rest::Rest;
 
 pub use call::{Call, Deferral};
 pub use done::{Done, Effect, Reply};
 
-use done::{Stop, finished};
+use definition::{Button, Command, Handler, find};
+use done::finished;
+
+/// Every command, in the order of `/help`.
+const COMMANDS: [&Command; 9] = [
+    &ask::ASK,
+    &ask::ASK_ABOUT,
+    &context::CONTEXT,
+    &clear_context::CLEAR_CONTEXT,
+    &memory::MEMORY,
+    &server_memory::SERVER_MEMORY,
+    &settings::SETTINGS,
+    &privacy::PRIVACY,
+    &help::HELP,
+];
+/// The buttons of no command in particular.
+const BUTTONS: [Button; 2] = [confirm::CANCEL, noted::SHOW];
+
+/// The commands as they are registered with Discord.
+pub fn specs() -> Vec<CommandSpec> {
+    COMMANDS.iter().map(|command| command.spec()).collect()
+}
 
 /// What a call leads to.
 #[derive(Debug)]
@@ -47,6 +71,8 @@ pub enum Planned {
     Turn(Box<TurnRequest>),
     /// Work for [`run`].
     Run(Box<Call>),
+    /// Nothing: an option is being typed that we do not complete.
+    Nothing,
 }
 
 /// Why a call leads to nothing.
@@ -95,6 +121,10 @@ pub fn plan(
     rules: &AccessRules,
     mode: ChannelMode,
 ) -> Result<Planned, Refused> {
+    let found = find(&called.data);
+    if found.is_none() && matches!(called.data, InteractionData::Autocomplete(_)) {
+        return Ok(Planned::Nothing);
+    }
     if called.interaction.kind == InteractionKind::Elsewhere {
         return Err(Refused::Elsewhere);
     }
@@ -105,74 +135,22 @@ pub fn plan(
         user: called.interaction.user,
         roles: Some(&called.roles),
     };
-    if !is_for_everybody(&called.command) {
+    if !found.as_ref().is_some_and(|found| found.for_everybody) {
         admit(rules, asked).map_err(Refused::NotAllowed)?;
     }
-    match called.command {
-        Command::Ask { .. } | Command::AskAbout { .. } if mode == ChannelMode::Off => {
-            Err(Refused::SwitchedOff)
+    let found = found.ok_or(Refused::Unknown)?;
+    match found.handler {
+        Handler::Turn(_) if mode == ChannelMode::Off => Err(Refused::SwitchedOff),
+        Handler::Turn(request) => Ok(Planned::Turn(Box::new(request(called)?))),
+        Handler::Answer(run) => {
+            let call = Call::new(called, channel, found, run);
+            Ok(Planned::Run(Box::new(call)))
         }
-        Command::Ask { .. } | Command::AskAbout { .. } => {
-            ask::request(called).map(|request| Planned::Turn(Box::new(request)))
-        }
-        Command::Unknown(_) => Err(Refused::Unknown),
-        _ => Ok(Planned::Run(Box::new(Call::new(called, channel)))),
     }
-}
-
-/// Whether a command is exempt from the lists: seeing, exporting and erasing one's
-/// own data, and help.
-const fn is_for_everybody(command: &Command) -> bool {
-    matches!(
-        command,
-        Command::Privacy(_)
-            | Command::Help
-            | Command::Button(
-                Button::Erase
-                    | Button::OptOut
-                    | Button::Forget(_)
-                    | Button::ShowNoted(_)
-                    | Button::Cancel
-            )
-    )
 }
 
 /// Does what a call asks for. Returns the answer, and what else is to be done.
 pub async fn run(context: &Context<'_>, call: &Call) -> Done {
     context.agents.refresh(Instant::now()).await;
-    let done = match &call.command {
-        Command::Context(command) => context::run(context, call, command).await,
-        Command::ClearContext => clear_context::ask(context, call),
-        Command::Settings(command) => settings::run(context, call, command).await,
-        Command::Memory(command) => memory::run(context, call, command).await,
-        Command::ServerMemory(command) => server_memory::run(context, call, command).await,
-        Command::Privacy(command) => privacy::run(context, call, *command).await,
-        Command::Help => Ok(help::help(context)),
-        Command::Button(button) => pressed(context, call, button).await,
-        Command::Complete(completing) => {
-            return complete::choices(context, call, completing).await;
-        }
-        Command::Wrong(wrong) => Err(Stop::Refused(wrong.to_string())),
-        // These never become a call.
-        Command::Ask { .. } | Command::AskAbout { .. } | Command::Unknown(_) => {
-            Err(Stop::refused(words::GONE))
-        }
-    };
-    finished(call, done)
-}
-
-async fn pressed(context: &Context<'_>, call: &Call, button: &Button) -> Result<Done, Stop> {
-    match button {
-        Button::Page(list, page) => pages::turned(context, call, *list, *page).await,
-        Button::SnapshotsOf(agent, page) => {
-            context::history(context, call, Some(agent), *page).await
-        }
-        Button::ClearContext => clear_context::delete(context, call).await,
-        Button::Forget(fact) => memory::forget(context, call, *fact).await,
-        Button::ForgetOfServer(fact) => server_memory::forget(context, call, *fact).await,
-        Button::Erase => privacy::erase(context, call).await,
-        Button::OptOut => privacy::opt_out(context, call).await,
-        Button::ShowNoted(facts) => noted::show(context, call, facts).await,
-        Button::Cancel => Ok(Done::say(words::UNCHANGED)),
-    }
+    finished(call, (call.run)(context, call).await)
 }

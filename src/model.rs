@@ -1,4 +1,4 @@
-//! The bot's own domain types: its personas.
+//! The bot's own domain types: its personas, and what the button under a note shows.
 //!
 //! Those of messages and turns are in `clew-context`, those of commands in
 //! `clew-discord`, those of stored data in `clew-store`.
@@ -7,5 +7,7 @@
 //! data.
 
 mod agent;
+mod noted;
 
 pub use agent::{Agent, AgentChannels};
+pub use noted::Noted;

@@ -4,39 +4,58 @@
 use std::sync::Arc;
 
 use super::Refused;
+use super::definition::{Action, Body, Command, Handler};
 use clew_context::model::{
     Author, Cause, Interaction, Message, MessageFlags, MessageId, MessageKind, Reference,
     ReferenceKind, Referenced, TurnRequest,
 };
 use clew_discord::event::Called;
-use clew_discord::model::Command;
+use clew_discord::model::{CommandKind, InteractionData, OptionSpec};
+
+pub(super) const ASK: Command = Command {
+    body: Body::Action(Action {
+        options: &[QUESTION],
+        ..Action::new(Handler::Turn(request))
+    }),
+    ..Command::new("ask", "Ask a question")
+};
+
+pub(super) const ASK_ABOUT: Command = Command {
+    kind: CommandKind::Message,
+    body: Body::Action(Action::new(Handler::Turn(request))),
+    ..Command::new("Ask about this message", "")
+};
+
+/// As long as a message.
+const QUESTION: OptionSpec =
+    OptionSpec::text("question", "What do you want to know?", 0, 2_000).required();
 
 /// The turn that a call asks for.
-pub(super) fn request(called: Called) -> Result<TurnRequest, Refused> {
+fn request(called: Called) -> Result<TurnRequest, Refused> {
     let Called {
         interaction,
-        command,
+        data,
         asker,
         roles,
         channel_kind,
         message,
         ..
     } = called;
-    let (trigger, cause) = match command {
-        Command::Ask { question } => {
-            let trigger = question_as_message(&interaction, asker, &question);
-            (trigger, Cause::Ask(Box::new(interaction)))
-        }
-        Command::AskAbout { message: id } => {
-            let about = message.map(|about| about.message);
-            let here = interaction.channel;
-            let about = about.filter(|about| about.id == id && about.channel == here);
-            let about = about.ok_or(Refused::NoMessage)?;
-            let trigger = pointing_at(&interaction, asker, about.clone());
-            let cause = Cause::AskAbout(Box::new(interaction), Arc::new(about));
-            (trigger, cause)
-        }
-        _ => return Err(Refused::Unknown),
+    let InteractionData::Command(data) = data else {
+        return Err(Refused::Unknown);
+    };
+    let (trigger, cause) = if let Some(id) = data.target {
+        let about = message.map(|about| about.message);
+        let here = interaction.channel;
+        let about = about.filter(|about| about.id == id && about.channel == here);
+        let about = about.ok_or(Refused::NoMessage)?;
+        let trigger = pointing_at(&interaction, asker, about.clone());
+        let cause = Cause::AskAbout(Box::new(interaction), Arc::new(about));
+        (trigger, cause)
+    } else {
+        let question = data.text(&QUESTION).ok_or(Refused::Unknown)?;
+        let trigger = question_as_message(&interaction, asker, question);
+        (trigger, Cause::Ask(Box::new(interaction)))
     };
     Ok(TurnRequest {
         trigger: Arc::new(trigger),

@@ -1,12 +1,14 @@
 //! The call of a command that does not start a turn.
 
+use std::str::FromStr;
+
+use super::definition::{Found, Run, Work};
+use super::done::Stop;
+use super::words;
 use crate::telemetry::event::CommandWord;
 use clew_context::model::{Channel, ChannelId, ChannelKind, GuildId, Interaction, RoleId, UserId};
 use clew_discord::event::Called;
-use clew_discord::model::{
-    Button, CallerRights, Command, ContextCommand, MemoryCommand, PrivacyCommand,
-    ServerMemoryCommand, SettingsCommand,
-};
+use clew_discord::model::{CallerRights, CommandData, InteractionData, OptionSpec};
 use clew_store::model::Subject;
 
 /// A command call, a button press, or an option to complete.
@@ -14,8 +16,10 @@ use clew_store::model::Subject;
 pub struct Call {
     /// The interaction to respond to.
     pub interaction: Interaction,
-    /// What is asked for.
-    pub command: Command,
+    /// The options; none for a button.
+    pub(super) data: CommandData,
+    found: Found,
+    pub(super) run: Run,
     /// The caller's roles, as the call carried them.
     pub roles: Vec<RoleId>,
     /// What the caller may do here.
@@ -38,10 +42,16 @@ pub enum Deferral {
 }
 
 impl Call {
-    pub(super) fn new(called: Called, channel: Option<Channel>) -> Self {
+    pub(super) fn new(called: Called, channel: Option<Channel>, found: Found, run: Run) -> Self {
+        let data = match called.data {
+            InteractionData::Command(data) | InteractionData::Autocomplete(data) => data,
+            InteractionData::Button(_) | InteractionData::Other => CommandData::default(),
+        };
         Self {
             interaction: called.interaction,
-            command: called.command,
+            data,
+            found,
+            run,
             roles: called.roles,
             rights: called.rights,
             channel,
@@ -49,37 +59,43 @@ impl Call {
         }
     }
 
-    /// What to show if the work takes long.
-    pub const fn deferral(&self) -> Deferral {
-        match &self.command {
-            Command::Complete(_) => Deferral::NoChoices,
-            _ if self.updates() => Deferral::Update,
-            _ => Deferral::Thinking,
-        }
+    /// Its name in telemetry.
+    pub const fn word(&self) -> &CommandWord {
+        &self.found.word
     }
 
-    /// Whether the work is known to take long: it asks a model or goes through
-    /// every store.
-    pub const fn takes_long(&self) -> bool {
-        matches!(
-            &self.command,
-            Command::Context(ContextCommand::Save { .. })
-                | Command::Privacy(PrivacyCommand::Export)
-                | Command::Button(Button::Erase | Button::OptOut)
-        )
+    /// What to show if the work takes long, and where the answer goes.
+    pub const fn deferral(&self) -> Deferral {
+        self.found.deferral
+    }
+
+    /// Whether the work is known to take long.
+    pub fn takes_long(&self) -> bool {
+        self.found.work != Work::Short
     }
 
     /// Whether it asks the model, as a turn does.
-    pub const fn asks_model(&self) -> bool {
-        matches!(&self.command, Command::Context(ContextCommand::Save { .. }))
+    pub fn asks_model(&self) -> bool {
+        self.found.work == Work::Model
     }
 
-    /// Whether the answer replaces the message with the button. A note that
-    /// everyone sees stays.
-    pub(super) const fn updates(&self) -> bool {
-        match &self.command {
-            Command::Button(button) => !matches!(button, Button::ShowNoted(_)),
-            _ => false,
+    /// An option that takes a text.
+    pub(super) fn text(&self, option: &OptionSpec) -> Option<&str> {
+        self.data.text(option)
+    }
+
+    /// What the button carries.
+    pub(super) fn argument<T: FromStr>(&self) -> Result<T, Stop> {
+        let argument = self.found.argument.parse();
+        argument.map_err(|_| Stop::refused(words::GONE))
+    }
+
+    /// The page that the button leads to; a command shows the first.
+    pub(super) fn page(&self) -> Result<u16, Stop> {
+        if self.found.argument.is_empty() {
+            Ok(0)
+        } else {
+            self.argument()
         }
     }
 
@@ -117,55 +133,5 @@ impl Call {
         let channel = self.channel.as_ref();
         let state = channel.and_then(|channel| channel.thread.as_ref());
         state.and_then(|state| state.owner) == Some(self.caller())
-    }
-
-    /// Its name in telemetry.
-    pub const fn word(&self) -> CommandWord {
-        match &self.command {
-            Command::Context(command) => context_word(command),
-            Command::ClearContext => CommandWord::ClearContext,
-            Command::Settings(SettingsCommand::Show) => CommandWord::SettingsShow,
-            Command::Settings(SettingsCommand::Set(_)) | Command::Wrong(_) => {
-                CommandWord::SettingsSet
-            }
-            Command::Memory(MemoryCommand::Show) => CommandWord::MemoryShow,
-            Command::Memory(MemoryCommand::Remember { .. }) => CommandWord::MemoryRemember,
-            Command::Memory(MemoryCommand::Forget { .. }) => CommandWord::MemoryForget,
-            Command::ServerMemory(ServerMemoryCommand::Show) => CommandWord::ServerMemoryShow,
-            Command::ServerMemory(ServerMemoryCommand::Remember { .. }) => {
-                CommandWord::ServerMemoryRemember
-            }
-            Command::ServerMemory(ServerMemoryCommand::Forget { .. }) => {
-                CommandWord::ServerMemoryForget
-            }
-            Command::Privacy(command) => privacy_word(*command),
-            Command::Button(_) => CommandWord::Button,
-            Command::Complete(_) => CommandWord::Complete,
-            // The others never become a call.
-            Command::Help
-            | Command::Ask { .. }
-            | Command::AskAbout { .. }
-            | Command::Unknown(_) => CommandWord::Help,
-        }
-    }
-}
-
-const fn context_word(command: &ContextCommand) -> CommandWord {
-    match command {
-        ContextCommand::Clear { .. } => CommandWord::ContextClear,
-        ContextCommand::Show => CommandWord::ContextShow,
-        ContextCommand::Save { .. } => CommandWord::ContextSave,
-        ContextCommand::History { .. } => CommandWord::ContextHistory,
-        ContextCommand::Restore { .. } => CommandWord::ContextRestore,
-    }
-}
-
-const fn privacy_word(command: PrivacyCommand) -> CommandWord {
-    match command {
-        PrivacyCommand::Show => CommandWord::PrivacyShow,
-        PrivacyCommand::OptOut => CommandWord::PrivacyOptOut,
-        PrivacyCommand::OptIn => CommandWord::PrivacyOptIn,
-        PrivacyCommand::Export => CommandWord::PrivacyExport,
-        PrivacyCommand::Erase => CommandWord::PrivacyErase,
     }
 }

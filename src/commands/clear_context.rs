@@ -2,27 +2,34 @@
 
 use super::call::Call;
 use super::context::whose;
+use super::definition::{Action, Body, Button, Command, Handler, run};
 use super::done::{Done, Stop};
-use super::{Context, words};
+use super::{Context, confirm, help, words};
 use crate::memory::Place;
-use clew_discord::model::{Answer, Button, ButtonStyle};
 use clew_store::model::{AgentName, Scope};
 
+pub(super) const CLEAR_CONTEXT: Command = Command {
+    body: Body::Action(Action::new(Handler::Answer(run!(ask)))),
+    buttons: &[DELETE],
+    help: Some((help::CONVERSATION, "`/clear-context` deletes it here")),
+    ..Command::new("clear-context", "Delete my history of our talk here")
+};
+
+const DELETE: Button = Button::new("clear-context", run!(delete));
+
 /// Asks whether to delete it.
-pub(super) fn ask(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+async fn ask(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
     let place = allowed(context, call)?;
-    let answer = Answer::for_caller(format!(
+    let question = format!(
         "Shall I delete our conversation ({})? It cannot be brought back. What you saved, and \
          what I remember about you, stays: `/privacy erase` deletes all.",
         whose(place.scope)
-    ))
-    .with_button("Delete", ButtonStyle::Danger, Button::ClearContext)
-    .with_button("Cancel", ButtonStyle::Secondary, Button::Cancel);
-    Ok(Done::answer(answer))
+    );
+    Ok(confirm::ask(question, "Delete", DELETE.id))
 }
 
 /// "Delete" was pressed.
-pub(super) async fn delete(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+async fn delete(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
     let place = allowed(context, call)?;
     let gone = context.memory.delete_conversation(&place).await?;
     Ok(Done::say(if gone == 0 {

@@ -3,43 +3,53 @@
 use std::sync::Arc;
 
 use super::call::Call;
+use super::definition::{Body, Button, Command, Sub, Work, run};
 use super::done::{Done, Stop};
 use super::pages::Page;
-use super::{Context, readable, words};
+use super::{Context, choices, help, readable, words};
 use crate::memory::{Overview, Place, RestoreError, Restored, SaveError};
 use crate::model::Agent;
-use clew_discord::model::{Answer, AnswerEmbed, Button, ContextCommand, Paged};
+use clew_discord::model::{Answer, AnswerEmbed, OptionSpec};
 use clew_store::model::{AgentName, ContextSnapshotInfo, Scope, SnapshotId};
+
+pub(super) const CONTEXT: Command = Command {
+    body: Body::Subs(&[
+        Sub::new("clear", "Start afresh from here", run!(clear)).options(&[EVERYONE]),
+        Sub::new("show", "What I go by at the moment", run!(show)),
+        Sub::new("save", "Save the conversation", run!(save))
+            .options(&[DESCRIPTION])
+            .work(Work::Model),
+        Sub::new("history", "List what you saved", run!(history))
+            .options(&[AGENT])
+            .complete(run!(propose_agents)),
+        Sub::new("restore", "Bring back what you saved", run!(restore))
+            .options(&[SNAPSHOT])
+            .complete(run!(propose_snapshots)),
+    ]),
+    buttons: &[PAGE, PAGE_OF_AGENT],
+    help: Some((
+        help::CONVERSATION,
+        "`/context show` · `/context clear` starts afresh · `/context save`, `/context history`, \
+         `/context restore` keep a conversation and bring it back",
+    )),
+    ..Command::new("context", "What I remember of our conversation")
+};
+
+const EVERYONE: OptionSpec = OptionSpec::flag(
+    "everyone",
+    "For everybody in this server (needs Manage Server)",
+);
+/// It fits a choice.
+const DESCRIPTION: OptionSpec = OptionSpec::text("description", "What to call it", 0, 100);
+const AGENT: OptionSpec = OptionSpec::completed("agent", "Only what was saved with this agent");
+const SNAPSHOT: OptionSpec = OptionSpec::completed("snapshot", "Which one").required();
+
+const PAGE: Button = Button::new("page:snapshots:", run!(page));
+/// Carries agent and page.
+const PAGE_OF_AGENT: Button = Button::new("snapshots-of:", run!(page_of_agent));
 
 /// The most characters of a summary in a list, so that ten fit into an embed.
 const SUMMARY_CHARS: usize = 300;
-
-pub(super) async fn run(
-    context: &Context<'_>,
-    call: &Call,
-    command: &ContextCommand,
-) -> Result<Done, Stop> {
-    let (agent, place) = active(context, call)?;
-    match command {
-        ContextCommand::Clear { everyone } => clear(context, call, &place, *everyone).await,
-        ContextCommand::Show => show(context, &agent, &place).await,
-        ContextCommand::Save { description } => {
-            save(context, &agent, &place, description.as_deref()).await
-        }
-        ContextCommand::History { agent } => {
-            let agent = agent
-                .as_deref()
-                .map(str::trim)
-                .filter(|name| !name.is_empty());
-            let agent = agent.map(|name| {
-                let name = name.parse::<AgentName>();
-                name.map_err(|error| Stop::refused(format!("{error}.")))
-            });
-            history(context, call, agent.transpose()?.as_ref(), 0).await
-        }
-        ContextCommand::Restore { snapshot } => restore(context, call, &place, snapshot).await,
-    }
-}
 
 /// The agent of this channel and the conversation with it.
 fn active(context: &Context<'_>, call: &Call) -> Result<(Arc<Agent>, Place), Stop> {
@@ -57,17 +67,13 @@ fn active(context: &Context<'_>, call: &Call) -> Result<(Arc<Agent>, Place), Sto
 
 /// Starts afresh for the caller or, with Manage Server, for everyone. In direct
 /// messages both are the same.
-async fn clear(
-    context: &Context<'_>,
-    call: &Call,
-    place: &Place,
-    everyone: bool,
-) -> Result<Done, Stop> {
-    let everyone = everyone && call.guild().is_some();
+async fn clear(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    let (_, place) = active(context, call)?;
+    let everyone = call.data.flag(&EVERYONE) && call.guild().is_some();
     if everyone && !call.rights.manage_server {
         return Err(Stop::refused(words::MANAGE_SERVER));
     }
-    let from = context.memory.clear(place, everyone).await?;
+    let from = context.memory.clear(&place, everyone).await?;
     let (whom, here) = match (everyone, place.guild) {
         (true, _) => ("everybody", " in this server"),
         (false, Some(_)) => ("you", " in this server"),
@@ -81,9 +87,10 @@ async fn clear(
     )))
 }
 
-async fn show(context: &Context<'_>, agent: &Agent, place: &Place) -> Result<Done, Stop> {
-    let overview = context.memory.overview(place).await?;
-    let saved = match context.memory.snapshots(place, None).await {
+async fn show(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    let (agent, place) = active(context, call)?;
+    let overview = context.memory.overview(&place).await?;
+    let saved = match context.memory.snapshots(&place, None).await {
         Ok(saved) => words::many(saved.len(), "conversation"),
         Err(clew_store::Error::NeedsDatabase { .. }) => "saving needs a database".to_owned(),
         Err(error) => return Err(error.into()),
@@ -145,18 +152,14 @@ pub(super) const fn whose(scope: Scope) -> &'static str {
     }
 }
 
-async fn save(
-    context: &Context<'_>,
-    agent: &Agent,
-    place: &Place,
-    description: Option<&str>,
-) -> Result<Done, Stop> {
-    let description = description.map(str::trim).filter(|text| !text.is_empty());
+async fn save(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    let (agent, place) = active(context, call)?;
+    let description = given(call, &DESCRIPTION);
     let own = agent.model.as_deref();
     let model = context.model.map(|model| model.with_model(own));
     let saved = context
         .memory
-        .save(place, description, model.as_ref())
+        .save(&place, description, model.as_ref())
         .await;
     let info = saved.map_err(|error| match error {
         SaveError::Off => Stop::refused(
@@ -178,6 +181,12 @@ async fn save(
     )))
 }
 
+/// A text, unless it is blank.
+fn given<'a>(call: &'a Call, option: &OptionSpec) -> Option<&'a str> {
+    let text = call.text(option).map(str::trim);
+    text.filter(|text| !text.is_empty())
+}
+
 fn named(info: &ContextSnapshotInfo) -> String {
     let description = info.description.as_deref();
     description.map_or_else(String::new, |text| format!(" (\"{}\")", one_line(text)))
@@ -187,9 +196,30 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+async fn history(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    active(context, call)?;
+    let agent = given(call, &AGENT).map(str::parse::<AgentName>);
+    let agent = agent.transpose();
+    let agent = agent.map_err(|error| Stop::refused(format!("{error}.")))?;
+    list(context, call, agent.as_ref(), 0).await
+}
+
+async fn page(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    list(context, call, None, call.argument()?).await
+}
+
+async fn page_of_agent(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    let argument: String = call.argument()?;
+    let (agent, page) = argument.split_once(':').unwrap_or_default();
+    match (agent.parse(), page.parse()) {
+        (Ok(agent), Ok(page)) => list(context, call, Some(&agent), page).await,
+        _ => Err(Stop::refused(words::GONE)),
+    }
+}
+
 /// A page of the caller's snapshots in this server, newest first, of one agent or
 /// of all.
-pub(super) async fn history(
+async fn list(
     context: &Context<'_>,
     call: &Call,
     agent: Option<&AgentName>,
@@ -211,13 +241,16 @@ pub(super) async fn history(
         footer: page.footer(),
         ..AnswerEmbed::default()
     };
-    let button = |number| match agent {
-        Some(agent) => Button::SnapshotsOf(agent.clone(), number),
-        None => Button::Page(Paged::Snapshots, number),
-    };
-    Ok(Done::answer(
-        page.with_buttons(Answer::default().with_embed(embed), button),
-    ))
+    let answer = Answer::default().with_embed(embed);
+    let answer = page.with_buttons(answer, |number| page_id(agent, number));
+    Ok(Done::answer(answer))
+}
+
+fn page_id(agent: Option<&AgentName>, number: u16) -> String {
+    match agent {
+        Some(agent) => PAGE_OF_AGENT.with(format!("{agent}:{number}")),
+        None => PAGE.with(number),
+    }
 }
 
 fn listed(number: usize, info: &ContextSnapshotInfo) -> (String, String) {
@@ -237,12 +270,9 @@ fn listed(number: usize, info: &ContextSnapshotInfo) -> (String, String) {
     (name, value)
 }
 
-async fn restore(
-    context: &Context<'_>,
-    call: &Call,
-    place: &Place,
-    snapshot: &str,
-) -> Result<Done, Stop> {
+async fn restore(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    let (_, place) = active(context, call)?;
+    let snapshot = call.text(&SNAPSHOT).unwrap_or_default();
     let unknown = || {
         Stop::refused(
             "I have no such saved conversation of yours here: `/context history` lists them.",
@@ -258,10 +288,10 @@ async fn restore(
         RestoreError::Store(error) => error.into(),
     };
     let memory = context.memory;
-    let channels = memory.snapshot_channels(place, &id).await.map_err(why)?;
+    let channels = memory.snapshot_channels(&place, &id).await.map_err(why)?;
     let readable = readable::among(context, call, channels).await;
     let restored = memory
-        .restore(place, &id, |channel| readable.contains(&channel))
+        .restore(&place, &id, |channel| readable.contains(&channel))
         .await
         .map_err(why)?;
     Ok(Done::say(told(&restored)))
@@ -285,4 +315,29 @@ fn told(restored: &Restored) -> String {
         ));
     }
     text
+}
+
+async fn propose_snapshots(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    let (_, place) = active(context, call)?;
+    let saved = context.memory.snapshots(&place, None).await?;
+    let all = saved
+        .iter()
+        .map(|info| (choice_name(info), info.id.to_string()));
+    Ok(choices::matching(call, all))
+}
+
+/// When it was saved, and what it is about.
+fn choice_name(info: &ContextSnapshotInfo) -> String {
+    let about = info.description.as_deref().unwrap_or(&info.summary);
+    let name = format!("{} · {about}", info.timestamp.minute());
+    words::short(&name, choices::NAME_CHARS)
+}
+
+async fn propose_agents(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    let names = context.agents.names().into_iter();
+    let names = names.map(|name| name.to_string());
+    Ok(choices::matching(
+        call,
+        names.map(|name| (name.clone(), name)),
+    ))
 }

@@ -1,6 +1,6 @@
 //! The result of a call.
 
-use super::call::Call;
+use super::call::{Call, Deferral};
 use super::words;
 use crate::telemetry::event::CommandOutcome;
 use crate::telemetry::with_sources;
@@ -103,9 +103,15 @@ impl From<clew_store::Error> for Stop {
 
 /// Turns a refusal into one small line, and puts the answer where it belongs.
 pub(super) fn finished(call: &Call, done: Result<Done, Stop>) -> Done {
-    let done = done.unwrap_or_else(stopped);
+    let deferral = call.deferral();
+    let done = match done {
+        Ok(done) => done,
+        // There is no other answer to somebody who types.
+        Err(_) if deferral == Deferral::NoChoices => Done::choices(Vec::new()),
+        Err(stop) => stopped(stop),
+    };
     match done.reply {
-        Reply::Message(answer) if call.updates() => Done {
+        Reply::Message(answer) if deferral == Deferral::Update => Done {
             reply: Reply::Update(answer),
             ..done
         },

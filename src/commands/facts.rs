@@ -2,25 +2,26 @@
 //! forgetting facts.
 
 use super::call::Call;
+use super::definition::Button;
 use super::done::{Done, Stop};
 use super::pages::Page;
-use super::{Context, words};
+use super::{Context, choices, confirm, words};
 use crate::memory::Remembered;
 use clew_context::model::GuildId;
-use clew_discord::model::{Answer, AnswerEmbed, Button, ButtonStyle};
+use clew_discord::model::{Answer, AnswerEmbed, OptionSpec};
 use clew_store::model::{Fact, FactId, Origin, Subject};
+
+/// A new fact, of at most 300 characters: short enough for one line of a prompt.
+pub(super) const TEXT: OptionSpec = OptionSpec::text("text", "What to remember", 1, 300).required();
+/// A fact that is there, by its id or its text.
+pub(super) const FACT: OptionSpec = OptionSpec::completed("fact", "Which one").required();
 
 /// Said when all places are taken by facts that people asked for.
 const FULL: &str = "There is no room left: I learn nothing more until something here is forgotten. \
                     What you ask me to remember takes the place of what was used least.";
 
 /// A page of the facts about a subject; `about.none` if there are none.
-pub(super) async fn list(
-    context: &Context<'_>,
-    call: &Call,
-    about: &About,
-    page: u16,
-) -> Result<Done, Stop> {
+pub(super) async fn list(context: &Context<'_>, call: &Call, about: About) -> Result<Done, Stop> {
     let facts = context.memory.facts_of(about.subject).await?;
     if facts.is_empty() {
         return Ok(Done::say(about.none));
@@ -30,7 +31,7 @@ pub(super) async fn list(
     } else {
         String::new()
     };
-    let page = Page::of(&facts, page);
+    let page = Page::of(&facts, call.page()?);
     let fields = page.numbered().map(|(number, fact)| {
         let name = format!(
             "{number}. {}",
@@ -45,7 +46,8 @@ pub(super) async fn list(
         footer: page.footer(),
     };
     let answer = Answer::default().with_embed(embed);
-    Ok(Done::answer(page.with_buttons(answer, about.page)))
+    let answer = page.with_buttons(answer, |page| about.page.with(page));
+    Ok(Done::answer(answer))
 }
 
 /// Whose facts they are, and how to refer to them.
@@ -54,8 +56,10 @@ pub(super) struct About {
     pub(super) title: &'static str,
     /// Said if there are none.
     pub(super) none: &'static str,
-    pub(super) page: fn(u16) -> Button,
-    pub(super) forget: fn(FactId) -> Button,
+    /// Said if nothing is kept about such a subject.
+    pub(super) off: &'static str,
+    pub(super) page: &'static Button,
+    pub(super) forget: &'static Button,
 }
 
 /// A fact's text, id, origin, date and link.
@@ -99,16 +103,14 @@ fn guild_name(context: &Context<'_>, guild: GuildId) -> String {
     name.unwrap_or_else(|| "another server".to_owned())
 }
 
-/// Remembers a text that somebody asked for. `off` is said if nothing is kept about
-/// such a subject.
+/// Remembers a text that somebody asked for.
 pub(super) async fn remember(
     context: &Context<'_>,
     call: &Call,
-    subject: Subject,
-    text: &str,
+    about: About,
     origin: Origin,
-    off: &str,
 ) -> Result<Done, Stop> {
+    let text = call.text(&TEXT).unwrap_or_default();
     if context.memory.opted_out(call.caller()) {
         return Err(Stop::refused(words::OPTED_OUT));
     }
@@ -117,7 +119,7 @@ pub(super) async fn remember(
     }
     let kept = context
         .memory
-        .remember(subject, text, origin, call.caller())
+        .remember(about.subject, text, origin, call.caller())
         .await?;
     let Some(Remembered {
         fact,
@@ -125,7 +127,7 @@ pub(super) async fn remember(
         dropped,
     }) = kept
     else {
-        return Err(Stop::refused(off));
+        return Err(Stop::refused(about.off));
     };
     let verb = if known {
         "I knew that already"
@@ -150,11 +152,10 @@ pub(super) async fn remember(
 pub(super) async fn ask_to_forget(
     context: &Context<'_>,
     call: &Call,
-    about: &About,
-    typed: &str,
+    about: About,
 ) -> Result<Done, Stop> {
     let facts = context.memory.facts_of(about.subject).await?;
-    let typed = typed.trim();
+    let typed = call.text(&FACT).unwrap_or_default().trim();
     let id = typed.parse::<FactId>().ok();
     let by_id = facts.iter().find(|fact| Some(fact.id) == id);
     let meant = by_id.or_else(|| facts.iter().find(|fact| same(&fact.text, typed)));
@@ -162,22 +163,32 @@ pub(super) async fn ask_to_forget(
         Stop::refused("I remember no such thing: pick one of those that are proposed as you type.")
     })?;
     let shown = words::quoted(&described(context, call, fact));
-    let answer = Answer::for_caller(format!("Shall I forget this?\n{shown}"))
-        .with_button("Forget", ButtonStyle::Danger, (about.forget)(fact.id))
-        .with_button("Cancel", ButtonStyle::Secondary, Button::Cancel);
-    Ok(Done::answer(answer))
+    let question = format!("Shall I forget this?\n{shown}");
+    Ok(confirm::ask(question, "Forget", about.forget.with(fact.id)))
 }
 
 fn same(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// Forgets a fact.
+/// The facts that hold what was typed, newest first.
+pub(super) async fn propose(
+    context: &Context<'_>,
+    call: &Call,
+    subject: Subject,
+) -> Result<Done, Stop> {
+    let facts = context.memory.facts_of(subject).await?.into_iter().rev();
+    let all = facts.map(|fact| (fact.text, fact.id.to_string()));
+    Ok(choices::matching(call, all))
+}
+
+/// "Forget" was pressed.
 pub(super) async fn forget(
     context: &Context<'_>,
+    call: &Call,
     subject: Subject,
-    fact: FactId,
 ) -> Result<Done, Stop> {
+    let fact: FactId = call.argument()?;
     let forgotten = context.memory.forget(subject, fact).await?;
     let fact = forgotten.ok_or_else(|| Stop::refused("I have forgotten that already."))?;
     Ok(Done::say(format!(

@@ -2,42 +2,63 @@
 
 use super::Context;
 use super::call::Call;
+use super::definition::{Body, Button, Command, Sub, run};
 use super::done::{Done, Stop};
-use super::facts::{self, About};
-use clew_discord::model::{Button, MemoryCommand, Paged};
-use clew_store::model::{FactId, Origin};
+use super::facts::{self, About, FACT, TEXT};
+use clew_discord::model::OptionSpec;
+use clew_store::model::Origin;
 
-const OFF: &str = "Remembering things about people is off here (`MAX_USER_MEMORY=0`).";
+pub(super) const MEMORY: Command = Command {
+    body: Body::Subs(&[
+        Sub::new("show", "Show what I remember about you", run!(show)),
+        Sub::new("remember", "Remember something about you", run!(remember))
+            .options(&[TEXT, EVERYWHERE]),
+        Sub::new("forget", "Forget something about you", run!(ask_to_forget))
+            .options(&[FACT])
+            .complete(run!(propose)),
+    ]),
+    buttons: &[PAGE, FORGET],
+    help: Some((
+        "**What I remember about you**",
+        "`/memory show` · `/memory remember` · `/memory forget`",
+    )),
+    ..Command::new("memory", "What I remember about you")
+};
 
-pub(super) async fn run(
-    context: &Context<'_>,
-    call: &Call,
-    command: &MemoryCommand,
-) -> Result<Done, Stop> {
-    match command {
-        MemoryCommand::Show => show(context, call, 0).await,
-        MemoryCommand::Remember { text, everywhere } => {
-            let origin = match (everywhere, call.guild()) {
-                (true, _) => Origin::Everywhere,
-                (false, Some(guild)) => Origin::Guild(guild),
-                (false, None) => Origin::Direct,
-            };
-            facts::remember(context, call, call.about_caller(), text, origin, OFF).await
-        }
-        MemoryCommand::Forget { fact } => {
-            facts::ask_to_forget(context, call, &about(call), fact).await
-        }
-    }
-}
+const EVERYWHERE: OptionSpec =
+    OptionSpec::flag("everywhere", "Use it in every server, not only here");
+
+const PAGE: Button = Button::new("page:facts:", run!(show));
+/// Only the caller's own facts can be forgotten this way.
+pub(super) const FORGET: Button = Button {
+    for_everybody: true,
+    ..Button::new("forget:", run!(forget))
+};
 
 /// A page of what is remembered about the caller, wherever it was learnt.
-pub(super) async fn show(context: &Context<'_>, call: &Call, page: u16) -> Result<Done, Stop> {
-    facts::list(context, call, &about(call), page).await
+async fn show(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    facts::list(context, call, about(call)).await
 }
 
-/// "Forget" was pressed. Only the caller's own facts can be forgotten this way.
-pub(super) async fn forget(context: &Context<'_>, call: &Call, fact: FactId) -> Result<Done, Stop> {
-    facts::forget(context, call.about_caller(), fact).await
+async fn remember(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    let origin = match (call.data.flag(&EVERYWHERE), call.guild()) {
+        (true, _) => Origin::Everywhere,
+        (false, Some(guild)) => Origin::Guild(guild),
+        (false, None) => Origin::Direct,
+    };
+    facts::remember(context, call, about(call), origin).await
+}
+
+async fn ask_to_forget(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    facts::ask_to_forget(context, call, about(call)).await
+}
+
+async fn propose(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    facts::propose(context, call, call.about_caller()).await
+}
+
+async fn forget(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    facts::forget(context, call, call.about_caller()).await
 }
 
 const fn about(call: &Call) -> About {
@@ -45,7 +66,8 @@ const fn about(call: &Call) -> About {
         subject: call.about_caller(),
         title: "What I remember about you",
         none: "I remember nothing about you. `/memory remember` changes that.",
-        page: |page| Button::Page(Paged::Facts, page),
-        forget: Button::Forget,
+        off: "Remembering things about people is off here (`MAX_USER_MEMORY=0`).",
+        page: &PAGE,
+        forget: &FORGET,
     }
 }

@@ -2,18 +2,24 @@
 //! about, and to nobody else.
 
 use super::call::Call;
+use super::definition::{Button, run};
 use super::done::{Done, Stop};
-use super::{Context, facts};
-use clew_discord::model::{Answer, Button, ButtonStyle};
-use clew_store::model::{Fact, FactId, Subject};
+use super::{Context, facts, memory, server_memory};
+use crate::model::Noted;
+use clew_discord::model::{Answer, ButtonStyle};
+use clew_store::model::{Fact, Subject};
+
+/// The note stays: everyone sees it.
+pub(super) const SHOW: Button = Button {
+    for_everybody: true,
+    keeps_message: true,
+    ..Button::new(Noted::ID, run!(show))
+};
 
 /// Shows the facts that are still remembered, each with a button to forget it. Facts
 /// about a server are shown only to those who said them and have Manage Server.
-pub(super) async fn show(
-    context: &Context<'_>,
-    call: &Call,
-    noted: &[FactId],
-) -> Result<Done, Stop> {
+async fn show(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    let Noted(noted) = call.argument()?;
     let mut shown = context.memory.facts_of(call.about_caller()).await?;
     if let Some(guild) = call.guild() {
         let of_server = context.memory.facts_of(Subject::Server(guild)).await?;
@@ -32,10 +38,11 @@ pub(super) async fn show(
         let text = facts::described(context, call, fact);
         answer.content.push_str(&format!("\n{number}. {text}"));
         let button = match fact.subject {
-            Subject::User(_) => Button::Forget(fact.id),
-            Subject::Server(_) => Button::ForgetOfServer(fact.id),
+            Subject::User(_) => memory::FORGET,
+            Subject::Server(_) => server_memory::FORGET,
         };
-        answer = answer.with_button(format!("Forget {number}"), ButtonStyle::Danger, button);
+        let label = format!("Forget {number}");
+        answer = answer.with_button(label, ButtonStyle::Danger, button.with(fact.id));
     }
     Ok(Done::answer(answer))
 }

@@ -1,9 +1,6 @@
 //! Lists in pages of ten, with buttons to turn the pages.
 
-use super::call::Call;
-use super::done::{Done, Stop};
-use super::{Context, context, memory, server_memory};
-use clew_discord::model::{Answer, Button, ButtonStyle, Paged};
+use clew_discord::model::{Answer, ButtonStyle};
 
 /// The number of entries per page.
 const PER_PAGE: usize = 10;
@@ -14,20 +11,6 @@ pub(super) struct Page<'a, T> {
     items: &'a [T],
     number: u16,
     last: u16,
-}
-
-/// Another page of a list, as the list is now.
-pub(super) async fn turned(
-    context: &Context<'_>,
-    call: &Call,
-    list: Paged,
-    page: u16,
-) -> Result<Done, Stop> {
-    match list {
-        Paged::Facts => memory::show(context, call, page).await,
-        Paged::ServerFacts => server_memory::show(context, call, page).await,
-        Paged::Snapshots => context::history(context, call, None, page).await,
-    }
 }
 
 impl<'a, T> Page<'a, T> {
@@ -60,8 +43,8 @@ impl<'a, T> Page<'a, T> {
         }
     }
 
-    /// Adds buttons for the previous and the next page.
-    pub(super) fn with_buttons(&self, answer: Answer, to: impl Fn(u16) -> Button) -> Answer {
+    /// Adds buttons for the previous and the next page, by the `custom_id` of each.
+    pub(super) fn with_buttons(&self, answer: Answer, to: impl Fn(u16) -> String) -> Answer {
         let mut answer = answer;
         if let Some(before) = self.number.checked_sub(1) {
             answer = answer.with_button("Back", ButtonStyle::Secondary, to(before));
@@ -85,7 +68,7 @@ mod tests {
         let same: Vec<usize> = page.numbered().map(|(_, entry)| *entry).collect();
         assert_eq!(numbers, same);
         let ends = [numbers[0], numbers[numbers.len() - 1]];
-        let turned = page.with_buttons(Answer::default(), |to| Button::Page(Paged::Facts, to));
+        let turned = page.with_buttons(Answer::default(), |to| to.to_string());
         let labels: Vec<&str> = turned.buttons.iter().map(|one| &*one.label).collect();
         assert_eq!((&ends[..], &*page.footer(), &labels[..]), expected);
     }

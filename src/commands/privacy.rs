@@ -4,26 +4,57 @@
 mod export;
 
 use super::call::Call;
+use super::definition::{Body, Button, Command, Sub, Work, run};
 use super::done::{Done, Effect, Stop};
-use super::{Context, words};
+use super::{Context, confirm, words};
 use crate::memory::Settings;
 use crate::telemetry::Telemetry;
-use clew_discord::model::{Answer, AnswerEmbed, Button, ButtonStyle, PrivacyCommand};
+use clew_discord::model::{Answer, AnswerEmbed};
 use clew_store::{Kind, Purged};
 
-pub(super) async fn run(
-    context: &Context<'_>,
-    call: &Call,
-    command: PrivacyCommand,
-) -> Result<Done, Stop> {
-    match command {
-        PrivacyCommand::Show => show(context, call).await,
-        PrivacyCommand::OptOut => ask_to_opt_out(context, call),
-        PrivacyCommand::OptIn => opt_in(context, call).await,
-        PrivacyCommand::Export => export::export(context, call).await,
-        PrivacyCommand::Erase => Ok(ask_to_erase()),
-    }
-}
+pub(super) const PRIVACY: Command = Command {
+    for_everybody: true,
+    body: Body::Subs(&[
+        Sub::new("show", "Show what I keep of you", run!(show)),
+        Sub::new(
+            "opt-out",
+            "Keep nothing of you from now on",
+            run!(ask_to_opt_out),
+        ),
+        Sub::new("opt-in", "Remember you again", run!(opt_in)),
+        Sub::new(
+            "export",
+            "Send you everything I keep of you",
+            run!(export::export),
+        )
+        .work(Work::Long),
+        Sub::new(
+            "erase",
+            "Erase everything I keep of you",
+            run!(ask_to_erase),
+        ),
+    ]),
+    buttons: &[ERASE, OPT_OUT],
+    help: Some((
+        "**Your data**",
+        "`/privacy show` says what I keep of you · `/privacy export` sends it to you · \
+         `/privacy erase` deletes it · `/privacy opt-out`: I keep nothing of you and do not read \
+         your messages, unless you ask me something · `/privacy opt-in`",
+    )),
+    ..Command::new("privacy", "What I keep of you")
+};
+
+const ERASE: Button = Button {
+    for_everybody: true,
+    work: Work::Long,
+    ..Button::new("erase", run!(erase))
+};
+
+const OPT_OUT: Button = Button {
+    for_everybody: true,
+    work: Work::Long,
+    ..Button::new("opt-out", run!(opt_out))
+};
 
 async fn show(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
     let kept = context.memory.kept_of(call.caller()).await?;
@@ -122,24 +153,20 @@ fn retention(settings: &Settings) -> String {
     text
 }
 
-fn ask_to_opt_out(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+async fn ask_to_opt_out(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
     if context.memory.opted_out(call.caller()) {
         return Err(Stop::refused(
             "You have opted out already. `/privacy opt-in` changes that.",
         ));
     }
-    let answer = Answer::for_caller(
-        "If you opt out, everything that I keep of you is erased at once and cannot be brought \
-         back. From then on I keep and learn nothing of you, and your messages are left out of \
-         what I read for others. You can still ask me things: I answer without remembering.",
-    )
-    .with_button("Opt out and erase", ButtonStyle::Danger, Button::OptOut)
-    .with_button("Cancel", ButtonStyle::Secondary, Button::Cancel);
-    Ok(Done::answer(answer))
+    let question = "If you opt out, everything that I keep of you is erased at once and cannot be \
+         brought back. From then on I keep and learn nothing of you, and your messages are left \
+         out of what I read for others. You can still ask me things: I answer without remembering.";
+    Ok(confirm::ask(question, "Opt out and erase", OPT_OUT.id))
 }
 
 /// "Opt out and erase" was pressed.
-pub(super) async fn opt_out(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+async fn opt_out(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
     let gone = context.memory.opt_out(call.caller()).await?;
     let text = format!(
         "You have opted out. Erased:\n{}\n`/privacy opt-in` changes it for the time after.",
@@ -157,20 +184,18 @@ async fn opt_in(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
     Ok(Done::say(text).with(Effect::OptOutsChanged))
 }
 
-fn ask_to_erase() -> Done {
-    Done::answer(
-        Answer::for_caller(
-            "Shall I erase everything that I keep of you, in all servers and in our direct \
-             messages: conversations, what you saved, what I remember? It cannot be brought \
-             back. `/privacy export` sends you a copy first.",
-        )
-        .with_button("Erase everything", ButtonStyle::Danger, Button::Erase)
-        .with_button("Cancel", ButtonStyle::Secondary, Button::Cancel),
-    )
+async fn ask_to_erase(_: &Context<'_>, _: &Call) -> Result<Done, Stop> {
+    Ok(confirm::ask(
+        "Shall I erase everything that I keep of you, in all servers and in our direct messages: \
+         conversations, what you saved, what I remember? It cannot be brought back. `/privacy \
+         export` sends you a copy first.",
+        "Erase everything",
+        ERASE.id,
+    ))
 }
 
 /// "Erase everything" was pressed. An opt-out stays in force.
-pub(super) async fn erase(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+async fn erase(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
     let erased = context.memory.erase(call.caller()).await?;
     let mut text = if erased.total() == 0 {
         "There was nothing of you to erase.".to_owned()

@@ -2,41 +2,62 @@
 //! them; changing them takes Manage Server.
 
 use super::call::Call;
+use super::definition::{Body, Button, Command, Sub, run};
 use super::done::{Done, Stop};
-use super::facts::{self, About};
-use super::{Context, words};
+use super::facts::{self, About, FACT, TEXT};
+use super::{Context, help, words};
 use clew_context::model::GuildId;
-use clew_discord::model::{Button, Paged, ServerMemoryCommand};
-use clew_store::model::{FactId, Origin, Subject};
+use clew_store::model::{Origin, Subject};
 
-const OFF: &str = "Remembering things about servers is off here (`MAX_SERVER_MEMORY=0`).";
+pub(super) const SERVER_MEMORY: Command = Command {
+    servers_only: true,
+    body: Body::Subs(&[
+        Sub::new("show", "Show what I remember about this server", run!(show)),
+        Sub::new(
+            "remember",
+            "Remember something about this server (needs Manage Server)",
+            run!(remember),
+        )
+        .options(&[TEXT]),
+        Sub::new(
+            "forget",
+            "Forget something about this server (needs Manage Server)",
+            run!(ask_to_forget),
+        )
+        .options(&[FACT])
+        .complete(run!(propose)),
+    ]),
+    buttons: &[PAGE, FORGET],
+    help: Some((
+        help::SERVER,
+        "`/server-memory show` · `/server-memory remember` · `/server-memory forget`",
+    )),
+    ..Command::new("server-memory", "What I remember about this server")
+};
 
-pub(super) async fn run(
-    context: &Context<'_>,
-    call: &Call,
-    command: &ServerMemoryCommand,
-) -> Result<Done, Stop> {
-    match command {
-        ServerMemoryCommand::Show => show(context, call, 0).await,
-        ServerMemoryCommand::Remember { text } => {
-            let guild = managed(call)?;
-            let (subject, origin) = (Subject::Server(guild), Origin::Guild(guild));
-            facts::remember(context, call, subject, text, origin, OFF).await
-        }
-        ServerMemoryCommand::Forget { fact } => {
-            facts::ask_to_forget(context, call, &about(managed(call)?), fact).await
-        }
-    }
-}
+const PAGE: Button = Button::new("page:server-facts:", run!(show));
+pub(super) const FORGET: Button = Button::new("forget-of-server:", run!(forget));
 
 /// A page of what is remembered about the server.
-pub(super) async fn show(context: &Context<'_>, call: &Call, page: u16) -> Result<Done, Stop> {
-    facts::list(context, call, &about(server(call)?), page).await
+async fn show(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    facts::list(context, call, about(server(call)?)).await
 }
 
-/// "Forget" was pressed.
-pub(super) async fn forget(context: &Context<'_>, call: &Call, fact: FactId) -> Result<Done, Stop> {
-    facts::forget(context, Subject::Server(managed(call)?), fact).await
+async fn remember(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    let guild = managed(call)?;
+    facts::remember(context, call, about(guild), Origin::Guild(guild)).await
+}
+
+async fn ask_to_forget(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    facts::ask_to_forget(context, call, about(managed(call)?)).await
+}
+
+async fn propose(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    facts::propose(context, call, Subject::Server(managed(call)?)).await
+}
+
+async fn forget(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    facts::forget(context, call, Subject::Server(managed(call)?)).await
 }
 
 fn server(call: &Call) -> Result<GuildId, Stop> {
@@ -59,7 +80,8 @@ const fn about(guild: GuildId) -> About {
         subject: Subject::Server(guild),
         title: "What I remember about this server",
         none: "I remember nothing about this server. `/server-memory remember` changes that.",
-        page: |page| Button::Page(Paged::ServerFacts, page),
-        forget: Button::ForgetOfServer,
+        off: "Remembering things about servers is off here (`MAX_SERVER_MEMORY=0`).",
+        page: &PAGE,
+        forget: &FORGET,
     }
 }

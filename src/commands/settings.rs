@@ -1,39 +1,155 @@
 //! `/settings show|set`: how the bot behaves in a server. Needs Manage Server.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use super::call::Call;
+use super::definition::{Body, Command, Sub, run};
 use super::done::{Done, Stop};
 use super::server_memory::managed;
-use super::{Context, words};
-use clew_context::model::{ChannelId, ReplyTarget};
-use clew_discord::model::{Answer, AnswerEmbed, SettingsCommand};
-use clew_store::model::GuildSettings;
+use super::{Context, help, words};
+use clew_context::model::{ChannelId, ChannelMode, ReplyTarget};
+use clew_discord::model::{Answer, AnswerEmbed, CommandData, OptionKind, OptionSpec};
+use clew_store::model::{Change, GuildSettings, SettingsChange};
 
+pub(super) const SETTINGS: Command = Command {
+    servers_only: true,
+    manage_server: true,
+    body: Body::Subs(&[
+        Sub::new("show", "Show the settings", run!(show)),
+        Sub::new("set", "Change what is given, leave the rest", run!(set))
+            .options(&[WINDOW, CHANNEL, MODE, TARGET, LEARNING]),
+    ]),
+    help: Some((help::SERVER, "`/settings show` · `/settings set`")),
+    ..Command::new("settings", "How I behave in this server")
+};
+
+const WINDOW: OptionSpec = OptionSpec::text(
+    "rolling-window",
+    "How long I remember: 90m, 12h or 7d, at most 365d; default: as the operator set it",
+    0,
+    20,
+);
+const CHANNEL: OptionSpec = OptionSpec::new(
+    "channel",
+    "Together with mode: the channel it is for",
+    OptionKind::Channel,
+);
+const MODE: OptionSpec = OptionSpec::new(
+    "mode",
+    "Together with channel: what I answer there",
+    OptionKind::Choice(&[
+        ("Mentions and replies", "mentions"),
+        ("Every message", "everything"),
+        ("Nothing", "off"),
+    ]),
+);
+const TARGET: OptionSpec = OptionSpec::new(
+    "reply-target",
+    "What my answers in threads reply to",
+    OptionKind::Choice(&[
+        ("The newest message", "newest"),
+        ("The message that asked", "trigger"),
+        OPERATORS,
+    ]),
+);
+const LEARNING: OptionSpec = OptionSpec::new(
+    "learning",
+    "Whether I learn facts from conversations",
+    OptionKind::Choice(&[("Yes", "on"), ("No", "off"), OPERATORS]),
+);
+/// The choice that resets a setting.
+const OPERATORS: (&str, &str) = ("As the operator set it", "default");
+
+/// How long a conversation may be remembered, in minutes: up to a year.
+const WINDOW_MINUTES: RangeInclusive<u64> = 1..=365 * 24 * 60;
 /// The most characters in a list of channels.
 const CHANNELS_CHARS: usize = 900;
 
-pub(super) async fn run(
-    context: &Context<'_>,
-    call: &Call,
-    command: &SettingsCommand,
-) -> Result<Done, Stop> {
+async fn show(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    let settings = context.memory.guild_settings(managed(call)?);
+    let title = "How I behave in this server";
+    Ok(shown(context, call, title, &settings))
+}
+
+async fn set(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+    let change = change(&call.data).map_err(Stop::refused)?;
     let guild = managed(call)?;
-    let (title, settings) = match command {
-        SettingsCommand::Show => (
-            "How I behave in this server",
-            context.memory.guild_settings(guild),
-        ),
-        SettingsCommand::Set(change) => (
-            "Changed. This is how I behave in this server from now on",
-            context.memory.change_settings(guild, change).await?,
-        ),
+    let settings = context.memory.change_settings(guild, &change).await?;
+    let title = "Changed. This is how I behave in this server from now on";
+    Ok(shown(context, call, title, &settings))
+}
+
+/// The change asked for, or what is wrong with the options together.
+fn change(options: &CommandData) -> Result<SettingsChange, &'static str> {
+    let mode = options.text(&MODE).map(|word| match word {
+        "mentions" => ChannelMode::Mentions,
+        "everything" => ChannelMode::Everything,
+        _ => ChannelMode::Off,
+    });
+    let channel = match (options.channel(&CHANNEL), mode) {
+        (Some(channel), Some(mode)) => Some((channel, mode)),
+        (Some(_), None) => return Err("`channel` needs `mode` with it: what do I answer there?"),
+        (None, Some(_)) => return Err("`mode` needs `channel` with it: which channel is it for?"),
+        (None, None) => None,
     };
-    Ok(Done::answer(Answer::default().with_embed(AnswerEmbed {
+    let change = SettingsChange {
+        rolling_window: changed(options, &WINDOW, span).ok_or(
+            "`rolling-window` is a time such as `90m`, `12h` or `7d`, from a minute to 365 days, \
+             or `default` for the operator's.",
+        )?,
+        channel,
+        reply_target: changed(options, &TARGET, |word| match word {
+            "newest" => Some(ReplyTarget::Newest),
+            _ => Some(ReplyTarget::Trigger),
+        })
+        .unwrap_or_default(),
+        learning: changed(options, &LEARNING, |word| Some(word == "on")).unwrap_or_default(),
+    };
+    if change == SettingsChange::default() {
+        return Err("Say what to change: give at least one of the options.");
+    }
+    Ok(change)
+}
+
+/// What to do with a setting; none if its text cannot be read.
+fn changed<T>(
+    options: &CommandData,
+    option: &OptionSpec,
+    read: impl Fn(&str) -> Option<T>,
+) -> Option<Change<T>> {
+    match options.text(option) {
+        None => Some(Change::Keep),
+        Some("default") => Some(Change::Unset),
+        Some(text) => read(text).map(Change::Set),
+    }
+}
+
+/// A time span as people type it: `90m`, `12 hours`, `7d`; a bare number is
+/// hours.
+fn span(text: &str) -> Option<Duration> {
+    let text = text.trim().to_ascii_lowercase();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let minutes = match unit.trim() {
+        "m" | "min" | "minute" | "minutes" => 1,
+        "" | "h" | "hour" | "hours" => 60,
+        "d" | "day" | "days" => 24 * 60,
+        _ => return None,
+    };
+    let minutes = number.parse::<u64>().ok()?.checked_mul(minutes)?;
+    WINDOW_MINUTES
+        .contains(&minutes)
+        .then(|| Duration::from_secs(minutes * 60))
+}
+
+fn shown(context: &Context<'_>, call: &Call, title: &str, settings: &GuildSettings) -> Done {
+    Done::answer(Answer::default().with_embed(AnswerEmbed {
         title: title.to_owned(),
-        fields: fields(context, call, &settings),
+        fields: fields(context, call, settings),
         ..AnswerEmbed::default()
-    })))
+    }))
 }
 
 /// The settings in effect, and whether they were set here.
@@ -113,4 +229,91 @@ fn listed(channels: &BTreeSet<ChannelId>) -> String {
         text.push_str(&format!("{gap}<#{channel}>"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clew_discord::model::OptionValue;
+
+    #[track_caller]
+    fn check(options: &[(&str, &str)], expected: Result<SettingsChange, &str>) {
+        let text = |(name, text): &(&str, &str)| {
+            ((*name).to_owned(), OptionValue::Text((*text).to_owned()))
+        };
+        let options = CommandData {
+            options: options.iter().map(text).collect(),
+            ..CommandData::default()
+        };
+        match (change(&options), expected) {
+            (Err(error), Err(part)) => assert!(error.contains(part), "{error}"),
+            (found, expected) => assert_eq!(found, expected),
+        }
+    }
+
+    #[test]
+    fn a_window_is_a_time_up_to_a_year() {
+        for (text, seconds) in [
+            ("1m", 60),
+            ("90 minutes", 5_400),
+            ("12h", 43_200),
+            ("36", 129_600),
+            (" 7D ", 604_800),
+            ("365d", 31_536_000),
+        ] {
+            let change = SettingsChange {
+                rolling_window: Change::Set(Duration::from_secs(seconds)),
+                ..SettingsChange::default()
+            };
+            check(&[("rolling-window", text)], Ok(change));
+        }
+        for text in [
+            "",
+            "0",
+            "0m",
+            "-1",
+            "366d",
+            "8761",
+            "1w",
+            "h",
+            "99999999999999999999d",
+        ] {
+            check(&[("rolling-window", text)], Err("is a time such as"));
+        }
+    }
+
+    #[test]
+    fn settings_are_read_together() {
+        let back = ["rolling-window", "reply-target", "learning"];
+        let unset = SettingsChange {
+            rolling_window: Change::Unset,
+            channel: None,
+            reply_target: Change::Unset,
+            learning: Change::Unset,
+        };
+        check(&back.map(|name| (name, "default")), Ok(unset));
+        let (channel, mode) = (("channel", "42"), ("mode", "off"));
+        check(&[channel], Err("`channel` needs `mode`"));
+        check(&[mode], Err("`mode` needs `channel`"));
+        check(&[], Err("Say what to change"));
+        let change = SettingsChange {
+            rolling_window: Change::Keep,
+            channel: Some((ChannelId::new(42), ChannelMode::Off)),
+            reply_target: Change::Set(ReplyTarget::Trigger),
+            learning: Change::Set(false),
+        };
+        let rest = [("reply-target", "trigger"), ("learning", "off")];
+        check(&[channel, mode, rest[0], rest[1]], Ok(change));
+        let other = SettingsChange {
+            channel: Some((ChannelId::new(42), ChannelMode::Everything)),
+            reply_target: Change::Set(ReplyTarget::Newest),
+            learning: Change::Set(true),
+            ..SettingsChange::default()
+        };
+        let rest = [("reply-target", "newest"), ("learning", "on")];
+        check(
+            &[channel, ("mode", "everything"), rest[0], rest[1]],
+            Ok(other),
+        );
+    }
 }

@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use clew_context::model::UnixMillis;
 
-/// A command from an older version was called.
+/// A button from another version was pressed.
 pub(super) const GONE: &str = "This command is gone. Type / to see those I know.";
-/// "Cancel" was pressed.
-pub(super) const UNCHANGED: &str = "Nothing was changed.";
 /// A store did not do what it was asked.
 pub(super) const FAILED: &str =
     "My memory did not answer, so I cannot say that this was done. Please try again in a moment.";

@@ -8,16 +8,16 @@ use serde::Serialize;
 
 pub use detail::{
     AnswerSent, Capped, CircuitChanged, CollectFallback, CollectOk, CollectTruncated,
-    CommandAnswered, Confirmed, Dropped, EntriesPurged, Fatal, Flushed, Learnt, MendsDropped,
-    MergeOk, OmitCounts, Recorded, RequestFailed, RequestOk, SendFallback, SessionLost,
-    ShardConnected, ShardDisconnected, Started, Stopping, StoreFailed, TailFallback, TailOk,
-    Trigger, TriggerRefused, TurnDone, TurnsDropped, UnreadableInput,
+    CommandAnswered, CommandWord, Confirmed, Dropped, EntriesPurged, Fatal, Flushed, Learnt,
+    MendsDropped, MergeOk, OmitCounts, Recorded, RequestFailed, RequestOk, SendFallback,
+    SessionLost, ShardConnected, ShardDisconnected, Started, Stopping, StoreFailed, TailFallback,
+    TailOk, Trigger, TriggerRefused, TurnDone, TurnsDropped, UnreadableInput,
 };
 #[cfg(feature = "test-util")]
 pub use words::Cap;
 pub use words::{
-    Answers, CauseWord, CircuitState, CommandOutcome, CommandWord, DropReason, FatalReason, Finish,
-    List, LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord,
+    Answers, CauseWord, CircuitState, CommandOutcome, DropReason, FatalReason, Finish, List,
+    LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord,
     StoreOperation, Subsys,
 };
 

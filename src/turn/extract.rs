@@ -10,9 +10,10 @@ use super::gather::TurnMaterial;
 use super::{Services, Turn, line};
 use crate::engine::extract::{own, without_others};
 use crate::memory;
+use crate::model::Noted;
 use crate::telemetry::with_sources;
 use clew_context::model::{ChannelId, Interaction, Message, MessageId};
-use clew_discord::model::{Answer, Button, ButtonStyle};
+use clew_discord::model::{Answer, ButtonStyle};
 use clew_store::model::{FactId, StoredRole};
 
 /// What facts may be extracted from, after the turn; give it to [`extract`].
@@ -54,7 +55,7 @@ async fn say(services: &Services, destination: &NoteDestination, facts: Vec<Fact
     let answer = Answer::for_all(note).with_button(
         line::SHOW_NOTED,
         ButtonStyle::Secondary,
-        Button::ShowNoted(facts),
+        format!("{}{}", Noted::ID, Noted(facts)),
     );
     let deadline = Instant::now() + super::ASIDE_TIMEOUT;
     let rest = &services.rest;

@@ -5,9 +5,9 @@ mod samples;
 mod writing;
 
 use clew::telemetry::event::{
-    Answers, Cap, CauseWord, CircuitState, CollectFallback, CommandOutcome, CommandWord,
-    DropReason, FatalReason, Finish, List, LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure,
-    Refusal, SendStage, SourceWord, StoreOperation, TailFallback, TailOk,
+    Answers, Cap, CauseWord, CircuitState, CollectFallback, CommandOutcome, DropReason,
+    FatalReason, Finish, List, LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal,
+    SendStage, SourceWord, StoreOperation, TailFallback, TailOk,
 };
 use clew::telemetry::{Event, Ids, Lines, Telemetry, log_filter};
 use clew_context::model::{Fallback, MessageId, OmitReason, Scene, Stage, UnixMillis, fixed_clock};
@@ -71,7 +71,7 @@ fn the_schema_knows_the_same_words_as_the_code() {
         };
     }
     check_all!(SourceWord Cap CauseWord Refusal List Outcome Finish LlmFailure);
-    check_all!(StoreOperation CircuitState DropReason PurgeCause CommandWord CommandOutcome);
+    check_all!(StoreOperation CircuitState DropReason PurgeCause CommandOutcome);
     check_all!(LostBy ReadFailure SendStage FatalReason Answers);
     check("Scene", &SCENES.map(Scene::as_str));
     check("Fallback", &FALLBACKS.map(Fallback::as_str));

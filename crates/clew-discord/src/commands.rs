@@ -1,24 +1,21 @@
-//! Our commands: their definitions, and how calls of them are read.
+//! Commands: registering their definitions, and reading calls of them. Which there
+//! are and what they do is the bot's.
 
-mod button;
 mod call;
 mod definitions;
-mod name;
-mod options;
 mod same;
 
 use twilight_model::id::Id;
 
-pub(super) use button::custom_id;
 pub use call::called;
 
-use self::definitions::definitions;
 use self::same::same;
 use super::rest::Rest;
+use crate::model::CommandSpec;
 use clew_context::discord::error::RestError;
 use clew_context::model::{ApplicationId, GuildId};
 
-/// Registers our commands if they differ from those registered, in one server
+/// Registers these commands, and no others, if they differ from those registered, in one server
 /// (`DISCORD_COMMAND_GUILD`, takes effect at once) or everywhere. Returns
 /// whether they differed.
 ///
@@ -28,12 +25,16 @@ pub async fn register(
     rest: &Rest,
     application: ApplicationId,
     guild: Option<GuildId>,
+    commands: &[CommandSpec],
 ) -> Result<bool, RegisterError> {
     let Some(interaction) = rest.interaction(application) else {
         return Ok(false);
     };
     let guild = guild.and_then(|guild| Id::new_checked(guild.get()));
-    let wanted = definitions(guild.is_none());
+    let everywhere = guild.is_none();
+    let wanted = commands.iter();
+    let wanted = wanted.map(|spec| definitions::command(spec, everywhere));
+    let wanted: Vec<_> = wanted.collect();
     let registered = match guild {
         Some(guild) => interaction.guild_commands(guild).await,
         None => interaction.global_commands().await,
@@ -44,7 +45,7 @@ pub async fn register(
         .model()
         .await
         .unwrap_or_default();
-    if same(&registered, &wanted, guild.is_none()) {
+    if same(&registered, &wanted, everywhere) {
         return Ok(false);
     }
     match guild {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::session::Mark;
 use crate::lenient::lenient;
-use crate::model::{CallerRights, Command};
+use crate::model::{CallerRights, InteractionData};
 use clew_context::discord::convert::Incoming;
 use clew_context::model::{
     ApplicationId, Author, ChannelId, ChannelKind, GuildId, Interaction, MessageId, RoleId, UserId,
@@ -99,7 +99,7 @@ pub enum Event {
         /// already be newer by the time it is handled.
         hidden: Vec<ChannelId>,
     },
-    /// One of our commands was called.
+    /// A command was called, or a button pressed.
     Called(Box<Called>),
 }
 
@@ -196,13 +196,13 @@ pub struct Ready {
     pub shards: u32,
 }
 
-/// A call of one of our commands.
+/// The call of a command, the press of a button, or an option being typed.
 #[derive(Debug)]
 pub struct Called {
     /// What the reply needs.
     pub interaction: Interaction,
     /// What was called.
-    pub command: Command,
+    pub data: InteractionData,
     /// The caller, under the name shown in that server.
     pub asker: Author,
     /// The caller's roles in the server.

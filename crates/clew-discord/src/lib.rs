@@ -2,7 +2,7 @@
 //! gateway told us. `clew-context` reads the messages.
 //!
 //! Invariant: this is the only place where the bot names twilight. What leaves
-//! it uses the types of `model`, `clew-context` and `clew-store`.
+//! it uses the types of `model` and `clew-context`.
 
 pub mod commands;
 pub mod event;

@@ -1,13 +1,12 @@
-//! The types of commands: what people call, and what we answer.
+//! The types of commands: how they are defined, what people call, and what we answer.
 //!
-//! Invariant: plain data, built on the types of `clew-context` and
-//! `clew-store`.
+//! Invariant: plain data, built on the types of `clew-context`.
 
 mod answer;
 mod command;
 
 pub use answer::{Answer, AnswerButton, AnswerEmbed, ButtonStyle};
 pub use command::{
-    Button, CallerRights, Command, Completing, ContextCommand, MemoryCommand, Paged,
-    PrivacyCommand, ServerMemoryCommand, SettingsCommand, WrongCall,
+    CallerRights, CommandData, CommandKind, CommandSpec, InteractionData, OptionKind, OptionSpec,
+    OptionValue,
 };

@@ -50,6 +50,7 @@ impl Dispatcher {
                 self.tracker
                     .spawn(async move { carry_out(&services, *call).await });
             }
+            Ok(Planned::Nothing) => {}
             Err(refused) => {
                 let (reason, line) = line(refused);
                 let denied = match refused {
@@ -135,7 +136,8 @@ impl Dispatcher {
     pub(super) fn register_commands(&self, application: ApplicationId) {
         let (services, guild) = (Arc::clone(&self.services), self.command_guild);
         self.tracker.spawn(async move {
-            match register(&services.rest, application, guild).await {
+            let commands = commands::specs();
+            match register(&services.rest, application, guild, &commands).await {
                 Ok(true) => tracing::info!("commands were registered"),
                 Ok(false) => {}
                 Err(error) => tracing::warn!(

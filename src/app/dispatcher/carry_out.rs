@@ -45,7 +45,7 @@ pub(super) async fn carry_out(services: &Services, call: Call) {
     } = done;
     let (reply, further) = affect(services, &call, effect, reply).await;
     if let Err(error) = answer(services, &call, reply, further, deferred).await {
-        tracing::warn!(%error, command = call.word().as_str(), "a command could not be answered");
+        tracing::warn!(%error, command = %call.word(), "a command could not be answered");
     }
     let ids = Ids {
         guild: call.interaction.guild,
@@ -54,7 +54,7 @@ pub(super) async fn carry_out(services: &Services, call: Call) {
         ..Ids::default()
     };
     let answered = CommandAnswered {
-        command: call.word(),
+        command: call.word().clone(),
         outcome,
         ms: Ms::from(came.elapsed()),
         deferred,

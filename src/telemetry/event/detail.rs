@@ -3,15 +3,17 @@
 //! message's text: there are only numbers, ids, words from closed sets, and names
 //! chosen by the operator (models, agents) or by Discord (events and their parts).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
 
 use super::words::{
-    Answers, Cap, CauseWord, CircuitState, CommandOutcome, CommandWord, DropReason, FatalReason,
-    Finish, List, LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, SendStage,
-    SourceWord, StoreOperation,
+    Answers, Cap, CauseWord, CircuitState, CommandOutcome, DropReason, FatalReason, Finish, List,
+    LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord,
+    StoreOperation,
 };
 use crate::telemetry::{Ms, Seconds};
 use clew_context::model::{
@@ -471,4 +473,31 @@ pub struct CommandAnswered {
     pub ms: Ms,
     /// Whether "... is thinking" was shown meanwhile.
     pub deferred: bool,
+}
+
+/// The name of a command and of its sub-command, such as `context_show`; `button`;
+/// `complete`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct CommandWord(Cow<'static, str>);
+
+impl CommandWord {
+    /// A button under one of our answers was pressed.
+    pub const BUTTON: Self = Self(Cow::Borrowed("button"));
+    /// An option was completed.
+    pub const COMPLETE: Self = Self(Cow::Borrowed("complete"));
+
+    /// The word of a command, by its names on Discord. They are ours: no word of a
+    /// member gets here.
+    pub fn new(command: &'static str, sub: Option<&'static str>) -> Self {
+        let names = [command].into_iter().chain(sub);
+        let names: Vec<&str> = names.flat_map(|name| name.split('-')).collect();
+        Self(names.join("_").into())
+    }
+}
+
+impl fmt::Display for CommandWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }

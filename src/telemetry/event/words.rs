@@ -98,54 +98,6 @@ words! {
         Stopping = "stopping",
     }
 
-    /// A command that was called.
-    CommandWord {
-        /// `/context clear`
-        ContextClear = "context_clear",
-        /// `/context show`
-        ContextShow = "context_show",
-        /// `/context save`
-        ContextSave = "context_save",
-        /// `/context history`
-        ContextHistory = "context_history",
-        /// `/context restore`
-        ContextRestore = "context_restore",
-        /// `/clear-context`
-        ClearContext = "clear_context",
-        /// `/settings show`
-        SettingsShow = "settings_show",
-        /// `/settings set`
-        SettingsSet = "settings_set",
-        /// `/memory show`
-        MemoryShow = "memory_show",
-        /// `/memory remember`
-        MemoryRemember = "memory_remember",
-        /// `/memory forget`
-        MemoryForget = "memory_forget",
-        /// `/server-memory show`
-        ServerMemoryShow = "server_memory_show",
-        /// `/server-memory remember`
-        ServerMemoryRemember = "server_memory_remember",
-        /// `/server-memory forget`
-        ServerMemoryForget = "server_memory_forget",
-        /// `/privacy show`
-        PrivacyShow = "privacy_show",
-        /// `/privacy opt-out`
-        PrivacyOptOut = "privacy_opt_out",
-        /// `/privacy opt-in`
-        PrivacyOptIn = "privacy_opt_in",
-        /// `/privacy export`
-        PrivacyExport = "privacy_export",
-        /// `/privacy erase`
-        PrivacyErase = "privacy_erase",
-        /// `/help`
-        Help = "help",
-        /// A button under one of our answers.
-        Button = "button",
-        /// An option was completed.
-        Complete = "complete",
-    }
-
     /// The outcome of a call.
     CommandOutcome {
         /// It was done.

@@ -197,7 +197,7 @@ fn of_memory() -> Vec<Event> {
             channels: 2,
         }),
         Event::from(CommandAnswered {
-            command: CommandWord::ContextSave,
+            command: CommandWord::new("server-memory", Some("show")),
             outcome: CommandOutcome::Done,
             ms: millis(900),
             deferred: true,

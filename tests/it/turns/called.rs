@@ -27,10 +27,10 @@ async fn both_commands_are_registered_once() {
         "context",
         "clear-context",
         "memory",
+        "server-memory",
+        "settings",
         "privacy",
         "help",
-        "settings",
-        "server-memory",
     ];
     assert_eq!(names, expected);
     bot.stop().await;

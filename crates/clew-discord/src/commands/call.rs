@@ -1,5 +1,5 @@
-//! Turns `INTERACTION_CREATE` into a call of one of our commands, a press of
-//! one of our buttons, or an autocompletion.
+//! Turns `INTERACTION_CREATE` into the call of a command, the press of a button, or
+//! an autocompletion. Reads leniently: what it cannot use counts as left out.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -7,10 +7,8 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::button::button;
-use super::options::{Options, WireOption, command, completing};
 use crate::event::Called;
-use crate::model::{CallerRights, Command};
+use crate::model::{CallerRights, CommandData, InteractionData, OptionValue};
 use clew_context::discord::convert;
 use clew_context::engine::access::bits;
 use clew_context::model::{
@@ -28,22 +26,27 @@ const BUTTON: u8 = 2;
 /// Interaction contexts (Discord's reference, "Interaction Context Types").
 const CONTEXT_GUILD: u8 = 0;
 const CONTEXT_BOT_DM: u8 = 1;
+/// Option type of sub-commands (Discord's reference, "Application Command Option
+/// Type").
+const SUB_COMMAND: u8 = 1;
 /// Key of `authorizing_integration_owners` for an install in a server.
 const GUILD_INSTALL: &str = "0";
 
-/// Reads `d` as text. `None` for interactions we do not use, and for options we
-/// do not complete.
+/// Reads `d` as text. `None` for interactions we do not use.
 ///
 /// # Errors
 /// The missing part without which we cannot answer.
 pub fn called(data: &str) -> Result<Option<Called>, &'static str> {
     let wire: Wire<'_> = serde_json::from_str(data).map_err(|_| "json")?;
     let kind = wire.place();
-    let command = wire.data.as_ref().and_then(|data| data.command(wire.kind));
-    let (Some(data), Some(command)) = (&wire.data, command) else {
+    let Some(wire_data) = wire.data else {
         return Ok(None);
     };
-    let message = data.message().and_then(|raw| convert::incoming(raw).ok());
+    let message = wire_data.message();
+    let message = message.and_then(|raw| convert::incoming(raw).ok());
+    let Some(data) = wire_data.read(wire.kind) else {
+        return Ok(None);
+    };
     let rights = wire.member.as_ref().map(WireMember::rights);
     let (member, user) = (wire.member, wire.user);
     let (user, nick, roles) = match (member, user) {
@@ -55,7 +58,7 @@ pub fn called(data: &str) -> Result<Option<Called>, &'static str> {
         .channel_id
         .or(wire.channel.as_ref().map(|channel| channel.id));
     Ok(Some(Called {
-        command,
+        data,
         message: message.map(Box::new),
         asker: Author {
             id: user.id,
@@ -95,30 +98,50 @@ impl Wire<'_> {
     }
 }
 
-impl WireData<'_> {
-    fn command(&self, kind: u8) -> Option<Command> {
-        let name = self.name.as_deref().unwrap_or_default();
-        let options = Options::of(&self.options);
-        match kind {
-            APPLICATION_COMMAND => Some(
-                command(name, &options, self.target_id)
-                    .unwrap_or_else(|| Command::Unknown(name.to_owned())),
-            ),
-            MESSAGE_COMPONENT => {
-                let id = self.custom_id.as_deref().unwrap_or_default();
-                let pressed = (self.component_type == BUTTON).then(|| button(id));
-                let pressed = pressed.flatten().map(Command::Button);
-                Some(pressed.unwrap_or_else(|| Command::Unknown(id.to_owned())))
+impl<'a> WireData<'a> {
+    fn read(self, kind: u8) -> Option<InteractionData> {
+        Some(match kind {
+            APPLICATION_COMMAND => InteractionData::Command(self.command()),
+            AUTOCOMPLETE => InteractionData::Autocomplete(self.command()),
+            MESSAGE_COMPONENT if self.component_type == BUTTON => {
+                InteractionData::Button(self.custom_id.unwrap_or_default().into_owned())
             }
-            AUTOCOMPLETE => completing(name, &options).map(Command::Complete),
-            _ => None,
+            MESSAGE_COMPONENT => InteractionData::Other,
+            _ => return None,
+        })
+    }
+
+    fn command(self) -> CommandData {
+        let (sub, options) = match self.options.as_slice() {
+            [sub] if sub.kind == SUB_COMMAND => (Some(sub.name.to_string()), &*sub.options),
+            options => (None, options),
+        };
+        let focused = options.iter().find(|option| option.focused);
+        let values = options.iter();
+        let values = values.filter_map(|option| Some((option.name.to_string(), option.value()?)));
+        CommandData {
+            focused: focused.map(|option| option.name.to_string()),
+            options: values.collect(),
+            sub,
+            name: self.name.unwrap_or_default().into_owned(),
+            target: self.target_id,
         }
     }
 
     /// The target of a message command, as JSON.
-    fn message(&self) -> Option<&str> {
+    fn message(&self) -> Option<&'a str> {
         let messages = self.resolved.as_ref()?.messages.as_ref()?;
         Some(messages.get(&self.target_id?)?.get())
+    }
+}
+
+impl WireOption<'_> {
+    /// `None` if it is of a type that we do not use.
+    fn value(&self) -> Option<OptionValue> {
+        let raw = self.value?.get();
+        let text = serde_json::from_str(raw).map(OptionValue::Text);
+        text.or_else(|_| serde_json::from_str(raw).map(OptionValue::Flag))
+            .ok()
     }
 }
 
@@ -184,6 +207,21 @@ struct WireData<'a> {
     component_type: u8,
 }
 
+/// An option as Discord sends it; a sub-command has options of its own.
+#[derive(Deserialize)]
+struct WireOption<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(rename = "type", default)]
+    kind: u8,
+    #[serde(default, borrow)]
+    value: Option<&'a RawValue>,
+    #[serde(default)]
+    focused: bool,
+    #[serde(default, borrow)]
+    options: Vec<WireOption<'a>>,
+}
+
 #[derive(Deserialize)]
 struct WireResolved<'a> {
     #[serde(default, borrow)]
@@ -222,7 +260,6 @@ struct WireUser {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Button, Completing, Paged};
 
     const MEMBER: &str = r#""guild_id":"3","channel":{"id":"4","type":11},"channel_id":"4",
         "member":{"user":{"id":"5","username":"ann","global_name":"Ann"},"nick":null,
@@ -242,16 +279,29 @@ mod tests {
         .unwrap()
     }
 
+    /// A call of a command, with one option at most.
+    fn command(name: &str, sub: Option<&str>, option: Option<(&str, OptionValue)>) -> CommandData {
+        CommandData {
+            name: name.to_owned(),
+            sub: sub.map(str::to_owned),
+            options: option
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+            ..CommandData::default()
+        }
+    }
+
+    fn text(text: &str) -> OptionValue {
+        OptionValue::Text(text.to_owned())
+    }
+
     #[track_caller]
     fn check(place: &str, more: &str, expected: InteractionKind) {
         let call = call(2, place, more, ASKED).unwrap();
         assert_eq!(call.interaction.kind, expected);
-        assert_eq!(
-            call.command,
-            Command::Ask {
-                question: "why?".to_owned()
-            }
-        );
+        let asked = command("ask", None, Some(("question", text("why?"))));
+        assert_eq!(call.data, InteractionData::Command(asked));
     }
 
     #[test]
@@ -279,25 +329,56 @@ mod tests {
     #[test]
     fn a_message_command_brings_its_message() {
         let call = call(2, MEMBER, "", ABOUT).unwrap();
-        assert_eq!(
-            call.command,
-            Command::AskAbout {
-                message: MessageId::new(7)
-            }
-        );
+        let about = CommandData {
+            target: Some(MessageId::new(7)),
+            ..command("Ask about this message", None, None)
+        };
+        assert_eq!(call.data, InteractionData::Command(about));
         let message = call.message.unwrap().message;
         assert_eq!((message.id, &*message.content), (MessageId::new(7), "look"));
     }
 
     #[test]
-    fn what_is_no_command_of_ours_is_told_apart() {
+    fn other_interactions_are_none_of_ours() {
         assert!(call(1, MEMBER, "", ASKED).is_none());
         assert!(call(5, MEMBER, "", ASKED).is_none());
         assert_eq!(called("{}").unwrap_err(), "json");
-        let old = call(2, MEMBER, "", r#""data":{"id":"9","name":"old","type":1}"#).unwrap();
-        assert_eq!(old.command, Command::Unknown("old".to_owned()));
-        let bare = call(2, MEMBER, "", r#""data":{"id":"9","name":"ask","type":1}"#).unwrap();
-        assert_eq!(bare.command, Command::Unknown("ask".to_owned()));
+    }
+
+    #[test]
+    fn options_are_read_leniently() {
+        #[track_caller]
+        fn check(options: &str, expected: &CommandData) {
+            let data = format!(r#""data":{{"id":"9","name":"memory","options":[{options}]}}"#);
+            let expected = InteractionData::Command(expected.clone());
+            assert_eq!(call(2, MEMBER, "", &data).unwrap().data, expected);
+        }
+        let bare = command("memory", None, None);
+        check("", &bare);
+        let sub = |inner: &str| format!(r#"{{"name":"show","type":1,"options":[{inner}]}}"#);
+        check(&sub(""), &command("memory", Some("show"), None));
+        check(
+            r#"{"name":"show","type":1}"#,
+            &command("memory", Some("show"), None),
+        );
+        // Of a group of sub-commands, two at once, or an option of that name.
+        check(&sub("").replace(":1", ":2"), &bare);
+        check(&format!("{},{}", sub(""), sub("")), &bare);
+        check(r#"{"name":"show"}"#, &bare);
+        for (value, expected) in [
+            (r#""tea""#, Some(text("tea"))),
+            (r#""\"tea\"\n""#, Some(text("\"tea\"\n"))),
+            ("true", Some(OptionValue::Flag(true))),
+            ("7", None),
+            ("1e999", None),
+            ("null", None),
+            ("[]", None),
+        ] {
+            let option = format!(r#"{{"name":"text","type":3,"value":{value}}}"#);
+            let expected = expected.map(|value| ("text", value));
+            check(&option, &command("memory", None, expected.clone()));
+            check(&sub(&option), &command("memory", Some("show"), expected));
+        }
     }
 
     #[test]
@@ -327,37 +408,33 @@ mod tests {
     }
 
     #[test]
-    fn a_press_says_what_its_button_is() {
+    fn a_press_brings_the_id_of_its_button() {
         #[track_caller]
-        fn check(component: u8, id: &str, expected: &Command) {
+        fn check(component: u8, id: &str, expected: &InteractionData) {
             let data = format!(
                 r#""data":{{"component_type":{component},"custom_id":"{id}","id":1}},
                 "message":{{"id":"7","channel_id":"4"}}"#
             );
-            assert_eq!(&call(3, MEMBER, "", &data).unwrap().command, expected);
+            assert_eq!(&call(3, MEMBER, "", &data).unwrap().data, expected);
         }
-        let unknown = |id: &str| Command::Unknown(id.to_owned());
-        check(2, "erase", &Command::Button(Button::Erase));
-        let page = Button::Page(Paged::Facts, 3);
-        check(2, "page:facts:3", &Command::Button(page));
-        check(2, "nobody's", &unknown("nobody's"));
-        check(3, "erase", &unknown("erase"));
-        check(2, r#"a\\n\"b"#, &unknown("a\\n\"b"));
+        let button = |id: &str| InteractionData::Button(id.to_owned());
+        check(2, "erase", &button("erase"));
+        check(2, "page:facts:3", &button("page:facts:3"));
+        check(2, r#"a\\n\"b"#, &button("a\\n\"b"));
+        check(3, "erase", &InteractionData::Other);
         let bare = call(3, MEMBER, "", r#""data":{}"#).unwrap();
-        assert_eq!(bare.command, Command::Unknown(String::new()));
+        assert_eq!(bare.data, InteractionData::Other);
     }
 
     #[test]
-    fn only_our_options_are_completed() {
-        let typed = |option: &str| {
-            let data = format!(
-                r#""data":{{"id":"9","name":"memory","type":1,"options":[{{"name":"forget",
-                "type":1,"options":[{{"name":"{option}","type":3,"value":"pi","focused":true}}]}}]}}"#
-            );
-            call(4, MEMBER, "", &data).map(|call| call.command)
+    fn what_is_being_typed_is_told() {
+        let data = r#""data":{"id":"9","name":"memory","type":1,"options":[{"name":"forget",
+            "type":1,"options":[{"name":"fact","type":3,"value":"pi","focused":true}]}]}"#;
+        let typed = CommandData {
+            focused: Some("fact".to_owned()),
+            ..command("memory", Some("forget"), Some(("fact", text("pi"))))
         };
-        let expected = Command::Complete(Completing::Fact("pi".to_owned()));
-        assert_eq!(typed("fact"), Some(expected));
-        assert_eq!(typed("other"), None);
+        let typed = InteractionData::Autocomplete(typed);
+        assert_eq!(call(4, MEMBER, "", data).unwrap().data, typed);
     }
 }

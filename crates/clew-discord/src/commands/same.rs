@@ -87,12 +87,12 @@ fn numbers<T: Copy + Into<u8>>(items: Option<&Vec<T>>) -> Vec<u8> {
 mod tests {
     use twilight_model::id::Id;
 
-    use super::super::definitions;
+    use super::super::definitions::tests::sample;
     use super::*;
 
     /// Our commands as Discord returns them: reordered, with its additions.
     fn echoed() -> Vec<Command> {
-        let mut echoed = definitions(true);
+        let mut echoed = sample(true);
         echoed.reverse();
         for command in &mut echoed {
             command.id = Some(Id::new(5));
@@ -120,9 +120,9 @@ mod tests {
 
     #[test]
     fn what_discord_adds_is_no_difference() {
-        let wanted = definitions(true);
+        let wanted = sample(true);
         assert!(same(&echoed(), &wanted, true));
-        assert!(same(&echoed(), &definitions(false), false));
+        assert!(same(&echoed(), &sample(false), false));
         let json = serde_json::to_string(&wanted).unwrap();
         let read: Vec<Command> = serde_json::from_str(&json).unwrap();
         assert!(same(&read, &wanted, true));
@@ -134,7 +134,7 @@ mod tests {
         fn check(change: impl FnOnce(&mut Vec<Command>)) {
             let mut echoed = echoed();
             change(&mut echoed);
-            assert!(!same(&echoed, &definitions(true), true));
+            assert!(!same(&echoed, &sample(true), true));
         }
         fn inner(command: &mut Command, sub: usize) -> &mut Vec<CommandOption> {
             command.options[sub].options.as_mut().unwrap()
@@ -149,13 +149,14 @@ mod tests {
             named(all, "ask").default_member_permissions = Some(Permissions::MANAGE_GUILD);
         });
         check(|all| named(all, "ask").options[0].max_length = Some(100));
-        check(|all| named(all, "ask").options[0].required = None);
+        check(|all| named(all, "ask").options[0].required = Some(true));
         check(|all| named(all, "memory").options.swap(0, 1));
-        check(|all| drop(inner(named(all, "memory"), 1).pop()));
-        check(|all| inner(named(all, "memory"), 1)[0].min_length = None);
-        check(|all| inner(named(all, "memory"), 2)[0].autocomplete = None);
-        let set = |all: &mut Vec<Command>| inner(named(all, "settings"), 1).clone();
-        let put = |all: &mut Vec<Command>, options| *inner(named(all, "settings"), 1) = options;
+        check(|all| drop(inner(named(all, "memory"), 0).pop()));
+        check(|all| inner(named(all, "memory"), 0)[0].min_length = None);
+        check(|all| inner(named(all, "memory"), 0)[0].required = None);
+        check(|all| inner(named(all, "memory"), 1)[0].autocomplete = None);
+        let set = |all: &mut Vec<Command>| inner(named(all, "settings"), 0).clone();
+        let put = |all: &mut Vec<Command>, options| *inner(named(all, "settings"), 0) = options;
         for change in [
             |set: &mut Vec<CommandOption>| set[0].max_length = None,
             |set: &mut Vec<CommandOption>| set[0].min_value = Some(CommandOptionValue::Integer(1)),
@@ -169,6 +170,6 @@ mod tests {
                 put(all, options);
             });
         }
-        assert!(!same(&definitions(false), &definitions(true), true));
+        assert!(!same(&sample(false), &sample(true), true));
     }
 }

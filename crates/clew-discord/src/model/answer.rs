@@ -2,8 +2,6 @@
 //! buttons, files. The readers here apply Discord's limits, so that no answer
 //! is refused for its length.
 
-use super::Button;
-
 /// Characters in a message's text.
 const MAX_CONTENT: usize = 2_000;
 /// Characters in an embed's title (Discord's reference, "Embed Limits").
@@ -37,7 +35,7 @@ pub struct Answer {
     /// Shown below the text.
     pub embed: Option<AnswerEmbed>,
     /// Below the embed, five per row; those beyond 25 are dropped. No two may
-    /// carry the same [`Button`].
+    /// have the same id.
     pub buttons: Vec<AnswerButton>,
     /// Files by name and content: at most ten, each within the server's limit
     /// (10 MiB everywhere). Discord refuses more.
@@ -67,8 +65,9 @@ pub struct AnswerButton {
     pub label: String,
     /// How it looks.
     pub style: ButtonStyle,
-    /// What a press means.
-    pub button: Button,
+    /// What comes back with a press: at most 100 characters (Discord's reference,
+    /// "Custom ID").
+    pub custom_id: String,
 }
 
 /// How a button looks.
@@ -113,12 +112,12 @@ impl Answer {
         mut self,
         label: impl Into<String>,
         style: ButtonStyle,
-        button: Button,
+        custom_id: impl Into<String>,
     ) -> Self {
         self.buttons.push(AnswerButton {
             label: label.into(),
             style,
-            button,
+            custom_id: custom_id.into(),
         });
         self
     }
@@ -265,8 +264,8 @@ mod tests {
     fn buttons_stand_in_rows_of_five() {
         let mut answer = Answer::default();
         for page in 0..30 {
-            let button = Button::Page(crate::model::Paged::Facts, page);
-            answer = answer.with_button("l".repeat(90), ButtonStyle::Primary, button);
+            let id = page.to_string();
+            answer = answer.with_button("l".repeat(90), ButtonStyle::Primary, id);
         }
         let rows: Vec<usize> = answer.rows().map(<[AnswerButton]>::len).collect();
         assert_eq!(rows, [5; 5]);

@@ -1,199 +1,190 @@
-//! A call of one of our commands, parsed.
+//! Commands: how they are defined, and what a call of one brings.
 
-use clew_context::model::MessageId;
-use clew_store::model::{AgentName, FactId, SettingsChange};
+use clew_context::model::{ChannelId, MessageId};
 
-/// One of our commands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
-    /// `/ask question:`
-    Ask {
-        /// What is asked.
-        question: String,
-    },
-    /// The message command "Ask about this message".
-    AskAbout {
-        /// The message.
-        message: MessageId,
-    },
-    /// `/context ...`
-    Context(ContextCommand),
-    /// `/clear-context`: deletes the caller's history in this channel.
-    ClearContext,
-    /// `/settings ...`
-    Settings(SettingsCommand),
-    /// `/memory ...`
-    Memory(MemoryCommand),
-    /// `/server-memory ...`
-    ServerMemory(ServerMemoryCommand),
-    /// `/privacy ...`
-    Privacy(PrivacyCommand),
-    /// `/help`
-    Help,
-    /// A button under one of our answers was pressed.
-    Button(Button),
-    /// The caller is typing an option that we complete.
-    Complete(Completing),
-    /// One of our commands with options that do not fit together, which Discord
-    /// cannot check.
-    Wrong(WrongCall),
-    /// A command this version does not know (registered by an older one).
-    Unknown(String),
+/// A command of ours, as members see it.
+#[derive(Debug, Clone)]
+pub struct CommandSpec {
+    /// Discord's name of it; lower case unless it is in a menu.
+    pub name: &'static str,
+    /// 1 to 100 characters; empty for one in a menu.
+    pub description: &'static str,
+    /// Where it is offered.
+    pub kind: CommandKind,
+    /// In this order; those that are required come first.
+    pub options: Vec<OptionSpec>,
+    /// Not offered in direct messages.
+    pub servers_only: bool,
+    /// Offered to members with Manage Server only, unless a server's
+    /// administrators say otherwise.
+    pub manage_server: bool,
 }
 
-/// What is wrong with a call; `Display` addresses the caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum WrongCall {
-    /// `/settings set channel:` without `mode:`.
-    #[error("`channel` needs `mode` with it: what do I answer there?")]
-    ChannelWithoutMode,
-    /// `/settings set mode:` without `channel:`.
-    #[error("`mode` needs `channel` with it: which channel is it for?")]
-    ModeWithoutChannel,
-    /// `/settings set` without options.
-    #[error("Say what to change: give at least one of the options.")]
-    NothingToSet,
-    /// Not a time span, or out of range.
-    #[error(
-        "`rolling-window` is a time such as `90m`, `12h` or `7d`, from a minute to 365 days, or \
-         `default` for the operator's."
-    )]
-    RollingWindow,
-}
-
-/// `/context ...`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ContextCommand {
-    /// `clear [everyone:]`: start afresh, for the caller or for everyone.
-    Clear {
-        /// For everybody in the server; needs Manage Server.
-        everyone: bool,
-    },
-    /// `show`
-    Show,
-    /// `save [description:]`
-    Save {
-        /// What to call it.
-        description: Option<String>,
-    },
-    /// `history [agent:]`
-    History {
-        /// As typed.
-        agent: Option<String>,
-    },
-    /// `restore snapshot:`
-    Restore {
-        /// As typed.
-        snapshot: String,
-    },
-}
-
-/// `/settings ...`; needs Manage Server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SettingsCommand {
-    /// `show`
-    Show,
-    /// `set ...`
-    Set(SettingsChange),
-}
-
-/// `/memory ...`: facts about the caller.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MemoryCommand {
-    /// `show`
-    Show,
-    /// `remember text: [everywhere:]`
-    Remember {
-        /// The fact.
-        text: String,
-        /// In every server.
-        everywhere: bool,
-    },
-    /// `forget fact:`
-    Forget {
-        /// As typed or chosen.
-        fact: String,
-    },
-}
-
-/// `/server-memory ...`: facts about the server; changes need Manage Server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ServerMemoryCommand {
-    /// `show`
-    Show,
-    /// `remember text:`
-    Remember {
-        /// The fact.
-        text: String,
-    },
-    /// `forget fact:`
-    Forget {
-        /// As typed or chosen.
-        fact: String,
-    },
-}
-
-/// `/privacy ...`
+/// Where a command is offered (Discord's reference, "Application Command Types").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PrivacyCommand {
-    /// `show`
-    Show,
-    /// `opt-out`
-    OptOut,
-    /// `opt-in`
-    OptIn,
-    /// `export`
-    Export,
-    /// `erase`
-    Erase,
+pub enum CommandKind {
+    /// As `/name`.
+    Slash,
+    /// In the menu of every message.
+    Message,
 }
 
-/// A button under one of our answers. It carries all it needs, so that it works
-/// after a restart.
+/// An option of a command.
+#[derive(Debug, Clone, Copy)]
+pub struct OptionSpec {
+    /// Lower case.
+    pub name: &'static str,
+    /// 1 to 100 characters.
+    pub description: &'static str,
+    /// What it takes.
+    pub kind: OptionKind,
+    /// Whether a call without it is refused.
+    pub required: bool,
+}
+
+/// What an option takes.
+#[derive(Debug, Clone, Copy)]
+pub enum OptionKind {
+    /// A text of so many characters.
+    Text {
+        /// At least.
+        min: u16,
+        /// At most.
+        max: u16,
+    },
+    /// A text for which we propose choices as it is typed.
+    Completed,
+    /// One of these, by label and word.
+    Choice(&'static [(&'static str, &'static str)]),
+    /// Yes or no.
+    Flag,
+    /// A channel that people talk in.
+    Channel,
+    /// Nothing itself: a sub-command, with options of its own.
+    Sub(&'static [OptionSpec]),
+}
+
+impl OptionSpec {
+    /// A text of so many characters.
+    pub const fn text(name: &'static str, description: &'static str, min: u16, max: u16) -> Self {
+        Self::new(name, description, OptionKind::Text { min, max })
+    }
+
+    /// A text for which we propose choices as it is typed.
+    pub const fn completed(name: &'static str, description: &'static str) -> Self {
+        Self::new(name, description, OptionKind::Completed)
+    }
+
+    /// Yes or no.
+    pub const fn flag(name: &'static str, description: &'static str) -> Self {
+        Self::new(name, description, OptionKind::Flag)
+    }
+
+    /// An option that may be left out.
+    pub const fn new(name: &'static str, description: &'static str, kind: OptionKind) -> Self {
+        Self {
+            name,
+            description,
+            kind,
+            required: false,
+        }
+    }
+
+    /// The same, and it may not be left out.
+    #[must_use]
+    pub const fn required(self) -> Self {
+        Self {
+            required: true,
+            ..self
+        }
+    }
+}
+
+/// What was called (Discord's reference, "Interaction Data").
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Button {
-    /// Another page of a list.
-    Page(Paged, u16),
-    /// Another page of `/context history agent:`.
-    SnapshotsOf(AgentName, u16),
-    /// Confirms deleting the caller's history in this channel.
-    ClearContext,
-    /// Confirms forgetting this fact about the caller.
-    Forget(FactId),
-    /// Confirms forgetting this fact about the server.
-    ForgetOfServer(FactId),
-    /// Confirms erasing everything about the caller.
-    Erase,
-    /// Confirms opting out: erase everything, and store nothing from now on.
-    OptOut,
-    /// Under "Noted 1 thing": shows it, to the person it is about.
-    ShowNoted(Vec<FactId>),
-    /// Cancels.
-    Cancel,
+pub enum InteractionData {
+    /// A command.
+    Command(CommandData),
+    /// The caller is typing an option for which we propose choices.
+    Autocomplete(CommandData),
+    /// A button under one of our answers, by its `custom_id`.
+    Button(String),
+    /// A component that we do not send.
+    Other,
 }
 
-/// Paged lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Paged {
-    /// `/memory show`
-    Facts,
-    /// `/server-memory show`
-    ServerFacts,
-    /// `/context history`
-    Snapshots,
+/// The call of a command. Nothing of it is checked against any definition: the
+/// command may have been registered by another version.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CommandData {
+    /// The command.
+    pub name: String,
+    /// The sub-command.
+    pub sub: Option<String>,
+    /// The message, if it was called from its menu.
+    pub target: Option<MessageId>,
+    /// The options by name, without those of types that we do not use.
+    pub options: Vec<(String, OptionValue)>,
+    /// The option being typed.
+    pub focused: Option<String>,
 }
 
-/// The option being typed, with its text so far.
+/// The value of an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Completing {
-    /// `/memory forget fact:`
-    Fact(String),
-    /// `/server-memory forget fact:`
-    ServerFact(String),
-    /// `/context restore snapshot:`
-    Snapshot(String),
-    /// `/context history agent:`
-    Agent(String),
+pub enum OptionValue {
+    /// A text, the word of a choice, or an id.
+    Text(String),
+    /// Yes or no.
+    Flag(bool),
+}
+
+impl CommandData {
+    /// Whether this version can use the call: no required option is missing, and
+    /// each choice is one of those offered.
+    pub fn fits(&self, options: &[OptionSpec]) -> bool {
+        options.iter().all(|option| match option.kind {
+            OptionKind::Text { .. } | OptionKind::Completed => {
+                !option.required || self.text(option).is_some()
+            }
+            OptionKind::Choice(choices) => self
+                .text(option)
+                .is_none_or(|word| choices.iter().any(|(_, offered)| *offered == word)),
+            OptionKind::Channel => self.text(option).is_none() || self.channel(option).is_some(),
+            OptionKind::Flag | OptionKind::Sub(_) => true,
+        })
+    }
+
+    /// A text or the word of a choice; `None` if it is absent or of another type.
+    pub fn text(&self, option: &OptionSpec) -> Option<&str> {
+        self.text_of(option.name)
+    }
+
+    /// What was typed so far into the option to complete.
+    pub fn typed(&self) -> Option<&str> {
+        self.text_of(self.focused.as_deref()?)
+    }
+
+    fn text_of(&self, name: &str) -> Option<&str> {
+        match self.value(name)? {
+            OptionValue::Text(text) => Some(text),
+            OptionValue::Flag(_) => None,
+        }
+    }
+
+    /// Whether a flag is set.
+    pub fn flag(&self, option: &OptionSpec) -> bool {
+        self.value(option.name) == Some(&OptionValue::Flag(true))
+    }
+
+    /// A channel.
+    pub fn channel(&self, option: &OptionSpec) -> Option<ChannelId> {
+        self.text(option)?.parse().ok()
+    }
+
+    fn value(&self, name: &str) -> Option<&OptionValue> {
+        let found = self.options.iter().find(|(option, _)| option == name);
+        found.map(|(_, value)| value)
+    }
 }
 
 /// What the caller may do in that channel, as computed by Discord
@@ -204,4 +195,61 @@ pub struct CallerRights {
     pub manage_server: bool,
     /// Manage Messages.
     pub manage_messages: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: OptionSpec = OptionSpec::text("text", "", 1, 9);
+    const FACT: OptionSpec = OptionSpec::completed("fact", "");
+    const MODE: OptionSpec = OptionSpec::new("mode", "", OptionKind::Choice(&[("Off", "off")]));
+    const CHANNEL: OptionSpec = OptionSpec::new("channel", "", OptionKind::Channel);
+    const EVERYWHERE: OptionSpec = OptionSpec::flag("everywhere", "");
+
+    fn call(option: &str, value: OptionValue) -> CommandData {
+        CommandData {
+            options: vec![(option.to_owned(), value)],
+            ..CommandData::default()
+        }
+    }
+
+    fn text(text: &str) -> OptionValue {
+        OptionValue::Text(text.to_owned())
+    }
+
+    #[test]
+    fn calls_of_another_version_do_not_fit() {
+        #[track_caller]
+        fn check(option: OptionSpec, value: OptionValue, expected: bool) {
+            assert_eq!(call(option.name, value).fits(&[option]), expected);
+        }
+        let flag = || OptionValue::Flag(true);
+        check(TEXT, flag(), true);
+        check(TEXT.required(), flag(), false);
+        check(TEXT.required(), text(""), true);
+        check(FACT.required(), flag(), false);
+        check(MODE, text("off"), true);
+        check(MODE, text("Off"), false);
+        check(MODE, text("sometimes"), false);
+        check(CHANNEL, text("42"), true);
+        check(CHANNEL, text("here"), false);
+        check(EVERYWHERE, text("yes"), true);
+        let nothing = CommandData::default();
+        assert!(nothing.fits(&[TEXT, FACT, MODE, CHANNEL, EVERYWHERE]));
+        assert!(!nothing.fits(&[TEXT, FACT.required()]));
+        assert!(call("other", flag()).fits(&[MODE, CHANNEL]));
+    }
+
+    #[test]
+    fn an_option_of_another_type_counts_as_left_out() {
+        assert_eq!(call("text", text("tea")).text(&TEXT), Some("tea"));
+        assert_eq!(call("text", OptionValue::Flag(true)).text(&TEXT), None);
+        assert_eq!(call("other", text("tea")).text(&TEXT), None);
+        assert!(call("everywhere", OptionValue::Flag(true)).flag(&EVERYWHERE));
+        assert!(!call("everywhere", OptionValue::Flag(false)).flag(&EVERYWHERE));
+        assert!(!call("everywhere", text("true")).flag(&EVERYWHERE));
+        let channel = call("channel", text("42")).channel(&CHANNEL);
+        assert_eq!(channel, Some(ChannelId::new(42)));
+    }
 }

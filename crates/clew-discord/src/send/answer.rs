@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::FileUpload;
-use crate::commands::custom_id;
 use crate::model::{Answer, AnswerButton, AnswerEmbed, ButtonStyle};
 use clew_context::model::MessageFlags;
 
@@ -75,7 +74,7 @@ fn row(buttons: &[AnswerButton]) -> Value {
                 "type": BUTTON,
                 "style": style(one.style),
                 "label": one.text(),
-                "custom_id": custom_id(&one.button),
+                "custom_id": one.custom_id,
             })
         })
         .collect();
@@ -94,7 +93,6 @@ const fn style(style: ButtonStyle) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Button;
 
     #[test]
     fn an_answer_says_all_that_it_replaces() {
@@ -117,8 +115,8 @@ mod tests {
                 footer: "small".to_owned(),
                 ..AnswerEmbed::default()
             })
-            .with_button("Erase", ButtonStyle::Danger, Button::Erase)
-            .with_button("Keep", ButtonStyle::Secondary, Button::Cancel)
+            .with_button("Erase", ButtonStyle::Danger, "erase")
+            .with_button("Keep", ButtonStyle::Secondary, "cancel")
             .with_file("a.json", vec![1])
             .with_file("b.json", vec![2]);
         let sent = message(&answer);

@@ -19,7 +19,7 @@ use clew_discord::commands;
 use clew_discord::event::{Event, FatalReason, Ready, ShardEvent};
 use clew_discord::gateway::{Gateway, GatewaySettings, run};
 use clew_discord::guild_state::GuildState;
-use clew_discord::model::Command;
+use clew_discord::model::{CommandData, InteractionData, OptionValue};
 use clew_discord::rest::Rest;
 use clew_discord::session::{SessionFile, ShardProgress, ShardSession, load, save};
 use clew_simulator::{ChannelKind, GatewayEvent, GatewayRecord, Id, Simulator, Use, World};
@@ -498,12 +498,16 @@ async fn commands_are_registered_once_and_their_calls_arrive() {
     let ready = bot.ready().await;
     bot.available().await;
     let rest = Rest::new(&place.simulator.token(), Some(&place.simulator.url())).unwrap();
-    let application = ready.application;
-    assert!(commands::register(&rest, application, None).await.unwrap());
-    assert!(!commands::register(&rest, application, None).await.unwrap());
+    let specs = crate::specs::specs();
+    let register = async |guild| {
+        let registered = commands::register(&rest, ready.application, guild, &specs);
+        registered.await.unwrap()
+    };
+    assert!(register(None).await);
+    assert!(!register(None).await);
     let guild = Some(place.guild);
-    assert!(commands::register(&rest, application, guild).await.unwrap());
-    assert!(!commands::register(&rest, application, guild).await.unwrap());
+    assert!(register(guild).await);
+    assert!(!register(guild).await);
     let asked = Use::slash("ask", &[("question", "why?")]);
     place.simulator.interact(place.channel, place.alice, &asked);
     let message = place
@@ -513,7 +517,7 @@ async fn commands_are_registered_once_and_their_calls_arrive() {
     place.simulator.interact(place.channel, place.alice, &about);
     let called = |event: &Event| match event {
         Event::Called(call) => Some((
-            call.command.clone(),
+            call.data.clone(),
             call.interaction.kind,
             call.message
                 .as_ref()
@@ -521,16 +525,23 @@ async fn commands_are_registered_once_and_their_calls_arrive() {
         )),
         _ => None,
     };
-    let question = "why?".to_owned();
-    let expected = (Command::Ask { question }, InteractionKind::Guild, None);
-    assert_eq!(bot.until(called).await, expected);
-    let found = bot.until(called).await;
+    let asked = CommandData {
+        name: "ask".to_owned(),
+        options: vec![("question".to_owned(), OptionValue::Text("why?".to_owned()))],
+        ..CommandData::default()
+    };
+    let asked = InteractionData::Command(asked);
     assert_eq!(
-        found.0,
-        Command::AskAbout {
-            message: id(message)
-        }
+        bot.until(called).await,
+        (asked, InteractionKind::Guild, None)
     );
+    let found = bot.until(called).await;
+    let about = CommandData {
+        name: "Ask about this message".to_owned(),
+        target: Some(id(message)),
+        ..CommandData::default()
+    };
+    assert_eq!(found.0, InteractionData::Command(about));
     assert_eq!(found.2.as_deref(), Some("look at this"));
 }
 

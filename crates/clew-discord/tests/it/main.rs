@@ -13,3 +13,4 @@ mod openapi;
 #[expect(dead_code, reason = "the simulator's own tests use all of it")]
 #[path = "../../../clew-simulator/tests/it/support.rs"]
 mod simulator;
+mod specs;

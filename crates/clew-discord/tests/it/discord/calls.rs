@@ -5,17 +5,15 @@
 
 use std::time::Duration;
 
-use clew_context::model::{ApplicationId, ChannelMode, Fallback, GuildId, UserId};
+use clew_context::model::{ApplicationId, Fallback, GuildId, UserId};
 use clew_discord::commands::{called, register};
 use clew_discord::event::Called;
 use clew_discord::model::{
-    Answer, AnswerEmbed, Button, ButtonStyle, CallerRights, Command, Completing, ContextCommand,
-    MemoryCommand, Paged, PrivacyCommand, ServerMemoryCommand, SettingsCommand, WrongCall,
+    Answer, AnswerEmbed, ButtonStyle, CallerRights, CommandData, InteractionData, OptionValue,
 };
 use clew_discord::rest::Rest;
 use clew_discord::send::Callback;
 use clew_simulator::{Fault, FaultKind, Id, Permissions, Simulator};
-use clew_store::model::{Change, FactId, SettingsChange};
 use futures_util::StreamExt as _;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -24,6 +22,7 @@ use twilight_gateway::{Message, Shard};
 use super::rest::{channel_id, patient, rest};
 use crate::openapi::Document;
 use crate::simulator::{Small, all_intents, greeted, shard, small};
+use crate::specs::specs;
 
 /// A bot that registered its commands but does nothing by itself; the test
 /// reads its events from a shard of its own.
@@ -39,7 +38,7 @@ impl Hand {
         let world = std::mem::take(&mut small.world);
         let discord = Simulator::start(world).await.unwrap();
         let rest = rest(&discord);
-        assert!(register(&rest, us(&discord), None).await.unwrap());
+        assert!(register(&rest, us(&discord), None, &specs()).await.unwrap());
         let mut shard = shard(&discord, all_intents());
         greeted(&mut shard).await;
         let hand = Self {
@@ -96,10 +95,14 @@ async fn commands_are_registered_only_when_they_changed() {
         ..
     } = hand.small;
     let application = us(&hand.discord);
+    let specs = specs();
+    let register = async |of| {
+        let registered = register(&hand.rest, application, of, &specs);
+        registered.await.unwrap()
+    };
     for of in [None, Some(GuildId::new(guild.0))] {
-        let first = register(&hand.rest, application, of).await.unwrap();
-        assert_eq!(first, of.is_some(), "{of:?}");
-        assert!(!register(&hand.rest, application, of).await.unwrap());
+        assert_eq!(register(of).await, of.is_some(), "{of:?}");
+        assert!(!register(of).await);
     }
     // Another version of the bot registered its commands meanwhile.
     let plain = crate::simulator::Rest::new(&hand.discord);
@@ -109,8 +112,8 @@ async fn commands_are_registered_only_when_they_changed() {
     let memory = all.iter_mut().find(|one| one["name"] == "memory").unwrap();
     memory["options"][1]["options"][0]["max_length"] = 299.into();
     assert_eq!(plain.call("PUT", &path, Value::from(all)).await.0, 200);
-    assert!(register(&hand.rest, application, None).await.unwrap());
-    assert!(!register(&hand.rest, application, None).await.unwrap());
+    assert!(register(None).await);
+    assert!(!register(None).await);
 
     let manager = hand
         .discord
@@ -123,86 +126,77 @@ async fn commands_are_registered_only_when_they_changed() {
     assert!(has(&offered(bob, channel), "server-memory"));
     let direct = hand.discord.world(|world| world.direct(alice));
     let offered = offered(alice, direct);
-    assert!(has(&offered, "privacy") && !has(&offered, "server-memory"));
+    assert!(has(&offered, "help") && !has(&offered, "server-memory"));
 }
 
 #[tokio::test]
 async fn every_command_arrives_as_it_was_called() {
     let (hand, mut shard) = Hand::new().await;
     let (channel, alice) = (hand.small.channel, hand.small.alice);
-    let text = |text: &str| text.to_owned();
-    let set = SettingsChange {
-        rolling_window: Change::Set(Duration::from_mins(90)),
-        channel: Some((channel_id(channel), ChannelMode::Everything)),
-        reply_target: Change::Unset,
-        learning: Change::Set(true),
-    };
-    let set_options = json!({
-        "learning": "on", "reply-target": "default", "mode": "everything",
-        "channel": channel.to_string(), "rolling-window": "90m",
-    });
-    let alone = json!({"channel": channel.to_string()});
+    let text = |text: &str| OptionValue::Text(text.to_owned());
+    let in_channel = channel.to_string();
+    let set = json!({"mode": "off", "channel": in_channel, "window": "90m"});
     let cases = [
-        ("ask", json!({"question": "why?"}), {
-            Command::Ask {
-                question: text("why?"),
-            }
-        }),
-        ("context clear", json!({"everyone": true}), {
-            Command::Context(ContextCommand::Clear { everyone: true })
-        }),
-        ("context show", json!({}), {
-            Command::Context(ContextCommand::Show)
-        }),
-        ("context save", json!({"description": "pump"}), {
-            let description = Some(text("pump"));
-            Command::Context(ContextCommand::Save { description })
-        }),
-        ("context history", json!({}), {
-            Command::Context(ContextCommand::History { agent: None })
-        }),
-        ("context restore", json!({"snapshot": "id"}), {
-            let snapshot = text("id");
-            Command::Context(ContextCommand::Restore { snapshot })
-        }),
-        ("clear-context", json!({}), Command::ClearContext),
-        ("settings show", json!({}), {
-            Command::Settings(SettingsCommand::Show)
-        }),
-        ("settings set", set_options, {
-            Command::Settings(SettingsCommand::Set(set))
-        }),
-        ("settings set", alone, {
-            Command::Wrong(WrongCall::ChannelWithoutMode)
-        }),
+        (
+            "ask",
+            json!({"question": "why?"}),
+            vec![("question", text("why?"))],
+        ),
+        ("help", json!({}), vec![]),
+        ("memory show", json!({}), vec![]),
+        (
+            "memory forget",
+            json!({"fact": "7"}),
+            vec![("fact", text("7"))],
+        ),
         (
             "memory remember",
             json!({"text": "\"tea\"\n🍵", "everywhere": true}),
-            {
-                Command::Memory(MemoryCommand::Remember {
-                    text: text("\"tea\"\n🍵"),
-                    everywhere: true,
-                })
-            },
+            vec![
+                ("text", text("\"tea\"\n🍵")),
+                ("everywhere", OptionValue::Flag(true)),
+            ],
         ),
-        ("memory forget", json!({"fact": "7"}), {
-            Command::Memory(MemoryCommand::Forget { fact: text("7") })
-        }),
-        ("server-memory remember", json!({"text": "pumps"}), {
-            let text = text("pumps");
-            Command::ServerMemory(ServerMemoryCommand::Remember { text })
-        }),
-        ("privacy opt-out", json!({}), {
-            Command::Privacy(PrivacyCommand::OptOut)
-        }),
-        ("help", json!({}), Command::Help),
+        (
+            "settings set",
+            set,
+            vec![
+                ("channel", text(&in_channel)),
+                ("mode", text("off")),
+                ("window", text("90m")),
+            ],
+        ),
     ];
-    for (command, options, expected) in cases {
+    let manager = hand
+        .discord
+        .role(hand.small.guild, "manager", Permissions::MANAGE_GUILD);
+    hand.discord
+        .set_role(hand.small.guild, alice, manager, true);
+    for (command, options, mut expected) in cases {
         hand.discord
             .call(alice, channel, command, options)
             .await
             .unwrap();
-        assert_eq!(next(&mut shard).await.command, expected, "{command}");
+        let InteractionData::Command(mut called) = next(&mut shard).await.data else {
+            panic!("{command} is a command");
+        };
+        let (name, sub) = match command.split_once(' ') {
+            Some((name, sub)) => (name, Some(sub)),
+            None => (command, None),
+        };
+        let by_name = |one: &(String, OptionValue)| one.0.clone();
+        called.options.sort_by_key(by_name);
+        expected.sort_by_key(|(name, _)| *name);
+        let options = expected.into_iter();
+        let expected = CommandData {
+            name: name.to_owned(),
+            sub: sub.map(str::to_owned),
+            options: options
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+            ..CommandData::default()
+        };
+        assert_eq!(called, expected, "{command}");
     }
 }
 
@@ -249,10 +243,8 @@ fn page(number: u16) -> Answer {
             fields: vec![("1".to_owned(), "likes tea".to_owned())],
             footer: format!("page {number}"),
         })
-        .with_button("Next", ButtonStyle::Primary, {
-            Button::Page(Paged::Facts, number + 1)
-        })
-        .with_button("Forget", ButtonStyle::Danger, Button::Forget(FactId(7)))
+        .with_button("Next", ButtonStyle::Primary, format!("page:{}", number + 1))
+        .with_button("Forget", ButtonStyle::Danger, "forget:7")
 }
 
 #[tokio::test]
@@ -272,8 +264,8 @@ async fn buttons_change_their_answer() {
 
     let pressed = hand.discord.press(alice, message.message, "Next");
     let call = next(&mut shard).await;
-    let button = Button::Page(Paged::Facts, 2);
-    assert_eq!(call.command, Command::Button(button));
+    let button = |id: &str| InteractionData::Button(id.to_owned());
+    assert_eq!(call.data, button("page:2"));
     assert_eq!(call.asker.id, UserId::new(alice.0));
     hand.answer(&call, Callback::Update(page(2))).await;
     let second = pressed.answer().await.unwrap();
@@ -285,7 +277,7 @@ async fn buttons_change_their_answer() {
 
     let pressed = hand.discord.press(alice, message.message, "Forget");
     let call = next(&mut shard).await;
-    assert_eq!(call.command, Command::Button(Button::Forget(FactId(7))));
+    assert_eq!(call.data, button("forget:7"));
     hand.answer(&call, Callback::DeferredUpdate).await;
     let gone = Answer::for_caller("Forgotten.");
     hand.rest
@@ -306,9 +298,7 @@ async fn buttons_change_their_answer() {
 async fn a_deferred_answer_has_files_and_follow_ups() {
     let (hand, mut shard) = Hand::new().await;
     let (channel, alice) = (hand.small.channel, hand.small.alice);
-    let used = hand
-        .discord
-        .call(alice, channel, "privacy export", json!({}));
+    let used = hand.discord.call(alice, channel, "help", json!({}));
     let used = used.await.unwrap();
     let call = next(&mut shard).await;
     let thinking = Callback::Deferred { ephemeral: true };
@@ -356,8 +346,14 @@ async fn choices_are_offered_while_somebody_types() {
         .complete(alice, channel, "memory forget", "fact", "pi");
     let answering = async {
         let call = next(&mut shard).await;
-        let expected = Completing::Fact("pi".to_owned());
-        assert_eq!(call.command, Command::Complete(expected));
+        let typed = CommandData {
+            name: "memory".to_owned(),
+            sub: Some("forget".to_owned()),
+            options: vec![("fact".to_owned(), OptionValue::Text("pi".to_owned()))],
+            focused: Some("fact".to_owned()),
+            ..CommandData::default()
+        };
+        assert_eq!(call.data, InteractionData::Autocomplete(typed));
         let wrong = Callback::Message(page(1));
         let wrong = hand
             .rest

@@ -1,0 +1,24 @@
+//! Asking before something that cannot be taken back.
+
+use super::Context;
+use super::call::Call;
+use super::definition::{Button, run};
+use super::done::{Done, Stop};
+use clew_discord::model::{Answer, ButtonStyle};
+
+pub(super) const CANCEL: Button = Button {
+    for_everybody: true,
+    ..Button::new("cancel", run!(cancel))
+};
+
+async fn cancel(_: &Context<'_>, _: &Call) -> Result<Done, Stop> {
+    Ok(Done::say("Nothing was changed."))
+}
+
+/// A question, the button that says yes, and one that cancels.
+pub(super) fn ask(question: impl Into<String>, label: &str, custom_id: impl Into<String>) -> Done {
+    let answer = Answer::for_caller(question)
+        .with_button(label, ButtonStyle::Danger, custom_id)
+        .with_button("Cancel", ButtonStyle::Secondary, CANCEL.id);
+    Done::answer(answer)
+}

@@ -1,0 +1,292 @@
+//! What a command is: how members see it, what a call does, who may call it, and what
+//! `/help` says. The file of each command has one such value; [`COMMANDS`] lists them.
+
+use std::fmt::Display;
+use std::pin::Pin;
+
+use super::call::{Call, Deferral};
+use super::done::{Done, Stop};
+use super::{BUTTONS, COMMANDS, Context, Refused};
+use crate::telemetry::event::CommandWord;
+use clew_context::model::TurnRequest;
+use clew_discord::event::Called;
+use clew_discord::model::{
+    CommandData, CommandKind, CommandSpec, InteractionData, OptionKind, OptionSpec,
+};
+
+/// A command. Further fields have defaults: see [`Command::new`].
+#[derive(Debug)]
+pub(super) struct Command {
+    pub(super) name: &'static str,
+    /// 1 to 100 characters; empty for one in a menu.
+    pub(super) description: &'static str,
+    pub(super) kind: CommandKind,
+    pub(super) body: Body,
+    /// Not offered in direct messages.
+    pub(super) servers_only: bool,
+    /// Offered to members with Manage Server only.
+    pub(super) manage_server: bool,
+    /// Allow and deny lists keep nobody from it: it is about the caller's own data.
+    pub(super) for_everybody: bool,
+    /// The buttons under its answers.
+    pub(super) buttons: &'static [Button],
+    /// The section of `/help` that it stands in, and its line there.
+    pub(super) help: Option<(&'static str, &'static str)>,
+}
+
+/// A command does something itself, or has sub-commands that do.
+#[derive(Debug)]
+pub(super) enum Body {
+    Action(Action),
+    Subs(&'static [Sub]),
+}
+
+/// A sub-command.
+#[derive(Debug)]
+pub(super) struct Sub {
+    pub(super) name: &'static str,
+    /// 1 to 100 characters.
+    pub(super) description: &'static str,
+    pub(super) action: Action,
+}
+
+/// What a call does.
+#[derive(Debug)]
+pub(super) struct Action {
+    /// Those that are required come first.
+    pub(super) options: &'static [OptionSpec],
+    pub(super) handler: Handler,
+    /// Proposes choices for the options that are [`OptionKind::Completed`].
+    pub(super) complete: Option<Run>,
+    pub(super) work: Work,
+}
+
+/// A button. It carries all that it needs, so that it works after a restart and in
+/// later versions: an id that was posted once keeps its meaning.
+#[derive(Debug)]
+pub(super) struct Button {
+    /// Its `custom_id`. If this ends in a colon, an argument follows.
+    pub(super) id: &'static str,
+    /// As a command's.
+    pub(super) for_everybody: bool,
+    pub(super) work: Work,
+    /// The message with the button stays as it is.
+    pub(super) keeps_message: bool,
+    pub(super) run: Run,
+}
+
+/// Does what is asked for: an async function in a box, so that all are of one type.
+pub(super) type Run = for<'a> fn(&'a Context<'a>, &'a Call) -> Running<'a>;
+pub(super) type Running<'a> = Pin<Box<dyn Future<Output = Result<Done, Stop>> + Send + 'a>>;
+
+/// A [`Run`] from an async function.
+macro_rules! run {
+    ($function:path) => {
+        |context, call| Box::pin($function(context, call))
+    };
+}
+pub(super) use run;
+
+/// What a call leads to.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Handler {
+    Answer(Run),
+    Turn(fn(Called) -> Result<TurnRequest, Refused>),
+}
+
+/// How long it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Work {
+    /// Usually no time at all.
+    Short,
+    /// It goes through every store.
+    Long,
+    /// It asks the model, as a turn does.
+    Model,
+}
+
+impl Command {
+    pub(super) const fn new(name: &'static str, description: &'static str) -> Self {
+        Self {
+            name,
+            description,
+            kind: CommandKind::Slash,
+            body: Body::Subs(&[]),
+            servers_only: false,
+            manage_server: false,
+            for_everybody: false,
+            buttons: &[],
+            help: None,
+        }
+    }
+
+    /// As it is registered.
+    pub(super) fn spec(&self) -> CommandSpec {
+        let options = match &self.body {
+            Body::Action(action) => action.options.to_vec(),
+            Body::Subs(subs) => {
+                let spec = |sub: &Sub| {
+                    let kind = OptionKind::Sub(sub.action.options);
+                    OptionSpec::new(sub.name, sub.description, kind)
+                };
+                subs.iter().map(spec).collect()
+            }
+        };
+        CommandSpec {
+            name: self.name,
+            description: self.description,
+            kind: self.kind,
+            options,
+            servers_only: self.servers_only,
+            manage_server: self.manage_server,
+        }
+    }
+
+    /// What a call of it does; none if there is no such sub-command.
+    fn action(&'static self, sub: Option<&str>) -> Option<(CommandWord, &'static Action)> {
+        match (&self.body, sub) {
+            (Body::Action(action), None) => Some((CommandWord::new(self.name, None), action)),
+            (Body::Subs(subs), Some(sub)) => {
+                let sub = subs.iter().find(|one| one.name == sub)?;
+                Some((CommandWord::new(self.name, Some(sub.name)), &sub.action))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Sub {
+    pub(super) const fn new(name: &'static str, description: &'static str, run: Run) -> Self {
+        let action = Action::new(Handler::Answer(run));
+        Self {
+            name,
+            description,
+            action,
+        }
+    }
+
+    pub(super) const fn options(mut self, options: &'static [OptionSpec]) -> Self {
+        self.action.options = options;
+        self
+    }
+
+    pub(super) const fn complete(mut self, complete: Run) -> Self {
+        self.action.complete = Some(complete);
+        self
+    }
+
+    pub(super) const fn work(mut self, work: Work) -> Self {
+        self.action.work = work;
+        self
+    }
+}
+
+impl Action {
+    pub(super) const fn new(handler: Handler) -> Self {
+        Self {
+            options: &[],
+            handler,
+            complete: None,
+            work: Work::Short,
+        }
+    }
+}
+
+impl Button {
+    pub(super) const fn new(id: &'static str, run: Run) -> Self {
+        Self {
+            id,
+            for_everybody: false,
+            work: Work::Short,
+            keeps_message: false,
+            run,
+        }
+    }
+
+    /// The `custom_id` with its argument: at most 100 characters together.
+    pub(super) fn with(&self, argument: impl Display) -> String {
+        format!("{}{argument}", self.id)
+    }
+
+    /// The argument in a `custom_id`; none if it is another button's.
+    fn argument<'a>(&self, custom_id: &'a str) -> Option<&'a str> {
+        let argument = custom_id.strip_prefix(self.id)?;
+        (argument.is_empty() || self.id.ends_with(':')).then_some(argument)
+    }
+}
+
+/// What a call asks for.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) word: CommandWord,
+    pub(super) for_everybody: bool,
+    pub(super) handler: Handler,
+    pub(super) work: Work,
+    pub(super) deferral: Deferral,
+    /// What the button carries; empty for a command.
+    pub(super) argument: String,
+}
+
+/// Finds out what a call asks for. None if this version does not know it, or cannot use
+/// its options: another version registered that command or posted that button.
+pub(super) fn find(data: &InteractionData) -> Option<Found> {
+    match data {
+        InteractionData::Command(data) => called(data),
+        InteractionData::Autocomplete(data) => completed(data),
+        InteractionData::Button(custom_id) => pressed(custom_id),
+        InteractionData::Other => None,
+    }
+}
+
+fn called(data: &CommandData) -> Option<Found> {
+    let command = named(&data.name)?;
+    let (word, action) = command.action(data.sub.as_deref())?;
+    data.fits(action.options).then(|| Found {
+        word,
+        for_everybody: command.for_everybody,
+        handler: action.handler,
+        work: action.work,
+        deferral: Deferral::Thinking,
+        argument: String::new(),
+    })
+}
+
+fn completed(data: &CommandData) -> Option<Found> {
+    let (_, action) = named(&data.name)?.action(data.sub.as_deref())?;
+    let mut options = action.options.iter();
+    let option = options.find(|option| Some(option.name) == data.focused.as_deref())?;
+    let complete = action.complete?;
+    matches!(option.kind, OptionKind::Completed).then(|| Found {
+        word: CommandWord::COMPLETE,
+        for_everybody: false,
+        handler: Handler::Answer(complete),
+        work: Work::Short,
+        deferral: Deferral::NoChoices,
+        argument: String::new(),
+    })
+}
+
+fn pressed(custom_id: &str) -> Option<Found> {
+    let of_commands = COMMANDS.iter().flat_map(|command| command.buttons);
+    of_commands.chain(&BUTTONS).find_map(|button| {
+        Some(Found {
+            argument: button.argument(custom_id)?.to_owned(),
+            word: CommandWord::BUTTON,
+            for_everybody: button.for_everybody,
+            handler: Handler::Answer(button.run),
+            work: button.work,
+            deferral: if button.keeps_message {
+                Deferral::Thinking
+            } else {
+                Deferral::Update
+            },
+        })
+    })
+}
+
+fn named(name: &str) -> Option<&'static Command> {
+    COMMANDS.into_iter().find(|command| command.name == name)
+}
+
+#[cfg(test)]
+mod tests;
