@@ -1,5 +1,13 @@
-//! The closed list of events. A new one gets a struct in `event/detail.rs`, a
-//! row in the table below and a definition in `telemetry/schema.json`.
+//! The closed list of events. A new one needs
+//!
+//! - a struct of its details in `event/detail.rs`, and its words in `event/words.rs`;
+//! - a row in the table below, and its severity in [`Event::level`];
+//! - in `telemetry/schema.json` its name in the list (in the table's order), a branch of
+//!   `allOf` and a definition; a row of the table in `telemetry/README.md`;
+//! - a line in `tests/it/telemetry/samples.rs`.
+//!
+//! Events of turns are emitted in `turn/record/`, those of the loop in `app`, those of
+//! stores in `memory`; commands', the model's and the process's own where they happen.
 
 mod detail;
 mod words;
@@ -150,7 +158,26 @@ impl Event {
             | Self::MendsDropped(_)
             | Self::Dropped(_) => "warn",
             Self::CircuitChanged(changed) if !changed.is_back() => "warn",
-            _ => "info",
+            Self::CollectOk(_)
+            | Self::CollectTruncated(_)
+            | Self::MergeOk(_)
+            | Self::TailOk(_)
+            | Self::Trigger(_)
+            | Self::TriggerRefused(_)
+            | Self::TurnDone(_)
+            | Self::RequestOk(_)
+            | Self::ShardConnected(_)
+            | Self::ShardDisconnected(_)
+            | Self::AnswerSent(_)
+            | Self::CircuitChanged(_)
+            | Self::Recorded(_)
+            | Self::Flushed(_)
+            | Self::Learnt(_)
+            | Self::EntriesPurged(_)
+            | Self::Confirmed(_)
+            | Self::CommandAnswered(_)
+            | Self::Started(_)
+            | Self::Stopping(_) => "info",
         }
     }
 }

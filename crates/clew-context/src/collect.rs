@@ -1,11 +1,9 @@
 //! Gathers the messages for one turn: within caps, under one deadline and one
 //! fetch budget. If something fails, the rest is still used.
 //!
-//! One file per collector: `thread` (tail, history and starter share their
-//! fetches), `reply_chain`, `history` (pages, also used for a bare mention
-//! outside threads), `starter`, `files`. A new collector is a new file, a line in
-//! `gather`, and for messages of a new shape a variant of
-//! `engine::select::Gathered`.
+//! `gather` has an arm for each scene: `thread` (tail, history and `starter` share
+//! their fetches), `reply_chain`, or for a bare mention `history` alone (the pages
+//! of a channel). `files` adds texts to every scene, at the end of [`collect()`].
 //!
 //! Invariant: `collect` knows [`Source`] and the core, but neither Discord's wire
 //! format nor any file format; the only clock it reads is the deadline's.

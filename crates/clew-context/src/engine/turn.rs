@@ -26,7 +26,8 @@ pub struct TurnInput {
     pub view: View,
     /// The caps.
     pub limits: Limits,
-    /// The trigger's channel. If unknown, it is fetched.
+    /// The trigger's channel. If unknown, it is fetched where something depends on it:
+    /// in threads, and where the event did not tell its type.
     pub channel: Option<Channel>,
     /// What we may do here. If unknown, we try and see what Discord answers.
     pub our_access: Access,

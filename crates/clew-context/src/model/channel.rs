@@ -103,7 +103,8 @@ impl Channel {
         }
     }
 
-    /// Returns the channel with the details of its parent filled in.
+    /// Returns the channel with the details of its parent filled in: a thread's
+    /// channel, or a channel's category.
     #[must_use]
     pub fn under(mut self, parent: Parent) -> Self {
         let applied = self.thread.iter().flat_map(|thread| &thread.applied_tags);
