@@ -2,7 +2,8 @@
 //! ask a question start a turn by a [`TurnRequest`]; all others are a [`Call`] for
 //! [`run`].
 //!
-//! Invariant: `commands` decides and sends nothing itself; `app` carries it out.
+//! Invariant: `commands` reads and changes what is kept; it posts nothing: `app` posts what
+//! it returns.
 
 mod ask;
 mod call;
