@@ -14,8 +14,8 @@ mod confirm;
 mod extract;
 mod facts;
 mod history;
-mod mend;
 mod privacy;
+mod reconcile;
 mod recovery;
 mod saving;
 mod snapshots;
@@ -39,8 +39,8 @@ pub use confirm::EditOf;
 pub use extract::ExtractionInput;
 pub use facts::{Readable, Remembered};
 pub use history::{Exchange, Overview};
-pub use mend::{Edit, Fetched, Mend, Missed};
 pub use privacy::Exported;
+pub use reconcile::{DiscordChange, Edit, Fetched, Missed};
 pub use snapshots::{RestoreError, Restored, SaveError};
 
 /// How much is remembered, and how: the operator's settings.
@@ -109,8 +109,8 @@ pub struct Memory {
     /// When agents were created, as far as looked up.
     created: Mutex<HashMap<AgentName, UnixMillis>>,
     facts: facts::Cache,
-    mends: mend::Queue,
-    doubts: mend::Doubts,
+    changes: reconcile::ChangeQueue,
+    doubts: reconcile::Doubts,
     extractions: extract::Extractions,
     unsaved: unsaved::Unsaved,
     /// The lasting store's, and that of a separate one for conversations.
@@ -172,8 +172,8 @@ impl Memory {
             changing: tokio::sync::Mutex::default(),
             created: Mutex::default(),
             facts: facts::Cache::default(),
-            mends: mend::Queue::default(),
-            doubts: mend::Doubts::default(),
+            changes: reconcile::ChangeQueue::default(),
+            doubts: reconcile::Doubts::default(),
             extractions: extract::Extractions::default(),
             unsaved: unsaved::Unsaved::default(),
             circuits: <[circuit::Circuit; 2]>::default(),

@@ -25,7 +25,7 @@ use super::queues::Queues;
 use super::rate_limit::RateLimiter;
 use super::wiring;
 use crate::config::Config;
-use crate::memory::{Mend, Missed};
+use crate::memory::{DiscordChange, Missed};
 use crate::telemetry::event::{SessionLost, ShardConnected, ShardDisconnected};
 use crate::telemetry::{self, Ids};
 use crate::turn::Services;
@@ -153,7 +153,7 @@ impl Dispatcher {
                 self.starters_deleted(&ids);
                 self.cancel(&ids);
                 let guild = self.services.guild_state.guild_of(channel);
-                self.services.memory.mend(Mend::Deleted {
+                self.services.memory.reconcile(DiscordChange::Deleted {
                     guild,
                     channel,
                     ids,
@@ -172,7 +172,9 @@ impl Dispatcher {
             }
             Event::ThreadDeleted(thread) => self.channel_gone(thread),
             Event::MemberLeft { guild, user } => {
-                self.services.memory.mend(Mend::MemberLeft { guild, user });
+                self.services
+                    .memory
+                    .reconcile(DiscordChange::MemberLeft { guild, user });
             }
             Event::ThreadCreated {
                 channel,
@@ -186,10 +188,14 @@ impl Dispatcher {
             Event::GuildUnavailable(guild) => self.guild_lost(guild),
             Event::GuildRemoved(guild) => {
                 self.guild_lost(guild);
-                self.services.memory.mend(Mend::GuildLeft(guild));
+                self.services
+                    .memory
+                    .reconcile(DiscordChange::GuildLeft(guild));
             }
             Event::GuildAvailable(guild) => {
-                self.services.memory.mend(Mend::GuildJoined(guild));
+                self.services
+                    .memory
+                    .reconcile(DiscordChange::GuildJoined(guild));
             }
             Event::GuildIncomplete { guild, parts } => {
                 let ids = Ids {
@@ -222,7 +228,7 @@ impl Dispatcher {
                  developer portal, or set DISCORD_MESSAGE_CONTENT=off"
             );
         }
-        self.services.memory.mend(Mend::Connected {
+        self.services.memory.reconcile(DiscordChange::Connected {
             shard,
             shards: ready.shards,
             guilds: ready.guilds.clone(),
@@ -235,7 +241,9 @@ impl Dispatcher {
     fn channel_gone(&self, channel: ChannelId) {
         self.services.window().forget(channel);
         self.services.negative_cache.forget(channel);
-        self.services.memory.mend(Mend::ChannelDeleted(channel));
+        self.services
+            .memory
+            .reconcile(DiscordChange::ChannelDeleted(channel));
     }
 
     fn guild_lost(&self, guild: GuildId) {

@@ -8,8 +8,8 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::history::stored_words;
-use super::mend::{Asking, Key, traces};
-use super::{Edit, Fetched, Memory, Mend};
+use super::reconcile::{Asking, Key, traces};
+use super::{DiscordChange, Edit, Fetched, Memory};
 use crate::telemetry::event::Confirmed;
 use crate::telemetry::{Ids, Ms};
 use clew_context::model::{ChannelId, Fallback, Message, MessageId, TurnId};
@@ -115,7 +115,7 @@ impl Memory {
     /// Compares the rows of a prompt with a fetched page, without waiting. Rows on
     /// the page are confirmed and take its words; those missing from it are put in
     /// doubt, as are facts learnt from messages missing from it. The page itself
-    /// is passed on separately, as a [`Mend::Fetched`].
+    /// is passed on separately, as a [`DiscordChange::Fetched`].
     pub fn look_through(&self, page: &Fetched, rows: &mut [StoredMessage]) {
         let keys = || rows.iter().flat_map(traces).map(|trace| trace.key());
         let ids = |of: &dyn Fn(Key) -> bool| -> BTreeSet<MessageId> {
@@ -150,7 +150,7 @@ impl Memory {
         let is_hidden = |row: &StoredMessage| {
             let deleted = || {
                 let ids = row.message.iter().chain(&row.parts).copied();
-                !self.mends.deleted_of(ids).is_empty()
+                !self.changes.deleted_of(ids).is_empty()
             };
             traces(row).any(|trace| self.doubts.hides(&trace)) || deleted()
         };
@@ -182,7 +182,7 @@ impl Memory {
                             unanswered.extend(left);
                         }
                         for (channel, from) in self.doubts.unfinished() {
-                            self.mend(Mend::Recheck { channel, from });
+                            self.reconcile(DiscordChange::Recheck { channel, from });
                         }
                     }
                     () = sleep_until(again), if !unanswered.is_empty() => {
@@ -257,7 +257,7 @@ impl Memory {
         match edit {
             Some(edit) => {
                 let page = Fetched::one(self.now(), channel, edit);
-                self.mend(Mend::Fetched(page));
+                self.reconcile(DiscordChange::Fetched(page));
             }
             None => self.doubts.settle(channel, [id], self.now()),
         }
@@ -271,7 +271,7 @@ impl Memory {
             }
             let channel = of_channel[0].0;
             let ids: Vec<MessageId> = of_channel.iter().map(|(_, id)| *id).collect();
-            self.mend(Mend::Unknown { channel, ids });
+            self.reconcile(DiscordChange::Unknown { channel, ids });
         }
     }
 }

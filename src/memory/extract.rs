@@ -127,8 +127,8 @@ impl Memory {
         self.learns(place.guild)
             && self.settings.max_user_facts > 0
             && !self.opted_out(place.asker)
-            && self.mends.deleted_of(extraction.message).is_empty()
-            && !self.mends.is_gone(place, extraction.asked)
+            && self.changes.deleted_of(extraction.message).is_empty()
+            && !self.changes.is_gone(place, extraction.asked)
     }
 
     async fn extract(

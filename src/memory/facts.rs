@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use held::Held;
 
-use super::mend::trace_of_fact;
+use super::reconcile::trace_of_fact;
 use super::{Memory, Place};
 use crate::engine::facts::{self, Room};
 use crate::telemetry::event::{Flushed, StoreOperation};
@@ -123,14 +123,14 @@ impl Memory {
     fn is_doubtful(&self, fact: &Fact) -> bool {
         let link = fact.link.map(|(_, id)| id);
         trace_of_fact(fact).is_some_and(|trace| self.doubts.hides(&trace))
-            || !self.mends.deleted_of(link).is_empty()
+            || !self.changes.deleted_of(link).is_empty()
     }
 
     /// Has it checked whether the user left the servers of these facts unnoticed.
     fn note_used_elsewhere(&self, user: UserId, facts: &[Fact]) {
         for fact in facts {
             if let Origin::Guild(guild) = fact.origin {
-                self.mends.used((guild, user), self.now());
+                self.changes.used((guild, user), self.now());
             }
         }
     }

@@ -57,7 +57,7 @@ impl Memory {
     /// A store's error; the other stores were purged all the same.
     pub async fn erase(&self, user: UserId) -> Result<Purged, clew_store::Error> {
         // Changes on their way to a store are applied first, to go with the rest.
-        self.mend_all().await;
+        self.reconcile_all().await;
         let purged = self.purge(&Purge::User(user)).await?;
         self.tell_purged(PurgeCause::Erase, &purged);
         Ok(purged)

@@ -55,7 +55,7 @@ impl Memory {
                 () = shutdown.cancelled() => return,
                 next = due => pause = next,
             }
-            // Not cancelled: a mend dropped halfway is lost.
+            // Not cancelled: a change dropped halfway is lost.
             self.look_after().await;
         }
     }
@@ -68,7 +68,7 @@ impl Memory {
                     self.found(store, sides.after(Side::Read, &trouble));
                     continue;
                 }
-                self.mend_all().await;
+                self.reconcile_all().await;
                 sides = Sides::default();
             }
             if Arc::ptr_eq(store, &self.stores.conversations)
@@ -116,7 +116,7 @@ impl Memory {
     pub async fn close(&self) {
         let saved = tokio::time::timeout(LAST_TRY, self.save_turns(|_| true)).await;
         if matches!(saved, Ok(Ok(()))) {
-            self.mend_all().await;
+            self.reconcile_all().await;
             self.flush().await;
         } else {
             let _ = tokio::time::timeout(LAST_TRY, self.flush()).await;

@@ -101,7 +101,7 @@ impl Memory {
         let messages = self.own_messages(place, since).await?;
         let mut summary = summary(model, &messages).await;
         // The model takes a while: what was deleted meanwhile must not be saved.
-        self.mend_all().await;
+        self.reconcile_all().await;
         let left = self.own_messages(place, since).await?;
         let before = messages.len();
         let mut messages = messages;

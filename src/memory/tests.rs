@@ -125,9 +125,9 @@ impl Scene {
             .collect()
     }
 
-    async fn mend(&self, mend: Mend) {
-        self.memory.mend(mend);
-        self.memory.mend_all().await;
+    async fn reconcile(&self, change: DiscordChange) {
+        self.memory.reconcile(change);
+        self.memory.reconcile_all().await;
     }
 
     async fn departures(&self) -> Vec<(u64, i64)> {
@@ -141,8 +141,8 @@ fn words(rows: &[StoredMessage]) -> Vec<&str> {
     rows.iter().map(|row| row.content.as_str()).collect()
 }
 
-fn deleted(id: u64) -> Mend {
-    Mend::Deleted {
+fn deleted(id: u64) -> DiscordChange {
+    DiscordChange::Deleted {
         guild: Some(GUILD),
         channel: HERE,
         ids: vec![MessageId::new(id)],
@@ -155,9 +155,9 @@ async fn what_is_purged_is_told_and_what_is_not_is_not() {
     let here = place(GUILD, HERE, ADA);
     s.ask(&here, 10, "saffron").await;
     s.ask(&here, 20, "ginger").await;
-    s.mend(deleted(99)).await;
+    s.reconcile(deleted(99)).await;
     assert_eq!(s.told("purged").len(), 0);
-    s.mend(deleted(10)).await;
+    s.reconcile(deleted(10)).await;
     let told = s.told("purged");
     assert_eq!((told.len(), &told[0]["entries"]), (1, &2.into()));
     assert_eq!(words(&s.rows(&here).await), ["ginger", "so: ginger"]);
@@ -191,7 +191,7 @@ async fn nothing_is_said_of_before_if_no_rows_are_wanted_or_the_asker_opted_out(
     assert_eq!(s.rows(&in_thread(ADA)).await, []);
 }
 
-/// A turn that is not stored yet is mended in the queue.
+/// A turn that is not stored yet is reconciled in the queue.
 #[tokio::test]
 async fn what_waits_for_its_store_is_mended_at_once() {
     let (channel, guild, user) = (HERE, GUILD, ADA);
@@ -202,20 +202,23 @@ async fn what_waits_for_its_store_is_mended_at_once() {
         at: None,
     };
     let ids = vec![MessageId::new(11)];
-    for (mend, left) in [
+    for (change, left) in [
         (deleted(10), vec![]),
-        (Mend::Unknown { channel, ids }, vec!["saffron"]),
-        (Mend::ChannelDeleted(HERE), vec![]),
-        (Mend::MemberLeft { guild, user }, vec![]),
+        (DiscordChange::Unknown { channel, ids }, vec!["saffron"]),
+        (DiscordChange::ChannelDeleted(HERE), vec![]),
+        (DiscordChange::MemberLeft { guild, user }, vec![]),
         (
-            Mend::Edited {
+            DiscordChange::Edited {
                 guild: Some(GUILD),
                 channel,
                 edit,
             },
             vec!["ginger", "so: saffron"],
         ),
-        (Mend::GuildLeft(GUILD), vec!["saffron", "so: saffron"]),
+        (
+            DiscordChange::GuildLeft(GUILD),
+            vec!["saffron", "so: saffron"],
+        ),
     ] {
         let s = scene().await;
         let memory = &s.memory;
@@ -224,13 +227,13 @@ async fn what_waits_for_its_store_is_mended_at_once() {
         let rows = history::rows(&place, &exchange, memory.limits(), memory.now());
         let turn = UnsavedTurn::new(Ids::default(), memory.now(), rows.clone());
         memory.unsaved.keep(turn.unwrap());
-        memory.mend(mend.clone());
+        memory.reconcile(change.clone());
         let mut rows = Vec::new();
         let (scope, agent) = (place.scope, &place.agent);
         memory
             .unsaved
             .add_to(&mut rows, scope, agent, UnixMillis(0));
-        assert_eq!(words(&rows), left, "{mend:?}");
+        assert_eq!(words(&rows), left, "{change:?}");
     }
 }
 
@@ -243,7 +246,7 @@ async fn what_of_a_flood_is_not_kept_is_made_up_for() {
     s.pass(1_000);
     assert_eq!(s.rows(&here).await.len(), 2);
     for id in 30..32 {
-        s.memory.mend(Mend::Edited {
+        s.memory.reconcile(DiscordChange::Edited {
             guild: Some(GUILD),
             channel: HERE,
             edit: Edit {
@@ -256,7 +259,7 @@ async fn what_of_a_flood_is_not_kept_is_made_up_for() {
     }
     let told = s.told("mends_dropped");
     assert_eq!((told.len(), &told[0]["mends"]), (1, &2.into()));
-    s.memory.mend_all().await;
+    s.memory.reconcile_all().await;
     let due = s.memory.doubts.due().now_or_never().unwrap().hand_over();
     assert_eq!(due, [10, 11].map(|id| (HERE, MessageId::new(id))));
     assert_eq!(s.rows(&here).await, []);
@@ -272,21 +275,21 @@ async fn servers_that_a_shard_no_longer_has_were_left() {
         s.ask(&place(guild, HERE, ADA), question, "saffron").await;
     }
     let now = s.memory.now().0;
-    s.mend(Mend::GuildLeft(before)).await;
+    s.reconcile(DiscordChange::GuildLeft(before)).await;
     s.pass(1_000);
-    let connected = |guilds| Mend::Connected {
+    let connected = |guilds| DiscordChange::Connected {
         shard: 0,
         shards: 2,
         guilds,
     };
-    s.mend(connected(Vec::new())).await;
+    s.reconcile(connected(Vec::new())).await;
     assert_eq!(s.departures().await, [(before.get(), now)]);
-    s.mend(connected(vec![even])).await;
+    s.reconcile(connected(vec![even])).await;
     let mut departures = s.departures().await;
     departures.sort_unstable();
     let expected = [(gone.get(), now + 1_000), (before.get(), now)];
     assert_eq!(departures, expected);
-    s.mend(Mend::GuildJoined(gone)).await;
+    s.reconcile(DiscordChange::GuildJoined(gone)).await;
     assert_eq!(s.departures().await, [(before.get(), now)]);
 }
 
@@ -320,7 +323,7 @@ async fn what_was_learnt_from_other_words_goes_with_them() {
             at: at.map(UnixMillis),
         };
         let (guild, channel) = (Some(GUILD), HERE);
-        s.mend(Mend::Edited {
+        s.reconcile(DiscordChange::Edited {
             guild,
             channel,
             edit,
@@ -343,7 +346,7 @@ async fn facts_of_a_server_are_those_that_may_be_told() {
     ];
     s.memory.stores.lasting.put_facts(&facts).await.unwrap();
     s.opt_outs.set([BORIS].into_iter().collect());
-    s.memory.mend(deleted(12));
+    s.memory.reconcile(deleted(12));
     let (ids, here) = (Ids::default(), place(GUILD, HERE, ADA));
     let readable = s.memory.read_facts(&ids, &here).await;
     let profiles = s.memory.profiles(&ids, &here, readable, "words").await;

@@ -1,4 +1,4 @@
-//! Upkeep: saving, mending and sweeping in the background.
+//! Upkeep: saving, reconciling and sweeping in the background.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
-use super::{EditOf, Memory, Mend, Stores};
+use super::{DiscordChange, EditOf, Memory, Stores};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{PurgeCause, StoreOperation};
 use clew_context::model::{Fallback, GuildId, UnixMillis, UserId};
@@ -21,10 +21,10 @@ const SWEEP_EVERY: Duration = Duration::from_hours(1);
 const TIDY_EVERY: Duration = Duration::from_mins(1);
 /// How often members who left unnoticed are looked for, and how long after the
 /// start for the first time, when the servers are known.
-const ROLL_CALL_EVERY: Duration = Duration::from_hours(24);
-const FIRST_ROLL_CALL: Duration = Duration::from_hours(1);
-/// The pause between two members of a roll call, so that it never gets in the way.
-const ROLL_CALL_PACE: Duration = Duration::from_secs(1);
+const MEMBER_CHECK_EVERY: Duration = Duration::from_hours(24);
+const FIRST_MEMBER_CHECK: Duration = Duration::from_hours(1);
+/// The pause between two members of a membership check, so that it never gets in the way.
+const MEMBER_CHECK_PACE: Duration = Duration::from_secs(1);
 /// How long looking up one member may take.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -52,7 +52,7 @@ impl Memory {
         }
     }
 
-    /// Mends, saves and sweeps. What has begun is finished: a mend dropped halfway
+    /// Reconciles, saves and sweeps. What has begun is finished: a change dropped halfway
     /// is lost.
     async fn tend(&self, shutdown: &CancellationToken) {
         let mut saving = every(self.settings.save_interval, self.settings.save_interval);
@@ -62,13 +62,13 @@ impl Memory {
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => return,
-                // Before mends, which may arrive without a pause.
+                // Before changes, which may arrive without a pause.
                 _ = saving.tick() => {
-                    self.mend_all().await;
+                    self.reconcile_all().await;
                     self.flush().await;
                 }
                 _ = sweeping.tick() => self.sweep().await,
-                () = self.mends.came() => self.mend_all().await,
+                () = self.changes.came() => self.reconcile_all().await,
             }
         }
     }
@@ -92,19 +92,19 @@ impl Memory {
         let _ = shutdown.run_until_cancelled(tidy).await;
     }
 
-    /// Runs roll calls, separately: they take a second per member.
+    /// Runs membership checks, separately: they take a second per member.
     async fn call_rolls(
         &self,
         rest: &Rest,
         guild_state: &GuildState,
         shutdown: &CancellationToken,
     ) {
-        let mut calling = every(FIRST_ROLL_CALL, ROLL_CALL_EVERY);
+        let mut calling = every(FIRST_MEMBER_CHECK, MEMBER_CHECK_EVERY);
         let calls = async {
             loop {
                 tokio::select! {
-                    _ = calling.tick() => self.roll_call(rest, guild_state.guilds()).await,
-                    due = self.mends.due_members() => {
+                    _ = calling.tick() => self.check_members(rest, guild_state.guilds()).await,
+                    due = self.changes.due_members() => {
                         for (guild, user) in due {
                             self.check_member(rest, guild, user).await;
                         }
@@ -178,10 +178,10 @@ impl Memory {
 
     /// Looks up the members that something is kept of, and purges those who left
     /// unnoticed (without the members intent Discord does not say).
-    async fn roll_call(&self, rest: &Rest, guilds: Vec<GuildId>) {
+    async fn check_members(&self, rest: &Rest, guilds: Vec<GuildId>) {
         for guild in guilds {
             for user in self.members_kept(guild).await {
-                tokio::time::sleep(ROLL_CALL_PACE).await;
+                tokio::time::sleep(MEMBER_CHECK_PACE).await;
                 self.check_member(rest, guild, user).await;
             }
         }
@@ -192,7 +192,7 @@ impl Memory {
         let deadline = Instant::now() + LOOK_TIMEOUT;
         match rest.reader().is_member(guild, user, deadline).await {
             Ok(true) => {}
-            Ok(false) => self.mend(Mend::MemberLeft { guild, user }),
+            Ok(false) => self.reconcile(DiscordChange::MemberLeft { guild, user }),
             Err(error) if error.reason == Fallback::RateLimited => {}
             Err(error) => tracing::debug!(%error, "a member could not be looked up"),
         }

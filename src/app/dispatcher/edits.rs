@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::Dispatcher;
-use crate::memory::Mend;
+use crate::memory::DiscordChange;
 use crate::telemetry::event::Refusal;
 use crate::turn::Order;
 use clew_context::discord::convert::Incoming;
@@ -30,7 +30,7 @@ impl Dispatcher {
             return;
         }
         self.services.window().edited(message.clone());
-        self.mend_edited(&message);
+        self.reconcile_edited(&message);
         if !self.rules.message_content && is_blank(&message) {
             // The edit removed our mention, and so we no longer see the text.
             return;
@@ -74,14 +74,14 @@ impl Dispatcher {
     }
 
     /// Passes an edit on to memory: the message may be part of a stored turn.
-    fn mend_edited(&self, message: &Message) {
+    fn reconcile_edited(&self, message: &Message) {
         let services = &self.services;
         if let Some(edit) = services.edit_of(message) {
             let channel = message.channel;
             let guild = message
                 .guild
                 .or_else(|| services.guild_state.guild_of(channel));
-            services.memory.mend(Mend::Edited {
+            services.memory.reconcile(DiscordChange::Edited {
                 guild,
                 channel,
                 edit,

@@ -138,11 +138,11 @@ async fn an_edit_that_was_missed_is_made_up_for() {
         let expected = if is_new { "ginger" } else { "saffron" };
         assert_eq!(rows[0].content, expected, "{words} {at:?}");
         assert!(rows.get(1).is_none_or(|row| row.content == "so: saffron"));
-        memory.mend_all().await;
+        memory.reconcile_all().await;
         let stored = s.rows(&place(GUILD, channel.id, ADA)).await;
         assert_eq!(stored[0].content, expected, "{words} {at:?}");
-        let mended = memory.doubts.due().now_or_never();
-        assert!(mended.is_none(), "settled");
+        let reconciled = memory.doubts.due().now_or_never();
+        assert!(reconciled.is_none(), "settled");
     }
 }
 
@@ -233,7 +233,7 @@ async fn messages_of_one_channel_that_are_gone_go_together() {
     let gone = [(HERE, 10), (HERE, 20), (there.channel, 30)];
     s.memory
         .gone(&gone.map(|(channel, id)| (channel, MessageId::new(id))));
-    s.memory.mend_all().await;
+    s.memory.reconcile_all().await;
     let told = s.told("purged");
     let entries: Vec<_> = told.iter().map(|one| &one["entries"]).collect();
     assert_eq!(entries, [4, 2]);
@@ -254,7 +254,7 @@ async fn an_answer_goes_with_its_question_but_not_the_other_way_round() {
             ..question.clone()
         };
         let mut rows = vec![question.clone(), answer];
-        s.memory.mend(Mend::Deleted {
+        s.memory.reconcile(DiscordChange::Deleted {
             guild: Some(GUILD),
             channel: HERE,
             ids: vec![MessageId::new(deleted)],

@@ -3,7 +3,7 @@
 use tokio::time::Instant;
 
 use super::background::Background;
-use crate::memory::{Fetched, Mend};
+use crate::memory::{DiscordChange, Fetched};
 use crate::turn::{Services, Turn};
 use clew_context::engine::turn::{Collected, MessageRange};
 use clew_context::model::{ChannelId, MessageId};
@@ -23,7 +23,7 @@ pub(super) async fn confirm(
         if let Some(background) = &mut background {
             memory.look_through(&page, &mut background.rows);
         }
-        memory.mend(Mend::Fetched(page));
+        memory.reconcile(DiscordChange::Fetched(page));
     }
     let Some(Background { rows, .. }) = background else {
         return;

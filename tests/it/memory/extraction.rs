@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clew::llm;
-use clew::memory::{self, Edit, Exchange, ExtractionInput, Fetched, Memory, Mend, Place, Stores};
+use clew::memory::{
+    self, DiscordChange, Edit, Exchange, ExtractionInput, Fetched, Memory, Place, Stores,
+};
 use clew::telemetry::{Ids, Telemetry};
 use clew_context::model::{
     ChannelId, GuildId, MessageId, OptOuts, TurnId, UnixMillis, UserId, fixed_clock,
@@ -166,7 +168,7 @@ async fn a_turns_first_attempt_is_not_in_its_own_history() {
 #[tokio::test]
 async fn an_edit_takes_back_what_was_learnt() {
     let scene = scene().await;
-    let edited = |at| Mend::Edited {
+    let edited = |at| DiscordChange::Edited {
         guild: None,
         channel: ChannelId::new(2),
         edit: Edit {
@@ -179,16 +181,18 @@ async fn an_edit_takes_back_what_was_learnt() {
     let new = scene.learn_during(async {}).await;
     scene.memory.flush().await;
     for at in [None, Some(UnixMillis(START.0 - 1))] {
-        scene.memory.mend(edited(at));
-        scene.memory.mend_all().await;
+        scene.memory.reconcile(edited(at));
+        scene.memory.reconcile_all().await;
         assert_eq!(
             scene.known().await,
             new,
             "an edit that only adds a preview, or repeats the text"
         );
     }
-    scene.memory.mend(edited(Some(UnixMillis(START.0 + 1))));
-    scene.memory.mend_all().await;
+    scene
+        .memory
+        .reconcile(edited(Some(UnixMillis(START.0 + 1))));
+    scene.memory.reconcile_all().await;
     assert_eq!(scene.known().await, []);
     assert_eq!(scene.store.facts(Subject::User(ADA)).await.unwrap(), []);
 }

@@ -1,5 +1,5 @@
 //! Members who left unnoticed, since without the members intent there is no event. They are found when
-//! something of theirs is used elsewhere, and by the daily roll call.
+//! something of theirs is used elsewhere, and by the daily membership check.
 
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ async fn an_unclear_answer_does_not_prove_that_a_member_left(kind: Kind) {
 
 /// On a single thread, so that the test can advance the time.
 #[tokio::test]
-async fn a_roll_call_finds_members_who_left_unseen() {
+async fn a_membership_check_finds_members_who_left_unseen() {
     let p = Place::new(Kind::Sqlite, &[]).await;
     let bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;

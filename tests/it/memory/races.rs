@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clew::memory::{Exchange, Memory, Mend, Place, RestoreError, Stores};
+use clew::memory::{DiscordChange, Exchange, Memory, Place, RestoreError, Stores};
 use clew::telemetry::{Ids, Telemetry};
 use clew_context::model::{
     ChannelId, GuildId, MessageId, OptOuts, TurnId, UnixMillis, UserId, fixed_clock,
@@ -118,12 +118,13 @@ async fn what_is_purged_while_a_turn_is_stored_stays_purged() {
     let s = scene().await;
     let left = async || {
         let (guild, user) = (GUILD, ADA);
-        s.memory.mend(Mend::MemberLeft { guild, user });
+        s.memory
+            .reconcile(DiscordChange::MemberLeft { guild, user });
     };
     assert_eq!(s.record_during(left).await, 0, "a member who left");
 
     let s = scene().await;
-    let gone = async || s.memory.mend(Mend::ChannelDeleted(CHANNEL));
+    let gone = async || s.memory.reconcile(DiscordChange::ChannelDeleted(CHANNEL));
     assert_eq!(s.record_during(gone).await, 0, "a deleted channel");
 }
 
@@ -132,12 +133,12 @@ async fn what_is_purged_while_a_turn_is_stored_stays_purged() {
 async fn what_is_deleted_before_a_turn_is_stored_is_not_stored() {
     for (id, kept) in [(7, 0), (8, 1), (9, 2)] {
         let s = scene().await;
-        s.memory.mend(Mend::Deleted {
+        s.memory.reconcile(DiscordChange::Deleted {
             guild: Some(GUILD),
             channel: CHANNEL,
             ids: vec![MessageId::new(id)],
         });
-        s.memory.mend_all().await;
+        s.memory.reconcile_all().await;
         let (ids, place) = (Ids::default(), place(ADA));
         s.memory.record(&ids, &place, &exchange(START)).await;
         assert_eq!(s.stored(ADA).await.len(), kept, "message {id}");

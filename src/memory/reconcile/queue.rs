@@ -1,4 +1,4 @@
-//! The queue of mends, and recent deletions and purges, which turns being stored
+//! The queue of changes, and recent deletions and purges, which turns being stored
 //! meanwhile have to respect.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::{Edit, Mend};
+use super::{DiscordChange, Edit};
 use crate::memory::Place;
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use clew_store::Purge;
@@ -23,13 +23,13 @@ const RECENTLY_GONE: usize = 1_024;
 /// The most that may wait for a store that is gone or slow, in bytes, over all servers.
 const MOST_BYTES: usize = 4 << 20;
 
-/// The mends that wait: at most [`MOST_BYTES`]. Beyond, those who take most lose
+/// The changes that wait: at most [`MOST_BYTES`]. Beyond, those who take most lose
 /// what is known about single messages, until half of the room is free.
 #[derive(Debug, Default)]
-pub(in crate::memory) struct Queue {
-    waiting: Mutex<Waiting>,
+pub(in crate::memory) struct ChangeQueue {
+    waiting: Mutex<WaitingChanges>,
     came: Notify,
-    /// Held while mends are carried out, so that waiting for all of them includes
+    /// Held while changes are carried out, so that waiting for all of them includes
     /// those that another task has begun.
     pub(super) doing: tokio::sync::Mutex<()>,
     deleted: Mutex<Deleted>,
@@ -41,12 +41,12 @@ pub(in crate::memory) struct Queue {
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
-    mends: Vec<Mend>,
+struct WaitingChanges {
+    changes: Vec<DiscordChange>,
     bytes: usize,
 }
 
-/// Who a mend counts against when room is shared out: a server or a direct
+/// Who a change counts against when room is shared out: a server or a direct
 /// conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Party {
@@ -60,7 +60,7 @@ impl Party {
     }
 }
 
-impl Mend {
+impl DiscordChange {
     /// The memory that it takes, roughly.
     fn bytes(&self) -> usize {
         let texts = |edits: &[Edit]| -> usize {
@@ -111,14 +111,14 @@ impl Mend {
 /// What was dropped for lack of room.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Overflow {
-    /// Mends that were dropped.
-    pub(super) mends: usize,
+    /// Changes that were dropped.
+    pub(super) changes: usize,
     /// The channels of the messages concerned.
     pub(super) channels: BTreeSet<ChannelId>,
 }
 
-impl Waiting {
-    /// Drops mends of single messages, starting with those who have most, until
+impl WaitingChanges {
+    /// Drops changes of single messages, starting with those who have most, until
     /// half of the room is free.
     fn make_room(&mut self) -> Overflow {
         let mut overflow = Overflow::default();
@@ -126,9 +126,9 @@ impl Waiting {
             return overflow;
         }
         let mut parties: HashMap<Party, usize> = HashMap::new();
-        for mend in &self.mends {
-            if let Some((party, _)) = mend.droppable() {
-                *parties.entry(party).or_default() += mend.bytes();
+        for change in &self.changes {
+            if let Some((party, _)) = change.droppable() {
+                *parties.entry(party).or_default() += change.bytes();
             }
         }
         let mut parties: Vec<(usize, Party)> = parties
@@ -142,15 +142,15 @@ impl Waiting {
             too_much = too_much.saturating_sub(bytes);
             dropped.insert(party);
         }
-        self.mends.retain(|mend| match mend.droppable() {
+        self.changes.retain(|change| match change.droppable() {
             Some((party, place)) if dropped.contains(&party) => {
-                overflow.mends += 1;
+                overflow.changes += 1;
                 overflow.channels.extend(place);
                 false
             }
             _ => true,
         });
-        self.bytes = self.mends.iter().map(Mend::bytes).sum();
+        self.bytes = self.changes.iter().map(DiscordChange::bytes).sum();
         overflow
     }
 }
@@ -168,33 +168,33 @@ struct Members {
     looked_up: HashMap<(GuildId, UserId), UnixMillis>,
 }
 
-impl Queue {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+impl ChangeQueue {
+    fn waiting(&self) -> MutexGuard<'_, WaitingChanges> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn push(&self, mend: Mend) -> Overflow {
+    pub(super) fn push(&self, change: DiscordChange) -> Overflow {
         let mut waiting = self.waiting();
         self.came.notify_one();
-        if matches!(mend, Mend::Recheck { .. }) && waiting.mends.contains(&mend) {
+        if matches!(change, DiscordChange::Recheck { .. }) && waiting.changes.contains(&change) {
             return Overflow::default();
         }
-        waiting.bytes += mend.bytes();
-        waiting.mends.push(mend);
+        waiting.bytes += change.bytes();
+        waiting.changes.push(change);
         waiting.make_room()
     }
 
-    /// Puts mends that could not be carried out back in front of those that have
+    /// Puts changes that could not be carried out back in front of those that have
     /// arrived since; wakes nobody.
-    pub(super) fn put_back(&self, mends: impl IntoIterator<Item = Mend>) -> Overflow {
+    pub(super) fn put_back(&self, changes: impl IntoIterator<Item = DiscordChange>) -> Overflow {
         let mut waiting = self.waiting();
-        waiting.mends.splice(0..0, mends);
-        waiting.bytes = waiting.mends.iter().map(Mend::bytes).sum();
+        waiting.changes.splice(0..0, changes);
+        waiting.bytes = waiting.changes.iter().map(DiscordChange::bytes).sum();
         waiting.make_room()
     }
 
-    pub(super) fn take(&self) -> Vec<Mend> {
-        std::mem::take(&mut *self.waiting()).mends
+    pub(super) fn take(&self) -> Vec<DiscordChange> {
+        std::mem::take(&mut *self.waiting()).changes
     }
 
     /// Waits until something arrives. Safe to cancel: it holds nothing while

@@ -1,4 +1,4 @@
-//! Queued mends: how they are merged, and which turns a purge reaches.
+//! Queued changes: how they are merged, and which turns a purge reaches.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use clew_store::model::{AgentName, Scope};
 const HERE: ChannelId = ChannelId::new(7);
 const ELSEWHERE: ChannelId = ChannelId::new(8);
 
-fn deleted(channel: ChannelId, id: u64) -> Mend {
-    Mend::Deleted {
+fn deleted(channel: ChannelId, id: u64) -> DiscordChange {
+    DiscordChange::Deleted {
         guild: None,
         channel,
         ids: vec![MessageId::new(id)],
     }
 }
 
-fn edited(id: u64, words: &str, at: Option<i64>) -> Mend {
-    Mend::Edited {
+fn edited(id: u64, words: &str, at: Option<i64>) -> DiscordChange {
+    DiscordChange::Edited {
         guild: None,
         channel: HERE,
         edit: Edit {
@@ -34,7 +34,7 @@ fn edited(id: u64, words: &str, at: Option<i64>) -> Mend {
 fn deletions_of_one_channel_in_a_row_become_one() {
     let all = together(vec![deleted(HERE, 1), deleted(HERE, 2), deleted(HERE, 3)]);
     let ids = [1, 2, 3].map(MessageId::new).to_vec();
-    let one = Mend::Deleted {
+    let one = DiscordChange::Deleted {
         guild: None,
         channel: HERE,
         ids,
@@ -44,31 +44,31 @@ fn deletions_of_one_channel_in_a_row_become_one() {
 
 #[test]
 fn what_stands_between_deletions_keeps_them_apart() {
-    let mends = vec![
+    let changes = vec![
         deleted(HERE, 1),
         deleted(ELSEWHERE, 2),
         deleted(HERE, 3),
         edited(4, "words", Some(1)),
         deleted(HERE, 5),
     ];
-    assert_eq!(together(mends.clone()), mends);
+    assert_eq!(together(changes.clone()), changes);
 }
 
 #[test]
 fn of_the_edits_of_a_message_the_last_one_by_a_person_is_done() {
-    let mends = vec![
+    let changes = vec![
         edited(4, "first", Some(1)),
         edited(6, "another's", Some(1)),
         edited(4, "last", Some(2)),
         edited(4, "last, with a preview", None),
     ];
-    assert_eq!(together(mends.clone()), mends[1..]);
+    assert_eq!(together(changes.clone()), changes[1..]);
     // The update with a preview is older than the edit after it, so it is dropped.
-    let mends = vec![
+    let changes = vec![
         edited(4, "with a preview", None),
         edited(4, "last", Some(2)),
     ];
-    assert_eq!(together(mends.clone()), mends[1..]);
+    assert_eq!(together(changes.clone()), changes[1..]);
 }
 
 /// A turn that began earlier is not stored. A question at the very time of its
@@ -98,7 +98,7 @@ fn what_is_gone_is_gone_for_turns_that_began_before() {
         (Purge::Member { guild, user }, true, [false, true, false]),
         (Purge::User(USER), false, [false, true, true]),
     ] {
-        let queue = Queue::default();
+        let queue = ChangeQueue::default();
         queue.note_gone(purge.clone(), UnixMillis(9));
         for (place, reached) in [&in_channel, &of_member, &of_user].into_iter().zip(reached) {
             let gone = |since| queue.is_gone(place, UnixMillis(since));

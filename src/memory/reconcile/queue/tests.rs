@@ -17,8 +17,8 @@ fn edit(bytes: usize) -> Edit {
     }
 }
 
-fn edited(guild: u64, bytes: usize) -> Mend {
-    Mend::Edited {
+fn edited(guild: u64, bytes: usize) -> DiscordChange {
+    DiscordChange::Edited {
         guild: Some(GuildId::new(guild)),
         channel: ChannelId::new(guild),
         edit: edit(bytes),
@@ -29,8 +29,8 @@ fn ids(count: u64) -> impl Iterator<Item = MessageId> {
     (1..=count).map(MessageId::new)
 }
 
-fn fetched(present: u64, edits: usize) -> Mend {
-    Mend::Fetched(Fetched {
+fn fetched(present: u64, edits: usize) -> DiscordChange {
+    DiscordChange::Fetched(Fetched {
         at: UnixMillis(0),
         guild: None,
         channel: HERE,
@@ -46,10 +46,10 @@ fn fetched(present: u64, edits: usize) -> Mend {
 fn what_waits_is_bounded_by_its_bytes() {
     let (channel, guild, user) = (HERE, GuildId::new(1), UserId::new(5));
     let number = 100_000 / 8;
-    for (mend, bytes) in [
+    for (change, bytes) in [
         (edited(1, 100_000), 100_000),
         (
-            Mend::Deleted {
+            DiscordChange::Deleted {
                 guild: None,
                 channel,
                 ids: ids(number).collect(),
@@ -57,7 +57,7 @@ fn what_waits_is_bounded_by_its_bytes() {
             100_000,
         ),
         (
-            Mend::Unknown {
+            DiscordChange::Unknown {
                 channel,
                 ids: ids(number).collect(),
             },
@@ -66,12 +66,15 @@ fn what_waits_is_bounded_by_its_bytes() {
         (fetched(number / 2, 10), 100_000),
         (fetched(0, 100_000), 100_000),
         (fetched(number / 4, 50_000), 100_000),
-        (Mend::MemberLeft { guild, user }, size_of::<Mend>()),
+        (
+            DiscordChange::MemberLeft { guild, user },
+            size_of::<DiscordChange>(),
+        ),
     ] {
-        let queue = Queue::default();
+        let queue = ChangeQueue::default();
         let most = MOST_BYTES / bytes;
         // These are certainly too many, so one of them is the first to overflow.
-        let mut pushes = (1..=most + 9).map(|waiting| (waiting, queue.push(mend.clone())));
+        let mut pushes = (1..=most + 9).map(|waiting| (waiting, queue.push(change.clone())));
         let (waiting, overflow) = pushes
             .find(|(_, overflow)| *overflow != Overflow::default())
             .unwrap();
@@ -79,13 +82,13 @@ fn what_waits_is_bounded_by_its_bytes() {
             (most * 9 / 10..=most + 1).contains(&waiting),
             "{waiting} of {bytes} bytes"
         );
-        let channels = match mend {
-            Mend::MemberLeft { .. } => BTreeSet::new(),
-            Mend::Edited { channel, .. } => BTreeSet::from([channel]),
+        let channels = match change {
+            DiscordChange::MemberLeft { .. } => BTreeSet::new(),
+            DiscordChange::Edited { channel, .. } => BTreeSet::from([channel]),
             _ => BTreeSet::from([HERE]),
         };
-        let mends = waiting;
-        assert_eq!(overflow, Overflow { mends, channels });
+        let changes = waiting;
+        assert_eq!(overflow, Overflow { changes, channels });
         assert_eq!(queue.take(), []);
     }
 }
@@ -93,17 +96,23 @@ fn what_waits_is_bounded_by_its_bytes() {
 /// Those who have most make room until half of it is free.
 #[test]
 fn who_has_most_makes_room() {
-    let queue = Queue::default();
+    let queue = ChangeQueue::default();
     let (half, part) = (MOST_BYTES / 2, MOST_BYTES / 16);
     for (guild, bytes) in [(2, part * 2), (9, part * 3), (4, part), (8, half - part)] {
         assert_eq!(queue.push(edited(guild, bytes)), Overflow::default());
     }
     // Nothing makes up for a deleted channel, so it stays.
-    let gone = Mend::ChannelDeleted(HERE);
+    let gone = DiscordChange::ChannelDeleted(HERE);
     assert_eq!(queue.push(gone.clone()), Overflow::default());
     let overflow = queue.push(edited(8, part * 4));
     let channels = BTreeSet::from([ChannelId::new(8)]);
-    assert_eq!(overflow, Overflow { mends: 2, channels });
+    assert_eq!(
+        overflow,
+        Overflow {
+            changes: 2,
+            channels
+        }
+    );
     // Half of the room is free again.
     let more = edited(1, half - part);
     assert_eq!(queue.push(more.clone()), Overflow::default());
@@ -118,7 +127,13 @@ fn who_has_most_makes_room() {
     assert_eq!(queue.put_back(left), Overflow::default());
     let channels = [1, 3].map(ChannelId::new).into();
     let overflow = queue.put_back([edited(3, part * 4)]);
-    assert_eq!(overflow, Overflow { mends: 2, channels });
+    assert_eq!(
+        overflow,
+        Overflow {
+            changes: 2,
+            channels
+        }
+    );
 }
 
 /// A server left, joined and left again. Only a channel to be rechecked is
@@ -126,8 +141,11 @@ fn who_has_most_makes_room() {
 #[test]
 fn what_happens_twice_waits_twice() {
     let guild = GuildId::new(1);
-    let (left, joined) = (Mend::GuildLeft(guild), Mend::GuildJoined(guild));
-    let recheck = |from| Mend::Recheck {
+    let (left, joined) = (
+        DiscordChange::GuildLeft(guild),
+        DiscordChange::GuildJoined(guild),
+    );
+    let recheck = |from| DiscordChange::Recheck {
         channel: HERE,
         from: MessageId::new(from),
     };
@@ -139,10 +157,10 @@ fn what_happens_twice_waits_twice() {
         recheck(1),
         recheck(2),
     ];
-    let queue = Queue::default();
+    let queue = ChangeQueue::default();
     assert!(queue.came().now_or_never().is_none());
-    for mend in all.clone() {
-        assert_eq!(queue.push(mend), Overflow::default());
+    for change in all.clone() {
+        assert_eq!(queue.push(change), Overflow::default());
     }
     assert!(queue.came().now_or_never().is_some());
     let [left, joined, first, again, _, second] = all;
@@ -152,7 +170,7 @@ fn what_happens_twice_waits_twice() {
 
 #[test]
 fn the_latest_deletions_are_remembered() {
-    let queue = Queue::default();
+    let queue = ChangeQueue::default();
     let most = RECENT_DELETIONS as u64;
     let all: Vec<MessageId> = ids(most).collect();
     queue.note_deleted(&all);
@@ -164,7 +182,7 @@ fn the_latest_deletions_are_remembered() {
 
 #[test]
 fn what_went_lately_is_remembered() {
-    let queue = Queue::default();
+    let queue = ChangeQueue::default();
     let place = Place {
         scope: Scope::Direct(UserId::new(5)),
         agent: AgentName::default_agent(),
@@ -184,7 +202,7 @@ fn what_went_lately_is_remembered() {
 
 #[test]
 fn a_member_is_looked_up_once_a_day() {
-    let queue = Queue::default();
+    let queue = ChangeQueue::default();
     let member = |user| (GuildId::new(1), UserId::new(user));
     let due = || queue.due_members().now_or_never();
     assert_eq!(due(), None);

@@ -1,4 +1,4 @@
-//! Mending: what is deleted or edited on Discord is deleted or edited in every
+//! Reconciling: what is deleted or edited on Discord is deleted or edited in every
 //! store. Events are acted on at once. A message missing from a fetched page is
 //! only a hint at what happened while we were away, never proof: it is left out of
 //! prompts and asked for, and only Discord's "Unknown Message" (10008) purges it.
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 pub use doubt::Missed;
 pub(super) use doubt::{Asking, Doubts, Key, trace_of_fact, traces};
-pub(super) use queue::Queue;
+pub(super) use queue::ChangeQueue;
 
 use queue::Overflow;
 
@@ -24,7 +24,7 @@ use clew_store::{Kind, Purge, Purged};
 
 /// Something that happened on Discord and must be carried over to every store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mend {
+pub enum DiscordChange {
     /// `MESSAGE_DELETE`, `MESSAGE_DELETE_BULK`.
     Deleted {
         /// The server; none in direct messages.
@@ -135,30 +135,32 @@ impl Fetched {
 
 impl Memory {
     /// Queues a change, without waiting. [`upkeep`](Memory::upkeep) carries it out.
-    pub fn mend(&self, mend: Mend) {
-        match &mend {
-            Mend::Deleted { ids, .. } | Mend::Unknown { ids, .. } => self.mends.note_deleted(ids),
-            Mend::ChannelDeleted(channel) => {
-                self.mends.note_gone(Purge::Channel(*channel), self.now());
+    pub fn reconcile(&self, change: DiscordChange) {
+        match &change {
+            DiscordChange::Deleted { ids, .. } | DiscordChange::Unknown { ids, .. } => {
+                self.changes.note_deleted(ids)
             }
-            Mend::MemberLeft { guild, user } => {
+            DiscordChange::ChannelDeleted(channel) => {
+                self.changes.note_gone(Purge::Channel(*channel), self.now());
+            }
+            DiscordChange::MemberLeft { guild, user } => {
                 let (guild, user) = (*guild, *user);
                 let member = Purge::Member { guild, user };
-                self.mends.note_gone(member, self.now());
+                self.changes.note_gone(member, self.now());
             }
             // Nobody told us what happened before.
-            Mend::Connected { shard, shards, .. } => {
+            DiscordChange::Connected { shard, shards, .. } => {
                 let (shard, shards) = (*shard, *shards);
                 self.missed(Missed::Shard { shard, shards });
             }
-            Mend::Edited { .. }
-            | Mend::GuildLeft(_)
-            | Mend::GuildJoined(_)
-            | Mend::Fetched(_)
-            | Mend::Recheck { .. } => {}
+            DiscordChange::Edited { .. }
+            | DiscordChange::GuildLeft(_)
+            | DiscordChange::GuildJoined(_)
+            | DiscordChange::Fetched(_)
+            | DiscordChange::Recheck { .. } => {}
         }
-        self.mend_unsaved(&mend);
-        let overflow = self.mends.push(mend);
+        self.reconcile_unsaved(&change);
+        let overflow = self.changes.push(change);
         self.make_up_for(overflow);
     }
 
@@ -171,45 +173,44 @@ impl Memory {
     /// If deletions and edits were dropped for lack of room, nothing of the
     /// channels concerned is shown until Discord has been asked for each message.
     fn make_up_for(&self, overflow: Overflow) {
-        let Overflow { mends, channels } = overflow;
-        if mends == 0 {
+        let Overflow { changes, channels } = overflow;
+        if changes == 0 {
             return;
         }
         let event = MendsDropped {
-            mends,
+            mends: changes,
             channels: channels.len(),
         };
         self.telemetry.emit(&Ids::default(), event);
         let from = MessageId::new(0);
         for channel in channels {
             self.doubts.lost(Missed::Channel(channel), self.now());
-            self.mends.push(Mend::Recheck { channel, from });
+            self.changes.push(DiscordChange::Recheck { channel, from });
         }
     }
 
     /// Applies a change at once to turns that are not stored yet.
-    fn mend_unsaved(&self, mend: &Mend) {
-        let purge = match mend {
-            Mend::Deleted { channel, ids, .. } | Mend::Unknown { channel, ids } => {
-                Purge::Messages {
-                    channel: *channel,
-                    ids: ids.clone(),
-                }
-            }
-            Mend::ChannelDeleted(channel) => Purge::Channel(*channel),
-            Mend::MemberLeft { guild, user } => Purge::Member {
+    fn reconcile_unsaved(&self, change: &DiscordChange) {
+        let purge = match change {
+            DiscordChange::Deleted { channel, ids, .. }
+            | DiscordChange::Unknown { channel, ids } => Purge::Messages {
+                channel: *channel,
+                ids: ids.clone(),
+            },
+            DiscordChange::ChannelDeleted(channel) => Purge::Channel(*channel),
+            DiscordChange::MemberLeft { guild, user } => Purge::Member {
                 guild: *guild,
                 user: *user,
             },
-            Mend::Edited { channel, edit, .. } => {
+            DiscordChange::Edited { channel, edit, .. } => {
                 let words = stored_words(&edit.words);
                 return self.unsaved.edit(*channel, edit.message, words);
             }
-            Mend::GuildLeft(_)
-            | Mend::GuildJoined(_)
-            | Mend::Connected { .. }
-            | Mend::Fetched(_)
-            | Mend::Recheck { .. } => return,
+            DiscordChange::GuildLeft(_)
+            | DiscordChange::GuildJoined(_)
+            | DiscordChange::Connected { .. }
+            | DiscordChange::Fetched(_)
+            | DiscordChange::Recheck { .. } => return,
         };
         self.unsaved.purge(&purge);
     }
@@ -217,12 +218,14 @@ impl Memory {
     /// Carries out all that is queued. Must not be cancelled once begun: a change
     /// taken from the queue is nowhere else. If a store is locked, full or gone,
     /// its change and those after it wait for the next save.
-    pub async fn mend_all(&self) {
-        let _doing = self.mends.doing.lock().await;
-        let mut mends = together(self.mends.take()).into_iter();
-        while let Some(mend) = mends.next() {
-            if !self.do_mend(&mend).await {
-                let overflow = self.mends.put_back(std::iter::once(mend).chain(mends));
+    pub async fn reconcile_all(&self) {
+        let _doing = self.changes.doing.lock().await;
+        let mut changes = together(self.changes.take()).into_iter();
+        while let Some(change) = changes.next() {
+            if !self.reconcile_one(&change).await {
+                let overflow = self
+                    .changes
+                    .put_back(std::iter::once(change).chain(changes));
                 self.make_up_for(overflow);
                 return;
             }
@@ -230,9 +233,9 @@ impl Memory {
     }
 
     /// Returns whether the change is finished: done, or not worth another try.
-    async fn do_mend(&self, mend: &Mend) -> bool {
-        let cause = cause(mend);
-        match self.try_mend(mend.clone()).await {
+    async fn reconcile_one(&self, change: &DiscordChange) -> bool {
+        let cause = cause(change);
+        match self.try_reconcile(change.clone()).await {
             Ok(purged) => {
                 self.tell_purged(cause, &purged);
                 true
@@ -244,27 +247,28 @@ impl Memory {
         }
     }
 
-    async fn try_mend(&self, mend: Mend) -> Result<Purged, clew_store::Error> {
-        match mend {
-            Mend::Deleted { channel, ids, .. } | Mend::Unknown { channel, ids } => {
-                self.deleted(channel, ids).await
-            }
-            Mend::ChannelDeleted(channel) => {
+    async fn try_reconcile(&self, change: DiscordChange) -> Result<Purged, clew_store::Error> {
+        match change {
+            DiscordChange::Deleted { channel, ids, .. }
+            | DiscordChange::Unknown { channel, ids } => self.deleted(channel, ids).await,
+            DiscordChange::ChannelDeleted(channel) => {
                 let purged = self.purge(&Purge::Channel(channel)).await?;
                 self.doubts.forget(channel);
                 Ok(purged)
             }
-            Mend::MemberLeft { guild, user } => self.purge(&Purge::Member { guild, user }).await,
-            Mend::Edited { channel, edit, .. } => self.edited(channel, &edit).await,
-            Mend::GuildLeft(guild) => self.depart(guild).await,
-            Mend::GuildJoined(guild) => self.rejoin(guild).await,
-            Mend::Connected {
+            DiscordChange::MemberLeft { guild, user } => {
+                self.purge(&Purge::Member { guild, user }).await
+            }
+            DiscordChange::Edited { channel, edit, .. } => self.edited(channel, &edit).await,
+            DiscordChange::GuildLeft(guild) => self.depart(guild).await,
+            DiscordChange::GuildJoined(guild) => self.rejoin(guild).await,
+            DiscordChange::Connected {
                 shard,
                 shards,
                 guilds,
             } => self.left_unseen(shard, shards, &guilds).await,
-            Mend::Fetched(page) => self.compare(page).await,
-            Mend::Recheck { channel, from } => self.recheck(channel, from).await,
+            DiscordChange::Fetched(page) => self.compare(page).await,
+            DiscordChange::Recheck { channel, from } => self.recheck(channel, from).await,
         }
     }
 
@@ -285,7 +289,7 @@ impl Memory {
             self.extractions.purged();
         }
         if matches!(purge, Purge::User(_)) {
-            self.mends.note_gone(purge.clone(), self.now());
+            self.changes.note_gone(purge.clone(), self.now());
         }
         self.unsaved.purge(purge);
         // Boxed: the future is large, and purges are rare.
@@ -465,18 +469,18 @@ impl Memory {
 
     /// Whether any of these rows belongs to something purged since then.
     pub(super) fn is_purged(&self, rows: &[StoredMessage], since: UnixMillis) -> bool {
-        !self.mends.gone_of(rows, since).is_empty()
+        !self.changes.gone_of(rows, since).is_empty()
     }
 
     /// The deletions and purges since then that would have covered any of these
     /// rows.
     pub(super) fn late_purges(&self, rows: &[StoredMessage], since: UnixMillis) -> Vec<Purge> {
-        let mut late = self.mends.gone_of(rows, since);
+        let mut late = self.changes.gone_of(rows, since);
         for of_channel in rows.chunk_by(|one, next| one.channel == next.channel) {
             let held = of_channel
                 .iter()
                 .flat_map(|row| row.message.iter().chain(&row.parts));
-            let ids = self.mends.deleted_of(held.copied());
+            let ids = self.changes.deleted_of(held.copied());
             if let (Some(row), false) = (of_channel.first(), ids.is_empty()) {
                 let channel = row.channel;
                 late.push(Purge::Messages { channel, ids });
@@ -517,44 +521,48 @@ async fn purge_all(stores: &Stores, purge: &Purge) -> Result<Purged, clew_store:
 
 /// Merges consecutive deletions in one channel, and drops edits of a message that
 /// a later edit by a person replaces.
-fn together(mends: Vec<Mend>) -> Vec<Mend> {
+fn together(changes: Vec<DiscordChange>) -> Vec<DiscordChange> {
     let mut edited = BTreeSet::new();
-    let mut is_latest: Vec<bool> = mends
+    let mut is_latest: Vec<bool> = changes
         .iter()
         .rev()
-        .map(|mend| match mend {
-            Mend::Edited { edit, .. } if edited.contains(&edit.message) => false,
-            Mend::Edited { edit, .. } if edit.at.is_some() => edited.insert(edit.message),
+        .map(|change| match change {
+            DiscordChange::Edited { edit, .. } if edited.contains(&edit.message) => false,
+            DiscordChange::Edited { edit, .. } if edit.at.is_some() => edited.insert(edit.message),
             _ => true,
         })
         .collect();
     is_latest.reverse();
-    let latest = mends.into_iter().zip(is_latest);
-    let latest = latest.filter_map(|(mend, is_latest)| is_latest.then_some(mend));
-    let mut all: Vec<Mend> = Vec::new();
-    for mend in latest {
-        match (all.last_mut(), mend) {
+    let latest = changes.into_iter().zip(is_latest);
+    let latest = latest.filter_map(|(change, is_latest)| is_latest.then_some(change));
+    let mut all: Vec<DiscordChange> = Vec::new();
+    for change in latest {
+        match (all.last_mut(), change) {
             (
-                Some(Mend::Deleted { channel, ids, .. }),
-                Mend::Deleted {
+                Some(DiscordChange::Deleted { channel, ids, .. }),
+                DiscordChange::Deleted {
                     channel: same,
                     ids: more,
                     ..
                 },
             ) if *channel == same => ids.extend(more),
-            (_, mend) => all.push(mend),
+            (_, change) => all.push(change),
         }
     }
     all
 }
 
-const fn cause(mend: &Mend) -> PurgeCause {
-    match mend {
-        Mend::Deleted { .. } | Mend::Edited { .. } => PurgeCause::Deleted,
-        Mend::ChannelDeleted(_) => PurgeCause::Channel,
-        Mend::GuildLeft(_) | Mend::GuildJoined(_) | Mend::Connected { .. } => PurgeCause::Guild,
-        Mend::MemberLeft { .. } => PurgeCause::Member,
-        Mend::Unknown { .. } | Mend::Fetched(_) | Mend::Recheck { .. } => PurgeCause::Evidence,
+const fn cause(change: &DiscordChange) -> PurgeCause {
+    match change {
+        DiscordChange::Deleted { .. } | DiscordChange::Edited { .. } => PurgeCause::Deleted,
+        DiscordChange::ChannelDeleted(_) => PurgeCause::Channel,
+        DiscordChange::GuildLeft(_)
+        | DiscordChange::GuildJoined(_)
+        | DiscordChange::Connected { .. } => PurgeCause::Guild,
+        DiscordChange::MemberLeft { .. } => PurgeCause::Member,
+        DiscordChange::Unknown { .. }
+        | DiscordChange::Fetched(_)
+        | DiscordChange::Recheck { .. } => PurgeCause::Evidence,
     }
 }
 
