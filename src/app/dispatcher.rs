@@ -126,6 +126,11 @@ impl Dispatcher {
         }
     }
 
+    /// Has a change on Discord carried over to what is stored.
+    fn reconcile(&self, change: DiscordChange) {
+        self.services.memory.reconcile(change);
+    }
+
     /// Handles events that start nothing.
     fn note(&mut self, event: Event, shard: u32) {
         match event {
@@ -153,7 +158,7 @@ impl Dispatcher {
                 self.starters_deleted(&ids);
                 self.cancel(&ids);
                 let guild = self.services.guild_state.guild_of(channel);
-                self.services.memory.reconcile(DiscordChange::Deleted {
+                self.reconcile(DiscordChange::Deleted {
                     guild,
                     channel,
                     ids,
@@ -172,9 +177,7 @@ impl Dispatcher {
             }
             Event::ThreadDeleted(thread) => self.channel_gone(thread),
             Event::MemberLeft { guild, user } => {
-                self.services
-                    .memory
-                    .reconcile(DiscordChange::MemberLeft { guild, user });
+                self.reconcile(DiscordChange::MemberLeft { guild, user });
             }
             Event::ThreadCreated {
                 channel,
@@ -188,14 +191,10 @@ impl Dispatcher {
             Event::GuildUnavailable(guild) => self.guild_lost(guild),
             Event::GuildRemoved(guild) => {
                 self.guild_lost(guild);
-                self.services
-                    .memory
-                    .reconcile(DiscordChange::GuildLeft(guild));
+                self.reconcile(DiscordChange::GuildLeft(guild));
             }
             Event::GuildAvailable(guild) => {
-                self.services
-                    .memory
-                    .reconcile(DiscordChange::GuildJoined(guild));
+                self.reconcile(DiscordChange::GuildJoined(guild));
             }
             Event::GuildIncomplete { guild, parts } => {
                 let ids = Ids {
@@ -228,7 +227,7 @@ impl Dispatcher {
                  developer portal, or set DISCORD_MESSAGE_CONTENT=off"
             );
         }
-        self.services.memory.reconcile(DiscordChange::Connected {
+        self.reconcile(DiscordChange::Connected {
             shard,
             shards: ready.shards,
             guilds: ready.guilds.clone(),
@@ -241,9 +240,7 @@ impl Dispatcher {
     fn channel_gone(&self, channel: ChannelId) {
         self.services.window().forget(channel);
         self.services.negative_cache.forget(channel);
-        self.services
-            .memory
-            .reconcile(DiscordChange::ChannelDeleted(channel));
+        self.reconcile(DiscordChange::ChannelDeleted(channel));
     }
 
     fn guild_lost(&self, guild: GuildId) {

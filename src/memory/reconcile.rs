@@ -138,7 +138,7 @@ impl Memory {
     pub fn reconcile(&self, change: DiscordChange) {
         match &change {
             DiscordChange::Deleted { ids, .. } | DiscordChange::Unknown { ids, .. } => {
-                self.changes.note_deleted(ids)
+                self.changes.note_deleted(ids);
             }
             DiscordChange::ChannelDeleted(channel) => {
                 self.changes.note_gone(Purge::Channel(*channel), self.now());
