@@ -68,7 +68,11 @@ pub enum Capacity {
 /// What a store can do. Confirmed writes are durable: they survive `kill -9`.
 /// No call blocks the async thread.
 ///
-/// Every error is an [`Error`]; a failed call has changed nothing.
+/// Every error is an [`Error`]. A failed call has changed nothing in a database,
+/// but a failed purge or edit may have changed snapshots' files, which then hold
+/// less than their rows say. Files are written one by one, so a failed call may
+/// have changed some of them; a purge goes on past a file that fails, removes
+/// what it can, and then returns the first error.
 ///
 /// What the stores share is written once: which turns may be appended, and with
 /// which times (`append`); what a purge removes ([`Purge::takes`], within a
@@ -78,10 +82,11 @@ pub enum Capacity {
 /// ranking facts without a database (`rank`). Databases also share their rows'
 /// form (`columns`) and the statements about whole kinds (`table`).
 ///
-/// A conversation's last ordinal outlives its rows: after
+/// In a database, a conversation's last ordinal outlives its rows: after
 /// [`delete_conversation`](Self::delete_conversation) or a purge of all rows the
 /// next turn still gets a higher one. It goes with a purge of the channel,
-/// server or user that its scope names.
+/// server, member or user that its scope names. In files it goes with the last
+/// row.
 #[async_trait]
 pub trait Backend: Send + Sync {
     /// What it can hold.
@@ -96,19 +101,21 @@ pub trait Backend: Send + Sync {
     async fn claim(&self, application: ApplicationId) -> Result<(), Error>;
 
     /// Appends one turn to its conversation, all rows or none, and returns its
-    /// ordinal. All rows share one scope, agent and turn. A turn already in
-    /// that scope is replaced and keeps its ordinal.
+    /// ordinal. All rows share one scope, agent and turn. A turn that this scope
+    /// and agent already have is replaced and keeps its ordinal.
     ///
     /// Makes up for a clock that went back: each row's timestamp is raised to
     /// that of the conversation's newest row, and past the clear markers that
     /// apply to the turn's owner.
     async fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error>;
 
-    /// The newest rows of a conversation, oldest first. Called through
+    /// The newest rows of a conversation, oldest first: by ordinal, then turn,
+    /// then position in the turn, not by time. Called through
     /// [`window`](Self::window).
     async fn read_window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error>;
 
-    /// The newest rows of a conversation, oldest first.
+    /// The newest rows of a conversation, in the order of
+    /// [`read_window`](Self::read_window).
     ///
     /// Checks them again: a row of another scope, or of an owner other than the
     /// scope's, is a bug of ours and must not reach anybody, so nothing is
@@ -148,12 +155,8 @@ pub trait Backend: Send + Sync {
     ) -> Result<Option<UnixMillis>, Error>;
 
     /// When an agent was first seen, before which it has no history. Records
-    /// `since` if it was not known.
-    async fn agent_created(
-        &self,
-        agent: &AgentName,
-        since: UnixMillis,
-    ) -> Result<UnixMillis, Error>;
+    /// `now` if it was not known.
+    async fn agent_created(&self, agent: &AgentName, now: UnixMillis) -> Result<UnixMillis, Error>;
 
     /// A user's own rows with an agent in a server (or in direct messages),
     /// across channels and scopes, later than `since`, oldest first: what
@@ -200,7 +203,8 @@ pub trait Backend: Send + Sync {
 
     /// Gives an edited message its new text, in its rows
     /// ([`StoredMessage::is_text_of`]) and in snapshots
-    /// ([`with_edit`](super::with_edit)). Returns how many rows matched.
+    /// ([`with_edit`](super::with_edit)). Returns how many rows had another
+    /// text; snapshots do not count.
     async fn edit_message(
         &self,
         channel: ChannelId,
@@ -230,7 +234,8 @@ pub trait Backend: Send + Sync {
     async fn sweep(&self, now: UnixMillis) -> Result<u64, Error>;
 
     /// Entries of a kind, of one user ([`Record::is_of`]) or of all, continuing
-    /// from a cursor. [`Kind::Transcripts`] is in no store.
+    /// from a cursor. A `limit` of 0 gives no entries and no cursor.
+    /// [`Kind::Transcripts`] is in no store.
     async fn records(
         &self,
         kind: Kind,
@@ -241,8 +246,9 @@ pub trait Backend: Send + Sync {
 
     /// Writes entries unchanged, ordinals and times included, replacing those
     /// with the same [`key`](Record::key); a snapshot, with its file, the one
-    /// with its id; a row the one of its turn with the same role, call and
-    /// message. Rows of one call stay separate, even if they look alike.
+    /// with its id; a row the one of its turn with the same role, tool calls,
+    /// call that it answers, and message. Rows that are written together stay
+    /// separate, even if they look alike.
     async fn write(&self, records: &[Record]) -> Result<(), Error>;
 
     /// Removes entries by their keys. Returns how many there were.

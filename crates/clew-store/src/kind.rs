@@ -6,65 +6,57 @@ use super::Record;
 use crate::model::{ClearKey, ContextSnapshotInfo, Fact, StoredMessage};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
-/// The kinds of stored data. Closed: code that handles all kinds matches it
-/// without a wildcard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+/// Defines [`Kind`] with its names; [`Kind::ALL`] comes from the same list, so
+/// that it lacks none.
+macro_rules! kinds {
+    ($($(#[$docs:meta])+ $kind:ident = $name:literal,)+) => {
+        /// The kinds of stored data. What is done with all of them goes through
+        /// [`Kind::ALL`]; what differs by kind matches it without a wildcard.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Kind {
+            $($(#[$docs])+ $kind,)+
+        }
+
+        impl Kind {
+            /// All of them.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$kind),+];
+
+            /// Its name in statistics, exports and answers.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
     /// Rows of turns.
-    Messages,
+    Messages = "messages",
     /// Where conversations start (`/context clear`).
-    Markers,
+    Markers = "clear markers",
     /// Saved conversation windows, with their files.
-    Snapshots,
+    Snapshots = "snapshots",
     /// Facts about users.
-    UserFacts,
+    UserFacts = "facts about users",
     /// Facts about servers.
-    ServerFacts,
+    ServerFacts = "facts about servers",
     /// Users who opted out. Survives an erasure, since it is the very wish that
     /// nothing be stored.
-    OptOuts,
+    OptOuts = "opt-outs",
     /// Servers' own settings.
-    Settings,
+    Settings = "server settings",
     /// When agents were first seen.
-    Agents,
+    Agents = "agents",
     /// When we left servers.
-    Departures,
+    Departures = "departures",
     /// Logs of direct messages (`DM_LOGS_DIR`), which are files outside of any
     /// store.
-    Transcripts,
+    Transcripts = "direct message logs",
 }
 
 impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 10] = [
-        Self::Messages,
-        Self::Markers,
-        Self::Snapshots,
-        Self::UserFacts,
-        Self::ServerFacts,
-        Self::OptOuts,
-        Self::Settings,
-        Self::Agents,
-        Self::Departures,
-        Self::Transcripts,
-    ];
-
-    /// Its name in statistics, exports and answers.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Messages => "messages",
-            Self::Markers => "clear markers",
-            Self::Snapshots => "snapshots",
-            Self::UserFacts => "facts about users",
-            Self::ServerFacts => "facts about servers",
-            Self::OptOuts => "opt-outs",
-            Self::Settings => "server settings",
-            Self::Agents => "agents",
-            Self::Departures => "departures",
-            Self::Transcripts => "direct message logs",
-        }
-    }
-
     /// Whether its entries hold what people said; the others are short lists of
     /// ids, times and settings.
     pub const fn is_text(self) -> bool {
@@ -142,6 +134,10 @@ impl Purge {
     }
 
     /// Whether it removes an entry, or any part of a snapshot.
+    ///
+    /// Judges each entry by itself. This is all of a purge except for deleted
+    /// messages, with which other rows of their turns go: see
+    /// [`Reach`](super::Reach).
     pub fn takes(&self, record: &Record) -> bool {
         match record {
             Record::Message(row) => self.names(row),

@@ -2,8 +2,8 @@
 //!
 //! [`Backend`] lists what a store can do; `tests/it/store` runs one contract
 //! against all of them. [`Kind`] is the closed list of what is stored: purge,
-//! export and statistics match it without a wildcard, so none of them can miss
-//! a new kind.
+//! export, copy and statistics go through [`Kind::ALL`], which is made from the
+//! same list as the enum, and match a kind without a wildcard.
 //!
 //! Invariant: SQL is written here only; no read returns a row of a scope other
 //! than the one asked for.

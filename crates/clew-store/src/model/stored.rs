@@ -63,8 +63,8 @@ pub struct StoredMessage {
     /// Its turn. Rows of one turn are stored and deleted together.
     pub turn: TurnId,
     /// The turn's number within its scope and agent, from 1; 0 before it is
-    /// appended. The store assigns it and never reuses it. Prompts cut their
-    /// window of history by it.
+    /// appended. The store assigns it; how long the last one is remembered, see
+    /// [`Backend`](crate::Backend). Prompts cut their window of history by it.
     pub ordinal: u64,
     /// Its role in the turn.
     pub role: StoredRole,
