@@ -16,8 +16,10 @@ impl StoreFolder {
         after: Option<&Cursor>,
         limit: usize,
     ) -> Result<Records, Error> {
-        // At least one entry, or reading would never end.
-        let mut page = RecordPage::new(after, limit.max(1))?;
+        if limit == 0 {
+            return Ok(Records::default());
+        }
+        let mut page = RecordPage::new(after, limit)?;
         match kind {
             Kind::Messages => self.message_page(owner, &mut page)?,
             Kind::Snapshots | Kind::Transcripts => {}

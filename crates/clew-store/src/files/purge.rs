@@ -14,10 +14,7 @@ impl StoreFolder {
         let mut purged = Purged::default();
         let mut all = Tally::default();
         for kind in Kind::ALL {
-            let gone = match kind {
-                Kind::Messages => self.purge_rows(purge),
-                _ => self.purge_entries(kind, purge),
-            };
+            let gone = self.purge_kind(kind, purge);
             purged.add(kind, all.add(gone));
         }
         let aside = self.remove_aside(&mut |path| aside_goes(path, purge));
@@ -55,19 +52,26 @@ impl StoreFolder {
         gone.finish()
     }
 
-    fn purge_entries(&self, kind: Kind, purge: &Purge) -> Result<u64, Error> {
-        let paths = match (kind, purge) {
-            (
-                Kind::UserFacts | Kind::ServerFacts,
-                Purge::Messages { channel, .. } | Purge::Channel(channel),
-            ) => self.linked_files(kind, *channel),
+    fn purge_kind(&self, kind: Kind, purge: &Purge) -> Result<u64, Error> {
+        let paths = match kind {
+            Kind::Messages => return self.purge_rows(purge),
+            Kind::UserFacts | Kind::ServerFacts => match purge {
+                Purge::Messages { channel, .. } | Purge::Channel(channel) => {
+                    self.linked_files(kind, *channel)
+                }
+                Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) | Purge::Before(_) => {
+                    self.entry_files(kind)?
+                }
+            },
             // Lists hold no text and belong to no channel.
-            (
-                Kind::Markers | Kind::Settings | Kind::Departures,
-                Purge::Messages { .. } | Purge::Channel(_) | Purge::Before(_),
-            )
-            | (Kind::OptOuts | Kind::Agents, _) => return Ok(0),
-            _ => self.entry_files(kind)?,
+            Kind::Markers | Kind::Settings | Kind::Departures => match purge {
+                Purge::Messages { .. } | Purge::Channel(_) | Purge::Before(_) => return Ok(0),
+                Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) => {
+                    self.entry_files(kind)?
+                }
+            },
+            // No purge takes the former two; the others are not kept here.
+            Kind::OptOuts | Kind::Agents | Kind::Snapshots | Kind::Transcripts => return Ok(0),
         };
         let mut gone = Tally::default();
         for path in paths {
@@ -127,13 +131,7 @@ impl StoreFolder {
             .guilds(ConversationsIn::Everywhere)?
             .into_iter()
             .collect();
-        let kinds = [
-            Kind::Markers,
-            Kind::UserFacts,
-            Kind::ServerFacts,
-            Kind::Settings,
-        ];
-        for kind in kinds {
+        for kind in Kind::ALL {
             for path in self.entry_files(kind)? {
                 for entry in self.entries(&path)? {
                     guilds.extend(guild_of(&entry));
@@ -149,21 +147,10 @@ impl StoreFolder {
             members.extend(scope.owner());
             Ok(())
         })?;
-        for kind in [Kind::Markers, Kind::UserFacts, Kind::ServerFacts] {
+        for kind in Kind::ALL {
             for path in self.entry_files(kind)? {
                 for entry in self.entries(&path)? {
-                    match entry {
-                        Record::Marker(key, _) if key.guild == Some(guild) => {
-                            members.extend(key.user);
-                        }
-                        Record::Fact(fact) if fact.is_from(guild) => {
-                            members.insert(fact.by);
-                            if let Subject::User(user) = fact.subject {
-                                members.insert(user);
-                            }
-                        }
-                        _ => {}
-                    }
+                    members.extend(members_of(&entry, guild));
                 }
             }
         }
@@ -247,8 +234,31 @@ fn guild_of(entry: &Record) -> Option<GuildId> {
         Record::Settings(guild, _) => Some(*guild),
         Record::Fact(fact) => match (fact.subject, fact.origin) {
             (Subject::Server(guild), _) | (_, Origin::Guild(guild)) => Some(guild),
-            _ => None,
+            (Subject::User(_), Origin::Direct | Origin::Everywhere) => None,
         },
-        _ => None,
+        Record::Message(_)
+        | Record::Snapshot(_)
+        | Record::OptOut(..)
+        | Record::Agent(..)
+        | Record::Departure(..) => None,
+    }
+}
+
+/// The users that an entry of a server is of.
+fn members_of(entry: &Record, guild: GuildId) -> Vec<UserId> {
+    match entry {
+        Record::Marker(key, _) if key.guild == Some(guild) => key.user.into_iter().collect(),
+        Record::Fact(fact) if fact.is_from(guild) => match fact.subject {
+            Subject::User(user) => vec![user, fact.by],
+            Subject::Server(_) => vec![fact.by],
+        },
+        Record::Marker(..)
+        | Record::Fact(_)
+        | Record::Message(_)
+        | Record::Snapshot(_)
+        | Record::OptOut(..)
+        | Record::Settings(..)
+        | Record::Agent(..)
+        | Record::Departure(..) => Vec::new(),
     }
 }

@@ -95,6 +95,8 @@ const MEMBERS: &str = "
 SELECT owner_id FROM clew.messages WHERE guild_id = $1
 UNION SELECT user_id FROM clew.markers WHERE guild_id = $1 AND user_id <> 0
 UNION SELECT owner_id FROM clew.snapshots WHERE guild_id = $1
+UNION SELECT owner_id FROM clew.snapshots WHERE snapshot_id IN
+    (SELECT snapshot_id FROM clew.snapshot_messages WHERE guild_id = $1)
 UNION SELECT user_id FROM clew.facts WHERE origin_guild = $1 AND user_id IS NOT NULL
 UNION SELECT by_user FROM clew.facts WHERE origin_guild = $1 OR server_id = $1
 ORDER BY 1";
@@ -103,6 +105,7 @@ const GUILDS: &str = "
 SELECT guild_id FROM clew.messages WHERE guild_id IS NOT NULL
 UNION SELECT guild_id FROM clew.markers WHERE guild_id <> 0
 UNION SELECT guild_id FROM clew.snapshots WHERE guild_id IS NOT NULL
+UNION SELECT guild_id FROM clew.snapshot_messages WHERE guild_id IS NOT NULL
 UNION SELECT origin_guild FROM clew.facts WHERE origin_guild IS NOT NULL
 UNION SELECT server_id FROM clew.facts WHERE server_id IS NOT NULL
 UNION SELECT guild_id FROM clew.guild_settings
@@ -368,8 +371,8 @@ pub(super) async fn edit(
     new_text: &str,
 ) -> Outcome<u64> {
     write_all(transaction).await?;
-    let sql = "UPDATE clew.messages SET content = $3 \
-               WHERE discord_message_id = $2 AND (part_ids = '{}' OR role = 'user') AND id IN \
+    let sql = "UPDATE clew.messages SET content = $3 WHERE content <> $3 \
+               AND discord_message_id = $2 AND (part_ids = '{}' OR role = 'user') AND id IN \
                (SELECT row_id FROM clew.message_ids WHERE channel_id = $1 AND message_id = $2)";
     let (channel, message) = (channel.get().cast_signed(), message.get().cast_signed());
     touched(transaction, sql, &[&channel, &message, &text(new_text)]).await

@@ -122,6 +122,7 @@ pub(super) fn guilds(session: &Session) -> Result<Vec<GuildId>, Fault> {
              (SELECT 1 FROM message_rows WHERE guild_id = each.id AND NOT gone)
          UNION SELECT guild_id FROM markers WHERE guild_id <> ?1
          UNION SELECT guild_id FROM snapshot_rows WHERE guild_id IS NOT NULL
+         UNION SELECT guild_id FROM snapshot_messages WHERE guild_id IS NOT NULL
          UNION SELECT origin_guild FROM fact_rows WHERE origin_guild IS NOT NULL
          UNION SELECT subject_id FROM fact_rows WHERE subject = 'server'
          UNION SELECT guild_id FROM guild_settings",

@@ -33,21 +33,26 @@ pub(super) fn purge(session: &Session, purge: &Purge) -> Result<Purged, Fault> {
 
 /// Removes a kind's rows. Returns how many were removed.
 fn rows_gone(session: &Session, kind: Kind, purge: &Purge) -> Result<u64, Fault> {
-    if kind == Kind::Messages {
-        return messages_gone(session, purge);
-    }
     let table = table(kind);
-    let Some((table, which)) = table.and_then(|table| Some((table, table.purged(kind, purge)?)))
-    else {
-        return Ok(0);
-    };
+    let which = table.and_then(|table| Some((table.name, table.purged(kind, purge)?)));
     let key = params_from_iter(purge.cells());
-    match kind {
-        // Removed with their files.
-        Kind::Snapshots => Ok(0),
-        Kind::UserFacts | Kind::ServerFacts => facts::remove_where(session, &which, key),
-        _ => {
-            let sql = format!("DELETE FROM {} WHERE {which}", table.name);
+    match (kind, which) {
+        (Kind::Messages, _) => messages_gone(session, purge),
+        // Snapshots are removed with their files.
+        (Kind::Snapshots, _) | (_, None) => Ok(0),
+        (Kind::UserFacts | Kind::ServerFacts, Some((_, which))) => {
+            facts::remove_where(session, &which, key)
+        }
+        (
+            Kind::Markers
+            | Kind::OptOuts
+            | Kind::Settings
+            | Kind::Agents
+            | Kind::Departures
+            | Kind::Transcripts,
+            Some((name, which)),
+        ) => {
+            let sql = format!("DELETE FROM {name} WHERE {which}");
             run(&session.connection, &sql, key)
         }
     }
@@ -192,16 +197,17 @@ pub(super) fn edit(
     session.transact(|connection| {
         saved::change_rows(session, &changes)?;
         let mut select = connection.prepare_cached(
-            "SELECT r.id, t.content = ?3
+            "SELECT r.id
              FROM message_ids h
                  CROSS JOIN message_rows r ON r.id = h.row_id
                  CROSS JOIN message_texts t ON t.id = r.text_id
              WHERE h.channel_id = ?1 AND h.message_id = ?2 AND NOT r.gone
-                 AND r.discord_message_id = ?2 AND (t.parts IS NULL OR r.role = 'user')",
+                 AND r.discord_message_id = ?2 AND (t.parts IS NULL OR r.role = 'user')
+                 AND t.content <> ?3",
         )?;
-        let rows = select.query_map((key.0, key.1, text), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let rows: Vec<(i64, bool)> = rows.collect::<Result<_, _>>()?;
-        for (id, _) in rows.iter().filter(|(_, is_same)| !is_same) {
+        let rows = select.query_map((key.0, key.1, text), |row| row.get(0))?;
+        let rows: Vec<i64> = rows.collect::<Result<_, _>>()?;
+        for id in &rows {
             texts::edit_message(session, *id, text)?;
         }
         Ok(rows.len() as u64)

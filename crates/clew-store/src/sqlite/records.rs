@@ -111,7 +111,11 @@ pub(super) fn remove(session: &Session, keys: &[RecordKey]) -> Result<u64, Fault
     for key in keys {
         gone += match key {
             RecordKey::Fact(fact) => facts::remove_where(session, "id = ?1", [number(fact.0)])?,
-            _ => remove_entry(session, key)?,
+            RecordKey::Marker(_)
+            | RecordKey::OptOut(_)
+            | RecordKey::Settings(_)
+            | RecordKey::Agent(_)
+            | RecordKey::Departure(_) => remove_entry(session, key)?,
         };
     }
     Ok(gone)

@@ -1,7 +1,7 @@
 //! Entries as values: reading all, writing them elsewhere, counting.
 
 use clew_context::model::UserId;
-use clew_store::{Backend, Kind, Record};
+use clew_store::{Backend, Kind, Record, Records};
 
 use crate::store::build::user;
 use crate::store::fixture::{Fixture, on_each_store};
@@ -89,6 +89,8 @@ async fn pages_hold_each_entry_once<F: Fixture>(place: &F) {
         for limit in [1, 2, 5] {
             assert_eq!(pages(&store, kind, None, limit).await, whole, "{kind:?}");
         }
+        let none = store.records(kind, None, None, 0).await.unwrap();
+        assert_eq!(none, Records::default(), "{kind:?}");
     }
 }
 

@@ -33,6 +33,8 @@ async fn an_edit_applies_to_rows_and_snapshots<F: Fixture>(place: &F) {
         .edit_message(channel(2), message(10), "edited 🦀")
         .await;
     assert_eq!(edited.unwrap(), 1);
+    let again = store.edit_message(channel(2), message(10), "edited 🦀");
+    assert_eq!(again.await.unwrap(), 0, "it has that text already");
     let rows = store.window(&all_of(here)).await.unwrap();
     assert_eq!(texts(&rows), ["edited 🦀", "answer 10"]);
     if saved {
