@@ -1,5 +1,7 @@
 //! The table of all variables: name, group, default, unit, description, how it is shown.
 
+use clew_store::model::StoreAddress;
+
 /// A variable that Clew reads.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Variable {
@@ -89,7 +91,7 @@ macro_rules! shown {
 
 /// Makes a constant per row, and the list of all rows in order.
 macro_rules! variables {
-    ($(#[doc = $about:literal] $name:ident = $default:literal, $unit:literal, $group:ident $(, $mark:ident)?;)+) => {
+    ($(#[doc = $about:literal] $name:ident = $default:literal, $unit:expr, $group:ident $(, $mark:ident)?;)+) => {
         $(
             #[doc = $about]
             pub(super) const $name: Variable = Variable {
@@ -224,7 +226,7 @@ variables! {
     DEBUG = "false", "true|false", Operation;
 
     /// Where conversations, facts and opt-outs are kept; a folder of files keeps no snapshots or tool calls.
-    CONTEXT_STORE = "sqlite:var/clew.db", "sqlite:PATH|postgres://user:password@host/database|files:DIR", Memory, address;
+    CONTEXT_STORE = "sqlite:var/clew.db", StoreAddress::CHOICE, Memory, address;
     /// Whose a conversation is: one member's in one channel, everybody's in a thread, or one user's everywhere; files support `member` only.
     CONTEXT_SCOPE = "member", "member|thread|user", Memory;
     /// How far back stored messages are used in prompts; `/settings` changes it for a server.

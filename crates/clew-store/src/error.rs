@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::model::StoreAddress;
 use clew_context::model::ApplicationId;
 
 /// An error from a database or file system.
@@ -94,7 +95,10 @@ pub enum Error {
         known: u32,
     },
     /// This back end does not support it.
-    #[error("{what} need a database: set CONTEXT_STORE=sqlite:PATH or postgres://...")]
+    #[error(
+        "{what} need a database: set CONTEXT_STORE={}",
+        StoreAddress::DATABASES
+    )]
     NeedsDatabase {
         /// What was asked for, in the plural.
         what: &'static str,

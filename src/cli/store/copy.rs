@@ -17,9 +17,9 @@ const CONFIGURED: &str = "configured";
 /// From where to where.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct CopyArgs {
-    /// sqlite:PATH, postgres://..., files:DIR, or `configured` for the store named
-    /// by `CONTEXT_STORE` (use that for an address with a password: arguments are
-    /// visible to everybody in `ps`)
+    #[arg(help = format!("{}, or `{CONFIGURED}` for the store named by `CONTEXT_STORE` (use that \
+        for an address with a password: arguments are visible to everybody in `ps`)",
+        StoreAddress::CHOICE))]
     from: String,
     /// Like FROM; must be empty, and is created if it does not exist
     to: String,

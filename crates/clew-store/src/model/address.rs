@@ -29,10 +29,27 @@ pub enum StoreAddress {
 #[error("a store's address is {}", StoreAddress::FORMS)]
 pub struct StoreAddressError;
 
+/// The forms of databases' addresses, with this between them.
+macro_rules! databases {
+    ($between:literal) => {
+        concat!(
+            "sqlite:PATH",
+            $between,
+            "postgres://user:password@host/database"
+        )
+    };
+}
+
 impl StoreAddress {
+    /// The accepted forms, for tables.
+    pub const CHOICE: &'static str = concat!(databases!("|"), "|files:DIR");
     /// The accepted forms, for messages.
-    pub const FORMS: &'static str = "sqlite:PATH, postgres://user:password@host/database with \
-        special characters percent-encoded, or files:DIR";
+    pub const FORMS: &'static str = concat!(
+        databases!(", "),
+        " with special characters percent-encoded, or files:DIR"
+    );
+    /// The forms of databases, which hold everything, for messages.
+    pub const DATABASES: &'static str = databases!(" or ");
 }
 
 impl FromStr for StoreAddress {
