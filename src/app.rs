@@ -264,9 +264,11 @@ async fn check_model(services: Arc<Services>, shutdown: CancellationToken) {
     let Some(model) = &services.model else {
         return;
     };
-    if let Some(Err(error)) = shutdown.run_until_cancelled(model.look()).await {
-        tracing::warn!(url = %model.models_url(), error = %with_sources(&error),
-            "cannot reach the model: check LLM_BASE_URL and LLM_API_KEY, and that its server runs");
+    for client in model.clients() {
+        if let Some(Err(error)) = shutdown.run_until_cancelled(client.look()).await {
+            tracing::warn!(url = %client.models_url(), error = %with_sources(&error),
+                "cannot reach the model: check the server's address and key in LLM_*, and that it runs");
+        }
     }
 }
 

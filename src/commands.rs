@@ -99,7 +99,7 @@ pub struct Context<'a> {
     /// The agents, and where they answer.
     pub agents: &'a Agents,
     /// The model that writes summaries; none if there is no model.
-    pub model: Option<&'a llm::Client>,
+    pub model: Option<&'a llm::ModelServers>,
     /// Servers, channels and roles.
     pub guild_state: &'a GuildState,
     /// For reading only: channels and threads missing from `guild_state`.

@@ -16,6 +16,7 @@ mod discord;
 mod endpoint;
 #[cfg(feature = "test-util")]
 mod example;
+mod fallbacks;
 mod llm;
 mod log;
 mod memory;
@@ -38,6 +39,7 @@ pub use discord::{DiscordConfig, MessageContent};
 pub use endpoint::Endpoint;
 #[cfg(feature = "test-util")]
 pub use example::example;
+pub use fallbacks::FallbackConfig;
 pub use llm::LlmConfig;
 pub use log::LogConfig;
 pub use memory::MemoryConfig;

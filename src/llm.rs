@@ -1,12 +1,14 @@
-//! Access to a language model behind an OpenAI-compatible server.
+//! Access to a language model behind OpenAI-compatible servers.
 //!
-//! [`Client::answer`] makes one streamed request and gives the answer in steps, as
-//! it arrives. Only `llm/wire.rs` knows what a server may send.
+//! [`ModelServers`] knows which server is asked, and which one when that fails.
+//! [`ServerAttempts::answer`] makes one streamed request and gives the answer in
+//! steps, as it arrives. Only `llm/wire.rs` knows what a server may send.
 //!
 //! Invariant: once text has arrived nothing is asked again, and no error's text
 //! contains the key, the prompt or the answer.
 
 mod answer;
+mod breaker;
 mod calls;
 mod capabilities;
 mod dialect;
@@ -14,6 +16,7 @@ mod error;
 mod redact;
 mod request;
 mod server_error;
+mod servers;
 mod stream;
 mod thinking;
 mod wire;
@@ -21,8 +24,8 @@ mod wire;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::Stream;
 use futures_util::stream::unfold;
-use futures_util::{Stream, TryStreamExt};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{RequestBuilder, Response, Url, redirect};
 use tokio::time::{Instant, timeout};
@@ -33,7 +36,8 @@ use clew_context::model::{ChatMessage, Secret, ToolCall};
 use self::capabilities::Capabilities;
 pub use self::error::{Error, SetupError};
 use self::redact::Redactor;
-use self::request::ModelRequest;
+use self::request::{ModelRequest, RequestLimits};
+pub use self::servers::{ModelServers, ServerAttempts};
 
 /// How many bytes of UTF-8 count as one token. Plain English has four or more per
 /// token; other scripts, code and numbers have fewer.
@@ -199,37 +203,21 @@ impl Client {
         &self.settings.model
     }
 
-    /// Asks the model. The answer's text is without what `echo` removes. To cancel,
-    /// drop the stream: the connection is closed, and servers stop generating.
-    ///
-    /// The stream ends after [`AnswerStep::End`] or an error; see [`Error`]. Steps
-    /// that came before an error are valid.
-    pub fn answer<'a>(
+    /// Asks this server; see [`ServerAttempts::answer`].
+    fn ask<'a>(
         &'a self,
         prompt: &'a [ChatMessage],
         echo: Echo,
+        limits: RequestLimits,
     ) -> impl Stream<Item = Result<AnswerStep, Error>> + Send + 'a {
-        unfold(ModelRequest::new(self, prompt, echo), ModelRequest::next)
+        unfold(
+            ModelRequest::new(self, prompt, echo, limits),
+            ModelRequest::next,
+        )
     }
 
-    /// Asks the model and waits for its whole answer.
-    ///
-    /// # Errors
-    /// See [`Error`]; [`Error::Empty`] also if it called tools instead of answering.
-    pub async fn complete(&self, prompt: &[ChatMessage]) -> Result<Completion, Error> {
-        let mut steps = Box::pin(self.answer(prompt, Echo::default()));
-        let mut text = String::new();
-        while let Some(step) = steps.try_next().await? {
-            match step {
-                AnswerStep::Text(piece) => text.push_str(&piece),
-                AnswerStep::Retry(_) | AnswerStep::ToolCall(_) => {}
-                AnswerStep::End(end) => {
-                    let end = end.with_text(&text)?;
-                    return Ok(Completion { text, end });
-                }
-            }
-        }
-        Err(Error::broken_off(None))
+    fn timeout(&self) -> Duration {
+        self.settings.timeout
     }
 
     /// Asks the server for the list of its models, to see whether it is there.

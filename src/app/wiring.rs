@@ -52,7 +52,7 @@ pub(super) async fn services(
     Ok(Services {
         rest: Rest::new(token, api.as_deref())?,
         guild_state: Arc::new(GuildState::default()),
-        model: model(config).map(llm::Client::new).transpose()?,
+        model: model(config)?,
         telemetry,
         window: Mutex::new(Window::new(limits)),
         opt_outs,
@@ -154,14 +154,16 @@ fn memory(config: &Config) -> memory::Settings {
     }
 }
 
-fn model(config: &Config) -> Option<llm::ModelSettings> {
-    let model = config.llm.as_ref()?;
+fn model(config: &Config) -> Result<Option<llm::ModelServers>, llm::SetupError> {
+    let Some(model) = &config.llm else {
+        return Ok(None);
+    };
     #[expect(
         clippy::cast_possible_truncation,
         reason = "a temperature has two digits"
     )]
     let temperature = model.temperature.map(|temperature| temperature as f32);
-    Some(llm::ModelSettings {
+    let first = llm::ModelSettings {
         base_url: model.base_url.to_string(),
         api_key: model.api_key.clone(),
         model: model.model.clone(),
@@ -170,7 +172,21 @@ fn model(config: &Config) -> Option<llm::ModelSettings> {
         context_tokens: model.context_tokens,
         max_answer_bytes: MAX_ATTACHMENT_BYTES,
         temperature,
-    })
+    };
+    let fallbacks = model.fallbacks.iter().map(|fallback| llm::ModelSettings {
+        base_url: fallback.base_url.to_string(),
+        api_key: fallback.api_key.clone(),
+        model: fallback.model.clone(),
+        context_tokens: None,
+        ..first.clone()
+    });
+    let fallbacks = fallbacks.collect();
+    llm::ModelServers::new(first, fallbacks, seed()).map(Some)
+}
+
+/// A number that differs between processes.
+fn seed() -> u64 {
+    RandomState::new().hash_one(0)
 }
 
 pub(super) fn gateway(config: &Config, token: &str, resume: Vec<ShardSession>) -> GatewaySettings {
@@ -184,7 +200,7 @@ pub(super) fn gateway(config: &Config, token: &str, resume: Vec<ShardSession>) -
         message_content: sees_content(config),
         members: config.discord.members_intent,
         resume,
-        seed: RandomState::new().hash_one(0),
+        seed: seed(),
     }
 }
 

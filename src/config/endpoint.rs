@@ -12,7 +12,6 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// `host` or `host:port`, IPv6 addresses in brackets.
-    #[cfg(feature = "test-util")]
     pub fn authority(&self) -> &str {
         &self.authority
     }

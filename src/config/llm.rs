@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::check::Checker;
+use super::fallbacks::{self, FallbackConfig};
 use super::problem::Problem;
-use super::{Endpoint, variable as var};
+use super::{Endpoint, Variable, variable as var};
 use clew_context::model::Secret;
 
 /// The longest wait that `LLM_TIMEOUT_S` accepts, in seconds: an hour.
@@ -21,6 +22,8 @@ pub struct LlmConfig {
     pub api_key: Option<Secret>,
     /// `LLM_MODEL`.
     pub model: String,
+    /// `LLM_FALLBACKS`: the servers that are asked next, in order.
+    pub fallbacks: Vec<FallbackConfig>,
     /// `LLM_TIMEOUT_S`: the longest wait for the next part of an answer.
     pub timeout: Duration,
     /// `LLM_CONTEXT_TOKENS`; none if only the server knows.
@@ -40,6 +43,8 @@ struct RawLlm {
     llm_base_url: Option<String>,
     llm_api_key: Option<String>,
     llm_model: Option<String>,
+    llm_fallbacks: Option<String>,
+    llm_fallback_keys: Option<String>,
     llm_timeout_s: Option<String>,
     llm_context_tokens: Option<String>,
     llm_max_output_tokens: Option<String>,
@@ -80,6 +85,7 @@ pub(super) fn read(check: &mut Checker) -> Option<LlmConfig> {
         "a key of printable ASCII without spaces",
         key,
     );
+    let fallbacks = fallbacks::read(check, raw.llm_fallbacks, raw.llm_fallback_keys);
     warn_about_form(check, asked, base_url.as_ref());
     if context_tokens.is_some_and(|all| all <= max_output_tokens) {
         let (all, answer) = (&var::LLM_CONTEXT_TOKENS, &var::LLM_MAX_OUTPUT_TOKENS);
@@ -97,6 +103,7 @@ pub(super) fn read(check: &mut Checker) -> Option<LlmConfig> {
         base_url: base_url?,
         api_key,
         model: model?,
+        fallbacks,
         timeout,
         context_tokens,
         max_output_tokens,
@@ -105,14 +112,10 @@ pub(super) fn read(check: &mut Checker) -> Option<LlmConfig> {
 }
 
 fn warn_about_form(check: &mut Checker, asked: bool, base_url: Option<&Endpoint>) {
-    if let Some(base_url) = base_url
-        && !base_url.path().ends_with("/v1")
-    {
-        check.warn(format!(
-            "LLM_BASE_URL does not end in /v1; requests go to {base_url}/chat/completions"
-        ));
+    if let Some(base_url) = base_url {
+        warn_about_path(check, &var::LLM_BASE_URL, base_url);
     }
-    for variable in [&var::LLM_MODEL, &var::LLM_API_KEY] {
+    for variable in [&var::LLM_MODEL, &var::LLM_API_KEY, &var::LLM_FALLBACKS] {
         if !asked && check.is_set(variable) {
             check.warn(format!(
                 "{} has no effect without LLM_BASE_URL",
@@ -122,8 +125,17 @@ fn warn_about_form(check: &mut Checker, asked: bool, base_url: Option<&Endpoint>
     }
 }
 
+pub(super) fn warn_about_path(check: &mut Checker, variable: &Variable, base_url: &Endpoint) {
+    if !base_url.path().ends_with("/v1") {
+        check.warn(format!(
+            "{} does not end in /v1; requests go to {base_url}/chat/completions",
+            variable.name
+        ));
+    }
+}
+
 /// A bare host gets `/v1`, where every server of the kind has its API.
-fn base_url(text: &str) -> Option<Endpoint> {
+pub(super) fn base_url(text: &str) -> Option<Endpoint> {
     let endpoint = Endpoint::parse(text, &["http", "https"])?;
     match endpoint.path() {
         "" => Some(endpoint.with_path("/v1")),
@@ -133,7 +145,7 @@ fn base_url(text: &str) -> Option<Endpoint> {
 }
 
 /// The key is sent in a header, which cannot carry other characters.
-fn key(text: &str) -> Option<Secret> {
+pub(super) fn key(text: &str) -> Option<Secret> {
     let printable = text.bytes().all(|byte| byte.is_ascii_graphic());
     printable.then(|| Secret::new(text))
 }

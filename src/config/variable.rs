@@ -158,6 +158,10 @@ variables! {
     LLM_API_KEY = "", "text", Model, secret;
     /// The model's name, required with `LLM_BASE_URL`.
     LLM_MODEL = "", "text", Model;
+    /// Further servers, at most three, asked in this order while those before are unreachable, refuse, are busy or silent.
+    LLM_FALLBACKS = "", "http(s)://host/v1 model, comma separated", Model, server;
+    /// Their keys, by host as in `LLM_FALLBACKS`.
+    LLM_FALLBACK_KEYS = "", "host=key, comma separated", Model, secret;
     /// The longest wait for the next part of an answer.
     LLM_TIMEOUT_S = "60", "seconds", Model;
     /// The model's context length, prompt and answer together: longer prompts are cut beforehand; if empty, only after the server refuses one.

@@ -12,21 +12,27 @@ use super::{AnswerStep, Client, Error};
 use clew_context::engine::echo::Echo;
 use clew_context::model::ChatMessage;
 
-/// How many times [`super::ModelSettings::timeout`] a whole answer may take, including retry
-/// and streaming: a server that sends a byte now and then never counts as stalled.
-const OVERALL_TIMEOUTS: u32 = 4;
-
 /// The wait before the second attempt if the server does not name one.
 const RETRY_DELAY: Duration = Duration::from_millis(250);
 
-/// The longest wait for which a server is still asked again.
+/// The longest wait for which the last server is still asked again; while another is
+/// left, [`RETRY_DELAY`] is.
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(5);
+
+/// How long a question may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RequestLimits {
+    /// When the whole answer must be there.
+    pub(super) deadline: Instant,
+    /// Whether there is no other server to ask.
+    pub(super) is_last_server: bool,
+}
 
 /// A question to the model and its answer, from the first attempt to the end.
 pub(super) struct ModelRequest<'a> {
     client: &'a Client,
     prompt: &'a [ChatMessage],
-    deadline: Instant,
+    limits: RequestLimits,
     /// When to send it again after an error that may pass; done only once.
     retry_at: Option<Instant>,
     state: RequestState,
@@ -42,13 +48,17 @@ enum RequestState {
 }
 
 impl<'a> ModelRequest<'a> {
-    pub(super) fn new(client: &'a Client, prompt: &'a [ChatMessage], echo: Echo) -> Self {
+    pub(super) fn new(
+        client: &'a Client,
+        prompt: &'a [ChatMessage],
+        echo: Echo,
+        limits: RequestLimits,
+    ) -> Self {
         let settings = &client.settings;
-        let overall = settings.timeout.saturating_mul(OVERALL_TIMEOUTS);
         Self {
             client,
             prompt,
-            deadline: Instant::now() + overall,
+            limits,
             retry_at: None,
             state: RequestState::Sending,
             answer: ArrivingAnswer::of_at_most(settings.max_answer_bytes, echo),
@@ -65,7 +75,7 @@ impl<'a> ModelRequest<'a> {
                 let error = error.take()?;
                 return Some((Err(error), self));
             }
-            let advanced = timeout_at(self.deadline, self.advance()).await;
+            let advanced = timeout_at(self.limits.deadline, self.advance()).await;
             match advanced.unwrap_or(Err(Error::Timeout)) {
                 Ok(Some(error)) => {
                     let retry = AnswerStep::Retry(self.redacted(error));
@@ -117,7 +127,7 @@ impl<'a> ModelRequest<'a> {
             capabilities.learn_dialect(&settings.model, better);
             return Ok(Some(error));
         }
-        match retry_delay(&error, settings.timeout) {
+        match self.retry_delay(&error) {
             Some(delay) if self.retry_at.is_none() => {
                 self.retry_at = Some(Instant::now() + delay);
                 Ok(Some(error))
@@ -148,14 +158,21 @@ impl<'a> ModelRequest<'a> {
         let key = self.client.settings.api_key.as_ref();
         error.redacted(&Redactor::new(key, self.prompt))
     }
-}
 
-/// How long to wait before a second attempt; none if that would not help.
-fn retry_delay(error: &Error, timeout: Duration) -> Option<Duration> {
-    let (Error::RateLimited { retry_after, .. } | Error::Unavailable { retry_after, .. }) = error
-    else {
-        return None;
-    };
-    let delay = retry_after.unwrap_or(RETRY_DELAY);
-    (delay <= MAX_RETRY_DELAY && delay < timeout).then_some(delay)
+    /// How long to wait before a second attempt; none if that would not help, or if
+    /// another server is asked sooner.
+    fn retry_delay(&self, error: &Error) -> Option<Duration> {
+        let (Error::RateLimited { retry_after, .. } | Error::Unavailable { retry_after, .. }) =
+            error
+        else {
+            return None;
+        };
+        let delay = retry_after.unwrap_or(RETRY_DELAY);
+        let longest = if self.limits.is_last_server {
+            MAX_RETRY_DELAY
+        } else {
+            RETRY_DELAY
+        };
+        (delay <= longest && delay < self.client.settings.timeout).then_some(delay)
+    }
 }

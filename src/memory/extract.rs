@@ -98,7 +98,7 @@ impl Memory {
     /// or the store fails.
     pub async fn extract_facts(
         &self,
-        model: &llm::Client,
+        model: &llm::ModelServers,
         extraction: ExtractionInput,
     ) -> Vec<Fact> {
         if !self.may_extract(&extraction) {
@@ -133,7 +133,7 @@ impl Memory {
 
     async fn extract(
         &self,
-        model: &llm::Client,
+        model: &llm::ModelServers,
         extraction: &ExtractionInput,
         wanted: impl Fn() -> bool,
     ) -> Result<Vec<Fact>, clew_store::Error> {
@@ -188,7 +188,7 @@ impl Memory {
 /// The facts that the model names, judged; none if it gave no answer. An answer in
 /// another format counts as one refused fact.
 async fn ask(
-    model: &llm::Client,
+    model: &llm::ModelServers,
     extraction: &ExtractionInput,
     known: &[String],
 ) -> Option<Judged> {

@@ -87,7 +87,7 @@ impl Memory {
         &self,
         place: &Place,
         description: Option<&str>,
-        model: Option<&llm::Client>,
+        model: Option<&llm::ModelServers>,
     ) -> Result<ContextSnapshotInfo, SaveError> {
         if self.settings.in_memory_only {
             return Err(SaveError::Off);
@@ -290,7 +290,7 @@ fn snapshot_id() -> SnapshotId {
 }
 
 /// The model's summary, two to four sentences.
-async fn summary(model: Option<&llm::Client>, messages: &[StoredMessage]) -> String {
+async fn summary(model: Option<&llm::ModelServers>, messages: &[StoredMessage]) -> String {
     let Some(model) = model else {
         return NO_SUMMARY.to_owned();
     };

@@ -42,6 +42,16 @@ struct NextRequest<'a> {
     after_nothing: bool,
 }
 
+impl<'a> NextRequest<'a> {
+    /// The first request to a server.
+    fn of(turn: &Turn<'_>, material: &'a TurnMaterial, client: &llm::Client) -> Self {
+        Self {
+            prompt: prompt::for_server(turn, material, client),
+            after_nothing: false,
+        }
+    }
+}
+
 /// Gets the words of a turn. What the model says is shown as it arrives.
 pub(super) async fn ask(
     turn: &Turn<'_>,
@@ -77,27 +87,27 @@ fn refusal(material: &TurnMaterial) -> Option<&'static str> {
     }
 }
 
-/// Asks the model, again if that may help. The client retries by itself, too.
+/// Asks the model, again or at the next server if that may help. The client retries by
+/// itself, too.
 async fn ask_model(
     turn: &Turn<'_>,
-    model: &llm::Client,
+    model: &llm::ModelServers,
     material: &TurnMaterial,
     posted: &mut PostedAnswer<'_>,
     control: &mut Control,
 ) -> Result<TurnAnswer, Order> {
-    let mut next = NextRequest {
-        prompt: Cow::Borrowed(&material.prompt),
-        after_nothing: false,
-    };
+    let mut servers = model.attempts();
+    let mut next = NextRequest::of(turn, material, servers.client());
     let mut attempt = 1;
     loop {
-        turn.report.asks_model();
+        turn.report
+            .asks_model(servers.client().model(), servers.server());
         let prompt = &next.prompt.prepared.prompt;
         let on_retry = |error: &llm::Error| {
             turn.report.request_failed(failure(error), attempt, true);
             attempt += 1;
         };
-        let (streamed, times) = stream(model, prompt, posted, control, on_retry).await;
+        let (streamed, times) = stream(&mut servers, prompt, posted, control, on_retry).await;
         match streamed {
             Streamed::Ordered(order) => {
                 turn.report
@@ -117,7 +127,7 @@ async fn ask_model(
                 text,
                 end: Err(error),
             } => {
-                let again = || again(turn, model, material, &next, &error);
+                let again = || again(turn, &mut servers, material, &next, &error);
                 let Some(again) = text.is_empty().then(again).flatten() else {
                     return Ok(given_up(turn, text, &error, attempt));
                 };
@@ -141,18 +151,21 @@ fn given_up(turn: &Turn<'_>, text: String, error: &llm::Error, attempt: u32) -> 
     }
 }
 
-/// What to ask next after an error without text, if that may help: less after a prompt
-/// that was too long, else the same.
+/// What to ask next after an error without text, if that may help: another server, less
+/// after a prompt that was too long, else the same.
 fn again<'a>(
     turn: &Turn<'_>,
-    model: &llm::Client,
-    material: &TurnMaterial,
+    servers: &mut llm::ServerAttempts<'_>,
+    material: &'a TurnMaterial,
     tried: &NextRequest<'a>,
     error: &llm::Error,
 ) -> Option<NextRequest<'a>> {
+    if servers.move_on(error) {
+        return Some(NextRequest::of(turn, material, servers.client()));
+    }
     match error {
         llm::Error::ContextTooLong { limit, .. } => {
-            let smaller = prompt::smaller(turn, material, model, &tried.prompt, *limit)?;
+            let smaller = prompt::smaller(turn, material, servers.client(), &tried.prompt, *limit)?;
             Some(NextRequest {
                 prompt: Cow::Owned(smaller),
                 after_nothing: tried.after_nothing,

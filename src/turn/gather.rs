@@ -35,8 +35,8 @@ pub(super) struct TurnMaterial {
     pub(super) fallbacks: Vec<(Stage, Fallback)>,
     /// The agent and what it remembers; none if no agent answers here.
     pub(super) background: Option<Background>,
-    /// The agent's model; none without `LLM_BASE_URL`, or if no agent answers here.
-    pub(super) model: Option<llm::Client>,
+    /// The servers of the agent's model; none without `LLM_BASE_URL`, or if no agent answers here.
+    pub(super) model: Option<llm::ModelServers>,
     pub(super) prompt: FittedPrompt,
 }
 
@@ -82,7 +82,8 @@ pub(super) async fn gather(turn: &Turn<'_>) -> TurnMaterial {
         let model = services.model.as_ref()?;
         Some(model.with_model(background.agent.model.as_deref()))
     });
-    let prompt = prompt::first(turn, &collected, background.as_ref(), model.as_ref());
+    let client = model.as_ref().map(llm::ModelServers::first);
+    let prompt = prompt::first(turn, &collected, background.as_ref(), client);
     TurnMaterial {
         fallbacks: fallbacks(&collected),
         collected,

@@ -20,8 +20,8 @@ pub struct Services {
     pub rest: Rest,
     /// What the gateway told about servers, channels and roles.
     pub guild_state: Arc<GuildState>,
-    /// The model; without one the inspector answers.
-    pub model: Option<llm::Client>,
+    /// The servers of the model; without them the inspector answers.
+    pub model: Option<llm::ModelServers>,
     /// Where events are written.
     pub telemetry: Telemetry,
     /// Recent messages; use [`Services::window`] to read them.

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
+mod fallbacks;
 mod memory;
 mod unknown;
 
@@ -182,6 +183,12 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("THREAD_REPLY_TARGET", "oldest", "newest, trigger"),
     ("LLM_BASE_URL", "localhost:11434", "http://host:port/v1"),
     ("LLM_API_KEY", "two words", "printable"),
+    (
+        "LLM_FALLBACKS",
+        "http://a/v1",
+        "a space, and the model's name",
+    ),
+    ("LLM_FALLBACK_KEYS", "sk-hush", "its server's host"),
     ("LLM_TIMEOUT_S", "0", "from 1 to 3600"),
     ("LLM_MAX_OUTPUT_TOKENS", "1k", "from 1 to 1000000"),
     ("LLM_CONTEXT_TOKENS", "100", "from 512 to 100000000"),
@@ -246,10 +253,12 @@ fn every_variable_is_refused_by_its_own_name() {
         };
         assert_eq!(problem.subject, *name);
         assert!(problem.accepted.contains(accepted), "{problem}");
-        let shown = if matches!(*name, "DISCORD_TOKEN" | "LLM_API_KEY") {
-            "is [set]".to_owned()
-        } else {
-            format!("is {value:?}")
+        let shown = match *name {
+            "DISCORD_TOKEN" | "LLM_API_KEY" => "is [set]".to_owned(),
+            "LLM_FALLBACKS" | "LLM_FALLBACK_KEYS" => {
+                "has an entry 1 that cannot be used".to_owned()
+            }
+            _ => format!("is {value:?}"),
         };
         assert_eq!(problem.shown, shown);
     }
@@ -286,6 +295,8 @@ fn secrets_are_never_shown() {
         ("LLM_API_KEY", "hush-key"),
         ("LLM_BASE_URL", "https://example.org/v1"),
         ("LLM_MODEL", "m"),
+        ("LLM_FALLBACKS", "https://b.example/v1 m"),
+        ("LLM_FALLBACK_KEYS", "b.example=hush-other"),
     ];
     let config = load(&pairs);
     let token = config.discord.token.clone().unwrap();
@@ -297,6 +308,17 @@ fn secrets_are_never_shown() {
     assert_eq!(effective(&config)["DISCORD_API_URL"], "[not set]");
     let refused = try_load(&[("LLM_API_KEY", "hush hush")]).unwrap_err();
     assert!(!format!("{refused} {refused:?}").contains("hush"));
+    for (name, value) in [
+        ("LLM_FALLBACKS", "https://b.example/v1 m hush-key"),
+        ("LLM_FALLBACKS", "https://u:hush@b.example/v1 m"),
+        ("LLM_FALLBACK_KEYS", "hush-key"),
+        ("LLM_FALLBACK_KEYS", "hush=hush"),
+        ("LLM_FALLBACK_KEYS", "b.example=hush hush"),
+    ] {
+        let refused = try_load(&[(name, value)]).unwrap_err();
+        let shown = format!("{refused} {refused:?}");
+        assert!(!shown.contains("hush") && shown.contains(name), "{shown}");
+    }
     for name in ["DISCORD_API_URL", "DISCORD_GATEWAY_URL", "LLM_BASE_URL"] {
         for value in [
             "https://u:hush@example.org/v1",
@@ -533,6 +555,7 @@ fn settings_without_effect_are_warned_of() {
         ("MENTION_ONLY", "true"),
         ("AUTO_REPLY_CHANNELS", "5"),
         ("LLM_MODEL", "m"),
+        ("LLM_FALLBACKS", "https://b.example/v1 m"),
         ("LLM_CONTEXT_TOKENS", "1024"),
         ("THREAD_CONTEXT_TAIL_COUNT", "9"),
         ("MEM_MAX_MSGS", "3"),
@@ -542,6 +565,7 @@ fn settings_without_effect_are_warned_of() {
         [
             "AUTO_REPLY_CHANNELS has no effect with MENTION_ONLY=true",
             "LLM_MODEL has no effect without LLM_BASE_URL",
+            "LLM_FALLBACKS has no effect without LLM_BASE_URL",
             "LLM_CONTEXT_TOKENS leaves no room for a question beside LLM_MAX_OUTPUT_TOKENS",
             "THREAD_CONTEXT_TAIL_COUNT is above MEM_MAX_MSGS, which holds",
         ]

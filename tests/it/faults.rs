@@ -1,6 +1,7 @@
 //! Faults around the whole bot, over sockets. Each time an answer or a notice is posted, telemetry names the
 //! cause, and the next mention works.
 
+mod fallbacks;
 mod gateway;
 mod log;
 mod model;

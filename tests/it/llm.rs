@@ -1,12 +1,14 @@
 //! The model client against a server that misbehaves as scripted.
 
+mod fallbacks;
 mod tool_calls;
 
 use std::pin::pin;
 use std::time::Duration;
 
 use clew::llm::{
-    AnswerEnd, AnswerStep, Client, Completion, Error, FinishReason, ModelSettings, Usage,
+    AnswerEnd, AnswerStep, Completion, Error, FinishReason, ModelServers, ModelSettings,
+    SetupError, Usage,
 };
 use clew_context::engine::echo::Echo;
 use clew_context::model::{ChatMessage, Role, Secret};
@@ -38,6 +40,11 @@ fn settings(base_url: String, timeout: Duration) -> ModelSettings {
     }
 }
 
+/// A server without any that stands in for it.
+fn alone(settings: ModelSettings) -> Result<ModelServers, SetupError> {
+    ModelServers::new(settings, Vec::new(), 0)
+}
+
 fn prompt() -> Vec<ChatMessage> {
     vec![
         ChatMessage::new(Role::System, "You are a clew."),
@@ -46,12 +53,13 @@ fn prompt() -> Vec<ChatMessage> {
 }
 
 /// All steps of an answer, the last of which is the end or an error.
-async fn steps(client: &Client, prompt: &[ChatMessage]) -> Vec<Result<AnswerStep, Error>> {
-    client.answer(prompt, Echo::default()).collect().await
+async fn steps(client: &ModelServers, prompt: &[ChatMessage]) -> Vec<Result<AnswerStep, Error>> {
+    let mut attempts = client.attempts();
+    attempts.answer(prompt, Echo::default()).collect().await
 }
 
 /// The outcome as a caller receives it, and the pieces of text that came before it.
-async fn ask(client: &Client) -> (Result<Completion, Error>, Vec<String>) {
+async fn ask(client: &ModelServers) -> (Result<Completion, Error>, Vec<String>) {
     let mut pieces = Vec::new();
     let mut outcome = None;
     for step in steps(client, &prompt()).await {
@@ -80,7 +88,7 @@ async fn outcome(
     for behaviour in script {
         server.script(behaviour);
     }
-    let client = Client::new(settings(server.url(), timeout)).unwrap();
+    let client = alone(settings(server.url(), timeout)).unwrap();
     let (outcome, pieces) = ask(&client).await;
     (outcome, pieces.concat(), server.requests().len())
 }
@@ -127,7 +135,7 @@ fn raw(events: &str) -> Vec<Behaviour> {
 #[tokio::test]
 async fn the_request_is_as_openai_documents() {
     let server = FakeModel::start().await;
-    let client = Client::new(settings(server.url(), PATIENT)).unwrap();
+    let client = alone(settings(server.url(), PATIENT)).unwrap();
     let (outcome, deltas) = ask(&client).await;
     assert_eq!(deltas, ["ok"]);
     let expected = Completion {
@@ -161,7 +169,7 @@ async fn the_request_is_as_openai_documents() {
 #[tokio::test]
 async fn unset_parameters_are_left_out() {
     let server = FakeModel::start().await;
-    let client = Client::new(ModelSettings {
+    let client = alone(ModelSettings {
         api_key: None,
         temperature: None,
         ..settings(server.url(), PATIENT)
@@ -177,9 +185,10 @@ async fn passes_text_on_as_it_arrives() {
     let server = FakeModel::start().await;
     let (behaviour, gate) = Behaviour::gated(&["one", " two"]);
     server.script(behaviour);
-    let client = Client::new(settings(server.url(), PATIENT)).unwrap();
+    let client = alone(settings(server.url(), PATIENT)).unwrap();
     let prompt = prompt();
-    let mut answer = pin!(client.answer(&prompt, Echo::default()));
+    let mut attempts = client.attempts();
+    let mut answer = pin!(attempts.answer(&prompt, Echo::default()));
     gate.step(1);
     assert_eq!(text(answer.next().await), "one");
     assert!(answer.next().now_or_never().is_none());
@@ -201,9 +210,10 @@ async fn dropping_the_answer_ends_the_stream() {
     let server = FakeModel::start().await;
     let (behaviour, gate) = Behaviour::gated(&["one", "two"]);
     server.script(behaviour);
-    let client = Client::new(settings(server.url(), PATIENT)).unwrap();
+    let client = alone(settings(server.url(), PATIENT)).unwrap();
     let prompt = prompt();
-    let mut answer = Box::pin(client.answer(&prompt, Echo::default()));
+    let mut attempts = client.attempts();
+    let mut answer = Box::pin(attempts.answer(&prompt, Echo::default()));
     gate.step(1);
     assert_eq!(text(answer.next().await), "one");
     drop(answer);
@@ -214,7 +224,7 @@ async fn dropping_the_answer_ends_the_stream() {
 async fn a_retry_is_a_step() {
     let server = FakeModel::start().await;
     server.script(Behaviour::rate_limited("0.01"));
-    let client = Client::new(settings(server.url(), PATIENT)).unwrap();
+    let client = alone(settings(server.url(), PATIENT)).unwrap();
     let steps = steps(&client, &prompt()).await;
     let [
         Ok(AnswerStep::Retry(error)),
@@ -230,7 +240,7 @@ async fn a_retry_is_a_step() {
 #[tokio::test]
 async fn requests_share_a_connection() {
     let server = FakeModel::start().await;
-    let client = Client::new(settings(server.url(), PATIENT)).unwrap();
+    let client = alone(settings(server.url(), PATIENT)).unwrap();
     for _ in 0..3 {
         ask(&client).await.0.unwrap();
     }
@@ -294,7 +304,7 @@ async fn a_finished_answer_needs_no_done_event() {
         "text/event-stream",
         (text_event("x") + &events).into(),
     ));
-    let client = Client::new(settings(server.url(), PATIENT)).unwrap();
+    let client = alone(settings(server.url(), PATIENT)).unwrap();
     let completion = ask(&client).await.0.unwrap();
     assert_eq!(
         (completion.text.as_str(), completion.end.usage),
@@ -369,7 +379,7 @@ async fn a_server_that_is_not_there_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);
-    let client = Client::new(settings(url, PATIENT)).unwrap();
+    let client = alone(settings(url, PATIENT)).unwrap();
     let error = ask(&client).await.0.unwrap_err();
     assert!(matches!(
         &error,
@@ -403,7 +413,7 @@ async fn a_connection_dropped_before_the_answer_is_retried() {
         let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
         second.write_all((head + &body).as_bytes()).await.unwrap();
     });
-    let client = Client::new(settings(url, PATIENT)).unwrap();
+    let client = alone(settings(url, PATIENT)).unwrap();
     assert_eq!(ask(&client).await.0.unwrap().text, "back");
     serve.await.unwrap();
 }
@@ -436,7 +446,7 @@ async fn interrupted_answers_keep_their_text() {
 #[tokio::test]
 async fn reading_stops_at_the_length_limit() {
     let server = FakeModel::start().await;
-    let client = Client::new(ModelSettings {
+    let client = alone(ModelSettings {
         max_answer_bytes: 5,
         ..settings(server.url(), PATIENT)
     });
@@ -523,7 +533,7 @@ async fn a_trickling_server_times_out_too() {
     let server = FakeModel::start().await;
     let (behaviour, gate) = Behaviour::gated(&["."; 1000]);
     server.script(behaviour);
-    let client = Client::new(settings(server.url(), IMPATIENT)).unwrap();
+    let client = alone(settings(server.url(), IMPATIENT)).unwrap();
     let trickle = tokio::spawn(async move {
         loop {
             gate.step(1);
@@ -539,7 +549,7 @@ async fn a_trickling_server_times_out_too() {
 async fn a_prompt_that_is_too_long_is_reported_to_the_caller() {
     let server = FakeModel::start().await;
     server.script(Behaviour::context_too_long());
-    let client = Client::new(settings(server.url(), PATIENT)).unwrap();
+    let client = alone(settings(server.url(), PATIENT)).unwrap();
     assert_eq!(
         ask(&client).await.0.unwrap_err().reason(),
         "context_too_long"
@@ -554,7 +564,7 @@ async fn rejected_parameters_are_renamed_or_left_out() {
     server.script(Behaviour::status(400, tokens));
     server.script(Behaviour::status(400, "'temperature' does not support 0.5"));
     server.script(Behaviour::status(422, "body.stream_options: Extra inputs"));
-    let client = Client::new(settings(server.url(), PATIENT)).unwrap();
+    let client = alone(settings(server.url(), PATIENT)).unwrap();
     assert_eq!(ask(&client).await.0.unwrap().text, "ok");
     ask(&client).await.0.unwrap();
     let requests = server.requests();
@@ -573,7 +583,7 @@ async fn rejected_parameters_are_renamed_or_left_out() {
 #[test]
 fn settings_that_cannot_work_are_refused() {
     let make = |url: &str, key: &str| {
-        Client::new(ModelSettings {
+        alone(ModelSettings {
             api_key: Some(Secret::new(key)),
             ..settings(url.to_owned(), PATIENT)
         })

@@ -145,7 +145,7 @@ pub struct TurnDone {
     pub case: Option<Scene>,
     /// The agent that answered.
     pub agent: Option<String>,
-    /// The model that was asked.
+    /// The model that was asked last.
     pub model: Option<String>,
 }
 
@@ -166,7 +166,9 @@ pub struct RequestOk {
     pub finish: Finish,
     /// 1 for the first request of a turn, or after an edit of its question.
     pub attempt: u32,
-    /// The model.
+    /// Which server was asked: 1 for `LLM_BASE_URL`, from 2 those of `LLM_FALLBACKS`.
+    pub server: usize,
+    /// The model that was asked there.
     pub model: String,
     /// The agent that asked.
     pub agent: String,
@@ -179,9 +181,11 @@ pub struct RequestFailed {
     pub reason: LlmFailure,
     /// 1 for the first request of a turn, or after an edit of its question.
     pub attempt: u32,
-    /// Whether another attempt follows.
+    /// Whether another attempt follows, perhaps at the next server.
     pub will_retry: bool,
-    /// The model.
+    /// Which server was asked: 1 for `LLM_BASE_URL`, from 2 those of `LLM_FALLBACKS`.
+    pub server: usize,
+    /// The model that was asked there.
     pub model: String,
     /// The agent that asked.
     pub agent: String,

@@ -48,7 +48,7 @@ pub(in crate::turn) struct AnswerTimes {
 
 /// Asks the model and shows its words at a steady pace.
 pub(super) async fn stream(
-    client: &llm::Client,
+    servers: &mut llm::ServerAttempts<'_>,
     prompt: &Prompt,
     posted: &mut PostedAnswer<'_>,
     control: &mut Control,
@@ -58,7 +58,7 @@ pub(super) async fn stream(
     let max_shown = (posted.max_messages() + 1) * MAX_MESSAGE_UNITS * MAX_BYTES_A_UNIT;
     let asked = Instant::now();
     let echo = Echo::of(&prompt.nonce);
-    let mut steps = Box::pin(client.answer(&prompt.messages, echo));
+    let mut steps = Box::pin(servers.answer(&prompt.messages, echo));
     let mut text = String::new();
     let mut first_words: Option<Instant> = None;
     let mut next_show: Option<Instant> = None;

@@ -1,5 +1,7 @@
 //! The prompt, shortened until it fits the model.
 
+use std::borrow::Cow;
+
 use super::TurnMaterial;
 use super::background::Background;
 use super::names::AskerNames;
@@ -34,6 +36,24 @@ pub(super) fn first(
 ) -> FittedPrompt {
     let halved = |halvings| halved(turn, collected, background, halvings);
     fitted(halved(0), halved, model)
+}
+
+/// The prompt for a server that may not be the one it was made for at first.
+pub(in crate::turn) fn for_server<'a>(
+    turn: &Turn<'_>,
+    material: &'a TurnMaterial,
+    client: &llm::Client,
+) -> Cow<'a, FittedPrompt> {
+    let prompt = &material.prompt;
+    let fits = client
+        .prompt_room()
+        .is_none_or(|room| prompt.size() <= room);
+    if fits && prompt.halvings == 0 {
+        return Cow::Borrowed(prompt);
+    }
+    let background = material.background.as_ref();
+    let (collected, client) = (&material.collected, Some(client));
+    Cow::Owned(first(turn, collected, background, client))
 }
 
 /// The next smaller prompt that may fit, after the model said that one was too long.

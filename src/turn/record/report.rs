@@ -34,6 +34,8 @@ struct Known {
     agent: Option<String>,
     /// The model's name; none if the inspector answers.
     model: Option<String>,
+    /// Which server was asked last, from 1.
+    server: usize,
     /// When the model was first asked.
     model_asked: Option<Instant>,
 }
@@ -53,16 +55,22 @@ impl<'a> TurnReport<'a> {
         let mut known = self.known();
         known.scene = Some(material.collected.scene);
         known.agent = material.agent_name();
-        known.model = material.model.as_ref().map(|one| one.model().to_owned());
+        known.model = material
+            .model
+            .as_ref()
+            .map(|one| one.first().model().to_owned());
         drop(known);
         for event in gathered::events(turn, material) {
             self.emit(event);
         }
     }
 
-    /// The model is about to be asked.
-    pub(in crate::turn) fn asks_model(&self) {
-        self.known().model_asked.get_or_insert_with(Instant::now);
+    /// The model is about to be asked, at the server with this number.
+    pub(in crate::turn) fn asks_model(&self, model: &str, server: usize) {
+        let mut known = self.known();
+        known.model_asked.get_or_insert_with(Instant::now);
+        known.model = Some(model.to_owned());
+        known.server = server;
     }
 
     /// A request brought no answer.
@@ -77,6 +85,7 @@ impl<'a> TurnReport<'a> {
             reason,
             attempt,
             will_retry,
+            server: self.known().server,
             model,
             agent,
         });
@@ -100,6 +109,7 @@ impl<'a> TurnReport<'a> {
             completion_tokens: end.usage.map(|usage| usage.completion_tokens),
             finish: finish(end.finish_reason),
             attempt,
+            server: self.known().server,
             model,
             agent,
         });

@@ -1,11 +1,11 @@
 //! Tool calls over real sockets: what the model server is sent of them, and what
 //! comes of those that it sends.
 
-use clew::llm::{AnswerStep, Client, FinishReason};
+use clew::llm::{AnswerStep, FinishReason};
 use clew_context::model::{ChatMessage, Role, ToolCall};
 use serde_json::{Value, json};
 
-use super::{PATIENT, prompt, raw, settings, steps};
+use super::{PATIENT, alone, prompt, raw, settings, steps};
 use crate::support::model::{Behaviour, FakeModel, text_event};
 
 fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
@@ -19,7 +19,7 @@ fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
 #[tokio::test]
 async fn calls_and_results_are_written_as_openai_describes() {
     let server = FakeModel::start().await;
-    let client = Client::new(settings(server.url(), PATIENT)).unwrap();
+    let client = alone(settings(server.url(), PATIENT)).unwrap();
     let weather = call("a1", "weather", r#"{"city": "Brest"}"#);
     let time = call("a2", "time", "{}");
     let result = |call_id: &str, content: &str| ChatMessage::ToolResult {
@@ -63,7 +63,7 @@ async fn calls_and_results_are_written_as_openai_describes() {
 async fn check(body: Behaviour, expected_text: &[&str], expected: &[ToolCall], end: &str) {
     let server = FakeModel::start().await;
     server.script(body);
-    let client = Client::new(settings(server.url(), PATIENT)).unwrap();
+    let client = alone(settings(server.url(), PATIENT)).unwrap();
     let (mut pieces, mut calls, mut ends) = (Vec::new(), Vec::new(), Vec::new());
     for step in steps(&client, &prompt()).await {
         match step {
@@ -171,7 +171,7 @@ async fn who_offers_no_tools_gets_no_answer() {
     let function = json!({"name": "x", "arguments": "{}"});
     let calls = json!({"tool_calls": [{"index": 0, "id": "a1", "function": function}]});
     server.script(events(&[delta(&calls, Some("tool_calls"))]));
-    let client = Client::new(settings(server.url(), PATIENT)).unwrap();
+    let client = alone(settings(server.url(), PATIENT)).unwrap();
     let error = client.complete(&prompt()).await.unwrap_err();
     assert_eq!(error.reason(), "empty");
     let completion = client.complete(&prompt()).await.unwrap();

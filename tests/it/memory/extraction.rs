@@ -25,14 +25,14 @@ const FACT: &str = r#"{"facts":[{"text":"Grows tomatoes on the roof."}]}"#;
 
 struct Scene {
     model: FakeModel,
-    client: llm::Client,
+    servers: llm::ModelServers,
     memory: Memory,
     store: Arc<Store>,
 }
 
 async fn scene() -> Scene {
     let model = FakeModel::start().await;
-    let client = llm::Client::new(llm::ModelSettings {
+    let model_settings = llm::ModelSettings {
         base_url: model.url(),
         api_key: None,
         model: "fake".to_owned(),
@@ -41,7 +41,8 @@ async fn scene() -> Scene {
         context_tokens: None,
         max_answer_bytes: 1 << 20,
         temperature: None,
-    });
+    };
+    let servers = llm::ModelServers::new(model_settings, Vec::new(), 0);
     let (telemetry, _) = Telemetry::to_memory("mem.ctx", fixed_clock(START));
     let store = Arc::new(Store::in_memory().await.unwrap());
     let stores = Stores {
@@ -59,7 +60,7 @@ async fn scene() -> Scene {
     let memory = Memory::open(stores, settings, opt_outs, clock, telemetry).await;
     Scene {
         model,
-        client: client.unwrap(),
+        servers: servers.unwrap(),
         memory: memory.unwrap(),
         store,
     }
@@ -95,7 +96,7 @@ impl Scene {
 
     async fn learn(&self) -> Vec<Fact> {
         self.memory
-            .extract_facts(&self.client, extraction(Some(GUILD)))
+            .extract_facts(&self.servers, extraction(Some(GUILD)))
             .await
     }
 

@@ -60,7 +60,7 @@ async fn services(p: &Place) -> (Services, Lines) {
     let services = Services {
         rest: Rest::new(&discord.token(), Some(&discord.url())).unwrap(),
         guild_state: Arc::new(guild_state),
-        model: Some(llm::Client::new(model).unwrap()),
+        model: Some(llm::ModelServers::new(model, Vec::new(), 0).unwrap()),
         telemetry,
         window: Mutex::new(Window::new(window)),
         opt_outs,

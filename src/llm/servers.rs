@@ -1,0 +1,277 @@
+//! The model servers in the order in which they are asked: the operator's first one,
+//! then those that stand in for it.
+//!
+//! | what comes from a server before any words | next server | circuit breaker |
+//! | --- | --- | --- |
+//! | unreachable, 408, 5xx, 429, silence, no chat completion, broken off | yes | a failure |
+//! | 401, 402, 403, 404: key, account or model refused | yes | a failure, unless an agent named the model |
+//! | the prompt is too long: the caller shortens it for this server | no | an answer |
+//! | any other 4xx, an answer without words: the prompt's own fault | no | an answer |
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt, TryStreamExt};
+use tokio::time::Instant;
+
+use super::breaker::{Breaker, BreakerPass};
+use super::request::RequestLimits;
+use super::{AnswerStep, Client, Completion, Error, ModelSettings, SetupError};
+use clew_context::engine::echo::Echo;
+use clew_context::model::ChatMessage;
+
+/// How many times [`ModelSettings::timeout`] a whole answer may take, including retries,
+/// further servers and streaming: a server that sends a byte now and then never counts
+/// as stalled.
+const OVERALL_TIMEOUTS: u32 = 4;
+
+/// All servers. A clone shares their connections and what is known about them.
+#[derive(Debug, Clone)]
+pub struct ModelServers {
+    /// In order; at least one.
+    servers: Vec<ModelServer>,
+}
+
+/// A server, with what was learnt about it alone.
+#[derive(Debug, Clone)]
+struct ModelServer {
+    client: Client,
+    breaker: Arc<Breaker>,
+    /// Whether an agent named the model, not the operator.
+    is_agents_model: bool,
+}
+
+/// One question, asked of one server after another until one answers.
+#[derive(Debug)]
+pub struct ServerAttempts<'a> {
+    servers: &'a [ModelServer],
+    /// Which servers have been chosen, the current one included.
+    tried: Vec<bool>,
+    current: usize,
+    /// Taken by the first request to the current server.
+    pass: Option<BreakerPass>,
+    deadline: Instant,
+    has_moved_on: bool,
+    /// Whether the latest request brought words, calls or an end.
+    is_answered: bool,
+}
+
+impl ModelServers {
+    /// Prepares the connections, without connecting yet. `seed` is for the pauses in
+    /// which a server that fails is passed over.
+    ///
+    /// # Errors
+    /// See [`Client::new`].
+    pub fn new(
+        first: ModelSettings,
+        fallbacks: Vec<ModelSettings>,
+        seed: u64,
+    ) -> Result<Self, SetupError> {
+        let settings = std::iter::once(first).chain(fallbacks);
+        let servers = settings.zip(seed..).map(|(settings, seed)| {
+            Ok(ModelServer {
+                client: Client::new(settings)?,
+                breaker: Arc::new(Breaker::new(seed)),
+                is_agents_model: false,
+            })
+        });
+        Ok(Self {
+            servers: servers.collect::<Result<_, SetupError>>()?,
+        })
+    }
+
+    /// The same servers, of which the first is asked for an agent's model. The others
+    /// keep theirs: they may not know the agent's.
+    #[must_use]
+    pub fn with_model(&self, model: Option<&str>) -> Self {
+        let mut servers = self.servers.clone();
+        if let Some(first) = servers.first_mut() {
+            first.client = first.client.with_model(model);
+            first.is_agents_model = model.is_some();
+        }
+        Self { servers }
+    }
+
+    /// All servers in order.
+    pub fn clients(&self) -> impl Iterator<Item = &Client> {
+        self.servers.iter().map(|server| &server.client)
+    }
+
+    /// The server that a question would be asked of first now.
+    pub fn first(&self) -> &Client {
+        let now = Instant::now();
+        let mut ready = self.servers.iter();
+        let first = ready.find(|server| server.breaker.lets_through(now));
+        &first.unwrap_or(&self.servers[0]).client
+    }
+
+    /// A question, for which a server is chosen at once.
+    pub fn attempts(&self) -> ServerAttempts<'_> {
+        let mut attempts = ServerAttempts {
+            servers: &self.servers,
+            tried: vec![false; self.servers.len()],
+            current: 0,
+            pass: None,
+            deadline: Instant::now(),
+            has_moved_on: false,
+            is_answered: false,
+        };
+        attempts.choose();
+        attempts
+    }
+
+    /// Asks and waits for the whole answer.
+    ///
+    /// # Errors
+    /// The last server's; [`Error::Empty`] also if the model called tools instead of
+    /// answering.
+    pub async fn complete(&self, prompt: &[ChatMessage]) -> Result<Completion, Error> {
+        let mut attempts = self.attempts();
+        loop {
+            match attempts.complete(prompt).await {
+                Err(error) if attempts.move_on(&error) => {}
+                done => return done,
+            }
+        }
+    }
+}
+
+impl<'a> ServerAttempts<'a> {
+    /// The server that is asked now.
+    pub fn client(&self) -> &'a Client {
+        &self.servers[self.current].client
+    }
+
+    /// The number of that server, from 1, the operator's first one.
+    pub fn server(&self) -> usize {
+        self.current + 1
+    }
+
+    /// Asks the current server. The answer's text is without what `echo` removes. To
+    /// cancel, drop the stream: the connection is closed, and servers stop generating.
+    ///
+    /// The stream ends after [`AnswerStep::End`] or an error; see [`Error`]. Steps
+    /// that came before an error are valid.
+    pub fn answer<'s>(
+        &'s mut self,
+        prompt: &'s [ChatMessage],
+        echo: Echo,
+    ) -> impl Stream<Item = Result<AnswerStep, Error>> + Send + 's {
+        if !self.has_moved_on {
+            let overall = self.client().timeout().saturating_mul(OVERALL_TIMEOUTS);
+            self.deadline = Instant::now() + overall;
+        }
+        self.is_answered = false;
+        let limits = RequestLimits {
+            deadline: self.deadline,
+            is_last_server: !self.tried.contains(&false),
+        };
+        let steps = self.client().ask(prompt, echo, limits);
+        steps.inspect(|step| self.note(step))
+    }
+
+    /// Turns to the next server after an error, if another one may answer: none has
+    /// answered yet, one is left, and there is time.
+    pub fn move_on(&mut self, error: &Error) -> bool {
+        let may = !self.is_answered && is_servers_fault(error) && Instant::now() < self.deadline;
+        let moves_on = may && self.choose();
+        self.has_moved_on |= moves_on;
+        moves_on
+    }
+
+    async fn complete(&mut self, prompt: &[ChatMessage]) -> Result<Completion, Error> {
+        let mut steps = Box::pin(self.answer(prompt, Echo::default()));
+        let mut text = String::new();
+        while let Some(step) = steps.try_next().await? {
+            match step {
+                AnswerStep::Text(piece) => text.push_str(&piece),
+                AnswerStep::Retry(_) | AnswerStep::ToolCall(_) => {}
+                AnswerStep::End(end) => {
+                    let end = end.with_text(&text)?;
+                    return Ok(Completion { text, end });
+                }
+            }
+        }
+        Err(Error::broken_off(None))
+    }
+
+    /// Chooses the next server: the first that its breaker lets through. Those that
+    /// are passed over come last, so that a breaker costs nobody an answer.
+    fn choose(&mut self) -> bool {
+        let now = Instant::now();
+        let left = || (0..self.servers.len()).filter(|at| !self.tried[*at]);
+        let breaker = |at: usize| &self.servers[at].breaker;
+        let ready = left().find_map(|at| Some((at, breaker(at).pass(now)?)));
+        let Some((next, pass)) = ready.or_else(|| {
+            let at = left().next()?;
+            Some((at, breaker(at).pass_anyway()))
+        }) else {
+            return false;
+        };
+        self.tried[next] = true;
+        self.current = next;
+        self.pass = Some(pass);
+        true
+    }
+
+    /// Tells the breaker of the first thing that comes from the server.
+    fn note(&mut self, step: &Result<AnswerStep, Error>) {
+        if matches!(step, Ok(AnswerStep::Retry(_))) {
+            return;
+        }
+        self.is_answered |= step.is_ok();
+        let Some(pass) = self.pass.take() else {
+            return;
+        };
+        let server = &self.servers[self.current];
+        let failure = step.as_ref().err().filter(|error| server.fails_by(error));
+        let (number, model) = (self.server(), server.client.model());
+        let has_others = self.servers.len() > 1;
+        if let Some(error) = failure {
+            let pause = pass.failed(retry_after(error), Instant::now());
+            if let Some(pause) = pause.filter(|_| has_others) {
+                let seconds = pause.as_secs_f32();
+                tracing::warn!(server = number, model, seconds, %error,
+                    "a model server fails: others are asked first for a while");
+            }
+        } else if pass.answered() && has_others {
+            tracing::info!(server = number, model, "a model server answers again");
+        }
+    }
+}
+
+impl ModelServer {
+    /// Whether an error counts as the server's failure. That an agent's own model is
+    /// refused says nothing about the server's other models.
+    fn fails_by(&self, error: &Error) -> bool {
+        let is_refused = matches!(
+            error,
+            Error::Unauthorized { .. } | Error::ModelNotFound { .. }
+        );
+        is_servers_fault(error) && !(is_refused && self.is_agents_model)
+    }
+}
+
+/// Whether another server may answer the same prompt.
+fn is_servers_fault(error: &Error) -> bool {
+    match error {
+        Error::Unauthorized { .. }
+        | Error::RateLimited { .. }
+        | Error::Unavailable { .. }
+        | Error::ModelNotFound { .. }
+        | Error::Timeout
+        | Error::Malformed { .. }
+        | Error::Truncated { .. } => true,
+        Error::ContextTooLong { .. } | Error::Rejected { .. } | Error::Empty { .. } => false,
+    }
+}
+
+/// The wait that a server asks for.
+fn retry_after(error: &Error) -> Option<Duration> {
+    match error {
+        Error::RateLimited { retry_after, .. } | Error::Unavailable { retry_after, .. } => {
+            *retry_after
+        }
+        _ => None,
+    }
+}
