@@ -45,8 +45,8 @@ pub use done::{Done, Effect, Reply};
 use definition::{Button, Command, Handler, find};
 use done::finished;
 
-/// Every command, in the order of `/help`.
-const COMMANDS: [&Command; 9] = [
+/// Every command.
+const COMMANDS: &[&Command] = &[
     &ask::ASK,
     &ask::ASK_ABOUT,
     &context::CONTEXT,
@@ -58,7 +58,7 @@ const COMMANDS: [&Command; 9] = [
     &help::HELP,
 ];
 /// The buttons of no command in particular.
-const BUTTONS: [Button; 2] = [confirm::CANCEL, noted::SHOW];
+const BUTTONS: &[Button] = &[confirm::CANCEL, noted::SHOW];
 
 /// The commands as they are registered with Discord.
 pub fn specs() -> Vec<CommandSpec> {
@@ -110,9 +110,8 @@ pub struct Context<'a> {
     pub telemetry: &'a Telemetry,
 }
 
-/// Decides on a call. The lists keep nobody from commands about their own data,
-/// nor from help. `mode` is the server's setting for the channel and only affects
-/// questions.
+/// Decides on a call. `rules` keep nobody from what is [`Command::for_everybody`]; `mode`, which the
+/// server's managers set for the channel, forbids only what leads to a turn.
 ///
 /// # Errors
 /// Why there is nothing to do, to be shown to the caller only.

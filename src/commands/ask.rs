@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::Refused;
-use super::definition::{Action, Body, Command, Handler};
+use super::definition::{Action, Command};
 use clew_context::model::{
     Author, Cause, Interaction, Message, MessageFlags, MessageId, MessageKind, Reference,
     ReferenceKind, Referenced, TurnRequest,
@@ -12,18 +12,12 @@ use clew_context::model::{
 use clew_discord::event::Called;
 use clew_discord::model::{CommandKind, InteractionData, OptionSpec};
 
-pub(super) const ASK: Command = Command {
-    body: Body::Action(Action {
-        options: &[QUESTION],
-        ..Action::new(Handler::Turn(request))
-    }),
-    ..Command::new("ask", "Ask a question")
-};
+pub(super) const ASK: Command =
+    Command::action(Action::turn("ask", "Ask a question", request).options(&[QUESTION]));
 
 pub(super) const ASK_ABOUT: Command = Command {
     kind: CommandKind::Message,
-    body: Body::Action(Action::new(Handler::Turn(request))),
-    ..Command::new("Ask about this message", "")
+    ..Command::action(Action::turn("Ask about this message", "", request))
 };
 
 /// As long as a message.

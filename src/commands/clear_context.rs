@@ -2,17 +2,21 @@
 
 use super::call::Call;
 use super::context::whose;
-use super::definition::{Action, Body, Button, Command, Handler, run};
+use super::definition::{Action, Button, Command, run};
 use super::done::{Done, Stop};
-use super::{Context, confirm, help, words};
+use super::help::Section;
+use super::{Context, confirm, words};
 use crate::memory::Place;
 use clew_store::model::{AgentName, Scope};
 
 pub(super) const CLEAR_CONTEXT: Command = Command {
-    body: Body::Action(Action::new(Handler::Answer(run!(ask)))),
     buttons: &[DELETE],
-    help: Some((help::CONVERSATION, "`/clear-context` deletes it here")),
-    ..Command::new("clear-context", "Delete my history of our talk here")
+    help: Some((Section::Conversation, "`/clear-context` deletes it here")),
+    ..Command::action(Action::new(
+        "clear-context",
+        "Delete my history of our talk here",
+        run!(ask),
+    ))
 };
 
 const DELETE: Button = Button::new("clear-context", run!(delete));

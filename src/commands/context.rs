@@ -3,36 +3,40 @@
 use std::sync::Arc;
 
 use super::call::Call;
-use super::definition::{Body, Button, Command, Sub, Work, run};
+use super::definition::{Action, Button, Command, Work, run};
 use super::done::{Done, Stop};
+use super::help::Section;
 use super::pages::Page;
-use super::{Context, choices, help, readable, words};
+use super::{Context, choices, readable, words};
 use crate::memory::{Overview, Place, RestoreError, Restored, SaveError};
 use crate::model::Agent;
 use clew_discord::model::{Answer, AnswerEmbed, OptionSpec};
 use clew_store::model::{AgentName, ContextSnapshotInfo, Scope, SnapshotId};
 
 pub(super) const CONTEXT: Command = Command {
-    body: Body::Subs(&[
-        Sub::new("clear", "Start afresh from here", run!(clear)).options(&[EVERYONE]),
-        Sub::new("show", "What I go by at the moment", run!(show)),
-        Sub::new("save", "Save the conversation", run!(save))
-            .options(&[DESCRIPTION])
-            .work(Work::Model),
-        Sub::new("history", "List what you saved", run!(history))
-            .options(&[AGENT])
-            .complete(run!(propose_agents)),
-        Sub::new("restore", "Bring back what you saved", run!(restore))
-            .options(&[SNAPSHOT])
-            .complete(run!(propose_snapshots)),
-    ]),
     buttons: &[PAGE, PAGE_OF_AGENT],
     help: Some((
-        help::CONVERSATION,
+        Section::Conversation,
         "`/context show` · `/context clear` starts afresh · `/context save`, `/context history`, \
          `/context restore` keep a conversation and bring it back",
     )),
-    ..Command::new("context", "What I remember of our conversation")
+    ..Command::subs(
+        "context",
+        "What I remember of our conversation",
+        &[
+            Action::new("clear", "Start afresh from here", run!(clear)).options(&[EVERYONE]),
+            Action::new("show", "What I go by at the moment", run!(show)),
+            Action::new("save", "Save the conversation", run!(save))
+                .options(&[DESCRIPTION])
+                .work(Work::Model),
+            Action::new("history", "List what you saved", run!(history))
+                .options(&[AGENT])
+                .complete(run!(propose_agents)),
+            Action::new("restore", "Bring back what you saved", run!(restore))
+                .options(&[SNAPSHOT])
+                .complete(run!(propose_snapshots)),
+        ],
+    )
 };
 
 const EVERYONE: OptionSpec = OptionSpec::flag(

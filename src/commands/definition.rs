@@ -6,6 +6,7 @@ use std::pin::Pin;
 
 use super::call::{Call, Deferral};
 use super::done::{Done, Stop};
+use super::help::Section;
 use super::{BUTTONS, COMMANDS, Context, Refused};
 use crate::telemetry::event::CommandWord;
 use clew_context::model::TurnRequest;
@@ -14,7 +15,8 @@ use clew_discord::model::{
     CommandData, CommandKind, CommandSpec, InteractionData, OptionKind, OptionSpec,
 };
 
-/// A command. Further fields have defaults: see [`Command::new`].
+/// A command, begun with [`Command::action`] or [`Command::subs`]; what it has beyond that is set
+/// field by field.
 #[derive(Debug)]
 pub(super) struct Command {
     pub(super) name: &'static str,
@@ -26,39 +28,34 @@ pub(super) struct Command {
     pub(super) servers_only: bool,
     /// Offered to members with Manage Server only.
     pub(super) manage_server: bool,
-    /// Allow and deny lists keep nobody from it: it is about the caller's own data.
+    /// Allow and deny lists keep nobody from it: `/help`, and what people need to see and delete
+    /// what is kept about themselves.
     pub(super) for_everybody: bool,
     /// The buttons under its answers.
     pub(super) buttons: &'static [Button],
     /// The section of `/help` that it stands in, and its line there.
-    pub(super) help: Option<(&'static str, &'static str)>,
+    pub(super) help: Option<(Section, &'static str)>,
 }
 
 /// A command does something itself, or has sub-commands that do.
 #[derive(Debug)]
 pub(super) enum Body {
     Action(Action),
-    Subs(&'static [Sub]),
+    Subs(&'static [Action]),
 }
 
-/// A sub-command.
-#[derive(Debug)]
-pub(super) struct Sub {
-    pub(super) name: &'static str,
-    /// 1 to 100 characters.
-    pub(super) description: &'static str,
-    pub(super) action: Action,
-}
-
-/// What a call does.
+/// What can be called: a sub-command, or a command without any.
 #[derive(Debug)]
 pub(super) struct Action {
+    name: &'static str,
+    /// As a command's.
+    description: &'static str,
     /// Those that are required come first.
-    pub(super) options: &'static [OptionSpec],
-    pub(super) handler: Handler,
+    options: &'static [OptionSpec],
+    handler: Handler,
     /// Proposes choices for the options that are [`OptionKind::Completed`].
-    pub(super) complete: Option<Run>,
-    pub(super) work: Work,
+    complete: Option<Run>,
+    work: Work,
 }
 
 /// A button. It carries all that it needs, so that it works after a restart and in
@@ -106,12 +103,25 @@ pub(super) enum Work {
 }
 
 impl Command {
-    pub(super) const fn new(name: &'static str, description: &'static str) -> Self {
+    /// A command without sub-commands: its name and description are the action's.
+    pub(super) const fn action(action: Action) -> Self {
+        Self::new(action.name, action.description, Body::Action(action))
+    }
+
+    pub(super) const fn subs(
+        name: &'static str,
+        description: &'static str,
+        subs: &'static [Action],
+    ) -> Self {
+        Self::new(name, description, Body::Subs(subs))
+    }
+
+    const fn new(name: &'static str, description: &'static str, body: Body) -> Self {
         Self {
             name,
             description,
             kind: CommandKind::Slash,
-            body: Body::Subs(&[]),
+            body,
             servers_only: false,
             manage_server: false,
             for_everybody: false,
@@ -125,9 +135,8 @@ impl Command {
         let options = match &self.body {
             Body::Action(action) => action.options.to_vec(),
             Body::Subs(subs) => {
-                let spec = |sub: &Sub| {
-                    let kind = OptionKind::Sub(sub.action.options);
-                    OptionSpec::new(sub.name, sub.description, kind)
+                let spec = |sub: &Action| {
+                    OptionSpec::new(sub.name, sub.description, OptionKind::Sub(sub.options))
                 };
                 subs.iter().map(spec).collect()
             }
@@ -142,53 +151,58 @@ impl Command {
         }
     }
 
-    /// What a call of it does; none if there is no such sub-command.
-    fn action(&'static self, sub: Option<&str>) -> Option<(CommandWord, &'static Action)> {
+    /// What is called; none if there is no such sub-command.
+    fn called(&'static self, sub: Option<&str>) -> Option<(CommandWord, &'static Action)> {
         match (&self.body, sub) {
             (Body::Action(action), None) => Some((CommandWord::new(self.name, None), action)),
             (Body::Subs(subs), Some(sub)) => {
                 let sub = subs.iter().find(|one| one.name == sub)?;
-                Some((CommandWord::new(self.name, Some(sub.name)), &sub.action))
+                Some((CommandWord::new(self.name, Some(sub.name)), sub))
             }
             _ => None,
         }
     }
 }
 
-impl Sub {
+impl Action {
+    /// Is answered with what `run` returns.
     pub(super) const fn new(name: &'static str, description: &'static str, run: Run) -> Self {
-        let action = Action::new(Handler::Answer(run));
+        Self::with(name, description, Handler::Answer(run))
+    }
+
+    /// Leads to a turn.
+    pub(super) const fn turn(
+        name: &'static str,
+        description: &'static str,
+        request: fn(Called) -> Result<TurnRequest, Refused>,
+    ) -> Self {
+        Self::with(name, description, Handler::Turn(request))
+    }
+
+    const fn with(name: &'static str, description: &'static str, handler: Handler) -> Self {
         Self {
             name,
             description,
-            action,
-        }
-    }
-
-    pub(super) const fn options(mut self, options: &'static [OptionSpec]) -> Self {
-        self.action.options = options;
-        self
-    }
-
-    pub(super) const fn complete(mut self, complete: Run) -> Self {
-        self.action.complete = Some(complete);
-        self
-    }
-
-    pub(super) const fn work(mut self, work: Work) -> Self {
-        self.action.work = work;
-        self
-    }
-}
-
-impl Action {
-    pub(super) const fn new(handler: Handler) -> Self {
-        Self {
             options: &[],
             handler,
             complete: None,
             work: Work::Short,
         }
+    }
+
+    pub(super) const fn options(mut self, options: &'static [OptionSpec]) -> Self {
+        self.options = options;
+        self
+    }
+
+    pub(super) const fn complete(mut self, complete: Run) -> Self {
+        self.complete = Some(complete);
+        self
+    }
+
+    pub(super) const fn work(mut self, work: Work) -> Self {
+        self.work = work;
+        self
     }
 }
 
@@ -231,16 +245,16 @@ pub(super) struct Found {
 /// its options: another version registered that command or posted that button.
 pub(super) fn find(data: &InteractionData) -> Option<Found> {
     match data {
-        InteractionData::Command(data) => called(data),
-        InteractionData::Autocomplete(data) => completed(data),
-        InteractionData::Button(custom_id) => pressed(custom_id),
+        InteractionData::Command(data) => find_action(data),
+        InteractionData::Autocomplete(data) => find_completion(data),
+        InteractionData::Button(custom_id) => find_button(custom_id),
         InteractionData::Other => None,
     }
 }
 
-fn called(data: &CommandData) -> Option<Found> {
+fn find_action(data: &CommandData) -> Option<Found> {
     let command = named(&data.name)?;
-    let (word, action) = command.action(data.sub.as_deref())?;
+    let (word, action) = command.called(data.sub.as_deref())?;
     data.fits(action.options).then(|| Found {
         word,
         for_everybody: command.for_everybody,
@@ -251,8 +265,8 @@ fn called(data: &CommandData) -> Option<Found> {
     })
 }
 
-fn completed(data: &CommandData) -> Option<Found> {
-    let (_, action) = named(&data.name)?.action(data.sub.as_deref())?;
+fn find_completion(data: &CommandData) -> Option<Found> {
+    let (_, action) = named(&data.name)?.called(data.sub.as_deref())?;
     let mut options = action.options.iter();
     let option = options.find(|option| Some(option.name) == data.focused.as_deref())?;
     let complete = action.complete?;
@@ -266,9 +280,9 @@ fn completed(data: &CommandData) -> Option<Found> {
     })
 }
 
-fn pressed(custom_id: &str) -> Option<Found> {
+fn find_button(custom_id: &str) -> Option<Found> {
     let of_commands = COMMANDS.iter().flat_map(|command| command.buttons);
-    of_commands.chain(&BUTTONS).find_map(|button| {
+    of_commands.chain(BUTTONS).find_map(|button| {
         Some(Found {
             argument: button.argument(custom_id)?.to_owned(),
             word: CommandWord::BUTTON,
@@ -285,7 +299,10 @@ fn pressed(custom_id: &str) -> Option<Found> {
 }
 
 fn named(name: &str) -> Option<&'static Command> {
-    COMMANDS.into_iter().find(|command| command.name == name)
+    COMMANDS
+        .iter()
+        .copied()
+        .find(|command| command.name == name)
 }
 
 #[cfg(test)]

@@ -1,19 +1,38 @@
 //! `/help`.
 
 use super::call::Call;
-use super::definition::{Action, Body, Command, Handler, run};
+use super::definition::{Action, Command, run};
 use super::done::{Done, Stop};
 use super::{COMMANDS, Context};
 
 pub(super) const HELP: Command = Command {
     for_everybody: true,
-    body: Body::Action(Action::new(Handler::Answer(run!(help)))),
-    ..Command::new("help", "What I can do and what I remember")
+    ..Command::action(Action::new(
+        "help",
+        "What I can do and what I remember",
+        run!(help),
+    ))
 };
 
-/// Sections of several commands.
-pub(super) const CONVERSATION: &str = "**What I remember of our conversation**";
-pub(super) const SERVER: &str = "**About this server** (changes need Manage Server)";
+/// The sections, in the order in which they are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Section {
+    Conversation,
+    Caller,
+    Server,
+    Privacy,
+}
+
+impl Section {
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Conversation => "**What I remember of our conversation**",
+            Self::Caller => "**What I remember about you**",
+            Self::Server => "**About this server** (changes need Manage Server)",
+            Self::Privacy => "**Your data**",
+        }
+    }
+}
 
 /// What the bot does, on one screen.
 async fn help(context: &Context<'_>, _: &Call) -> Result<Done, Stop> {
@@ -33,16 +52,14 @@ async fn help(context: &Context<'_>, _: &Call) -> Result<Done, Stop> {
 
 /// The lines of the commands, each section under its title.
 fn sections() -> String {
+    let helped = COMMANDS.iter().filter_map(|command| command.help);
+    let mut helped: Vec<_> = helped.collect();
+    helped.sort_by_key(|(section, _)| *section);
     let mut text = String::new();
-    let mut current = "";
-    for (section, line) in COMMANDS.iter().filter_map(|command| command.help) {
-        if section == current {
-            text.push_str(" · ");
-        } else {
-            text.push_str(&format!("\n{section}\n"));
-            current = section;
-        }
-        text.push_str(line);
+    for lines in helped.chunk_by(|(one, _), (other, _)| one == other) {
+        let title = lines[0].0.title();
+        let lines: Vec<&str> = lines.iter().map(|(_, line)| *line).collect();
+        text.push_str(&format!("\n{title}\n{}", lines.join(" · ")));
     }
     text
 }

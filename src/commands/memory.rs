@@ -2,27 +2,31 @@
 
 use super::Context;
 use super::call::Call;
-use super::definition::{Body, Button, Command, Sub, run};
+use super::definition::{Action, Button, Command, run};
 use super::done::{Done, Stop};
 use super::facts::{self, About, FACT, TEXT};
+use super::help::Section;
 use clew_discord::model::OptionSpec;
 use clew_store::model::Origin;
 
 pub(super) const MEMORY: Command = Command {
-    body: Body::Subs(&[
-        Sub::new("show", "Show what I remember about you", run!(show)),
-        Sub::new("remember", "Remember something about you", run!(remember))
-            .options(&[TEXT, EVERYWHERE]),
-        Sub::new("forget", "Forget something about you", run!(ask_to_forget))
-            .options(&[FACT])
-            .complete(run!(propose)),
-    ]),
     buttons: &[PAGE, FORGET],
     help: Some((
-        "**What I remember about you**",
+        Section::Caller,
         "`/memory show` · `/memory remember` · `/memory forget`",
     )),
-    ..Command::new("memory", "What I remember about you")
+    ..Command::subs(
+        "memory",
+        "What I remember about you",
+        &[
+            Action::new("show", "Show what I remember about you", run!(show)),
+            Action::new("remember", "Remember something about you", run!(remember))
+                .options(&[TEXT, EVERYWHERE]),
+            Action::new("forget", "Forget something about you", run!(ask_to_forget))
+                .options(&[FACT])
+                .complete(run!(propose)),
+        ],
+    )
 };
 
 const EVERYWHERE: OptionSpec =

@@ -4,8 +4,9 @@
 mod export;
 
 use super::call::Call;
-use super::definition::{Body, Button, Command, Sub, Work, run};
+use super::definition::{Action, Button, Command, Work, run};
 use super::done::{Done, Effect, Stop};
+use super::help::Section;
 use super::{Context, confirm, words};
 use crate::memory::Settings;
 use crate::telemetry::Telemetry;
@@ -14,34 +15,37 @@ use clew_store::{Kind, Purged};
 
 pub(super) const PRIVACY: Command = Command {
     for_everybody: true,
-    body: Body::Subs(&[
-        Sub::new("show", "Show what I keep of you", run!(show)),
-        Sub::new(
-            "opt-out",
-            "Keep nothing of you from now on",
-            run!(ask_to_opt_out),
-        ),
-        Sub::new("opt-in", "Remember you again", run!(opt_in)),
-        Sub::new(
-            "export",
-            "Send you everything I keep of you",
-            run!(export::export),
-        )
-        .work(Work::Long),
-        Sub::new(
-            "erase",
-            "Erase everything I keep of you",
-            run!(ask_to_erase),
-        ),
-    ]),
     buttons: &[ERASE, OPT_OUT],
     help: Some((
-        "**Your data**",
+        Section::Privacy,
         "`/privacy show` says what I keep of you · `/privacy export` sends it to you · \
          `/privacy erase` deletes it · `/privacy opt-out`: I keep nothing of you and do not read \
          your messages, unless you ask me something · `/privacy opt-in`",
     )),
-    ..Command::new("privacy", "What I keep of you")
+    ..Command::subs(
+        "privacy",
+        "What I keep of you",
+        &[
+            Action::new("show", "Show what I keep of you", run!(show)),
+            Action::new(
+                "opt-out",
+                "Keep nothing of you from now on",
+                run!(ask_to_opt_out),
+            ),
+            Action::new("opt-in", "Remember you again", run!(opt_in)),
+            Action::new(
+                "export",
+                "Send you everything I keep of you",
+                run!(export::export),
+            )
+            .work(Work::Long),
+            Action::new(
+                "erase",
+                "Erase everything I keep of you",
+                run!(ask_to_erase),
+            ),
+        ],
+    )
 };
 
 const ERASE: Button = Button {

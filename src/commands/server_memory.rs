@@ -2,37 +2,41 @@
 //! them; changing them takes Manage Server.
 
 use super::call::Call;
-use super::definition::{Body, Button, Command, Sub, run};
+use super::definition::{Action, Button, Command, run};
 use super::done::{Done, Stop};
 use super::facts::{self, About, FACT, TEXT};
-use super::{Context, help, words};
+use super::help::Section;
+use super::{Context, words};
 use clew_context::model::GuildId;
 use clew_store::model::{Origin, Subject};
 
 pub(super) const SERVER_MEMORY: Command = Command {
     servers_only: true,
-    body: Body::Subs(&[
-        Sub::new("show", "Show what I remember about this server", run!(show)),
-        Sub::new(
-            "remember",
-            "Remember something about this server (needs Manage Server)",
-            run!(remember),
-        )
-        .options(&[TEXT]),
-        Sub::new(
-            "forget",
-            "Forget something about this server (needs Manage Server)",
-            run!(ask_to_forget),
-        )
-        .options(&[FACT])
-        .complete(run!(propose)),
-    ]),
     buttons: &[PAGE, FORGET],
     help: Some((
-        help::SERVER,
+        Section::Server,
         "`/server-memory show` · `/server-memory remember` · `/server-memory forget`",
     )),
-    ..Command::new("server-memory", "What I remember about this server")
+    ..Command::subs(
+        "server-memory",
+        "What I remember about this server",
+        &[
+            Action::new("show", "Show what I remember about this server", run!(show)),
+            Action::new(
+                "remember",
+                "Remember something about this server (needs Manage Server)",
+                run!(remember),
+            )
+            .options(&[TEXT]),
+            Action::new(
+                "forget",
+                "Forget something about this server (needs Manage Server)",
+                run!(ask_to_forget),
+            )
+            .options(&[FACT])
+            .complete(run!(propose)),
+        ],
+    )
 };
 
 const PAGE: Button = Button::new("page:server-facts:", run!(show));

@@ -5,10 +5,11 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::call::Call;
-use super::definition::{Body, Command, Sub, run};
+use super::definition::{Action, Command, run};
 use super::done::{Done, Stop};
+use super::help::Section;
 use super::server_memory::managed;
-use super::{Context, help, words};
+use super::{Context, words};
 use clew_context::model::{ChannelId, ChannelMode, ReplyTarget};
 use clew_discord::model::{Answer, AnswerEmbed, CommandData, OptionKind, OptionSpec};
 use clew_store::model::{Change, GuildSettings, SettingsChange};
@@ -16,13 +17,16 @@ use clew_store::model::{Change, GuildSettings, SettingsChange};
 pub(super) const SETTINGS: Command = Command {
     servers_only: true,
     manage_server: true,
-    body: Body::Subs(&[
-        Sub::new("show", "Show the settings", run!(show)),
-        Sub::new("set", "Change what is given, leave the rest", run!(set))
-            .options(&[WINDOW, CHANNEL, MODE, TARGET, LEARNING]),
-    ]),
-    help: Some((help::SERVER, "`/settings show` · `/settings set`")),
-    ..Command::new("settings", "How I behave in this server")
+    help: Some((Section::Server, "`/settings show` · `/settings set`")),
+    ..Command::subs(
+        "settings",
+        "How I behave in this server",
+        &[
+            Action::new("show", "Show the settings", run!(show)),
+            Action::new("set", "Change what is given, leave the rest", run!(set))
+                .options(&[WINDOW, CHANNEL, MODE, TARGET, LEARNING]),
+        ],
+    )
 };
 
 const WINDOW: OptionSpec = OptionSpec::text(

@@ -37,7 +37,7 @@ fn names_are_given_once() {
     let names: BTreeSet<&str> = COMMANDS.iter().map(|command| command.name).collect();
     assert_eq!(names.len(), COMMANDS.len());
     let buttons = COMMANDS.iter().flat_map(|command| command.buttons);
-    let buttons: Vec<&str> = buttons.chain(&BUTTONS).map(|button| button.id).collect();
+    let buttons: Vec<&str> = buttons.chain(BUTTONS).map(|button| button.id).collect();
     for (at, button) in buttons.iter().enumerate() {
         let others = buttons.iter().enumerate().filter(|(other, _)| *other != at);
         let mut others = others.map(|(_, other)| *other);
@@ -54,7 +54,7 @@ fn names_are_given_once() {
 fn actions() -> impl Iterator<Item = &'static Action> {
     COMMANDS.iter().flat_map(|command| match &command.body {
         Body::Action(action) => vec![action],
-        Body::Subs(subs) => subs.iter().map(|sub| &sub.action).collect(),
+        Body::Subs(subs) => subs.iter().collect(),
     })
 }
 
