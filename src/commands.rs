@@ -32,9 +32,9 @@ use crate::memory::Memory;
 use crate::telemetry::Telemetry;
 use clew_context::engine::admission::{Admission, Denied, admit};
 use clew_context::model::{
-    AccessRules, Channel, ChannelMode, InteractionKind, ReplyTarget, TurnRequest,
+    AccessRules, Channel, ChannelMode, InteractionPlace, ReplyTarget, TurnRequest,
 };
-use clew_discord::event::Called;
+use clew_discord::event::IncomingInteraction;
 use clew_discord::guild_state::GuildState;
 use clew_discord::model::{CommandSpec, InteractionData};
 use clew_discord::rest::Rest;
@@ -93,7 +93,7 @@ pub enum Refused {
 
 /// What commands read and change.
 #[derive(Debug, Clone, Copy)]
-pub struct Context<'a> {
+pub struct CommandServices<'a> {
     /// What is remembered.
     pub memory: &'a Memory,
     /// The agents, and where they answer.
@@ -116,24 +116,24 @@ pub struct Context<'a> {
 /// # Errors
 /// Why there is nothing to do, to be shown to the caller only.
 pub fn plan(
-    called: Called,
+    incoming: IncomingInteraction,
     channel: Option<Channel>,
     rules: &AccessRules,
     mode: ChannelMode,
 ) -> Result<Planned, Refused> {
-    let found = find(&called.data);
-    if found.is_none() && matches!(called.data, InteractionData::Autocomplete(_)) {
+    let found = find(&incoming.data);
+    if found.is_none() && matches!(incoming.data, InteractionData::Autocomplete(_)) {
         return Ok(Planned::Nothing);
     }
-    if called.interaction.kind == InteractionKind::Elsewhere {
+    if incoming.interaction.place == InteractionPlace::Elsewhere {
         return Err(Refused::Elsewhere);
     }
     let asked = Admission {
-        guild: called.interaction.guild,
-        channel: called.interaction.channel,
+        guild: incoming.interaction.guild,
+        channel: incoming.interaction.channel,
         parent: channel.as_ref().and_then(|channel| channel.parent),
-        user: called.interaction.user,
-        roles: Some(&called.roles),
+        user: incoming.interaction.user,
+        roles: Some(&incoming.roles),
     };
     if !found.as_ref().is_some_and(|found| found.for_everybody) {
         admit(rules, asked).map_err(Refused::NotAllowed)?;
@@ -141,16 +141,16 @@ pub fn plan(
     let found = found.ok_or(Refused::Unknown)?;
     match found.handler {
         Handler::Turn(_) if mode == ChannelMode::Off => Err(Refused::SwitchedOff),
-        Handler::Turn(request) => Ok(Planned::Turn(Box::new(request(called)?))),
+        Handler::Turn(request) => Ok(Planned::Turn(Box::new(request(incoming)?))),
         Handler::Answer(run) => {
-            let call = Call::new(called, channel, found, run);
+            let call = Call::new(incoming, channel, found, run);
             Ok(Planned::Run(Box::new(call)))
         }
     }
 }
 
 /// Does what a call asks for. Returns the answer, and what else is to be done.
-pub async fn run(context: &Context<'_>, call: &Call) -> Done {
-    context.agents.refresh(Instant::now()).await;
-    finished(call, (call.run)(context, call).await)
+pub async fn run(services: &CommandServices<'_>, call: &Call) -> Done {
+    services.agents.refresh(Instant::now()).await;
+    finished(call, (call.run)(services, call).await)
 }

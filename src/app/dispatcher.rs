@@ -112,8 +112,8 @@ impl Dispatcher {
         let shard = mark.shard();
         let turn_began = match event {
             Event::Message(incoming) => self.message(*incoming, mark),
-            Event::Called(called) => {
-                self.called(*called);
+            Event::Interaction(incoming) => {
+                self.interaction(*incoming);
                 false
             }
             other => {
@@ -134,7 +134,7 @@ impl Dispatcher {
     /// Handles events that start nothing.
     fn note(&mut self, event: Event, shard: u32) {
         match event {
-            Event::Message(_) | Event::Called(_) => {}
+            Event::Message(_) | Event::Interaction(_) => {}
             Event::Ready(ready) => self.ready(&ready, shard),
             Event::Resumed => self.emit(ShardConnected {
                 shard,
@@ -164,11 +164,11 @@ impl Dispatcher {
                     ids,
                 });
             }
-            Event::MessageUnreadable(lost) => {
+            Event::MessagesMissed(lost) => {
                 self.missed(lost.channel);
                 self.unreadable(lost);
             }
-            Event::OtherUnreadable(lost) => self.unreadable(lost),
+            Event::Unreadable(lost) => self.unreadable(lost),
             Event::ChannelDeleted { channel, threads } => {
                 self.channel_gone(channel);
                 for thread in threads {

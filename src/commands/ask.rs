@@ -9,7 +9,7 @@ use clew_context::model::{
     Author, Cause, Interaction, Message, MessageFlags, MessageId, MessageKind, Reference,
     ReferenceKind, Referenced, TurnRequest,
 };
-use clew_discord::event::Called;
+use clew_discord::event::IncomingInteraction;
 use clew_discord::model::{CommandKind, InteractionData, OptionSpec};
 
 pub(super) const ASK: Command =
@@ -25,8 +25,8 @@ const QUESTION: OptionSpec =
     OptionSpec::text("question", "What do you want to know?", 0, 2_000).required();
 
 /// The turn that a call asks for.
-fn request(called: Called) -> Result<TurnRequest, Refused> {
-    let Called {
+fn request(incoming: IncomingInteraction) -> Result<TurnRequest, Refused> {
+    let IncomingInteraction {
         interaction,
         data,
         asker,
@@ -34,7 +34,7 @@ fn request(called: Called) -> Result<TurnRequest, Refused> {
         channel_kind,
         message,
         ..
-    } = called;
+    } = incoming;
     let InteractionData::Command(data) = data else {
         return Err(Refused::Unknown);
     };

@@ -7,7 +7,7 @@ use super::done::Stop;
 use super::words;
 use crate::telemetry::event::CommandWord;
 use clew_context::model::{Channel, ChannelId, ChannelKind, GuildId, Interaction, RoleId, UserId};
-use clew_discord::event::Called;
+use clew_discord::event::IncomingInteraction;
 use clew_discord::model::{CallerRights, CommandData, InteractionData, OptionSpec};
 use clew_store::model::Subject;
 
@@ -42,20 +42,25 @@ pub enum Deferral {
 }
 
 impl Call {
-    pub(super) fn new(called: Called, channel: Option<Channel>, found: Found, run: Run) -> Self {
-        let data = match called.data {
+    pub(super) fn new(
+        incoming: IncomingInteraction,
+        channel: Option<Channel>,
+        found: Found,
+        run: Run,
+    ) -> Self {
+        let data = match incoming.data {
             InteractionData::Command(data) | InteractionData::Autocomplete(data) => data,
             InteractionData::Button(_) | InteractionData::Other => CommandData::default(),
         };
         Self {
-            interaction: called.interaction,
+            interaction: incoming.interaction,
             data,
             found,
             run,
-            roles: called.roles,
-            rights: called.rights,
+            roles: incoming.roles,
+            rights: incoming.rights,
             channel,
-            channel_kind: called.channel_kind,
+            channel_kind: incoming.channel_kind,
         }
     }
 

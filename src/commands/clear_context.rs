@@ -5,7 +5,7 @@ use super::context::whose;
 use super::definition::{Action, Button, Command, run};
 use super::done::{Done, Stop};
 use super::help::Section;
-use super::{Context, confirm, words};
+use super::{CommandServices, confirm, words};
 use crate::memory::Place;
 use clew_store::model::{AgentName, Scope};
 
@@ -22,8 +22,8 @@ pub(super) const CLEAR_CONTEXT: Command = Command {
 const DELETE: Button = Button::new("clear-context", run!(delete));
 
 /// Asks whether to delete it.
-async fn ask(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    let place = allowed(context, call)?;
+async fn ask(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    let place = allowed(services, call)?;
     let question = format!(
         "Shall I delete our conversation ({})? It cannot be brought back. What you saved, and \
          what I remember about you, stays: `/privacy erase` deletes all.",
@@ -33,9 +33,9 @@ async fn ask(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
 }
 
 /// "Delete" was pressed.
-async fn delete(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    let place = allowed(context, call)?;
-    let gone = context.memory.delete_conversation(&place).await?;
+async fn delete(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    let place = allowed(services, call)?;
+    let gone = services.memory.delete_conversation(&place).await?;
     Ok(Done::say(if gone == 0 {
         "There was nothing of our conversation here to delete.".to_owned()
     } else {
@@ -49,9 +49,9 @@ async fn delete(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
 /// The conversation, if the caller may delete it. A shared one may be deleted by
 /// those who moderate the thread or opened it. No agent is needed, since the
 /// conversations with all agents are deleted.
-fn allowed(context: &Context<'_>, call: &Call) -> Result<Place, Stop> {
-    let agent = context.agents.pick(call.channel_id(), call.parent());
-    let settings = context.memory.settings();
+fn allowed(services: &CommandServices<'_>, call: &Call) -> Result<Place, Stop> {
+    let agent = services.agents.pick(call.channel_id(), call.parent());
+    let settings = services.memory.settings();
     let kind = agent
         .and_then(|agent| agent.scope)
         .unwrap_or(settings.scope);

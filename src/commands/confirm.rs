@@ -1,6 +1,6 @@
 //! Asking before something that cannot be taken back.
 
-use super::Context;
+use super::CommandServices;
 use super::call::Call;
 use super::definition::{Button, run};
 use super::done::{Done, Stop};
@@ -11,7 +11,7 @@ pub(super) const CANCEL: Button = Button {
     ..Button::new("cancel", run!(cancel))
 };
 
-async fn cancel(_: &Context<'_>, _: &Call) -> Result<Done, Stop> {
+async fn cancel(_: &CommandServices<'_>, _: &Call) -> Result<Done, Stop> {
     Ok(Done::say("Nothing was changed."))
 }
 

@@ -7,7 +7,7 @@ use super::definition::{Action, Button, Command, Work, run};
 use super::done::{Done, Stop};
 use super::help::Section;
 use super::pages::Page;
-use super::{Context, choices, readable, words};
+use super::{CommandServices, choices, readable, words};
 use crate::memory::{Overview, Place, RestoreError, Restored, SaveError};
 use crate::model::Agent;
 use clew_discord::model::{Answer, AnswerEmbed, OptionSpec};
@@ -56,10 +56,10 @@ const PAGE_OF_AGENT: Button = Button::new("snapshots-of:", run!(page_of_agent));
 const SUMMARY_CHARS: usize = 300;
 
 /// The agent of this channel and the conversation with it.
-fn active(context: &Context<'_>, call: &Call) -> Result<(Arc<Agent>, Place), Stop> {
-    let agent = context.agents.pick(call.channel_id(), call.parent());
+fn active(services: &CommandServices<'_>, call: &Call) -> Result<(Arc<Agent>, Place), Stop> {
+    let agent = services.agents.pick(call.channel_id(), call.parent());
     let agent = agent.ok_or_else(|| Stop::refused(words::NO_AGENT))?;
-    let place = context.memory.place(
+    let place = services.memory.place(
         &agent,
         call.guild(),
         call.channel_id(),
@@ -71,13 +71,13 @@ fn active(context: &Context<'_>, call: &Call) -> Result<(Arc<Agent>, Place), Sto
 
 /// Starts afresh for the caller or, with Manage Server, for everyone. In direct
 /// messages both are the same.
-async fn clear(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    let (_, place) = active(context, call)?;
+async fn clear(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    let (_, place) = active(services, call)?;
     let everyone = call.data.flag(&EVERYONE) && call.guild().is_some();
     if everyone && !call.rights.manage_server {
         return Err(Stop::refused(words::MANAGE_SERVER));
     }
-    let from = context.memory.clear(&place, everyone).await?;
+    let from = services.memory.clear(&place, everyone).await?;
     let (whom, here) = match (everyone, place.guild) {
         (true, _) => ("everybody", " in this server"),
         (false, Some(_)) => ("you", " in this server"),
@@ -91,10 +91,10 @@ async fn clear(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
     )))
 }
 
-async fn show(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    let (agent, place) = active(context, call)?;
-    let overview = context.memory.overview(&place).await?;
-    let saved = match context.memory.snapshots(&place, None).await {
+async fn show(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    let (agent, place) = active(services, call)?;
+    let overview = services.memory.overview(&place).await?;
+    let saved = match services.memory.snapshots(&place, None).await {
         Ok(saved) => words::many(saved.len(), "conversation"),
         Err(clew_store::Error::NeedsDatabase { .. }) => "saving needs a database".to_owned(),
         Err(error) => return Err(error.into()),
@@ -118,7 +118,7 @@ async fn show(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
         ),
         field("Saved by you here", saved),
     ];
-    if context.memory.opted_out(place.asker) {
+    if services.memory.opted_out(place.asker) {
         fields.push(field("Opted out", words::OPTED_OUT.to_owned()));
     }
     Ok(Done::answer(Answer::default().with_embed(AnswerEmbed {
@@ -156,12 +156,12 @@ pub(super) const fn whose(scope: Scope) -> &'static str {
     }
 }
 
-async fn save(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    let (agent, place) = active(context, call)?;
+async fn save(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    let (agent, place) = active(services, call)?;
     let description = given(call, &DESCRIPTION);
     let own = agent.model.as_deref();
-    let model = context.model.map(|model| model.with_model(own));
-    let saved = context
+    let model = services.model.map(|model| model.with_model(own));
+    let saved = services
         .memory
         .save(&place, description, model.as_ref())
         .await;
@@ -200,23 +200,23 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-async fn history(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    active(context, call)?;
+async fn history(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    active(services, call)?;
     let agent = given(call, &AGENT).map(str::parse::<AgentName>);
     let agent = agent.transpose();
     let agent = agent.map_err(|error| Stop::refused(format!("{error}.")))?;
-    list(context, call, agent.as_ref(), 0).await
+    list(services, call, agent.as_ref(), 0).await
 }
 
-async fn page(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    list(context, call, None, call.argument()?).await
+async fn page(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    list(services, call, None, call.argument()?).await
 }
 
-async fn page_of_agent(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+async fn page_of_agent(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let argument: String = call.argument()?;
     let (agent, page) = argument.split_once(':').unwrap_or_default();
     match (agent.parse(), page.parse()) {
-        (Ok(agent), Ok(page)) => list(context, call, Some(&agent), page).await,
+        (Ok(agent), Ok(page)) => list(services, call, Some(&agent), page).await,
         _ => Err(Stop::refused(words::GONE)),
     }
 }
@@ -224,13 +224,13 @@ async fn page_of_agent(context: &Context<'_>, call: &Call) -> Result<Done, Stop>
 /// A page of the caller's snapshots in this server, newest first, of one agent or
 /// of all.
 async fn list(
-    context: &Context<'_>,
+    services: &CommandServices<'_>,
     call: &Call,
     agent: Option<&AgentName>,
     page: u16,
 ) -> Result<Done, Stop> {
-    let (_, place) = active(context, call)?;
-    let saved = context.memory.snapshots(&place, agent).await?;
+    let (_, place) = active(services, call)?;
+    let saved = services.memory.snapshots(&place, agent).await?;
     if saved.is_empty() {
         let with = agent.map_or_else(String::new, |agent| format!(" with agent `{agent}`"));
         return Ok(Done::say(format!(
@@ -274,8 +274,8 @@ fn listed(number: usize, info: &ContextSnapshotInfo) -> (String, String) {
     (name, value)
 }
 
-async fn restore(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    let (_, place) = active(context, call)?;
+async fn restore(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    let (_, place) = active(services, call)?;
     let snapshot = call.text(&SNAPSHOT).unwrap_or_default();
     let unknown = || {
         Stop::refused(
@@ -291,9 +291,9 @@ async fn restore(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
         RestoreError::OptedOut => Stop::refused(words::OPTED_OUT),
         RestoreError::Store(error) => error.into(),
     };
-    let memory = context.memory;
+    let memory = services.memory;
     let channels = memory.snapshot_channels(&place, &id).await.map_err(why)?;
-    let readable = readable::among(context, call, channels).await;
+    let readable = readable::among(services, call, channels).await;
     let restored = memory
         .restore(&place, &id, |channel| readable.contains(&channel))
         .await
@@ -321,9 +321,9 @@ fn told(restored: &Restored) -> String {
     text
 }
 
-async fn propose_snapshots(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    let (_, place) = active(context, call)?;
-    let saved = context.memory.snapshots(&place, None).await?;
+async fn propose_snapshots(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    let (_, place) = active(services, call)?;
+    let saved = services.memory.snapshots(&place, None).await?;
     let all = saved
         .iter()
         .map(|info| (choice_name(info), info.id.to_string()));
@@ -337,8 +337,8 @@ fn choice_name(info: &ContextSnapshotInfo) -> String {
     words::short(&name, choices::NAME_CHARS)
 }
 
-async fn propose_agents(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    let names = context.agents.names().into_iter();
+async fn propose_agents(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    let names = services.agents.names().into_iter();
     let names = names.map(|name| name.to_string());
     Ok(choices::matching(
         call,

@@ -7,10 +7,10 @@ use std::pin::Pin;
 use super::call::{Call, Deferral};
 use super::done::{Done, Stop};
 use super::help::Section;
-use super::{BUTTONS, COMMANDS, Context, Refused};
+use super::{BUTTONS, COMMANDS, CommandServices, Refused};
 use crate::telemetry::event::CommandWord;
 use clew_context::model::TurnRequest;
-use clew_discord::event::Called;
+use clew_discord::event::IncomingInteraction;
 use clew_discord::model::{
     CommandData, CommandKind, CommandSpec, InteractionData, OptionKind, OptionSpec,
 };
@@ -73,13 +73,13 @@ pub(super) struct Button {
 }
 
 /// Does what is asked for: an async function in a box, so that all are of one type.
-pub(super) type Run = for<'a> fn(&'a Context<'a>, &'a Call) -> Running<'a>;
+pub(super) type Run = for<'a> fn(&'a CommandServices<'a>, &'a Call) -> Running<'a>;
 pub(super) type Running<'a> = Pin<Box<dyn Future<Output = Result<Done, Stop>> + Send + 'a>>;
 
 /// A [`Run`] from an async function.
 macro_rules! run {
     ($function:path) => {
-        |context, call| Box::pin($function(context, call))
+        |services, call| Box::pin($function(services, call))
     };
 }
 pub(super) use run;
@@ -88,7 +88,7 @@ pub(super) use run;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Handler {
     Answer(Run),
-    Turn(fn(Called) -> Result<TurnRequest, Refused>),
+    Turn(fn(IncomingInteraction) -> Result<TurnRequest, Refused>),
 }
 
 /// How long it takes.
@@ -174,7 +174,7 @@ impl Action {
     pub(super) const fn turn(
         name: &'static str,
         description: &'static str,
-        request: fn(Called) -> Result<TurnRequest, Refused>,
+        request: fn(IncomingInteraction) -> Result<TurnRequest, Refused>,
     ) -> Self {
         Self::with(name, description, Handler::Turn(request))
     }

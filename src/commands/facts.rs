@@ -5,7 +5,7 @@ use super::call::Call;
 use super::definition::Button;
 use super::done::{Done, Stop};
 use super::pages::Page;
-use super::{Context, choices, confirm, words};
+use super::{CommandServices, choices, confirm, words};
 use crate::memory::Remembered;
 use clew_context::model::GuildId;
 use clew_discord::model::{Answer, AnswerEmbed, OptionSpec};
@@ -21,12 +21,16 @@ const FULL: &str = "There is no room left: I learn nothing more until something 
                     What you ask me to remember takes the place of what was used least.";
 
 /// A page of the facts about a subject; `about.none` if there are none.
-pub(super) async fn list(context: &Context<'_>, call: &Call, about: About) -> Result<Done, Stop> {
-    let facts = context.memory.facts_of(about.subject).await?;
+pub(super) async fn list(
+    services: &CommandServices<'_>,
+    call: &Call,
+    about: About,
+) -> Result<Done, Stop> {
+    let facts = services.memory.facts_of(about.subject).await?;
     if facts.is_empty() {
         return Ok(Done::say(about.none));
     }
-    let description = if context.memory.is_full(about.subject, &facts) {
+    let description = if services.memory.is_full(about.subject, &facts) {
         FULL.to_owned()
     } else {
         String::new()
@@ -37,7 +41,7 @@ pub(super) async fn list(context: &Context<'_>, call: &Call, about: About) -> Re
             "{number}. {}",
             if fact.pinned { "Asked for" } else { "Learnt" }
         );
-        (name, described(context, call, fact))
+        (name, described(services, call, fact))
     });
     let embed = AnswerEmbed {
         title: about.title.to_owned(),
@@ -63,13 +67,13 @@ pub(super) struct About {
 }
 
 /// A fact's text, id, origin, date and link.
-pub(super) fn described(context: &Context<'_>, call: &Call, fact: &Fact) -> String {
+pub(super) fn described(services: &CommandServices<'_>, call: &Call, fact: &Fact) -> String {
     let mut text = format!(
         "{}\n`{}` · {} · {}",
         fact.text,
         fact.id,
         words::moment(fact.at),
-        origin(context, call, fact),
+        origin(services, call, fact),
     );
     if let Subject::Server(_) = fact.subject {
         text.push_str(&format!(" · by <@{}>", fact.by));
@@ -86,38 +90,38 @@ pub(super) fn described(context: &Context<'_>, call: &Call, fact: &Fact) -> Stri
     text
 }
 
-fn origin(context: &Context<'_>, call: &Call, fact: &Fact) -> String {
+fn origin(services: &CommandServices<'_>, call: &Call, fact: &Fact) -> String {
     match fact.origin {
         Origin::Everywhere => "used everywhere".to_owned(),
         Origin::Direct => "used in our direct messages".to_owned(),
         Origin::Guild(guild) if call.guild() == Some(guild) => "used in this server".to_owned(),
         Origin::Guild(guild) => {
-            let name = guild_name(context, guild);
+            let name = guild_name(services, guild);
             format!("used in {}", words::short(&name, 40))
         }
     }
 }
 
-fn guild_name(context: &Context<'_>, guild: GuildId) -> String {
-    let name = context.guild_state.guild_name(guild);
+fn guild_name(services: &CommandServices<'_>, guild: GuildId) -> String {
+    let name = services.guild_state.guild_name(guild);
     name.unwrap_or_else(|| "another server".to_owned())
 }
 
 /// Remembers a text that somebody asked for.
 pub(super) async fn remember(
-    context: &Context<'_>,
+    services: &CommandServices<'_>,
     call: &Call,
     about: About,
     origin: Origin,
 ) -> Result<Done, Stop> {
     let text = call.text(&TEXT).unwrap_or_default();
-    if context.memory.opted_out(call.caller()) {
+    if services.memory.opted_out(call.caller()) {
         return Err(Stop::refused(words::OPTED_OUT));
     }
     if text.trim().is_empty() {
         return Err(Stop::refused("There is nothing in that text to remember."));
     }
-    let kept = context
+    let kept = services
         .memory
         .remember(about.subject, text, origin, call.caller())
         .await?;
@@ -136,7 +140,7 @@ pub(super) async fn remember(
     };
     let mut answer = format!(
         "{verb}:\n{}",
-        words::quoted(&described(context, call, &fact))
+        words::quoted(&described(services, call, &fact))
     );
     if !dropped.is_empty() {
         answer.push_str("\nTo make room I forgot:");
@@ -150,11 +154,11 @@ pub(super) async fn remember(
 /// Shows the fact that is meant, by its id or its text, and asks whether to
 /// forget it.
 pub(super) async fn ask_to_forget(
-    context: &Context<'_>,
+    services: &CommandServices<'_>,
     call: &Call,
     about: About,
 ) -> Result<Done, Stop> {
-    let facts = context.memory.facts_of(about.subject).await?;
+    let facts = services.memory.facts_of(about.subject).await?;
     let typed = call.text(&FACT).unwrap_or_default().trim();
     let id = typed.parse::<FactId>().ok();
     let by_id = facts.iter().find(|fact| Some(fact.id) == id);
@@ -162,7 +166,7 @@ pub(super) async fn ask_to_forget(
     let fact = meant.ok_or_else(|| {
         Stop::refused("I remember no such thing: pick one of those that are proposed as you type.")
     })?;
-    let shown = words::quoted(&described(context, call, fact));
+    let shown = words::quoted(&described(services, call, fact));
     let question = format!("Shall I forget this?\n{shown}");
     Ok(confirm::ask(question, "Forget", about.forget.with(fact.id)))
 }
@@ -173,23 +177,23 @@ fn same(one: &str, other: &str) -> bool {
 
 /// The facts that hold what was typed, newest first.
 pub(super) async fn propose(
-    context: &Context<'_>,
+    services: &CommandServices<'_>,
     call: &Call,
     subject: Subject,
 ) -> Result<Done, Stop> {
-    let facts = context.memory.facts_of(subject).await?.into_iter().rev();
+    let facts = services.memory.facts_of(subject).await?.into_iter().rev();
     let all = facts.map(|fact| (fact.text, fact.id.to_string()));
     Ok(choices::matching(call, all))
 }
 
 /// "Forget" was pressed.
 pub(super) async fn forget(
-    context: &Context<'_>,
+    services: &CommandServices<'_>,
     call: &Call,
     subject: Subject,
 ) -> Result<Done, Stop> {
     let fact: FactId = call.argument()?;
-    let forgotten = context.memory.forget(subject, fact).await?;
+    let forgotten = services.memory.forget(subject, fact).await?;
     let fact = forgotten.ok_or_else(|| Stop::refused("I have forgotten that already."))?;
     Ok(Done::say(format!(
         "Forgotten:\n{}",

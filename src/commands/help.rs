@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::definition::{Action, Command, run};
 use super::done::{Done, Stop};
-use super::{COMMANDS, Context};
+use super::{COMMANDS, CommandServices};
 
 pub(super) const HELP: Command = Command {
     for_everybody: true,
@@ -35,8 +35,8 @@ impl Section {
 }
 
 /// What the bot does, on one screen.
-async fn help(context: &Context<'_>, _: &Call) -> Result<Done, Stop> {
-    let us = context.guild_state.current_user();
+async fn help(services: &CommandServices<'_>, _: &Call) -> Result<Done, Stop> {
+    let us = services.guild_state.current_user();
     let us = us.map_or_else(|| "me".to_owned(), |us| format!("<@{}>", us.user));
     Ok(Done::say(format!(
         "Mention {us} in a message, a thread or a reply, write to me directly, or use `/ask`. In \

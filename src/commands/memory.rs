@@ -1,6 +1,6 @@
 //! `/memory show|remember|forget`: facts about the caller.
 
-use super::Context;
+use super::CommandServices;
 use super::call::Call;
 use super::definition::{Action, Button, Command, run};
 use super::done::{Done, Stop};
@@ -40,29 +40,29 @@ pub(super) const FORGET: Button = Button {
 };
 
 /// A page of what is remembered about the caller, wherever it was learnt.
-async fn show(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    facts::list(context, call, about(call)).await
+async fn show(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    facts::list(services, call, about(call)).await
 }
 
-async fn remember(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+async fn remember(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let origin = match (call.data.flag(&EVERYWHERE), call.guild()) {
         (true, _) => Origin::Everywhere,
         (false, Some(guild)) => Origin::Guild(guild),
         (false, None) => Origin::Direct,
     };
-    facts::remember(context, call, about(call), origin).await
+    facts::remember(services, call, about(call), origin).await
 }
 
-async fn ask_to_forget(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    facts::ask_to_forget(context, call, about(call)).await
+async fn ask_to_forget(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    facts::ask_to_forget(services, call, about(call)).await
 }
 
-async fn propose(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    facts::propose(context, call, call.about_caller()).await
+async fn propose(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    facts::propose(services, call, call.about_caller()).await
 }
 
-async fn forget(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    facts::forget(context, call, call.about_caller()).await
+async fn forget(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    facts::forget(services, call, call.about_caller()).await
 }
 
 const fn about(call: &Call) -> About {

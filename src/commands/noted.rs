@@ -4,7 +4,7 @@
 use super::call::Call;
 use super::definition::{Button, run};
 use super::done::{Done, Stop};
-use super::{Context, facts, memory, server_memory};
+use super::{CommandServices, facts, memory, server_memory};
 use crate::model::Noted;
 use clew_discord::model::{Answer, ButtonStyle};
 use clew_store::model::{Fact, Subject};
@@ -18,11 +18,11 @@ pub(super) const SHOW: Button = Button {
 
 /// Shows the facts that are still remembered, each with a button to forget it. Facts
 /// about a server are shown only to those who said them and have Manage Server.
-async fn show(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+async fn show(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let Noted(noted) = call.argument()?;
-    let mut shown = context.memory.facts_of(call.about_caller()).await?;
+    let mut shown = services.memory.facts_of(call.about_caller()).await?;
     if let Some(guild) = call.guild() {
-        let of_server = context.memory.facts_of(Subject::Server(guild)).await?;
+        let of_server = services.memory.facts_of(Subject::Server(guild)).await?;
         let caller = call.caller();
         let may = |fact: &Fact| call.rights.manage_server && fact.by == caller;
         shown.extend(of_server.into_iter().filter(may));
@@ -35,7 +35,7 @@ async fn show(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
     }
     let mut answer = Answer::for_caller("I noted:");
     for (number, fact) in (1..).zip(&shown) {
-        let text = facts::described(context, call, fact);
+        let text = facts::described(services, call, fact);
         answer.content.push_str(&format!("\n{number}. {text}"));
         let button = match fact.subject {
             Subject::User(_) => memory::FORGET,

@@ -7,7 +7,7 @@ use super::call::Call;
 use super::definition::{Action, Button, Command, Work, run};
 use super::done::{Done, Effect, Stop};
 use super::help::Section;
-use super::{Context, confirm, words};
+use super::{CommandServices, confirm, words};
 use crate::memory::Settings;
 use crate::telemetry::Telemetry;
 use clew_discord::model::{Answer, AnswerEmbed};
@@ -60,15 +60,15 @@ const OPT_OUT: Button = Button {
     ..Button::new("opt-out", run!(opt_out))
 };
 
-async fn show(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    let kept = context.memory.kept_of(call.caller()).await?;
-    let settings = context.memory.settings();
-    let opted_out = context.memory.opted_out(call.caller());
+async fn show(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    let kept = services.memory.kept_of(call.caller()).await?;
+    let settings = services.memory.settings();
+    let opted_out = services.memory.opted_out(call.caller());
     let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let fields = vec![
         field("Kept of you", &listed(&kept)),
         field("For how long", &retention(settings)),
-        field("In my operator's records", &recorded(context.telemetry)),
+        field("In my operator's records", &recorded(services.telemetry)),
         field(
             "Learning from conversations",
             if settings.learn { "on" } else { "off" },
@@ -157,8 +157,8 @@ fn retention(settings: &Settings) -> String {
     text
 }
 
-async fn ask_to_opt_out(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    if context.memory.opted_out(call.caller()) {
+async fn ask_to_opt_out(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    if services.memory.opted_out(call.caller()) {
         return Err(Stop::refused(
             "You have opted out already. `/privacy opt-in` changes that.",
         ));
@@ -170,8 +170,8 @@ async fn ask_to_opt_out(context: &Context<'_>, call: &Call) -> Result<Done, Stop
 }
 
 /// "Opt out and erase" was pressed.
-async fn opt_out(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    let gone = context.memory.opt_out(call.caller()).await?;
+async fn opt_out(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    let gone = services.memory.opt_out(call.caller()).await?;
     let text = format!(
         "You have opted out. Erased:\n{}\n`/privacy opt-in` changes it for the time after.",
         listed(&gone)
@@ -179,16 +179,16 @@ async fn opt_out(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
     Ok(Done::say(text).with(Effect::OptOutsChanged))
 }
 
-async fn opt_in(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    if !context.memory.opted_out(call.caller()) {
+async fn opt_in(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    if !services.memory.opted_out(call.caller()) {
         return Err(Stop::refused("You have not opted out."));
     }
-    context.memory.opt_in(call.caller()).await?;
+    services.memory.opt_in(call.caller()).await?;
     let text = "Welcome back: from now on I read and remember you as I do everybody.";
     Ok(Done::say(text).with(Effect::OptOutsChanged))
 }
 
-async fn ask_to_erase(_: &Context<'_>, _: &Call) -> Result<Done, Stop> {
+async fn ask_to_erase(_: &CommandServices<'_>, _: &Call) -> Result<Done, Stop> {
     Ok(confirm::ask(
         "Shall I erase everything that I keep of you, in all servers and in our direct messages: \
          conversations, what you saved, what I remember? It cannot be brought back. `/privacy \
@@ -199,17 +199,17 @@ async fn ask_to_erase(_: &Context<'_>, _: &Call) -> Result<Done, Stop> {
 }
 
 /// "Erase everything" was pressed. An opt-out stays in force.
-async fn erase(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    let erased = context.memory.erase(call.caller()).await?;
+async fn erase(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    let erased = services.memory.erase(call.caller()).await?;
     let mut text = if erased.total() == 0 {
         "There was nothing of you to erase.".to_owned()
     } else {
         format!("Erased:\n{}", listed(&erased))
     };
-    if context.memory.opted_out(call.caller()) {
+    if services.memory.opted_out(call.caller()) {
         text.push_str("\nThat you opted out is all I still know.");
     }
     text.push_str("\nIn my operator's records stay, without a word of yours: ");
-    text.push_str(&recorded(context.telemetry));
+    text.push_str(&recorded(services.telemetry));
     Ok(Done::say(text))
 }

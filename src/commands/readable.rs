@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Context;
+use super::CommandServices;
 use super::call::Call;
 use clew_context::model::{Access, ChannelId, ChannelKind, Missing, Rights};
 
@@ -18,7 +18,7 @@ const MOST_LOOKS: usize = 40;
 /// The channels that the caller may read, given the roles in the call. Direct
 /// messages are always the caller's own.
 pub(super) async fn among(
-    context: &Context<'_>,
+    services: &CommandServices<'_>,
     call: &Call,
     channels: BTreeSet<ChannelId>,
 ) -> BTreeSet<ChannelId> {
@@ -26,7 +26,7 @@ pub(super) async fn among(
         return channels;
     }
     let mut looks = Looks {
-        context,
+        services,
         call,
         left: MOST_LOOKS,
         deadline: Instant::now() + TIMEOUT,
@@ -41,7 +41,7 @@ pub(super) async fn among(
 }
 
 struct Looks<'a> {
-    context: &'a Context<'a>,
+    services: &'a CommandServices<'a>,
     call: &'a Call,
     left: usize,
     deadline: Instant,
@@ -59,7 +59,7 @@ impl Looks<'_> {
 
     fn access(&self, channel: ChannelId) -> Access {
         let Call { roles, .. } = self.call;
-        let guild_state = self.context.guild_state;
+        let guild_state = self.services.guild_state;
         guild_state.access(self.call.caller(), Some(roles), channel)
     }
 
@@ -69,7 +69,7 @@ impl Looks<'_> {
             return Some(member.read_history);
         }
         self.look()?;
-        let (rest, caller) = (self.context.rest, self.call.caller());
+        let (rest, caller) = (self.services.rest, self.call.caller());
         rest.reader()
             .thread_member(thread, caller, self.deadline)
             .await
@@ -81,7 +81,7 @@ impl Looks<'_> {
     async fn archived(&mut self, thread: ChannelId) -> Option<bool> {
         self.look()?;
         let found = self
-            .context
+            .services
             .rest
             .reader()
             .channel(thread, self.deadline)

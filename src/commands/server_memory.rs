@@ -6,7 +6,7 @@ use super::definition::{Action, Button, Command, run};
 use super::done::{Done, Stop};
 use super::facts::{self, About, FACT, TEXT};
 use super::help::Section;
-use super::{Context, words};
+use super::{CommandServices, words};
 use clew_context::model::GuildId;
 use clew_store::model::{Origin, Subject};
 
@@ -43,25 +43,25 @@ const PAGE: Button = Button::new("page:server-facts:", run!(show));
 pub(super) const FORGET: Button = Button::new("forget-of-server:", run!(forget));
 
 /// A page of what is remembered about the server.
-async fn show(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    facts::list(context, call, about(server(call)?)).await
+async fn show(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    facts::list(services, call, about(server(call)?)).await
 }
 
-async fn remember(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+async fn remember(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let guild = managed(call)?;
-    facts::remember(context, call, about(guild), Origin::Guild(guild)).await
+    facts::remember(services, call, about(guild), Origin::Guild(guild)).await
 }
 
-async fn ask_to_forget(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    facts::ask_to_forget(context, call, about(managed(call)?)).await
+async fn ask_to_forget(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    facts::ask_to_forget(services, call, about(managed(call)?)).await
 }
 
-async fn propose(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    facts::propose(context, call, Subject::Server(managed(call)?)).await
+async fn propose(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    facts::propose(services, call, Subject::Server(managed(call)?)).await
 }
 
-async fn forget(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    facts::forget(context, call, Subject::Server(managed(call)?)).await
+async fn forget(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    facts::forget(services, call, Subject::Server(managed(call)?)).await
 }
 
 fn server(call: &Call) -> Result<GuildId, Stop> {

@@ -9,7 +9,7 @@ use super::definition::{Action, Command, run};
 use super::done::{Done, Stop};
 use super::help::Section;
 use super::server_memory::managed;
-use super::{Context, words};
+use super::{CommandServices, words};
 use clew_context::model::{ChannelId, ChannelMode, ReplyTarget};
 use clew_discord::model::{Answer, AnswerEmbed, CommandData, OptionKind, OptionSpec};
 use clew_store::model::{Change, GuildSettings, SettingsChange};
@@ -71,18 +71,18 @@ const WINDOW_MINUTES: RangeInclusive<u64> = 1..=365 * 24 * 60;
 /// The most characters in a list of channels.
 const CHANNELS_CHARS: usize = 900;
 
-async fn show(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    let settings = context.memory.guild_settings(managed(call)?);
+async fn show(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    let settings = services.memory.guild_settings(managed(call)?);
     let title = "How I behave in this server";
-    Ok(shown(context, call, title, &settings))
+    Ok(shown(services, call, title, &settings))
 }
 
-async fn set(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
+async fn set(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let change = change(&call.data).map_err(Stop::refused)?;
     let guild = managed(call)?;
-    let settings = context.memory.change_settings(guild, &change).await?;
+    let settings = services.memory.change_settings(guild, &change).await?;
     let title = "Changed. This is how I behave in this server from now on";
-    Ok(shown(context, call, title, &settings))
+    Ok(shown(services, call, title, &settings))
 }
 
 /// The change asked for, or what is wrong with the options together.
@@ -148,18 +148,27 @@ fn span(text: &str) -> Option<Duration> {
         .then(|| Duration::from_secs(minutes * 60))
 }
 
-fn shown(context: &Context<'_>, call: &Call, title: &str, settings: &GuildSettings) -> Done {
+fn shown(
+    services: &CommandServices<'_>,
+    call: &Call,
+    title: &str,
+    settings: &GuildSettings,
+) -> Done {
     Done::answer(Answer::default().with_embed(AnswerEmbed {
         title: title.to_owned(),
-        fields: fields(context, call, settings),
+        fields: fields(services, call, settings),
         ..AnswerEmbed::default()
     }))
 }
 
 /// The settings in effect, and whether they were set here.
-fn fields(context: &Context<'_>, call: &Call, settings: &GuildSettings) -> Vec<(String, String)> {
-    let operators = context.memory.settings();
-    let target = settings.reply_target.unwrap_or(context.reply_target);
+fn fields(
+    services: &CommandServices<'_>,
+    call: &Call,
+    settings: &GuildSettings,
+) -> Vec<(String, String)> {
+    let operators = services.memory.settings();
+    let target = settings.reply_target.unwrap_or(services.reply_target);
     let learning = match (operators.learn, settings.learning.unwrap_or(true)) {
         (true, true) => "on",
         (true, false) => "off",
@@ -173,7 +182,7 @@ fn fields(context: &Context<'_>, call: &Call, settings: &GuildSettings) -> Vec<(
     vec![
         (
             "I remember a conversation for".to_owned(),
-            window(context, call, settings),
+            window(services, call, settings),
         ),
         field(
             "My answers in threads reply to",
@@ -199,9 +208,9 @@ fn fields(context: &Context<'_>, call: &Call, settings: &GuildSettings) -> Vec<(
 
 /// The rolling window. The server's takes precedence over the agent's, and
 /// that over the operator's; a window that is overridden is shown as well.
-fn window(context: &Context<'_>, call: &Call, settings: &GuildSettings) -> String {
-    let operators = words::span(context.memory.settings().rolling_window);
-    let agent = context.agents.pick(call.channel_id(), call.parent());
+fn window(services: &CommandServices<'_>, call: &Call, settings: &GuildSettings) -> String {
+    let operators = words::span(services.memory.settings().rolling_window);
+    let agent = services.agents.pick(call.channel_id(), call.parent());
     let own = agent.and_then(|agent| Some((agent.rolling_window?, agent)));
     let own = own.map(|(window, agent)| (words::span(window), agent.name.to_string()));
     match (settings.rolling_window.map(words::span), own) {

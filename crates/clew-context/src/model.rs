@@ -30,7 +30,7 @@ pub use id::{
     ApplicationId, ChannelId, GuildId, InteractionId, MessageId, ParseIdError, RoleId, TagId,
     TurnId, UserId,
 };
-pub use interaction::{Interaction, InteractionKind};
+pub use interaction::{Interaction, InteractionPlace};
 pub use message::{
     Attachment, Author, Embed, EmbedField, Extras, Mention, Message, MessageFlags, MessageKind,
     Poll, Reference, ReferenceKind, Referenced, Snapshot,

@@ -1,13 +1,13 @@
 //! Commands: registering their definitions, and reading calls of them. Which there
 //! are and what they do is the bot's.
 
-mod call;
 mod definitions;
+mod interaction;
 mod same;
 
 use twilight_model::id::Id;
 
-pub use call::called;
+pub use interaction::parse;
 
 use self::same::same;
 use super::rest::Rest;

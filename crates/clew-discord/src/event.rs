@@ -46,10 +46,10 @@ pub enum Event {
         /// The deleted messages.
         ids: Vec<MessageId>,
     },
-    /// A message event that could not be read, or one that may have hidden
-    /// messages. The channel's window now has a gap; if the channel is unknown
-    /// too, every window has one.
-    MessageUnreadable(UnreadableEvent),
+    /// A message event, a READY or a whole frame could not be read, so messages may
+    /// have been missed. The channel's window now has a gap; if the channel is
+    /// unknown too, every window has one.
+    MessagesMissed(UnreadableEvent),
     /// A channel was deleted, with its threads. Discord does not list those.
     ChannelDeleted {
         /// The channel.
@@ -88,8 +88,8 @@ pub enum Event {
         /// The missing parts, by Discord's field names.
         parts: Vec<&'static str>,
     },
-    /// Any other event that could not be read; the guild state stays as it was.
-    OtherUnreadable(UnreadableEvent),
+    /// Any other event could not be read; the guild state stays as it was.
+    Unreadable(UnreadableEvent),
     /// Roles, overwrites, owner, our own roles or our private-thread membership
     /// changed: check again who may read what.
     PermissionsChanged {
@@ -99,8 +99,8 @@ pub enum Event {
         /// already be newer by the time it is handled.
         hidden: Vec<ChannelId>,
     },
-    /// A command was called, or a button pressed.
-    Called(Box<Called>),
+    /// `INTERACTION_CREATE`: a command was called, a button pressed, or an option is being typed.
+    Interaction(Box<IncomingInteraction>),
 }
 
 /// An event that could not be read, with the parts that could.
@@ -198,7 +198,7 @@ pub struct Ready {
 
 /// The call of a command, the press of a button, or an option being typed.
 #[derive(Debug)]
-pub struct Called {
+pub struct IncomingInteraction {
     /// What the reply needs.
     pub interaction: Interaction,
     /// What was called.

@@ -15,7 +15,7 @@ use crate::turn;
 use clew_context::engine::admission::Denied;
 use clew_context::model::{ApplicationId, GuildId, Interaction, TurnRequest, UserId};
 use clew_discord::commands::register;
-use clew_discord::event::Called;
+use clew_discord::event::IncomingInteraction;
 use clew_discord::model::Answer;
 use clew_discord::send::{Callback, MessageText};
 
@@ -30,15 +30,15 @@ impl Dispatcher {
     /// Handles a call. A command that asks a question gets "thinking" at once and
     /// a place in the queue; others run in the background; or the call is
     /// refused in a line.
-    pub(super) fn called(&mut self, called: Called) {
-        let interaction = called.interaction.clone();
+    pub(super) fn interaction(&mut self, incoming: IncomingInteraction) {
+        let interaction = incoming.interaction.clone();
         let channel = self.services.guild_state.channel(interaction.channel);
         let mode = self.mode(
             interaction.guild,
             interaction.channel,
             channel.as_ref().and_then(|channel| channel.parent),
         );
-        match commands::plan(called, channel, &self.rules.access, mode) {
+        match commands::plan(incoming, channel, &self.rules.access, mode) {
             Ok(Planned::Turn(request)) => self.think(interaction, request),
             Ok(Planned::Run(call)) if call.asks_model() && !self.may_ask(interaction.user) => {
                 let reason = Refusal::UserRate;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 
-use crate::commands::{self, Call, Context, Deferral, Done, Effect, Reply};
+use crate::commands::{self, Call, CommandServices, Deferral, Done, Effect, Reply};
 use crate::telemetry::event::{CommandAnswered, CommandOutcome};
 use crate::telemetry::{Ids, Ms};
 use crate::turn::Services;
@@ -26,7 +26,7 @@ const LATER: Duration = Duration::from_mins(1);
 /// Does what a call asks for, and answers it.
 pub(super) async fn carry_out(services: &Services, call: Call) {
     let came = Instant::now();
-    let context = Context {
+    let for_commands = CommandServices {
         memory: &services.memory,
         agents: &services.agents,
         model: services.model.as_ref(),
@@ -36,7 +36,7 @@ pub(super) async fn carry_out(services: &Services, call: Call) {
         telemetry: &services.telemetry,
     };
     // Boxed, since the combined future of all commands is large.
-    let work = Box::pin(commands::run(&context, &call));
+    let work = Box::pin(commands::run(&for_commands, &call));
     let (done, deferred) = in_time(services, &call, work).await;
     let Done {
         reply,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::commands::Context;
+use crate::commands::CommandServices;
 use crate::commands::call::Call;
 use crate::commands::done::{Done, Effect, Stop};
 use crate::memory::Exported;
@@ -14,8 +14,8 @@ use clew_discord::model::Answer;
 const PART_BYTES: usize = 10 * 1024 * 1024 - 4_096;
 
 /// Sends the files as direct messages; the answer only says so.
-pub(super) async fn export(context: &Context<'_>, call: &Call) -> Result<Done, Stop> {
-    let exported = context.memory.export(call.caller()).await?;
+pub(super) async fn export(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    let exported = services.memory.export(call.caller()).await?;
     let entries = match exported.entries.len() {
         1 => "1 entry".to_owned(),
         count => format!("{count} entries"),

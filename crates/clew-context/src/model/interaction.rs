@@ -20,12 +20,12 @@ pub struct Interaction {
     /// Who called.
     pub user: UserId,
     /// Whether it was called in a place the bot serves.
-    pub kind: InteractionKind,
+    pub place: InteractionPlace,
 }
 
 /// Where the command was called, as far as the bot's answer depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InteractionKind {
+pub enum InteractionPlace {
     /// A server that has the bot.
     Guild,
     /// A direct message with the bot.

@@ -61,9 +61,9 @@ pub(super) fn event(dispatch: &Dispatch<'_>, guild_state: &GuildState) -> Option
         "MESSAGE_UPDATE" => Some(message(dispatch, Event::MessageEdited)),
         "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK" => Some(deleted(dispatch)),
         "GUILD_MEMBER_REMOVE" => Some(member_left(dispatch)),
-        "INTERACTION_CREATE" => match commands::called(dispatch.data) {
-            Ok(call) => call.map(|call| Event::Called(Box::new(call))),
-            Err(part) => Some(Event::OtherUnreadable(unreadable(dispatch, vec![part]))),
+        "INTERACTION_CREATE" => match commands::parse(dispatch.data) {
+            Ok(incoming) => incoming.map(|incoming| Event::Interaction(Box::new(incoming))),
+            Err(part) => Some(Event::Unreadable(unreadable(dispatch, vec![part]))),
         },
         other => guild_state.apply(other, dispatch.data),
     };
@@ -91,9 +91,7 @@ fn count(event: &Event, guild_state: &GuildState) {
 fn message(dispatch: &Dispatch<'_>, event: fn(Box<Incoming>) -> Event) -> Event {
     match convert::incoming(dispatch.data) {
         Ok(incoming) => event(Box::new(incoming)),
-        Err(error) => {
-            Event::MessageUnreadable(unreadable(dispatch, vec![missing_part(error.reason)]))
-        }
+        Err(error) => Event::MessagesMissed(unreadable(dispatch, vec![missing_part(error.reason)])),
     }
 }
 
@@ -114,7 +112,7 @@ fn deleted(dispatch: &Dispatch<'_>) -> Event {
         Ok(_) => WhyUnreadable::Channel,
         Err(_) => WhyUnreadable::Json,
     };
-    Event::MessageUnreadable(unreadable(dispatch, vec![missing_part(reason)]))
+    Event::MessagesMissed(unreadable(dispatch, vec![missing_part(reason)]))
 }
 
 fn member_left(dispatch: &Dispatch<'_>) -> Event {
@@ -123,7 +121,7 @@ fn member_left(dispatch: &Dispatch<'_>) -> Event {
             guild: guild_id,
             user: user.id,
         },
-        Err(_) => Event::OtherUnreadable(unreadable(dispatch, Vec::new())),
+        Err(_) => Event::Unreadable(unreadable(dispatch, Vec::new())),
     }
 }
 
@@ -322,7 +320,7 @@ mod tests {
         #[track_caller]
         fn check(event_type: &str, data: &str, parts: &[&str]) {
             let found = event(&dispatch(event_type, data), &GuildState::default());
-            let Some(Event::OtherUnreadable(found)) = found else {
+            let Some(Event::Unreadable(found)) = found else {
                 panic!("it was read: {data}");
             };
             assert_eq!(found.event, event_type.to_ascii_lowercase());
@@ -345,7 +343,7 @@ mod tests {
         #[track_caller]
         fn check(data: &str, channel: Option<u64>, message: Option<u64>, part: &str) {
             let found = deleted(&dispatch("MESSAGE_DELETE", data));
-            let Event::MessageUnreadable(found) = found else {
+            let Event::MessagesMissed(found) = found else {
                 panic!("it was read: {data}");
             };
             assert_eq!(found.event, "message_delete");

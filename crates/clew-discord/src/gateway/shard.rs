@@ -309,8 +309,7 @@ impl ShardTask {
             event: "frame".to_owned(),
             ..UnreadableEvent::default()
         };
-        self.forward(sequence, Event::MessageUnreadable(frame))
-            .await;
+        self.forward(sequence, Event::MessagesMissed(frame)).await;
     }
 
     /// A second HELLO without an end in between: the connection broke off
@@ -363,7 +362,7 @@ impl ShardTask {
             tracing::error!(shard = self.id.number(), "READY could not be read");
             // The session is a fresh one, so messages may have been missed.
             let event = UnreadableEvent::new(dispatch.event_type, dispatch.data, Vec::new());
-            let event = Event::MessageUnreadable(event);
+            let event = Event::MessagesMissed(event);
             return self.forward(dispatch.sequence, event).await;
         };
         self.connected();
@@ -507,7 +506,7 @@ mod tests {
             data: r#"{"user":{"id":[]},"guilds":[]}"#,
         };
         task.dispatch(&mut shard, &ready).await;
-        let Some(Event::MessageUnreadable(found)) = told.recv().await.map(|next| next.event) else {
+        let Some(Event::MessagesMissed(found)) = told.recv().await.map(|next| next.event) else {
             panic!("it was read");
         };
         assert_eq!((&*found.event, found.channel), ("ready", None));

@@ -24,7 +24,7 @@ impl GuildState {
                 "an event of a server could not be read"
             );
             let event = UnreadableEvent::new(event_type, data, Vec::new());
-            Some(Event::OtherUnreadable(event))
+            Some(Event::Unreadable(event))
         });
         if let Some(Event::PermissionsChanged { guild, hidden }) = &mut event {
             *hidden = self.hidden_of(*guild);

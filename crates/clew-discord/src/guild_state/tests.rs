@@ -261,7 +261,7 @@ fn one_odd_part_costs_only_itself() {
 fn what_cannot_be_read_is_told_with_its_ids() {
     #[track_caller]
     fn check(state: &GuildState, event_type: &str, data: &str, ids: (Option<u64>, Option<u64>)) {
-        let Some(Event::OtherUnreadable(found)) = state.apply(event_type, data) else {
+        let Some(Event::Unreadable(found)) = state.apply(event_type, data) else {
             panic!("{event_type} was read");
         };
         assert_eq!(found.event, event_type.to_ascii_lowercase());

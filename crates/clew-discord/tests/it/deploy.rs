@@ -13,7 +13,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::extract::ws::{Message as Frame, WebSocket, WebSocketUpgrade};
 use clew_context::model::{
-    ChannelId, GuildId, InteractionKind, MessageId, OptedOut, UnixMillis, UserId,
+    ChannelId, GuildId, InteractionPlace, MessageId, OptedOut, UnixMillis, UserId,
 };
 use clew_discord::commands;
 use clew_discord::event::{Event, FatalReason, Ready, ShardEvent};
@@ -355,7 +355,7 @@ async fn an_event_that_twilight_rejects_costs_only_itself() {
         .dispatch_raw("MESSAGE_CREATE", r#"{"channel_id":"7","content":"?"}"#);
     let hole = bot
         .until(|event| match event {
-            Event::MessageUnreadable(hole) => Some(hole.clone()),
+            Event::MessagesMissed(hole) => Some(hole.clone()),
             _ => None,
         })
         .await;
@@ -516,9 +516,9 @@ async fn commands_are_registered_once_and_their_calls_arrive() {
     let about = Use::on_message("Ask about this message", message);
     place.simulator.interact(place.channel, place.alice, &about);
     let called = |event: &Event| match event {
-        Event::Called(call) => Some((
+        Event::Interaction(call) => Some((
             call.data.clone(),
-            call.interaction.kind,
+            call.interaction.place,
             call.message
                 .as_ref()
                 .map(|found| found.message.content.to_string()),
@@ -533,7 +533,7 @@ async fn commands_are_registered_once_and_their_calls_arrive() {
     let asked = InteractionData::Command(asked);
     assert_eq!(
         bot.until(called).await,
-        (asked, InteractionKind::Guild, None)
+        (asked, InteractionPlace::Guild, None)
     );
     let found = bot.until(called).await;
     let about = CommandData {

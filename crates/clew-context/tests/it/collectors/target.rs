@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clew_context::engine::target::{TargetFacts, resolve};
 use clew_context::model::{
-    ApplicationId, Cause, Interaction, InteractionId, InteractionKind, Message, MessageFlags,
+    ApplicationId, Cause, Interaction, InteractionId, InteractionPlace, Message, MessageFlags,
     ReplyTarget, Secret,
 };
 
@@ -23,7 +23,7 @@ pub(super) fn ask_command() -> Cause {
         channel: GENERAL,
         guild: Some(GUILD),
         user: EVE.user(),
-        kind: InteractionKind::Guild,
+        place: InteractionPlace::Guild,
     }))
 }
 

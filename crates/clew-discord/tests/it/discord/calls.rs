@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use clew_context::model::{ApplicationId, Fallback, GuildId, UserId};
-use clew_discord::commands::{called, register};
-use clew_discord::event::Called;
+use clew_discord::commands::{parse, register};
+use clew_discord::event::IncomingInteraction;
 use clew_discord::model::{
     Answer, AnswerEmbed, ButtonStyle, CallerRights, CommandData, InteractionData, OptionValue,
 };
@@ -49,7 +49,7 @@ impl Hand {
         (hand, shard)
     }
 
-    async fn answer(&self, call: &Called, callback: Callback) {
+    async fn answer(&self, call: &IncomingInteraction, callback: Callback) {
         let answered = self
             .rest
             .answer_interaction(&call.interaction, &callback, patient());
@@ -58,7 +58,7 @@ impl Hand {
 }
 
 /// The next interaction, as the crate reads it.
-async fn next(shard: &mut Shard) -> Called {
+async fn next(shard: &mut Shard) -> IncomingInteraction {
     #[derive(serde::Deserialize)]
     struct Frame<'a> {
         t: Option<String>,
@@ -72,7 +72,7 @@ async fn next(shard: &mut Shard) -> Called {
             };
             let frame: Frame<'_> = serde_json::from_str(&text).unwrap();
             if frame.t.as_deref() == Some("INTERACTION_CREATE") {
-                return called(frame.d.get()).unwrap().unwrap();
+                return parse(frame.d.get()).unwrap().unwrap();
             }
         }
     };
@@ -372,7 +372,7 @@ async fn choices_are_offered_while_somebody_types() {
 async fn discord_takes_one_answer_within_three_seconds() {
     let (hand, mut shard) = Hand::new().await;
     let (channel, alice) = (hand.small.channel, hand.small.alice);
-    let code = async |call: &Called| {
+    let code = async |call: &IncomingInteraction| {
         let again = Callback::Message(page(1));
         let answered = hand
             .rest

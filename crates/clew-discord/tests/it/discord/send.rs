@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use clew_context::model::{
-    ApplicationId, Fallback, GuildId, Interaction, InteractionId, InteractionKind, MessageId,
+    ApplicationId, Fallback, GuildId, Interaction, InteractionId, InteractionPlace, MessageId,
     Secret, UserId,
 };
 use clew_discord::send::{Callback, CreatedMessage, MessageText, NewMessage};
@@ -293,6 +293,6 @@ fn interaction(
         channel: channel_id(small.channel),
         guild: Some(GuildId::new(small.guild.0)),
         user: UserId::new(small.alice.0),
-        kind: InteractionKind::Guild,
+        place: InteractionPlace::Guild,
     }
 }

@@ -7,13 +7,13 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::event::Called;
+use crate::event::IncomingInteraction;
 use crate::model::{CallerRights, CommandData, InteractionData, OptionValue};
 use clew_context::discord::convert;
 use clew_context::engine::access::bits;
 use clew_context::model::{
     ApplicationId, Author, ChannelId, ChannelKind, GuildId, Interaction, InteractionId,
-    InteractionKind, MessageId, RoleId, Secret, UserId,
+    InteractionPlace, MessageId, RoleId, Secret, UserId,
 };
 
 /// Interaction types (Discord's reference, "Interaction Type"); we do not use
@@ -36,9 +36,9 @@ const GUILD_INSTALL: &str = "0";
 ///
 /// # Errors
 /// The missing part without which we cannot answer.
-pub fn called(data: &str) -> Result<Option<Called>, &'static str> {
+pub fn parse(data: &str) -> Result<Option<IncomingInteraction>, &'static str> {
     let wire: Wire<'_> = serde_json::from_str(data).map_err(|_| "json")?;
-    let kind = wire.place();
+    let place = wire.place();
     let Some(wire_data) = wire.data else {
         return Ok(None);
     };
@@ -57,7 +57,7 @@ pub fn called(data: &str) -> Result<Option<Called>, &'static str> {
     let channel = wire
         .channel_id
         .or(wire.channel.as_ref().map(|channel| channel.id));
-    Ok(Some(Called {
+    Ok(Some(IncomingInteraction {
         data,
         message: message.map(Box::new),
         asker: Author {
@@ -76,24 +76,24 @@ pub fn called(data: &str) -> Result<Option<Called>, &'static str> {
             channel: channel.ok_or("channel_id")?,
             guild: wire.guild_id,
             user: user.id,
-            kind,
+            place,
         },
     }))
 }
 
 impl Wire<'_> {
     /// Where it was called: as Discord says, else guessed from the rest.
-    fn place(&self) -> InteractionKind {
+    fn place(&self) -> InteractionPlace {
         let owners = self.authorizing_integration_owners.as_ref();
         // Installed for the user only: the bot is not in that server.
         let installed = owners.is_none_or(|owners| owners.contains_key(GUILD_INSTALL));
         let direct = self.channel.as_ref().map(WireChannel::kind) == Some(ChannelKind::Dm);
         match self.context {
-            Some(CONTEXT_GUILD) if installed => InteractionKind::Guild,
-            Some(CONTEXT_BOT_DM) => InteractionKind::BotDm,
-            None if self.guild_id.is_some() && installed => InteractionKind::Guild,
-            None if self.guild_id.is_none() && direct => InteractionKind::BotDm,
-            _ => InteractionKind::Elsewhere,
+            Some(CONTEXT_GUILD) if installed => InteractionPlace::Guild,
+            Some(CONTEXT_BOT_DM) => InteractionPlace::BotDm,
+            None if self.guild_id.is_some() && installed => InteractionPlace::Guild,
+            None if self.guild_id.is_none() && direct => InteractionPlace::BotDm,
+            _ => InteractionPlace::Elsewhere,
         }
     }
 }
@@ -272,8 +272,8 @@ mod tests {
         "content":"look","timestamp":"2026-01-02T03:04:05.678000+00:00","type":0,
         "author":{"id":"8","username":"bob"}}}}}"#;
 
-    fn call(kind: u8, place: &str, more: &str, data: &str) -> Option<Called> {
-        called(&format!(
+    fn call(kind: u8, place: &str, more: &str, data: &str) -> Option<IncomingInteraction> {
+        parse(&format!(
             r#"{{"id":"1","application_id":"2","type":{kind},"token":"secret",{place}{more},{data}}}"#
         ))
         .unwrap()
@@ -297,24 +297,24 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(place: &str, more: &str, expected: InteractionKind) {
+    fn check(place: &str, more: &str, expected: InteractionPlace) {
         let call = call(2, place, more, ASKED).unwrap();
-        assert_eq!(call.interaction.kind, expected);
+        assert_eq!(call.interaction.place, expected);
         let asked = command("ask", None, Some(("question", text("why?"))));
         assert_eq!(call.data, InteractionData::Command(asked));
     }
 
     #[test]
     fn the_place_of_a_call_is_told() {
-        check(MEMBER, r#","context":0"#, InteractionKind::Guild);
-        check(MEMBER, "", InteractionKind::Guild);
+        check(MEMBER, r#","context":0"#, InteractionPlace::Guild);
+        check(MEMBER, "", InteractionPlace::Guild);
         let owners = r#","context":0,"authorizing_integration_owners":{"0":"3"}"#;
-        check(MEMBER, owners, InteractionKind::Guild);
+        check(MEMBER, owners, InteractionPlace::Guild);
         let owners = r#","context":0,"authorizing_integration_owners":{"1":"5"}"#;
-        check(MEMBER, owners, InteractionKind::Elsewhere);
-        check(USER, r#","context":1"#, InteractionKind::BotDm);
-        check(USER, "", InteractionKind::BotDm);
-        check(USER, r#","context":2"#, InteractionKind::Elsewhere);
+        check(MEMBER, owners, InteractionPlace::Elsewhere);
+        check(USER, r#","context":1"#, InteractionPlace::BotDm);
+        check(USER, "", InteractionPlace::BotDm);
+        check(USER, r#","context":2"#, InteractionPlace::Elsewhere);
     }
 
     #[test]
@@ -342,7 +342,7 @@ mod tests {
     fn other_interactions_are_none_of_ours() {
         assert!(call(1, MEMBER, "", ASKED).is_none());
         assert!(call(5, MEMBER, "", ASKED).is_none());
-        assert_eq!(called("{}").unwrap_err(), "json");
+        assert_eq!(parse("{}").unwrap_err(), "json");
     }
 
     #[test]
