@@ -91,6 +91,19 @@ pub enum Refused {
     NoMessage,
 }
 
+impl Refused {
+    /// What the caller is told.
+    pub const fn line(self) -> &'static str {
+        match self {
+            Self::Elsewhere => "I answer in servers that I am in and in direct messages with me.",
+            Self::NotAllowed(_) => "I may not answer you here: ask the people who run this bot.",
+            Self::SwitchedOff => "I am switched off in this channel.",
+            Self::Unknown => words::GONE,
+            Self::NoMessage => "I could not read that message.",
+        }
+    }
+}
+
 /// What commands read and change.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandServices<'a> {
@@ -102,11 +115,11 @@ pub struct CommandServices<'a> {
     pub model: Option<&'a llm::ModelServers>,
     /// Servers, channels and roles.
     pub guild_state: &'a GuildState,
-    /// For reading only: channels and threads missing from `guild_state`.
+    /// Fetches the channels and threads that `guild_state` lacks; no command posts through it.
     pub rest: &'a Rest,
     /// `THREAD_REPLY_TARGET`.
     pub reply_target: ReplyTarget,
-    /// To tell callers what telemetry keeps about them.
+    /// Where `/privacy show` looks up what telemetry keeps.
     pub telemetry: &'a Telemetry,
 }
 

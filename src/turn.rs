@@ -31,9 +31,7 @@ use clew_context::model::{
 
 pub use control::{Control, Order, Orders};
 pub use extract::{Extraction, extract};
-pub use line::{
-    ELSEWHERE, INTERRUPTED, NO_MESSAGE, NOT_ALLOWED, SWITCHED_OFF, UNKNOWN_COMMAND, refusal,
-};
+pub use line::{INTERRUPTED, refusal};
 pub use services::{Services, TurnSettings};
 
 use ask::ask;

@@ -58,7 +58,12 @@ const SUMMARY_CHARS: usize = 300;
 /// The agent of this channel and the conversation with it.
 fn active(services: &CommandServices<'_>, call: &Call) -> Result<(Arc<Agent>, Place), Stop> {
     let agent = services.agents.pick(call.channel_id(), call.parent());
-    let agent = agent.ok_or_else(|| Stop::refused(words::NO_AGENT))?;
+    let agent = agent.ok_or_else(|| {
+        Stop::refused(
+            "No agent is active in this channel, so there is no context here. The people who run \
+             this bot say where its agents answer.",
+        )
+    })?;
     let place = services.memory.place(
         &agent,
         call.guild(),

@@ -13,7 +13,7 @@ pub struct Done {
     pub reply: Reply,
     /// How it ended.
     pub outcome: CommandOutcome,
-    /// What else to do, before the answer.
+    /// What `app` has to do before it sends the reply.
     pub effect: Option<Effect>,
 }
 
@@ -28,17 +28,17 @@ pub enum Reply {
     Choices(Vec<(String, String)>),
 }
 
-/// What to do in addition to the answer, and before it.
+/// What `app` has to do before it sends the reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Somebody opted out or in again: whatever holds messages must be told.
     OptOutsChanged,
-    /// Direct messages to the caller. If they cannot be delivered, they follow the
-    /// answer, which is then the one given here, for the caller only.
+    /// Direct messages to the caller. If one cannot be delivered, `closed` replaces the
+    /// reply, and the messages from that one on follow it, for the caller only.
     DirectMessages {
         /// In the order of sending.
         messages: Vec<Answer>,
-        /// Replaces the reply.
+        /// The reply if the caller takes no direct messages.
         closed: Answer,
     },
 }

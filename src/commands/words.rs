@@ -4,14 +4,11 @@ use std::time::Duration;
 
 use clew_context::model::UnixMillis;
 
-/// A button from another version was pressed.
+/// A command or button of another version.
 pub(super) const GONE: &str = "This command is gone. Type / to see those I know.";
 /// A store did not do what it was asked.
 pub(super) const FAILED: &str =
     "My memory did not answer, so I cannot say that this was done. Please try again in a moment.";
-/// No agent answers in this channel.
-pub(super) const NO_AGENT: &str = "No agent is active in this channel, so there is no context \
-     here. The people who run this bot say where its agents answer.";
 /// The caller opted out.
 pub(super) const OPTED_OUT: &str =
     "You have opted out, so I keep nothing of you. `/privacy opt-in` changes that.";

@@ -22,18 +22,8 @@ pub(super) const ONLY_MENTIONS: &str =
     "-# I only see messages that mention me here, so please mention me when you ask.";
 /// The process ends before a command is answered, and no other will answer it.
 pub const INTERRUPTED: &str = "-# I am being restarted. Please ask again in a moment.";
-/// The caller is in a place that the bot does not serve.
-pub const ELSEWHERE: &str = "-# I answer in servers that I am in and in direct messages with me.";
-/// An allow or deny list forbids it.
-pub const NOT_ALLOWED: &str = "-# I may not answer you here: ask the people who run this bot.";
-/// The server's managers switched the bot off here (`/settings`).
-pub const SWITCHED_OFF: &str = "-# I am switched off in this channel.";
-/// A command from an older version was called.
-pub const UNKNOWN_COMMAND: &str = "-# This command is gone. Type / to see those I know.";
-/// The message asked about cannot be read.
-pub const NO_MESSAGE: &str = "-# I could not read that message.";
 
-/// Why a trigger gets no turn.
+/// Why a trigger gets no turn. Calls are refused by `commands`, in its own words.
 pub fn refusal(reason: Refusal) -> Option<&'static str> {
     match reason {
         Refusal::QueueFull => {
@@ -43,10 +33,10 @@ pub fn refusal(reason: Refusal) -> Option<&'static str> {
             Some("-# Those were a lot of questions in one minute. Please wait a little.")
         }
         Refusal::Busy => Some("-# I am busy in many places at once. Please ask again in a moment."),
-        Refusal::NotAllowed => Some(NOT_ALLOWED),
-        Refusal::Context => Some(ELSEWHERE),
         Refusal::NoContent => Some(ONLY_MENTIONS),
-        Refusal::UnknownCommand | Refusal::Stopping => None,
+        Refusal::NotAllowed | Refusal::Elsewhere | Refusal::UnknownCommand | Refusal::Stopping => {
+            None
+        }
     }
 }
 

@@ -13,15 +13,16 @@ use crate::telemetry::event::Refusal;
 use crate::telemetry::{Ids, with_sources};
 use crate::turn;
 use clew_context::engine::admission::Denied;
+use clew_context::engine::meaning::NOTE_PREFIX;
 use clew_context::model::{ApplicationId, GuildId, Interaction, TurnRequest, UserId};
 use clew_discord::commands::register;
 use clew_discord::event::IncomingInteraction;
 use clew_discord::model::Answer;
 use clew_discord::send::{Callback, MessageText};
 
-/// How long Discord waits for the first response to a call.
+/// Discord gives a call up that has no first response after this time.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long fetching missing parts of a server may take.
+/// How long fetching the parts of a server that its event lacked may take, all tries together.
 const FILL_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause before the second try; doubled for each further one.
 const FILL_PAUSE: Duration = Duration::from_millis(500);
@@ -43,7 +44,7 @@ impl Dispatcher {
             Ok(Planned::Run(call)) if call.asks_model() && !self.may_ask(interaction.user) => {
                 let reason = Refusal::UserRate;
                 let line = turn::refusal(reason).unwrap_or_default();
-                self.refuse_call(interaction, reason, None, line);
+                self.refuse_call(interaction, reason, None, line.to_owned());
             }
             Ok(Planned::Run(call)) => {
                 let services = Arc::clone(&self.services);
@@ -52,12 +53,12 @@ impl Dispatcher {
             }
             Ok(Planned::Nothing) => {}
             Err(refused) => {
-                let (reason, line) = line(refused);
                 let denied = match refused {
                     Refused::NotAllowed(denied) => Some(denied),
                     _ => None,
                 };
-                self.refuse_call(interaction, reason, denied, line);
+                let line = format!("{NOTE_PREFIX}{}", refused.line());
+                self.refuse_call(interaction, reason(refused), denied, line);
             }
         }
     }
@@ -73,7 +74,7 @@ impl Dispatcher {
         interaction: Interaction,
         reason: Refusal,
         denied: Option<Denied>,
-        line: &'static str,
+        line: String,
     ) {
         let ids = Ids {
             guild: interaction.guild,
@@ -107,7 +108,7 @@ impl Dispatcher {
         });
     }
 
-    fn answer_at_once(&self, interaction: Interaction, line: &'static str) {
+    fn answer_at_once(&self, interaction: Interaction, line: String) {
         let services = Arc::clone(&self.services);
         self.tracker.spawn(async move {
             let answer = Callback::Message(Answer::for_caller(line));
@@ -175,12 +176,11 @@ impl Dispatcher {
     }
 }
 
-fn line(refused: Refused) -> (Refusal, &'static str) {
+const fn reason(refused: Refused) -> Refusal {
     match refused {
-        Refused::Elsewhere => (Refusal::Context, turn::ELSEWHERE),
-        Refused::NotAllowed(_) => (Refusal::NotAllowed, turn::NOT_ALLOWED),
-        Refused::SwitchedOff => (Refusal::NotAllowed, turn::SWITCHED_OFF),
-        Refused::Unknown => (Refusal::UnknownCommand, turn::UNKNOWN_COMMAND),
-        Refused::NoMessage => (Refusal::NoContent, turn::NO_MESSAGE),
+        Refused::Elsewhere => Refusal::Elsewhere,
+        Refused::NotAllowed(_) | Refused::SwitchedOff => Refusal::NotAllowed,
+        Refused::Unknown => Refusal::UnknownCommand,
+        Refused::NoMessage => Refusal::NoContent,
     }
 }

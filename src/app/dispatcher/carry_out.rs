@@ -15,8 +15,8 @@ use clew_discord::send::Callback;
 
 use super::calls::CALL_TIMEOUT;
 
-/// Results within this time are the first response. Otherwise "thinking" is, which
-/// leaves it as much time to reach Discord.
+/// What is done within this time is answered at once. After it "thinking" is sent, which has the
+/// other half of [`CALL_TIMEOUT`] to reach Discord.
 const AT_ONCE: Duration = Duration::from_millis(1_500);
 /// How long choices may take; they cannot be sent later.
 const CHOICES: Duration = Duration::from_secs(2);

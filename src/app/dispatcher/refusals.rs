@@ -34,10 +34,11 @@ impl Dispatcher {
         self.claims.answered(request.trigger.id);
         match request.cause.interaction() {
             Some(interaction) => {
-                let line = turn::refusal(reason).unwrap_or(turn::NOT_ALLOWED);
                 let ids = self.ids(&request.trigger);
                 self.emit_refused(&ids, reason, None);
-                self.answer_call(interaction.clone(), line);
+                if let Some(line) = turn::refusal(reason) {
+                    self.answer_call(interaction.clone(), line);
+                }
             }
             None => self.refuse(&request.trigger, reason),
         }

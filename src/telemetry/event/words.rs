@@ -175,7 +175,7 @@ words! {
         /// An allow or deny list forbids it.
         NotAllowed = "not_allowed",
         /// It came from neither a server that we are in nor our direct messages.
-        Context = "context",
+        Elsewhere = "context",
         /// We cannot see the text: the message content intent is off.
         NoContent = "no_content",
         /// A command from another version was called.
