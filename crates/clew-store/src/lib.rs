@@ -20,6 +20,7 @@ mod files;
 mod json;
 mod kind;
 pub mod model;
+pub mod outputs;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod rank;

@@ -76,6 +76,16 @@ impl Scope {
     }
 }
 
+impl Scope {
+    /// The one channel or thread it belongs to; `None` for a user's own.
+    pub const fn channel(self) -> Option<ChannelId> {
+        match self {
+            Self::Member { channel, .. } | Self::Thread { channel, .. } => Some(channel),
+            Self::User(_) | Self::Direct(_) => None,
+        }
+    }
+}
+
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,0 +1,273 @@
+//! What an output's file holds, and the pointer to it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::NewOutput;
+use super::name::{self, describe};
+use crate::model::Scope;
+use crate::{Error, Purge};
+use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
+
+/// Names an output to a model; tells nothing of its file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct OutputId(String);
+
+impl OutputId {
+    /// An id as a model gave it; may name nothing.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self(id.into())
+    }
+
+    fn of(filename: &str) -> Self {
+        Self(name::hash(filename.as_bytes()))
+    }
+}
+
+impl fmt::Display for OutputId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Names a query: equal for equal queries, in every process.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct QueryId(String);
+
+impl QueryId {
+    pub(super) fn of(query: &str) -> Self {
+        Self(name::hash(query.as_bytes()))
+    }
+}
+
+impl fmt::Display for QueryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Something a result was made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct OutputSource {
+    /// Its server; `None` in direct messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guild: Option<GuildId>,
+    /// The channel or thread.
+    pub channel: ChannelId,
+    /// The message; `None` for the channel itself, such as its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<MessageId>,
+    /// Who wrote the message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<UserId>,
+}
+
+/// An output in memory: all about it except the result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContextPointer {
+    /// The path of its file.
+    pub filepath: PathBuf,
+    /// The name of its file.
+    pub filename: String,
+    /// The tool that made it.
+    pub tool_name: String,
+    /// What the call was about; see [`describe()`].
+    pub tool_description: String,
+    /// The tool's arguments.
+    pub args: Map<String, Value>,
+    /// The number of the agent run that called the tool.
+    pub task_id: Option<u64>,
+    /// The query it was called for.
+    pub query_id: Option<QueryId>,
+    /// Its name for models.
+    pub id: OutputId,
+    /// The conversation.
+    pub scope: Scope,
+    /// Its server; `None` in direct messages.
+    pub guild: Option<GuildId>,
+    /// Who asked.
+    pub owner: UserId,
+    /// What the result was made from.
+    pub sources: Arc<[OutputSource]>,
+    /// The size of the result as JSON.
+    pub bytes: u64,
+    /// When it was saved.
+    pub time: UnixMillis,
+    /// Orders outputs of one millisecond.
+    pub(super) serial: u64,
+    /// The size of its file.
+    pub(super) file_bytes: u64,
+}
+
+/// An output as its file holds it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredContext {
+    /// All about it.
+    pub pointer: ContextPointer,
+    /// What the tool returned.
+    pub result: Value,
+}
+
+/// The file's fields, the result last.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OutputForm<R> {
+    tool_name: String,
+    tool_description: String,
+    args: Map<String, Value>,
+    timestamp: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    task_id: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    query_id: Option<QueryId>,
+    scope: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    guild: Option<GuildId>,
+    owner: UserId,
+    sources: Vec<OutputSource>,
+    bytes: u64,
+    serial: u64,
+    result: R,
+}
+
+impl ContextPointer {
+    /// The pointer for a new output, and the text of its file.
+    pub(super) fn of(
+        output: NewOutput,
+        folder: &Path,
+        time: UnixMillis,
+        serial: u64,
+    ) -> (Self, Vec<u8>) {
+        let random = uuid::Uuid::new_v4().simple().to_string();
+        let filename = name::filename(&output.tool_name, &output.args, time, serial, &random);
+        let result = output.result.to_string();
+        let mut pointer = Self {
+            filepath: folder.join(&filename),
+            id: OutputId::of(&filename),
+            filename,
+            tool_description: describe(&output.tool_name, &output.args),
+            tool_name: output.tool_name,
+            args: output.args,
+            task_id: output.task_id,
+            query_id: output.query_id,
+            scope: output.scope,
+            guild: output.guild,
+            owner: output.owner,
+            sources: output.sources.into(),
+            bytes: result.len() as u64,
+            time,
+            serial,
+            file_bytes: 0,
+        };
+        let text = pointer.to_json(output.result);
+        pointer.file_bytes = text.len() as u64;
+        (pointer, text)
+    }
+
+    fn to_json(&self, result: Value) -> Vec<u8> {
+        let form = OutputForm {
+            tool_name: self.tool_name.clone(),
+            tool_description: self.tool_description.clone(),
+            args: self.args.clone(),
+            timestamp: self.time.rfc3339(),
+            task_id: self.task_id,
+            query_id: self.query_id.clone(),
+            scope: self.scope.to_string(),
+            guild: self.guild,
+            owner: self.owner,
+            sources: self.sources.to_vec(),
+            bytes: self.bytes,
+            serial: self.serial,
+            result,
+        };
+        serde_json::to_vec(&form).unwrap_or_default()
+    }
+
+    /// The pointer to a file that a former process wrote.
+    pub(super) fn from_json(text: &[u8], path: &Path) -> Result<Self, Error> {
+        let form: OutputForm<IgnoredAny> = read(text, path)?;
+        pointer(form, text, path).map(|(pointer, _)| pointer)
+    }
+
+    /// Sorts by age, oldest first.
+    pub(super) const fn age_key(&self) -> (UnixMillis, u64) {
+        (self.time, self.serial)
+    }
+
+    /// Whether a purge reaches it: by whose it is, or by what it was made from.
+    pub(super) fn is_reached_by(&self, purge: &Purge) -> bool {
+        let any = |is_meant: &dyn Fn(&OutputSource) -> bool| self.sources.iter().any(is_meant);
+        match purge {
+            Purge::Messages { channel, ids } => any(&|source| {
+                let message = source.message;
+                source.channel == *channel && message.is_some_and(|id| ids.contains(&id))
+            }),
+            Purge::Channel(channel) => {
+                self.scope.channel() == Some(*channel) || any(&|one| one.channel == *channel)
+            }
+            Purge::Guild(guild) => {
+                self.guild == Some(*guild) || any(&|source| source.guild == Some(*guild))
+            }
+            Purge::Member { guild, user } => {
+                let is_theirs = self.guild == Some(*guild) && self.owner == *user;
+                is_theirs || any(&|one| one.guild == Some(*guild) && one.author == Some(*user))
+            }
+            Purge::User(user) => self.owner == *user || any(&|source| source.author == Some(*user)),
+            Purge::Before(time) => self.time < *time,
+        }
+    }
+}
+
+impl StoredContext {
+    pub(super) fn from_json(text: &[u8], path: &Path) -> Result<Self, Error> {
+        let form: OutputForm<Value> = read(text, path)?;
+        let (pointer, result) = pointer(form, text, path)?;
+        Ok(Self { pointer, result })
+    }
+}
+
+fn read<'a, R: Deserialize<'a>>(text: &'a [u8], path: &Path) -> Result<OutputForm<R>, Error> {
+    serde_json::from_slice(text).map_err(|error| corrupt(path, error))
+}
+
+fn pointer<R>(form: OutputForm<R>, text: &[u8], path: &Path) -> Result<(ContextPointer, R), Error> {
+    let scope = form.scope.parse().map_err(|error| corrupt(path, error))?;
+    let time = UnixMillis::parse(&form.timestamp);
+    let time = time.ok_or_else(|| corrupt(path, "its timestamp is none"))?;
+    let filename = path.file_name().unwrap_or_default();
+    let filename = filename.to_string_lossy().into_owned();
+    let pointer = ContextPointer {
+        filepath: path.to_owned(),
+        id: OutputId::of(&filename),
+        filename,
+        tool_name: form.tool_name,
+        tool_description: form.tool_description,
+        args: form.args,
+        task_id: form.task_id,
+        query_id: form.query_id,
+        scope,
+        guild: form.guild,
+        owner: form.owner,
+        sources: form.sources.into(),
+        bytes: form.bytes,
+        time,
+        serial: form.serial,
+        file_bytes: text.len() as u64,
+    };
+    Ok((pointer, form.result))
+}
+
+fn corrupt(path: &Path, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::Corrupt {
+        operation: "read an output",
+        place: path.display().to_string(),
+        source: Some(source.into()),
+    }
+}
