@@ -12,6 +12,7 @@
 pub mod access;
 pub mod admission;
 pub mod assemble;
+pub mod audience;
 pub mod block;
 pub mod chain;
 mod charset;
