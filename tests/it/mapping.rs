@@ -22,17 +22,19 @@ const FOLDERS: [&str; 8] = [
     "crates/clew-store/src",
 ];
 /// The headings that have a table.
-const SECTIONS: [&str; 10] = [
+const SECTIONS: [&str; 12] = [
     "Triggers",
     "What is answered",
     "What is collected",
     "The block and the prompt",
     "The model and its answer",
     "Who may read what",
+    "What comes from elsewhere",
     "Context files",
     ROLLING_WINDOW,
     "Memory and context",
     "History across restarts",
+    "Stored results of tools",
 ];
 const ROLLING_WINDOW: &str = "Rolling window in a database";
 /// The tests that were specified by name.
