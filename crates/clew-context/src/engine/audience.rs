@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::access::bits::{ADMINISTRATOR, CONNECT, READ_MESSAGE_HISTORY, VIEW_CHANNEL};
-use crate::model::{Channel, ChannelKind, Guild, Overwrite, RoleId, Target, UserId};
+use crate::model::{Channel, ChannelKind, Guild, Overwrite, OverwriteTarget, RoleId};
 
 /// The bits that decide.
 const DECISIVE: u64 = ADMINISTRATOR | VIEW_CHANNEL | READ_MESSAGE_HISTORY | CONNECT;
@@ -83,14 +83,14 @@ impl Layout {
     fn of(guild: &Guild, place: Spot<'_>, source: Spot<'_>) -> Option<Self> {
         let in_place = place.judged.overwrites.as_deref()?;
         let in_source = source.judged.overwrites.as_deref()?;
-        let change = |overwrites: &[Overwrite], target: Target| {
+        let change = |overwrites: &[Overwrite], target: OverwriteTarget| {
             let found = overwrites.iter().find(|one| one.target == target);
             found.map_or(Change::default(), |one| Change {
                 allow: one.allow & DECISIVE,
                 deny: one.deny & DECISIVE,
             })
         };
-        let effect = |base: u64, target: Target| Effect {
+        let effect = |base: u64, target: OverwriteTarget| Effect {
             base: base & DECISIVE,
             place: change(in_place, target),
             source: change(in_source, target),
@@ -99,7 +99,7 @@ impl Layout {
         let mut of_everyone = None;
         let mut roles = BTreeSet::new();
         for (role, base) in &guild.roles {
-            let effect = effect(*base, Target::Role(*role));
+            let effect = effect(*base, OverwriteTarget::Role(*role));
             if *role == everyone {
                 of_everyone = Some(effect);
             } else if base & ADMINISTRATOR == 0 {
@@ -109,11 +109,11 @@ impl Layout {
         let mut people = BTreeSet::from([Effect::default()]);
         for overwrite in in_place.iter().chain(in_source) {
             match overwrite.target {
-                Target::Member(user) if guild.owner == Some(user) => {}
-                Target::Member(user) => {
-                    people.insert(effect(0, Target::Member(user)));
+                OverwriteTarget::Member(user) if guild.owner == Some(user) => {}
+                OverwriteTarget::Member(user) => {
+                    people.insert(effect(0, OverwriteTarget::Member(user)));
                 }
-                Target::Role(role) => {
+                OverwriteTarget::Role(role) => {
                     guild.roles.iter().find(|(known, _)| *known == role)?;
                 }
             }
@@ -187,16 +187,16 @@ mod tests {
 
     use super::*;
     use crate::engine::access::judge;
-    use crate::model::{ChannelId, GuildId};
+    use crate::model::{ChannelId, GuildId, UserId};
 
     const GUILD: GuildId = GuildId::new(1);
     const READ: u64 = VIEW_CHANNEL | READ_MESSAGE_HISTORY;
-    const EVERYONE: Target = Target::Role(RoleId::new(1));
-    const STAFF: Target = Target::Role(RoleId::new(2));
-    const GUEST: Target = Target::Role(RoleId::new(3));
-    const ADA: Target = Target::Member(UserId::new(11));
+    const EVERYONE: OverwriteTarget = OverwriteTarget::Role(RoleId::new(1));
+    const STAFF: OverwriteTarget = OverwriteTarget::Role(RoleId::new(2));
+    const GUEST: OverwriteTarget = OverwriteTarget::Role(RoleId::new(3));
+    const ADA: OverwriteTarget = OverwriteTarget::Member(UserId::new(11));
 
-    fn overwrite((target, allow, deny): (Target, u64, u64)) -> Overwrite {
+    fn overwrite((target, allow, deny): (OverwriteTarget, u64, u64)) -> Overwrite {
         Overwrite {
             target,
             allow,
@@ -206,20 +206,13 @@ mod tests {
 
     fn channel(id: u64, kind: ChannelKind, overwrites: Option<Vec<Overwrite>>) -> Channel {
         Channel {
-            id: ChannelId::new(id),
             guild: Some(GUILD),
-            kind,
-            name: String::new(),
-            parent: None,
-            parent_kind: None,
-            parent_name: None,
-            tags: Vec::new(),
             overwrites,
-            thread: None,
+            ..Channel::new(ChannelId::new(id), kind)
         }
     }
 
-    fn text(id: u64, overwrites: &[(Target, u64, u64)]) -> Channel {
+    fn text(id: u64, overwrites: &[(OverwriteTarget, u64, u64)]) -> Channel {
         let overwrites = overwrites.iter().copied().map(overwrite).collect();
         channel(id, ChannelKind::Text, Some(overwrites))
     }
@@ -242,7 +235,11 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(place: &[(Target, u64, u64)], source: &[(Target, u64, u64)], expected: bool) {
+    fn check(
+        place: &[(OverwriteTarget, u64, u64)],
+        source: &[(OverwriteTarget, u64, u64)],
+        expected: bool,
+    ) {
         let found = asked(&guild(READ, READ), &text(2, place), &text(3, source));
         assert_eq!(found, expected);
     }
@@ -269,7 +266,7 @@ mod tests {
         let unknown = channel(4, ChannelKind::Text, None);
         assert!(!asked(&everybody, &place, &unknown));
         assert!(!asked(&everybody, &unknown, &source));
-        let stranger = Target::Role(RoleId::new(99));
+        let stranger = OverwriteTarget::Role(RoleId::new(99));
         assert!(!asked(&everybody, &place, &text(3, &[(stranger, READ, 0)])));
         let private = channel(3, ChannelKind::PrivateThread, Some(Vec::new()));
         assert!(!asked(&everybody, &place, &private));
@@ -303,8 +300,8 @@ mod tests {
     #[test]
     fn a_server_with_too_many_cases_gets_no() {
         let spread = |number: u64| {
-            let bit = |position: u64| number >> position & 1;
-            bit(0) * VIEW_CHANNEL | bit(1) * READ_MESSAGE_HISTORY | bit(2) * CONNECT
+            let bit = |position: u64| (number >> position) & 1;
+            (bit(0) * VIEW_CHANNEL) | (bit(1) * READ_MESSAGE_HISTORY) | (bit(2) * CONNECT)
         };
         let asked_with = |roles: u64| {
             let role = |number: u64| RoleId::new(number + 2);
@@ -316,12 +313,12 @@ mod tests {
                     .collect(),
             };
             let changes = (0..roles).map(|number| Overwrite {
-                target: Target::Role(role(number)),
+                target: OverwriteTarget::Role(role(number)),
                 allow: spread(number >> 3),
                 deny: spread(number >> 6),
             });
             let people = (0..8).map(|number| Overwrite {
-                target: Target::Member(UserId::new(number + 1)),
+                target: OverwriteTarget::Member(UserId::new(number + 1)),
                 allow: spread(number),
                 deny: 0,
             });
@@ -336,7 +333,7 @@ mod tests {
     fn by_trying(guild: &Guild, place: &Channel, source: &Channel) -> bool {
         let roles: Vec<RoleId> = guild.roles[1..].iter().map(|(id, _)| *id).collect();
         let mut sets = (0..1_u32 << roles.len()).map(|set| -> Vec<RoleId> {
-            let is_in = |number: &usize| set >> number & 1 == 1;
+            let is_in = |number: &usize| (set >> number) & 1 == 1;
             let numbers = (0..roles.len()).filter(is_in);
             numbers.map(|number| roles[number]).collect()
         });
@@ -350,8 +347,8 @@ mod tests {
 
     fn layout() -> impl Strategy<Value = Vec<Overwrite>> {
         let target = prop_oneof![
-            (1_u64..6).prop_map(|id| Target::Role(RoleId::new(id))),
-            (20_u64..23).prop_map(|id| Target::Member(UserId::new(id))),
+            (1_u64..6).prop_map(|id| OverwriteTarget::Role(RoleId::new(id))),
+            (20_u64..23).prop_map(|id| OverwriteTarget::Member(UserId::new(id))),
         ];
         let some = prop::sample::select(vec![0, VIEW_CHANNEL, READ_MESSAGE_HISTORY, READ]);
         let one = (target, some.clone(), some);
