@@ -39,6 +39,7 @@ pub use discord::{DiscordConfig, MessageContent};
 pub use endpoint::Endpoint;
 #[cfg(feature = "test-util")]
 pub use example::example;
+#[cfg(feature = "test-util")]
 pub use fallbacks::FallbackConfig;
 pub use llm::LlmConfig;
 pub use log::LogConfig;

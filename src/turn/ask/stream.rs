@@ -76,8 +76,11 @@ pub(super) async fn stream(
                         next_show = Some(now + FIRST_SHOW);
                     }
                 }
-                // No tools are offered.
-                Ok(AnswerStep::ToolCall(_)) => {}
+                // No tools are offered. Names and arguments may repeat people's words.
+                Ok(AnswerStep::ToolCall(call)) => {
+                    let bytes = call.arguments.len();
+                    tracing::debug!(bytes, "the model called a tool, and none was offered");
+                }
                 Ok(AnswerStep::End(end)) => {
                     let end = end.with_text(&text);
                     break Streamed::Model { text, end };
