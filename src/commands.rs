@@ -123,7 +123,7 @@ pub struct CommandServices<'a> {
     pub telemetry: &'a Telemetry,
 }
 
-/// Decides on a call. `rules` keep nobody from what is [`Command::for_everybody`]; `mode`, which the
+/// Decides on a call. `rules` keep nobody from what is `Command::for_everybody`; `mode`, which the
 /// server's managers set for the channel, forbids only what leads to a turn.
 ///
 /// # Errors
