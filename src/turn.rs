@@ -26,8 +26,9 @@ use tokio::time::{Instant, sleep};
 use crate::telemetry::Ids;
 use crate::telemetry::event::Outcome;
 use clew_context::model::{
-    ChannelId, Fallback, Interaction, Message, MessageId, TurnRequest, UnixMillis,
+    ChannelId, Fallback, Interaction, Message, MessageId, Readers, TurnRequest, UnixMillis,
 };
+use clew_discord::guild_state::AnswerPlace;
 
 pub use control::{Control, Order, Orders};
 pub use extract::{Extraction, extract};
@@ -109,6 +110,29 @@ impl Turn<'_> {
     /// The trigger as it reads now.
     fn trigger(&self) -> &Message {
         &self.job.request.trigger
+    }
+
+    /// Who of those who will read the answer may read another channel, by what the
+    /// gateway told. Whoever reads the answer reads its own channel.
+    fn readers(&self, source: ChannelId) -> Readers {
+        if source == self.trigger().channel {
+            return Readers::Everybody;
+        }
+        let guild_state = &self.services.guild_state;
+        let source = guild_state.channel(source);
+        source.map_or(Readers::Nobody, |source| {
+            guild_state.readers(&self.answer_place(), &source)
+        })
+    }
+
+    fn answer_place(&self) -> AnswerPlace<'_> {
+        let request = &self.job.request;
+        AnswerPlace {
+            asker: request.asker(),
+            roles: request.asker_roles.as_deref(),
+            channel: request.trigger.channel,
+            is_private: false,
+        }
     }
 
     /// The call to answer, if the trigger is a command.

@@ -167,6 +167,7 @@ mod tests {
             parts: Vec::new(),
             target: None,
             restored_from: None,
+            sources: Vec::new(),
         }
     }
 

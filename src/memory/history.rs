@@ -8,7 +8,7 @@ use super::{Memory, Place};
 use crate::engine::history::{self, HistoryLimits};
 use crate::telemetry::Ids;
 use clew_context::engine::shorten;
-use clew_context::model::{HistoryMessage, MessageId, TurnId, UnixMillis};
+use clew_context::model::{ContentSource, HistoryMessage, MessageId, TurnId, UnixMillis};
 use clew_store::model::{AgentName, ClearKey, StoredMessage, StoredRole};
 use clew_store::{Asker, ConversationStats, WindowQuery};
 
@@ -38,6 +38,8 @@ pub struct Exchange {
     pub answer: String,
     /// Its Discord messages, at least one.
     pub messages: Vec<MessageId>,
+    /// What it was made from that stands elsewhere.
+    pub sources: Vec<ContentSource>,
 }
 
 /// What `/context show` reports.
@@ -274,6 +276,7 @@ pub(super) fn rows(
         parts: Vec::new(),
         target: None,
         restored_from: None,
+        sources: Vec::new(),
     };
     let longest = limits.longest_row().max(ANSWER_CHARS);
     let shortened = shorten::head_and_tail(&exchange.answer, longest);
@@ -289,6 +292,7 @@ pub(super) fn rows(
         StoredMessage {
             message: parts.next(),
             parts: parts.collect(),
+            sources: exchange.sources.clone(),
             ..row(StoredRole::Assistant, answer, now)
         },
     ]

@@ -99,6 +99,7 @@ impl Scene {
             asked: self.memory.now(),
             answer: format!("so: {words}"),
             messages: vec![MessageId::new(question + 1)],
+            sources: Vec::new(),
         }
     }
 

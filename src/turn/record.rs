@@ -34,6 +34,7 @@ pub(super) async fn record(
         asked: turn.asked,
         answer,
         messages: posted.parts().map(|(id, _)| id).collect(),
+        sources: Vec::new(),
     };
     let memory = &services.memory;
     memory.record(&turn.ids, &background.place, &exchange).await;

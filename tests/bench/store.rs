@@ -198,6 +198,7 @@ fn turn(scope: u64, number: u64) -> [StoredMessage; 2] {
         parts: Vec::new(),
         target: None,
         restored_from: None,
+        sources: Vec::new(),
     };
     [
         row(StoredRole::User, number * 2 + 1),

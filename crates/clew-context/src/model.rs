@@ -16,6 +16,7 @@ mod profile;
 mod reason;
 mod rules;
 mod secret;
+mod source;
 mod time;
 mod turn;
 
@@ -40,5 +41,6 @@ pub use profile::{HistoryMessage, Profiles};
 pub use reason::{Fallback, Stage};
 pub use rules::{AccessRules, AllowList, ChannelMode, IdList, ReplyTarget, TriggerRules};
 pub use secret::Secret;
+pub use source::{ContentSource, Readers};
 pub use time::{Clock, UnixMillis, fixed_clock};
 pub use turn::{Cause, Scene, TurnRequest};

@@ -11,10 +11,12 @@ mod fill;
 mod guild;
 mod guilds;
 mod partial;
+mod readers;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub use partial::{PartialChannel, PartialGuild, PartialMember, PartialOverwrite, PartialRole};
+pub use readers::AnswerPlace;
 
 use clew_context::model::{
     Access, ApplicationId, Channel, ChannelId, ChannelKind, GuildId, Missing, Parent, RoleId,

@@ -107,6 +107,7 @@ pub(crate) fn message<C: Columns>(row: &C) -> Result<StoredMessage, C::Fault> {
         parts: row.maybe_read("parts", read_parts)?.unwrap_or_default(),
         target: row.maybe_id("target_id", MessageId::new)?,
         restored_from: row.maybe_read("restored_from", parsed)?,
+        sources: Vec::new(),
     })
 }
 

@@ -5,7 +5,7 @@
 mod facts;
 mod fields;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use facts::{FactForm, SettingsForm, read_fact_fields, read_settings_fields};
@@ -18,7 +18,7 @@ use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, GuildSettings, SnapshotId,
     StoredMessage, StoredRole,
 };
-use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UserId};
+use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, TurnId, UserId};
 
 impl Record {
     /// Encodes a single line of JSON without a line break, `kind` first.
@@ -188,6 +188,8 @@ struct MessageForm<'a> {
     target: Option<MessageId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     restored_from: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[ContentSource]>::is_empty")]
+    sources: &'a [ContentSource],
 }
 
 impl<'a> MessageForm<'a> {
@@ -210,6 +212,7 @@ impl<'a> MessageForm<'a> {
             parts: &message.parts,
             target: message.target,
             restored_from: message.restored_from.as_ref().map(SnapshotId::as_str),
+            sources: &message.sources,
         }
     }
 }
@@ -233,6 +236,7 @@ fn read_message_fields(fields: &Fields) -> Result<StoredMessage, FormError> {
         parts: fields.maybe("parts", ids())?.unwrap_or_default(),
         target: fields.maybe("target", id())?,
         restored_from: fields.maybe("restored_from", SNAPSHOT_ID)?,
+        sources: fields.maybe("sources", SOURCES)?.unwrap_or_default(),
     })
 }
 
@@ -311,6 +315,11 @@ pub(super) const TURN: fields::Reader<TurnId> = (
 );
 /// A snapshot's id.
 pub(super) const SNAPSHOT_ID: fields::Reader<SnapshotId> = parsed("the id of a snapshot");
+/// What a row was made from.
+pub(super) const SOURCES: fields::Reader<Vec<ContentSource>> = (
+    |value| Vec::<ContentSource>::deserialize(value).ok(),
+    "a list of messages and channels",
+);
 const COUNT: fields::Reader<usize> = (
     |value: &Value| usize::try_from(value.as_u64()?).ok(),
     "a whole number",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Record;
 use crate::model::{ClearKey, ContextSnapshotInfo, Fact, StoredMessage};
-use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
+use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, UnixMillis, UserId};
 
 /// Defines [`Kind`] with its names; [`Kind::ALL`] comes from the same list, so
 /// that it lacks none.
@@ -130,6 +130,23 @@ impl Purge {
             Self::Member { guild, user } => row.guild == Some(*guild) && row.owner == *user,
             Self::User(user) => row.owner == *user,
             Self::Before(time) => row.timestamp < *time,
+        }
+    }
+
+    /// Whether it removes what was made from this source.
+    pub fn takes_source(&self, source: &ContentSource) -> bool {
+        match self {
+            Self::Messages { channel, ids } => {
+                let message = source.message;
+                source.channel == *channel && message.is_some_and(|id| ids.contains(&id))
+            }
+            Self::Channel(channel) => source.channel == *channel,
+            Self::Guild(guild) => source.guild == Some(*guild),
+            Self::Member { guild, user } => {
+                source.guild == Some(*guild) && source.author == Some(*user)
+            }
+            Self::User(user) => source.author == Some(*user),
+            Self::Before(_) => false,
         }
     }
 

@@ -24,12 +24,12 @@ use tokio::sync::Mutex as AsyncMutex;
 use crate::disk::blocking;
 use crate::model::Scope;
 use crate::{Error, Purge};
-use clew_context::model::{Clock, GuildId, UnixMillis, UserId};
+use clew_context::model::{Clock, ContentSource, GuildId, UnixMillis, UserId};
 
 pub use bounds::OutputLimits;
 pub use files::{Disk, FileSystem, InMemory};
 pub use name::describe;
-pub use stored::{ContextPointer, OutputId, OutputSource, QueryId, StoredContext};
+pub use stored::{ContextPointer, OutputId, QueryId, StoredContext};
 
 use index::Index;
 
@@ -81,7 +81,7 @@ pub struct NewOutput {
     /// Who asked.
     pub owner: UserId,
     /// The messages and channels it was made from.
-    pub sources: Vec<OutputSource>,
+    pub sources: Vec<ContentSource>,
     /// When the tool began. What is purged after that never reaches a file.
     pub began: UnixMillis,
 }

@@ -219,6 +219,7 @@ fn row(channel: ChannelId, id: MessageId) -> StoredMessage {
         parts: Vec::new(),
         target: None,
         restored_from: None,
+        sources: Vec::new(),
     }
 }
 

@@ -28,6 +28,7 @@ fn turn(guild: u64, user: u64, turn: u64, text: &str) -> UnsavedTurn {
         parts: Vec::new(),
         target: None,
         restored_from: None,
+        sources: Vec::new(),
     };
     let rows = vec![
         row(StoredRole::User, turn * 10, text.to_owned()),

@@ -10,7 +10,7 @@ use crate::turn::{Services, Turn};
 use clew_context::engine::render::Directory;
 use clew_context::engine::status::{RunningTurn, status};
 use clew_context::engine::turn::Collected;
-use clew_context::model::{ChannelId, ChannelKind, Profiles};
+use clew_context::model::{ChannelId, ChannelKind, Profiles, Readers};
 use clew_store::model::{Scope, StoredMessage};
 
 /// How much of a question and of the newest messages around it is used to
@@ -67,7 +67,8 @@ pub(super) async fn remembered(
             memory.read_facts(&turn.ids, &place)
         )
     });
-    let (rows, facts) = recalled.await;
+    let (mut rows, facts) = recalled.await;
+    rows.retain(|row| may_be_shown(turn, row));
     Some(Background {
         status: status_elsewhere(turn, &agent),
         facts,
@@ -76,6 +77,12 @@ pub(super) async fn remembered(
         place,
         rows,
     })
+}
+
+/// Whether everybody who will read the answer may still read what a row was made from.
+fn may_be_shown(turn: &Turn<'_>, row: &StoredMessage) -> bool {
+    let mut sources = row.sources.iter();
+    sources.all(|source| turn.readers(source.channel) == Readers::Everybody)
 }
 
 /// Adds the facts that match what was asked and collected.

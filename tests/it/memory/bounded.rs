@@ -38,6 +38,7 @@ fn exchange(turn: u64, asked: i64) -> Exchange {
         asked: UnixMillis(asked),
         answer: "so: saffron".to_owned(),
         messages: vec![MessageId::new(turn + 1)],
+        sources: Vec::new(),
     }
 }
 

@@ -158,6 +158,7 @@ async fn a_turns_first_attempt_is_not_in_its_own_history() {
         asked: START,
         answer: "hi".to_owned(),
         messages: vec![MessageId::new(8)],
+        sources: Vec::new(),
     };
     scene.memory.record(&ids, &place, &exchange).await;
     assert_eq!(scene.memory.history(&ids, &place, TurnId(7)).await, []);

@@ -199,6 +199,7 @@ async fn past(p: &Place, turns: u64) {
             parts: Vec::new(),
             target: None,
             restored_from: None,
+            sources: Vec::new(),
         };
         let rows = [
             row(StoredRole::User, format!("word{turn}.")),

@@ -183,6 +183,7 @@ pub(super) fn row(scope: Scope, owner: UserId, turn: u64, role: StoredRole) -> S
         },
         target: is_asked.then(|| MessageId::new(turn * 10)),
         restored_from: None,
+        sources: Vec::new(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! What events make of the guild state, valid and malformed ones.
 
+mod readers;
+
 use super::partial::Bits;
 use super::*;
 use crate::event::Event;

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::super::json::{self, Fields, NUMBER, ROLE, SNAPSHOT_ID, TEXT, TIME, TURN, id, ids};
+use super::super::json::{
+    self, Fields, NUMBER, ROLE, SNAPSHOT_ID, SOURCES, TEXT, TIME, TURN, id, ids,
+};
 use super::super::{Error, FormError};
 use super::VERSION;
 use super::folder::Unread;
 use crate::append;
 use crate::model::{AgentName, Scope, SnapshotId, StoredMessage, StoredRole};
-use clew_context::model::{ChannelId, MessageId, TurnId, UnixMillis};
+use clew_context::model::{ChannelId, ContentSource, MessageId, TurnId, UnixMillis};
 
 /// Most messages in a file.
 pub(crate) const MOST_MESSAGES: usize = 15;
@@ -190,6 +192,8 @@ struct FileMessageForm<'a> {
     channel_id: Option<ChannelId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     restored_from: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[ContentSource]>::is_empty")]
+    sources: &'a [ContentSource],
 }
 
 impl<'a> FileMessageForm<'a> {
@@ -207,6 +211,7 @@ impl<'a> FileMessageForm<'a> {
             target_id: row.target,
             channel_id: direct.then_some(row.channel),
             restored_from: row.restored_from.as_ref().map(SnapshotId::as_str),
+            sources: &row.sources,
         }
     }
 }
@@ -264,5 +269,6 @@ fn read_message(
         parts: fields.maybe("partIds", ids())?.unwrap_or_default(),
         target: fields.maybe("targetId", id())?,
         restored_from: fields.maybe("restoredFrom", SNAPSHOT_ID)?,
+        sources: fields.maybe("sources", SOURCES)?.unwrap_or_default(),
     })
 }

@@ -5,7 +5,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
+use clew_context::model::{
+    ChannelId, ContentSource, GuildId, MessageId, TurnId, UnixMillis, UserId,
+};
 
 use super::Scope;
 
@@ -93,6 +95,9 @@ pub struct StoredMessage {
     pub target: Option<MessageId>,
     /// The snapshot it was restored from.
     pub restored_from: Option<SnapshotId>,
+    /// What it was made from that stands elsewhere: messages behind links, what tools
+    /// read. The rows of one turn, except the question, all have the same.
+    pub sources: Vec<ContentSource>,
 }
 
 impl StoredMessage {

@@ -12,7 +12,7 @@ use super::NewOutput;
 use super::name::{self, describe};
 use crate::model::Scope;
 use crate::{Error, Purge};
-use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
+use clew_context::model::{ContentSource, GuildId, UnixMillis, UserId};
 
 /// Names an output to a model; tells nothing of its file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -53,22 +53,6 @@ impl fmt::Display for QueryId {
     }
 }
 
-/// Something a result was made from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct OutputSource {
-    /// Its server; `None` in direct messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub guild: Option<GuildId>,
-    /// The channel or thread.
-    pub channel: ChannelId,
-    /// The message; `None` for the channel itself, such as its name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<MessageId>,
-    /// Who wrote the message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub author: Option<UserId>,
-}
-
 /// An output in memory: all about it except the result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContextPointer {
@@ -95,7 +79,7 @@ pub struct ContextPointer {
     /// Who asked.
     pub owner: UserId,
     /// What the result was made from.
-    pub sources: Arc<[OutputSource]>,
+    pub sources: Arc<[ContentSource]>,
     /// The size of the result as JSON.
     pub bytes: u64,
     /// When it was saved.
@@ -131,7 +115,7 @@ struct OutputForm<R> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     guild: Option<GuildId>,
     owner: UserId,
-    sources: Vec<OutputSource>,
+    sources: Vec<ContentSource>,
     bytes: u64,
     serial: u64,
     result: R,
@@ -203,25 +187,15 @@ impl ContextPointer {
 
     /// Whether a purge reaches it: by whose it is, or by what it was made from.
     pub(super) fn is_reached_by(&self, purge: &Purge) -> bool {
-        let any = |is_meant: &dyn Fn(&OutputSource) -> bool| self.sources.iter().any(is_meant);
-        match purge {
-            Purge::Messages { channel, ids } => any(&|source| {
-                let message = source.message;
-                source.channel == *channel && message.is_some_and(|id| ids.contains(&id))
-            }),
-            Purge::Channel(channel) => {
-                self.scope.channel() == Some(*channel) || any(&|one| one.channel == *channel)
-            }
-            Purge::Guild(guild) => {
-                self.guild == Some(*guild) || any(&|source| source.guild == Some(*guild))
-            }
-            Purge::Member { guild, user } => {
-                let is_theirs = self.guild == Some(*guild) && self.owner == *user;
-                is_theirs || any(&|one| one.guild == Some(*guild) && one.author == Some(*user))
-            }
-            Purge::User(user) => self.owner == *user || any(&|source| source.author == Some(*user)),
+        let is_named = match purge {
+            Purge::Messages { .. } => false,
+            Purge::Channel(channel) => self.scope.channel() == Some(*channel),
+            Purge::Guild(guild) => self.guild == Some(*guild),
+            Purge::Member { guild, user } => self.guild == Some(*guild) && self.owner == *user,
+            Purge::User(user) => self.owner == *user,
             Purge::Before(time) => self.time < *time,
-        }
+        };
+        is_named || self.sources.iter().any(|source| purge.takes_source(source))
     }
 }
 

@@ -121,8 +121,8 @@ const fn scope(user: UserId) -> Scope {
     }
 }
 
-fn message(id: u64, author: UserId) -> OutputSource {
-    OutputSource {
+fn message(id: u64, author: UserId) -> ContentSource {
+    ContentSource {
         guild: Some(GUILD),
         channel: CHANNEL,
         message: Some(MessageId::new(id)),
@@ -130,7 +130,7 @@ fn message(id: u64, author: UserId) -> OutputSource {
     }
 }
 
-fn made_from(tool: &str, sources: Vec<OutputSource>) -> NewOutput {
+fn made_from(tool: &str, sources: Vec<ContentSource>) -> NewOutput {
     NewOutput {
         sources,
         ..output(tool, &json!({}), json!("secret"))
@@ -408,7 +408,7 @@ async fn age_and_idle_conversations_end_outputs() {
 #[tokio::test]
 async fn purges_reach_owners_places_and_sources() {
     let kept = Kept::new(|_| ()).await;
-    let elsewhere = OutputSource {
+    let elsewhere = ContentSource {
         guild: Some(GuildId::new(8)),
         channel: ChannelId::new(9),
         message: None,

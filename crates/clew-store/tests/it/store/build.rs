@@ -92,6 +92,7 @@ pub(super) fn turn(scope: Scope, number: u64, when: UnixMillis) -> Vec<StoredMes
         parts: Vec::new(),
         target: Some(message(number)),
         restored_from: None,
+        sources: Vec::new(),
     };
     let answer = StoredMessage {
         role: StoredRole::Assistant,

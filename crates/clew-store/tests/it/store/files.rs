@@ -112,6 +112,7 @@ fn row(scope: Scope, turn: u64, role: StoredRole, text: &str) -> StoredMessage {
         parts: vec![],
         target: None,
         restored_from: None,
+        sources: Vec::new(),
     }
 }
 

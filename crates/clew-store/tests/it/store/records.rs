@@ -88,6 +88,7 @@ fn message() -> impl Strategy<Value = StoredMessage> {
         parts: links.2,
         target: links.3,
         restored_from: links.4,
+        sources: Vec::new(),
     })
 }
 

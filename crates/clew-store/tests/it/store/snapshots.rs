@@ -42,6 +42,7 @@ fn row(message: u64, text: &str) -> StoredMessage {
         parts: vec![],
         target: None,
         restored_from: None,
+        sources: Vec::new(),
     }
 }
 

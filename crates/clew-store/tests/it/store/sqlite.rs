@@ -78,6 +78,7 @@ fn row(user: u64, turn: u64, role: StoredRole, text: &str) -> StoredMessage {
         parts: vec![],
         target: None,
         restored_from: None,
+        sources: Vec::new(),
     }
 }
 

@@ -31,6 +31,7 @@ fn turn(user: UserId, number: u64) -> [StoredMessage; 2] {
         parts: vec![],
         target: None,
         restored_from: None,
+        sources: Vec::new(),
     })
 }
 
