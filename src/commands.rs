@@ -72,8 +72,8 @@ pub enum Planned {
     Turn(Box<TurnRequest>),
     /// Work for [`run`].
     Run(Box<Call>),
-    /// Nothing: an option is being typed that we do not complete.
-    Nothing,
+    /// An option is being typed for which there are no choices.
+    NoChoices,
 }
 
 /// Why a call leads to nothing.
@@ -134,10 +134,21 @@ pub fn plan(
     rules: &AccessRules,
     mode: ChannelMode,
 ) -> Result<Planned, Refused> {
-    let found = find(&incoming.data);
-    if found.is_none() && matches!(incoming.data, InteractionData::Autocomplete(_)) {
-        return Ok(Planned::Nothing);
+    let is_typing = matches!(incoming.data, InteractionData::Autocomplete(_));
+    match plan_admitted(incoming, channel, rules, mode) {
+        // Discord takes no line as the answer to this.
+        Err(_) if is_typing => Ok(Planned::NoChoices),
+        planned => planned,
     }
+}
+
+fn plan_admitted(
+    incoming: IncomingInteraction,
+    channel: Option<Channel>,
+    rules: &AccessRules,
+    mode: ChannelMode,
+) -> Result<Planned, Refused> {
+    let found = find(&incoming.data);
     if incoming.interaction.place == InteractionPlace::Elsewhere {
         return Err(Refused::Elsewhere);
     }

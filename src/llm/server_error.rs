@@ -97,6 +97,10 @@ const NO_MODEL: [&str; 4] = [
     "unknown model",
 ];
 
+/// Words by which a provider refuses what was said, with 403: `OpenRouter`'s
+/// moderation.
+const MODERATED: [&str; 2] = ["moderation", "flagged"];
+
 /// Reads a server's reason for not accepting a request.
 pub(super) async fn of_response(response: Response, patience: Duration) -> Error {
     let status = response.status().as_u16();
@@ -131,6 +135,7 @@ fn classify(status: Option<u16>, retry_after: Option<Duration>, reported: Server
     let limit = reported.limit.or_else(|| limit(&words));
     let message = reported.message;
     match status {
+        Some(status @ 403) if says(&MODERATED) => Error::Rejected { status, message },
         Some(401..=403) => Error::Unauthorized { message },
         Some(300..400 | 404) => Error::ModelNotFound { message },
         Some(413) => Error::ContextTooLong { limit, message },
@@ -332,6 +337,16 @@ mod tests {
             r#"{"error":{"message":"no","code":"model_not_found"}}"#,
             "not_found",
         );
+    }
+
+    #[test]
+    fn moderation_is_no_bad_key() {
+        check(
+            403,
+            r#"{"error":{"code":403,"message":"x/y requires moderation on Z. Your input was flagged for \"violence\"."}}"#,
+            "malformed",
+        );
+        check(403, r#"{"error":{"message":"Forbidden"}}"#, "unauthorized");
     }
 
     #[test]

@@ -51,7 +51,9 @@ impl Dispatcher {
                 self.tracker
                     .spawn(async move { carry_out(&services, *call).await });
             }
-            Ok(Planned::Nothing) => {}
+            Ok(Planned::NoChoices) => {
+                self.answer_at_once(interaction, Callback::Autocomplete(Vec::new()));
+            }
             Err(refused) => {
                 let denied = match refused {
                     Refused::NotAllowed(denied) => Some(denied),
@@ -83,7 +85,7 @@ impl Dispatcher {
             ..Ids::default()
         };
         self.emit_refused(&ids, reason, denied);
-        self.answer_at_once(interaction, line);
+        self.answer_at_once(interaction, Callback::Message(Answer::for_caller(line)));
     }
 
     /// Queues a command's turn.
@@ -108,10 +110,9 @@ impl Dispatcher {
         });
     }
 
-    fn answer_at_once(&self, interaction: Interaction, line: String) {
+    fn answer_at_once(&self, interaction: Interaction, answer: Callback) {
         let services = Arc::clone(&self.services);
         self.tracker.spawn(async move {
-            let answer = Callback::Message(Answer::for_caller(line));
             let deadline = Instant::now() + CALL_TIMEOUT;
             let rest = &services.rest;
             let answered = rest.answer_interaction(&interaction, &answer, deadline);

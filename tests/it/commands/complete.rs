@@ -79,3 +79,17 @@ async fn agents_are_proposed_by_name() {
     assert_eq!(agents("PO").await.unwrap(), [choice("poet")]);
     bot.stop().await;
 }
+
+/// Discord takes no line as the answer to an option that is being typed.
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_may_not_call_gets_no_choices() {
+    let (p, bot) = place(&[]).await;
+    let options = json!({"text": "I have a pump"});
+    p.call(p.ada, p.channel, "memory remember", options).await;
+    bot.stop().await;
+    let bot = p.stage.start_with(&[("ALLOWED_USERS", "1")]).await;
+    let discord = &p.stage.discord;
+    let typed = discord.complete(p.ada, p.channel, "memory forget", "fact", "pump");
+    assert_eq!(typed.await.unwrap(), []);
+    bot.stop().await;
+}

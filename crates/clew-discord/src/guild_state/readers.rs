@@ -38,10 +38,12 @@ impl GuildState {
         let guilds = self.read();
         let id = guilds.guild_of(answer.channel)?;
         let known = guilds.guild(id)?;
-        let source = known.judgeable(id, source.id).unwrap_or_else(|| Judged {
-            judged: known.judge_of(id, source),
-            channel: source.clone(),
-        });
+        let source = known
+            .judgeable(id, source.id)
+            .unwrap_or_else(|| JudgedChannel {
+                judged: known.judge_of(id, source),
+                channel: source.clone(),
+            });
         if source.channel.guild != Some(id) {
             return None;
         }
@@ -67,12 +69,12 @@ impl GuildState {
 }
 
 /// A channel, with the one whose overwrites apply to it.
-struct Judged {
+struct JudgedChannel {
     channel: Channel,
     judged: Option<Channel>,
 }
 
-impl Judged {
+impl JudgedChannel {
     fn spot(&self) -> Option<Spot<'_>> {
         Some(Spot {
             channel: &self.channel,
@@ -91,9 +93,9 @@ impl KnownGuild {
         }
     }
 
-    fn judgeable(&self, guild: GuildId, channel: ChannelId) -> Option<Judged> {
+    fn judgeable(&self, guild: GuildId, channel: ChannelId) -> Option<JudgedChannel> {
         let channel = to_channel(guild, self.channels.get(&channel)?);
-        Some(Judged {
+        Some(JudgedChannel {
             judged: self.judge_of(guild, &channel),
             channel,
         })
