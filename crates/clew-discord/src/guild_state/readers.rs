@@ -23,7 +23,7 @@ impl GuildState {
     /// Who of those who will read an answer may read the history of `source`, by what
     /// is known now: its own channel's is read by everybody; another channel must be in
     /// the same server. Unknown is no: see
-    /// [`everybody_may_read`](clew_context::engine::audience::everybody_may_read).
+    /// [`everybody_may_read`].
     ///
     /// A channel that the gateway told of is judged by that, not by `source`.
     pub fn readers(&self, answer: &AnswerPlace<'_>, source: &Channel) -> Readers {
