@@ -13,6 +13,7 @@ mod restarts;
 mod secret;
 mod session;
 mod shares;
+mod token_file;
 mod wiring;
 
 use std::path::PathBuf;
@@ -179,10 +180,19 @@ async fn run_with_upkeep(
         }
     };
     let upkeep = tokio::spawn(upkeep);
+    let tokens = services.tokens.clone().map(|meter| {
+        let state_dir = config.state_dir.clone();
+        tokio::spawn(token_file::keep(meter, state_dir, ends.clone()))
+    });
     let result = run_connected(config, services, handover, shutdown).await;
     ends.cancel();
     if upkeep.await.is_err() {
         tracing::error!("the upkeep of memory broke off by a fault of ours");
+    }
+    if let Some(tokens) = tokens
+        && tokens.await.is_err()
+    {
+        tracing::error!("today's tokens were not kept by a fault of ours");
     }
     services.memory.close().await;
     result

@@ -6,8 +6,8 @@
 //! collected until the end, so that one start names them all. [`VARIABLES`] is
 //! the table of all variables; `.env.example` is generated from it.
 //!
-//! Invariant: `config` imports only domain types (clew-context's and
-//! clew-store's) and is the only reader of the environment.
+//! Invariant: `config` imports only domain types (`model`, clew-context's
+//! and clew-store's) and is the only reader of the environment.
 
 mod access;
 mod check;

@@ -1,11 +1,13 @@
 //! The bot's pure decisions, in addition to those of `clew-context`: [`history`]
 //! chooses the stored turns that go into a prompt, [`facts`] and [`extract`] decide
-//! what is remembered, [`deliver`] cuts the answer into messages.
+//! what is remembered, [`deliver`] cuts the answer into messages, [`daily_tokens`] counts
+//! what may be used of the model in a day.
 //!
 //! Invariant: `engine` imports only domain types (`model`, `clew-context`, the
 //! `model` of `clew-store`), does no IO, and reads no clock, environment or
 //! randomness.
 
+pub mod daily_tokens;
 pub mod deliver;
 pub mod extract;
 pub mod facts;

@@ -13,6 +13,7 @@ mod calls;
 mod capabilities;
 mod dialect;
 mod error;
+mod meter;
 mod redact;
 mod request;
 mod server_error;
@@ -35,6 +36,8 @@ use clew_context::model::{ChatMessage, Secret, ToolCall};
 
 use self::capabilities::Capabilities;
 pub use self::error::{Error, SetupError};
+use self::meter::TokenAccount;
+pub use self::meter::TokenMeter;
 use self::redact::Redactor;
 use self::request::{ModelRequest, RequestLimits};
 pub use self::servers::{ModelServers, ServerAttempts};
@@ -209,9 +212,10 @@ impl Client {
         prompt: &'a [ChatMessage],
         echo: Echo,
         limits: RequestLimits,
+        account: Option<&'a TokenAccount>,
     ) -> impl Stream<Item = Result<AnswerStep, Error>> + Send + 'a {
         unfold(
-            ModelRequest::new(self, prompt, echo, limits),
+            ModelRequest::new(self, prompt, echo, limits, account),
             ModelRequest::next,
         )
     }
@@ -279,7 +283,12 @@ impl AnswerEnd {
 /// An estimate of the tokens of a prompt: only the server knows exactly.
 pub fn tokens(prompt: &[ChatMessage]) -> usize {
     let texts = prompt.iter().flat_map(ChatMessage::texts);
-    texts.map(str::len).sum::<usize>().div_ceil(BYTES_A_TOKEN)
+    estimated(texts.map(str::len).sum())
+}
+
+/// An estimate of the tokens of so many bytes of UTF-8.
+const fn estimated(bytes: usize) -> usize {
+    bytes.div_ceil(BYTES_A_TOKEN)
 }
 
 fn endpoint(base_url: &str) -> Result<Url, SetupError> {

@@ -1,4 +1,5 @@
-//! The bot's own domain types: its personas, and what the button under a note shows.
+//! The bot's own domain types: its personas, what the button under a note shows,
+//! and who pays for tokens.
 //!
 //! Those of messages and turns are in `clew-context`, those of commands in
 //! `clew-discord`, those of stored data in `clew-store`.
@@ -8,6 +9,8 @@
 
 mod agent;
 mod noted;
+mod tokens;
 
 pub use agent::{Agent, AgentChannels};
 pub use noted::Noted;
+pub use tokens::{Payer, TokenLimits};

@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use crate::model::Payer;
 use crate::telemetry::Ids;
 use crate::telemetry::event::Outcome;
 use clew_context::model::{
@@ -123,6 +124,14 @@ impl Turn<'_> {
         source.map_or(Readers::Nobody, |source| {
             guild_state.readers(&self.answer_place(), &source)
         })
+    }
+
+    /// Whose limits of tokens the turn counts towards.
+    fn payer(&self) -> Payer {
+        Payer {
+            user: self.job.request.asker(),
+            guild: self.ids.guild,
+        }
     }
 
     fn answer_place(&self) -> AnswerPlace<'_> {

@@ -30,7 +30,7 @@ use crate::telemetry::event::{SessionLost, ShardConnected, ShardDisconnected};
 use crate::telemetry::{self, Ids};
 use crate::turn::Services;
 use clew_context::engine::route::Rules;
-use clew_context::model::{ChannelId, GuildId, Message, MessageId};
+use clew_context::model::{ChannelId, GuildId, Message, MessageId, UserId};
 use clew_discord::event::{Disconnect, Event, Ready, ShardEvent};
 use clew_discord::invite;
 use clew_discord::session::{Claims, Mark, ShardProgress};
@@ -39,7 +39,7 @@ use bot_turns::BotTurns;
 use turns::{ActiveTurn, WaitingTrigger};
 
 /// The most channels for which bot turns are counted, or that were told about
-/// mentions.
+/// mentions, or people who were told about tokens.
 const CHANNELS_REMEMBERED: usize = 10_000;
 /// How many refusals one person gets per minute.
 const REFUSALS_A_MINUTE: usize = 1;
@@ -61,6 +61,8 @@ pub(super) struct Dispatcher {
     bot_turns: BotTurns,
     /// Channels that were told that we only see mentions.
     told_to_mention: HashSet<ChannelId>,
+    /// Who was told that tokens are used up: on which day since 1970, and where.
+    told_spent: HashSet<(i64, ChannelId, UserId)>,
     /// Direct conversations that were recognised only by a look at the channel.
     direct: HashSet<ChannelId>,
     /// Questions that got no turn, oldest first; no answer refers to them.
@@ -97,6 +99,7 @@ impl Dispatcher {
             refusal_rate: RateLimiter::new(REFUSALS_A_MINUTE),
             bot_turns: BotTurns::default(),
             told_to_mention: HashSet::new(),
+            told_spent: HashSet::new(),
             direct: HashSet::new(),
             refused: VecDeque::new(),
             unplaced: HashSet::new(),

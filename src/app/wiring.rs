@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use super::token_file;
+
 use crate::agents::Agents;
 use crate::config::{Config, MemoryConfig, MessageContent};
 use crate::engine::deliver::MAX_ATTACHMENT_BYTES;
 use crate::memory::{self, Memory, Stores};
+use crate::model::TokenLimits;
 use crate::telemetry::event::{self, Answers, Capped, Started};
 use crate::telemetry::{self, IdStyle, Telemetry, with_sources};
 use crate::turn::{Services, TurnSettings};
@@ -49,10 +52,12 @@ pub(super) async fn services(
     let memory = when_ready(config, &opt_outs, &clock, &telemetry).await?;
     let builtin = config.memory.default_agent.then(|| config.prompt.clone());
     let agents_dir = Some(config.memory.agents_dir.clone());
+    let tokens = token_meter(config, &clock);
     Ok(Services {
         rest: Rest::new(token, api.as_deref())?,
         guild_state: Arc::new(GuildState::default()),
-        model: model(config)?,
+        model: model(config, tokens.as_ref())?,
+        tokens,
         telemetry,
         window: Mutex::new(Window::new(limits)),
         opt_outs,
@@ -154,7 +159,21 @@ fn memory(config: &Config) -> memory::Settings {
     }
 }
 
-fn model(config: &Config) -> Result<Option<llm::ModelServers>, llm::SetupError> {
+/// Counts the model's tokens, if any are limited.
+fn token_meter(config: &Config, clock: &Clock) -> Option<Arc<llm::TokenMeter>> {
+    let limits = config.turns.tokens;
+    if config.llm.is_none() || limits == TokenLimits::default() {
+        return None;
+    }
+    let kept = token_file::load(&config.state_dir);
+    let meter = llm::TokenMeter::new(limits, kept, Arc::clone(clock));
+    Some(Arc::new(meter))
+}
+
+fn model(
+    config: &Config,
+    tokens: Option<&Arc<llm::TokenMeter>>,
+) -> Result<Option<llm::ModelServers>, llm::SetupError> {
     let Some(model) = &config.llm else {
         return Ok(None);
     };
@@ -181,7 +200,11 @@ fn model(config: &Config) -> Result<Option<llm::ModelServers>, llm::SetupError> 
         ..first.clone()
     });
     let fallbacks = fallbacks.collect();
-    llm::ModelServers::new(first, fallbacks, seed()).map(Some)
+    let servers = llm::ModelServers::new(first, fallbacks, seed())?;
+    Ok(Some(match tokens {
+        Some(meter) => servers.metered(Arc::clone(meter)),
+        None => servers,
+    }))
 }
 
 /// A number that differs between processes.

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use super::definition::{Found, Run, Work};
 use super::done::Stop;
 use super::words;
+use crate::model::Payer;
 use crate::telemetry::event::CommandWord;
 use clew_context::model::{Channel, ChannelId, ChannelKind, GuildId, Interaction, RoleId, UserId};
 use clew_discord::event::IncomingInteraction;
@@ -101,6 +102,14 @@ impl Call {
             Ok(0)
         } else {
             self.argument()
+        }
+    }
+
+    /// Whose limits of tokens it counts towards.
+    pub const fn payer(&self) -> Payer {
+        Payer {
+            user: self.interaction.user,
+            guild: self.interaction.guild,
         }
     }
 

@@ -165,7 +165,9 @@ async fn save(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop>
     let (agent, place) = active(services, call)?;
     let description = given(call, &DESCRIPTION);
     let own = agent.model.as_deref();
-    let model = services.model.map(|model| model.with_model(own));
+    let model = services
+        .model
+        .map(|model| model.asked_by(call.payer(), own));
     let saved = services
         .memory
         .save(&place, description, model.as_ref())

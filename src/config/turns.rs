@@ -6,7 +6,11 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::check::Checker;
-use super::variable as var;
+use super::{Variable, variable as var};
+use crate::model::TokenLimits;
+
+/// The highest limit of tokens per day.
+const MOST_TOKENS: u64 = 1_000_000_000_000;
 
 /// How many turns may run and wait, and when further ones are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub struct TurnConfig {
     pub max_concurrent: usize,
     /// `USER_TURNS_PER_MIN`; if 0, none.
     pub user_per_minute: Option<NonZeroU32>,
+    /// `TOKENS_PER_USER_DAY`, `TOKENS_PER_GUILD_DAY`.
+    pub tokens: TokenLimits,
     /// `SHUTDOWN_TIMEOUT_S`: how long running turns may take at shutdown.
     pub shutdown_timeout: Duration,
 }
@@ -35,6 +41,8 @@ struct RawTurns {
     turn_queue_per_channel: Option<String>,
     max_concurrent_turns: Option<String>,
     user_turns_per_min: Option<String>,
+    tokens_per_user_day: Option<String>,
+    tokens_per_guild_day: Option<String>,
     shutdown_timeout_s: Option<String>,
     answer_max_messages: Option<String>,
     link_previews: Option<String>,
@@ -55,12 +63,22 @@ pub(super) fn read(check: &mut Checker) -> TurnConfig {
             1..=10_000,
         ),
         user_per_minute: NonZeroU32::new(per_minute),
+        tokens: TokenLimits {
+            per_user: tokens(check, &var::TOKENS_PER_USER_DAY, raw.tokens_per_user_day),
+            per_guild: tokens(check, &var::TOKENS_PER_GUILD_DAY, raw.tokens_per_guild_day),
+        },
         shutdown_timeout: check.seconds(
             &var::SHUTDOWN_TIMEOUT_S,
             raw.shutdown_timeout_s,
             0.0..=600.0,
         ),
     }
+}
+
+/// A limit of tokens, of which 0 is none.
+fn tokens(check: &mut Checker, variable: &Variable, raw: Option<String>) -> Option<u64> {
+    let most = check.number(variable, raw, 0..=MOST_TOKENS);
+    (most > 0).then_some(most)
 }
 
 pub(super) fn read_answers(check: &mut Checker) -> AnswerConfig {

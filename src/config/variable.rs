@@ -209,6 +209,10 @@ variables! {
     MAX_CONCURRENT_TURNS = "32", "turns", Turns;
     /// Turns per user and minute, restarts after an edit included; 0 for no limit.
     USER_TURNS_PER_MIN = "10", "turns", Turns;
+    /// The most tokens of the model, prompts and answers, that a user may use per day (UTC); 0 for no limit.
+    TOKENS_PER_USER_DAY = "0", "tokens", Turns;
+    /// The same for all users of a server together; direct messages count for the user alone.
+    TOKENS_PER_GUILD_DAY = "0", "tokens", Turns;
     /// The most messages of one answer; the rest is attached as a file.
     ANSWER_MAX_MESSAGES = "4", "messages", Turns;
     /// Whether links in answers show previews.

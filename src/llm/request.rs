@@ -6,6 +6,7 @@ use futures_util::StreamExt;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::answer::ArrivingAnswer;
+use super::meter::{Charge, TokenAccount};
 use super::redact::Redactor;
 use super::stream::{self, AnswerPieces, WITHOUT_END};
 use super::{AnswerStep, Client, Error};
@@ -33,6 +34,9 @@ pub(super) struct ModelRequest<'a> {
     client: &'a Client,
     prompt: &'a [ChatMessage],
     limits: RequestLimits,
+    account: Option<&'a TokenAccount>,
+    /// Counts the tokens of what was sent last.
+    charge: Option<Charge<'a>>,
     /// When to send it again after an error that may pass; done only once.
     retry_at: Option<Instant>,
     state: RequestState,
@@ -53,12 +57,15 @@ impl<'a> ModelRequest<'a> {
         prompt: &'a [ChatMessage],
         echo: Echo,
         limits: RequestLimits,
+        account: Option<&'a TokenAccount>,
     ) -> Self {
         let settings = &client.settings;
         Self {
             client,
             prompt,
             limits,
+            account,
+            charge: None,
             retry_at: None,
             state: RequestState::Sending,
             answer: ArrivingAnswer::of_at_most(settings.max_answer_bytes, echo),
@@ -95,7 +102,11 @@ impl<'a> ModelRequest<'a> {
             RequestState::Reading(pieces) => {
                 let piece = pieces.next().await.transpose()?;
                 let is_last = piece.is_none();
-                self.answer.take(piece.unwrap_or_default())?;
+                let piece = piece.unwrap_or_default();
+                if let Some(charge) = &mut self.charge {
+                    charge.take(piece.bytes(), piece.usage);
+                }
+                self.answer.take(piece)?;
                 if is_last || self.answer.is_cut_off() {
                     self.finish();
                 }
@@ -115,6 +126,8 @@ impl<'a> ModelRequest<'a> {
             sleep_until(retry_at).await;
         }
         let dialect = capabilities.dialect(&settings.model);
+        let charge = |account| Charge::new(account, self.prompt);
+        self.charge = self.account.map(charge);
         let error = match self.client.post(self.prompt, dialect).await {
             Ok(response) => {
                 self.state =
@@ -123,6 +136,11 @@ impl<'a> ModelRequest<'a> {
             }
             Err(error) => error,
         };
+        if !matches!(error, Error::Timeout)
+            && let Some(charge) = self.charge.take()
+        {
+            charge.waive();
+        }
         if let Some(better) = dialect.corrected_by(&error) {
             capabilities.learn_dialect(&settings.model, better);
             return Ok(Some(error));

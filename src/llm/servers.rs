@@ -15,8 +15,10 @@ use futures_util::{Stream, StreamExt, TryStreamExt};
 use tokio::time::Instant;
 
 use super::breaker::{Breaker, BreakerPass};
+use super::meter::{TokenAccount, TokenMeter};
 use super::request::RequestLimits;
 use super::{AnswerStep, Client, Completion, Error, ModelSettings, SetupError};
+use crate::model::Payer;
 use clew_context::engine::echo::Echo;
 use clew_context::model::ChatMessage;
 
@@ -30,6 +32,10 @@ const OVERALL_TIMEOUTS: u32 = 4;
 pub struct ModelServers {
     /// In order; at least one.
     servers: Vec<ModelServer>,
+    /// Counts tokens, if any are limited.
+    meter: Option<Arc<TokenMeter>>,
+    /// Who pays for requests; known once somebody asks.
+    account: Option<TokenAccount>,
 }
 
 /// A server, with what was learnt about it alone.
@@ -45,6 +51,7 @@ struct ModelServer {
 #[derive(Debug)]
 pub struct ServerAttempts<'a> {
     servers: &'a [ModelServer],
+    account: Option<&'a TokenAccount>,
     /// Which servers have been chosen, the current one included.
     tried: Vec<bool>,
     current: usize,
@@ -77,19 +84,35 @@ impl ModelServers {
         });
         Ok(Self {
             servers: servers.collect::<Result<_, SetupError>>()?,
+            meter: None,
+            account: None,
         })
     }
 
-    /// The same servers, of which the first is asked for an agent's model. The others
-    /// keep theirs: they may not know the agent's.
+    /// The same servers, whose tokens are counted.
     #[must_use]
-    pub fn with_model(&self, model: Option<&str>) -> Self {
+    pub fn metered(self, meter: Arc<TokenMeter>) -> Self {
+        Self {
+            meter: Some(meter),
+            ..self
+        }
+    }
+
+    /// The same servers for somebody's questions, of which the first is asked for an
+    /// agent's model. The others keep theirs: they may not know the agent's.
+    #[must_use]
+    pub fn asked_by(&self, payer: Payer, model: Option<&str>) -> Self {
         let mut servers = self.servers.clone();
         if let Some(first) = servers.first_mut() {
             first.client = first.client.with_model(model);
             first.is_agents_model = model.is_some();
         }
-        Self { servers }
+        let meter = self.meter.clone();
+        Self {
+            servers,
+            account: meter.map(|meter| TokenAccount { meter, payer }),
+            meter: self.meter.clone(),
+        }
     }
 
     /// All servers in order.
@@ -109,6 +132,7 @@ impl ModelServers {
     pub fn attempts(&self) -> ServerAttempts<'_> {
         let mut attempts = ServerAttempts {
             servers: &self.servers,
+            account: self.account.as_ref(),
             tried: vec![false; self.servers.len()],
             current: 0,
             pass: None,
@@ -166,7 +190,7 @@ impl<'a> ServerAttempts<'a> {
             deadline: self.deadline,
             is_last_server: !self.tried.contains(&false),
         };
-        let steps = self.client().ask(prompt, echo, limits);
+        let steps = self.client().ask(prompt, echo, limits, self.account);
         steps.inspect(|step| self.note(step))
     }
 

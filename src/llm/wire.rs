@@ -127,6 +127,15 @@ pub(super) struct AnswerPiece {
     pub(super) usage: Option<Usage>,
 }
 
+impl AnswerPiece {
+    /// The bytes of its text and calls.
+    pub(super) fn bytes(&self) -> usize {
+        let calls = self.calls.iter();
+        let calls = calls.map(|call| call.name.len() + call.arguments.len());
+        self.text.len() + calls.sum::<usize>()
+    }
+}
+
 /// A piece of a tool call; most servers send each call in many.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct CallPiece {

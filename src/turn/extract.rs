@@ -11,6 +11,7 @@ use super::{Services, Turn, line};
 use crate::engine::extract::{own, without_others};
 use crate::memory;
 use crate::model::Noted;
+use crate::model::Payer;
 use crate::telemetry::with_sources;
 use clew_context::model::{ChannelId, Interaction, Message, MessageId};
 use clew_discord::model::{Answer, ButtonStyle};
@@ -22,6 +23,7 @@ pub struct Extraction {
     input: memory::ExtractionInput,
     /// The model of the agent, if it has its own.
     model: Option<String>,
+    payer: Payer,
     destination: NoteDestination,
 }
 
@@ -39,7 +41,7 @@ pub async fn extract(services: &Services, extraction: Extraction) {
     let Some(model) = &services.model else {
         return;
     };
-    let model = model.with_model(extraction.model.as_deref());
+    let model = model.asked_by(extraction.payer, extraction.model.as_deref());
     let new = services
         .memory
         .extract_facts(&model, extraction.input)
@@ -110,6 +112,7 @@ impl Extraction {
         };
         Some(Self {
             input,
+            payer: turn.payer(),
             model: background.agent.model.clone(),
             destination: match turn.interaction() {
                 Some(interaction) => NoteDestination::Interaction(Box::new(interaction.clone())),

@@ -80,7 +80,7 @@ pub(super) async fn gather(turn: &Turn<'_>) -> TurnMaterial {
     }
     let model = background.as_ref().and_then(|background| {
         let model = services.model.as_ref()?;
-        Some(model.with_model(background.agent.model.as_deref()))
+        Some(model.asked_by(turn.payer(), background.agent.model.as_deref()))
     });
     let client = model.as_ref().map(llm::ModelServers::first);
     let prompt = prompt::first(turn, &collected, background.as_ref(), client);

@@ -4,7 +4,11 @@
 //! Each starts with `-# `, which keeps it out of blocks
 //! ([`clew_context::engine::meaning::NOTE_PREFIX`]); Discord shows it small.
 
+use std::borrow::Cow;
+
+use crate::engine::daily_tokens::day_ends;
 use crate::telemetry::event::{LlmFailure, Refusal};
+use clew_context::model::UnixMillis;
 
 /// For a bare mention with nothing around it.
 pub(super) const INVITATION: &str =
@@ -24,20 +28,30 @@ pub(super) const ONLY_MENTIONS: &str =
 pub const INTERRUPTED: &str = "-# I am being restarted. Please ask again in a moment.";
 
 /// Why a trigger gets no turn. Calls are refused by `commands`, in its own words.
-pub fn refusal(reason: Refusal) -> Option<&'static str> {
-    match reason {
+pub fn refusal(reason: Refusal, now: UnixMillis) -> Option<Cow<'static, str>> {
+    let line = match reason {
         Refusal::QueueFull => {
-            Some("-# I am still busy with earlier questions here. Please ask again in a moment.")
+            "-# I am still busy with earlier questions here. Please ask again in a moment."
         }
         Refusal::UserRate => {
-            Some("-# Those were a lot of questions in one minute. Please wait a little.")
+            "-# Those were a lot of questions in one minute. Please wait a little."
         }
-        Refusal::Busy => Some("-# I am busy in many places at once. Please ask again in a moment."),
-        Refusal::NoContent => Some(ONLY_MENTIONS),
+        Refusal::UserTokens => return Some(spent("You have", now)),
+        Refusal::GuildTokens => return Some(spent("This server has", now)),
+        Refusal::Busy => "-# I am busy in many places at once. Please ask again in a moment.",
+        Refusal::NoContent => ONLY_MENTIONS,
         Refusal::NotAllowed | Refusal::Elsewhere | Refusal::UnknownCommand | Refusal::Stopping => {
-            None
+            return None;
         }
-    }
+    };
+    Some(line.into())
+}
+
+/// Discord shows the time as each reader's clock has it.
+fn spent(who: &str, now: UnixMillis) -> Cow<'static, str> {
+    let ends = day_ends(now);
+    let line = format!("-# {who} used up my model for today. Please ask again <t:{ends}:R>.");
+    line.into()
 }
 
 /// The label of the button under [`noted`].

@@ -3,8 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::agents::Agents;
+use crate::engine::daily_tokens::SpentBy;
 use crate::llm;
 use crate::memory::{Edit, Memory};
+use crate::model::Payer;
+use crate::telemetry::event::Refusal;
 use crate::telemetry::{Ids, Telemetry};
 use clew_context::collect::NegativeCache;
 use clew_context::engine::eligible::Us;
@@ -22,6 +25,8 @@ pub struct Services {
     pub guild_state: Arc<GuildState>,
     /// The servers of the model; without them the inspector answers.
     pub model: Option<llm::ModelServers>,
+    /// Counts the tokens that people and servers use of it; none without limits.
+    pub tokens: Option<Arc<llm::TokenMeter>>,
     /// Where events are written.
     pub telemetry: Telemetry,
     /// Recent messages; use [`Services::window`] to read them.
@@ -108,6 +113,15 @@ impl Services {
             author: message.author.id,
             words: self.own_words(guild, message),
             at: message.edited,
+        })
+    }
+
+    /// Why somebody may not ask the model today, if so.
+    pub fn tokens_spent(&self, payer: Payer) -> Option<Refusal> {
+        let spent = self.tokens.as_ref()?.spent(payer)?;
+        Some(match spent {
+            SpentBy::User => Refusal::UserTokens,
+            SpentBy::Guild => Refusal::GuildTokens,
         })
     }
 

@@ -210,6 +210,8 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("TURN_QUEUE_PER_CHANNEL", "three", "from 0 to 100"),
     ("MAX_CONCURRENT_TURNS", "0", "from 1 to 10000"),
     ("USER_TURNS_PER_MIN", "-5", "from 0 to 1000"),
+    ("TOKENS_PER_USER_DAY", "-1", "from 0 to 1000000000000"),
+    ("TOKENS_PER_GUILD_DAY", "1e9", "tokens"),
     ("ANSWER_MAX_MESSAGES", "0", "from 1 to 20"),
     ("LINK_PREVIEWS", "some", "true, false"),
     ("SHUTDOWN_TIMEOUT_S", "601", "from 0 to 600"),

@@ -1,6 +1,7 @@
 //! The model client against a server that misbehaves as scripted.
 
 mod fallbacks;
+mod metered;
 mod tool_calls;
 
 use std::pin::pin;

@@ -12,6 +12,7 @@ mod no_file;
 mod opt_out;
 mod queue;
 mod refused;
+mod tokens;
 mod triggers;
 
 use clew_simulator::{ChannelKind, Draft, Id, Message, OverwriteOf, Permissions, Use, World};

@@ -1,5 +1,6 @@
 //! Calls of our commands, and other requests to Discord outside of turns.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,12 +10,13 @@ use super::super::loop_event::LoopEvent;
 use super::Dispatcher;
 use super::carry_out::carry_out;
 use crate::commands::{self, Planned, Refused};
+use crate::model::Payer;
 use crate::telemetry::event::Refusal;
 use crate::telemetry::{Ids, with_sources};
 use crate::turn;
 use clew_context::engine::admission::Denied;
 use clew_context::engine::meaning::NOTE_PREFIX;
-use clew_context::model::{ApplicationId, GuildId, Interaction, TurnRequest, UserId};
+use clew_context::model::{ApplicationId, GuildId, Interaction, TurnRequest};
 use clew_discord::commands::register;
 use clew_discord::event::IncomingInteraction;
 use clew_discord::model::Answer;
@@ -41,12 +43,14 @@ impl Dispatcher {
         );
         match commands::plan(incoming, channel, &self.rules.access, mode) {
             Ok(Planned::Turn(request)) => self.think(interaction, request),
-            Ok(Planned::Run(call)) if call.asks_model() && !self.may_ask(interaction.user) => {
-                let reason = Refusal::UserRate;
-                let line = turn::refusal(reason).unwrap_or_default();
-                self.refuse_call(interaction, reason, None, line.to_owned());
-            }
             Ok(Planned::Run(call)) => {
+                if call.asks_model()
+                    && let Err(reason) = self.may_ask(call.payer())
+                {
+                    let line = turn::refusal(reason, self.services.memory.now());
+                    let line = line.unwrap_or_default().into_owned();
+                    return self.refuse_call(interaction, reason, None, line);
+                }
                 let services = Arc::clone(&self.services);
                 self.tracker
                     .spawn(async move { carry_out(&services, *call).await });
@@ -66,9 +70,19 @@ impl Dispatcher {
     }
 
     /// Anything that asks the model counts as a question.
-    pub(super) fn may_ask(&mut self, user: UserId) -> bool {
+    ///
+    /// # Errors
+    /// Why they may not.
+    pub(super) fn may_ask(&mut self, payer: Payer) -> Result<(), Refusal> {
+        if let Some(spent) = self.services.tokens_spent(payer) {
+            return Err(spent);
+        }
         let rate = self.question_rate.as_mut();
-        rate.is_none_or(|rate| rate.take(user, Instant::now()))
+        if rate.is_none_or(|rate| rate.take(payer.user, Instant::now())) {
+            Ok(())
+        } else {
+            Err(Refusal::UserRate)
+        }
     }
 
     fn refuse_call(
@@ -123,11 +137,11 @@ impl Dispatcher {
     }
 
     /// Replaces "thinking" by the line.
-    pub(super) fn answer_call(&self, interaction: Interaction, line: &'static str) {
+    pub(super) fn answer_call(&self, interaction: Interaction, line: Cow<'static, str>) {
         let services = Arc::clone(&self.services);
         self.tracker.spawn(async move {
             let deadline = Instant::now() + CALL_TIMEOUT;
-            let (rest, text) = (&services.rest, MessageText::plain(line));
+            let (rest, text) = (&services.rest, MessageText::plain(&line));
             let answered = rest.edit_original(&interaction, &text, deadline);
             if let Err(error) = answered.await {
                 tracing::warn!(%error, "a command could not be answered");

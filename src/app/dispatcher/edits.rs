@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use super::Dispatcher;
 use crate::memory::DiscordChange;
+use crate::model::Payer;
 use crate::telemetry::event::Refusal;
 use crate::turn::Order;
 use clew_context::discord::convert::Incoming;
@@ -50,6 +51,7 @@ impl Dispatcher {
     /// asker's rate the turn just ends.
     fn restart(&mut self, message: Message) {
         let (now, asker) = (Instant::now(), message.author.id);
+        let spent = self.tokens_spent(&message);
         let Some(active) = self.active.get_mut(&message.id) else {
             return;
         };
@@ -62,15 +64,23 @@ impl Dispatcher {
             return;
         }
         let rate = self.question_rate.as_mut();
-        let may_ask = || rate.is_none_or(|rate| rate.take(asker, now));
+        let may_ask = || spent.is_none() && rate.is_none_or(|rate| rate.take(asker, now));
         if let Some(at) = active.restarts.edited(now, may_ask) {
             let trigger = Arc::new(message);
             active.trigger = Arc::clone(&trigger);
             active.orders.send_replace(Order::Restart { trigger, at });
         } else {
             active.orders.send_replace(Order::Cancel);
-            self.refuse(&message, Refusal::UserRate);
+            self.refuse(&message, spent.unwrap_or(Refusal::UserRate));
         }
+    }
+
+    fn tokens_spent(&self, message: &Message) -> Option<Refusal> {
+        let of_channel = || self.services.guild_state.guild_of(message.channel);
+        self.services.tokens_spent(Payer {
+            user: message.author.id,
+            guild: message.guild.or_else(of_channel),
+        })
     }
 
     /// Passes an edit on to memory: the message may be part of a stored turn.

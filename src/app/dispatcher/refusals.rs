@@ -6,12 +6,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::super::wiring;
-use super::Dispatcher;
+use super::{CHANNELS_REMEMBERED, Dispatcher};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{Refusal, TriggerRefused};
 use crate::turn;
 use clew_context::engine::admission::Denied;
-use clew_context::model::{Message, TurnRequest};
+use clew_context::model::{ChannelId, Message, TurnRequest, UserId};
 use clew_discord::send::NewMessage;
 
 /// How long sending a refusal may take.
@@ -25,7 +25,7 @@ impl Dispatcher {
         if let Some(interaction) = request.cause.interaction() {
             let ids = self.ids(&request.trigger);
             self.emit_refused(&ids, Refusal::Stopping, None);
-            self.answer_call(interaction.clone(), turn::INTERRUPTED);
+            self.answer_call(interaction.clone(), turn::INTERRUPTED.into());
         }
     }
 
@@ -36,7 +36,7 @@ impl Dispatcher {
             Some(interaction) => {
                 let ids = self.ids(&request.trigger);
                 self.emit_refused(&ids, reason, None);
-                if let Some(line) = turn::refusal(reason) {
+                if let Some(line) = turn::refusal(reason, self.services.memory.now()) {
                     self.answer_call(interaction.clone(), line);
                 }
             }
@@ -44,21 +44,29 @@ impl Dispatcher {
         }
     }
 
-    /// Sends one line, at most once per user and minute.
+    /// Sends one line, at most once per user and minute; that tokens are used up, once
+    /// per day in a channel.
     pub(super) fn refuse(&mut self, message: &Message, reason: Refusal) {
         let ids = self.ids(message);
         self.emit_refused(&ids, reason, None);
-        let Some(line) = turn::refusal(reason) else {
+        let now = self.services.memory.now();
+        let Some(line) = turn::refusal(reason, now) else {
             return;
         };
         let access = self.services.guild_state.our_access(message.channel);
+        let of_day = matches!(reason, Refusal::UserTokens | Refusal::GuildTokens);
+        let told = (now.day(), message.channel, message.author.id);
         if access.forbids(|rights| rights.send)
+            || of_day && self.told_spent.contains(&told)
             || !self.refusal_rate.take(message.author.id, Instant::now())
         {
             return;
         }
+        if of_day {
+            self.tell_spent(told);
+        }
         let outgoing = NewMessage {
-            content: line.to_owned(),
+            content: line.into_owned(),
             reply_to: Some(message.id),
             nonce: format!("{:x}.r", message.id.get()),
             ..NewMessage::default()
@@ -71,6 +79,13 @@ impl Dispatcher {
                 tracing::info!(%error, %channel, "a refusal could not be sent");
             }
         });
+    }
+
+    fn tell_spent(&mut self, told: (i64, ChannelId, UserId)) {
+        if self.told_spent.len() >= CHANNELS_REMEMBERED {
+            self.told_spent.clear();
+        }
+        self.told_spent.insert(told);
     }
 
     /// Emits the event. Users whom a list keeps out are told nothing.

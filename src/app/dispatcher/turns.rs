@@ -11,6 +11,7 @@ use super::super::queues::{Full, QueueKey, Submitted};
 use super::super::restarts::Restarts;
 use super::super::shares::{Requester, Tenant};
 use super::Dispatcher;
+use crate::model::Payer;
 use crate::telemetry::Ids;
 use crate::telemetry::event::{Outcome, Refusal};
 use crate::turn::{self, Control, Elsewhere, Extraction, Order, Orders, Services, TurnJob};
@@ -49,8 +50,8 @@ impl Dispatcher {
         if !self.claims.claim(trigger.id) {
             return false;
         }
-        if !self.may_ask(trigger.author.id) {
-            self.refuse_request(&request, Refusal::UserRate);
+        if let Err(reason) = self.may_ask(self.payer(&request)) {
+            self.refuse_request(&request, reason);
             return false;
         }
         if !trigger.is_human() && request.cause.interaction().is_none() {
@@ -81,11 +82,18 @@ impl Dispatcher {
 
     /// Whose share a turn counts towards.
     fn requester(&self, request: &TurnRequest) -> Requester {
-        let (channel, user) = (request.trigger.channel, request.asker());
-        let guild = Ids::of(request).guild;
-        let guild = guild.or_else(|| self.services.guild_state.guild_of(channel));
+        let Payer { user, guild } = self.payer(request);
         let tenant = guild.map_or(Tenant::Person(user), Tenant::Guild);
         Requester { tenant, user }
+    }
+
+    fn payer(&self, request: &TurnRequest) -> Payer {
+        let guild = Ids::of(request).guild;
+        let of_channel = || self.services.guild_state.guild_of(request.trigger.channel);
+        Payer {
+            user: request.asker(),
+            guild: guild.or_else(of_channel),
+        }
     }
 
     fn start(&mut self, queue: QueueKey, waiting: WaitingTrigger, waited: bool) {
@@ -172,9 +180,17 @@ impl Dispatcher {
                 self.finished(mark);
             }
         }
-        let next = self.queues.finished(active.queue);
-        if let Some((queue, waiting)) = next.filter(|_| !self.closed) {
-            self.start(queue, waiting, true);
+        let mut next = self.queues.finished(active.queue);
+        while let Some((queue, waiting)) = next.filter(|_| !self.closed) {
+            let payer = self.payer(&waiting.request);
+            let Some(spent) = self.services.tokens_spent(payer) else {
+                return self.start(queue, waiting, true);
+            };
+            self.refuse_request(&waiting.request, spent);
+            if let Some(mark) = waiting.mark {
+                self.finished(mark);
+            }
+            next = self.queues.finished(queue);
         }
     }
 

@@ -170,6 +170,10 @@ words! {
         QueueFull = "queue_full",
         /// The asker has exceeded `USER_TURNS_PER_MIN`.
         UserRate = "user_rate",
+        /// The asker has used up `TOKENS_PER_USER_DAY`.
+        UserTokens = "user_tokens",
+        /// The server has used up `TOKENS_PER_GUILD_DAY`.
+        GuildTokens = "guild_tokens",
         /// `MAX_CONCURRENT_TURNS` are running, and too many of theirs are waiting.
         Busy = "busy",
         /// An allow or deny list forbids it.

@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use clew::llm::{Error, ModelServers, ModelSettings};
+use clew::model::Payer;
 use clew_context::engine::echo::Echo;
-use clew_context::model::Secret;
+use clew_context::model::{Secret, UserId};
 use futures_util::StreamExt;
 use tokio::net::TcpListener;
 
@@ -184,7 +185,11 @@ async fn what_fits_one_server_says_nothing_of_another() {
 #[tokio::test]
 async fn an_agents_model_falls_back_to_the_servers_own() {
     let pair = pair(PATIENT).await;
-    let of_agent = pair.servers.with_model(Some("deep"));
+    let payer = Payer {
+        user: UserId::new(1),
+        guild: None,
+    };
+    let of_agent = pair.servers.asked_by(payer, Some("deep"));
     for _ in 0..4 {
         pair.first.script(Behaviour::status(404, "no such model"));
         assert_eq!(of_agent.complete(&prompt()).await.unwrap().text, "ok");

@@ -61,6 +61,7 @@ async fn services(p: &Place) -> (Services, Lines) {
         rest: Rest::new(&discord.token(), Some(&discord.url())).unwrap(),
         guild_state: Arc::new(guild_state),
         model: Some(llm::ModelServers::new(model, Vec::new(), 0).unwrap()),
+        tokens: None,
         telemetry,
         window: Mutex::new(Window::new(window)),
         opt_outs,

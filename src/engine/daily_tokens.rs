@@ -1,0 +1,214 @@
+//! How many of the model's tokens each user and server has used today, against the
+//! operator's limits. A day is one of UTC.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Payer, TokenLimits};
+use clew_context::model::{GuildId, UnixMillis, UserId};
+
+/// The most users, and the most servers, that are counted in a day. Beyond, the half
+/// that has used least is forgotten: each of them may use that little once more.
+const MANY: usize = 50_000;
+
+/// Which limit is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpentBy {
+    /// The user's.
+    User,
+    /// The server's.
+    Guild,
+}
+
+/// What has been used today.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DailyTokens {
+    limits: TokenLimits,
+    used: UsedTokens,
+}
+
+/// The tokens used on one day, as they are kept over a restart. Of a limit that is not
+/// set nothing is counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsedTokens {
+    /// Days since 1970-01-01.
+    day: i64,
+    users: HashMap<UserId, u64>,
+    guilds: HashMap<GuildId, u64>,
+}
+
+impl DailyTokens {
+    /// Counts on from what was kept, if it is of today.
+    pub fn new(limits: TokenLimits, kept: UsedTokens, now: UnixMillis) -> Self {
+        let mut tokens = Self { limits, used: kept };
+        // Kept by a clock that was ahead: of which day is unknown, so they count.
+        tokens.used.day = tokens.used.day.min(now.day());
+        tokens.begin_day(now);
+        tokens
+    }
+
+    /// Counts the tokens of a request.
+    pub fn add(&mut self, payer: Payer, tokens: u64, now: UnixMillis) {
+        self.begin_day(now);
+        if tokens == 0 {
+            return;
+        }
+        if self.limits.per_user.is_some() {
+            add(&mut self.used.users, payer.user, tokens);
+        }
+        if let Some(guild) = payer.guild
+            && self.limits.per_guild.is_some()
+        {
+            add(&mut self.used.guilds, guild, tokens);
+        }
+    }
+
+    /// Whose limit keeps somebody from asking, if one does.
+    pub fn spent(&mut self, payer: Payer, now: UnixMillis) -> Option<SpentBy> {
+        self.begin_day(now);
+        let of_guild = |guild| self.used.guilds.get(&guild);
+        let is_reached = |used: Option<&u64>, limit: Option<u64>| {
+            limit.is_some_and(|limit| used.is_some_and(|used| *used >= limit))
+        };
+        if is_reached(self.used.users.get(&payer.user), self.limits.per_user) {
+            Some(SpentBy::User)
+        } else if is_reached(payer.guild.and_then(of_guild), self.limits.per_guild) {
+            Some(SpentBy::Guild)
+        } else {
+            None
+        }
+    }
+
+    /// What is kept over a restart.
+    pub const fn used(&self) -> &UsedTokens {
+        &self.used
+    }
+
+    /// A clock that is set back ends no day.
+    fn begin_day(&mut self, now: UnixMillis) {
+        if now.day() > self.used.day {
+            self.used = UsedTokens {
+                day: now.day(),
+                ..UsedTokens::default()
+            };
+        }
+    }
+}
+
+/// When the day of `now` is over, in Unix seconds.
+pub const fn day_ends(now: UnixMillis) -> i64 {
+    (now.day() + 1) * SECONDS_A_DAY
+}
+
+const SECONDS_A_DAY: i64 = 24 * 60 * 60;
+
+fn add<Id: Copy + Eq + Hash>(used: &mut HashMap<Id, u64>, id: Id, tokens: u64) {
+    if used.len() >= MANY && !used.contains_key(&id) {
+        forget_least(used);
+    }
+    let all = used.entry(id).or_default();
+    *all = all.saturating_add(tokens);
+}
+
+/// Forgets the half that has used least.
+fn forget_least<Id: Copy + Eq + Hash>(used: &mut HashMap<Id, u64>) {
+    let mut order: Vec<(Id, u64)> = used.drain().collect();
+    let half = order.len() / 2;
+    order.select_nth_unstable_by(half, |(_, one), (_, other)| other.cmp(one));
+    order.truncate(half);
+    used.extend(order);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOON: UnixMillis = UnixMillis(20_000 * SECONDS_A_DAY * 1_000 + 43_200_000);
+    const TOMORROW: UnixMillis = UnixMillis(NOON.0 + SECONDS_A_DAY * 1_000);
+    const LIMITS: TokenLimits = TokenLimits {
+        per_user: Some(100),
+        per_guild: Some(150),
+    };
+
+    fn payer(user: u64, guild: u64) -> Payer {
+        Payer {
+            user: UserId::new(user),
+            guild: (guild > 0).then(|| GuildId::new(guild)),
+        }
+    }
+
+    fn none_used(limits: TokenLimits) -> DailyTokens {
+        DailyTokens::new(limits, UsedTokens::default(), NOON)
+    }
+
+    #[test]
+    fn a_user_and_a_server_each_have_a_limit() {
+        let mut tokens = none_used(LIMITS);
+        tokens.add(payer(1, 7), 99, NOON);
+        assert_eq!(tokens.spent(payer(1, 7), NOON), None);
+        tokens.add(payer(1, 8), 1, NOON);
+        for guild in [7, 8, 0] {
+            let spent = tokens.spent(payer(1, guild), NOON);
+            assert_eq!(spent, Some(SpentBy::User), "everywhere, in {guild} too");
+        }
+        assert_eq!(tokens.spent(payer(2, 7), NOON), None);
+        tokens.add(payer(2, 7), 51, NOON);
+        assert_eq!(tokens.spent(payer(3, 7), NOON), Some(SpentBy::Guild));
+        assert_eq!(tokens.spent(payer(3, 8), NOON), None);
+        assert_eq!(tokens.spent(payer(3, 0), NOON), None);
+    }
+
+    #[test]
+    fn without_limits_nothing_is_counted() {
+        let mut tokens = none_used(TokenLimits::default());
+        tokens.add(payer(1, 7), u64::MAX, NOON);
+        assert_eq!(tokens.spent(payer(1, 7), NOON), None);
+        assert_eq!(tokens, none_used(TokenLimits::default()));
+    }
+
+    #[test]
+    fn a_day_ends_at_midnight_in_utc_and_never_by_a_clock_that_is_set_back() {
+        let mut tokens = none_used(LIMITS);
+        tokens.add(payer(1, 7), u64::MAX, NOON);
+        tokens.add(payer(1, 7), u64::MAX, NOON);
+        let midnight = UnixMillis(day_ends(NOON) * 1_000);
+        let before = UnixMillis(midnight.0 - 1);
+        let yesterday = UnixMillis(NOON.0 - SECONDS_A_DAY * 1_000);
+        assert_eq!(tokens.spent(payer(1, 7), yesterday), Some(SpentBy::User));
+        assert_eq!(tokens.spent(payer(1, 7), before), Some(SpentBy::User));
+        assert_eq!(tokens.spent(payer(1, 7), midnight), None);
+        assert_eq!(tokens.spent(payer(2, 7), midnight), None);
+    }
+
+    #[test]
+    fn what_was_kept_counts_on_the_same_day() {
+        let mut tokens = none_used(LIMITS);
+        tokens.add(payer(1, 7), 200, NOON);
+        let kept = serde_json::to_string(tokens.used()).unwrap();
+        let restored = |now| {
+            let kept = serde_json::from_str(&kept).unwrap();
+            DailyTokens::new(LIMITS, kept, now)
+        };
+        assert_eq!(restored(NOON), tokens);
+        assert_eq!(restored(TOMORROW).spent(payer(1, 7), TOMORROW), None);
+        // Kept by a clock that was ahead.
+        let yesterday = UnixMillis(NOON.0 - SECONDS_A_DAY * 1_000);
+        let mut behind = restored(yesterday);
+        assert_eq!(behind.spent(payer(1, 7), yesterday), Some(SpentBy::User));
+        assert_eq!(behind.spent(payer(1, 7), NOON), None);
+    }
+
+    #[test]
+    fn so_many_are_counted_and_who_used_most_is_never_forgotten() {
+        let mut tokens = none_used(LIMITS);
+        tokens.add(payer(1, 1), 100, NOON);
+        for id in 2..=2 * MANY as u64 {
+            tokens.add(payer(id, id), 1, NOON);
+        }
+        let used = tokens.used();
+        assert!(used.users.len() <= MANY && used.guilds.len() <= MANY);
+        assert_eq!(tokens.spent(payer(1, 0), NOON), Some(SpentBy::User));
+    }
+}

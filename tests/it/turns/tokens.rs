@@ -1,0 +1,175 @@
+//! Daily limits of tokens: who is refused, what they are told, and for how long.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use clew_context::model::UnixMillis;
+use clew_simulator::Id;
+use serde_json::json;
+
+use super::{Place, place};
+use crate::support::START;
+use crate::support::bot::{Bot, details};
+use crate::support::model::Behaviour;
+
+/// The model server says that each answer took ten tokens.
+const TWO_ANSWERS: &str = "20";
+/// Midnight after `START`, in Unix seconds.
+const MIDNIGHT: i64 = 1_767_398_400;
+const REFUSED: &str = "-# You have used up my model for today. Please ask again <t:1767398400:R>.";
+
+/// A place on 2026-01-02, and its clock in milliseconds.
+async fn place_with_clock(settings: &[(&str, &str)]) -> (Place, Arc<AtomicI64>) {
+    let mut p = place(settings).await;
+    let clock = Arc::new(AtomicI64::new(START.0));
+    let shown = Arc::clone(&clock);
+    p.stage.clock = Arc::new(move || UnixMillis(shown.load(Ordering::SeqCst)));
+    (p, clock)
+}
+
+impl Place {
+    /// Asks and gives what we said last, once we have said so much in the channel.
+    async fn said(&self, channel: Id, who: Id, count: usize) -> String {
+        self.post(channel, who, self.to_us("and?"));
+        self.answer(channel, count).await
+    }
+}
+
+fn reasons(lines: &[serde_json::Value]) -> Vec<String> {
+    let refused = details(lines, "refused").into_iter();
+    let reasons = refused.map(|one| one["reason"].as_str().unwrap().to_owned());
+    reasons.filter(|one| one != "unknown_command").collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_users_tokens_are_used_up_until_midnight() {
+    let (p, clock) = place_with_clock(&[("TOKENS_PER_USER_DAY", TWO_ANSWERS)]).await;
+    let direct = p.stage.discord.world(|world| world.direct(p.ada));
+    let bot = p.start().await;
+    assert_eq!(p.said(p.channel, p.ada, 1).await, "ok");
+    assert_eq!(p.said(direct, p.ada, 1).await, "ok");
+    assert_eq!(p.said(p.channel, p.ada, 2).await, REFUSED);
+    // Others are served, and it is said once.
+    assert_eq!(p.said(p.channel, p.boris, 3).await, "ok");
+    p.post(p.channel, p.ada, p.to_us("and now?"));
+    assert_eq!(p.said(p.channel, p.boris, 4).await, "ok");
+    clock.store((MIDNIGHT - 1) * 1_000, Ordering::SeqCst);
+    p.post(p.channel, p.ada, p.to_us("and now?"));
+    p.seen().await;
+    clock.store(MIDNIGHT * 1_000, Ordering::SeqCst);
+    assert_eq!(p.said(p.channel, p.ada, 5).await, "ok");
+    let lines = bot.stop().await;
+    assert_eq!(reasons(&lines), ["user_tokens"; 3]);
+    assert_eq!(details(&lines, "trigger").len(), 5, "nothing is collected");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_servers_tokens_are_those_of_all_its_people() {
+    let (p, _) = place_with_clock(&[("TOKENS_PER_GUILD_DAY", TWO_ANSWERS)]).await;
+    let direct = p.stage.discord.world(|world| world.direct(p.ada));
+    let bot = p.start().await;
+    assert_eq!(p.said(p.channel, p.ada, 1).await, "ok");
+    assert_eq!(p.said(direct, p.ada, 1).await, "ok");
+    assert_eq!(p.said(p.channel, p.boris, 2).await, "ok");
+    let refused = p.said(p.channel, p.boris, 3).await;
+    assert!(
+        refused.starts_with("-# This server has used up"),
+        "{refused}"
+    );
+    assert_eq!(p.said(direct, p.ada, 2).await, "ok");
+    let lines = bot.stop().await;
+    assert_eq!(reasons(&lines), ["guild_tokens"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_waited_and_calls_are_refused_too() {
+    let (p, _) = place_with_clock(&[("TOKENS_PER_USER_DAY", "10")]).await;
+    let bot = p.start().await;
+    let gate = p.hold("first");
+    p.post(p.channel, p.ada, p.to_us("one"));
+    p.stage.model.wait_requests(1).await;
+    p.post(p.channel, p.ada, p.to_us("two"));
+    p.seen().await;
+    gate.open();
+    assert_eq!(p.answer(p.channel, 2).await, REFUSED);
+    let discord = &p.stage.discord;
+    for (command, options) in [
+        ("ask", json!({"question": "why?"})),
+        ("context save", json!({})),
+    ] {
+        let called = discord.call(p.ada, p.channel, command, options).await;
+        let shown = called.unwrap().answer().await.unwrap();
+        assert_eq!(shown.text(), REFUSED, "{command}");
+    }
+    assert_eq!(p.stage.model.requests().len(), 1);
+    let lines = bot.stop().await;
+    assert_eq!(reasons(&lines), ["user_tokens"; 3]);
+}
+
+/// An edit of a running question is a further question.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edited_question_is_not_asked_again_beyond_the_limit() {
+    let (p, _) = place_with_clock(&[("TOKENS_PER_USER_DAY", "10")]).await;
+    let direct = p.stage.discord.world(|world| world.direct(p.ada));
+    let bot = p.start().await;
+    let _gate = p.hold("never said");
+    let question = p.post(p.channel, p.ada, p.to_us("one"));
+    p.stage.model.wait_requests(1).await;
+    assert_eq!(p.said(direct, p.ada, 1).await, "ok");
+    assert_eq!(p.said(direct, p.ada, 2).await, REFUSED);
+    p.stage.discord.edit(p.channel, question, &p.to_us("one?"));
+    p.seen().await;
+    let lines = bot.stop().await;
+    assert_eq!(reasons(&lines), ["user_tokens"; 2]);
+    assert_eq!(p.stage.model.requests().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_gives_nobody_their_tokens_again() {
+    let (p, clock) = place_with_clock(&[("TOKENS_PER_USER_DAY", "10")]).await;
+    let bot = p.start().await;
+    assert_eq!(p.said(p.channel, p.ada, 1).await, "ok");
+    bot.stop().await;
+    let bot = p.stage.start().await;
+    assert_eq!(p.said(p.channel, p.ada, 2).await, REFUSED);
+    bot.stop().await;
+    // What cannot be read costs the count, never the start.
+    let file = p.stage.state().join("tokens.json");
+    let kept = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, &kept[1..]).unwrap();
+    let bot = p.stage.start().await;
+    assert_eq!(p.said(p.channel, p.ada, 3).await, "ok");
+    bot.stop().await;
+    std::fs::write(&file, kept).unwrap();
+    clock.store(MIDNIGHT * 1_000, Ordering::SeqCst);
+    let bot = p.stage.start().await;
+    assert_eq!(p.said(p.channel, p.ada, 4).await, "ok");
+    stop_and_expect(bot, 3).await;
+}
+
+async fn stop_and_expect(bot: Bot, answers: usize) {
+    let lines = bot.stop().await;
+    assert_eq!(details(&lines, "request_ok").len(), answers);
+}
+
+/// Facts are extracted at the expense of whoever asked.
+#[tokio::test(flavor = "multi_thread")]
+async fn extraction_counts() {
+    let settings = [
+        ("TOKENS_PER_USER_DAY", TWO_ANSWERS),
+        ("MEMORY_LEARN", "model"),
+    ];
+    let (p, _) = place_with_clock(&settings).await;
+    let bot = p.start().await;
+    p.stage.model.script(Behaviour::text(&["ok"]));
+    let facts = r#"{"facts":[{"text":"Works as a nurse on night shifts."}]}"#;
+    p.stage.model.script(Behaviour::text(&[facts]));
+    p.post(
+        p.channel,
+        p.ada,
+        p.to_us("I work as a nurse on night shifts"),
+    );
+    assert_eq!(p.answer(p.channel, 2).await, "-# Noted 1 thing.");
+    assert_eq!(p.said(p.channel, p.ada, 3).await, REFUSED);
+    bot.stop().await;
+}
