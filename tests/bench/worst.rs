@@ -20,10 +20,17 @@ const ENOUGH: Duration = Duration::from_millis(20);
 /// A call that takes longer is not repeated.
 const LONG: Duration = Duration::from_millis(500);
 
-/// Prints the worst case of each part.
+/// Prints the worst case of each part, or of those whose names contain one of the words after "worst":
+/// `cargo bench -- worst split`.
 pub(crate) fn print() {
     println!("worst: the most CPU that others can make a part cost");
-    for part in parts::ALL {
+    let words: Vec<String> = std::env::args()
+        .skip_while(|word| word != "worst")
+        .skip(1)
+        .collect();
+    let is_chosen =
+        |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
+    for part in parts::ALL.iter().filter(|part| is_chosen(part.name)) {
         let mut worst = (Duration::ZERO, String::new());
         let cases = if part.texts {
             FILLERS.len() + MIXTURES

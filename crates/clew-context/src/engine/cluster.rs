@@ -14,15 +14,35 @@ pub const MAX_CLUSTER_CHARS: usize = 32;
 /// Splits `text` into clusters, in order and without gaps. None is empty or has
 /// more than [`MAX_CLUSTER_CHARS`] scalars.
 pub fn clusters(text: &str) -> impl Iterator<Item = &str> {
-    text.graphemes(true).flat_map(|cluster| {
-        let mut rest = cluster;
-        std::iter::from_fn(move || {
-            let end = nth_char(rest, MAX_CLUSTER_CHARS);
-            let (part, after) = rest.split_at(end);
-            rest = after;
-            (!part.is_empty()).then_some(part)
-        })
+    let mut rest = text;
+    // What is left of a cluster that is too long.
+    let mut long = "";
+    std::iter::from_fn(move || {
+        if long.is_empty() {
+            (long, rest) = rest.split_at(first_cluster(rest));
+        }
+        let part;
+        (part, long) = long.split_at(nth_char(long, MAX_CLUSTER_CHARS));
+        (!part.is_empty()).then_some(part)
     })
+}
+
+/// The length of the first cluster, in bytes. ASCII before ASCII is one by itself,
+/// except a line break of two characters; this spares most texts the tables.
+fn first_cluster(text: &str) -> usize {
+    match text.as_bytes() {
+        [] => 0,
+        [first, after @ ..] if is_alone(*first, after.first()) => 1,
+        _ => text.graphemes(true).next().map_or(text.len(), str::len),
+    }
+}
+
+const fn is_alone(character: u8, next: Option<&u8>) -> bool {
+    let is_before_ascii = match next {
+        Some(next) => next.is_ascii(),
+        None => true,
+    };
+    character.is_ascii() && character != b'\r' && is_before_ascii
 }
 
 /// The longest prefix of `text` with at most `max_chars` scalars that ends
@@ -109,6 +129,21 @@ mod tests {
         let zalgo = format!("a{}", "\u{301}".repeat(100));
         assert!(clusters(&zalgo).all(|part| part.chars().count() <= MAX_CLUSTER_CHARS));
         assert_eq!(clusters(&zalgo).collect::<String>(), zalgo);
+    }
+
+    #[test]
+    fn clusters_are_those_of_unicode() {
+        let parts = [
+            "a", "\r", "\n", " ", "1", "\u{301}", "\u{600}", "é", "👍", "🏽", "\u{200D}",
+        ];
+        let texts = (0..parts.len().pow(4)).map(|number| {
+            let digits = (0..4).map(|place| number / parts.len().pow(place) % parts.len());
+            digits.map(|digit| parts[digit]).collect::<String>()
+        });
+        for text in texts {
+            let expected: Vec<&str> = text.graphemes(true).collect();
+            check(&text, &expected);
+        }
     }
 
     #[test]
