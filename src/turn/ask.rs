@@ -100,8 +100,8 @@ async fn ask_model(
     let mut next = NextRequest::of(turn, material, servers.client());
     let mut attempt = 1;
     loop {
-        turn.report
-            .asks_model(servers.client().model(), servers.server());
+        let (model, server) = (servers.client().model(), servers.server());
+        turn.report.asks_model(model, server, &next.prompt.prepared);
         let prompt = &next.prompt.prepared.prompt;
         let on_retry = |error: &llm::Error| {
             turn.report.request_failed(failure(error), attempt, true);

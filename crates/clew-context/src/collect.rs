@@ -81,6 +81,7 @@ pub async fn collect<S: Source>(
         gathered: messages.gathered,
         target: messages.target,
         fetches: 0,
+        stages: Vec::new(),
         fallbacks: Vec::new(),
         asker_opted_out,
         window_update: messages.window_update,
@@ -89,6 +90,7 @@ pub async fn collect<S: Source>(
     withhold_again(&mut collected, &opted_out);
     untitle(&mut collected, &opted_out);
     collected.fetches = fetcher.used();
+    collected.stages = fetcher.stages();
     collected.fallbacks = fetcher.failures();
     collected
 }

@@ -15,10 +15,9 @@ use super::words::{
     LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord,
     StoreOperation,
 };
+use crate::model::PromptReceipt;
 use crate::telemetry::{Ms, Seconds};
-use clew_context::model::{
-    Block, ChannelId, Fallback, Limits, MessageId, OmitReason, Scene, Stage,
-};
+use clew_context::model::{ChannelId, Fallback, Limits, MessageId, OmitReason, Scene, Stage};
 
 /// `mem.ctx`/`collect_ok`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -314,22 +313,19 @@ pub struct Dropped {
     pub count: usize,
 }
 
-impl From<&Block> for OmitCounts {
-    fn from(block: &Block) -> Self {
-        let mut counts = BTreeMap::new();
-        for omitted in &block.omitted {
-            *counts.entry(omitted.reason).or_default() += 1;
-        }
-        Self(counts)
+impl From<&PromptReceipt> for OmitCounts {
+    fn from(prompt: &PromptReceipt) -> Self {
+        let seen = prompt.left_out.iter().filter(|one| one.seen > 0);
+        Self(seen.map(|one| (one.reason, one.seen)).collect())
     }
 }
 
 impl CollectTruncated {
     /// One for each cap that left something out of the block or shortened messages
     /// in it.
-    pub fn of(block: &Block) -> Vec<Self> {
-        let kept = block.items().count();
-        let shortened = block.items().any(|item| item.cut);
+    pub fn of(prompt: &PromptReceipt) -> Vec<Self> {
+        let kept = prompt.shown.len();
+        let shortened = prompt.shown.iter().any(|message| message.cut);
         [
             (Cap::Msgs, OmitReason::Msgs),
             (Cap::Chars, OmitReason::Chars),
@@ -337,7 +333,7 @@ impl CollectTruncated {
         ]
         .into_iter()
         .filter_map(|(reason, omitted)| {
-            let dropped = block.dropped_for(omitted);
+            let dropped = prompt.dropped_for(omitted);
             let hit = dropped > 0 || shortened && reason == Cap::Chars;
             hit.then_some(Self {
                 reason,

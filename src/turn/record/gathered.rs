@@ -1,7 +1,10 @@
-//! The events of what an attempt gathered.
+//! What an attempt gathered: the receipt of it, and the events that are taken from that.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
+use crate::llm;
+use crate::model::{CollectorReceipt, ModelReceipt, PromptReceipt, Receipt, ShownMessage};
 use crate::telemetry::Ms;
 use crate::telemetry::event::{
     CauseWord, CollectFallback, CollectOk, CollectTruncated, Event, MergeOk, OmitCounts,
@@ -9,13 +12,58 @@ use crate::telemetry::event::{
 };
 use crate::turn::Turn;
 use crate::turn::gather::TurnMaterial;
+use clew_context::engine::prepare::Prepared;
 use clew_context::engine::window::View;
-use clew_context::model::{Block, MessageId, Scene, Stage};
+use clew_context::model::{MessageId, Scene, Stage};
+
+/// The receipt before the model is asked.
+pub(super) fn receipt(material: &TurnMaterial) -> Receipt {
+    let collected = &material.collected;
+    let collectors = collected.stages.iter().map(|one| CollectorReceipt {
+        stage: one.stage,
+        fetches: one.fetches,
+        took: one.took,
+    });
+    let model = material.model.as_ref().map(llm::ModelServers::first);
+    Receipt {
+        scene: collected.scene,
+        agent: material.agent_name(),
+        target: collected.target.reply_to.as_ref().map(|message| message.id),
+        adopted: collected.target.adopted.is_some(),
+        collected_in: material.collected_in,
+        collectors: collectors.collect(),
+        missing: material.fallbacks.clone(),
+        prompt: prompt(&material.prompt.prepared),
+        model: model.map(|model| ModelReceipt {
+            name: model.model().to_owned(),
+            ..ModelReceipt::default()
+        }),
+        took: Duration::ZERO,
+    }
+}
+
+/// What a prompt was made of.
+pub(super) fn prompt(prepared: &Prepared) -> PromptReceipt {
+    let block = PromptReceipt::of_block(&prepared.block);
+    let is_shown = |id| block.shown.iter().any(|message| message.id == id);
+    let quoted = prepared.adopted.as_ref().map(ShownMessage::from);
+    let (user_facts, server_facts) = prepared.facts;
+    PromptReceipt {
+        quoted: quoted.filter(|message| !is_shown(message.id)),
+        tail: prepared.tail,
+        user_facts,
+        server_facts,
+        history: prepared.prompt.history,
+        dedup: prepared.prompt.dedup,
+        chars: prepared.prompt.chars,
+        ..block
+    }
+}
 
 /// The events of a turn before the model is asked.
-pub(super) fn events(turn: &Turn<'_>, material: &TurnMaterial) -> Vec<Event> {
-    let case = material.collected.scene;
-    let failed = material.fallbacks.iter().map(|(stage, reason)| {
+pub(super) fn events(turn: &Turn<'_>, material: &TurnMaterial, receipt: &Receipt) -> Vec<Event> {
+    let case = receipt.scene;
+    let failed = receipt.missing.iter().map(|(stage, reason)| {
         let (reason, stage) = (*reason, *stage);
         Event::from(CollectFallback {
             case,
@@ -23,86 +71,81 @@ pub(super) fn events(turn: &Turn<'_>, material: &TurnMaterial) -> Vec<Event> {
             stage,
         })
     });
-    let truncated = CollectTruncated::of(material.block());
-    let mut events: Vec<Event> = vec![trigger(turn, material).into()];
+    let truncated = CollectTruncated::of(&receipt.prompt);
+    let mut events: Vec<Event> = vec![trigger(turn, material, receipt).into()];
     events.extend(failed);
-    events.push(collect_ok(material).into());
+    events.push(collect_ok(material, receipt).into());
     events.extend(truncated.into_iter().map(Event::from));
-    events.extend(tail(material));
-    events.push(merge_ok(material).into());
+    events.extend(tail(material, receipt));
+    events.push(merge_ok(&receipt.prompt).into());
     events
 }
 
-fn trigger(turn: &Turn<'_>, material: &TurnMaterial) -> Trigger {
-    let collected = &material.collected;
-    let channel = collected.turn.channel.as_ref();
+fn trigger(turn: &Turn<'_>, material: &TurnMaterial, receipt: &Receipt) -> Trigger {
+    let channel = material.collected.turn.channel.as_ref();
     let thread = channel.filter(|channel| channel.kind.is_thread());
-    let target = &collected.target;
     Trigger {
-        scene: collected.scene,
+        scene: receipt.scene,
         cause: CauseWord::from(&turn.job.request.cause),
-        target: target.reply_to.as_ref().map(|message| message.id),
-        adopted: target.adopted.is_some(),
+        target: receipt.target,
+        adopted: receipt.adopted,
         queued_ms: Ms::from(turn.started - turn.job.came),
         parent_channel_id: thread.and_then(|thread| thread.parent),
-        agent: material.agent_name(),
+        agent: receipt.agent.clone(),
     }
 }
 
-fn collect_ok(material: &TurnMaterial) -> CollectOk {
-    let (collected, block) = (&material.collected, material.block());
+fn collect_ok(material: &TurnMaterial, receipt: &Receipt) -> CollectOk {
+    let prompt = &receipt.prompt;
     CollectOk {
-        case: collected.scene,
-        msgs: block.items().count(),
-        chars: block.chars,
-        ms: Ms::from(material.collected_in),
-        fetches: collected.fetches,
-        source: source(block, &collected.turn.view),
-        omitted: OmitCounts::from(block),
+        case: receipt.scene,
+        msgs: prompt.shown.len(),
+        chars: prompt.block_chars,
+        ms: Ms::from(receipt.collected_in),
+        fetches: receipt.collectors.iter().map(|one| one.fetches).sum(),
+        source: source(prompt, &material.collected.turn.view),
+        omitted: OmitCounts::from(prompt),
     }
 }
 
 /// The event about a thread's tail: what was read, or why it could not be.
-fn tail(material: &TurnMaterial) -> Option<Event> {
-    let collected = &material.collected;
-    if collected.scene != Scene::Thread {
+fn tail(material: &TurnMaterial, receipt: &Receipt) -> Option<Event> {
+    if receipt.scene != Scene::Thread {
         return None;
     }
-    let (count, k) = (material.prompt.prepared.tail, collected.turn.limits.tail);
-    let mut fallbacks = material.fallbacks.iter();
-    let failed = fallbacks
+    let (count, k) = (receipt.prompt.tail, material.collected.turn.limits.tail);
+    let mut missing = receipt.missing.iter();
+    let failed = missing
         .find(|(stage, _)| matches!(stage, Stage::History | Stage::Asker))
         .filter(|_| count < k);
     Some(match failed {
         Some((_, reason)) => TailFallback { reason: *reason }.into(),
         None => TailOk {
             k,
-            reply_target: collected.target.reply_to.as_ref().map(|message| message.id),
+            reply_target: receipt.target,
             count,
         }
         .into(),
     })
 }
 
-fn merge_ok(material: &TurnMaterial) -> MergeOk {
-    let prepared = &material.prompt.prepared;
-    let (user_facts, server_facts) = prepared.facts;
+fn merge_ok(prompt: &PromptReceipt) -> MergeOk {
     MergeOk {
-        block_msgs: prepared.block.items().count(),
-        user_facts,
-        server_facts,
-        history_msgs: prepared.prompt.history,
-        dedup: prepared.prompt.dedup,
-        chars: prepared.prompt.chars,
+        block_msgs: prompt.shown.len(),
+        user_facts: prompt.user_facts,
+        server_facts: prompt.server_facts,
+        history_msgs: prompt.history,
+        dedup: prompt.dedup,
+        chars: prompt.chars,
     }
 }
 
-fn source(block: &Block, view: &View) -> SourceWord {
+fn source(prompt: &PromptReceipt, view: &View) -> SourceWord {
     let recent = view.recent.iter().map(|message| message.id);
     let held: BTreeSet<MessageId> = recent.chain(view.linked.keys().copied()).collect();
-    let shown = block.items();
-    let from_window = shown.filter(|item| held.contains(&item.message.id));
-    match (from_window.count(), block.items().count()) {
+    let shown = prompt.shown.iter();
+    let from_window = shown.filter(|message| held.contains(&message.id));
+    match (from_window.count(), prompt.shown.len()) {
         (_, 0) => SourceWord::None,
         (0, _) => SourceWord::Fetched,
         (window, all) if window == all => SourceWord::Window,

@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use super::gathered;
 use crate::llm::{self, AnswerEnd};
+use crate::model::{ModelReceipt, Receipt};
 use crate::telemetry::event::{
     AnswerSent, Finish, LlmFailure, Outcome, RequestFailed, RequestOk, SendFallback, SendStage,
     TailFallback, TurnDone,
@@ -15,6 +16,7 @@ use crate::turn::Turn;
 use crate::turn::ask::AnswerTimes;
 use crate::turn::deliver::PostedAnswer;
 use crate::turn::gather::TurnMaterial;
+use clew_context::engine::prepare::Prepared;
 use clew_context::model::{Fallback, Scene};
 
 /// Tells of one turn over all its attempts.
@@ -29,13 +31,8 @@ pub(in crate::turn) struct TurnReport<'a> {
 /// What is known of a turn so far.
 #[derive(Default)]
 struct Known {
-    scene: Option<Scene>,
-    /// The agent's name.
-    agent: Option<String>,
-    /// The model's name; none if the inspector answers.
-    model: Option<String>,
-    /// Which server was asked last, from 1.
-    server: usize,
+    /// None until an attempt has gathered its context.
+    receipt: Option<Receipt>,
     /// When the model was first asked.
     model_asked: Option<Instant>,
 }
@@ -52,25 +49,23 @@ impl<'a> TurnReport<'a> {
 
     /// An attempt has gathered its context.
     pub(in crate::turn) fn gathered(&self, turn: &Turn<'_>, material: &TurnMaterial) {
-        let mut known = self.known();
-        known.scene = Some(material.collected.scene);
-        known.agent = material.agent_name();
-        known.model = material
-            .model
-            .as_ref()
-            .map(|one| one.first().model().to_owned());
-        drop(known);
-        for event in gathered::events(turn, material) {
+        let receipt = gathered::receipt(material);
+        for event in gathered::events(turn, material, &receipt) {
             self.emit(event);
         }
+        self.known().receipt = Some(receipt);
     }
 
-    /// The model is about to be asked, at the server with this number.
-    pub(in crate::turn) fn asks_model(&self, model: &str, server: usize) {
+    /// The model is about to be asked this, at the server with this number.
+    pub(in crate::turn) fn asks_model(&self, model: &str, server: usize, asked: &Prepared) {
         let mut known = self.known();
         known.model_asked.get_or_insert_with(Instant::now);
-        known.model = Some(model.to_owned());
-        known.server = server;
+        if let Some(receipt) = &mut known.receipt {
+            receipt.prompt = gathered::prompt(asked);
+            let known = receipt.model.get_or_insert_default();
+            model.clone_into(&mut known.name);
+            known.server = server;
+        }
     }
 
     /// A request brought no answer.
@@ -80,13 +75,13 @@ impl<'a> TurnReport<'a> {
         attempt: u32,
         will_retry: bool,
     ) {
-        let (model, agent) = self.names();
+        let (ModelReceipt { name, server, .. }, agent) = self.asked();
         self.emit(RequestFailed {
             reason,
             attempt,
             will_retry,
-            server: self.known().server,
-            model,
+            server,
+            model: name,
             agent,
         });
     }
@@ -99,8 +94,9 @@ impl<'a> TurnReport<'a> {
         times: AnswerTimes,
         attempt: u32,
     ) {
-        let (model, agent) = self.names();
         let first = times.first_words.unwrap_or_else(Instant::now);
+        self.answers(end, first);
+        let (ModelReceipt { name, server, .. }, agent) = self.asked();
         self.emit(RequestOk {
             ms_first: Ms::from(first - times.asked),
             ms: Ms::from(times.asked.elapsed()),
@@ -109,10 +105,26 @@ impl<'a> TurnReport<'a> {
             completion_tokens: end.usage.map(|usage| usage.completion_tokens),
             finish: finish(end.finish_reason),
             attempt,
-            server: self.known().server,
-            model,
+            server,
+            model: name,
             agent,
         });
+    }
+
+    fn answers(&self, end: &AnswerEnd, first_words: Instant) {
+        let mut known = self.known();
+        let receipt = known.receipt.as_mut();
+        let Some(model) = receipt.and_then(|receipt| receipt.model.as_mut()) else {
+            return;
+        };
+        let waited = first_words - self.came;
+        model.first_words.get_or_insert(waited);
+        if let Some(usage) = end.usage {
+            let prompt = model.prompt_tokens.saturating_add(usage.prompt_tokens);
+            let answer = &mut model.completion_tokens;
+            *answer = answer.saturating_add(usage.completion_tokens);
+            model.prompt_tokens = prompt;
+        }
     }
 
     /// An answer has been posted completely.
@@ -150,23 +162,26 @@ impl<'a> TurnReport<'a> {
     /// The turn is over.
     pub(in crate::turn) fn over(&self, outcome: Outcome) {
         let known = std::mem::take(&mut *self.known());
+        let receipt = known.receipt;
         let done = TurnDone {
             outcome,
             ms: Ms::from(self.came.elapsed()),
             ms_to_model: known.model_asked.map(|asked| Ms::from(asked - self.came)),
-            case: known.scene,
-            agent: known.agent,
-            model: known.model,
+            case: receipt.as_ref().map(|receipt| receipt.scene),
+            agent: receipt.as_ref().and_then(|receipt| receipt.agent.clone()),
+            model: receipt.and_then(|receipt| Some(receipt.model?.name)),
         };
         log(&self.telemetry.styled(&self.ids), &done);
         self.emit(done);
     }
 
-    /// The names of the model and the agent.
-    fn names(&self) -> (String, String) {
+    /// The model that was asked last, and the agent's name.
+    fn asked(&self) -> (ModelReceipt, String) {
         let known = self.known();
-        let name = |name: &Option<String>| name.clone().unwrap_or_default();
-        (name(&known.model), name(&known.agent))
+        let receipt = known.receipt.as_ref();
+        let asked = receipt.map(|receipt| (receipt.model.clone(), receipt.agent.clone()));
+        let (model, agent) = asked.unwrap_or_default();
+        (model.unwrap_or_default(), agent.unwrap_or_default())
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

@@ -196,6 +196,7 @@ fn prompt(writer: &mut Writer, trigger: &Arc<Message>, gathered: Gathered) -> Bo
             withheld: false,
         },
         fetches: 0,
+        stages: Vec::new(),
         fallbacks: Vec::new(),
         asker_opted_out: false,
         window_update: WindowUpdate::default(),

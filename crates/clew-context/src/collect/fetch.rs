@@ -2,7 +2,7 @@
 //! help. Every failure is noted once, with the stage it happened in. Messages of
 //! users who opted out lose their words here, before anything else sees them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep};
 
+use crate::engine::turn::StageFetches;
 use crate::model::{
     Attachment, Channel, ChannelId, Fallback, Guild, GuildId, Limits, Message, MessageId, OptedOut,
     RoleId, Stage, UserId,
@@ -31,9 +32,18 @@ pub(super) struct Fetcher<'a, S> {
     deadline: Instant,
     budget: usize,
     used: AtomicUsize,
+    made: Mutex<BTreeMap<Stage, CallsMade>>,
     failures: Mutex<Vec<(Stage, Fallback)>>,
     /// Each channel is fetched once, however many ask for it.
     channels: Mutex<HashMap<ChannelId, Arc<OnceCell<Option<Channel>>>>>,
+}
+
+/// The calls of a stage, of which several may run at once.
+#[derive(Debug, Clone, Copy)]
+struct CallsMade {
+    count: usize,
+    began: Instant,
+    ended: Instant,
 }
 
 impl<'a, S: Source> Fetcher<'a, S> {
@@ -50,6 +60,7 @@ impl<'a, S: Source> Fetcher<'a, S> {
             deadline: Instant::now() + limits.fetch_timeout,
             budget: limits.max_fetches,
             used: AtomicUsize::new(0),
+            made: Mutex::default(),
             failures: Mutex::new(Vec::new()),
             channels: Mutex::default(),
         }
@@ -93,11 +104,14 @@ impl<'a, S: Source> Fetcher<'a, S> {
         id: MessageId,
     ) -> Result<Message, Fallback> {
         let call = || self.source.message(channel, id, self.deadline);
-        let mut message = self.allowed(channel, call).await.inspect_err(|reason| {
-            if !matches!(reason, Fallback::Deleted | Fallback::NotFound) {
-                self.fail(stage, *reason);
-            }
-        })?;
+        let mut message = self
+            .allowed(stage, channel, call)
+            .await
+            .inspect_err(|reason| {
+                if !matches!(reason, Fallback::Deleted | Fallback::NotFound) {
+                    self.fail(stage, *reason);
+                }
+            })?;
         if message.channel != channel {
             self.fail(stage, Fallback::Malformed);
             return Err(Fallback::Malformed);
@@ -121,7 +135,7 @@ impl<'a, S: Source> Fetcher<'a, S> {
         let channel = if self.negative_cache.is_hidden(id, Instant::now()) {
             Err(Fallback::Forbidden)
         } else {
-            self.counted(call).await
+            self.counted(Stage::Channel, call).await
         };
         channel
             .inspect_err(|reason| {
@@ -136,19 +150,19 @@ impl<'a, S: Source> Fetcher<'a, S> {
     /// A server's roles.
     pub(super) async fn guild(&self, id: GuildId) -> Option<Guild> {
         let call = || self.source.guild(id, self.deadline);
-        self.of_asker(self.counted(call).await)
+        self.of_asker(self.counted(Stage::Asker, call).await)
     }
 
     /// A member's roles.
     pub(super) async fn member_roles(&self, guild: GuildId, user: UserId) -> Option<Vec<RoleId>> {
         let call = || self.source.member_roles(guild, user, self.deadline);
-        self.of_asker(self.counted(call).await)
+        self.of_asker(self.counted(Stage::Asker, call).await)
     }
 
     /// Whether a user is a member of a thread.
     pub(super) async fn is_thread_member(&self, thread: ChannelId, user: UserId) -> Option<bool> {
         let call = || self.source.is_thread_member(thread, user, self.deadline);
-        self.of_asker(self.counted(call).await)
+        self.of_asker(self.counted(Stage::Asker, call).await)
     }
 
     fn of_asker<T>(&self, answer: Result<T, Fallback>) -> Option<T> {
@@ -160,7 +174,7 @@ impl<'a, S: Source> Fetcher<'a, S> {
     /// The text of a file.
     pub(super) async fn file(&self, file: &Attachment, max_bytes: u64) -> Option<String> {
         let call = || self.source.file(file, max_bytes, self.deadline);
-        let text = self.counted(call).await;
+        let text = self.counted(Stage::File, call).await;
         text.map_err(|reason| self.fail(Stage::File, reason)).ok()
     }
 
@@ -192,6 +206,17 @@ impl<'a, S: Source> Fetcher<'a, S> {
         self.used.load(Ordering::Relaxed)
     }
 
+    /// The calls made, by stage.
+    pub(super) fn stages(&self) -> Vec<StageFetches> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let stages = made.iter().map(|(stage, calls)| StageFetches {
+            stage: *stage,
+            fetches: calls.count,
+            took: calls.ended - calls.began,
+        });
+        stages.collect()
+    }
+
     pub(super) fn failures(&self) -> Vec<(Stage, Fallback)> {
         self.failures
             .lock()
@@ -205,20 +230,21 @@ impl<'a, S: Source> Fetcher<'a, S> {
         channel: ChannelId,
         call: impl Fn() -> F,
     ) -> Result<T, Fallback> {
-        self.allowed(channel, call)
+        self.allowed(stage, channel, call)
             .await
             .inspect_err(|reason| self.fail(stage, *reason))
     }
 
     async fn allowed<T, F: Future<Output = Result<T, FetchError>>>(
         &self,
+        stage: Stage,
         channel: ChannelId,
         call: impl Fn() -> F,
     ) -> Result<T, Fallback> {
         if self.negative_cache.is_forbidden(channel, Instant::now()) {
             return Err(Fallback::Forbidden);
         }
-        self.counted(call).await.inspect_err(|reason| {
+        self.counted(stage, call).await.inspect_err(|reason| {
             if *reason == Fallback::Forbidden {
                 self.negative_cache.forbid(channel, Instant::now());
             }
@@ -228,16 +254,19 @@ impl<'a, S: Source> Fetcher<'a, S> {
     /// One call from the budget, and a second one after a transient error.
     async fn counted<T, F: Future<Output = Result<T, FetchError>>>(
         &self,
+        stage: Stage,
         call: impl Fn() -> F,
     ) -> Result<T, Fallback> {
-        let first = self.once(&call).await;
+        let first = self.once(stage, &call).await;
         match first {
             Err(error) if error.transient && Instant::now() + RETRY_DELAY < self.deadline => {
                 sleep(RETRY_DELAY).await;
-                self.once(&call).await.map_err(|again| match again.reason {
-                    Fallback::FetchBudget => error.reason,
-                    reason => reason,
-                })
+                self.once(stage, &call)
+                    .await
+                    .map_err(|again| match again.reason {
+                        Fallback::FetchBudget => error.reason,
+                        reason => reason,
+                    })
             }
             other => other.map_err(|error| error.reason),
         }
@@ -245,6 +274,7 @@ impl<'a, S: Source> Fetcher<'a, S> {
 
     async fn once<T, F: Future<Output = Result<T, FetchError>>>(
         &self,
+        stage: Stage,
         call: &impl Fn() -> F,
     ) -> Result<T, FetchError> {
         let taken = self
@@ -258,9 +288,27 @@ impl<'a, S: Source> Fetcher<'a, S> {
         // The source enforces the deadline itself and knows what the call waited for;
         // this timeout only guards against a source that does not.
         let guard = self.deadline + Duration::from_millis(100);
-        match tokio::time::timeout_at(guard, call()).await {
-            Ok(result) => result,
-            Err(_) => Err(FetchError::lasting(Fallback::Timeout)),
+        self.call_begins(stage);
+        let answered = tokio::time::timeout_at(guard, call()).await;
+        self.call_ended(stage);
+        answered.unwrap_or(Err(FetchError::lasting(Fallback::Timeout)))
+    }
+
+    fn call_begins(&self, stage: Stage) {
+        let now = Instant::now();
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = made.entry(stage).or_insert(CallsMade {
+            count: 0,
+            began: now,
+            ended: now,
+        });
+        calls.count += 1;
+    }
+
+    fn call_ended(&self, stage: Stage) {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(calls) = made.get_mut(&stage) {
+            calls.ended = Instant::now();
         }
     }
 }

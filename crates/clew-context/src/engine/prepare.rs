@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use crate::model::{AgentDoc, Block, BlockPlace, HistoryMessage, Limits, Profiles, Scene};
+use crate::model::{
+    AgentDoc, Block, BlockItem, BlockPlace, HistoryMessage, Limits, Profiles, Scene,
+};
 
 use super::assemble::{Prompt, PromptParts, assemble};
 use super::block;
@@ -73,6 +75,8 @@ pub struct Prepared {
     pub asker: String,
     /// Whether the trigger has words or something stands in for them.
     pub has_question: bool,
+    /// The message whose words stand in for the trigger's, if one's do.
+    pub adopted: Option<BlockItem>,
     /// How many facts about the asker and about the server are in the prompt.
     pub facts: (usize, usize),
 }
@@ -139,6 +143,7 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
         prompt,
         asker,
         has_question,
+        adopted,
         facts,
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::model::{
     Access, Cause, Channel, ChannelId, ChannelKind, Fallback, Limits, Message, MessageId, Missing,
@@ -59,6 +60,8 @@ pub struct Collected {
     pub target: Target,
     /// REST calls made.
     pub fetches: usize,
+    /// The same calls, by what they were for.
+    pub stages: Vec<StageFetches>,
     /// What failed, and where.
     pub fallbacks: Vec<(Stage, Fallback)>,
     /// The asker opted out: the answer is based on the trigger and on what others
@@ -66,6 +69,17 @@ pub struct Collected {
     pub asker_opted_out: bool,
     /// Fetched messages for the window to keep.
     pub window_update: WindowUpdate,
+}
+
+/// The REST calls of one stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StageFetches {
+    /// What they were for.
+    pub stage: Stage,
+    /// How many there were, second tries included.
+    pub fetches: usize,
+    /// From the first call to the last answer; other stages may run beside it.
+    pub took: Duration,
 }
 
 /// Fetched messages for the window to keep.

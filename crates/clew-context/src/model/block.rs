@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Message, MessageId};
 
@@ -49,7 +49,7 @@ pub struct BlockItem {
 }
 
 /// Why a message is in the block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockPlace {
     /// The message a thread was started from, or the first message of a forum post.
@@ -114,7 +114,7 @@ pub struct Omitted {
 }
 
 /// Why a message was left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OmitReason {
     /// Over `MEM_MAX_MSGS`.

@@ -1,10 +1,10 @@
 //! Why a collector or a delivery fell back: a closed set, with the same words in
 //! telemetry and replay.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Why part of a context or of a delivery is missing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fallback {
     /// The block's deadline passed.
@@ -57,7 +57,7 @@ impl std::fmt::Display for Fallback {
 }
 
 /// Which part of a block a request was for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// The channel's kind, parent and title.

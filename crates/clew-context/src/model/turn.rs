@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{ChannelKind, Interaction, Message, MessageId, RoleId, TurnId, UserId};
 
@@ -45,7 +45,7 @@ impl Cause {
 }
 
 /// What kind of conversation the trigger belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scene {
     /// In a thread or a forum post.

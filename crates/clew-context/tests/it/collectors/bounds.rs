@@ -9,7 +9,7 @@ use clew_context::collect::{FetchError, NegativeCache};
 use clew_context::engine::render::{Directory, Renderer};
 use clew_context::model::{
     Access, BlockPlace, Cause, ChannelId, Fallback, Limits, Message, Missing, Rights, RoleId,
-    UserId,
+    Stage, UserId,
 };
 use proptest::prelude::*;
 
@@ -218,6 +218,12 @@ async fn one_deadline_covers_all_calls_and_what_arrived_is_used() {
     let collected = start.collect(&slow, &trigger).await;
     assert_eq!(outline(&start.prepare(&collected).block), "s0 ..0.. 200");
     assert_eq!(failures(&collected), ["history:timeout"]);
+    // Both ran at once.
+    let stages = collected.stages.iter();
+    let stages = stages.map(|one| (one.stage, one.fetches, one.took.as_secs()));
+    let expected = [(Stage::History, 2, 5), (Stage::Starter, 1, 3)];
+    assert_eq!(stages.collect::<Vec<_>>(), expected);
+    assert_eq!(collected.fetches, 3);
 }
 
 #[tokio::test]

@@ -1,0 +1,194 @@
+//! What an answer was made from: ids, counts and times, never a message's text.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use clew_context::model::{
+    Block, BlockItem, BlockPlace, ChannelId, Fallback, MessageId, OmitReason, Scene, Stage, UserId,
+};
+
+/// What an answer was made from. The events of the turn are taken from it, and it is
+/// kept as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// What the trigger is.
+    pub scene: Scene,
+    /// The agent that answers; none if none does.
+    pub agent: Option<String>,
+    /// The message that the answer replies to.
+    pub target: Option<MessageId>,
+    /// Whether another message's words stand in for the trigger's.
+    pub adopted: bool,
+    /// How long collecting took.
+    #[serde(with = "millis")]
+    pub collected_in: Duration,
+    /// The REST calls made for it.
+    pub collectors: Vec<CollectorReceipt>,
+    /// What could not be got, and why.
+    pub missing: Vec<(Stage, Fallback)>,
+    /// What the model that was asked last got; before that, what it will get.
+    pub prompt: PromptReceipt,
+    /// That model; none if the inspector answers.
+    pub model: Option<ModelReceipt>,
+    /// From the trigger to now.
+    #[serde(with = "millis")]
+    pub took: Duration,
+}
+
+/// The REST calls of one collector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CollectorReceipt {
+    /// What they were for.
+    pub stage: Stage,
+    /// How many there were.
+    pub fetches: usize,
+    /// From the first call to the last answer.
+    #[serde(with = "millis")]
+    pub took: Duration,
+}
+
+/// What a prompt was made of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptReceipt {
+    /// The messages of the block, oldest first.
+    pub shown: Vec<ShownMessage>,
+    /// The message whose words stand in for the trigger's, unless it is in the block.
+    pub quoted: Option<ShownMessage>,
+    /// How many of the block's messages are the thread's tail.
+    pub tail: usize,
+    /// The messages that are not in the block, by reason.
+    pub left_out: Vec<LeftOut>,
+    /// Unicode scalars of the block.
+    pub block_chars: usize,
+    /// Facts about the asker.
+    pub user_facts: usize,
+    /// Facts about the server.
+    pub server_facts: usize,
+    /// Stored messages of the conversation.
+    pub history: usize,
+    /// Stored messages left out because the block shows them.
+    pub dedup: usize,
+    /// Unicode scalars of the whole prompt.
+    pub chars: usize,
+}
+
+/// A message in a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShownMessage {
+    /// Where it stands.
+    pub channel: ChannelId,
+    /// Which one.
+    pub id: MessageId,
+    /// Who wrote it.
+    pub author: UserId,
+    /// Why it is shown.
+    pub place: BlockPlace,
+    /// Whether its text was shortened.
+    pub cut: bool,
+}
+
+/// Messages left out for one reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The cap that they exceed, or why else.
+    pub reason: OmitReason,
+    /// How many of those that were looked at.
+    pub seen: usize,
+    /// At least how many, with those that were not looked at because of the cap.
+    pub all: usize,
+}
+
+/// What the model was asked, and how it answered.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelReceipt {
+    /// The model's name.
+    pub name: String,
+    /// The number of the server, from 1; 0 before it is asked.
+    pub server: usize,
+    /// Tokens of all its prompts in this turn, as far as the servers counted them.
+    pub prompt_tokens: u64,
+    /// Tokens of all its answers, likewise.
+    pub completion_tokens: u64,
+    /// From the trigger to the first words; none before.
+    #[serde(with = "maybe_millis")]
+    pub first_words: Option<Duration>,
+}
+
+impl PromptReceipt {
+    /// The messages and omissions of a block.
+    pub fn of_block(block: &Block) -> Self {
+        let unseen = block.unseen.and_then(|unseen| unseen.cap);
+        let seen = block.omitted.iter().map(|omitted| omitted.reason);
+        let reasons: BTreeSet<OmitReason> = seen.chain(unseen).collect();
+        let left_out = reasons.into_iter().map(|reason| LeftOut {
+            reason,
+            seen: block.omitted_for(reason),
+            all: block.dropped_for(reason),
+        });
+        Self {
+            shown: block.items().map(ShownMessage::from).collect(),
+            left_out: left_out.collect(),
+            block_chars: block.chars,
+            ..Self::default()
+        }
+    }
+
+    /// At least how many messages a cap left out.
+    pub fn dropped_for(&self, cap: OmitReason) -> usize {
+        let mut left_out = self.left_out.iter();
+        let left_out = left_out.find(|one| one.reason == cap);
+        left_out.map_or(0, |one| one.all)
+    }
+}
+
+impl From<&BlockItem> for ShownMessage {
+    fn from(item: &BlockItem) -> Self {
+        Self {
+            channel: item.message.channel,
+            id: item.message.id,
+            author: item.message.author.id,
+            place: item.place,
+            cut: item.cut,
+        }
+    }
+}
+
+/// A span in whole milliseconds.
+mod millis {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(span: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(span.as_millis().try_into().unwrap_or(u64::MAX))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        u64::deserialize(from).map(Duration::from_millis)
+    }
+}
+
+/// The same, if there is one.
+mod maybe_millis {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[expect(clippy::ref_option, reason = "serde gives the field by reference")]
+    pub(super) fn serialize<S: Serializer>(
+        span: &Option<Duration>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let millis = span.map(|span| u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
+        millis.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        let millis = Option::<u64>::deserialize(from)?;
+        Ok(millis.map(Duration::from_millis))
+    }
+}
