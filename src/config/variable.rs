@@ -267,7 +267,7 @@ variables! {
     USER_PROFILE_DIR = "var/data/users", "path", Memory;
     /// Where facts about servers are kept with `CONTEXT_STORE=files:`.
     SERVER_PROFILE_DIR = "var/data/servers", "path", Memory;
-    /// Where transcripts of direct messages are written; nowhere if empty.
+    /// Where direct messages are logged, without answers made from messages elsewhere.
     DM_LOGS_DIR = "", "path", Memory;
     /// A transcript that reaches this size is rotated; no limit if empty.
     MAX_CONVERSATION_LOG_SIZE = "", "bytes", Memory;

@@ -7,13 +7,13 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::history::stored_words;
 use super::reconcile::{Asking, Key, traces};
 use super::{DiscordChange, Edit, Fetched, Memory};
 use crate::telemetry::event::Confirmed;
 use crate::telemetry::{Ids, Ms};
 use clew_context::model::{ChannelId, Fallback, Message, MessageId, TurnId};
 use clew_discord::rest::Rest;
+use clew_store::Reach;
 use clew_store::model::{StoredMessage, StoredRole};
 
 /// The most messages a turn asks for; the rest are asked for in the background.
@@ -144,12 +144,17 @@ impl Memory {
         }
     }
 
-    /// Removes rows made of messages that are deleted or in doubt. A question
-    /// takes its answer with it, as in a purge.
+    /// Removes rows made of messages that are deleted or in doubt, or from words
+    /// that were edited since. A question takes its answer with it, as in a purge.
     pub(super) fn leave_out_doubtful(&self, rows: &mut Vec<StoredMessage>) {
+        for purge in self.changes.edits_of(rows) {
+            let before = rows.clone();
+            let reach = Reach::of(&purge, &before);
+            rows.retain(|row| !reach.holds(row));
+        }
         let is_hidden = |row: &StoredMessage| {
             let deleted = || {
-                let ids = row.message.iter().chain(&row.parts).copied();
+                let ids = row.made_of().map(|(_, id)| id);
                 !self.changes.deleted_of(ids).is_empty()
             };
             traces(row).any(|trace| self.doubts.hides(&trace)) || deleted()
@@ -278,19 +283,28 @@ impl Memory {
 
 /// Gives an edited question its new words.
 fn reword(rows: &mut [StoredMessage], channel: ChannelId, edit: &Edit) {
+    let Some(words) = edit.stored_words() else {
+        return;
+    };
     let is_it = |row: &&mut StoredMessage| {
         (row.channel, row.message) == (channel, Some(edit.message)) && row.role == StoredRole::User
     };
     for row in rows.iter_mut().filter(is_it) {
-        stored_words(&edit.words).clone_into(&mut row.content);
+        words.clone_into(&mut row.content);
     }
 }
 
-/// Whether the rows of that message already have these words.
+/// Whether the rows of that message already have these words, and none was made
+/// from its former ones.
 fn says(rows: &[StoredMessage], key: Key, edit: &Edit) -> bool {
     let mut of_message = rows.iter().filter(|row| row.message == Some(key.1));
-    let words = stored_words(&edit.words);
-    of_message.all(|row| row.content == words)
+    let words = edit.stored_words();
+    let has_words = of_message.all(|row| words.is_none_or(|words| row.content == words));
+    let withdrawn = edit.withdraws(key.0).is_some_and(|purge| {
+        let reach = Reach::of(&purge, rows);
+        rows.iter().any(|row| reach.holds(row))
+    });
+    has_words && !withdrawn
 }
 
 #[cfg(test)]

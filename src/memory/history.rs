@@ -76,14 +76,16 @@ impl Memory {
         self.without_opted_out(&rows)
     }
 
-    /// In a shared thread others may have opted out since.
+    /// Others may have opted out since: in a shared thread, or whose messages an
+    /// answer was made from.
     fn without_opted_out(&self, rows: &[StoredMessage]) -> Vec<StoredMessage> {
         let opted_out = self.opt_outs.current();
-        let kept: Vec<StoredMessage> = rows
-            .iter()
-            .filter(|row| !opted_out.contains(row.owner))
-            .cloned()
-            .collect();
+        let is_out = |row: &StoredMessage| {
+            let authors = row.sources.iter().filter_map(|source| source.author);
+            let mut people = std::iter::once(row.owner).chain(authors);
+            people.any(|user| opted_out.contains(user))
+        };
+        let kept: Vec<StoredMessage> = rows.iter().filter(|row| !is_out(row)).cloned().collect();
         history::window(&kept, &self.limits()).to_vec()
     }
 

@@ -3,135 +3,25 @@
 //! only a hint at what happened while we were away, never proof: it is left out of
 //! prompts and asked for, and only Discord's "Unknown Message" (10008) purges it.
 
+mod change;
 mod doubt;
 mod queue;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+pub use change::{DiscordChange, Edit, Fetched};
 pub use doubt::Missed;
 pub(super) use doubt::{Asking, Doubts, Key, trace_of_fact, traces};
 pub(super) use queue::ChangeQueue;
 
 use queue::Overflow;
 
-use super::history::stored_words;
 use super::{Memory, Stores};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{EntriesPurged, MendsDropped, PurgeCause, StoreOperation};
-use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
+use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis};
 use clew_store::model::{StoredMessage, Subject};
 use clew_store::{Kind, Purge, Purged};
-
-/// Something that happened on Discord and must be carried over to every store.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DiscordChange {
-    /// `MESSAGE_DELETE`, `MESSAGE_DELETE_BULK`.
-    Deleted {
-        /// The server; none in direct messages.
-        guild: Option<GuildId>,
-        /// The channel that they were in.
-        channel: ChannelId,
-        /// Their ids.
-        ids: Vec<MessageId>,
-    },
-    /// Discord was asked for these messages and knows none of them (10008).
-    Unknown {
-        /// The channel that they were in.
-        channel: ChannelId,
-        /// Their ids.
-        ids: Vec<MessageId>,
-    },
-    /// `MESSAGE_UPDATE`.
-    Edited {
-        /// The server; none in direct messages.
-        guild: Option<GuildId>,
-        /// The channel that it is in.
-        channel: ChannelId,
-        /// Its new words.
-        edit: Edit,
-    },
-    /// `CHANNEL_DELETE` or `THREAD_DELETE`.
-    ChannelDeleted(ChannelId),
-    /// `GUILD_DELETE`, not for an outage.
-    GuildLeft(GuildId),
-    /// We are in this server.
-    GuildJoined(GuildId),
-    /// A shard has a new session, and these are its servers: we have left any other
-    /// server that belongs to it by id.
-    Connected {
-        /// The shard.
-        shard: u32,
-        /// The total number of shards.
-        shards: u32,
-        /// The shard's servers.
-        guilds: Vec<GuildId>,
-    },
-    /// A member left a server.
-    MemberLeft {
-        /// The server.
-        guild: GuildId,
-        /// The user who left.
-        user: UserId,
-    },
-    /// A page was fetched.
-    Fetched(Fetched),
-    /// Whether a channel's messages from some id on still exist is in doubt.
-    Recheck {
-        /// The channel.
-        channel: ChannelId,
-        /// The first message in doubt.
-        from: MessageId,
-    },
-}
-
-/// A message that was edited.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
-    /// The message.
-    pub message: MessageId,
-    /// Its author.
-    pub author: UserId,
-    /// What it says now, as a turn would store it.
-    pub words: String,
-    /// When a person edited it; none if Discord only added a preview.
-    pub at: Option<UnixMillis>,
-}
-
-/// What a fetched page shows: which messages were edited and, within its range,
-/// which are missing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fetched {
-    /// When it was fetched, by our clock.
-    pub at: UnixMillis,
-    /// The server; none in direct messages.
-    pub guild: Option<GuildId>,
-    /// The channel.
-    pub channel: ChannelId,
-    /// The first id of the page's range...
-    pub from: MessageId,
-    /// ...and the last, both included.
-    pub to: MessageId,
-    /// The messages on the page.
-    pub present: BTreeSet<MessageId>,
-    /// Those that were edited.
-    pub edited: Vec<Edit>,
-}
-
-impl Fetched {
-    /// A page of one message, which exists.
-    pub(super) fn one(at: UnixMillis, channel: ChannelId, edit: Edit) -> Self {
-        let id = edit.message;
-        Self {
-            at,
-            guild: None,
-            channel,
-            from: id,
-            to: id,
-            present: BTreeSet::from([id]),
-            edited: vec![edit],
-        }
-    }
-}
 
 impl Memory {
     /// Queues a change, without waiting. [`upkeep`](Memory::upkeep) carries it out.
@@ -153,10 +43,12 @@ impl Memory {
                 let (shard, shards) = (*shard, *shards);
                 self.missed(Missed::Shard { shard, shards });
             }
-            DiscordChange::Edited { .. }
-            | DiscordChange::GuildLeft(_)
+            DiscordChange::Edited { edit, .. } => {
+                self.changes.note_edited(std::slice::from_ref(edit));
+            }
+            DiscordChange::Fetched(page) => self.changes.note_edited(&page.edited),
+            DiscordChange::GuildLeft(_)
             | DiscordChange::GuildJoined(_)
-            | DiscordChange::Fetched(_)
             | DiscordChange::Recheck { .. } => {}
         }
         self.reconcile_unsaved(&change);
@@ -203,8 +95,13 @@ impl Memory {
                 user: *user,
             },
             DiscordChange::Edited { channel, edit, .. } => {
-                let words = stored_words(&edit.words);
-                return self.unsaved.edit(*channel, edit.message, words);
+                if let Some(words) = edit.stored_words() {
+                    self.unsaved.edit(*channel, edit.message, words);
+                }
+                match edit.withdraws(*channel) {
+                    Some(purge) => purge,
+                    None => return,
+                }
             }
             DiscordChange::GuildLeft(_)
             | DiscordChange::GuildJoined(_)
@@ -305,18 +202,27 @@ impl Memory {
         self.edit(channel, edit).await
     }
 
-    /// Gives a message that something is kept of its new words everywhere.
+    /// Gives a message that something is kept of its new words everywhere, and
+    /// removes what was made from its former words.
     async fn edit(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, clew_store::Error> {
-        let Edit { message, words, .. } = edit;
-        let words = stored_words(words);
-        self.unsaved.edit(channel, *message, words);
+        let mut gone = Purged::default();
+        if let Some(purge) = edit.withdraws(channel) {
+            self.unsaved.purge(&purge);
+            gone.merge(&purge_all(&self.stores, &purge).await?);
+        }
+        let Some(words) = edit.stored_words() else {
+            return Ok(gone);
+        };
+        let message = edit.message;
+        self.unsaved.edit(channel, message, words);
         for (_, store) in self.stores.all() {
-            store.edit_message(channel, *message, words).await?;
+            store.edit_message(channel, message, words).await?;
         }
         if let Some(transcripts) = &self.stores.transcripts {
-            transcripts.edit_message(channel, *message, words).await?;
+            transcripts.edit_message(channel, message, words).await?;
         }
-        self.unlearn(channel, edit).await
+        gone.merge(&self.unlearn(channel, edit).await?);
+        Ok(gone)
     }
 
     /// Forgets what was learnt from a message's earlier words: the author has
@@ -476,16 +382,17 @@ impl Memory {
     /// rows.
     pub(super) fn late_purges(&self, rows: &[StoredMessage], since: UnixMillis) -> Vec<Purge> {
         let mut late = self.changes.gone_of(rows, since);
-        for of_channel in rows.chunk_by(|one, next| one.channel == next.channel) {
-            let held = of_channel
-                .iter()
-                .flat_map(|row| row.message.iter().chain(&row.parts));
-            let ids = self.changes.deleted_of(held.copied());
-            if let (Some(row), false) = (of_channel.first(), ids.is_empty()) {
-                let channel = row.channel;
+        let mut held: BTreeMap<ChannelId, BTreeSet<MessageId>> = BTreeMap::new();
+        for (channel, id) in rows.iter().flat_map(StoredMessage::made_of) {
+            held.entry(channel).or_default().insert(id);
+        }
+        for (channel, held) in held {
+            let ids = self.changes.deleted_of(held);
+            if !ids.is_empty() {
                 late.push(Purge::Messages { channel, ids });
             }
         }
+        late.extend(self.changes.edits_of(rows));
         late
     }
 

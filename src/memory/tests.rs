@@ -14,6 +14,8 @@ use crate::memory::unsaved::UnsavedTurn;
 use crate::telemetry::Lines;
 use crate::telemetry::event::CircuitState;
 
+mod sources;
+
 pub(super) const GUILD: GuildId = GuildId::new(1);
 pub(super) const HERE: ChannelId = ChannelId::new(7);
 pub(super) const ADA: UserId = UserId::new(10);
@@ -199,7 +201,7 @@ async fn what_waits_for_its_store_is_mended_at_once() {
     let edit = Edit {
         message: MessageId::new(10),
         author: ADA,
-        words: "  ginger ".to_owned(),
+        words: Some("  ginger ".to_owned()),
         at: None,
     };
     let ids = vec![MessageId::new(11)];
@@ -253,7 +255,7 @@ async fn what_of_a_flood_is_not_kept_is_made_up_for() {
             edit: Edit {
                 message: MessageId::new(id),
                 author: BORIS,
-                words: "x".repeat(3 << 20),
+                words: Some("x".repeat(3 << 20)),
                 at: None,
             },
         });
@@ -320,7 +322,7 @@ async fn what_was_learnt_from_other_words_goes_with_them() {
         let edit = Edit {
             message: MessageId::new(10),
             author: ADA,
-            words: "ginger".to_owned(),
+            words: Some("ginger".to_owned()),
             at: at.map(UnixMillis),
         };
         let (guild, channel) = (Some(GUILD), HERE);

@@ -144,6 +144,7 @@ impl UnsavedTurn {
             row.content.len()
                 + row.tool_calls.as_ref().map_or(0, String::len)
                 + row.author_name.as_ref().map_or(0, String::len)
+                + size_of_val(&*row.sources)
         };
         TURN_BYTES + self.rows.iter().map(texts).sum::<usize>()
     }
@@ -326,11 +327,7 @@ impl Unsaved {
 
     /// The messages of a channel that waiting turns are made of.
     pub(super) fn messages(&self, channel: ChannelId) -> BTreeSet<MessageId> {
-        let turns = self.lock();
-        let rows = turns.waiting.iter().flat_map(|one| one.turn.rows.iter());
-        let here = rows.filter(|row| row.channel == channel);
-        here.flat_map(|row| row.message.iter().chain(&row.parts).copied())
-            .collect()
+        self.lock().messages(channel).collect()
     }
 
     /// Adds a conversation's waiting turns after its stored rows, with the next ordinals.
@@ -383,13 +380,19 @@ impl Turns {
         self.waiting.iter().position(goes)
     }
 
+    /// The messages of a channel that turns are made of.
+    fn messages(&self, channel: ChannelId) -> impl Iterator<Item = MessageId> {
+        let rows = self.waiting.iter().flat_map(|one| one.turn.rows.iter());
+        let held = rows.flat_map(StoredMessage::made_of);
+        held.filter_map(move |(of, id)| (of == channel).then_some(id))
+    }
+
     /// Which of these messages are part of any turn.
     fn known(&self, channel: ChannelId, ids: &[MessageId]) -> Vec<MessageId> {
         let ids: BTreeSet<&MessageId> = ids.iter().collect();
-        let rows = self.waiting.iter().flat_map(|one| one.turn.rows.iter());
-        let here = rows.filter(|row| row.channel == channel);
-        let held = here.flat_map(|row| row.message.iter().chain(&row.parts));
-        held.filter(|id| ids.contains(id)).copied().collect()
+        self.messages(channel)
+            .filter(|id| ids.contains(id))
+            .collect()
     }
 
     /// Removes empty turns and recounts bytes after a change.

@@ -99,19 +99,21 @@ impl Services {
         self.us(guild).own_words(message)
     }
 
-    /// What an edited message says now, as a turn would store it; none if the
-    /// message may not become part of a turn.
+    /// What an edited message says now; none if nothing may be made from it. Our own
+    /// messages change while we post them, and no turn is made from them anew.
     pub fn edit_of(&self, message: &Message) -> Option<Edit> {
-        let is_nobodys = message.withheld || self.memory.opted_out(message.author.id);
-        if is_nobodys || !message.is_human() {
+        let author = message.author.id;
+        let us = self.guild_state.current_user();
+        let is_ours = us.is_some_and(|us| us.user == author);
+        if is_ours || message.withheld || self.memory.opted_out(author) {
             return None;
         }
         let guild = message.guild;
         let guild = guild.or_else(|| self.guild_state.guild_of(message.channel));
         Some(Edit {
             message: message.id,
-            author: message.author.id,
-            words: self.own_words(guild, message),
+            author,
+            words: message.is_human().then(|| self.own_words(guild, message)),
             at: message.edited,
         })
     }

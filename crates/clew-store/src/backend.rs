@@ -204,7 +204,8 @@ pub trait Backend: Send + Sync {
     /// Gives an edited message its new text, in its rows
     /// ([`StoredMessage::is_text_of`]) and in snapshots
     /// ([`with_edit`](super::with_edit)). Returns how many rows had another
-    /// text; snapshots do not count.
+    /// text; snapshots do not count. What was made from its former text goes
+    /// with [`Purge::Edited`].
     async fn edit_message(
         &self,
         channel: ChannelId,
@@ -212,8 +213,9 @@ pub trait Backend: Send + Sync {
         text: &str,
     ) -> Result<u64, Error>;
 
-    /// Which messages of a channel are stored in any form, within an inclusive
-    /// range of ids; compared with a fetched page.
+    /// Which messages of a channel are stored in any form, or are what something
+    /// was made from, within an inclusive range of ids; compared with a fetched
+    /// page.
     async fn held_messages(
         &self,
         channel: ChannelId,
@@ -225,8 +227,8 @@ pub trait Backend: Send + Sync {
     /// of them while offline.
     async fn guilds(&self) -> Result<Vec<GuildId>, Error>;
 
-    /// Users with anything stored from a server; they may have left it while we
-    /// were offline.
+    /// Users with anything stored from a server, or made from their messages
+    /// there; they may have left it while we were offline.
     async fn members(&self, guild: GuildId) -> Result<Vec<UserId>, Error>;
 
     /// Removes what expired (files); clears deleted rows and shrinks the file

@@ -9,7 +9,9 @@ use crate::model::{
     ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Origin, StoredMessage,
     StoredRole, Subject,
 };
-use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
+use clew_context::model::{
+    ChannelId, ContentSource, GuildId, MessageId, TurnId, UnixMillis, UserId,
+};
 
 /// Stands for no server or no user in a key, which cannot be null. No Discord
 /// id is 0.
@@ -107,8 +109,29 @@ pub(crate) fn message<C: Columns>(row: &C) -> Result<StoredMessage, C::Fault> {
         parts: row.maybe_read("parts", read_parts)?.unwrap_or_default(),
         target: row.maybe_id("target_id", MessageId::new)?,
         restored_from: row.maybe_read("restored_from", parsed)?,
-        sources: Vec::new(),
+        sources: row.maybe_read("sources", read_sources)?.unwrap_or_default(),
     })
+}
+
+fn read_sources(text: &str) -> Option<Vec<ContentSource>> {
+    serde_json::from_str(text).ok()
+}
+
+/// The column of what a row was made from; null if of nothing.
+pub(crate) fn sources(sources: &[ContentSource]) -> Option<String> {
+    let text = || serde_json::to_string(sources).ok();
+    (!sources.is_empty()).then(text).flatten()
+}
+
+/// What a database finds a source by: server, channel, message and author.
+pub(crate) fn source_ids(source: &ContentSource) -> (Option<i64>, i64, Option<i64>, Option<i64>) {
+    let signed = |id: u64| id.cast_signed();
+    (
+        source.guild.map(|guild| signed(guild.get())),
+        signed(source.channel.get()),
+        source.message.map(|message| signed(message.get())),
+        source.author.map(|author| signed(author.get())),
+    )
 }
 
 /// Ids separated by spaces.
@@ -261,13 +284,22 @@ pub(crate) fn list_value(record: &Record) -> Option<Cell<'_>> {
 }
 
 impl Purge {
-    /// The values of ?1 and ?2 in its conditions.
+    /// The values of ?1, ?2 and ?3 in its conditions.
     pub(crate) fn cells(&self) -> Vec<Cell<'static>> {
         match self {
             Self::Messages { channel, ids } => {
                 let ids = ids.iter().map(|id| id.get().cast_signed());
                 vec![Cell::id(channel.get()), Cell::Numbers(ids.collect())]
             }
+            Self::Edited {
+                channel,
+                message,
+                at,
+            } => vec![
+                Cell::id(channel.get()),
+                Cell::id(message.get()),
+                Cell::Time(*at),
+            ],
             Self::Channel(channel) => vec![Cell::id(channel.get())],
             Self::Guild(guild) => vec![Cell::id(guild.get())],
             Self::Member { guild, user } => vec![Cell::id(guild.get()), Cell::id(user.get())],

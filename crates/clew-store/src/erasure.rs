@@ -36,16 +36,12 @@ impl Erasure {
     /// # Errors
     /// The store's error.
     pub async fn would_go(self, store: &Store) -> Result<Purged, Error> {
-        let owner = match self {
-            Self::User(user) => Some(user),
-            Self::Guild(_) | Self::Channel(_) | Self::Before(_) => None,
-        };
         let purge = self.purge();
         let mut purged = Purged::default();
         for kind in Kind::ALL {
             let mut after: Option<Cursor> = None;
             loop {
-                let page = store.records(kind, owner, after.as_ref(), PAGE).await?;
+                let page = store.records(kind, None, after.as_ref(), PAGE).await?;
                 let taken = page.records.iter().filter(|record| purge.takes(record));
                 purged.add(kind, taken.count() as u64);
                 after = page.next;

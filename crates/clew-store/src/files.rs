@@ -64,7 +64,7 @@ impl Files {
     ) -> Result<Self, Error> {
         blocking("open the files", move || {
             let folder = StoreFolder::open(dir, user_profiles, server_profiles, clock)?;
-            folder.index_direct()?;
+            folder.index_conversations()?;
             folder.index_links()?;
             Ok(Self(Arc::new(folder)))
         })

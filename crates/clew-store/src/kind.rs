@@ -88,13 +88,25 @@ pub struct KindStats {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Purge {
     /// Deleted messages and what was made from them: for a trigger its whole
-    /// turn, for one of our messages the answer it is part of, facts learnt
-    /// from them, and their copies in snapshots.
+    /// turn, for one of our messages the answer it is part of, for a source all
+    /// rows of the turn except the question, facts learnt from them, and their
+    /// copies in snapshots.
     Messages {
         /// The channel they were in.
         channel: ChannelId,
         /// The messages.
         ids: Vec<MessageId>,
+    },
+    /// What was made from a message before it was edited, since its words were
+    /// withdrawn. The rows of the message itself stay; see
+    /// [`Backend::edit_message`](super::Backend::edit_message).
+    Edited {
+        /// The channel that it is in.
+        channel: ChannelId,
+        /// The message.
+        message: MessageId,
+        /// When it was edited: turns that began later had its new words.
+        at: UnixMillis,
     },
     /// A deleted channel or thread: its rows, in snapshots too, and facts that
     /// link into it.
@@ -109,7 +121,8 @@ pub enum Purge {
         user: UserId,
     },
     /// Everything of a user: rows, markers, snapshots, facts about them and
-    /// facts they stated. The opt-out stays.
+    /// facts they stated, and what was made from their messages. The opt-out
+    /// stays.
     User(UserId),
     /// `RETENTION_DAYS`: every text from before this time. Settings, opt-outs,
     /// agents and departures hold no text and stay.
@@ -117,14 +130,27 @@ pub enum Purge {
 }
 
 impl Purge {
-    /// Whether it covers this row itself. More of its turn may be removed too;
-    /// see [`Reach`](super::Reach).
+    /// Whether it covers this row itself: by its message, place, owner or time, or
+    /// by what it was made from. More of its turn may be removed too; see
+    /// [`Reach`](super::Reach).
     pub fn names(&self, row: &StoredMessage) -> bool {
+        self.names_itself(row) || self.names_sources(row, row.timestamp)
+    }
+
+    /// Whether it covers this row, of a turn that began at that time, by what it
+    /// was made from.
+    pub(crate) fn names_sources(&self, row: &StoredMessage, began: UnixMillis) -> bool {
+        let mut sources = row.sources.iter();
+        sources.any(|source| self.takes_source(source, began))
+    }
+
+    fn names_itself(&self, row: &StoredMessage) -> bool {
         match self {
             Self::Messages { channel, ids } => {
                 let mut held = row.message.iter().chain(&row.parts);
                 row.channel == *channel && held.any(|id| ids.contains(id))
             }
+            Self::Edited { .. } => false,
             Self::Channel(channel) => row.channel == *channel,
             Self::Guild(guild) => row.guild == Some(*guild),
             Self::Member { guild, user } => row.guild == Some(*guild) && row.owner == *user,
@@ -133,12 +159,20 @@ impl Purge {
         }
     }
 
-    /// Whether it removes what was made from this source.
-    pub fn takes_source(&self, source: &ContentSource) -> bool {
+    /// Whether it removes what was made from this source from that time on.
+    pub fn takes_source(&self, source: &ContentSource, began: UnixMillis) -> bool {
         match self {
             Self::Messages { channel, ids } => {
                 let message = source.message;
                 source.channel == *channel && message.is_some_and(|id| ids.contains(&id))
+            }
+            Self::Edited {
+                channel,
+                message,
+                at,
+            } => {
+                let is_it = (source.channel, source.message) == (*channel, Some(*message));
+                is_it && began < *at
             }
             Self::Channel(channel) => source.channel == *channel,
             Self::Guild(guild) => source.guild == Some(*guild),
@@ -152,8 +186,8 @@ impl Purge {
 
     /// Whether it removes an entry, or any part of a snapshot.
     ///
-    /// Judges each entry by itself. This is all of a purge except for deleted
-    /// messages, with which other rows of their turns go: see
+    /// Judges each entry by itself. This is all of a purge except for deleted and
+    /// edited messages, with which other rows of their turns go: see
     /// [`Reach`](super::Reach).
     pub fn takes(&self, record: &Record) -> bool {
         match record {
@@ -174,7 +208,7 @@ impl Purge {
     /// Whether it removes a snapshot whole.
     pub fn takes_whole(&self, info: &ContextSnapshotInfo) -> bool {
         match self {
-            Self::Messages { .. } | Self::Channel(_) => false,
+            Self::Messages { .. } | Self::Edited { .. } | Self::Channel(_) => false,
             Self::Guild(guild) => info.guild == Some(*guild),
             Self::Member { guild, user } => info.guild == Some(*guild) && info.owner == *user,
             Self::User(user) => info.owner == *user,
@@ -188,7 +222,9 @@ impl Purge {
             Self::Member { guild, user } => key.guild == Some(*guild) && key.user == Some(*user),
             Self::User(user) => key.user == Some(*user),
             // A marker holds no text and belongs to no single channel.
-            Self::Messages { .. } | Self::Channel(_) | Self::Before(_) => false,
+            Self::Messages { .. } | Self::Edited { .. } | Self::Channel(_) | Self::Before(_) => {
+                false
+            }
         }
     }
 
@@ -197,6 +233,7 @@ impl Purge {
             Self::Messages { channel, ids } => fact
                 .link
                 .is_some_and(|(place, message)| place == *channel && ids.contains(&message)),
+            Self::Edited { .. } => false,
             Self::Channel(channel) => fact.link.is_some_and(|(place, _)| place == *channel),
             Self::Guild(guild) => fact.is_from(*guild),
             Self::Member { guild, user } => fact.is_from(*guild) && fact.is_of(*user),

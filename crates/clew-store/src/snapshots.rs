@@ -1,13 +1,13 @@
 //! Files of saved conversation windows; the store keeps the data about them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::{Error, Purge, disk, json};
 use crate::model::{
     AgentName, ContextSnapshot, ContextSnapshotInfo, Scope, StoredMessage, StoredRole,
 };
-use clew_context::model::{ChannelId, MessageId, TurnId, UnixMillis};
+use clew_context::model::{ChannelId, ContentSource, MessageId, TurnId, UnixMillis};
 
 /// Replaces a model's summary once messages it covers were deleted or edited,
 /// since it may repeat them.
@@ -145,6 +145,8 @@ pub struct Reach<'a> {
     turns: BTreeSet<TurnKey<'a>>,
     /// Turns of which a tool call is removed.
     tools: BTreeSet<TurnKey<'a>>,
+    /// For an edit: when each turn began.
+    began: BTreeMap<TurnKey<'a>, UnixMillis>,
 }
 
 /// A turn in a snapshot, whose rows may be of several scopes.
@@ -152,13 +154,21 @@ type TurnKey<'a> = (Scope, &'a AgentName, TurnId);
 
 impl<'a> Reach<'a> {
     /// A deleted trigger takes its whole turn along; a deleted tool call takes
-    /// all of its turn's calls and results.
+    /// all of its turn's calls and results. Sources are judged by when the turn
+    /// began, so that its rows, which all have the same, go together.
     pub fn of(purge: &'a Purge, messages: &'a [StoredMessage]) -> Self {
         let mut reach = Self {
             purge,
             turns: BTreeSet::new(),
             tools: BTreeSet::new(),
+            began: BTreeMap::new(),
         };
+        if matches!(purge, Purge::Edited { .. }) {
+            for row in messages {
+                let began = reach.began.entry(turn_key(row)).or_insert(row.timestamp);
+                *began = row.timestamp.min(*began);
+            }
+        }
         if !matches!(purge, Purge::Messages { .. }) {
             return reach;
         }
@@ -175,7 +185,9 @@ impl<'a> Reach<'a> {
     /// Whether the purge removes this row.
     pub fn holds(&self, row: &StoredMessage) -> bool {
         let is_tool = matches!(row.role, StoredRole::ToolUse | StoredRole::ToolResult);
+        let began = self.began.get(&turn_key(row));
         self.purge.names(row)
+            || began.is_some_and(|began| self.purge.names_sources(row, *began))
             || self.turns.contains(&turn_key(row))
             || (is_tool && self.tools.contains(&turn_key(row)))
     }
@@ -258,6 +270,12 @@ pub(crate) fn held_messages(messages: &[StoredMessage]) -> Vec<HeldMessage> {
         ids.into_iter().map(move |id| (channel, id, guild))
     });
     held.collect()
+}
+
+/// What a snapshot's rows were made from, each once.
+pub(crate) fn held_sources(messages: &[StoredMessage]) -> BTreeSet<ContentSource> {
+    let sources = messages.iter().flat_map(|row| row.sources.iter().copied());
+    sources.collect()
 }
 
 /// The snapshot with a message's new text: `None` if the message is not in it,

@@ -336,7 +336,7 @@ impl Backend for Sqlite {
     }
 
     async fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
-        let is_single = matches!(purge, Purge::Messages { .. });
+        let is_single = matches!(purge, Purge::Messages { .. } | Purge::Edited { .. });
         let purge = purge.clone();
         let purged = self.alone("remove what has to go", move |session| {
             purge::purge(session, &purge)

@@ -37,6 +37,21 @@ pub(crate) struct Table {
     pub(crate) of_message: Option<&'static str>,
     /// Entries from before a time.
     pub(crate) before: Option<&'static str>,
+    /// What its entries were made from.
+    pub(crate) sources: Option<Sources>,
+}
+
+/// The table of what the entries of another were made from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sources {
+    /// Its name.
+    pub(crate) table: &'static str,
+    /// Its column with the key of the entry.
+    pub(crate) entry: &'static str,
+    /// Messages ?2 of the channel ?1.
+    pub(crate) of_message: &'static str,
+    /// Of the message ?2 of the channel ?1, in turns that began before ?3.
+    pub(crate) of_edited: &'static str,
 }
 
 impl Table {
@@ -54,6 +69,7 @@ impl Table {
         of_channel: None,
         of_message: None,
         before: None,
+        sources: None,
     };
 
     /// Entries from the key ?1 on, at most ?2; of the user ?3 if `is_owned`.
@@ -109,12 +125,13 @@ impl Table {
         format!("DELETE FROM {} WHERE {}", self.name, each.join(" AND "))
     }
 
-    /// The condition of what a purge may concern, with the values of
-    /// [`Purge::cells`].
+    /// The condition of what a purge may concern by itself, with the values of
+    /// [`Purge::cells`]; as for [`made_from`](Self::made_from), `None` if nothing.
     pub(crate) fn reached(&self, purge: &Purge) -> Option<String> {
         let first = |which: Option<&str>| Some(which?.replace('?', "?1"));
         match purge {
             Purge::Messages { .. } => self.of_message.map(str::to_owned),
+            Purge::Edited { .. } => None,
             Purge::Channel(_) => first(self.of_channel),
             Purge::Guild(_) => first(self.of_guild),
             Purge::Member { .. } => Some(format!(
@@ -125,6 +142,36 @@ impl Table {
             Purge::User(_) => first(self.of_user),
             Purge::Before(_) => first(self.before),
         }
+    }
+
+    /// The condition of what a purge concerns by what it was made from.
+    pub(crate) fn made_from(&self, purge: &Purge) -> Option<String> {
+        let Sources {
+            table,
+            entry,
+            of_message,
+            of_edited,
+        } = self.sources?;
+        let which = match purge {
+            Purge::Messages { .. } => of_message,
+            Purge::Edited { .. } => of_edited,
+            Purge::Channel(_) => "channel_id = ?1",
+            Purge::Guild(_) => "guild_id = ?1",
+            Purge::Member { .. } => "guild_id = ?1 AND author_id = ?2",
+            Purge::User(_) => "author_id = ?1",
+            Purge::Before(_) => return None,
+        };
+        let key = self.key.first()?;
+        Some(format!(
+            "{key} IN (SELECT {entry} FROM {table} WHERE {which})"
+        ))
+    }
+
+    /// The condition of what a purge may concern in either way.
+    pub(crate) fn concerned(&self, purge: &Purge) -> Option<String> {
+        let ways = [self.reached(purge), self.made_from(purge)];
+        let ways: Vec<String> = ways.into_iter().flatten().collect();
+        (!ways.is_empty()).then(|| ways.join(" OR "))
     }
 
     /// The condition of the entries that a purge removes; `None` if it spares

@@ -36,7 +36,8 @@ impl Transcripts {
     }
 
     /// Appends a turn of direct messages, one line per row, leaving out tool
-    /// rows. Durable on return.
+    /// rows and what was made from messages elsewhere, which no purge of those
+    /// would find here. Durable on return.
     ///
     /// # Errors
     ///
@@ -178,7 +179,8 @@ impl LogFolder {
 
     fn append(&self, turn: &[StoredMessage]) -> Result<(), Error> {
         let spoken = |row: &&StoredMessage| {
-            matches!(row.role, StoredRole::User | StoredRole::Assistant) && row.guild.is_none()
+            let is_said = matches!(row.role, StoredRole::User | StoredRole::Assistant);
+            is_said && row.guild.is_none() && row.sources.is_empty()
         };
         let rows: Vec<&StoredMessage> = turn.iter().filter(spoken).collect();
         let Some(first) = rows.first() else {
@@ -211,7 +213,7 @@ impl LogFolder {
                 None => 0,
             },
             Purge::Before(moment) => self.remove_before(*moment)?,
-            Purge::Guild(_) | Purge::Member { .. } => 0,
+            Purge::Edited { .. } | Purge::Guild(_) | Purge::Member { .. } => 0,
         };
         let mut purged = Purged::default();
         purged.add(Kind::Transcripts, gone);

@@ -127,7 +127,7 @@ async fn an_edit_that_was_missed_is_made_up_for() {
         let edit = Edit {
             message: question,
             author: ADA,
-            words: words.to_owned(),
+            words: Some(words.to_owned()),
             at: at.map(UnixMillis),
         };
         let edit_of = |message: &Message| (message.id == question).then(|| edit.clone());

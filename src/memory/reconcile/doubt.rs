@@ -60,17 +60,19 @@ pub(in crate::memory) struct Trace {
     at: UnixMillis,
 }
 
-/// The traces of a row: of its message and of the message's further parts.
+/// The traces of a row: of its message, of the message's further parts, and of the
+/// messages that it was made from.
 pub(in crate::memory) fn traces(row: &StoredMessage) -> impl Iterator<Item = Trace> + '_ {
     let at = match row.restored_from {
         Some(_) => UnixMillis(i64::MIN),
         None => row.timestamp,
     };
-    row.message.iter().chain(&row.parts).map(move |id| Trace {
-        key: (row.channel, *id),
-        guild: row.guild,
-        at,
-    })
+    let own = row.message.iter().chain(&row.parts);
+    let own = own.map(|id| ((row.channel, *id), row.guild));
+    let sources = row.sources.iter();
+    let sources = sources.filter_map(|one| Some(((one.channel, one.message?), one.guild)));
+    let all = own.chain(sources);
+    all.map(move |(key, guild)| Trace { key, guild, at })
 }
 
 /// The trace of a fact that was learnt from a message.

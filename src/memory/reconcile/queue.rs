@@ -1,19 +1,19 @@
 //! The queue of changes, and recent deletions and purges, which turns being stored
 //! meanwhile have to respect.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
 use super::{DiscordChange, Edit};
 use crate::memory::Place;
-use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
+use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, UnixMillis, UserId};
 use clew_store::Purge;
 use clew_store::model::StoredMessage;
 
-/// Deletions remembered for turns that are being stored at that time.
-const RECENT_DELETIONS: usize = 4_096;
+/// Deletions, and edits, remembered for turns that are being stored at that time.
+const RECENT_MESSAGES: usize = 4_096;
 /// The most members for whom it is remembered when they were last looked up.
 const MEMBERS_REMEMBERED: usize = 10_000;
 /// The time between two lookups of a member.
@@ -32,7 +32,8 @@ pub(in crate::memory) struct ChangeQueue {
     /// Held while changes are carried out, so that waiting for all of them includes
     /// those that another task has begun.
     pub(super) doing: tokio::sync::Mutex<()>,
-    deleted: Mutex<Deleted>,
+    deleted: Mutex<Recent>,
+    edited: Mutex<Recent>,
     /// The members to look up, and when others were.
     members: Mutex<Members>,
     member_due: Notify,
@@ -64,7 +65,7 @@ impl DiscordChange {
     /// The memory that it takes, roughly.
     fn bytes(&self) -> usize {
         let texts = |edits: &[Edit]| -> usize {
-            let one = |edit: &Edit| size_of::<Edit>() + edit.words.len();
+            let one = |edit: &Edit| size_of::<Edit>() + edit.bytes();
             edits.iter().map(one).sum()
         };
         // There is at most one per channel.
@@ -74,7 +75,7 @@ impl DiscordChange {
         size_of::<Self>()
             + match self {
                 Self::Deleted { ids, .. } | Self::Unknown { ids, .. } => size_of_val(&**ids),
-                Self::Edited { edit, .. } => edit.words.len(),
+                Self::Edited { edit, .. } => edit.bytes(),
                 Self::Connected { guilds, .. } => size_of_val(&**guilds),
                 Self::Fetched(page) => {
                     // A set takes about twice the size of its elements.
@@ -155,11 +156,27 @@ impl WaitingChanges {
     }
 }
 
-/// The latest deletions, in order of arrival.
+/// The latest deletions or edits, in order of arrival.
 #[derive(Debug, Default)]
-struct Deleted {
+struct Recent {
     order: VecDeque<MessageId>,
-    ids: HashSet<MessageId>,
+    /// With the time of the last edit.
+    times: HashMap<MessageId, UnixMillis>,
+}
+
+impl Recent {
+    fn note(&mut self, id: MessageId, at: UnixMillis) {
+        let last = self.times.entry(id).or_insert_with(|| {
+            self.order.push_back(id);
+            at
+        });
+        *last = at.max(*last);
+        while self.order.len() > RECENT_MESSAGES {
+            if let Some(oldest) = self.order.pop_front() {
+                self.times.remove(&oldest);
+            }
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -206,15 +223,37 @@ impl ChangeQueue {
     pub(super) fn note_deleted(&self, ids: &[MessageId]) {
         let mut deleted = self.deleted.lock().unwrap_or_else(PoisonError::into_inner);
         for id in ids {
-            if deleted.ids.insert(*id) {
-                deleted.order.push_back(*id);
+            deleted.note(*id, UnixMillis(i64::MAX));
+        }
+    }
+
+    pub(super) fn note_edited(&self, edits: &[Edit]) {
+        let mut edited = self.edited.lock().unwrap_or_else(PoisonError::into_inner);
+        for edit in edits {
+            if let Some(at) = edit.at {
+                edited.note(edit.message, at);
             }
         }
-        while deleted.order.len() > RECENT_DELETIONS {
-            if let Some(oldest) = deleted.order.pop_front() {
-                deleted.ids.remove(&oldest);
-            }
-        }
+    }
+
+    /// The recent edits of what these rows were made from, as purges.
+    pub(in crate::memory) fn edits_of(&self, rows: &[StoredMessage]) -> Vec<Purge> {
+        let edited = self.edited.lock().unwrap_or_else(PoisonError::into_inner);
+        let edit_of = |source: &ContentSource| {
+            let (channel, message) = (source.channel, source.message?);
+            let at = *edited.times.get(&message)?;
+            Some((
+                message,
+                Purge::Edited {
+                    channel,
+                    message,
+                    at,
+                },
+            ))
+        };
+        let sources = rows.iter().flat_map(|row| &row.sources);
+        let purges: BTreeMap<MessageId, Purge> = sources.filter_map(edit_of).collect();
+        purges.into_values().collect()
     }
 
     pub(in crate::memory) fn note_gone(&self, purge: Purge, now: UnixMillis) {
@@ -236,7 +275,9 @@ impl ChangeQueue {
             Purge::Channel(channel) => *channel == place.channel,
             Purge::Member { guild, user } => Some(*guild) == place.guild && *user == place.asker,
             Purge::User(user) => *user == place.asker,
-            Purge::Messages { .. } | Purge::Guild(_) | Purge::Before(_) => false,
+            Purge::Messages { .. } | Purge::Edited { .. } | Purge::Guild(_) | Purge::Before(_) => {
+                false
+            }
         };
         !self.gone_since(since, reaches).is_empty()
     }
@@ -282,7 +323,7 @@ impl ChangeQueue {
     ) -> Vec<MessageId> {
         let deleted = self.deleted.lock().unwrap_or_else(PoisonError::into_inner);
         ids.into_iter()
-            .filter(|id| deleted.ids.contains(id))
+            .filter(|id| deleted.times.contains_key(id))
             .collect()
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::memory::Place;
+use clew_context::model::UserId;
 use clew_store::model::{AgentName, Scope};
 
 const HERE: ChannelId = ChannelId::new(7);
@@ -24,7 +25,7 @@ fn edited(id: u64, words: &str, at: Option<i64>) -> DiscordChange {
         edit: Edit {
             message: MessageId::new(id),
             author: UserId::new(5),
-            words: words.to_owned(),
+            words: Some(words.to_owned()),
             at: at.map(UnixMillis),
         },
     }

@@ -176,7 +176,7 @@ async fn an_edit_takes_back_what_was_learnt() {
         edit: Edit {
             message: MessageId::new(3),
             author: ADA,
-            words: "I grow nothing".to_owned(),
+            words: Some("I grow nothing".to_owned()),
             at,
         },
     };

@@ -1,6 +1,6 @@
 //! The folders, the locks for writing, and reading files.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::super::{Error, FormError, disk};
 use crate::model::{Scope, Subject};
-use clew_context::model::{ChannelId, Clock, GuildId, UserId};
+use clew_context::model::{ChannelId, Clock, ContentSource, GuildId, UserId};
 
 /// Number of locks shared by all paths: enough that two writers seldom collide.
 const STRIPES: usize = 64;
@@ -44,6 +44,8 @@ pub(super) struct Index {
     pub(super) direct: HashMap<ChannelId, UserId>,
     /// Whose facts link (or once linked) into each channel.
     pub(super) linked: HashMap<ChannelId, BTreeSet<Subject>>,
+    /// What each conversation's rows were made from, if from anything.
+    pub(super) made_from: BTreeMap<Scope, BTreeSet<ContentSource>>,
     /// Files set aside, which may hold what a purge covers.
     pub(super) aside: BTreeSet<PathBuf>,
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::super::{Error, Kind, Purge, Purged, Record, disk};
 use super::folder::{ConversationsIn, StoreFolder};
 use crate::model::{Origin, Subject};
-use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
+use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, UnixMillis, UserId};
 
 impl StoreFolder {
     pub(super) fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
@@ -27,21 +27,26 @@ impl StoreFolder {
     }
 
     fn purge_rows(&self, purge: &Purge) -> Result<u64, Error> {
+        let mut gone = Tally::default();
+        for scope in self.made_from(|source| purge.takes_source(source, UnixMillis(i64::MIN))) {
+            gone.add(self.strip_rows(scope, purge));
+        }
         let (place, user) = match purge {
             Purge::Messages { channel, .. } | Purge::Channel(channel) => {
                 (ConversationsIn::Channel(*channel), None)
             }
+            Purge::Edited { .. } => return gone.finish(),
             Purge::Guild(guild) => (ConversationsIn::Guild(*guild), None),
             Purge::Member { guild, user } => (ConversationsIn::Guild(*guild), Some(*user)),
             Purge::User(user) => (ConversationsIn::Everywhere, Some(*user)),
             Purge::Before(_) => (ConversationsIn::Everywhere, None),
         };
-        let mut gone = Tally::default();
         self.conversations(place, user, &mut |scope| {
             gone.add(match purge {
-                Purge::Messages { .. } | Purge::Channel(_) | Purge::Before(_) => {
-                    self.strip_rows(scope, purge)
-                }
+                Purge::Messages { .. }
+                | Purge::Edited { .. }
+                | Purge::Channel(_)
+                | Purge::Before(_) => self.strip_rows(scope, purge),
                 // The walk only visits conversations that the purge covers.
                 Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) => {
                     self.delete_conversation(scope)
@@ -59,13 +64,17 @@ impl StoreFolder {
                 Purge::Messages { channel, .. } | Purge::Channel(channel) => {
                     self.linked_files(kind, *channel)
                 }
+                Purge::Edited { .. } => return Ok(0),
                 Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) | Purge::Before(_) => {
                     self.entry_files(kind)?
                 }
             },
             // Lists hold no text and belong to no channel.
             Kind::Markers | Kind::Settings | Kind::Departures => match purge {
-                Purge::Messages { .. } | Purge::Channel(_) | Purge::Before(_) => return Ok(0),
+                Purge::Messages { .. }
+                | Purge::Edited { .. }
+                | Purge::Channel(_)
+                | Purge::Before(_) => return Ok(0),
                 Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) => {
                     self.entry_files(kind)?
                 }
@@ -108,6 +117,11 @@ impl StoreFolder {
             }
             Ok(())
         })?;
+        let is_here = |source: &ContentSource| source.channel == channel;
+        for sources in self.index().made_from.values() {
+            let here = sources.iter().filter(|source| is_here(source));
+            held.extend(here.filter_map(|source| source.message));
+        }
         for kind in [Kind::UserFacts, Kind::ServerFacts] {
             for path in self.linked_files(kind, channel) {
                 let entries = self.entries(&path)?.into_iter();
@@ -131,6 +145,9 @@ impl StoreFolder {
             .guilds(ConversationsIn::Everywhere)?
             .into_iter()
             .collect();
+        for sources in self.index().made_from.values() {
+            guilds.extend(sources.iter().filter_map(|source| source.guild));
+        }
         for kind in Kind::ALL {
             for path in self.entry_files(kind)? {
                 for entry in self.entries(&path)? {
@@ -147,6 +164,10 @@ impl StoreFolder {
             members.extend(scope.owner());
             Ok(())
         })?;
+        for sources in self.index().made_from.values() {
+            let here = sources.iter().filter(|source| source.guild == Some(guild));
+            members.extend(here.filter_map(|source| source.author));
+        }
         for kind in Kind::ALL {
             for path in self.entry_files(kind)? {
                 for entry in self.entries(&path)? {
@@ -200,6 +221,7 @@ impl Tally {
 fn aside_goes(path: &Path, purge: &Purge) -> bool {
     let ids: Vec<String> = match purge {
         Purge::Messages { ids, .. } => ids.iter().map(ToString::to_string).collect(),
+        Purge::Edited { message, .. } => vec![message.to_string()],
         Purge::Channel(channel) => vec![channel.to_string()],
         Purge::Guild(guild) => vec![guild.to_string()],
         Purge::Member { user, .. } | Purge::User(user) => vec![user.to_string()],

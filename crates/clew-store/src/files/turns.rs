@@ -8,7 +8,8 @@ use super::conversation::{Conversation, check};
 use super::folder::{ConversationsIn, StoreFolder};
 use crate::append;
 use crate::model::{AgentName, Scope, StoredMessage};
-use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
+use crate::snapshots::held_sources;
+use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, UnixMillis, UserId};
 
 /// What was found for a conversation.
 enum FoundConversation {
@@ -33,7 +34,7 @@ impl StoreFolder {
             let mut conversation = self.live_or_fresh(scope, &path, now)?;
             conversation.cleared = conversation.cleared.max(cleared);
             let ordinal = conversation.append(first, turn, now);
-            disk::write(&path, conversation.write().as_bytes())?;
+            self.store(scope, &path, &conversation)?;
             Ok(ordinal)
         })?;
         self.note_direct(first);
@@ -49,7 +50,7 @@ impl StoreFolder {
             for row in rows {
                 conversation.put(row, now);
             }
-            disk::write(&path, conversation.write().as_bytes())
+            self.store(scope, &path, &conversation)
         })?;
         for row in rows {
             self.note_direct(row);
@@ -102,7 +103,7 @@ impl StoreFolder {
         let path = self.conversation(scope)?;
         let gone = self.alone(&path, || {
             let found = self.load(&path, |text| Conversation::read(scope, text))?;
-            disk::remove(&path)?;
+            self.drop_file(scope, &path)?;
             Ok(found.map_or(0, |found| found.rows.len() as u64))
         })?;
         self.remove_aside(&mut |aside| is_aside_of(aside, &path))?;
@@ -204,12 +205,44 @@ impl StoreFolder {
             };
             let changes = change(&mut conversation);
             if conversation.rows.is_empty() {
-                disk::remove(&path)?;
+                self.drop_file(scope, &path)?;
             } else if changes > 0 {
-                disk::write(&path, conversation.write().as_bytes())?;
+                self.store(scope, &path, &conversation)?;
             }
             Ok(changes)
         })
+    }
+
+    /// Writes a conversation's file; call it within [`Self::alone`].
+    fn store(&self, scope: Scope, path: &Path, conversation: &Conversation) -> Result<(), Error> {
+        disk::write(path, conversation.write().as_bytes())?;
+        self.note_sources(scope, &conversation.rows);
+        Ok(())
+    }
+
+    /// Removes a conversation's file; call it within [`Self::alone`].
+    fn drop_file(&self, scope: Scope, path: &Path) -> Result<(), Error> {
+        disk::remove(path)?;
+        self.note_sources(scope, &[]);
+        Ok(())
+    }
+
+    fn note_sources(&self, scope: Scope, rows: &[StoredMessage]) {
+        let sources = held_sources(rows);
+        let mut index = self.index();
+        if sources.is_empty() {
+            index.made_from.remove(&scope);
+        } else {
+            index.made_from.insert(scope, sources);
+        }
+    }
+
+    /// Conversations with anything made from such a source.
+    pub(super) fn made_from(&self, is_meant: impl Fn(&ContentSource) -> bool) -> Vec<Scope> {
+        let index = self.index();
+        let meant = index.made_from.iter();
+        let meant = meant.filter(|(_, sources)| sources.iter().any(&is_meant));
+        meant.map(|(scope, _)| *scope).collect()
     }
 
     fn live_or_fresh(
@@ -231,22 +264,25 @@ impl StoreFolder {
         match self.load(path, |text| Conversation::read(scope, text))? {
             None => Ok(FoundConversation::Nothing),
             Some(conversation) if conversation.is_expired(now) => {
-                disk::remove(path)?;
+                self.drop_file(scope, path)?;
                 Ok(FoundConversation::Expired(conversation.rows.len() as u64))
             }
             Some(conversation) => Ok(FoundConversation::There(conversation)),
         }
     }
 
-    /// Records the channels of direct messages.
-    pub(super) fn index_direct(&self) -> Result<(), Error> {
-        self.conversations(ConversationsIn::Direct, None, &mut |scope| {
+    /// Records the channels of direct messages, and what rows were made from.
+    pub(super) fn index_conversations(&self) -> Result<(), Error> {
+        self.conversations(ConversationsIn::Everywhere, None, &mut |scope| {
             let path = self.conversation(scope)?;
             let load = || self.load(&path, |text| Conversation::read(scope, text));
             // A file of a newer version is reported when it is used.
             let found = self.alone(&path, load).ok().flatten();
-            let rows = found.into_iter().flat_map(|found| found.rows);
-            rows.for_each(|row| self.note_direct(&row));
+            let rows = found.map(|found| found.rows).unwrap_or_default();
+            for row in &rows {
+                self.note_direct(row);
+            }
+            self.note_sources(scope, &rows);
             Ok(())
         })
     }

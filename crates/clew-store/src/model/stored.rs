@@ -101,6 +101,14 @@ pub struct StoredMessage {
 }
 
 impl StoredMessage {
+    /// Discord's messages that it is, and those that it was made from.
+    pub fn made_of(&self) -> impl Iterator<Item = (ChannelId, MessageId)> + '_ {
+        let own = self.message.iter().chain(&self.parts);
+        let own = own.map(|id| (self.channel, *id));
+        let sources = self.sources.iter();
+        own.chain(sources.filter_map(|source| Some((source.channel, source.message?))))
+    }
+
     /// Whether its text is that message's text. A long answer spans several
     /// messages, so editing one of them changes nothing.
     pub fn is_text_of(&self, channel: ChannelId, message: MessageId) -> bool {

@@ -188,14 +188,15 @@ impl ContextPointer {
     /// Whether a purge reaches it: by whose it is, or by what it was made from.
     pub(super) fn is_reached_by(&self, purge: &Purge) -> bool {
         let is_named = match purge {
-            Purge::Messages { .. } => false,
+            Purge::Messages { .. } | Purge::Edited { .. } => false,
             Purge::Channel(channel) => self.scope.channel() == Some(*channel),
             Purge::Guild(guild) => self.guild == Some(*guild),
             Purge::Member { guild, user } => self.guild == Some(*guild) && self.owner == *user,
             Purge::User(user) => self.owner == *user,
             Purge::Before(time) => self.time < *time,
         };
-        is_named || self.sources.iter().any(|source| purge.takes_source(source))
+        let mut sources = self.sources.iter();
+        is_named || sources.any(|source| purge.takes_source(source, self.time))
     }
 }
 

@@ -12,9 +12,9 @@ use super::session::{
     Failure, Outcome, Parameters, rows, scoped_rows, see_all, touched, write_all, write_scope,
 };
 use super::tables::MESSAGE;
-use super::values::{self, Moment, limit, maybe_text, text};
+use super::values::{self, Moment, SourceIds, limit, maybe_text, text};
 use crate::append;
-use crate::columns::{guild_key, user_key};
+use crate::columns::{self, guild_key, user_key};
 use crate::model::{AgentName, Scope, SnapshotId, StoredMessage};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
@@ -25,14 +25,23 @@ const INSERT: &str = "
 WITH added AS (
     INSERT INTO clew.messages (scope, agent_name, turn_id, ordinal, position, role, guild_id, thread_id,
         owner_id, author_name, content, tool_calls, tool_call_id, timestamp,
-        discord_message_id, part_ids, target_id, restored_from)
-    VALUES ($1, $2, $3, $4, $18, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+        discord_message_id, part_ids, target_id, restored_from, sources)
+    VALUES ($1, $2, $3, $4, $18, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $19)
     RETURNING id
+), held AS (
+    INSERT INTO clew.message_ids (message_id, channel_id, row_id)
+    SELECT DISTINCT held.message_id, $7::bigint, added.id
+    FROM added, unnest($15::bigint[] || $14::bigint) AS held (message_id)
+    WHERE held.message_id IS NOT NULL
 )
-INSERT INTO clew.message_ids (message_id, channel_id, row_id)
-SELECT DISTINCT held.message_id, $7::bigint, added.id
-FROM added, unnest($15::bigint[] || $14::bigint) AS held (message_id)
-WHERE held.message_id IS NOT NULL";
+SELECT id FROM added";
+
+/// For the few rows that were made from something elsewhere.
+const INSERT_SOURCES: &str = "
+INSERT INTO clew.message_sources (row_id, position, guild_id, channel_id, message_id, author_id)
+SELECT $1, source.position, source.guild, source.channel, source.message, source.author
+FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+    WITH ORDINALITY AS source (guild, channel, message, author, position)";
 
 /// Locks a conversation's counter while appending, until the transaction ends.
 const HOLD_COUNTER: &str = "
@@ -81,12 +90,17 @@ WHERE scope = $1 AND turn_id = $2 AND agent_name = $3 AND role = $4
     AND tool_call_id IS NOT DISTINCT FROM $5 AND tool_calls IS NOT DISTINCT FROM $6
     AND discord_message_id IS NOT DISTINCT FROM $7";
 
-/// A message may be stored in rows, in snapshots and as the source of facts.
+/// A message may be stored in rows and snapshots, as the source of those, and as
+/// that of facts.
 const HELD: &str = "
 SELECT message_id FROM clew.message_ids
     WHERE channel_id = $1 AND message_id BETWEEN $2 AND $3
 UNION SELECT message_id FROM clew.snapshot_messages
     WHERE channel_id = $1 AND message_id BETWEEN $2 AND $3 AND message_id <> 0
+UNION SELECT message_id FROM clew.message_sources
+    WHERE channel_id = $1 AND message_id BETWEEN $2 AND $3
+UNION SELECT message_id FROM clew.snapshot_sources
+    WHERE channel_id = $1 AND message_id BETWEEN $2 AND $3
 UNION SELECT link_message FROM clew.facts
     WHERE link_channel = $1 AND link_message BETWEEN $2 AND $3
 ORDER BY 1";
@@ -97,6 +111,8 @@ UNION SELECT user_id FROM clew.markers WHERE guild_id = $1 AND user_id <> 0
 UNION SELECT owner_id FROM clew.snapshots WHERE guild_id = $1
 UNION SELECT owner_id FROM clew.snapshots WHERE snapshot_id IN
     (SELECT snapshot_id FROM clew.snapshot_messages WHERE guild_id = $1)
+UNION SELECT author_id FROM clew.message_sources WHERE guild_id = $1 AND author_id IS NOT NULL
+UNION SELECT author_id FROM clew.snapshot_sources WHERE guild_id = $1 AND author_id IS NOT NULL
 UNION SELECT user_id FROM clew.facts WHERE origin_guild = $1 AND user_id IS NOT NULL
 UNION SELECT by_user FROM clew.facts WHERE origin_guild = $1 OR server_id = $1
 ORDER BY 1";
@@ -106,6 +122,8 @@ SELECT guild_id FROM clew.messages WHERE guild_id IS NOT NULL
 UNION SELECT guild_id FROM clew.markers WHERE guild_id <> 0
 UNION SELECT guild_id FROM clew.snapshots WHERE guild_id IS NOT NULL
 UNION SELECT guild_id FROM clew.snapshot_messages WHERE guild_id IS NOT NULL
+UNION SELECT guild_id FROM clew.message_sources WHERE guild_id IS NOT NULL
+UNION SELECT guild_id FROM clew.snapshot_sources WHERE guild_id IS NOT NULL
 UNION SELECT origin_guild FROM clew.facts WHERE origin_guild IS NOT NULL
 UNION SELECT server_id FROM clew.facts WHERE server_id IS NOT NULL
 UNION SELECT guild_id FROM clew.guild_settings
@@ -240,8 +258,14 @@ async fn insert_one(transaction: &Transaction<'_>, (row, position): Placed<'_>) 
         &row.target.map(|target| signed(target.get())),
         &row.restored_from.as_ref().map(SnapshotId::as_str),
         &position,
+        &columns::sources(&row.sources),
     ];
-    touched(transaction, INSERT, parameters).await?;
+    let added = rows(transaction, INSERT, parameters).await?;
+    if let (Some(added), false) = (added.first(), row.sources.is_empty()) {
+        let added: i64 = added.try_get(0)?;
+        let sources = SourceIds::of(&row.sources);
+        touched(transaction, INSERT_SOURCES, &sources.after(&added)).await?;
+    }
     Ok(())
 }
 

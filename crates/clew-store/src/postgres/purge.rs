@@ -29,6 +29,10 @@ pub(super) async fn purge(
             (_, None) => 0,
         };
         purged.add(kind, gone);
+        // Apart from the rows themselves, so that both use their index.
+        if let (Kind::Messages, Some(which)) = (kind, table.made_from(purge)) {
+            purged.add(kind, delete(transaction, table.name, &which, purge).await?);
+        }
     }
     if let Some(which) = COUNTERS.reached(purge) {
         delete(transaction, COUNTERS.name, &which, purge).await?;
@@ -39,7 +43,7 @@ pub(super) async fn purge(
 /// Whether a vacuum follows at once.
 pub(super) const fn is_thorough(purge: &Purge) -> bool {
     match purge {
-        Purge::Messages { .. } | Purge::Channel(_) => false,
+        Purge::Messages { .. } | Purge::Edited { .. } | Purge::Channel(_) => false,
         Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) | Purge::Before(_) => true,
     }
 }
@@ -60,7 +64,7 @@ async fn purge_snapshots(
     files: &SnapshotFiles,
     purge: &Purge,
 ) -> Outcome<u64> {
-    let Some(which) = table(Kind::Snapshots).and_then(|table| table.reached(purge)) else {
+    let Some(which) = table(Kind::Snapshots).and_then(|table| table.concerned(purge)) else {
         return Ok(0);
     };
     let sql = format!("SELECT {SNAPSHOT} FROM clew.snapshots WHERE {which} FOR UPDATE");

@@ -10,11 +10,11 @@ use deadpool_postgres::Transaction;
 use super::super::{Error, SnapshotFiles, with_edit};
 use super::session::{Failure, Outcome, Parameters, rows, see, see_all, touched};
 use super::tables::SNAPSHOT;
-use super::values::{self, Moment, limit, maybe_text, text};
+use super::values::{self, Moment, SourceIds, limit, maybe_text, text};
 use crate::model::{
     AgentName, ContextSnapshot, ContextSnapshotInfo, SnapshotId, StoredMessage, Subject,
 };
-use crate::snapshots::held_messages;
+use crate::snapshots::{held_messages, held_sources};
 use clew_context::model::{ChannelId, GuildId, MessageId, UserId};
 
 const PUT: &str = "
@@ -33,6 +33,13 @@ const PUT_MESSAGES: &str = "
 INSERT INTO clew.snapshot_messages (snapshot_id, guild_id, channel_id, message_id)
 SELECT $1, held.* FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS held
 ON CONFLICT DO NOTHING";
+
+const PUT_SOURCES: &str = "
+INSERT INTO clew.snapshot_sources
+    (snapshot_id, position, guild_id, channel_id, message_id, author_id)
+SELECT $1, source.position, source.guild, source.channel, source.message, source.author
+FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+    WITH ORDINALITY AS source (guild, channel, message, author, position)";
 
 const LIST: &str = "
 WHERE ready AND owner_id = $1 AND guild_id IS NOT DISTINCT FROM $2 AND ($3::text IS NULL OR agent_name = $3)
@@ -156,9 +163,14 @@ async fn put_row(transaction: &Transaction<'_>, snapshot: &ContextSnapshot) -> O
         &limit(bytes),
     ];
     touched(transaction, PUT, parameters).await?;
-    let forget = "DELETE FROM clew.snapshot_messages WHERE snapshot_id = $1";
-    touched(transaction, forget, &[&id]).await?;
-    put_messages(transaction, id, &snapshot.messages).await
+    for table in ["snapshot_messages", "snapshot_sources"] {
+        let forget = format!("DELETE FROM clew.{table} WHERE snapshot_id = $1");
+        touched(transaction, &forget, &[&id]).await?;
+    }
+    put_messages(transaction, id, &snapshot.messages).await?;
+    let sources = SourceIds::of(&held_sources(&snapshot.messages));
+    touched(transaction, PUT_SOURCES, &sources.after(&id)).await?;
+    Ok(())
 }
 
 async fn put_messages(

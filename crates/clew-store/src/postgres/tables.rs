@@ -1,12 +1,12 @@
 //! Where each kind is kept.
 
 use crate::Kind;
-use crate::table::Table;
+use crate::table::{Sources, Table};
 
 /// The columns of a row of a turn.
 pub(super) const MESSAGE: &str = "id, scope, agent_name, turn_id, ordinal, role, guild_id, \
      thread_id, owner_id, author_name, content, tool_calls, tool_call_id, timestamp, \
-     discord_message_id, array_to_string(part_ids, ' ') AS parts, target_id, restored_from";
+     discord_message_id, array_to_string(part_ids, ' ') AS parts, target_id, restored_from, sources";
 /// The columns of a fact, which is about a user or a server.
 pub(super) const FACT: &str = "id, coalesce(user_id, server_id) AS subject_id, \
      CASE WHEN server_id IS NULL THEN 'user' WHEN user_id IS NULL THEN 'server' END AS subject, \
@@ -43,6 +43,18 @@ const ROWS_OF_MESSAGES: &str = "id IN (
     WHERE hits.role = 'user' OR (hits.role IN ('tool_use', 'tool_result')
         AND turn.role IN ('tool_use', 'tool_result')))";
 
+/// Sources that are these messages.
+const OF_IDS: &str = "channel_id = ?1 AND message_id = ANY (?2)";
+
+const EDITED_ROWS: &str = "channel_id = ?1 AND message_id = ?2 AND EXISTS (
+    SELECT FROM clew.messages AS made JOIN clew.messages AS of_turn
+        ON of_turn.scope = made.scope AND of_turn.turn_id = made.turn_id
+        AND of_turn.agent_name = made.agent_name
+    WHERE made.id = row_id AND of_turn.timestamp < ?3)";
+
+/// A snapshot without a row from before the edit is not concerned.
+const EDITED_SNAPSHOTS: &str = "channel_id = ?1 AND message_id = ?2 AND oldest < ?3";
+
 /// Counters of conversations, which go when all of the conversation goes.
 pub(super) const COUNTERS: Table = Table {
     name: "clew.conversations",
@@ -62,6 +74,12 @@ const MESSAGES: Table = Table {
     of_channel: Some("thread_id = ?"),
     of_message: Some(ROWS_OF_MESSAGES),
     before: Some("timestamp < ?"),
+    sources: Some(Sources {
+        table: "clew.message_sources",
+        entry: "row_id",
+        of_message: OF_IDS,
+        of_edited: EDITED_ROWS,
+    }),
     ..Table::EMPTY
 };
 
@@ -86,6 +104,12 @@ const SNAPSHOTS: Table = Table {
              WHERE channel_id = ?1 AND message_id = ANY (?2))",
     ),
     before: Some("timestamp < ? OR oldest < ?"),
+    sources: Some(Sources {
+        table: "clew.snapshot_sources",
+        entry: "snapshot_id",
+        of_message: OF_IDS,
+        of_edited: EDITED_SNAPSHOTS,
+    }),
     ..Table::EMPTY
 };
 

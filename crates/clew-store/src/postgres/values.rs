@@ -10,7 +10,7 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checke
 use super::session::{Failure, Outcome};
 use crate::columns::{self, Cell, Columns};
 use crate::model::{ContextSnapshotInfo, Fact, StoredMessage};
-use clew_context::model::UnixMillis;
+use clew_context::model::{ContentSource, UnixMillis};
 
 /// PostgreSQL counts microseconds from 1 January 2000.
 const EPOCH_MS: i64 = 946_684_800_000;
@@ -150,6 +150,40 @@ impl ToSql for Cell<'_> {
 pub(super) fn borrowed<'a>(cells: &'a [Cell<'_>]) -> Vec<&'a (dyn ToSql + Sync)> {
     let cells = cells.iter();
     cells.map(|cell| -> &(dyn ToSql + Sync) { cell }).collect()
+}
+
+/// Sources as arrays, one for each of their columns.
+#[derive(Default)]
+pub(super) struct SourceIds {
+    guilds: Vec<Option<i64>>,
+    channels: Vec<i64>,
+    messages: Vec<Option<i64>>,
+    authors: Vec<Option<i64>>,
+}
+
+impl SourceIds {
+    pub(super) fn of<'a>(sources: impl IntoIterator<Item = &'a ContentSource>) -> Self {
+        let mut ids = Self::default();
+        for source in sources {
+            let (guild, channel, message, author) = columns::source_ids(source);
+            ids.guilds.push(guild);
+            ids.channels.push(channel);
+            ids.messages.push(message);
+            ids.authors.push(author);
+        }
+        ids
+    }
+
+    /// As parameters, after the key of the entry that was made from them.
+    pub(super) fn after<'a>(&'a self, key: &'a (dyn ToSql + Sync)) -> [&'a (dyn ToSql + Sync); 5] {
+        [
+            key,
+            &self.guilds,
+            &self.channels,
+            &self.messages,
+            &self.authors,
+        ]
+    }
 }
 
 /// A row of a turn.

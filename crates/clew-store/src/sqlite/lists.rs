@@ -98,6 +98,11 @@ pub(super) fn members(session: &Session, guild: GuildId) -> Result<Vec<UserId>, 
          UNION SELECT owner_id FROM snapshot_rows WHERE guild_id = ?1
          UNION SELECT s.owner_id FROM snapshot_rows s
              JOIN snapshot_messages m ON m.snapshot = s.seq WHERE m.guild_id = ?1
+         UNION SELECT s.author_id FROM message_sources s
+             JOIN message_rows r ON r.id = s.row_id
+             WHERE s.guild_id = ?1 AND s.author_id IS NOT NULL AND NOT r.gone
+         UNION SELECT author_id FROM snapshot_sources
+             WHERE guild_id = ?1 AND author_id IS NOT NULL
          UNION SELECT subject_id FROM fact_rows WHERE subject = 'user' AND origin_guild = ?1
          UNION SELECT by_user FROM fact_rows WHERE origin_guild = ?1
          UNION SELECT by_user FROM fact_rows WHERE subject = 'server' AND subject_id = ?1",
@@ -117,9 +122,19 @@ pub(super) fn guilds(session: &Session) -> Result<Vec<GuildId>, Fault> {
              UNION ALL
              SELECT (SELECT min(guild_id) FROM message_rows WHERE guild_id > each.id)
                  FROM each WHERE each.id IS NOT NULL
+         ),
+         source(id) AS (
+             SELECT min(guild_id) FROM message_sources
+             UNION ALL
+             SELECT (SELECT min(guild_id) FROM message_sources WHERE guild_id > source.id)
+                 FROM source WHERE source.id IS NOT NULL
          )
          SELECT id FROM each WHERE EXISTS
              (SELECT 1 FROM message_rows WHERE guild_id = each.id AND NOT gone)
+         UNION SELECT id FROM source WHERE EXISTS
+             (SELECT 1 FROM message_sources s JOIN message_rows r ON r.id = s.row_id
+                 WHERE s.guild_id = source.id AND NOT r.gone)
+         UNION SELECT guild_id FROM snapshot_sources WHERE guild_id IS NOT NULL
          UNION SELECT guild_id FROM markers WHERE guild_id <> ?1
          UNION SELECT guild_id FROM snapshot_rows WHERE guild_id IS NOT NULL
          UNION SELECT guild_id FROM snapshot_messages WHERE guild_id IS NOT NULL

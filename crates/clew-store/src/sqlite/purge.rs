@@ -63,21 +63,28 @@ fn run(connection: &Connection, sql: &str, key: impl Params) -> Result<u64, Faul
 }
 
 fn messages_gone(session: &Session, purge: &Purge) -> Result<u64, Fault> {
-    match purge {
+    let table = table(Kind::Messages);
+    let remove = |which: Option<String>| {
+        let key = params_from_iter(purge.cells());
+        which.map_or(Ok(0), |which| texts::remove_messages(session, &which, key))
+    };
+    let mut gone = match purge {
         Purge::Messages { channel, ids } => {
             let mut gone = 0;
             for id in ids {
                 gone += message_gone(session, *channel, *id)?;
             }
-            Ok(gone)
+            gone
         }
-        Purge::Before(time) => old_messages_gone(session, *time),
-        Purge::Channel(_) | Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) => {
-            let which = table(Kind::Messages).and_then(|table| table.reached(purge));
-            let key = params_from_iter(purge.cells());
-            which.map_or(Ok(0), |which| texts::remove_messages(session, &which, key))
-        }
-    }
+        Purge::Before(time) => old_messages_gone(session, *time)?,
+        Purge::Edited { .. }
+        | Purge::Channel(_)
+        | Purge::Guild(_)
+        | Purge::Member { .. }
+        | Purge::User(_) => remove(table.and_then(|table| table.reached(purge)))?,
+    };
+    gone += remove(table.and_then(|table| table.made_from(purge)))?;
+    Ok(gone)
 }
 
 /// A trigger takes its whole turn along, a tool call all of its turn's calls
@@ -142,7 +149,7 @@ fn counters_gone(connection: &Connection, purge: &Purge) -> Result<(), Fault> {
             // `_` in the key matches itself as well.
             Scope::User(*user).to_string(),
         ],
-        Purge::Messages { .. } | Purge::Before(_) => vec![],
+        Purge::Messages { .. } | Purge::Edited { .. } | Purge::Before(_) => vec![],
     };
     for pattern in patterns {
         run(
@@ -156,7 +163,7 @@ fn counters_gone(connection: &Connection, purge: &Purge) -> Result<(), Fault> {
 
 /// What to do with each snapshot that a purge affects.
 fn snapshots_changed(session: &Session, purge: &Purge) -> Result<Vec<SnapshotChange>, Fault> {
-    let Some(which) = table(Kind::Snapshots).and_then(|table| table.reached(purge)) else {
+    let Some(which) = table(Kind::Snapshots).and_then(|table| table.concerned(purge)) else {
         return Ok(Vec::new());
     };
     let mut changes = Vec::new();
@@ -214,8 +221,7 @@ pub(super) fn edit(
     })
 }
 
-/// Which messages of a channel are stored in rows, snapshots or facts, within
-/// an inclusive range of ids.
+/// See [`super::super::Backend::held_messages`].
 pub(super) fn held(
     session: &Session,
     channel: ChannelId,
@@ -227,6 +233,11 @@ pub(super) fn held(
              WHERE h.channel_id = ?1 AND h.message_id BETWEEN ?2 AND ?3 AND NOT r.gone
          UNION SELECT message_id FROM snapshot_messages
              WHERE channel_id = ?1 AND message_id BETWEEN max(?2, 1) AND ?3
+         UNION SELECT s.message_id FROM message_sources s
+                 CROSS JOIN message_rows r ON r.id = s.row_id
+             WHERE s.channel_id = ?1 AND s.message_id BETWEEN ?2 AND ?3 AND NOT r.gone
+         UNION SELECT message_id FROM snapshot_sources
+             WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
          UNION SELECT link_message FROM fact_rows
              WHERE link_channel = ?1 AND link_message BETWEEN ?2 AND ?3
          ORDER BY 1",

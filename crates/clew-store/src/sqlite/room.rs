@@ -16,6 +16,8 @@ use super::texts;
 const FREED_PART: i64 = 8;
 /// Approximate bytes of a row besides its texts, including index entries.
 const ROW_BYTES: i64 = 600;
+/// A source takes about twice its text again in a table and its indexes.
+const SOURCE_PARTS: i64 = 3;
 
 /// A server, or `None` and a person for direct messages.
 type Server = (Option<i64>, i64);
@@ -61,7 +63,8 @@ fn used(connection: &Connection) -> Result<i64, Fault> {
 fn talks(connection: &Connection) -> Result<Vec<Talk>, Fault> {
     let mut select = connection.prepare_cached(&format!(
         "SELECT guild_id, owner_id, scope, agent_name,
-             sum({ROW_BYTES} + octet_length(content) + coalesce(octet_length(tool_calls), 0))
+             sum({ROW_BYTES} + octet_length(content) + coalesce(octet_length(tool_calls), 0)
+                 + {SOURCE_PARTS} * coalesce(octet_length(sources), 0))
          FROM messages GROUP BY scope, agent_name, owner_id, guild_id ORDER BY max(id)"
     ))?;
     let talks = select.query_map([], |row| {
@@ -111,6 +114,7 @@ fn remove_oldest(connection: &Connection, talk: &Talk, bytes: i64) -> Result<i64
     let mut select = connection.prepare_cached(&format!(
         "SELECT r.id, r.text_id, r.turn_id,
              {ROW_BYTES} + octet_length(t.content) + coalesce(octet_length(t.tool_calls), 0)
+                 + {SOURCE_PARTS} * coalesce(octet_length(r.sources), 0)
          FROM message_rows r CROSS JOIN message_texts t ON t.id = r.text_id
          WHERE r.scope = ?1 AND r.agent_name = ?2 AND r.owner_id = ?3 AND NOT r.gone
          ORDER BY r.ordinal, r.turn_id, r.position"

@@ -9,7 +9,7 @@ use super::fault::Fault;
 use super::texts;
 use crate::columns::{self, Columns};
 use crate::model::{SnapshotId, StoredMessage};
-use clew_context::model::{GuildId, MessageId, UnixMillis};
+use clew_context::model::{ContentSource, GuildId, MessageId, UnixMillis};
 
 /// Times whose texts sort by their fixed width: years 0 to 9999, in
 /// milliseconds.
@@ -18,7 +18,7 @@ const TIMES: std::ops::RangeInclusive<i64> = -62_167_219_200_000..=253_402_207_1
 /// The columns of a row of a turn, in the order they are read.
 pub(super) const MESSAGE: &str = "id, scope, agent_name, turn_id, ordinal, role, guild_id, \
      thread_id, owner_id, author_name, content, tool_calls, tool_call_id, timestamp, \
-     discord_message_id, parts, target_id, restored_from";
+     discord_message_id, parts, target_id, restored_from, sources";
 
 /// A time as stored: of fixed width, so that it sorts.
 pub(super) fn time_text(time: UnixMillis) -> String {
@@ -132,8 +132,8 @@ pub(super) fn insert_message(
     let mut insert = connection.prepare_cached(
         "INSERT INTO message_rows (text_id, gone, scope, agent_name, turn_id, ordinal, position,
              role, guild_id, thread_id, owner_id, timestamp, discord_message_id, target_id,
-             restored_from)
-         VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+             restored_from, sources)
+         VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
     )?;
     let row = insert.insert(rusqlite::params![
         text,
@@ -150,6 +150,7 @@ pub(super) fn insert_message(
         message.message.map(|id| number(id.get())),
         message.target.map(|id| number(id.get())),
         message.restored_from.as_ref().map(SnapshotId::as_str),
+        columns::sources(&message.sources),
     ])?;
     let mut held = connection.prepare_cached(
         "INSERT OR IGNORE INTO message_ids (channel_id, message_id, row_id) VALUES (?1, ?2, ?3)",
@@ -157,7 +158,25 @@ pub(super) fn insert_message(
     for id in message.message.iter().chain(&message.parts) {
         held.execute((number(message.channel.get()), number(id.get()), row))?;
     }
+    insert_sources(connection, "message_sources", row, &message.sources)?;
     Ok(row)
+}
+
+/// Inserts what an entry was made from.
+pub(super) fn insert_sources<'a>(
+    connection: &Connection,
+    table: &str,
+    entry: i64,
+    sources: impl IntoIterator<Item = &'a ContentSource>,
+) -> Result<(), Fault> {
+    for (position, source) in (0_i64..).zip(sources) {
+        let mut insert = connection.prepare_cached(&format!(
+            "INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+        ))?;
+        let (guild, channel, message, author) = columns::source_ids(source);
+        insert.execute((entry, position, guild, channel, message, author))?;
+    }
+    Ok(())
 }
 
 /// Ids separated by spaces.

@@ -11,12 +11,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::fault::Fault;
-use super::row::{SqliteRow, guild_number, number, time_text};
+use super::row::{self, SqliteRow, guild_number, number, time_text};
 use super::session::Session;
 use super::texts;
 use crate::columns::{self, Columns};
 use crate::model::{AgentName, ContextSnapshot, ContextSnapshotInfo, SnapshotId, StoredMessage};
-use crate::snapshots::held_messages;
+use crate::snapshots::{held_messages, held_sources};
 use crate::{Error, SnapshotFiles};
 use clew_context::model::{GuildId, UserId};
 
@@ -178,7 +178,8 @@ fn oldest(messages: &[StoredMessage]) -> Option<String> {
         .map(time_text)
 }
 
-/// Stores which messages and channels are in a snapshot.
+/// Stores which messages and channels are in a snapshot, and what it was made
+/// from.
 fn insert_contents(
     connection: &Connection,
     seq: i64,
@@ -191,7 +192,7 @@ fn insert_contents(
     for (channel, message, guild) in held_messages(messages) {
         insert.execute((channel, message, guild, seq))?;
     }
-    Ok(())
+    row::insert_sources(connection, "snapshot_sources", seq, &held_sources(messages))
 }
 
 /// Rows of snapshots, including those not ready.
@@ -292,8 +293,10 @@ pub(super) fn change_rows(session: &Session, changes: &[SnapshotChange]) -> Resu
         match change {
             SnapshotChange::Removed(seq, _) => remove_row(session, *seq)?,
             SnapshotChange::Rewritten(seq, snapshot) => {
-                let sql = "DELETE FROM snapshot_messages WHERE snapshot = ?1";
-                connection.prepare_cached(sql)?.execute([seq])?;
+                for table in ["snapshot_messages", "snapshot_sources"] {
+                    let sql = format!("DELETE FROM {table} WHERE snapshot = ?1");
+                    connection.prepare_cached(&sql)?.execute([seq])?;
+                }
                 insert_contents(connection, *seq, &snapshot.messages)?;
                 let mut update = connection.prepare_cached(
                     "UPDATE snapshot_rows SET text_id = ?2, message_count = ?3, oldest = ?4

@@ -4,7 +4,7 @@ use super::facts::FACT;
 use super::row::MESSAGE;
 use super::saved::INFO;
 use crate::Kind;
-use crate::table::Table;
+use crate::table::{Sources, Table};
 
 const FACTS: Table = Table {
     name: "facts",
@@ -27,8 +27,25 @@ const MESSAGES: Table = Table {
     of_guild: Some("guild_id = ?"),
     of_user: Some("owner_id = ?"),
     of_channel: Some("thread_id = ?"),
+    sources: Some(Sources {
+        table: "message_sources",
+        entry: "row_id",
+        of_message: OF_IDS,
+        of_edited: EDITED_ROWS,
+    }),
     ..Table::EMPTY
 };
+
+/// Sources that are these messages.
+const OF_IDS: &str = "channel_id = ?1 AND message_id IN (SELECT value FROM json_each(?2))";
+
+const EDITED_ROWS: &str = "channel_id = ?1 AND message_id = ?2 AND EXISTS (
+    SELECT 1 FROM message_rows made JOIN message_rows of_turn ON of_turn.turn_id = made.turn_id
+        AND +of_turn.scope = made.scope AND +of_turn.agent_name = made.agent_name
+    WHERE made.id = row_id AND NOT of_turn.gone AND of_turn.timestamp < ?3)";
+
+/// A snapshot without a row from before the edit is not concerned.
+const EDITED_SNAPSHOTS: &str = "channel_id = ?1 AND message_id = ?2 AND oldest < ?3";
 
 const SNAPSHOTS: Table = Table {
     name: "snapshots",
@@ -47,6 +64,12 @@ const SNAPSHOTS: Table = Table {
              AND message_id IN (SELECT value FROM json_each(?2)))",
     ),
     before: Some("timestamp < ? OR oldest < ?"),
+    sources: Some(Sources {
+        table: "snapshot_sources",
+        entry: "snapshot",
+        of_message: OF_IDS,
+        of_edited: EDITED_SNAPSHOTS,
+    }),
     ..Table::EMPTY
 };
 

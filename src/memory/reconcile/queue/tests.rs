@@ -12,7 +12,7 @@ fn edit(bytes: usize) -> Edit {
     Edit {
         message: MessageId::new(1),
         author: UserId::new(5),
-        words: "x".repeat(bytes),
+        words: Some("x".repeat(bytes)),
         at: None,
     }
 }
@@ -171,7 +171,7 @@ fn what_happens_twice_waits_twice() {
 #[test]
 fn the_latest_deletions_are_remembered() {
     let queue = ChangeQueue::default();
-    let most = RECENT_DELETIONS as u64;
+    let most = RECENT_MESSAGES as u64;
     let all: Vec<MessageId> = ids(most).collect();
     queue.note_deleted(&all);
     queue.note_deleted(&all[..9]);

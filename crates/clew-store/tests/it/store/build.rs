@@ -1,6 +1,8 @@
 //! Short constructors for stored values.
 
-use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
+use clew_context::model::{
+    ChannelId, ContentSource, GuildId, MessageId, TurnId, UnixMillis, UserId,
+};
 use clew_store::WindowQuery;
 use clew_store::model::{
     AgentName, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Origin, Scope, SnapshotId,
@@ -137,6 +139,17 @@ pub(super) fn with_tools(mut turn: Vec<StoredMessage>) -> Vec<StoredMessage> {
         ..question
     };
     turn.extend([call, result, answer]);
+    turn
+}
+
+/// The same turn, answered from these sources.
+pub(super) fn made_from(
+    mut turn: Vec<StoredMessage>,
+    sources: &[ContentSource],
+) -> Vec<StoredMessage> {
+    for row in turn.iter_mut().filter(|row| row.role != StoredRole::User) {
+        row.sources = sources.to_vec();
+    }
     turn
 }
 

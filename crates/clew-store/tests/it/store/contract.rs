@@ -12,6 +12,7 @@ mod mending;
 mod purging;
 mod rule;
 mod snapshots;
+mod sources;
 mod whose;
 
 pub(super) use copying::everything;

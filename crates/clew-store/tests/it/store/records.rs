@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use clew_context::model::{ChannelId, GuildId, MessageId, ReplyTarget, TurnId, UnixMillis, UserId};
+use clew_context::model::{
+    ChannelId, ContentSource, GuildId, MessageId, ReplyTarget, TurnId, UnixMillis, UserId,
+};
 use clew_store::Record;
 use clew_store::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Origin,
@@ -69,6 +71,7 @@ fn message() -> impl Strategy<Value = StoredMessage> {
         vec(id(MessageId::new), 0..3),
         option::of(id(MessageId::new)),
         option::of(snapshot_id()),
+        vec(source(), 0..3),
     );
     (key, place, texts, links).prop_map(|(key, place, texts, links)| StoredMessage {
         scope: key.0,
@@ -88,7 +91,22 @@ fn message() -> impl Strategy<Value = StoredMessage> {
         parts: links.2,
         target: links.3,
         restored_from: links.4,
-        sources: Vec::new(),
+        sources: links.5,
+    })
+}
+
+fn source() -> impl Strategy<Value = ContentSource> {
+    let ids = (
+        option::of(id(GuildId::new)),
+        id(ChannelId::new),
+        option::of(id(MessageId::new)),
+        option::of(id(UserId::new)),
+    );
+    ids.prop_map(|(guild, channel, message, author)| ContentSource {
+        guild,
+        channel,
+        message,
+        author,
     })
 }
 

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
+use clew_context::model::{
+    ChannelId, ContentSource, GuildId, MessageId, TurnId, UnixMillis, UserId,
+};
 use clew_store::model::{AgentName, Scope, StoredMessage, StoredRole};
 use clew_store::{Kind, Purge, Transcripts};
 
@@ -47,6 +49,21 @@ async fn texts(logs: &Transcripts, user: UserId) -> Vec<String> {
         line["text"].as_str().unwrap().to_owned()
     };
     lines.into_iter().map(text).collect()
+}
+
+#[tokio::test]
+async fn what_was_made_from_messages_elsewhere_is_not_logged() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = open(folder.path(), None).await;
+    let mut turn = turn(USER, 1);
+    turn[1].sources.push(ContentSource {
+        guild: Some(GuildId::new(1)),
+        channel: ChannelId::new(2),
+        message: None,
+        author: None,
+    });
+    logs.append(&turn).await.unwrap();
+    assert_eq!(texts(&logs, USER).await, ["user 1"]);
 }
 
 #[tokio::test]

@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use clew_context::model::UserId;
+use clew_context::model::{ContentSource, UserId};
 use clew_store::model::{ClearKey, Fact, GuildSettings, Origin, Scope, StoredMessage, Subject};
 use clew_store::{Kind, Record};
 
 use super::build::{
-    agent, at, channel, default_agent, direct, guild, member, message, of_agent, server_fact,
-    snapshot, thread, turn, user, user_fact, with_tools,
+    agent, at, channel, default_agent, direct, guild, made_from, member, message, of_agent,
+    server_fact, snapshot, thread, turn, user, user_fact, with_tools,
 };
 use super::fixture::Fixture;
 
@@ -100,6 +100,9 @@ fn turns() -> Vec<StoredMessage> {
             for row in &mut one {
                 row.ordinal = age + 1;
             }
+            if age == 1 {
+                one = made_from(one, &sources());
+            }
             rows.extend(one);
         }
     }
@@ -113,6 +116,23 @@ fn turns() -> Vec<StoredMessage> {
             .map(|row| StoredMessage { ordinal: 1, ..row }),
     );
     rows
+}
+
+/// What the answers of the second age were made from.
+fn sources() -> [ContentSource; 2] {
+    let written = ContentSource {
+        guild: Some(guild(1)),
+        channel: channel(103),
+        message: Some(message(9_001)),
+        author: Some(user(14)),
+    };
+    let name = ContentSource {
+        channel: channel(104),
+        message: None,
+        author: None,
+        ..written
+    };
+    [written, name]
 }
 
 fn markers() -> Vec<Record> {

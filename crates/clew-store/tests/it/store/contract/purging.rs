@@ -1,6 +1,7 @@
 //! A purge removes what it covers from every kind, and nothing else.
 
-use clew_store::model::{Fact, Origin, Scope, StoredRole, Subject};
+use clew_context::model::ContentSource;
+use clew_store::model::{Fact, Origin, Scope, StoredMessage, StoredRole, Subject};
 use clew_store::{Backend, Kind, Purge, Record, SUMMARY_REMOVED, without};
 
 use super::copying::{everything, sorted};
@@ -29,7 +30,10 @@ fn left(purge: &Purge, record: &Record) -> Option<Record> {
             Purge::Guild(guild) => key.guild == Some(*guild),
             Purge::Member { guild, user } => key.guild == Some(*guild) && key.user == Some(*user),
             Purge::User(user) => key.user == Some(*user),
-            Purge::Messages { .. } | Purge::Channel(_) | Purge::Before(_) => false,
+            Purge::Messages { .. }
+            | Purge::Edited { .. }
+            | Purge::Channel(_)
+            | Purge::Before(_) => false,
         },
         Record::Snapshot(snapshot) => {
             let whole = match purge {
@@ -39,7 +43,7 @@ fn left(purge: &Purge, record: &Record) -> Option<Record> {
                 }
                 Purge::User(user) => snapshot.info.owner == *user,
                 Purge::Before(time) => snapshot.info.timestamp < *time,
-                Purge::Messages { .. } | Purge::Channel(_) => false,
+                Purge::Messages { .. } | Purge::Edited { .. } | Purge::Channel(_) => false,
             };
             if whole {
                 return None;
@@ -53,8 +57,35 @@ fn left(purge: &Purge, record: &Record) -> Option<Record> {
     (!goes).then(|| record.clone())
 }
 
-fn goes(purge: &Purge, row: &clew_store::model::StoredMessage) -> bool {
+fn goes(purge: &Purge, row: &StoredMessage) -> bool {
+    let mut sources = row.sources.iter();
+    sources.any(|source| is_made_from(purge, source, row)) || itself_goes(purge, row)
+}
+
+fn is_made_from(purge: &Purge, source: &ContentSource, row: &StoredMessage) -> bool {
+    let is_in = |channel| source.channel == channel;
     match purge {
+        Purge::Messages { channel, ids } => {
+            is_in(*channel) && source.message.is_some_and(|id| ids.contains(&id))
+        }
+        Purge::Edited {
+            channel,
+            message,
+            at,
+        } => is_in(*channel) && source.message == Some(*message) && row.timestamp < *at,
+        Purge::Channel(channel) => is_in(*channel),
+        Purge::Guild(guild) => source.guild == Some(*guild),
+        Purge::Member { guild, user } => {
+            source.guild == Some(*guild) && source.author == Some(*user)
+        }
+        Purge::User(user) => source.author == Some(*user),
+        Purge::Before(_) => false,
+    }
+}
+
+fn itself_goes(purge: &Purge, row: &StoredMessage) -> bool {
+    match purge {
+        Purge::Edited { .. } => false,
         // The world's turns: trigger `n`, answer `n + 1`, part `n + 2`.
         Purge::Messages { channel, ids } => {
             let trigger = message(row.turn.0);
@@ -79,6 +110,7 @@ fn fact_goes(purge: &Purge, fact: &Fact) -> bool {
             let linked = |(place, id)| place == *channel && ids.contains(&id);
             fact.link.is_some_and(linked)
         }
+        Purge::Edited { .. } => false,
         Purge::Channel(channel) => fact.link.is_some_and(|(place, _)| place == *channel),
         Purge::Guild(guild) => is_from(*guild),
         Purge::Member { guild, user } => is_from(*guild) && concerns(*user),
@@ -192,7 +224,7 @@ async fn a_purge_of_a_channel_removes_what_was_in_it<F: Fixture>(place: &F) {
 }
 
 /// A message of user 11's first turn in channel 101.
-fn first_turn<F: Fixture>(role: StoredRole) -> clew_store::model::StoredMessage {
+fn first_turn<F: Fixture>(role: StoredRole) -> StoredMessage {
     let scope = Scope::Member {
         guild: guild(1),
         channel: channel(101),

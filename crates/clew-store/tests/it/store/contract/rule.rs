@@ -4,14 +4,14 @@
 
 use std::collections::BTreeSet;
 
-use clew_context::model::{ChannelId, MessageId, UnixMillis};
+use clew_context::model::{ChannelId, ContentSource, MessageId, UnixMillis};
 use clew_store::model::{ClearKey, Fact, FactId, GuildSettings, Origin, StoredMessage, Subject};
 use clew_store::{Backend, Kind, Purge, Reach, Record, without};
 
 use super::copying::{everything, sorted};
 use crate::store::build::{
-    at, channel, default_agent, direct, direct_channel, guild, member, message, snapshot, turn,
-    user, user_fact, with_tools,
+    at, channel, default_agent, direct, direct_channel, guild, made_from, member, message,
+    snapshot, turn, user, user_fact, with_tools,
 };
 use crate::store::fixture::{Fixture, on_each_store};
 
@@ -57,15 +57,35 @@ impl Cell {
         };
         let rows = turn(scope, self.message().get(), self.time);
         // Files keep no tool calls.
-        let mut rows = if F::IS_DATABASE {
+        let rows = if F::IS_DATABASE {
             with_tools(rows)
         } else {
             rows
         };
+        let mut rows = made_from(rows, &self.sources());
         for row in &mut rows {
             row.ordinal = self.number;
         }
         rows
+    }
+
+    /// The trigger of another cell, and that cell's channel.
+    fn sources(&self) -> [ContentSource; 2] {
+        let cells = cells();
+        let other = &cells[usize::try_from(self.number * 7).unwrap() % cells.len()];
+        let written = ContentSource {
+            guild: other.guild.map(guild),
+            channel: other.channel,
+            message: Some(other.message()),
+            author: Some(user(other.user)),
+        };
+        let name = ContentSource {
+            guild: None,
+            message: None,
+            author: None,
+            ..written
+        };
+        [written, name]
     }
 
     fn fact(&self, nth: u64, subject: Subject) -> Record {
@@ -188,6 +208,17 @@ fn purges() -> Vec<Purge> {
             let ids = vec![message(cell.message().get() + nth)];
             let channel = cell.channel;
             purges.push(Purge::Messages { channel, ids });
+        }
+    }
+    for cell in cells() {
+        // Before each turn, within those of the first time, and after all.
+        for at in [0, 1, 2_000].map(at) {
+            let (channel, message) = (cell.channel, cell.message());
+            purges.push(Purge::Edited {
+                channel,
+                message,
+                at,
+            });
         }
     }
     let channel = cells()[0].channel;

@@ -1,0 +1,139 @@
+//! What happened on Discord, as memory is told.
+
+use std::collections::BTreeSet;
+
+use crate::memory::history::stored_words;
+use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
+use clew_store::Purge;
+
+/// Something that happened on Discord and must be carried over to every store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DiscordChange {
+    /// `MESSAGE_DELETE`, `MESSAGE_DELETE_BULK`.
+    Deleted {
+        /// The server; none in direct messages.
+        guild: Option<GuildId>,
+        /// The channel that they were in.
+        channel: ChannelId,
+        /// Their ids.
+        ids: Vec<MessageId>,
+    },
+    /// Discord was asked for these messages and knows none of them (10008).
+    Unknown {
+        /// The channel that they were in.
+        channel: ChannelId,
+        /// Their ids.
+        ids: Vec<MessageId>,
+    },
+    /// `MESSAGE_UPDATE`.
+    Edited {
+        /// The server; none in direct messages.
+        guild: Option<GuildId>,
+        /// The channel that it is in.
+        channel: ChannelId,
+        /// Its new words.
+        edit: Edit,
+    },
+    /// `CHANNEL_DELETE` or `THREAD_DELETE`.
+    ChannelDeleted(ChannelId),
+    /// `GUILD_DELETE`, not for an outage.
+    GuildLeft(GuildId),
+    /// We are in this server.
+    GuildJoined(GuildId),
+    /// A shard has a new session, and these are its servers: we have left any other
+    /// server that belongs to it by id.
+    Connected {
+        /// The shard.
+        shard: u32,
+        /// The total number of shards.
+        shards: u32,
+        /// The shard's servers.
+        guilds: Vec<GuildId>,
+    },
+    /// A member left a server.
+    MemberLeft {
+        /// The server.
+        guild: GuildId,
+        /// The user who left.
+        user: UserId,
+    },
+    /// A page was fetched.
+    Fetched(Fetched),
+    /// Whether a channel's messages from some id on still exist is in doubt.
+    Recheck {
+        /// The channel.
+        channel: ChannelId,
+        /// The first message in doubt.
+        from: MessageId,
+    },
+}
+
+/// A message that was edited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// The message.
+    pub message: MessageId,
+    /// Its author.
+    pub author: UserId,
+    /// What it says now, as a turn would store it; none for an application's.
+    pub words: Option<String>,
+    /// When a person edited it; none if Discord only added a preview.
+    pub at: Option<UnixMillis>,
+}
+
+impl Edit {
+    /// What is stored of its words.
+    pub(in crate::memory) fn stored_words(&self) -> Option<&str> {
+        self.words.as_deref().map(stored_words)
+    }
+
+    /// Removes what was made from its former words; none if nobody edited them.
+    pub(in crate::memory) fn withdraws(&self, channel: ChannelId) -> Option<Purge> {
+        let message = self.message;
+        self.at.map(|at| Purge::Edited {
+            channel,
+            message,
+            at,
+        })
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.words.as_ref().map_or(0, String::len)
+    }
+}
+
+/// What a fetched page shows: which messages were edited and, within its range,
+/// which are missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    /// When it was fetched, by our clock.
+    pub at: UnixMillis,
+    /// The server; none in direct messages.
+    pub guild: Option<GuildId>,
+    /// The channel.
+    pub channel: ChannelId,
+    /// The first id of the page's range...
+    pub from: MessageId,
+    /// ...and the last, both included.
+    pub to: MessageId,
+    /// The messages on the page.
+    pub present: BTreeSet<MessageId>,
+    /// Those that were edited.
+    pub edited: Vec<Edit>,
+}
+
+impl Fetched {
+    /// A page of one message, which exists.
+    pub(in crate::memory) fn one(at: UnixMillis, channel: ChannelId, edit: Edit) -> Self {
+        let id = edit.message;
+        Self {
+            at,
+            guild: None,
+            channel,
+            from: id,
+            to: id,
+            present: BTreeSet::from([id]),
+            edited: vec![edit],
+        }
+    }
+}
