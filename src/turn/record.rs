@@ -4,6 +4,7 @@
 mod gathered;
 mod report;
 
+use super::ask::ToolsUsed;
 use super::deliver::{Delivered, PostedAnswer};
 use super::extract::Extraction;
 use super::{EndedTurn, Turn, TurnMaterial};
@@ -17,6 +18,7 @@ pub(super) async fn record(
     turn: &Turn<'_>,
     material: &TurnMaterial,
     delivered: Delivered,
+    tools: ToolsUsed,
     posted: &PostedAnswer<'_>,
 ) -> EndedTurn {
     let Delivered { outcome, answer } = delivered;
@@ -34,7 +36,8 @@ pub(super) async fn record(
         asked: turn.asked,
         answer,
         messages: posted.parts().map(|(id, _)| id).collect(),
-        sources: Vec::new(),
+        tools: tools.rounds,
+        sources: tools.sources,
     };
     let memory = &services.memory;
     memory.record(&turn.ids, &background.place, &exchange).await;

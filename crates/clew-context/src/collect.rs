@@ -13,6 +13,7 @@ mod fetch;
 mod files;
 mod history;
 mod negative_cache;
+mod reads;
 mod reply_chain;
 mod source;
 mod starter;
@@ -31,6 +32,7 @@ use crate::engine::turn::{Collected, TurnInput, WindowUpdate};
 use crate::model::{Access, Channel, ChannelKind, Fallback, Message, OptedOut, Scene, Stage};
 
 pub use negative_cache::NegativeCache;
+pub use reads::Reads;
 pub use source::{FetchError, MessagePage, PAGE_LIMIT, PageCursor, Source};
 
 use fetch::Fetcher;
