@@ -114,6 +114,7 @@ fn so_many(kind: Kind, entries: u64) -> String {
         Kind::Messages => format!("{} of our conversations", count("message")),
         Kind::Markers => format!("{} from which we started afresh", count("moment")),
         Kind::Snapshots => format!("{} that you saved", count("conversation")),
+        Kind::Receipts => format!("{} of answers to you", count("receipt")),
         Kind::UserFacts => format!("{} that I remember about you", count("thing")),
         Kind::ServerFacts => format!("{} that you had me remember about servers", count("thing")),
         Kind::Transcripts => format!("{} in the log of our direct messages", count("line")),

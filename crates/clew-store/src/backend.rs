@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::{Cursor, Error, Kind, KindStats, Purge, Purged, Record, RecordKey, Records};
 use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Scope,
-    SnapshotId, StoredMessage, Subject,
+    SnapshotId, StoredMessage, StoredReceipt, Subject,
 };
 use clew_context::model::{ApplicationId, ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
@@ -60,7 +60,7 @@ pub enum Capacity {
     Everything,
     /// Every record, with U+FFFD in place of U+0000.
     NoNul,
-    /// No snapshots, and of turns the newest of the default agent's
+    /// No snapshots and receipts, and of turns the newest of the default agent's
     /// conversations of one person in one place.
     NewestTurns,
 }
@@ -185,6 +185,23 @@ pub trait Backend: Send + Sync {
         owner: UserId,
         id: &SnapshotId,
     ) -> Result<Option<ContextSnapshot>, Error>;
+
+    /// The receipt of an answer, by one of its messages or by its trigger.
+    async fn receipt_of(
+        &self,
+        channel: ChannelId,
+        message: MessageId,
+    ) -> Result<Option<StoredReceipt>, Error>;
+
+    /// The receipt of the newest answer in a channel, to a user or to anybody.
+    async fn last_receipt(
+        &self,
+        channel: ChannelId,
+        owner: Option<UserId>,
+    ) -> Result<Option<StoredReceipt>, Error>;
+
+    /// Removes the receipts of answers from before this time. Returns how many.
+    async fn expire_receipts(&self, before: UnixMillis) -> Result<u64, Error>;
 
     /// All facts about a user or a server, oldest first.
     async fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error>;

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::{Kind, Purge, Record, RecordKey, json};
 use crate::model::{
     ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Origin, StoredMessage,
-    StoredRole, Subject,
+    StoredReceipt, StoredRole, Subject,
 };
 use clew_context::model::{
     ChannelId, ContentSource, GuildId, MessageId, TurnId, UnixMillis, UserId,
@@ -106,7 +106,7 @@ pub(crate) fn message<C: Columns>(row: &C) -> Result<StoredMessage, C::Fault> {
         tool_call_id: row.maybe_whole("tool_call_id")?,
         timestamp: row.time("timestamp")?,
         message: row.maybe_id("discord_message_id", MessageId::new)?,
-        parts: row.maybe_read("parts", read_parts)?.unwrap_or_default(),
+        parts: row.maybe_read("parts", read_ids)?.unwrap_or_default(),
         target: row.maybe_id("target_id", MessageId::new)?,
         restored_from: row.maybe_read("restored_from", parsed)?,
         sources: row.maybe_read("sources", read_sources)?.unwrap_or_default(),
@@ -134,9 +134,34 @@ pub(crate) fn source_ids(source: &ContentSource) -> (Option<i64>, i64, Option<i6
     )
 }
 
-/// Ids separated by spaces.
-fn read_parts(text: &str) -> Option<Vec<MessageId>> {
+/// Ids separated by spaces; null for none.
+pub(crate) fn write_ids(ids: &[MessageId]) -> Option<String> {
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    (!ids.is_empty()).then(|| ids.join(" "))
+}
+
+fn read_ids(text: &str) -> Option<Vec<MessageId>> {
     text.split_whitespace().map(parsed).collect()
+}
+
+/// The columns of a receipt.
+pub(crate) const RECEIPT: &str = "turn_id, scope, guild_id, channel_id, owner_id, trigger_id, \
+     messages, at, sources, body";
+
+/// A receipt.
+pub(crate) fn receipt<C: Columns>(row: &C) -> Result<StoredReceipt, C::Fault> {
+    Ok(StoredReceipt {
+        turn: row.id("turn_id", TurnId)?,
+        scope: row.read("scope", parsed)?,
+        guild: row.maybe_id("guild_id", GuildId::new)?,
+        channel: row.id("channel_id", ChannelId::new)?,
+        owner: row.id("owner_id", UserId::new)?,
+        trigger: row.maybe_id("trigger_id", MessageId::new)?,
+        messages: row.maybe_read("messages", read_ids)?.unwrap_or_default(),
+        at: row.time("at")?,
+        sources: row.maybe_read("sources", read_sources)?.unwrap_or_default(),
+        body: row.whole("body")?,
+    })
 }
 
 /// A fact.
@@ -213,6 +238,7 @@ pub(crate) fn record<C: Columns>(kind: Kind, row: &C) -> Result<Option<Record>, 
             info: snapshot(row)?,
             messages: Vec::new(),
         }),
+        Kind::Receipts => Record::Receipt(receipt(row)?),
         Kind::UserFacts | Kind::ServerFacts => Record::Fact(fact(row)?),
         Kind::OptOuts => Record::OptOut(row.id("user_id", UserId::new)?, row.time("since")?),
         Kind::Settings => Record::Settings(
@@ -263,6 +289,7 @@ impl RecordKey {
                 Cell::Number(guild_key(key.guild)),
                 Cell::Number(user_key(key.user)),
             ],
+            Self::Receipt(turn) => vec![Cell::id(turn.0)],
             Self::Fact(fact) => vec![Cell::id(fact.0)],
             Self::OptOut(user) => vec![Cell::id(user.get())],
             Self::Settings(guild) | Self::Departure(guild) => vec![Cell::id(guild.get())],
@@ -279,7 +306,7 @@ pub(crate) fn list_value(record: &Record) -> Option<Cell<'_>> {
         | Record::Agent(_, at)
         | Record::Departure(_, at) => Some(Cell::Time(*at)),
         Record::Settings(_, settings) => Some(Cell::Text(json::write_settings(settings).into())),
-        Record::Message(_) | Record::Snapshot(_) | Record::Fact(_) => None,
+        Record::Message(_) | Record::Snapshot(_) | Record::Receipt(_) | Record::Fact(_) => None,
     }
 }
 

@@ -35,7 +35,7 @@ use super::{
 };
 use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Scope, SnapshotId,
-    StoredMessage, Subject,
+    StoredMessage, StoredReceipt, Subject,
 };
 use clew_context::model::{
     ApplicationId, ChannelId, Clock, GuildId, MessageId, UnixMillis, UserId,
@@ -110,6 +110,13 @@ pub(super) fn check_agent(agent: &AgentName) -> Result<(), Error> {
 fn no_snapshots() -> Error {
     Error::NeedsDatabase {
         what: "saved conversations",
+    }
+}
+
+/// A receipt is found by any of its messages, for weeks: that takes an index.
+fn no_receipts() -> Error {
+    Error::NeedsDatabase {
+        what: "receipts of answers",
     }
 }
 
@@ -222,6 +229,22 @@ impl Backend for Files {
 
     async fn snapshot(&self, _: UserId, _: &SnapshotId) -> Result<Option<ContextSnapshot>, Error> {
         Err(no_snapshots())
+    }
+
+    async fn receipt_of(&self, _: ChannelId, _: MessageId) -> Result<Option<StoredReceipt>, Error> {
+        Err(no_receipts())
+    }
+
+    async fn last_receipt(
+        &self,
+        _: ChannelId,
+        _: Option<UserId>,
+    ) -> Result<Option<StoredReceipt>, Error> {
+        Err(no_receipts())
+    }
+
+    async fn expire_receipts(&self, _: UnixMillis) -> Result<u64, Error> {
+        Ok(0)
     }
 
     async fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error> {

@@ -4,6 +4,7 @@
 
 mod facts;
 mod fields;
+mod receipts;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,6 +13,7 @@ use facts::{FactForm, SettingsForm, read_fact_fields, read_settings_fields};
 pub use fields::FormError;
 use fields::parsed;
 pub(super) use fields::{Fields, NUMBER, TEXT, TIME, Time, id, ids};
+use receipts::{ReceiptForm, read_receipt_fields};
 
 use super::Record;
 use crate::model::{
@@ -33,6 +35,7 @@ impl Record {
                 at: Time(*at),
             },
             Self::Snapshot(snapshot) => RecordForm::Snapshot(SnapshotForm::of(snapshot)),
+            Self::Receipt(receipt) => RecordForm::Receipt(ReceiptForm::of(receipt)),
             Self::Fact(fact) => RecordForm::Fact(FactForm::of(fact)),
             Self::OptOut(user, since) => RecordForm::OptOut {
                 user: *user,
@@ -76,6 +79,7 @@ impl Record {
                 fields.need("at", TIME)?,
             ),
             "snapshot" => Self::Snapshot(read_snapshot_fields(fields)?),
+            "receipt" => Self::Receipt(read_receipt_fields(fields)?),
             "fact" => Self::Fact(read_fact_fields(fields)?),
             "opt_out" => Self::OptOut(fields.need("user", id())?, fields.need("since", TIME)?),
             "settings" => {
@@ -141,6 +145,7 @@ enum RecordForm<'a> {
         at: Time,
     },
     Snapshot(SnapshotForm<'a>),
+    Receipt(ReceiptForm<'a>),
     Fact(FactForm<'a>),
     OptOut {
         user: UserId,

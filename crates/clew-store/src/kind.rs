@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Record;
-use crate::model::{ClearKey, ContextSnapshotInfo, Fact, StoredMessage};
+use crate::model::{ClearKey, ContextSnapshotInfo, Fact, StoredMessage, StoredReceipt};
 use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, UnixMillis, UserId};
 
 /// Defines [`Kind`] with its names; [`Kind::ALL`] comes from the same list, so
@@ -38,6 +38,8 @@ kinds! {
     Markers = "clear markers",
     /// Saved conversation windows, with their files.
     Snapshots = "snapshots",
+    /// What answers were made from.
+    Receipts = "receipts",
     /// Facts about users.
     UserFacts = "facts about users",
     /// Facts about servers.
@@ -66,9 +68,12 @@ impl Kind {
             | Self::UserFacts
             | Self::ServerFacts
             | Self::Transcripts => true,
-            Self::Markers | Self::OptOuts | Self::Settings | Self::Agents | Self::Departures => {
-                false
-            }
+            Self::Markers
+            | Self::Receipts
+            | Self::OptOuts
+            | Self::Settings
+            | Self::Agents
+            | Self::Departures => false,
         }
     }
 }
@@ -197,6 +202,7 @@ impl Purge {
                 self.takes_whole(&snapshot.info)
                     || snapshot.messages.iter().any(|row| self.names(row))
             }
+            Record::Receipt(receipt) => self.takes_receipt(receipt),
             Record::Fact(fact) => self.takes_fact(fact),
             Record::Settings(of, _) | Record::Departure(of, _) => *self == Self::Guild(*of),
             // An opt-out is the very wish that nothing be stored; agents are
@@ -225,6 +231,26 @@ impl Purge {
             Self::Messages { .. } | Self::Edited { .. } | Self::Channel(_) | Self::Before(_) => {
                 false
             }
+        }
+    }
+
+    /// What a receipt names elsewhere is only ids: a deletion or an edit there leaves
+    /// it, the erasure of a person or a server does not.
+    fn takes_receipt(&self, receipt: &StoredReceipt) -> bool {
+        let (guild, owner) = (receipt.guild, receipt.owner);
+        match self {
+            Self::Messages { channel, ids } => {
+                receipt.channel == *channel && receipt.message_ids().any(|id| ids.contains(&id))
+            }
+            Self::Edited { .. } => false,
+            Self::Channel(channel) => receipt.channel == *channel,
+            Self::Guild(of) => receipt
+                .people()
+                .iter()
+                .any(|(guild, _)| *guild == Some(*of)),
+            Self::Member { guild: of, user } => guild == Some(*of) && owner == *user,
+            Self::User(user) => receipt.people().iter().any(|(_, who)| *who == Some(*user)),
+            Self::Before(time) => receipt.at < *time,
         }
     }
 

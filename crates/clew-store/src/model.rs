@@ -1,16 +1,18 @@
-//! The types of stored data: turns and their scope, snapshots, facts, server
-//! settings, and a store's address.
+//! The types of stored data: turns and their scope, snapshots, receipts, facts,
+//! server settings, and a store's address.
 //!
 //! Invariant: plain data, built on `clew-context`'s types; knows no back end.
 
 mod address;
 mod fact;
+mod receipt;
 mod scope;
 mod settings;
 mod stored;
 
 pub use address::{StoreAddress, StoreAddressError};
 pub use fact::{Fact, FactId, FactIdError, Origin, Subject};
+pub use receipt::StoredReceipt;
 pub use scope::{ParseScopeError, Scope, ScopeKind};
 pub use settings::{Change, GuildSettings, SettingsChange};
 pub use stored::{

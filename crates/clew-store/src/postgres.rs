@@ -18,6 +18,7 @@ mod hold;
 mod marks;
 mod messages;
 mod purge;
+mod receipts;
 mod records;
 mod schema;
 mod session;
@@ -46,7 +47,7 @@ use super::{
 };
 use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Scope, SnapshotId,
-    StoredMessage, Subject,
+    StoredMessage, StoredReceipt, Subject,
 };
 use clew_context::model::{
     ApplicationId, ChannelId, GuildId, MessageId, Secret, UnixMillis, UserId,
@@ -331,6 +332,29 @@ impl Backend for Postgres {
     ) -> Result<Option<ContextSnapshot>, Error> {
         within!(self, PATIENCE, "read a snapshot", transaction =>
             snapshots::one(&transaction, &self.files, owner, id))
+    }
+
+    async fn receipt_of(
+        &self,
+        channel: ChannelId,
+        message: MessageId,
+    ) -> Result<Option<StoredReceipt>, Error> {
+        within!(self, PATIENCE, "read a receipt", transaction =>
+            receipts::of_message(&transaction, channel, message))
+    }
+
+    async fn last_receipt(
+        &self,
+        channel: ChannelId,
+        owner: Option<UserId>,
+    ) -> Result<Option<StoredReceipt>, Error> {
+        within!(self, PATIENCE, "read a receipt", transaction =>
+            receipts::last(&transaction, channel, owner))
+    }
+
+    async fn expire_receipts(&self, before: UnixMillis) -> Result<u64, Error> {
+        within!(self, LONG_PATIENCE, "remove old receipts", transaction =>
+            receipts::expire(&transaction, before))
     }
 
     async fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error> {

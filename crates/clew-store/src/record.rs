@@ -2,9 +2,10 @@
 
 use super::Kind;
 use crate::model::{
-    AgentName, ClearKey, ContextSnapshot, Fact, FactId, GuildSettings, StoredMessage, Subject,
+    AgentName, ClearKey, ContextSnapshot, Fact, FactId, GuildSettings, StoredMessage,
+    StoredReceipt, Subject,
 };
-use clew_context::model::{GuildId, UnixMillis, UserId};
+use clew_context::model::{GuildId, TurnId, UnixMillis, UserId};
 
 /// One entry of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub enum Record {
     Marker(ClearKey, UnixMillis),
     /// A saved conversation window.
     Snapshot(ContextSnapshot),
+    /// What an answer was made from.
+    Receipt(StoredReceipt),
     /// A fact about a user or a server.
     Fact(Fact),
     /// Who opted out, and when.
@@ -34,6 +37,7 @@ impl Record {
             Self::Message(_) => Kind::Messages,
             Self::Marker(..) => Kind::Markers,
             Self::Snapshot(_) => Kind::Snapshots,
+            Self::Receipt(_) => Kind::Receipts,
             Self::Fact(Fact {
                 subject: Subject::User(_),
                 ..
@@ -54,6 +58,7 @@ impl Record {
         Some(match self {
             Self::Message(_) | Self::Snapshot(_) => return None,
             Self::Marker(key, _) => RecordKey::Marker(key.clone()),
+            Self::Receipt(receipt) => RecordKey::Receipt(receipt.turn),
             Self::Fact(fact) => RecordKey::Fact(fact.id),
             Self::OptOut(user, _) => RecordKey::OptOut(*user),
             Self::Settings(guild, _) => RecordKey::Settings(*guild),
@@ -68,6 +73,7 @@ impl Record {
             Self::Message(row) => row.owner == user,
             Self::Marker(key, _) => key.user == Some(user),
             Self::Snapshot(snapshot) => snapshot.info.owner == user,
+            Self::Receipt(receipt) => receipt.owner == user,
             Self::Fact(fact) => fact.is_of(user),
             Self::OptOut(who, _) => *who == user,
             Self::Settings(..) | Self::Agent(..) | Self::Departure(..) => false,
@@ -80,6 +86,8 @@ impl Record {
 pub enum RecordKey {
     /// See [`Record::Marker`].
     Marker(ClearKey),
+    /// See [`Record::Receipt`].
+    Receipt(TurnId),
     /// See [`Record::Fact`].
     Fact(FactId),
     /// See [`Record::OptOut`].
@@ -97,6 +105,7 @@ impl RecordKey {
     pub const fn kinds(&self) -> &'static [Kind] {
         match self {
             Self::Marker(_) => &[Kind::Markers],
+            Self::Receipt(_) => &[Kind::Receipts],
             Self::Fact(_) => &[Kind::UserFacts, Kind::ServerFacts],
             Self::OptOut(_) => &[Kind::OptOuts],
             Self::Settings(_) => &[Kind::Settings],

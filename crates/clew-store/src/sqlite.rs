@@ -10,6 +10,7 @@ mod fault;
 mod lists;
 mod messages;
 mod purge;
+mod receipts;
 mod records;
 mod room;
 mod row;
@@ -39,7 +40,7 @@ use super::{
 };
 use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Scope, SnapshotId,
-    StoredMessage, Subject,
+    StoredMessage, StoredReceipt, Subject,
 };
 use clew_context::model::{ApplicationId, ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
@@ -313,6 +314,35 @@ impl Backend for Sqlite {
         let id = id.clone();
         self.read("read a snapshot", move |session| {
             saved::one(session, owner, &id)
+        })
+        .await
+    }
+
+    async fn receipt_of(
+        &self,
+        channel: ChannelId,
+        message: MessageId,
+    ) -> Result<Option<StoredReceipt>, Error> {
+        self.read("read a receipt", move |session| {
+            receipts::of_message(session, channel, message)
+        })
+        .await
+    }
+
+    async fn last_receipt(
+        &self,
+        channel: ChannelId,
+        owner: Option<UserId>,
+    ) -> Result<Option<StoredReceipt>, Error> {
+        self.read("read a receipt", move |session| {
+            receipts::last(session, channel, owner)
+        })
+        .await
+    }
+
+    async fn expire_receipts(&self, before: UnixMillis) -> Result<u64, Error> {
+        self.alone("remove old receipts", move |session| {
+            session.transact(|connection| receipts::expire(connection, before))
         })
         .await
     }

@@ -48,10 +48,17 @@ pub(crate) struct Sources {
     pub(crate) table: &'static str,
     /// Its column with the key of the entry.
     pub(crate) entry: &'static str,
+    /// How messages are found in it; `None` if it names only servers and people.
+    pub(crate) messages: Option<SourceMessages>,
+}
+
+/// How messages are found among sources.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SourceMessages {
     /// Messages ?2 of the channel ?1.
-    pub(crate) of_message: &'static str,
-    /// Of the message ?2 of the channel ?1, in turns that began before ?3.
-    pub(crate) of_edited: &'static str,
+    pub(crate) deleted: &'static str,
+    /// The message ?2 of the channel ?1, in turns that began before ?3.
+    pub(crate) edited: &'static str,
 }
 
 impl Table {
@@ -149,17 +156,16 @@ impl Table {
         let Sources {
             table,
             entry,
-            of_message,
-            of_edited,
+            messages,
         } = self.sources?;
-        let which = match purge {
-            Purge::Messages { .. } => of_message,
-            Purge::Edited { .. } => of_edited,
-            Purge::Channel(_) => "channel_id = ?1",
-            Purge::Guild(_) => "guild_id = ?1",
-            Purge::Member { .. } => "guild_id = ?1 AND author_id = ?2",
-            Purge::User(_) => "author_id = ?1",
-            Purge::Before(_) => return None,
+        let which = match (purge, messages) {
+            (Purge::Guild(_), _) => "guild_id = ?1",
+            (Purge::User(_), _) => "author_id = ?1",
+            (Purge::Messages { .. }, Some(found)) => found.deleted,
+            (Purge::Edited { .. }, Some(found)) => found.edited,
+            (Purge::Channel(_), Some(_)) => "channel_id = ?1",
+            (Purge::Member { .. }, Some(_)) => "guild_id = ?1 AND author_id = ?2",
+            (Purge::Before(_), _) | (_, None) => return None,
         };
         let key = self.key.first()?;
         Some(format!(

@@ -79,6 +79,7 @@ async fn what_files_cannot_hold_takes_consent() {
       messages: 1 are of another channel or user than their conversation
       messages: 4 are of another scope than member, and need a database
       snapshots: 1 need a database
+      receipts: 1 need a database
       agents: 1 are not the default one, and need a database
     Nothing was copied. Say --lossy to copy without that.
     ");

@@ -6,7 +6,7 @@ use std::process::Command;
 use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId, fixed_clock};
 use clew_store::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Origin,
-    Scope, StoreAddress, StoredMessage, StoredRole, Subject,
+    Scope, StoreAddress, StoredMessage, StoredReceipt, StoredRole, Subject,
 };
 use clew_store::{Cursor, Folders, Kind, Record, Store, Transcripts};
 use tempfile::TempDir;
@@ -247,6 +247,21 @@ fn snapshot() -> Record {
     })
 }
 
+fn receipt() -> Record {
+    Record::Receipt(StoredReceipt {
+        turn: TurnId(3),
+        scope: member(ADA),
+        guild: Some(GUILD),
+        channel: CHANNEL,
+        owner: ADA,
+        trigger: Some(MessageId::new(3)),
+        messages: vec![MessageId::new(4)],
+        at: at(3),
+        sources: Vec::new(),
+        body: "{}".to_owned(),
+    })
+}
+
 /// What every store can hold: lists, and short conversations of the default agent.
 pub(super) fn plain() -> Vec<Record> {
     let key = |user| ClearKey {
@@ -305,6 +320,7 @@ pub(super) fn everything_with(turns: u64) -> Vec<Record> {
     }));
     records.push(Record::Agent(other, at(5)));
     records.push(snapshot());
+    records.push(receipt());
     records
 }
 

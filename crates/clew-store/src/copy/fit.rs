@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::super::files::{MOST_MESSAGES, check_agent};
 use super::super::{Capacity, Kind, Record, Store};
-use crate::model::{AgentName, ContextSnapshot, Fact, Scope, StoredMessage, StoredRole};
+use crate::model::{
+    AgentName, ContextSnapshot, Fact, Scope, StoredMessage, StoredReceipt, StoredRole,
+};
 use clew_context::model::{MessageId, TurnId};
 
 /// Replaces U+0000 for PostgreSQL.
@@ -12,7 +14,7 @@ const REPLACEMENT: &str = "\u{fffd}";
 
 // Reasons, each a phrase that follows a kind and a count.
 const NUL: &str = "hold the character U+0000, which becomes U+FFFD";
-const SNAPSHOTS: &str = "need a database";
+const DATABASE: &str = "need a database";
 const OF_AGENT: &str = "are another agent's than the default one's, and need a database";
 const AGENT: &str = "are not the default one, and need a database";
 const SCOPE: &str = "are of another scope than member, and need a database";
@@ -164,7 +166,7 @@ fn unfit(record: &Record) -> Option<&'static str> {
         Record::Message(row) => unfit_row(row),
         Record::Marker(key, _) => is_other(&key.agent).then_some(OF_AGENT),
         Record::Agent(agent, _) => is_other(agent).then_some(AGENT),
-        Record::Snapshot(_) => Some(SNAPSHOTS),
+        Record::Snapshot(_) | Record::Receipt(_) => Some(DATABASE),
         Record::Fact(_) | Record::OptOut(..) | Record::Settings(..) | Record::Departure(..) => None,
     }
 }
@@ -218,7 +220,9 @@ fn each_text(record: &mut Record, visit: &mut dyn FnMut(&mut String)) {
             visit(&mut info.summary);
             info.description.iter_mut().for_each(visit);
         }
-        Record::Fact(Fact { text, .. }) => visit(text),
+        Record::Receipt(StoredReceipt { body: text, .. }) | Record::Fact(Fact { text, .. }) => {
+            visit(text);
+        }
         Record::Marker(..)
         | Record::OptOut(..)
         | Record::Settings(..)

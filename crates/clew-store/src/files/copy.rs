@@ -22,7 +22,7 @@ impl StoreFolder {
         let mut page = RecordPage::new(after, limit)?;
         match kind {
             Kind::Messages => self.message_page(owner, &mut page)?,
-            Kind::Snapshots | Kind::Transcripts => {}
+            Kind::Snapshots | Kind::Receipts | Kind::Transcripts => {}
             Kind::Markers
             | Kind::UserFacts
             | Kind::ServerFacts
@@ -77,6 +77,7 @@ impl StoreFolder {
                     rows.entry(row.scope).or_default().push(row);
                 }
                 Record::Snapshot(_) => return Err(super::no_snapshots()),
+                Record::Receipt(_) => return Err(super::no_receipts()),
                 Record::Marker(key, _) => super::check_agent(&key.agent)?,
                 Record::Agent(agent, _) => super::check_agent(agent)?,
                 Record::Fact(_)
@@ -176,6 +177,7 @@ fn text_bytes(record: &Record) -> usize {
         Record::Fact(fact) => fact.text.len(),
         Record::Marker(..)
         | Record::Snapshot(_)
+        | Record::Receipt(_)
         | Record::OptOut(..)
         | Record::Settings(..)
         | Record::Agent(..)

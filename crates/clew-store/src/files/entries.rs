@@ -18,7 +18,7 @@ impl StoreFolder {
     /// The file an entry belongs in; `None` for kinds stored elsewhere.
     fn place_of(&self, record: &Record) -> Option<PathBuf> {
         match record {
-            Record::Message(_) | Record::Snapshot(_) => None,
+            Record::Message(_) | Record::Snapshot(_) | Record::Receipt(_) => None,
             Record::Marker(key, _) => Some(self.markers(key.guild, key.user)),
             Record::Fact(fact) => Some(self.profile(fact.subject)),
             Record::OptOut(..) => Some(self.dir.join("opt_outs.json")),
@@ -34,7 +34,7 @@ impl StoreFolder {
     pub(super) fn entry_files(&self, kind: Kind) -> Result<Vec<PathBuf>, Error> {
         let one = |name: &str| Ok(vec![self.dir.join(name)]);
         match kind {
-            Kind::Messages | Kind::Snapshots | Kind::Transcripts => Ok(Vec::new()),
+            Kind::Messages | Kind::Snapshots | Kind::Receipts | Kind::Transcripts => Ok(Vec::new()),
             Kind::Markers => {
                 let folder = self.dir.join("markers");
                 let mut files = files_in::<GuildId>(&folder.join("guilds"))?;

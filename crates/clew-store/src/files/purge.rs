@@ -80,7 +80,9 @@ impl StoreFolder {
                 }
             },
             // No purge takes the former two; the others are not kept here.
-            Kind::OptOuts | Kind::Agents | Kind::Snapshots | Kind::Transcripts => return Ok(0),
+            Kind::OptOuts | Kind::Agents | Kind::Snapshots | Kind::Receipts | Kind::Transcripts => {
+                return Ok(0);
+            }
         };
         let mut gone = Tally::default();
         for path in paths {
@@ -260,6 +262,7 @@ fn guild_of(entry: &Record) -> Option<GuildId> {
         },
         Record::Message(_)
         | Record::Snapshot(_)
+        | Record::Receipt(_)
         | Record::OptOut(..)
         | Record::Agent(..)
         | Record::Departure(..) => None,
@@ -278,6 +281,7 @@ fn members_of(entry: &Record, guild: GuildId) -> Vec<UserId> {
         | Record::Fact(_)
         | Record::Message(_)
         | Record::Snapshot(_)
+        | Record::Receipt(_)
         | Record::OptOut(..)
         | Record::Settings(..)
         | Record::Agent(..)

@@ -101,6 +101,8 @@ UNION SELECT message_id FROM clew.message_sources
     WHERE channel_id = $1 AND message_id BETWEEN $2 AND $3
 UNION SELECT message_id FROM clew.snapshot_sources
     WHERE channel_id = $1 AND message_id BETWEEN $2 AND $3
+UNION SELECT message_id FROM clew.receipt_ids
+    WHERE channel_id = $1 AND message_id BETWEEN $2 AND $3
 UNION SELECT link_message FROM clew.facts
     WHERE link_channel = $1 AND link_message BETWEEN $2 AND $3
 ORDER BY 1";
@@ -108,6 +110,7 @@ ORDER BY 1";
 const MEMBERS: &str = "
 SELECT owner_id FROM clew.messages WHERE guild_id = $1
 UNION SELECT user_id FROM clew.markers WHERE guild_id = $1 AND user_id <> 0
+UNION SELECT owner_id FROM clew.receipts WHERE guild_id = $1
 UNION SELECT owner_id FROM clew.snapshots WHERE guild_id = $1
 UNION SELECT owner_id FROM clew.snapshots WHERE snapshot_id IN
     (SELECT snapshot_id FROM clew.snapshot_messages WHERE guild_id = $1)
@@ -120,6 +123,7 @@ ORDER BY 1";
 const GUILDS: &str = "
 SELECT guild_id FROM clew.messages WHERE guild_id IS NOT NULL
 UNION SELECT guild_id FROM clew.markers WHERE guild_id <> 0
+UNION SELECT guild_id FROM clew.receipt_people WHERE guild_id <> 0
 UNION SELECT guild_id FROM clew.snapshots WHERE guild_id IS NOT NULL
 UNION SELECT guild_id FROM clew.snapshot_messages WHERE guild_id IS NOT NULL
 UNION SELECT guild_id FROM clew.message_sources WHERE guild_id IS NOT NULL

@@ -29,8 +29,8 @@ pub(super) async fn purge(
             (_, None) => 0,
         };
         purged.add(kind, gone);
-        // Apart from the rows themselves, so that both use their index.
-        if let (Kind::Messages, Some(which)) = (kind, table.made_from(purge)) {
+        // Apart from the entries themselves, so that both use their index.
+        if let Some(which) = table.made_from(purge).filter(|_| kind != Kind::Snapshots) {
             purged.add(kind, delete(transaction, table.name, &which, purge).await?);
         }
     }

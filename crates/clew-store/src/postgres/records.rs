@@ -8,7 +8,7 @@ use super::super::{Cursor, Kind, KindStats, Record, RecordKey, Records, Snapshot
 use super::session::{Failure, Outcome, rows, see, see_all, touched, write_all};
 use super::tables::table;
 use super::values::{PostgresRow, borrowed, count, dollars, limit};
-use super::{facts, messages, snapshots};
+use super::{facts, messages, receipts, snapshots};
 use crate::columns::{self, Cell};
 use crate::model::StoredMessage;
 use clew_context::model::UserId;
@@ -110,6 +110,7 @@ async fn write_one(transaction: &Transaction<'_>, record: &Record) -> Outcome<()
             see(transaction, fact.subject).await?;
             facts::put(transaction, fact).await
         }
+        Record::Receipt(receipt) => receipts::put(transaction, receipt).await,
         Record::Marker(..)
         | Record::OptOut(..)
         | Record::Settings(..)

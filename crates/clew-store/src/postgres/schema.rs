@@ -21,13 +21,14 @@ use super::session::{Failure, Outcome};
 const SCHEMA_LOCK: i64 = 0x7363_6865_6d61;
 
 /// The newest version this program knows.
-pub(super) const KNOWN: u32 = 4;
+pub(super) const KNOWN: u32 = 5;
 /// One entry per version, applied once and never changed after a release.
 const MIGRATIONS: [&str; KNOWN as usize] = [
     include_str!("schema_1.sql"),
     include_str!("schema_2.sql"),
     include_str!("schema_3.sql"),
     include_str!("schema_4.sql"),
+    include_str!("schema_5.sql"),
 ];
 
 /// Migrates the database to the newest version. `place` is for errors.

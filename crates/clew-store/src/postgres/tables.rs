@@ -1,7 +1,8 @@
 //! Where each kind is kept.
 
 use crate::Kind;
-use crate::table::{Sources, Table};
+use crate::columns::RECEIPT;
+use crate::table::{SourceMessages, Sources, Table};
 
 /// The columns of a row of a turn.
 pub(super) const MESSAGE: &str = "id, scope, agent_name, turn_id, ordinal, role, guild_id, \
@@ -77,8 +78,10 @@ const MESSAGES: Table = Table {
     sources: Some(Sources {
         table: "clew.message_sources",
         entry: "row_id",
-        of_message: OF_IDS,
-        of_edited: EDITED_ROWS,
+        messages: Some(SourceMessages {
+            deleted: OF_IDS,
+            edited: EDITED_ROWS,
+        }),
     }),
     ..Table::EMPTY
 };
@@ -107,8 +110,31 @@ const SNAPSHOTS: Table = Table {
     sources: Some(Sources {
         table: "clew.snapshot_sources",
         entry: "snapshot_id",
-        of_message: OF_IDS,
-        of_edited: EDITED_SNAPSHOTS,
+        messages: Some(SourceMessages {
+            deleted: OF_IDS,
+            edited: EDITED_SNAPSHOTS,
+        }),
+    }),
+    ..Table::EMPTY
+};
+
+const RECEIPTS: Table = Table {
+    name: "clew.receipts",
+    columns: RECEIPT,
+    key: &["turn_id"],
+    bytes: "octet_length(body)",
+    of_guild: Some("guild_id = ?"),
+    of_user: Some("owner_id = ?"),
+    of_channel: Some("channel_id = ?"),
+    of_message: Some(
+        "turn_id IN (SELECT turn_id FROM clew.receipt_ids
+             WHERE channel_id = ?1 AND message_id = ANY (?2))",
+    ),
+    before: Some("at < ?"),
+    sources: Some(Sources {
+        table: "clew.receipt_people",
+        entry: "turn_id",
+        messages: None,
     }),
     ..Table::EMPTY
 };
@@ -128,6 +154,7 @@ pub(super) const fn table(kind: Kind) -> Option<Table> {
             ..Table::EMPTY
         },
         Kind::Snapshots => SNAPSHOTS,
+        Kind::Receipts => RECEIPTS,
         Kind::UserFacts => Table {
             only: "user_id IS NOT NULL",
             ..FACTS

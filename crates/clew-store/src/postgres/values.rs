@@ -9,7 +9,7 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checke
 
 use super::session::{Failure, Outcome};
 use crate::columns::{self, Cell, Columns};
-use crate::model::{ContextSnapshotInfo, Fact, StoredMessage};
+use crate::model::{ContextSnapshotInfo, Fact, StoredMessage, StoredReceipt};
 use clew_context::model::{ContentSource, UnixMillis};
 
 /// PostgreSQL counts microseconds from 1 January 2000.
@@ -198,6 +198,14 @@ pub(super) fn message(row: &Row) -> Outcome<StoredMessage> {
 pub(super) fn fact(row: &Row) -> Outcome<Fact> {
     columns::fact(&PostgresRow {
         table: "facts",
+        row,
+    })
+}
+
+/// A receipt.
+pub(super) fn receipt(row: &Row) -> Outcome<StoredReceipt> {
+    columns::receipt(&PostgresRow {
+        table: "receipts",
         row,
     })
 }

@@ -95,6 +95,7 @@ pub(super) fn members(session: &Session, guild: GuildId) -> Result<Vec<UserId>, 
     let mut select = session.connection.prepare_cached(
         "SELECT owner_id FROM message_rows WHERE guild_id = ?1 AND NOT gone
          UNION SELECT user_id FROM markers WHERE guild_id = ?1 AND user_id <> ?2
+         UNION SELECT owner_id FROM receipts WHERE guild_id = ?1
          UNION SELECT owner_id FROM snapshot_rows WHERE guild_id = ?1
          UNION SELECT s.owner_id FROM snapshot_rows s
              JOIN snapshot_messages m ON m.snapshot = s.seq WHERE m.guild_id = ?1
@@ -128,6 +129,12 @@ pub(super) fn guilds(session: &Session) -> Result<Vec<GuildId>, Fault> {
              UNION ALL
              SELECT (SELECT min(guild_id) FROM message_sources WHERE guild_id > source.id)
                  FROM source WHERE source.id IS NOT NULL
+         ),
+         named(id) AS (
+             SELECT min(guild_id) FROM receipt_people WHERE guild_id > ?1
+             UNION ALL
+             SELECT (SELECT min(guild_id) FROM receipt_people WHERE guild_id > named.id)
+                 FROM named WHERE named.id IS NOT NULL
          )
          SELECT id FROM each WHERE EXISTS
              (SELECT 1 FROM message_rows WHERE guild_id = each.id AND NOT gone)
@@ -135,6 +142,7 @@ pub(super) fn guilds(session: &Session) -> Result<Vec<GuildId>, Fault> {
              (SELECT 1 FROM message_sources s JOIN message_rows r ON r.id = s.row_id
                  WHERE s.guild_id = source.id AND NOT r.gone)
          UNION SELECT guild_id FROM snapshot_sources WHERE guild_id IS NOT NULL
+         UNION SELECT id FROM named WHERE id IS NOT NULL
          UNION SELECT guild_id FROM markers WHERE guild_id <> ?1
          UNION SELECT guild_id FROM snapshot_rows WHERE guild_id IS NOT NULL
          UNION SELECT guild_id FROM snapshot_messages WHERE guild_id IS NOT NULL

@@ -38,6 +38,16 @@ fn rows_gone(session: &Session, kind: Kind, purge: &Purge) -> Result<u64, Fault>
     let key = params_from_iter(purge.cells());
     match (kind, which) {
         (Kind::Messages, _) => messages_gone(session, purge),
+        (Kind::Receipts, _) => {
+            let Some(which) = table.and_then(|table| table.concerned(purge)) else {
+                return Ok(0);
+            };
+            run(
+                &session.connection,
+                &format!("DELETE FROM receipts WHERE {which}"),
+                key,
+            )
+        }
         // Snapshots are removed with their files.
         (Kind::Snapshots, _) | (_, None) => Ok(0),
         (Kind::UserFacts | Kind::ServerFacts, Some((_, which))) => {
@@ -237,6 +247,8 @@ pub(super) fn held(
                  CROSS JOIN message_rows r ON r.id = s.row_id
              WHERE s.channel_id = ?1 AND s.message_id BETWEEN ?2 AND ?3 AND NOT r.gone
          UNION SELECT message_id FROM snapshot_sources
+             WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
+         UNION SELECT message_id FROM receipt_ids
              WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
          UNION SELECT link_message FROM fact_rows
              WHERE link_channel = ?1 AND link_message BETWEEN ?2 AND ?3

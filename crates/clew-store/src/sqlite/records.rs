@@ -9,7 +9,7 @@ use super::messages::{OF_TURN, State};
 use super::row::{self, SqliteRow, number};
 use super::session::Session;
 use super::tables::table;
-use super::{facts, saved, texts};
+use super::{facts, receipts, saved, texts};
 use crate::columns::{self, Columns};
 use crate::model::StoredMessage;
 use crate::{Cursor, Kind, KindStats, Record, RecordKey, Records};
@@ -86,6 +86,7 @@ fn write_one(session: &Session, record: &Record, written: &mut HashSet<i64>) -> 
         Record::Message(message) => write_message(session, message, written),
         // Its row is written together with its file.
         Record::Snapshot(_) => Ok(()),
+        Record::Receipt(receipt) => receipts::put(&session.connection, receipt),
         Record::Fact(fact) => facts::put(session, fact),
         Record::Marker(..)
         | Record::OptOut(..)
@@ -112,6 +113,7 @@ pub(super) fn remove(session: &Session, keys: &[RecordKey]) -> Result<u64, Fault
         gone += match key {
             RecordKey::Fact(fact) => facts::remove_where(session, "id = ?1", [number(fact.0)])?,
             RecordKey::Marker(_)
+            | RecordKey::Receipt(_)
             | RecordKey::OptOut(_)
             | RecordKey::Settings(_)
             | RecordKey::Agent(_)

@@ -38,6 +38,7 @@ pub(super) fn make(connection: &Connection, most: i64) -> Result<(), Fault> {
         return Ok(());
     }
     texts::clear(connection)?;
+    drop_receipts(connection)?;
     let surplus = used(connection)? - (most - most / FREED_PART);
     if surplus <= 0 {
         return Ok(());
@@ -45,9 +46,20 @@ pub(super) fn make(connection: &Connection, most: i64) -> Result<(), Fault> {
     let talks = talks(connection)?;
     let all: i64 = talks.iter().map(|talk| talk.bytes).sum();
     free(connection, talks, (all - surplus).max(0))?;
+    drop_receipts(connection)?;
     connection.execute(
         "DELETE FROM conversations WHERE NOT EXISTS (SELECT 1 FROM message_rows r
              WHERE r.scope = conversations.scope AND r.agent_name = conversations.agent_name)",
+        [],
+    )?;
+    Ok(())
+}
+
+/// In memory a receipt stays as long as something of its turn.
+fn drop_receipts(connection: &Connection) -> Result<(), Fault> {
+    connection.execute(
+        "DELETE FROM receipts WHERE NOT EXISTS
+             (SELECT 1 FROM message_rows r WHERE r.turn_id = receipts.turn_id)",
         [],
     )?;
     Ok(())
@@ -59,13 +71,24 @@ fn used(connection: &Connection) -> Result<i64, Fault> {
     Ok((pragma("page_count")? - pragma("freelist_count")?) * pragma("page_size")?)
 }
 
+/// SQL for the bytes of the receipt of a row's turn, counted with its first row.
+fn receipt_bytes(row: &str) -> String {
+    format!(
+        "CASE WHEN {row}.position = 0 THEN coalesce((
+             SELECT {ROW_BYTES} + octet_length(p.body)
+                 + {SOURCE_PARTS} * coalesce(octet_length(p.sources), 0)
+             FROM receipts p WHERE p.turn_id = {row}.turn_id), 0) ELSE 0 END"
+    )
+}
+
 /// All talks, the most recently extended last.
 fn talks(connection: &Connection) -> Result<Vec<Talk>, Fault> {
     let mut select = connection.prepare_cached(&format!(
         "SELECT guild_id, owner_id, scope, agent_name,
              sum({ROW_BYTES} + octet_length(content) + coalesce(octet_length(tool_calls), 0)
-                 + {SOURCE_PARTS} * coalesce(octet_length(sources), 0))
-         FROM messages GROUP BY scope, agent_name, owner_id, guild_id ORDER BY max(id)"
+                 + {SOURCE_PARTS} * coalesce(octet_length(sources), 0) + {})
+         FROM messages GROUP BY scope, agent_name, owner_id, guild_id ORDER BY max(id)",
+        receipt_bytes("messages")
     ))?;
     let talks = select.query_map([], |row| {
         let (guild, person): (Option<i64>, i64) = (row.get(0)?, row.get(1)?);
@@ -114,10 +137,11 @@ fn remove_oldest(connection: &Connection, talk: &Talk, bytes: i64) -> Result<i64
     let mut select = connection.prepare_cached(&format!(
         "SELECT r.id, r.text_id, r.turn_id,
              {ROW_BYTES} + octet_length(t.content) + coalesce(octet_length(t.tool_calls), 0)
-                 + {SOURCE_PARTS} * coalesce(octet_length(r.sources), 0)
+                 + {SOURCE_PARTS} * coalesce(octet_length(r.sources), 0) + {}
          FROM message_rows r CROSS JOIN message_texts t ON t.id = r.text_id
          WHERE r.scope = ?1 AND r.agent_name = ?2 AND r.owner_id = ?3 AND NOT r.gone
-         ORDER BY r.ordinal, r.turn_id, r.position"
+         ORDER BY r.ordinal, r.turn_id, r.position",
+        receipt_bytes("r")
     ))?;
     let key = (&talk.scope, &talk.agent, talk.person);
     let mut rows = select.query(key)?;

@@ -9,7 +9,7 @@ use super::fault::Fault;
 use super::texts;
 use crate::columns::{self, Columns};
 use crate::model::{SnapshotId, StoredMessage};
-use clew_context::model::{ContentSource, GuildId, MessageId, UnixMillis};
+use clew_context::model::{ContentSource, GuildId, UnixMillis};
 
 /// Times whose texts sort by their fixed width: years 0 to 9999, in
 /// milliseconds.
@@ -177,10 +177,4 @@ pub(super) fn insert_sources<'a>(
         insert.execute((entry, position, guild, channel, message, author))?;
     }
     Ok(())
-}
-
-/// Ids separated by spaces.
-pub(super) fn write_parts(parts: &[MessageId]) -> Option<String> {
-    let ids: Vec<String> = parts.iter().map(ToString::to_string).collect();
-    (!ids.is_empty()).then(|| ids.join(" "))
 }

@@ -4,7 +4,8 @@ use super::facts::FACT;
 use super::row::MESSAGE;
 use super::saved::INFO;
 use crate::Kind;
-use crate::table::{Sources, Table};
+use crate::columns::RECEIPT;
+use crate::table::{SourceMessages, Sources, Table};
 
 const FACTS: Table = Table {
     name: "facts",
@@ -30,8 +31,10 @@ const MESSAGES: Table = Table {
     sources: Some(Sources {
         table: "message_sources",
         entry: "row_id",
-        of_message: OF_IDS,
-        of_edited: EDITED_ROWS,
+        messages: Some(SourceMessages {
+            deleted: OF_IDS,
+            edited: EDITED_ROWS,
+        }),
     }),
     ..Table::EMPTY
 };
@@ -67,8 +70,31 @@ const SNAPSHOTS: Table = Table {
     sources: Some(Sources {
         table: "snapshot_sources",
         entry: "snapshot",
-        of_message: OF_IDS,
-        of_edited: EDITED_SNAPSHOTS,
+        messages: Some(SourceMessages {
+            deleted: OF_IDS,
+            edited: EDITED_SNAPSHOTS,
+        }),
+    }),
+    ..Table::EMPTY
+};
+
+const RECEIPTS: Table = Table {
+    name: "receipts",
+    columns: RECEIPT,
+    key: &["turn_id"],
+    bytes: "octet_length(body)",
+    of_guild: Some("guild_id = ?"),
+    of_user: Some("owner_id = ?"),
+    of_channel: Some("channel_id = ?"),
+    of_message: Some(
+        "turn_id IN (SELECT turn_id FROM receipt_ids
+             WHERE channel_id = ?1 AND message_id IN (SELECT value FROM json_each(?2)))",
+    ),
+    before: Some("at < ?"),
+    sources: Some(Sources {
+        table: "receipt_people",
+        entry: "turn_id",
+        messages: None,
     }),
     ..Table::EMPTY
 };
@@ -88,6 +114,7 @@ pub(super) const fn table(kind: Kind) -> Option<Table> {
             ..Table::EMPTY
         },
         Kind::Snapshots => SNAPSHOTS,
+        Kind::Receipts => RECEIPTS,
         Kind::UserFacts => Table {
             only: "subject = 'user'",
             ..FACTS

@@ -14,8 +14,8 @@
 use rusqlite::{Connection, Params, params};
 
 use super::fault::Fault;
-use super::row::write_parts;
 use super::session::Session;
+use crate::columns;
 use crate::model::StoredMessage;
 
 /// A table of texts.
@@ -127,7 +127,7 @@ pub(super) fn add_message(connection: &Connection, message: &StoredMessage) -> R
             message.author_name,
             message.tool_calls,
             message.tool_call_id,
-            write_parts(&message.parts),
+            columns::write_ids(&message.parts),
         ],
     )
 }

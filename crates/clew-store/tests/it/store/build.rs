@@ -6,7 +6,7 @@ use clew_context::model::{
 use clew_store::WindowQuery;
 use clew_store::model::{
     AgentName, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Origin, Scope, SnapshotId,
-    StoredMessage, StoredRole, Subject,
+    StoredMessage, StoredReceipt, StoredRole, Subject,
 };
 
 /// 2026-05-28, where a fixture's clock starts.
@@ -151,6 +151,34 @@ pub(super) fn made_from(
         row.sources = sources.to_vec();
     }
     turn
+}
+
+/// The receipt of [`turn`] `number` in this scope, which names these sources.
+pub(super) fn receipt(
+    scope: Scope,
+    number: u64,
+    when: UnixMillis,
+    sources: &[ContentSource],
+) -> StoredReceipt {
+    let rows = turn(scope, number, when);
+    let (question, answer) = (&rows[0], &rows[1]);
+    StoredReceipt {
+        turn: question.turn,
+        scope,
+        guild: question.guild,
+        channel: question.channel,
+        owner: question.owner,
+        trigger: question.message,
+        messages: answer
+            .message
+            .iter()
+            .chain(&answer.parts)
+            .copied()
+            .collect(),
+        at: when,
+        sources: sources.to_vec(),
+        body: format!("{{\"number\":{number}}}"),
+    }
 }
 
 /// The turn as expected back, with its ordinal.

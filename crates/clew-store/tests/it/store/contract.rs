@@ -10,6 +10,7 @@ mod lasting;
 mod lists;
 mod mending;
 mod purging;
+mod receipts;
 mod rule;
 mod snapshots;
 mod sources;

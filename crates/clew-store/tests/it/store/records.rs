@@ -8,7 +8,7 @@ use clew_context::model::{
 use clew_store::Record;
 use clew_store::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Origin,
-    Scope, StoredMessage, StoredRole, Subject,
+    Scope, StoredMessage, StoredReceipt, StoredRole, Subject,
 };
 use proptest::collection::{btree_set, vec};
 use proptest::option;
@@ -136,6 +136,34 @@ pub(super) fn snapshot() -> impl Strategy<Value = ContextSnapshot> {
     })
 }
 
+fn receipt() -> impl Strategy<Value = StoredReceipt> {
+    let place = (
+        scope(),
+        option::of(id(GuildId::new)),
+        id(ChannelId::new),
+        id(UserId::new),
+    );
+    let messages = (
+        option::of(id(MessageId::new)),
+        vec(id(MessageId::new), 0..3),
+        vec(source(), 0..3),
+    );
+    (any::<u64>(), place, messages, time(), any::<String>()).prop_map(
+        |(turn, place, messages, at, body)| StoredReceipt {
+            turn: TurnId(turn),
+            scope: place.0,
+            guild: place.1,
+            channel: place.2,
+            owner: place.3,
+            trigger: messages.0,
+            messages: messages.1,
+            at,
+            sources: messages.2,
+            body,
+        },
+    )
+}
+
 fn fact() -> impl Strategy<Value = Fact> {
     let origin = prop_oneof![
         Just(Origin::Direct),
@@ -196,6 +224,7 @@ fn record() -> impl Strategy<Value = Record> {
         message().prop_map(Record::Message),
         (key, time()).prop_map(|(key, at)| Record::Marker(key, at)),
         snapshot().prop_map(Record::Snapshot),
+        receipt().prop_map(Record::Receipt),
         fact().prop_map(Record::Fact),
         (id(UserId::new), time()).prop_map(|(user, since)| Record::OptOut(user, since)),
         (id(GuildId::new), settings()).prop_map(|(guild, set)| Record::Settings(guild, set)),

@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clew_context::model::{ContentSource, UserId};
-use clew_store::model::{ClearKey, Fact, GuildSettings, Origin, Scope, StoredMessage, Subject};
+use clew_store::model::{
+    ClearKey, Fact, GuildSettings, Origin, Scope, StoredMessage, StoredReceipt, StoredRole, Subject,
+};
 use clew_store::{Kind, Record};
 
 use super::build::{
     agent, at, channel, default_agent, direct, guild, made_from, member, message, of_agent,
-    server_fact, snapshot, thread, turn, user, user_fact, with_tools,
+    receipt, server_fact, snapshot, thread, turn, user, user_fact, with_tools,
 };
 use super::fixture::Fixture;
 
@@ -37,6 +39,7 @@ pub(super) fn planted(kind: Kind, marker: &str) -> Vec<Record> {
         }
         Kind::Markers => markers(),
         Kind::Snapshots => snapshots(marker),
+        Kind::Receipts => receipts(),
         Kind::UserFacts => user_facts(marker),
         Kind::ServerFacts => server_facts(marker),
         Kind::OptOuts => vec![
@@ -188,6 +191,18 @@ fn snapshots(marker: &str) -> Vec<Record> {
     saved
 }
 
+/// Of each turn that was made from something elsewhere.
+fn receipts() -> Vec<Record> {
+    let is_answer = |row: &StoredMessage| row.role == StoredRole::Assistant;
+    let rows = turns().into_iter();
+    let rows = rows.filter(|row| is_answer(row) && !row.sources.is_empty());
+    let receipt = |row: StoredMessage| StoredReceipt {
+        owner: row.owner,
+        ..receipt(row.scope, row.turn.0, row.timestamp, &row.sources)
+    };
+    rows.map(|row| Record::Receipt(receipt(row))).collect()
+}
+
 fn user_facts(marker: &str) -> Vec<Record> {
     let mut facts = Vec::new();
     for (number, id) in (0..).zip([11, 12]) {
@@ -243,7 +258,7 @@ fn files_hold(record: &Record) -> bool {
                 && row.agent == default_agent()
         }
         Record::Agent(agent, _) => *agent == default_agent(),
-        Record::Snapshot(_) => false,
+        Record::Snapshot(_) | Record::Receipt(_) => false,
         Record::Marker(..)
         | Record::Fact(_)
         | Record::OptOut(..)
@@ -258,6 +273,7 @@ pub(super) fn owner(record: &Record) -> BTreeSet<UserId> {
         Record::Message(row) => [row.owner].into(),
         Record::Marker(key, _) => key.user.into_iter().collect(),
         Record::Snapshot(snapshot) => [snapshot.info.owner].into(),
+        Record::Receipt(receipt) => [receipt.owner].into(),
         Record::Fact(fact) => match fact.subject {
             Subject::User(user) => [user, fact.by].into(),
             Subject::Server(_) => [fact.by].into(),

@@ -1,7 +1,7 @@
 //! A purge removes what it covers from every kind, and nothing else.
 
 use clew_context::model::ContentSource;
-use clew_store::model::{Fact, Origin, Scope, StoredMessage, StoredRole, Subject};
+use clew_store::model::{Fact, Origin, Scope, StoredMessage, StoredReceipt, StoredRole, Subject};
 use clew_store::{Backend, Kind, Purge, Record, SUMMARY_REMOVED, without};
 
 use super::copying::{everything, sorted};
@@ -50,6 +50,7 @@ fn left(purge: &Purge, record: &Record) -> Option<Record> {
             }
             return without(snapshot, |row| goes(purge, row)).map(Record::Snapshot);
         }
+        Record::Receipt(receipt) => receipt_goes(purge, receipt),
         Record::Fact(fact) => fact_goes(purge, fact),
         Record::Settings(of, _) | Record::Departure(of, _) => *purge == Purge::Guild(*of),
         Record::OptOut(..) | Record::Agent(..) => false,
@@ -98,6 +99,26 @@ fn itself_goes(purge: &Purge, row: &StoredMessage) -> bool {
         Purge::Member { guild, user } => row.guild == Some(*guild) && row.owner == *user,
         Purge::User(user) => row.owner == *user,
         Purge::Before(time) => row.timestamp < *time,
+    }
+}
+
+fn receipt_goes(purge: &Purge, receipt: &StoredReceipt) -> bool {
+    let mut sources = receipt.sources.iter();
+    match purge {
+        Purge::Messages { channel, ids } => {
+            // As in `itself_goes`.
+            let trigger = receipt.turn.0;
+            let mut its = (trigger..=trigger + 2).map(message);
+            receipt.channel == *channel && its.any(|id| ids.contains(&id))
+        }
+        Purge::Edited { .. } => false,
+        Purge::Channel(channel) => receipt.channel == *channel,
+        Purge::Guild(guild) => {
+            receipt.guild == Some(*guild) || sources.any(|one| one.guild == Some(*guild))
+        }
+        Purge::Member { guild, user } => receipt.guild == Some(*guild) && receipt.owner == *user,
+        Purge::User(user) => receipt.owner == *user || sources.any(|one| one.author == Some(*user)),
+        Purge::Before(time) => receipt.at < *time,
     }
 }
 

@@ -10,7 +10,7 @@ use clew_store::{Backend, Kind, Purge, Reach, Record, without};
 
 use super::copying::{everything, sorted};
 use crate::store::build::{
-    at, channel, default_agent, direct, direct_channel, guild, made_from, member, message,
+    at, channel, default_agent, direct, direct_channel, guild, made_from, member, message, receipt,
     snapshot, turn, user, user_fact, with_tools,
 };
 use crate::store::fixture::{Fixture, on_each_store};
@@ -109,7 +109,7 @@ impl Cell {
         let place = self.guild.map(guild);
         match kind {
             Kind::Messages => self.turn::<F>().into_iter().map(Record::Message).collect(),
-            Kind::Snapshots if !F::IS_DATABASE => vec![],
+            Kind::Snapshots | Kind::Receipts if !F::IS_DATABASE => vec![],
             // Saved in each place, from this one.
             Kind::Snapshots => (1..)
                 .zip(GUILDS)
@@ -130,6 +130,12 @@ impl Cell {
                     Record::Marker(key, self.time)
                 })
                 .collect(),
+            Kind::Receipts => {
+                let first = &self.turn::<F>()[0];
+                let (scope, number) = (first.scope, self.message().get());
+                let one = receipt(scope, number, self.time, &self.sources());
+                vec![Record::Receipt(one)]
+            }
             // About each user.
             Kind::UserFacts => (1..)
                 .zip(USERS)

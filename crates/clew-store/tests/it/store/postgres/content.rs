@@ -10,6 +10,7 @@ use clew_store::model::{
 use clew_store::{Backend, Error, Kind, Purge, Record, SUMMARY_REMOVED};
 
 use super::{Fresh, NOW, all_of, direct, member, row, server, turn};
+use crate::store::build::receipt;
 
 const GUILD: GuildId = GuildId::new(1);
 const USER: UserId = UserId::new(3);
@@ -70,6 +71,7 @@ fn entries() -> Vec<Record> {
     records.extend([
         Record::Marker(key, NOW),
         Record::Snapshot(snapshot(rows)),
+        Record::Receipt(receipt(member(1, 3), 1, NOW, &[])),
         Record::Fact(fact(u64::MAX, Subject::User(USER), MARKER)),
         Record::Fact(fact(2, Subject::Server(GUILD), MARKER)),
         Record::OptOut(USER, NOW),
@@ -120,6 +122,7 @@ async fn a_purge_of_a_user_leaves_no_text() {
         (Kind::Messages, 2),
         (Kind::Markers, 1),
         (Kind::Snapshots, 1),
+        (Kind::Receipts, 1),
         (Kind::UserFacts, 1),
         (Kind::ServerFacts, 1),
     ];

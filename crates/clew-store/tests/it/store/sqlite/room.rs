@@ -2,10 +2,11 @@
 
 use clew_context::model::{ChannelId, GuildId, UserId};
 use clew_store::model::{AgentName, Scope, StoredMessage};
-use clew_store::{Backend, Kind, Sqlite, WindowQuery};
+use clew_store::{Backend, Kind, Record, Sqlite, WindowQuery};
 use futures_util::future::join_all;
 
 use super::turn;
+use crate::store::build::receipt;
 
 const ROOM: u32 = 2 << 20;
 
@@ -107,6 +108,33 @@ async fn one_person_cannot_push_out_what_others_said_in_memory() {
     };
     assert_eq!(of(1).await, 0, "the oldest conversation went first");
     assert_eq!(of(40).await, 50, "the newest is whole");
+}
+
+#[tokio::test]
+async fn a_receipt_in_memory_counts_and_goes_with_its_turn() {
+    let store = Sqlite::in_memory_of(ROOM).unwrap();
+    let quiet: Vec<_> = (1..=20).map(|at| said(Some(1), 7, 5, at)).collect();
+    all(&store, quiet.clone()).await;
+    // Another one of the same server, whose receipts are long.
+    for at in 100..=700 {
+        let rows = said(Some(1), 8, 6, at);
+        let mut receipt = receipt(rows[0].scope, at, rows[0].timestamp, &[]);
+        receipt.body = "x".repeat(8 << 10);
+        store.append(&rows).await.unwrap();
+        store.write(&[Record::Receipt(receipt)]).await.unwrap();
+    }
+    store.append(&said(Some(1), 8, 6, 701)).await.unwrap();
+    let left = kept(&store, &said(Some(1), 8, 6, 1)).await;
+    let receipts = store.records(Kind::Receipts, None, None, usize::MAX).await;
+    let receipts = receipts.unwrap().records.len();
+    assert_eq!(
+        receipts + 1,
+        left.len(),
+        "each is one of a turn that is left"
+    );
+    assert!((50..250).contains(&receipts), "{receipts}");
+    let expected: Vec<u64> = (1..=20).collect();
+    assert_eq!(kept(&store, &quiet[0]).await, expected);
 }
 
 #[tokio::test]

@@ -1,0 +1,105 @@
+//! Receipts of answers.
+
+use deadpool_postgres::Transaction;
+
+use super::session::{Outcome, Parameters, rows, touched};
+use super::values::{self, Moment, text};
+use crate::columns::{self, RECEIPT, guild_key, user_key};
+use crate::model::StoredReceipt;
+use clew_context::model::{ChannelId, MessageId, UnixMillis, UserId};
+
+const PUT: &str = "
+WITH added AS (
+    INSERT INTO clew.receipts (turn_id, scope, guild_id, channel_id, owner_id, trigger_id, messages,
+        at, sources, body)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    RETURNING turn_id, channel_id
+), held AS (
+    INSERT INTO clew.receipt_ids (channel_id, message_id, turn_id)
+    SELECT DISTINCT added.channel_id, held.message_id, added.turn_id
+    FROM added, unnest($11::bigint[]) AS held (message_id)
+)
+INSERT INTO clew.receipt_people (turn_id, guild_id, author_id)
+SELECT added.turn_id, named.guild_id, named.author_id
+FROM added, unnest($12::bigint[], $13::bigint[]) AS named (guild_id, author_id)";
+
+/// Writes a receipt, replacing the one of its turn.
+pub(super) async fn put(transaction: &Transaction<'_>, receipt: &StoredReceipt) -> Outcome<()> {
+    let signed = |id: u64| id.cast_signed();
+    let turn = signed(receipt.turn.0);
+    let forget = "DELETE FROM clew.receipts WHERE turn_id = $1";
+    touched(transaction, forget, &[&turn]).await?;
+    let ids: Vec<i64> = receipt.message_ids().map(|id| signed(id.get())).collect();
+    let named = receipt.people().into_iter();
+    let named = named.map(|(guild, user)| (guild_key(guild), user_key(user)));
+    let (guilds, people): (Vec<i64>, Vec<i64>) = named.unzip();
+    let parameters: Parameters<'_> = &[
+        &turn,
+        &receipt.scope.to_string(),
+        &receipt.guild.map(|guild| signed(guild.get())),
+        &signed(receipt.channel.get()),
+        &signed(receipt.owner.get()),
+        &receipt.trigger.map(|id| signed(id.get())),
+        &columns::write_ids(&receipt.messages),
+        &Moment(receipt.at),
+        &columns::sources(&receipt.sources),
+        &text(&receipt.body),
+        &ids,
+        &guilds,
+        &people,
+    ];
+    touched(transaction, PUT, parameters).await?;
+    Ok(())
+}
+
+/// See [`super::super::Backend::receipt_of`].
+pub(super) async fn of_message(
+    transaction: &Transaction<'_>,
+    channel: ChannelId,
+    message: MessageId,
+) -> Outcome<Option<StoredReceipt>> {
+    let which = "turn_id = (SELECT max(turn_id) FROM clew.receipt_ids
+        WHERE channel_id = $1 AND message_id = $2)";
+    let (channel, message) = (channel.get().cast_signed(), message.get().cast_signed());
+    one(transaction, which, &[&channel, &message]).await
+}
+
+/// See [`super::super::Backend::last_receipt`].
+pub(super) async fn last(
+    transaction: &Transaction<'_>,
+    channel: ChannelId,
+    owner: Option<UserId>,
+) -> Outcome<Option<StoredReceipt>> {
+    let newest = "ORDER BY at DESC, turn_id DESC LIMIT 1";
+    let channel = channel.get().cast_signed();
+    match owner {
+        None => {
+            one(
+                transaction,
+                &format!("channel_id = $1 {newest}"),
+                &[&channel],
+            )
+            .await
+        }
+        Some(owner) => {
+            let which = format!("channel_id = $1 AND owner_id = $2 {newest}");
+            one(transaction, &which, &[&channel, &owner.get().cast_signed()]).await
+        }
+    }
+}
+
+async fn one(
+    transaction: &Transaction<'_>,
+    which: &str,
+    parameters: Parameters<'_>,
+) -> Outcome<Option<StoredReceipt>> {
+    let sql = format!("SELECT {RECEIPT} FROM clew.receipts WHERE {which}");
+    let found = rows(transaction, &sql, parameters).await?;
+    found.first().map(values::receipt).transpose()
+}
+
+/// See [`super::super::Backend::expire_receipts`].
+pub(super) async fn expire(transaction: &Transaction<'_>, before: UnixMillis) -> Outcome<u64> {
+    let sql = "DELETE FROM clew.receipts WHERE at < $1";
+    touched(transaction, sql, &[&Moment(before)]).await
+}

@@ -1,0 +1,93 @@
+//! Receipts of answers.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::fault::Fault;
+use super::row::{SqliteRow, guild_number, number, time_text};
+use super::session::Session;
+use crate::columns::{self, RECEIPT, guild_key, user_key};
+use crate::model::StoredReceipt;
+use clew_context::model::{ChannelId, MessageId, UnixMillis, UserId};
+
+/// Writes a receipt, replacing the one of its turn.
+pub(super) fn put(connection: &Connection, receipt: &StoredReceipt) -> Result<(), Fault> {
+    let turn = number(receipt.turn.0);
+    let mut forget = connection.prepare_cached("DELETE FROM receipts WHERE turn_id = ?1")?;
+    forget.execute([turn])?;
+    let mut insert = connection.prepare_cached(&format!(
+        "INSERT INTO receipts ({RECEIPT}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
+    ))?;
+    insert.execute(params![
+        turn,
+        receipt.scope.to_string(),
+        guild_number(receipt.guild),
+        number(receipt.channel.get()),
+        number(receipt.owner.get()),
+        receipt.trigger.map(|id| number(id.get())),
+        columns::write_ids(&receipt.messages),
+        time_text(receipt.at),
+        columns::sources(&receipt.sources),
+        receipt.body,
+    ])?;
+    let mut held =
+        connection.prepare_cached("INSERT OR IGNORE INTO receipt_ids VALUES (?1, ?2, ?3)")?;
+    for id in receipt.message_ids() {
+        held.execute((number(receipt.channel.get()), number(id.get()), turn))?;
+    }
+    let mut named = connection.prepare_cached("INSERT INTO receipt_people VALUES (?1, ?2, ?3)")?;
+    for (guild, user) in receipt.people() {
+        named.execute((turn, guild_key(guild), user_key(user)))?;
+    }
+    Ok(())
+}
+
+/// See [`super::super::Backend::receipt_of`].
+pub(super) fn of_message(
+    session: &Session,
+    channel: ChannelId,
+    message: MessageId,
+) -> Result<Option<StoredReceipt>, Fault> {
+    let which = "turn_id = (SELECT max(turn_id) FROM receipt_ids
+         WHERE channel_id = ?1 AND message_id = ?2)";
+    one(
+        session,
+        which,
+        [number(channel.get()), number(message.get())],
+    )
+}
+
+/// See [`super::super::Backend::last_receipt`].
+pub(super) fn last(
+    session: &Session,
+    channel: ChannelId,
+    owner: Option<UserId>,
+) -> Result<Option<StoredReceipt>, Fault> {
+    let newest = "ORDER BY at DESC, turn_id DESC LIMIT 1";
+    let channel = number(channel.get());
+    match owner {
+        None => one(session, &format!("channel_id = ?1 {newest}"), [channel]),
+        Some(owner) => {
+            let which = format!("channel_id = ?1 AND owner_id = ?2 {newest}");
+            one(session, &which, [channel, number(owner.get())])
+        }
+    }
+}
+
+fn one(
+    session: &Session,
+    which: &str,
+    key: impl rusqlite::Params,
+) -> Result<Option<StoredReceipt>, Fault> {
+    let sql = format!("SELECT {RECEIPT} FROM receipts WHERE {which}");
+    let mut select = session.connection.prepare_cached(&sql)?;
+    let found = select.query_row(key, |row| {
+        Ok(columns::receipt(&SqliteRow::of("receipts", row)))
+    });
+    found.optional()?.transpose()
+}
+
+/// See [`super::super::Backend::expire_receipts`].
+pub(super) fn expire(connection: &Connection, before: UnixMillis) -> Result<u64, Fault> {
+    let mut expire = connection.prepare_cached("DELETE FROM receipts WHERE at < ?1")?;
+    Ok(expire.execute([time_text(before)])? as u64)
+}

@@ -1,0 +1,205 @@
+//! Receipts of answers: found by any of the answer's messages, for as long as they
+//! are kept.
+
+use std::slice::from_ref;
+
+use clew_context::model::{ChannelId, ContentSource, UserId};
+use clew_store::model::StoredReceipt;
+use clew_store::{Backend, Error, Kind, Purge, Record, RecordKey};
+
+use crate::store::build::{at, channel, direct, guild, member, message, receipt, thread, user};
+use crate::store::fixture::{Fixture, needs_database, on_each_store};
+
+on_each_store! {
+    a_receipt_is_found_by_the_question_and_each_message_of_the_answer
+    the_last_receipt_of_a_channel_is_the_newest
+    a_turn_that_is_replaced_has_one_receipt
+    receipts_expire
+    what_a_receipt_names_elsewhere_leaves_it_unless_a_person_or_server_is_erased
+    receipts_name_servers_and_members
+}
+
+/// Writes receipts; `false` if this store keeps none.
+async fn kept<F: Fixture>(store: &F::Store, receipts: &[StoredReceipt]) -> bool {
+    let records: Vec<Record> = receipts.iter().cloned().map(Record::Receipt).collect();
+    let written = needs_database::<F, _>(store.write(&records).await);
+    if written.is_none() {
+        let found = store.receipt_of(channel(2), message(10)).await;
+        assert!(matches!(found, Err(Error::NeedsDatabase { .. })));
+        let found = store.last_receipt(channel(2), None).await;
+        assert!(matches!(found, Err(Error::NeedsDatabase { .. })));
+        assert_eq!(store.expire_receipts(at(1_000)).await.unwrap(), 0);
+        let page = store.records(Kind::Receipts, None, None, 9).await.unwrap();
+        assert_eq!(page.records, []);
+    }
+    written.is_some()
+}
+
+fn source(id: u64) -> ContentSource {
+    ContentSource {
+        guild: Some(guild(7)),
+        channel: channel(70),
+        message: Some(message(id)),
+        author: Some(user(9)),
+    }
+}
+
+async fn a_receipt_is_found_by_the_question_and_each_message_of_the_answer<F: Fixture>(place: &F) {
+    let store = place.open().await;
+    let here = receipt(member(1, 2, 3), 10, at(0), &[source(50), source(51)]);
+    let there = StoredReceipt {
+        trigger: None,
+        messages: vec![message(14)],
+        ..receipt(direct(3), 13, at(0), &[])
+    };
+    if !kept::<F>(&store, &[here.clone(), there.clone()]).await {
+        return;
+    }
+    let of = async |place, id| store.receipt_of(place, message(id)).await.unwrap();
+    for id in [10, 11, 12] {
+        assert_eq!(of(channel(2), id).await.as_ref(), Some(&here), "{id}");
+        assert_eq!(of(channel(3), id).await, None, "{id}");
+    }
+    assert_eq!(of(there.channel, 14).await.as_ref(), Some(&there));
+    assert_eq!(of(there.channel, 13).await, None);
+    // A source is no message of it.
+    assert_eq!(of(channel(70), 50).await, None);
+}
+
+async fn the_last_receipt_of_a_channel_is_the_newest<F: Fixture>(place: &F) {
+    let store = place.open().await;
+    let of = |who, number, when| StoredReceipt {
+        owner: user(who),
+        ..receipt(thread(1, 2), number, at(when), &[])
+    };
+    let all = [of(3, 10, 5), of(4, 20, 7), of(3, 30, 6)];
+    if !kept::<F>(&store, &all).await {
+        return;
+    }
+    let last = async |place: u64, who: Option<u64>| {
+        let (place, who) = (ChannelId::new(place), who.map(UserId::new));
+        let found = store.last_receipt(place, who).await.unwrap();
+        found.map(|receipt| receipt.turn.0)
+    };
+    assert_eq!(last(2, None).await, Some(20));
+    assert_eq!(last(2, Some(3)).await, Some(30));
+    assert_eq!(last(2, Some(5)).await, None);
+    assert_eq!(last(3, None).await, None);
+}
+
+async fn a_turn_that_is_replaced_has_one_receipt<F: Fixture>(place: &F) {
+    let store = place.open().await;
+    let first = receipt(member(1, 2, 3), 10, at(0), &[source(50)]);
+    let second = StoredReceipt {
+        messages: vec![message(15)],
+        sources: Vec::new(),
+        body: "{}".to_owned(),
+        ..first.clone()
+    };
+    if !kept::<F>(&store, from_ref(&first)).await {
+        return;
+    }
+    store
+        .write(&[Record::Receipt(second.clone())])
+        .await
+        .unwrap();
+    let found = store.receipt_of(channel(2), message(15)).await.unwrap();
+    assert_eq!(found.as_ref(), Some(&second));
+    assert_eq!(
+        store.receipt_of(channel(2), message(11)).await.unwrap(),
+        None
+    );
+    let purged = store.purge(&Purge::User(user(9))).await.unwrap();
+    assert_eq!(purged.total(), 0, "it names that user no more");
+    let key = [RecordKey::Receipt(second.turn)];
+    assert_eq!(store.remove(&key).await.unwrap(), 1);
+    assert_eq!(
+        store.receipt_of(channel(2), message(15)).await.unwrap(),
+        None
+    );
+}
+
+async fn receipts_expire<F: Fixture>(place: &F) {
+    let store = place.open().await;
+    let of = |number, when| receipt(member(1, 2, 3), number, at(when), &[]);
+    if !kept::<F>(&store, &[of(10, 5), of(20, 6), of(30, 7)]).await {
+        return;
+    }
+    assert_eq!(store.expire_receipts(at(6)).await.unwrap(), 1);
+    assert_eq!(store.expire_receipts(at(6)).await.unwrap(), 0);
+    let left = store.records(Kind::Receipts, None, None, 9).await.unwrap();
+    assert_eq!(left.records.len(), 2);
+    let held = store.held_messages(channel(2), message(1), message(99));
+    let held: Vec<u64> = held.await.unwrap().iter().map(|id| id.get()).collect();
+    assert_eq!(held, [20, 21, 22, 30, 31, 32]);
+}
+
+async fn what_a_receipt_names_elsewhere_leaves_it_unless_a_person_or_server_is_erased<
+    F: Fixture,
+>(
+    place: &F,
+) {
+    let store = place.open().await;
+    let one = receipt(member(1, 2, 3), 10, at(100), &[source(50)]);
+    if !kept::<F>(&store, from_ref(&one)).await {
+        return;
+    }
+    let elsewhere = channel(70);
+    let ids = vec![message(50)];
+    for (purge, goes) in [
+        (
+            Purge::Messages {
+                channel: elsewhere,
+                ids,
+            },
+            false,
+        ),
+        (
+            Purge::Edited {
+                channel: elsewhere,
+                message: message(50),
+                at: at(900),
+            },
+            false,
+        ),
+        (Purge::Channel(elsewhere), false),
+        (
+            Purge::Member {
+                guild: guild(7),
+                user: user(9),
+            },
+            false,
+        ),
+        (Purge::User(user(9)), true),
+        (Purge::Guild(guild(7)), true),
+        (
+            Purge::Messages {
+                channel: channel(2),
+                ids: vec![message(12)],
+            },
+            true,
+        ),
+    ] {
+        let gone = store.purge(&purge).await.unwrap();
+        assert_eq!(
+            gone.iter().any(|(kind, _)| kind == Kind::Receipts),
+            goes,
+            "{purge:?}"
+        );
+        let found = store.receipt_of(channel(2), message(10)).await.unwrap();
+        assert_eq!(found.is_none(), goes, "{purge:?}");
+        store.write(&[Record::Receipt(one.clone())]).await.unwrap();
+    }
+}
+
+async fn receipts_name_servers_and_members<F: Fixture>(place: &F) {
+    let store = place.open().await;
+    let one = receipt(member(1, 2, 3), 10, at(0), &[source(50)]);
+    if !kept::<F>(&store, &[one]).await {
+        return;
+    }
+    assert_eq!(store.guilds().await.unwrap(), [guild(1), guild(7)]);
+    assert_eq!(store.members(guild(1)).await.unwrap(), [user(3)]);
+    // Only ids are kept of what a member said elsewhere.
+    assert_eq!(store.members(guild(7)).await.unwrap(), []);
+}
