@@ -216,7 +216,6 @@ fn builtin(prompt: String) -> Agent {
         rolling_window: None,
         scope: None,
         channels: AgentChannels::Everywhere,
-        tools: None,
     }
 }
 

@@ -27,7 +27,7 @@ use crate::model::Payer;
 use crate::telemetry::Ids;
 use crate::telemetry::event::Outcome;
 use clew_context::model::{
-    ChannelId, Fallback, Interaction, Message, MessageId, Readers, TurnRequest, UnixMillis,
+    Channel, ChannelId, Fallback, Interaction, Message, MessageId, Readers, TurnRequest, UnixMillis,
 };
 use clew_discord::guild_state::AnswerPlace;
 
@@ -36,7 +36,7 @@ pub use extract::{Extraction, extract};
 pub use line::{INTERRUPTED, refusal};
 pub use services::{Services, TurnSettings};
 
-use ask::{Asked, ask};
+use ask::ask;
 use deliver::{PostedAnswer, deliver};
 use gather::{TurnMaterial, gather};
 use record::{TurnReport, record};
@@ -119,11 +119,14 @@ impl Turn<'_> {
         if source == self.trigger().channel {
             return Readers::Everybody;
         }
+        let source = self.services.guild_state.channel(source);
+        source.map_or(Readers::Nobody, |source| self.readers_of(&source))
+    }
+
+    /// The same of a channel that the gateway may not have told of.
+    fn readers_of(&self, source: &Channel) -> Readers {
         let guild_state = &self.services.guild_state;
-        let source = guild_state.channel(source);
-        source.map_or(Readers::Nobody, |source| {
-            guild_state.readers(&self.answer_place(), &source)
-        })
+        guild_state.readers(&self.answer_place(), source)
     }
 
     /// Whose limits of tokens the turn counts towards.
@@ -242,11 +245,11 @@ async fn answer(
     posted: &mut PostedAnswer<'_>,
     control: &mut Control,
 ) -> Result<EndedTurn, Order> {
-    let Asked { answer, tools } = ask(turn, material, posted, control).await?;
-    let delivered = deliver(turn, answer, posted).await;
+    let answer = ask(turn, material, posted, control).await?;
+    let delivered = deliver(turn, material, answer, posted).await;
     if let Some(order) = control.revoked() {
         return Err(order);
     }
     control.answered();
-    Ok(record(turn, material, delivered, tools, posted).await)
+    Ok(record(turn, material, delivered, posted).await)
 }

@@ -242,7 +242,6 @@ fn agent(
         rolling_window,
         scope,
         channels,
-        tools,
     } = fields;
     let system = match prompt {
         PromptField::Text(text) => text,
@@ -256,7 +255,6 @@ fn agent(
         rolling_window,
         scope,
         channels,
-        tools,
     })
 }
 

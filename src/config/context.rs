@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::check::Checker;
 use super::variable as var;
-use clew_context::model::Limits;
+use clew_context::model::{Limits, LinkContext};
 
 /// The longest age that the caps accept, in minutes: ten years.
 const LONGEST_AGE_MIN: u64 = 10 * 366 * 24 * 60;
@@ -37,6 +37,7 @@ struct RawContext {
     mem_max_fetches: Option<String>,
     mem_max_file_bytes: Option<String>,
     mem_include_pointed_apps: Option<String>,
+    link_context: Option<String>,
 }
 
 pub(super) fn read_limits(check: &mut Checker) -> Limits {
@@ -79,11 +80,21 @@ pub(super) fn read_limits(check: &mut Checker) -> Limits {
         ),
         include_pointed_apps: check
             .switch(&var::MEM_INCLUDE_POINTED_APPS, raw.mem_include_pointed_apps),
+        link_context: read_link_context(check, raw.link_context),
     };
     if limits.tail > limits.max_msgs {
         check.warn("THREAD_CONTEXT_TAIL_COUNT is above MEM_MAX_MSGS, which holds".to_owned());
     }
     limits
+}
+
+fn read_link_context(check: &mut Checker, raw: Option<String>) -> LinkContext {
+    let accepted = format!(
+        "two numbers from 0 to {}, such as 3,1 (messages before and after)",
+        LinkContext::MOST
+    );
+    let context = check.optional(&var::LINK_CONTEXT, raw, &accepted, LinkContext::parse);
+    context.unwrap_or_else(|| Limits::default().link_context)
 }
 
 #[derive(Default, Deserialize)]

@@ -49,8 +49,6 @@ pub enum Group {
     Window,
     /// Turns and answers.
     Turns,
-    /// What models may call.
-    Tools,
     /// Telemetry, log and state.
     Operation,
     /// Memory and history.
@@ -69,7 +67,6 @@ impl Group {
             Self::Context => "Caps of the collected context",
             Self::Window => "Window of recent messages in memory",
             Self::Turns => "Turns and answers",
-            Self::Tools => "Tools that the model may call",
             Self::Operation => "Telemetry, log and state",
             Self::Memory => "Memory and history",
         }
@@ -198,6 +195,8 @@ variables! {
     MEM_MAX_FILE_BYTES = "20000", "bytes", Context;
     /// Whether a message of an app or webhook is shown when the asker points at it.
     MEM_INCLUDE_POINTED_APPS = "true", "true|false", Context;
+    /// How many messages before and after a linked message are shown with it, each at most 10.
+    LINK_CONTEXT = "3,1", "before,after", Context;
     /// The context subsystem's name in the telemetry.
     MEM_LOG_SUBSYS = "mem.ctx", "name", Context;
 
@@ -222,15 +221,6 @@ variables! {
     LINK_PREVIEWS = "false", "true|false", Turns;
     /// How long running turns may take to finish at shutdown.
     SHUTDOWN_TIMEOUT_S = "20", "seconds", Turns;
-
-    /// Whether the model is offered tools; an agent's `tools` names those it gets.
-    TOOLS = "on", "on|off", Tools;
-    /// How often the model may call tools in one turn; then it is asked once more without them.
-    TOOL_MAX_ROUNDS = "6", "rounds", Tools;
-    /// How long one call of a tool may take.
-    TOOL_TIMEOUT_S = "20", "seconds, fractions allowed", Tools;
-    /// What tools gave in one request; the oldest results shrink to a line.
-    TOOL_PROMPT_MAX_CHARS = "48000", "characters", Tools;
 
     /// Where the events are written as JSON Lines, one file a day.
     TELEMETRY_DIR = "var/telemetry", "path", Operation;

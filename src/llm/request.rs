@@ -10,7 +10,6 @@ use super::meter::{Charge, TokenAccount};
 use super::redact::Redactor;
 use super::stream::{self, AnswerPieces, WITHOUT_END};
 use super::{AnswerStep, Client, Error};
-use crate::model::ToolDefinition;
 use clew_context::engine::echo::Echo;
 use clew_context::model::ChatMessage;
 
@@ -34,7 +33,6 @@ pub(super) struct RequestLimits {
 pub(super) struct ModelRequest<'a> {
     client: &'a Client,
     prompt: &'a [ChatMessage],
-    tools: &'a [ToolDefinition],
     limits: RequestLimits,
     account: Option<&'a TokenAccount>,
     /// Counts the tokens of what was sent last.
@@ -57,7 +55,6 @@ impl<'a> ModelRequest<'a> {
     pub(super) fn new(
         client: &'a Client,
         prompt: &'a [ChatMessage],
-        tools: &'a [ToolDefinition],
         echo: Echo,
         limits: RequestLimits,
         account: Option<&'a TokenAccount>,
@@ -66,7 +63,6 @@ impl<'a> ModelRequest<'a> {
         Self {
             client,
             prompt,
-            tools,
             limits,
             account,
             charge: None,
@@ -132,7 +128,7 @@ impl<'a> ModelRequest<'a> {
         let dialect = capabilities.dialect(&settings.model);
         let charge = |account| Charge::new(account, self.prompt);
         self.charge = self.account.map(charge);
-        let error = match self.client.post(self.prompt, self.tools, dialect).await {
+        let error = match self.client.post(self.prompt, dialect).await {
             Ok(response) => {
                 self.state =
                     RequestState::Reading(stream::pieces(response, settings.timeout).await?);
@@ -145,7 +141,7 @@ impl<'a> ModelRequest<'a> {
         {
             charge.waive();
         }
-        if let Some(better) = dialect.corrected_by(&error, !self.tools.is_empty()) {
+        if let Some(better) = dialect.corrected_by(&error) {
             capabilities.learn_dialect(&settings.model, better);
             return Ok(Some(error));
         }

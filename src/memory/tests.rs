@@ -37,7 +37,6 @@ pub(super) fn settings() -> Settings {
         max_chars: 16_000,
         load_past: 30,
         in_memory_only: false,
-        keeps_tools: true,
         max_user_facts: 2,
         max_server_facts: 100,
         save_interval: day,
@@ -102,7 +101,6 @@ impl Scene {
             asked: self.memory.now(),
             answer: format!("so: {words}"),
             messages: vec![MessageId::new(question + 1)],
-            tools: Vec::new(),
             sources: Vec::new(),
         }
     }

@@ -6,8 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use tokio::time::Instant;
 
 use crate::archive::{ArchiveError, Recording};
-use clew_context::collect::{FetchError, MessagePage, PageCursor, Source};
-use clew_context::model::{Attachment, Channel, ChannelId, Fallback, Message, MessageId};
+use clew_context::collect::{FetchError, MessagePage, OtherChannels, PageCursor, Source};
+use clew_context::engine::window::View;
+use clew_context::model::{Attachment, Channel, ChannelId, Fallback, Message, MessageId, Readers};
 
 /// Reads a recording. Calls block on the disk for a moment but never wait, so
 /// deadlines do not matter.
@@ -66,15 +67,24 @@ impl<'a> RecordedSource<'a> {
         })
     }
 
+    fn after(&self, channel: ChannelId, id: MessageId, limit: usize) -> Found {
+        let mut page = self.recording.page_after(channel, id, limit)?;
+        page.retain(|message| message.id <= self.until);
+        Ok(page)
+    }
+
     fn messages(&self, channel: ChannelId, cursor: PageCursor, limit: usize) -> Found {
         let mut messages = match cursor {
             PageCursor::Before(id) => {
                 let before = id.min(self.until.next());
                 self.recording.page_before(channel, before, limit)?
             }
-            PageCursor::After(id) => {
-                let mut page = self.recording.page_after(channel, id, limit)?;
-                page.retain(|message| message.id <= self.until);
+            PageCursor::After(id) => self.after(channel, id, limit)?,
+            PageCursor::Around(id) => {
+                let before = id.next().min(self.until.next());
+                let half = limit.div_ceil(2);
+                let mut page = self.recording.page_before(channel, before, half)?;
+                page.extend(self.after(channel, id, limit - half)?);
                 page
             }
         };
@@ -130,5 +140,31 @@ impl Source for RecordedSource<'_> {
 
     async fn file(&self, _: &Attachment, _: u64, _: Instant) -> Result<String, FetchError> {
         Err(FetchError::lasting(Fallback::Unavailable))
+    }
+
+    fn other_channels(&self) -> Option<&dyn OtherChannels> {
+        Some(self)
+    }
+}
+
+/// A recording holds no roles: what the scenario does not hide, everybody may read.
+impl OtherChannels for RecordedSource<'_> {
+    fn channel(&self, id: ChannelId) -> Option<Channel> {
+        self.recording.channel(id).cloned()
+    }
+
+    fn readers(&self, channel: &Channel) -> Readers {
+        match self.readable(channel.id) {
+            Ok(()) => Readers::Everybody,
+            Err(_) => Readers::Nobody,
+        }
+    }
+
+    fn may_surely_not_read(&self, _: ChannelId) -> bool {
+        false
+    }
+
+    fn view(&self, _: ChannelId) -> View {
+        View::default()
     }
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::turn::{ReplayOutcome, framed};
 use super::{Format, ReplaySettings, Report, Us};
 use crate::telemetry::Ms;
+use crate::telemetry::event::LinkCounts;
 use clew_context::engine::sanitise;
 use clew_context::model::{MessageId, OmitReason, Omitted, Scene};
 
@@ -33,6 +34,9 @@ pub(super) struct ReportLine<'a> {
     pub chars: usize,
     /// How many REST calls it would have taken.
     pub fetches: usize,
+    /// What the collector of links did, if the question had any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub links: Option<LinkCounts>,
     /// How long collecting and rendering took here.
     pub ms: Ms,
     /// The block inside its frame, if requested; empty if there is none.
@@ -142,6 +146,7 @@ impl<'a> Reporter<'a> {
             caps: caps(outcome),
             chars: outcome.block.chars,
             fetches: outcome.fetches,
+            links: outcome.links,
             ms: Ms(outcome.took),
             block: self.settings.text.then(|| framed(outcome)),
         };
@@ -182,6 +187,8 @@ impl<'a> Reporter<'a> {
             .map(|one| format!("{} ({})", one.id, one.reason.as_str()));
         list(out, "left out", reasons)?;
         list(out, "over", caps(outcome).into_iter().map(str::to_owned))?;
+        let links = outcome.links.map(|links| links.to_string());
+        list(out, "links", links.into_iter())?;
         let missing = outcome
             .fallbacks
             .iter()

@@ -8,6 +8,7 @@ use super::timeline::TimelineEvent;
 use super::{ReplayError, ReplaySettings, Us};
 use crate::archive::{ArchiveError, Recording};
 use crate::replay::RecordedSource;
+use crate::telemetry::event::LinkCounts;
 use clew_context::collect::{NegativeCache, collect};
 use clew_context::engine::nonce;
 use clew_context::engine::prepare::{PromptInput, prepare};
@@ -44,6 +45,8 @@ pub(super) struct ReplayOutcome {
     pub(super) target: Option<MessageId>,
     pub(super) block: Block,
     pub(super) fetches: usize,
+    /// What links led to; none without links.
+    pub(super) links: Option<LinkCounts>,
     pub(super) fallbacks: Vec<(Stage, Fallback)>,
     /// How long collecting, selecting and rendering took.
     pub(super) took: Duration,
@@ -123,6 +126,7 @@ impl ReplayTurns<'_> {
             target: collected.target.reply_to.as_ref().map(|target| target.id),
             block: prepared.block,
             fetches: collected.fetches,
+            links: LinkCounts::of(collected),
             fallbacks: collected.fallbacks.clone(),
             trigger: Arc::clone(trigger),
         }
@@ -205,6 +209,7 @@ pub(super) fn framed(outcome: &ReplayOutcome) -> String {
     let texts = block.entries.iter().flat_map(|entry| match entry {
         BlockEntry::Message(item) => [item.name.as_str(), item.text.as_str()],
         BlockEntry::Marker(_) => [""; 2],
+        BlockEntry::Heading(heading) => [heading.as_str(), ""],
     });
     let texts = texts.chain(block.title.as_deref());
     let nonce = nonce::derive(SECRET, &scope(outcome.trigger.channel), texts);

@@ -6,7 +6,7 @@ mod refused;
 
 use super::ask::TurnAnswer;
 use super::control::Order;
-use super::{Turn, line};
+use super::{Turn, TurnMaterial, line};
 use crate::llm::{Completion, FinishReason};
 use crate::telemetry::event::Outcome;
 use clew_context::discord::error::RestError;
@@ -35,6 +35,7 @@ impl From<Outcome> for Delivered {
 /// Posts an answer, of which part may be shown already.
 pub(super) async fn deliver(
     turn: &Turn<'_>,
+    material: &TurnMaterial,
     answer: TurnAnswer,
     posted: &mut PostedAnswer<'_>,
 ) -> Delivered {
@@ -44,7 +45,7 @@ pub(super) async fn deliver(
             ended(turn, said, outcome).await.into()
         }
         TurnAnswer::Inspected(text) => post(turn, posted, &text).await.into(),
-        TurnAnswer::Whole(completion) => post_whole(turn, posted, completion).await,
+        TurnAnswer::Whole(completion) => post_whole(turn, material, posted, completion).await,
         TurnAnswer::BrokenOff(text) => {
             let text = format!("{text}{}", line::BROKE_OFF);
             post(turn, posted, &text).await;
@@ -57,6 +58,7 @@ pub(super) async fn deliver(
 /// Posts the model's whole answer.
 async fn post_whole(
     turn: &Turn<'_>,
+    material: &TurnMaterial,
     posted: &mut PostedAnswer<'_>,
     completion: Completion,
 ) -> Delivered {
@@ -65,10 +67,13 @@ async fn post_whole(
     if outcome != Outcome::Answered {
         return outcome.into();
     }
-    if completion.end.finish_reason == FinishReason::CutOff && posted.cut().is_none() {
-        // The answer is fine without this line.
-        if let Err(error) = posted.say(line::CUT_OFF).await {
-            tracing::info!(%error, "the asker was not told that the answer was cut off");
+    let is_cut = completion.end.finish_reason == FinishReason::CutOff && posted.cut().is_none();
+    let cut = is_cut.then_some(line::CUT_OFF);
+    let closed = material.collected.links.closed.then_some(line::CLOSED_LINK);
+    for note in [cut, closed].into_iter().flatten() {
+        // The answer is fine without it.
+        if let Err(error) = posted.say(note).await {
+            tracing::info!(%error, note, "a note could not be added to an answer");
         }
     }
     Delivered {

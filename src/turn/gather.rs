@@ -2,6 +2,7 @@
 //! and makes the prompt of both.
 
 mod background;
+mod channels;
 mod confirm;
 mod names;
 pub(super) mod prompt;
@@ -22,8 +23,8 @@ use clew_context::engine::window::View;
 use clew_context::model::{Access, Block, ChannelId, Fallback, Message, ReplyTarget, Stage};
 
 pub(super) use background::Background;
-pub(super) use names::AskerNames;
 
+use channels::TurnChannels;
 use names::access_to;
 use prompt::FittedPrompt;
 
@@ -60,7 +61,10 @@ pub(super) async fn gather(turn: &Turn<'_>) -> TurnMaterial {
     let parent = input.channel.as_ref().and_then(|one| one.parent);
     let began = Instant::now();
     let parents = |id| services.guild_state.parent(id);
-    let source = Live::new(services.rest.reader()).with_parents(&parents);
+    let others = TurnChannels(turn);
+    let source = Live::new(services.rest.reader())
+        .with_parents(&parents)
+        .with_other_channels(&others);
     let collecting = async {
         let collected = collect(&source, &services.negative_cache, input).await;
         (collected, began.elapsed())

@@ -91,5 +91,9 @@ pub(super) const fn model_failed(reason: LlmFailure) -> &'static str {
 
 /// Added to an answer that is longer than can be posted.
 pub(super) const CUT_OFF: &str = "-# My answer was too long, so I cut it off there.";
+/// Added if a link in the question leads to what not everybody here may read, or to
+/// nothing: it reads the same.
+pub(super) const CLOSED_LINK: &str =
+    "-# A link in the question leads to something that I cannot show here.";
 /// Added to an answer that broke off.
 pub(super) const BROKE_OFF: &str = "\n-# The answer broke off here. Please ask again for the rest.";

@@ -4,11 +4,13 @@
 mod gathered;
 mod report;
 
-use super::ask::ToolsUsed;
+use std::collections::BTreeSet;
+
 use super::deliver::{Delivered, PostedAnswer};
 use super::extract::Extraction;
 use super::{EndedTurn, Turn, TurnMaterial};
 use crate::memory::Exchange;
+use clew_context::model::{ContentSource, MessageId};
 
 pub(super) use report::TurnReport;
 
@@ -18,7 +20,6 @@ pub(super) async fn record(
     turn: &Turn<'_>,
     material: &TurnMaterial,
     delivered: Delivered,
-    tools: ToolsUsed,
     posted: &PostedAnswer<'_>,
 ) -> EndedTurn {
     let Delivered { outcome, answer } = delivered;
@@ -36,8 +37,7 @@ pub(super) async fn record(
         asked: turn.asked,
         answer,
         messages: posted.parts().map(|(id, _)| id).collect(),
-        tools: tools.rounds,
-        sources: tools.sources,
+        sources: sources(turn, material),
     };
     let memory = &services.memory;
     memory.record(&turn.ids, &background.place, &exchange).await;
@@ -45,4 +45,30 @@ pub(super) async fn record(
         outcome,
         extraction: Extraction::of(turn, material, background).map(Box::new),
     }
+}
+
+/// What the prompt showed of other channels behind links: each thread, for its title,
+/// and each message.
+fn sources(turn: &Turn<'_>, material: &TurnMaterial) -> Vec<ContentSource> {
+    let (guild, here) = (turn.ids.guild, turn.trigger().channel);
+    let links = &material.collected.links;
+    let elsewhere = links.targets.iter().filter(|link| link.id != here);
+    let threads = elsewhere.filter(|link| link.message.is_none());
+    let threads = threads.map(|link| ContentSource {
+        guild,
+        channel: link.id,
+        message: None,
+        author: None,
+    });
+    let linked = links.messages().map(|message| message.id);
+    let linked: BTreeSet<MessageId> = linked.collect();
+    let shown = material.block().items().map(|item| &item.message);
+    let shown = shown.filter(|one| one.channel != here && linked.contains(&one.id));
+    let messages = shown.map(|message| ContentSource {
+        guild,
+        channel: message.channel,
+        message: Some(message.id),
+        author: Some(message.author.id),
+    });
+    threads.chain(messages).collect()
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use clew::config::{Config, ConfigErrors, MessageContent, SettingOrigin, VARIABLES, example};
 use clew_context::engine::admission::{Admission, Denied, admit};
 use clew_context::model::ReplyTarget;
-use clew_context::model::{ChannelId, GuildId, Limits, RoleId, UserId};
+use clew_context::model::{ChannelId, GuildId, Limits, LinkContext, RoleId, UserId};
 
 fn try_load(pairs: &[(&str, &str)]) -> Result<Config, ConfigErrors> {
     Config::load(owned(pairs), None)
@@ -116,6 +116,7 @@ fn limits_have_the_values_set_and_zero_age_is_no_limit() {
         ("MEM_MAX_FETCHES", "2"),
         ("MEM_MAX_FILE_BYTES", "0"),
         ("MEM_INCLUDE_POINTED_APPS", "no"),
+        ("LINK_CONTEXT", "10, 0"),
         ("MEM_LOG_SUBSYS", "memory.context"),
     ]);
     let expected = Limits {
@@ -129,6 +130,10 @@ fn limits_have_the_values_set_and_zero_age_is_no_limit() {
         max_fetches: 2,
         max_file_bytes: 0,
         include_pointed_apps: false,
+        link_context: LinkContext {
+            before: 10,
+            after: 0,
+        },
     };
     assert_eq!(config.limits, expected);
     assert_eq!(config.telemetry.context_subsys, "memory.context");
@@ -203,6 +208,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("MEM_FETCH_TIMEOUT_S", "inf", "from 0.05 to 60"),
     ("MEM_MAX_FETCHES", "101", "from 0 to 100"),
     ("MEM_MAX_FILE_BYTES", "20KB", "bytes"),
+    ("LINK_CONTEXT", "3,11", "two numbers from 0 to 10"),
     ("MEM_INCLUDE_POINTED_APPS", "y", "true, false"),
     ("MEM_LOG_SUBSYS", "mem..ctx", "lower-case"),
     ("WINDOW_PER_CHANNEL", "10001", "from 0 to 10000"),
@@ -222,10 +228,6 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("LOG_LEVEL", "verbose", "info, off, error, warn"),
     ("DEBUG", "clew", "true, false"),
     ("CONTEXT_STORE", "var/clew.db", "sqlite:PATH, postgres://"),
-    ("TOOLS", "some", "on, off"),
-    ("TOOL_MAX_ROUNDS", "0", "from 1 to 50"),
-    ("TOOL_TIMEOUT_S", "0", "seconds"),
-    ("TOOL_PROMPT_MAX_CHARS", "10", "from 2000 to 10000000"),
     ("CONTEXT_SCOPE", "channel", "member, thread, user"),
     ("CONTEXT_ROLLING_WINDOW_S", "0", "from 1 to 316224000"),
     ("RETENTION_DAYS", "-1", "days"),

@@ -7,15 +7,13 @@ mod called;
 mod collected;
 mod echo;
 mod edits;
+mod links;
 mod names;
 mod no_file;
 mod opt_out;
 mod queue;
 mod refused;
 mod tokens;
-mod tool_faults;
-mod tool_reads;
-mod tools;
 mod triggers;
 
 use clew_simulator::{ChannelKind, Draft, Id, Message, OverwriteOf, Permissions, Use, World};

@@ -3,7 +3,7 @@
 //!
 //! `gather` has an arm for each scene: `thread` (tail, history and `starter` share
 //! their fetches), `reply_chain`, or for a bare mention `history` alone (the pages
-//! of a channel). `files` adds texts to every scene, at the end of [`collect()`].
+//! of a channel). At the end of [`collect()`] `files` and `links` add to every scene.
 //!
 //! Invariant: `collect` knows [`Source`] and the core, but neither Discord's wire
 //! format nor any file format; the only clock it reads is the deadline's.
@@ -12,8 +12,8 @@ mod access;
 mod fetch;
 mod files;
 mod history;
+mod links;
 mod negative_cache;
-mod reads;
 mod reply_chain;
 mod source;
 mod starter;
@@ -25,6 +25,7 @@ use futures_util::future::join;
 
 use crate::engine::chain::ChainLink;
 use crate::engine::eligible::is_blank;
+use crate::engine::links::{GatheredLink, GatheredLinks};
 use crate::engine::route;
 use crate::engine::select::{Gathered, tail_wants_more};
 use crate::engine::target::Target;
@@ -32,8 +33,7 @@ use crate::engine::turn::{Collected, TurnInput, WindowUpdate};
 use crate::model::{Access, Channel, ChannelKind, Fallback, Message, OptedOut, Scene, Stage};
 
 pub use negative_cache::NegativeCache;
-pub use reads::Reads;
-pub use source::{FetchError, MessagePage, PAGE_LIMIT, PageCursor, Source};
+pub use source::{FetchError, MessagePage, OtherChannels, PAGE_LIMIT, PageCursor, Source};
 
 use fetch::Fetcher;
 
@@ -81,6 +81,7 @@ pub async fn collect<S: Source>(
         },
         scene,
         gathered: messages.gathered,
+        links: GatheredLinks::default(),
         target: messages.target,
         fetches: 0,
         stages: Vec::new(),
@@ -89,6 +90,8 @@ pub async fn collect<S: Source>(
         window_update: messages.window_update,
     };
     files::inline_all(&fetcher, &mut collected).await;
+    links::collect(&fetcher, &mut collected).await;
+    files::inline_linked(&fetcher, &mut collected).await;
     withhold_again(&mut collected, &opted_out);
     untitle(&mut collected, &opted_out);
     collected.fetches = fetcher.used();
@@ -97,14 +100,15 @@ pub async fn collect<S: Source>(
     collected
 }
 
-/// Clears the title of a thread whose owner opted out: the owner wrote it.
+/// Clears the titles of threads whose owner opted out: the owner wrote them.
 fn untitle(collected: &mut Collected, opted_out: &OptedOut) {
-    let Some(channel) = &mut collected.turn.channel else {
-        return;
-    };
-    let owner = channel.thread.as_ref().and_then(|thread| thread.owner);
-    if owner.is_some_and(|owner| opted_out.contains(owner)) {
-        channel.name.clear();
+    let linked = collected.links.targets.iter_mut();
+    let linked = linked.filter_map(|link| link.channel.as_mut());
+    for channel in collected.turn.channel.iter_mut().chain(linked) {
+        let owner = channel.thread.as_ref().and_then(|thread| thread.owner);
+        if owner.is_some_and(|owner| opted_out.contains(owner)) {
+            channel.name.clear();
+        }
     }
 }
 
@@ -122,10 +126,13 @@ fn withhold_again(collected: &mut Collected, opted_out: &OptedOut) {
     let Collected {
         turn,
         gathered,
+        links,
         target,
         window_update,
         ..
     } = collected;
+    let linked = links.targets.iter_mut();
+    let linked = linked.flat_map(GatheredLink::messages_mut);
     let shown = gathered.messages_mut().into_iter();
     let targets = [&mut target.reply_to, &mut target.adopted];
     let targets = targets.into_iter().flatten();
@@ -134,7 +141,12 @@ fn withhold_again(collected: &mut Collected, opted_out: &OptedOut) {
     let single = window_update.single.iter_mut().map(|(_, message)| message);
     let fetched = pages.chain(single);
     let trigger = [&mut turn.request.trigger];
-    for message in shown.chain(targets).chain(fetched).chain(trigger) {
+    for message in shown
+        .chain(linked)
+        .chain(targets)
+        .chain(fetched)
+        .chain(trigger)
+    {
         withhold_others(message, opted_out);
     }
 }
@@ -272,12 +284,8 @@ fn only_referenced(turn: &TurnInput) -> SceneMessages {
 
 /// Replies to the trigger, and adopts the pointed-at text if the trigger has none.
 fn base(turn: &TurnInput, gathered: Gathered) -> SceneMessages {
-    let pointed_at = match &gathered {
-        Gathered::Chain { links, .. } => links.first().and_then(ChainLink::message),
-        Gathered::Thread(_) | Gathered::Tail(_) | Gathered::Nothing => None,
-    };
     SceneMessages {
-        target: turn.target(pointed_at, None),
+        target: turn.target(gathered.pointed_at(), None),
         channel: turn.channel.clone(),
         gathered,
         window_update: WindowUpdate::default(),

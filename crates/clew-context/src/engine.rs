@@ -1,7 +1,7 @@
 //! Pure decisions: values in, plans and texts out.
 //!
 //! [`route`] decides whether a message is for us, [`target`] which message is
-//! answered, [`chain`] and [`select`] which messages belong to it. [`prepare`]
+//! answered, [`chain`], [`links`] and [`select`] which messages belong to it. [`prepare`]
 //! makes the prompt of what was collected: [`render`] and [`block`] turn messages
 //! into text within the caps, [`assemble`] puts it together. [`status`] describes
 //! our other turns, and [`echo`] removes repeated frames from the answer.
@@ -21,6 +21,7 @@ pub mod echo;
 pub mod eligible;
 pub mod frame;
 mod least;
+pub mod links;
 pub mod meaning;
 pub mod nonce;
 pub mod prepare;

@@ -13,10 +13,11 @@ use serde::Serialize;
 use super::words::{
     Answers, Cap, CauseWord, CircuitState, CommandOutcome, DropReason, FatalReason, Finish, List,
     LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord,
-    StoreOperation, ToolOutcome,
+    StoreOperation,
 };
 use crate::model::PromptReceipt;
 use crate::telemetry::{Ms, Seconds};
+use clew_context::engine::turn::Collected;
 use clew_context::model::{ChannelId, Fallback, Limits, MessageId, OmitReason, Scene, Stage};
 
 /// `mem.ctx`/`collect_ok`.
@@ -36,6 +37,44 @@ pub struct CollectOk {
     pub source: SourceWord,
     /// Messages seen and left out, by reason.
     pub omitted: OmitCounts,
+    /// What the collector of links did; none without links.
+    pub links: Option<LinkCounts>,
+}
+
+/// What the collector of links did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LinkCounts {
+    /// Messages and threads that may be shown.
+    pub targets: usize,
+    /// Whether something may not be shown.
+    pub closed: bool,
+    /// REST calls made for them.
+    pub fetches: usize,
+}
+
+impl LinkCounts {
+    /// None without links.
+    pub fn of(collected: &Collected) -> Option<Self> {
+        let (links, mut stages) = (&collected.links, collected.stages.iter());
+        let calls = stages.find(|one| one.stage == Stage::Link);
+        (!links.is_empty()).then_some(Self {
+            targets: links.targets.len(),
+            closed: links.closed,
+            fetches: calls.map_or(0, |calls| calls.fetches),
+        })
+    }
+}
+
+impl fmt::Display for LinkCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            targets,
+            closed,
+            fetches,
+        } = self;
+        let closed = if *closed { ", more closed" } else { "" };
+        write!(f, "{targets} followed{closed}, fetches {fetches}")
+    }
 }
 
 /// Messages left out of a block, by reason; reasons that do not occur are absent.
@@ -187,23 +226,6 @@ pub struct RequestFailed {
     /// The model that was asked there.
     pub model: String,
     /// The agent that asked.
-    pub agent: String,
-}
-
-/// `tools`/`tool_called`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ToolCalled {
-    /// The tool; none if there is no such tool.
-    pub tool: Option<&'static str>,
-    /// What came of it.
-    pub outcome: ToolOutcome,
-    /// From the call to the result.
-    pub ms: Ms,
-    /// The size of the result.
-    pub bytes: usize,
-    /// In which round of the turn the model called it, from 1.
-    pub round: usize,
-    /// The agent that answers.
     pub agent: String,
 }
 

@@ -26,6 +26,7 @@ pub(super) fn answer(material: &TurnMaterial) -> String {
     lines.extend(title.map(|title| format!("- {}", plain(title))));
     lines.extend(reply_line(material));
     lines.extend(omitted_lines(block));
+    lines.extend(heading_lines(block));
     lines.extend(private_line(block));
     lines.extend(failed);
     lines.extend(shown_lines(block));
@@ -65,11 +66,17 @@ fn reply_line(material: &TurnMaterial) -> Option<String> {
 fn omitted_lines(block: &Block) -> Vec<String> {
     let markers = block.entries.iter().filter_map(|entry| match entry {
         BlockEntry::Marker(marker @ (Marker::Gap(..) | Marker::EarlierChain(_))) => Some(*marker),
-        BlockEntry::Marker(_) | BlockEntry::Message(_) => None,
+        BlockEntry::Marker(_) | BlockEntry::Message(_) | BlockEntry::Heading(_) => None,
     });
     markers
         .map(|marker| format!("- {}", plain(&frame::marker_line(marker))))
         .collect()
+}
+
+/// Where the messages behind links stand.
+fn heading_lines(block: &Block) -> impl Iterator<Item = String> {
+    let headings = block.entries.iter().filter_map(BlockEntry::heading);
+    headings.map(|heading| format!("- {}", plain(heading.trim_end_matches(':'))))
 }
 
 fn private_line(block: &Block) -> Option<String> {

@@ -7,8 +7,8 @@ use crate::llm;
 use crate::model::{CollectorReceipt, ModelReceipt, PromptReceipt, Receipt, ShownMessage};
 use crate::telemetry::Ms;
 use crate::telemetry::event::{
-    CauseWord, CollectFallback, CollectOk, CollectTruncated, Event, MergeOk, OmitCounts,
-    SourceWord, TailFallback, TailOk, Trigger,
+    CauseWord, CollectFallback, CollectOk, CollectTruncated, Event, LinkCounts, MergeOk,
+    OmitCounts, SourceWord, TailFallback, TailOk, Trigger,
 };
 use crate::turn::Turn;
 use crate::turn::gather::TurnMaterial;
@@ -105,6 +105,7 @@ fn collect_ok(material: &TurnMaterial, receipt: &Receipt) -> CollectOk {
         fetches: receipt.collectors.iter().map(|one| one.fetches).sum(),
         source: source(prompt, &material.collected.turn.view),
         omitted: OmitCounts::from(prompt),
+        links: LinkCounts::of(&material.collected),
     }
 }
 

@@ -6,6 +6,7 @@ use clew::engine::{deliver, extract};
 use clew_context::discord::convert;
 use clew_context::engine::chain::ChainLink;
 use clew_context::engine::eligible::Us;
+use clew_context::engine::links::GatheredLinks;
 use clew_context::engine::prepare::{PromptInput, prepare};
 use clew_context::engine::route::{RouteFacts, Rules, route};
 use clew_context::engine::select::{Gathered, GatheredThread, NamedMessage};
@@ -190,6 +191,7 @@ fn prompt(writer: &mut Writer, trigger: &Arc<Message>, gathered: Gathered) -> Bo
         },
         scene: Scene::Thread,
         gathered,
+        links: GatheredLinks::default(),
         target: Target {
             reply_to: None,
             adopted: None,

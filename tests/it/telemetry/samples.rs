@@ -6,12 +6,11 @@ use std::time::Duration;
 use clew::telemetry::event::{
     AnswerSent, Answers, Cap, Capped, CauseWord, CircuitChanged, CircuitState, CollectFallback,
     CollectOk, CollectTruncated, CommandAnswered, CommandOutcome, CommandWord, Confirmed,
-    DropReason, Dropped, EntriesPurged, Fatal, FatalReason, Finish, Flushed, Learnt, List,
-    LlmFailure, LostBy, MendsDropped, MergeOk, OmitCounts, Outcome, PurgeCause, ReadFailure,
+    DropReason, Dropped, EntriesPurged, Fatal, FatalReason, Finish, Flushed, Learnt, LinkCounts,
+    List, LlmFailure, LostBy, MendsDropped, MergeOk, OmitCounts, Outcome, PurgeCause, ReadFailure,
     Recorded, Refusal, RequestFailed, RequestOk, SendFallback, SendStage, SessionLost,
     ShardConnected, ShardDisconnected, SourceWord, Started, Stopping, StoreFailed, StoreOperation,
-    TailFallback, TailOk, ToolCalled, ToolOutcome, Trigger, TriggerRefused, TurnDone, TurnsDropped,
-    UnreadableInput,
+    TailFallback, TailOk, Trigger, TriggerRefused, TurnDone, TurnsDropped, UnreadableInput,
 };
 use clew::telemetry::{Event, Ids, Ms, Telemetry};
 use clew_context::model::{
@@ -118,14 +117,6 @@ fn of_the_turn() -> Vec<Event> {
             will_retry: true,
             server: 2,
             model: "gpt".to_owned(),
-            agent: "default".to_owned(),
-        }),
-        Event::from(ToolCalled {
-            tool: Some("get_message"),
-            outcome: ToolOutcome::Ok,
-            ms: millis(40),
-            bytes: 300,
-            round: 1,
             agent: "default".to_owned(),
         }),
     ]
@@ -261,6 +252,11 @@ fn collect_ok(case: Scene, ms: u64, fetches: usize) -> CollectOk {
         fetches,
         source: SourceWord::Mixed,
         omitted: OmitCounts(BTreeMap::from([(OmitReason::App, 2), (OmitReason::Age, 9)])),
+        links: Some(LinkCounts {
+            targets: 2,
+            closed: true,
+            fetches: 3,
+        }),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::model::{
 };
 
 use super::negative_cache::NegativeCache;
-use super::source::{FetchError, MessagePage, PAGE_LIMIT, PageCursor, Source};
+use super::source::{FetchError, MessagePage, OtherChannels, PAGE_LIMIT, PageCursor, Source};
 
 /// Pause before the retry after a server error or a broken connection.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
@@ -84,19 +84,8 @@ impl<'a, S: Source> Fetcher<'a, S> {
         cursor: PageCursor,
         limit: usize,
     ) -> Option<MessagePage> {
-        self.page_or_why(stage, channel, cursor, limit).await.ok()
-    }
-
-    /// The same, and if there is none, why.
-    pub(super) async fn page_or_why(
-        &self,
-        stage: Stage,
-        channel: ChannelId,
-        cursor: PageCursor,
-        limit: usize,
-    ) -> Result<MessagePage, Fallback> {
         let call = || self.source.page(channel, cursor, limit, self.deadline);
-        let mut page = self.noted(stage, channel, call).await?;
+        let mut page = self.noted(stage, channel, call).await.ok()?;
         let foreign = |message: &Message| message.channel != channel;
         for message in page.messages.extract_if(.., |message| foreign(message)) {
             page.unreadable.push(message.id);
@@ -104,7 +93,7 @@ impl<'a, S: Source> Fetcher<'a, S> {
         for message in &mut page.messages {
             self.opted_out.withhold(message);
         }
-        Ok(page)
+        Some(page)
     }
 
     /// One message.
@@ -156,6 +145,26 @@ impl<'a, S: Source> Fetcher<'a, S> {
                 self.fail(Stage::Channel, *reason);
             })
             .ok()
+    }
+
+    /// A channel that somebody named and of which nothing is known. Why it could not
+    /// be got is not noted: it may be none of the asker's business that it exists.
+    pub(super) async fn look_up(&self, id: ChannelId) -> Option<Channel> {
+        if self.negative_cache.is_hidden(id, Instant::now()) {
+            return None;
+        }
+        let found = self
+            .counted(Stage::Link, || self.source.channel(id, self.deadline))
+            .await;
+        if let Err(Fallback::Forbidden) = found {
+            self.negative_cache.hide(id, Instant::now());
+        }
+        found.ok()
+    }
+
+    /// What is known of channels other than the trigger's.
+    pub(super) fn other_channels(&self) -> Option<&dyn OtherChannels> {
+        self.source.other_channels()
     }
 
     /// A server's roles.

@@ -1,13 +1,13 @@
 //! Short text files are shown inline where the asker probably means them: in the
-//! trigger, the pointed-at message, the target, the starter and the message whose
-//! text is adopted.
+//! trigger, the pointed-at message, the target, the starter, the message whose text is
+//! adopted, and linked messages.
 
 use std::sync::Arc;
 
 use futures_util::future::join_all;
 
 use crate::engine::chain::ChainLink;
-use crate::engine::select::{Gathered, NamedMessage};
+use crate::engine::select::Gathered;
 use crate::engine::turn::Collected;
 use crate::model::{Attachment, Extras, Message};
 
@@ -46,21 +46,37 @@ fn is_text(file: &Attachment) -> bool {
     unknown && ending.is_some_and(|ending| TEXT_ENDINGS.contains(&ending.as_str()))
 }
 
-/// Puts the texts of short files into their messages. A message that occurs in
-/// several places is fetched once.
+/// Puts the texts of short files into the scene's messages.
 pub(super) async fn inline_all<S: Source>(fetcher: &Fetcher<'_, S>, collected: &mut Collected) {
+    let max_bytes = collected.turn.limits.max_file_bytes;
+    inline_in(fetcher, worthwhile(collected), max_bytes).await;
+}
+
+/// The same for linked messages.
+pub(super) async fn inline_linked<S: Source>(fetcher: &Fetcher<'_, S>, collected: &mut Collected) {
+    let max_bytes = collected.turn.limits.max_file_bytes;
+    let targets = collected.links.targets.iter_mut();
+    let linked = targets.filter_map(|link| link.main.message_mut()).collect();
+    inline_in(fetcher, linked, max_bytes).await;
+}
+
+/// A message that occurs in several places is fetched once.
+async fn inline_in<S: Source>(
+    fetcher: &Fetcher<'_, S>,
+    messages: Vec<&mut Arc<Message>>,
+    max_bytes: u64,
+) {
     let mut wanted: Vec<Arc<Message>> = Vec::new();
-    for message in worthwhile(collected) {
+    for message in &messages {
         if wanted.iter().all(|other| other.id != message.id) {
             wanted.push(Arc::clone(message));
         }
     }
-    let max_bytes = collected.turn.limits.max_file_bytes;
     let inlined = wanted
         .iter()
         .map(|message| inline(fetcher, message, max_bytes));
     let inlined: Vec<Arc<Message>> = join_all(inlined).await.into_iter().flatten().collect();
-    for message in worthwhile(collected) {
+    for message in messages {
         if let Some(new) = inlined.iter().find(|new| new.id == message.id) {
             *message = Arc::clone(new);
         }
@@ -120,9 +136,7 @@ fn worthwhile(collected: &mut Collected) -> Vec<&mut Arc<Message>> {
     match &mut collected.gathered {
         Gathered::Thread(thread) => {
             for found in [&mut thread.pointed_at, &mut thread.starter] {
-                if let NamedMessage::Known(message) = found {
-                    messages.push(message);
-                }
+                messages.extend(found.message_mut());
             }
             messages.extend(thread.target.as_mut());
         }

@@ -4,8 +4,10 @@ use std::future::{Future, ready};
 
 use tokio::time::Instant;
 
+use crate::engine::window::View;
 use crate::model::{
-    Attachment, Channel, ChannelId, Fallback, Guild, GuildId, Message, MessageId, RoleId, UserId,
+    Attachment, Channel, ChannelId, Fallback, Guild, GuildId, Message, MessageId, Readers, RoleId,
+    UserId,
 };
 
 /// Most messages Discord returns at once (Get Channel Messages, `limit`).
@@ -100,6 +102,28 @@ pub trait Source: Send + Sync {
         max_bytes: u64,
         deadline: Instant,
     ) -> impl Future<Output = Result<String, FetchError>> + Send;
+
+    /// What is known of channels other than the trigger's. Without it nothing of
+    /// them enters a turn.
+    fn other_channels(&self) -> Option<&dyn OtherChannels> {
+        None
+    }
+}
+
+/// What is known, without asking Discord, of channels other than the trigger's.
+pub trait OtherChannels: Send + Sync {
+    /// A channel or thread of any server.
+    fn channel(&self, id: ChannelId) -> Option<Channel>;
+
+    /// Who of those who will read the answer may read this channel. Unknown is
+    /// [`Readers::Nobody`].
+    fn readers(&self, channel: &Channel) -> Readers;
+
+    /// Whether we computed that we may not read its messages.
+    fn may_surely_not_read(&self, channel: ChannelId) -> bool;
+
+    /// Its window.
+    fn view(&self, channel: ChannelId) -> View;
 }
 
 /// Which page to fetch.
@@ -109,6 +133,8 @@ pub enum PageCursor {
     Before(MessageId),
     /// The oldest messages newer than this id.
     After(MessageId),
+    /// The message with this id, with about as many before it as after it.
+    Around(MessageId),
 }
 
 /// A page of messages.
@@ -118,7 +144,8 @@ pub struct MessagePage {
     pub messages: Vec<Message>,
     /// Ids of the messages that could not be read.
     pub unreadable: Vec<MessageId>,
-    /// Fewer messages than asked for: nothing lies beyond this page.
+    /// Fewer messages than asked for: nothing lies beyond this page. Around a message
+    /// that is true of neither side.
     pub complete: bool,
 }
 

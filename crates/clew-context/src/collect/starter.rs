@@ -63,7 +63,7 @@ pub(super) async fn look<S: Source>(
 
 /// The channel the starter is in; `None` for private threads, which are never
 /// started from a message.
-fn home(channel: &Channel) -> Option<ChannelId> {
+pub(super) fn home(channel: &Channel) -> Option<ChannelId> {
     match channel.kind {
         ChannelKind::PrivateThread => None,
         _ if channel.parent_kind.is_some_and(ChannelKind::is_forum) => Some(channel.id),

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::error::RestError;
 use super::rest::RestReader;
-use crate::collect::{FetchError, MessagePage, PageCursor, Source};
+use crate::collect::{FetchError, MessagePage, OtherChannels, PageCursor, Source};
 use crate::model::{
     Attachment, Channel, ChannelId, Guild, GuildId, Message, MessageId, Parent, RoleId, UserId,
 };
@@ -21,6 +21,7 @@ type Lookup<'a> = &'a (dyn Fn(ChannelId) -> Option<Parent> + Send + Sync);
 pub struct Live<'a> {
     reader: &'a RestReader,
     parents: Option<Lookup<'a>>,
+    other_channels: Option<&'a dyn OtherChannels>,
 }
 
 impl<'a> Live<'a> {
@@ -30,6 +31,7 @@ impl<'a> Live<'a> {
         Self {
             reader,
             parents: None,
+            other_channels: None,
         }
     }
 
@@ -38,6 +40,15 @@ impl<'a> Live<'a> {
     pub const fn with_parents(self, parents: Lookup<'a>) -> Self {
         Self {
             parents: Some(parents),
+            ..self
+        }
+    }
+
+    /// Follows links into other channels, as far as `channels` lets it.
+    #[must_use]
+    pub const fn with_other_channels(self, channels: &'a dyn OtherChannels) -> Self {
+        Self {
+            other_channels: Some(channels),
             ..self
         }
     }
@@ -114,6 +125,10 @@ impl Source for Live<'_> {
     ) -> Result<String, FetchError> {
         let text = self.reader.file(&file.url, max_bytes, deadline).await;
         text.map_err(failed)
+    }
+
+    fn other_channels(&self) -> Option<&dyn OtherChannels> {
+        self.other_channels
     }
 }
 

@@ -5,7 +5,8 @@
 use std::collections::BTreeSet;
 
 use crate::model::{
-    AgentDoc, Block, BlockItem, ChatMessage, HistoryMessage, MessageId, Profiles, Role, UnixMillis,
+    AgentDoc, Block, BlockEntry, BlockItem, ChatMessage, HistoryMessage, MessageId, Profiles, Role,
+    UnixMillis,
 };
 
 use super::frame::{self, FrameKind};
@@ -232,8 +233,10 @@ fn texts<'a>(parts: &PromptParts<'a>) -> impl Iterator<Item = &'a str> {
         let name = message.author.as_ref().map(|(_, name)| name.as_str());
         [Some(message.text.as_str()), name].into_iter().flatten()
     });
+    let headings = parts.block.entries.iter().filter_map(BlockEntry::heading);
     items
         .chain(parts.block.title.as_deref())
+        .chain(headings)
         .chain(facts.map(String::as_str))
         .chain(history)
         .chain([parts.words, parts.asker, parts.our_name, parts.status])

@@ -2,6 +2,8 @@
 //! fit `MEM_MAX_CHARS`. Long messages are shortened first, then the oldest
 //! dropped; starter, pointed-at and target are shortened but never dropped.
 
+mod linked;
+
 use std::collections::BTreeMap;
 
 use crate::model::{
@@ -12,7 +14,7 @@ use crate::model::{
 use super::frame;
 use super::render::Renderer;
 use super::sanitise;
-use super::select::{Pick, Selection};
+use super::select::{LinkedSelection, Pick, Selection};
 use super::shorten;
 
 /// A message shortened below this many scalars says too little: older ones are
@@ -34,10 +36,32 @@ struct ItemDraft {
     length: usize,
 }
 
-/// Renders a selection into a block of at most `limits.max_chars` scalars.
+/// Renders a selection into a block of at most `limits.max_chars` scalars. What links
+/// lead to comes last and takes at most half of them.
 pub fn build(
     selection: Selection,
+    linked: LinkedSelection<'_>,
     channel: Option<&Channel>,
+    renderer: &mut Renderer<'_>,
+    limits: &Limits,
+) -> Block {
+    let linked = linked::build(linked, renderer, limits);
+    let limits = Limits {
+        max_chars: limits.max_chars - linked.chars,
+        ..*limits
+    };
+    let mut block = section(selection, channel.and_then(title), renderer, &limits);
+    block.entries.extend(linked.entries);
+    block.omitted.extend(linked.omitted);
+    block.omitted.sort_by_key(|omitted| omitted.id);
+    block.chars += linked.chars;
+    block
+}
+
+/// Renders one selection under its title, in at most `limits.max_chars` scalars.
+fn section(
+    selection: Selection,
+    mut title: Option<String>,
     renderer: &mut Renderer<'_>,
     limits: &Limits,
 ) -> Block {
@@ -49,7 +73,6 @@ pub fn build(
         ..
     } = selection;
     markers.sort_by_key(|(id, _)| *id);
-    let mut title = channel.and_then(title);
     let mut drafts = Vec::with_capacity(picks.len());
     for pick in picks {
         match draft(pick, renderer, limits) {
@@ -70,7 +93,6 @@ pub fn build(
         title = None;
         chars = hold(&mut entries, &mut omitted, limits.max_chars);
     }
-    omitted.sort_by_key(|omitted| omitted.id);
     Block {
         title,
         entries,

@@ -21,8 +21,6 @@ pub enum FrameKind {
     PointedAt,
     /// Remembered facts.
     Memory,
-    /// What a tool gave.
-    ToolResult,
 }
 
 impl FrameKind {
@@ -31,13 +29,12 @@ impl FrameKind {
             Self::Context => "discord-context",
             Self::PointedAt => "pointed-at-message",
             Self::Memory => "memory",
-            Self::ToolResult => "tool-result",
         }
     }
 }
 
-/// Tags that identify a frame line even without its nonce. [`FrameKind::Memory`] and
-/// [`FrameKind::ToolResult`] are not among them: other texts use tags of those names.
+/// Tags that identify a frame line even without its nonce. [`FrameKind::Memory`] is
+/// not among them: other texts use a tag of that name.
 pub(super) const TAGS: [&str; 2] = [FrameKind::Context.tag(), FrameKind::PointedAt.tag()];
 
 /// `inside` between an opening and a closing line that contain `nonce`.
@@ -72,6 +69,10 @@ pub fn block(block: &Block) -> String {
                 push_message(&mut out, item);
             }
             BlockEntry::Marker(marker) => push_line(&mut out, &[&marker_line(*marker)]),
+            BlockEntry::Heading(heading) => {
+                last = None;
+                push_line(&mut out, &[heading]);
+            }
         }
     }
     out
@@ -87,12 +88,14 @@ pub fn item(item: &BlockItem) -> String {
 
 /// Unicode scalars of the block as [`block`] renders it.
 pub fn chars(title: Option<&str>, entries: &[BlockEntry]) -> usize {
-    let items = entries.iter().filter_map(BlockEntry::item);
+    let parts = entries.split(|entry| matches!(entry, BlockEntry::Heading(_)));
+    let days = parts.map(|part| day_chars(part.iter().filter_map(BlockEntry::item)));
     let lines = entries.iter().map(|entry| match entry {
         BlockEntry::Message(item) => chars_around(item) + item.text.chars().count(),
         BlockEntry::Marker(marker) => line_chars(&marker_line(*marker)),
+        BlockEntry::Heading(heading) => line_chars(heading),
     });
-    title.map_or(0, line_chars) + day_chars(items) + lines.sum::<usize>()
+    title.map_or(0, line_chars) + days.sum::<usize>() + lines.sum::<usize>()
 }
 
 /// Scalars of a line, line break included.
@@ -133,7 +136,7 @@ fn push_line(out: &mut String, parts: &[&str]) {
 }
 
 /// `text` with every line but its first indented.
-pub fn indented(text: &str) -> String {
+pub(super) fn indented(text: &str) -> String {
     let mut lines = text.split('\n');
     let mut out = String::with_capacity(text.len());
     out.extend(lines.next());
@@ -173,7 +176,8 @@ pub(super) const fn label(place: BlockPlace) -> &'static str {
         BlockPlace::Starter => "[first message]",
         BlockPlace::PointedAt => "[pointed at by the asker]",
         BlockPlace::Target => "[your answer replies to it]",
-        BlockPlace::Tail | BlockPlace::History | BlockPlace::Chain => "",
+        BlockPlace::Linked => "[linked]",
+        BlockPlace::Tail | BlockPlace::History | BlockPlace::Chain | BlockPlace::LinkContext => "",
     }
 }
 
@@ -188,9 +192,12 @@ pub fn marker_line(marker: Marker) -> String {
     let what = |place: BlockPlace| match place {
         BlockPlace::Starter => "the first message",
         BlockPlace::PointedAt => "the message pointed at",
-        BlockPlace::Target | BlockPlace::Tail | BlockPlace::History | BlockPlace::Chain => {
-            "a message"
-        }
+        BlockPlace::Linked => "the linked message",
+        BlockPlace::Target
+        | BlockPlace::Tail
+        | BlockPlace::History
+        | BlockPlace::Chain
+        | BlockPlace::LinkContext => "a message",
     };
     let in_chain = matches!(marker, Marker::EarlierChain(_));
     let by = |cap: Option<OmitReason>| {
@@ -205,13 +212,17 @@ pub fn marker_line(marker: Marker) -> String {
         Marker::Deleted(_, place) => format!("({} was deleted)", what(place)),
         Marker::Ineligible(_) => "(a message of an app, not shown)".to_owned(),
         Marker::Unavailable(_, place) => format!("({} could not be loaded)", what(place)),
-        Marker::Withheld(1, place @ (BlockPlace::Starter | BlockPlace::PointedAt)) => {
+        Marker::Withheld(
+            1,
+            place @ (BlockPlace::Starter | BlockPlace::PointedAt | BlockPlace::Linked),
+        ) => {
             format!("... {}, which its author keeps private ...", what(place))
         }
         Marker::Withheld(1, _) => "... a message that its author keeps private ...".to_owned(),
         Marker::Withheld(count, _) => {
             format!("... {count} messages that their authors keep private ...")
         }
+        Marker::ClosedLink => "(a link leads to what cannot be shown here)".to_owned(),
     }
 }
 
@@ -259,6 +270,8 @@ mod tests {
             BlockPlace::Tail,
             BlockPlace::History,
             BlockPlace::Chain,
+            BlockPlace::Linked,
+            BlockPlace::LinkContext,
         ];
         prop::sample::select(places.to_vec())
     }
@@ -279,22 +292,27 @@ mod tests {
 
     fn marker() -> impl Strategy<Value = BlockEntry> {
         let id = MessageId::new(1);
-        let marker = (0..4_usize, place(), 0..6).prop_map(move |(count, place, kind)| match kind {
+        let marker = (0..4_usize, place(), 0..7).prop_map(move |(count, place, kind)| match kind {
             0 => Marker::Gap(count, Some(OmitReason::Age)),
             1 => Marker::EarlierChain(OmitReason::Msgs),
             2 => Marker::Deleted(id, place),
             3 => Marker::Ineligible(id),
             4 => Marker::Unavailable(None, place),
+            5 => Marker::ClosedLink,
             _ => Marker::Withheld(count, place),
         });
         marker.prop_map(BlockEntry::Marker)
+    }
+
+    fn heading() -> impl Strategy<Value = BlockEntry> {
+        "\\PC{0,12}".prop_map(BlockEntry::Heading)
     }
 
     proptest! {
         #[test]
         fn what_is_counted_is_what_is_rendered(
             title in prop::option::of("\\PC{0,12}"),
-            entries in prop::collection::vec(prop_oneof![message(), marker()], 0..8),
+            entries in prop::collection::vec(prop_oneof![message(), marker(), heading()], 0..8),
         ) {
             let counted = chars(title.as_deref(), &entries);
             let rendered = block(&Block { title, entries, ..Block::default() });

@@ -10,7 +10,7 @@ use crate::model::{
 use super::assemble::{Prompt, PromptParts, assemble};
 use super::block;
 use super::render::{Directory, Nobody, Renderer};
-use super::select::select;
+use super::select::{select, select_links};
 use super::turn::Collected;
 
 /// What a prompt contains besides the collected messages. Only the arguments of
@@ -87,10 +87,14 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
     let limits = &halved(collected.turn.limits, input.halvings);
     let mut renderer = Renderer::new(us, input.directory);
     let gathered = collected.gathered.messages();
-    renderer.meet(gathered.into_iter().map(AsRef::as_ref));
+    let gathered = gathered.into_iter().chain(collected.links.messages());
+    renderer.meet(gathered.map(AsRef::as_ref));
     let bare = us.is_bare(trigger, collected.scene == Scene::Direct);
     let adopted = collected.target.adopted.as_ref().filter(|_| bare);
-    let mut selection = select(us, trigger, &collected.gathered, limits);
+    let mut linked = select_links(us, trigger, &collected.links, limits);
+    let rest = linked.leave_room(limits);
+    let mut selection = select(us, trigger, &collected.gathered, &rest);
+    linked.show_once(&mut selection);
     if let Some(adopted) = adopted {
         selection.point_at(adopted.id);
     }
@@ -98,6 +102,7 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
     let asker = renderer.author(trigger);
     let block = block::build(
         selection,
+        linked,
         collected.turn.channel.as_ref(),
         &mut renderer,
         limits,

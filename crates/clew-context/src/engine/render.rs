@@ -1,7 +1,7 @@
 //! The renderer for trigger, block, pointed-at and starter: everything a message
 //! shows, as sanitised plain text, with ids replaced by names.
 
-mod markup;
+pub(super) mod markup;
 mod parts;
 
 use std::collections::HashMap;

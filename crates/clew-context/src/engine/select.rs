@@ -2,6 +2,7 @@
 //! caps on count and age; [`super::block`] applies the one on characters, since
 //! it knows the texts.
 
+mod links;
 mod thread;
 
 use std::sync::Arc;
@@ -12,7 +13,10 @@ use super::chain::ChainLink;
 use super::eligible::Us;
 use super::least;
 
+pub use links::{LinkedSelection, select_links};
 pub use thread::history_is_full;
+
+pub(crate) use links::are_enough;
 
 /// A message with a special role: starter or pointed-at.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -31,6 +35,14 @@ pub enum NamedMessage {
 impl NamedMessage {
     /// The message, if we have it.
     pub fn message(&self) -> Option<&Arc<Message>> {
+        match self {
+            Self::Known(message) => Some(message),
+            Self::None | Self::Deleted(_) | Self::Unavailable(_) => None,
+        }
+    }
+
+    /// The same, mutable.
+    pub(crate) fn message_mut(&mut self) -> Option<&mut Arc<Message>> {
         match self {
             Self::Known(message) => Some(message),
             Self::None | Self::Deleted(_) | Self::Unavailable(_) => None,
@@ -73,20 +85,22 @@ impl Gathered {
             Self::Nothing => Vec::new(),
         }
     }
-}
 
-impl Gathered {
+    /// The message that the trigger replies to, if we have it.
+    pub(crate) fn pointed_at(&self) -> Option<&Arc<Message>> {
+        match self {
+            Self::Thread(thread) => thread.pointed_at.message(),
+            Self::Chain { links, .. } => links.first().and_then(ChainLink::message),
+            Self::Tail(_) | Self::Nothing => None,
+        }
+    }
+
     /// The same, mutable.
     pub(crate) fn messages_mut(&mut self) -> Vec<&mut Arc<Message>> {
         match self {
             Self::Thread(thread) => {
                 let found = [&mut thread.starter, &mut thread.pointed_at];
-                let found = found.into_iter().filter_map(|found| match found {
-                    NamedMessage::Known(message) => Some(message),
-                    NamedMessage::None
-                    | NamedMessage::Deleted(_)
-                    | NamedMessage::Unavailable(_) => None,
-                });
+                let found = found.into_iter().filter_map(NamedMessage::message_mut);
                 found
                     .chain(&mut thread.messages)
                     .chain(&mut thread.target)
@@ -164,12 +178,20 @@ impl Selection {
     /// A trigger without words points at this message: if it is shown, it may not
     /// be dropped and gets a label, so that the prompt can refer to it.
     pub fn point_at(&mut self, id: MessageId) {
+        self.keep_as(id, BlockPlace::PointedAt);
+    }
+
+    fn keep_as(&mut self, id: MessageId, place: BlockPlace) {
         for pick in self.picks.iter_mut().filter(|pick| pick.message.id == id) {
             pick.kept = true;
             if !pick.place.is_named() {
-                pick.place = BlockPlace::PointedAt;
+                pick.place = place;
             }
         }
+    }
+
+    fn shows(&self, id: MessageId) -> bool {
+        self.picks.iter().any(|pick| pick.message.id == id)
     }
 
     fn pick(&mut self, message: &Arc<Message>, place: BlockPlace, kept: bool) {
@@ -264,7 +286,7 @@ fn chain_message(
     limits: &Limits,
     selection: &mut Selection,
 ) {
-    let kept = place == BlockPlace::PointedAt;
+    let kept = place.is_named();
     let rejected = us.rejects_pointed_at(message, kept && limits.include_pointed_apps);
     if rejected == Some(OmitReason::OptedOut) {
         selection.mark_withheld(message.id, place);

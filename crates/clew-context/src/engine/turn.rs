@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{
-    Access, Cause, Channel, ChannelId, ChannelKind, Fallback, Limits, Message, MessageId, Missing,
-    ReplyTarget, Scene, Stage, TurnRequest,
+    Access, Cause, Channel, ChannelId, ChannelKind, Fallback, GuildId, Limits, Message, MessageId,
+    Missing, ReplyTarget, Scene, Stage, TurnRequest,
 };
 
 use super::eligible::Us;
+use super::links::GatheredLinks;
 use super::select::Gathered;
 use super::target::{self, Target, TargetFacts};
 use super::window::{View, Window};
@@ -56,6 +57,8 @@ pub struct Collected {
     pub scene: Scene,
     /// The messages.
     pub gathered: Gathered,
+    /// What links in the trigger or the pointed-at message led to.
+    pub links: GatheredLinks,
     /// The message the answer replies to, and the adopted text.
     pub target: Target,
     /// REST calls made.
@@ -148,6 +151,12 @@ impl TurnInput {
 
     pub(crate) fn channel_id(&self) -> ChannelId {
         self.request.trigger.channel
+    }
+
+    /// The server, if any.
+    pub(crate) fn guild(&self) -> Option<GuildId> {
+        let channel = self.channel.as_ref();
+        channel.and_then(|one| one.guild).or(self.trigger().guild)
     }
 
     /// The channel's type, if the event, the caller or a fetch said so.

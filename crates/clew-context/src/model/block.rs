@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{Message, MessageId};
 
-/// Items and gap markers from oldest to newest.
+/// Items and gap markers from oldest to newest; then what links lead to, each under
+/// its heading.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Block {
     /// Title line: thread title, parent, forum tags. Sanitised, on one line.
     pub title: Option<String>,
-    /// What is shown, oldest first.
+    /// What is shown, oldest first, up to the first heading and after each.
     pub entries: Vec<BlockEntry>,
     /// Messages that were looked at but are not shown, and why.
     pub omitted: Vec<Omitted>,
@@ -29,6 +30,8 @@ pub enum BlockEntry {
     Message(BlockItem),
     /// Stands in for missing messages.
     Marker(Marker),
+    /// Where the messages below it stand. Sanitised, on one line.
+    Heading(String),
 }
 
 /// A message that is shown.
@@ -64,12 +67,19 @@ pub enum BlockPlace {
     History,
     /// A link of the reply chain.
     Chain,
+    /// The message that a link leads to.
+    Linked,
+    /// A message around a linked one, or one of a linked thread's newest.
+    LinkContext,
 }
 
 impl BlockPlace {
     /// Whether the message is here for a specific reason, which the prompt states.
     pub const fn is_named(self) -> bool {
-        matches!(self, Self::Starter | Self::PointedAt | Self::Target)
+        matches!(
+            self,
+            Self::Starter | Self::PointedAt | Self::Target | Self::Linked
+        )
     }
 }
 
@@ -90,6 +100,9 @@ pub enum Marker {
     /// This many adjacent messages whose authors opted out. A named one
     /// ([`BlockPlace::is_named`]) gets a marker of its own.
     Withheld(usize, BlockPlace),
+    /// Links lead to what may not be shown here, or to nothing: which of them, how
+    /// many and why is not told.
+    ClosedLink,
 }
 
 /// Messages that were not looked at.
@@ -185,13 +198,21 @@ impl BlockEntry {
     pub const fn item(&self) -> Option<&BlockItem> {
         match self {
             Self::Message(item) => Some(item),
-            Self::Marker(_) => None,
+            Self::Marker(_) | Self::Heading(_) => None,
+        }
+    }
+
+    /// The heading, if it is one.
+    pub fn heading(&self) -> Option<&str> {
+        match self {
+            Self::Heading(heading) => Some(heading),
+            Self::Message(_) | Self::Marker(_) => None,
         }
     }
 }
 
 impl Block {
-    /// The messages shown, oldest to newest.
+    /// The messages shown, in the order of [`Block::entries`].
     pub fn items(&self) -> impl Iterator<Item = &BlockItem> {
         self.entries.iter().filter_map(BlockEntry::item)
     }

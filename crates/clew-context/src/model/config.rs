@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// The `MEM_*` and `THREAD_CONTEXT_TAIL_COUNT` settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -27,6 +29,35 @@ pub struct Limits {
     pub max_file_bytes: u64,
     /// `MEM_INCLUDE_POINTED_APPS`: show an app's message if the asker points at it.
     pub include_pointed_apps: bool,
+    /// `LINK_CONTEXT`: messages shown around a linked one.
+    pub link_context: LinkContext,
+}
+
+/// How many messages are shown around a linked one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkContext {
+    /// Before it.
+    pub before: usize,
+    /// After it.
+    pub after: usize,
+}
+
+impl LinkContext {
+    /// The most on each side.
+    pub const MOST: usize = 10;
+
+    /// Both numbers as people type them: `3,1`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (before, after) = text.split_once(',')?;
+        let number = |text: &str| {
+            let number = text.trim().parse().ok();
+            number.filter(|number| *number <= Self::MOST)
+        };
+        Some(Self {
+            before: number(before)?,
+            after: number(after)?,
+        })
+    }
 }
 
 impl Default for Limits {
@@ -43,6 +74,10 @@ impl Default for Limits {
             max_fetches: 8,
             max_file_bytes: 20_000,
             include_pointed_apps: true,
+            link_context: LinkContext {
+                before: 3,
+                after: 1,
+            },
         }
     }
 }

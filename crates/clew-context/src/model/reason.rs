@@ -74,6 +74,8 @@ pub enum Stage {
     File,
     /// The asker's permission to read the channel.
     Asker,
+    /// What links lead to.
+    Link,
 }
 
 impl Stage {
@@ -86,6 +88,7 @@ impl Stage {
         Self::Chain,
         Self::File,
         Self::Asker,
+        Self::Link,
     ];
 
     /// The word used in telemetry.
@@ -98,6 +101,7 @@ impl Stage {
             Self::Chain => "chain",
             Self::File => "file",
             Self::Asker => "asker",
+            Self::Link => "link",
         }
     }
 }

@@ -7,6 +7,7 @@ mod chain;
 mod files;
 mod fruitless;
 mod held;
+mod links;
 mod opt_out;
 mod ours;
 mod routing;

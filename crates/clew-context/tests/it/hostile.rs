@@ -10,12 +10,14 @@ use clew_context::engine::select::Gathered;
 use clew_context::engine::target::Target;
 use clew_context::engine::turn::Collected;
 use clew_context::model::{
-    Author, Block, BlockEntry, Channel, ChatMessage, HistoryMessage, Message, Profiles, Scene,
-    UserId,
+    Author, Block, BlockEntry, Channel, ChannelId, ChatMessage, HistoryMessage, Message, Profiles,
+    Readers, Scene, UserId,
 };
 use serde::Deserialize;
 
-use crate::support::build::{ADA, EVE, Shape, asked, post, said, text_channel, thread, thread_id};
+use crate::support::build::{
+    ADA, EVE, GUILD, Shape, asked, id, post, said, text_channel, thread, thread_id,
+};
 use crate::support::world::{Start, World};
 
 /// One line of the corpus.
@@ -121,6 +123,10 @@ fn check_margin(block: &Block, why: &str) {
     for entry in &block.entries {
         match entry {
             BlockEntry::Marker(marker) => assert_eq!(next(), frame::marker_line(*marker), "{why}"),
+            BlockEntry::Heading(heading) => {
+                assert_eq!(next(), heading, "{why}");
+                day.clear();
+            }
             BlockEntry::Message(item) => {
                 let date = item.message.timestamp.date();
                 if day != date {
@@ -250,6 +256,31 @@ fn hostile_titles_parents_and_tags_stay_on_one_line() {
             let quotes = if raw.is_empty() { 0 } else { 2 };
             assert_eq!((lines, title.matches('"').count()), (1, quotes), "{title}");
         }
+    }
+}
+
+/// A linked channel's name and the messages behind the link.
+#[test]
+fn behind_a_link_nothing_leaves_its_line_or_its_frame() {
+    for one in corpus() {
+        let channel = ChannelId::new(700);
+        let known = Channel {
+            id: channel,
+            name: one.content.clone(),
+            ..text_channel()
+        };
+        let elsewhere = |message: Message| message.into_channel(channel);
+        let world = [elsewhere(one.said(1)), elsewhere(said(2, EVE, "honest"))];
+        let mut world = World::of(world);
+        world.known.insert(channel, (known, Readers::Everybody));
+        let link = format!("https://discord.com/channels/{GUILD}/{channel}/{}", id(2));
+        let trigger = asked(9, ADA, &link);
+        let start = Start::within(text_channel());
+        let prepared = start.prepare(&run(&start, &world, &trigger));
+        check_frames(&prepared, &one.why, 1);
+        check_margin(&prepared.block, &one.why);
+        check_names(&prepared, trigger.author.id, &one.why);
+        assert!(prepared.block.entries[0].heading().is_some(), "{}", one.why);
     }
 }
 

@@ -31,6 +31,9 @@ impl Query {
             Self::Page(channel, PageCursor::After(id), limit) => {
                 format!("channels/{channel}/messages?limit={limit}&after={id}")
             }
+            Self::Page(channel, PageCursor::Around(id), limit) => {
+                format!("channels/{channel}/messages?limit={limit}&around={id}")
+            }
             Self::Message(channel, id) => format!("channels/{channel}/messages/{id}"),
             Self::Channel(channel) => format!("channels/{channel}"),
         }

@@ -1,6 +1,7 @@
 //! Discord's markup: `<@id>`, `<#id>`, `<:emoji:id>`, `<t:unix>`, message links.
 //! Code is left unchanged.
 
+use crate::engine::links;
 use crate::model::{ChannelId, RoleId, UnixMillis, UserId};
 
 /// An id that can be replaced by a name.
@@ -12,14 +13,6 @@ pub(super) enum MarkupId {
     /// A link to a message, with its channel.
     Link(ChannelId),
 }
-
-/// Hosts of message links.
-const LINK_HOSTS: [&str; 4] = [
-    "https://discord.com/channels/",
-    "https://discordapp.com/channels/",
-    "https://ptb.discord.com/channels/",
-    "https://canary.discord.com/channels/",
-];
 
 /// Longest `<...>` in bytes, angle brackets included: a command of three words
 /// with 32 characters each, or an emoji's name.
@@ -56,7 +49,7 @@ fn token(text: &str, name: &mut impl FnMut(MarkupId) -> String) -> (Option<Strin
 
 /// The length in bytes of the code span or block at the start, fences included;
 /// only of the backticks if nothing closes them.
-fn code_length(text: &str) -> usize {
+pub(in crate::engine) fn code_length(text: &str) -> usize {
     let ticks = text.bytes().take_while(|byte| *byte == b'`').count();
     let fence = &text[..ticks];
     let mut from = ticks;
@@ -113,19 +106,9 @@ fn timestamp(text: &str) -> Option<String> {
 }
 
 fn link(text: &str, name: &mut impl FnMut(MarkupId) -> String) -> Option<(String, usize)> {
-    let host = LINK_HOSTS.iter().find(|host| text.starts_with(**host))?;
-    let path = &text[host.len()..];
-    let is_path = |byte: &u8| byte.is_ascii_digit() || b"/@me".contains(byte);
-    let length = path.bytes().take_while(is_path).count();
-    let parts: Vec<&str> = path[..length].split('/').collect();
-    let [_, channel, message] = parts[..] else {
-        return None;
-    };
-    message.parse::<u64>().ok()?;
-    Some((
-        name(MarkupId::Link(channel.parse().ok()?)),
-        host.len() + length,
-    ))
+    let (link, length) = links::at_start(text)?;
+    link.message?;
+    Some((name(MarkupId::Link(link.channel)), length))
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 
-use clew_context::collect::{FetchError, MessagePage, NegativeCache, PageCursor, Source, collect};
+use clew_context::collect::{
+    FetchError, MessagePage, NegativeCache, OtherChannels, PageCursor, Source, collect,
+};
 use clew_context::engine::eligible::Us;
 use clew_context::engine::prepare::{Prepared, PromptInput, prepare};
 use clew_context::engine::turn::{Collected, TurnInput};
@@ -12,7 +14,7 @@ use clew_context::engine::window::{View, Window, WindowLimits};
 use clew_context::model::{
     Access, AgentDoc, Attachment, Block, BlockEntry, BlockPlace, Cause, Channel, ChannelId,
     ChannelKind, Fallback, Guild, GuildId, HistoryMessage, Limits, Marker, Message, MessageId,
-    OptedOut, Profiles, ReplyTarget, RoleId, TurnRequest, UserId,
+    OptedOut, Profiles, Readers, ReplyTarget, RoleId, TurnRequest, UserId,
 };
 use tokio::time::{Duration, Instant, sleep};
 
@@ -41,6 +43,14 @@ pub(crate) struct World {
     pub(crate) thread_members: BTreeSet<UserId>,
     /// Errors for the next call whose name starts with the word, in order.
     faults: Mutex<Vec<(&'static str, FetchError)>>,
+    /// Channels that the gateway told of, and who may read them.
+    pub(crate) known: BTreeMap<ChannelId, (Channel, Readers)>,
+    /// Who may read the others; nobody if that is not set.
+    pub(crate) of_unknown: Option<Readers>,
+    /// Channels that we know we may not read.
+    pub(crate) barred: BTreeSet<ChannelId>,
+    /// Windows of other channels.
+    pub(crate) views: BTreeMap<ChannelId, View>,
     /// How long each call takes.
     pub(crate) latency: Duration,
     calls: Mutex<Vec<Call>>,
@@ -121,6 +131,7 @@ impl Source for World {
             }
             PageCursor::Before(before) => format!("page to {}", number(before)),
             PageCursor::After(id) => format!("page after {} limit {limit}", number(id)),
+            PageCursor::Around(id) => format!("page around {}", number(id)),
         };
         self.call(name, deadline).await?;
         let empty = BTreeMap::new();
@@ -142,6 +153,12 @@ impl Source for World {
                 .take(limit)
                 .map(|(_, message)| message)
                 .collect(),
+            PageCursor::Around(id) => {
+                let half = limit / 2;
+                let older = all.range(..id).rev().take(half);
+                let newer = all.range(id..).take(limit - half);
+                older.chain(newer).map(|(_, message)| message).collect()
+            }
         };
         chosen.sort_by_key(|message| message.id);
         let complete = chosen.len() < limit;
@@ -168,6 +185,10 @@ impl Source for World {
         }
         let found = self.messages.get(&channel).and_then(|all| all.get(&id));
         found.cloned().ok_or(FetchError::lasting(Fallback::Deleted))
+    }
+
+    fn other_channels(&self) -> Option<&dyn OtherChannels> {
+        Some(self)
     }
 
     async fn channel(&self, id: ChannelId, deadline: Instant) -> Result<Channel, FetchError> {
@@ -213,6 +234,26 @@ impl Source for World {
             .await?;
         let found = self.files.get(&*file.filename).cloned();
         found.ok_or(FetchError::lasting(Fallback::NotFound))
+    }
+}
+
+impl OtherChannels for World {
+    fn channel(&self, id: ChannelId) -> Option<Channel> {
+        self.known.get(&id).map(|(channel, _)| channel.clone())
+    }
+
+    fn readers(&self, channel: &Channel) -> Readers {
+        let known = self.known.get(&channel.id);
+        let readers = known.map(|(_, readers)| *readers).or(self.of_unknown);
+        readers.unwrap_or(Readers::Nobody)
+    }
+
+    fn may_surely_not_read(&self, channel: ChannelId) -> bool {
+        self.barred.contains(&channel)
+    }
+
+    fn view(&self, channel: ChannelId) -> View {
+        self.views.get(&channel).cloned().unwrap_or_default()
     }
 }
 
@@ -358,8 +399,9 @@ pub(crate) fn window() -> Window {
 }
 
 /// The block in short form, oldest first: the numbers of messages, named ones
-/// prefixed by their place (`s`tarter, `p`ointed at, `t`arget), and markers:
-/// `..12..`, `deleted`, `app`, `unavailable`, `earlier`, `private`.
+/// prefixed by their place (`s`tarter, `p`ointed at, `t`arget, `l`inked), and markers:
+/// `..12..`, `deleted`, `app`, `unavailable`, `earlier`, `private`, `closed`; `|` is a
+/// heading.
 pub(crate) fn outline(block: &Block) -> String {
     let words: Vec<String> = block
         .entries
@@ -370,7 +412,11 @@ pub(crate) fn outline(block: &Block) -> String {
                     BlockPlace::Starter => "s",
                     BlockPlace::PointedAt => "p",
                     BlockPlace::Target => "t",
-                    BlockPlace::Tail | BlockPlace::History | BlockPlace::Chain => "",
+                    BlockPlace::Linked => "l",
+                    BlockPlace::Tail
+                    | BlockPlace::History
+                    | BlockPlace::Chain
+                    | BlockPlace::LinkContext => "",
                 };
                 format!("{place}{}", number(item.message.id))
             }
@@ -381,6 +427,8 @@ pub(crate) fn outline(block: &Block) -> String {
             BlockEntry::Marker(Marker::Withheld(1, _)) => "private".to_owned(),
             BlockEntry::Marker(Marker::Withheld(count, _)) => format!("private*{count}"),
             BlockEntry::Marker(Marker::Unavailable(..)) => "unavailable".to_owned(),
+            BlockEntry::Marker(Marker::ClosedLink) => "closed".to_owned(),
+            BlockEntry::Heading(_) => "|".to_owned(),
         })
         .collect();
     words.join(" ")

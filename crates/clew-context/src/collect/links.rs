@@ -1,0 +1,359 @@
+//! What links in the question lead to: a message with those around it, or a thread's
+//! starter and newest messages. Fetched last, and only from channels that everybody
+//! who will read the answer may read.
+
+use std::sync::Arc;
+
+use futures_util::future::{join, join_all};
+
+use crate::engine::links::{self, GatheredLink, GatheredLinks, Link, LinkPlace, MOST_TARGETS};
+use crate::engine::select::{NamedMessage, are_enough};
+use crate::engine::turn::{Collected, TurnInput};
+use crate::engine::window::{CHANNEL_START, View};
+use crate::model::{Channel, ChannelId, Fallback, Message, MessageId, MessageKind, Readers, Stage};
+
+use super::fetch::Fetcher;
+use super::negative_cache::NoStarter;
+use super::source::{PageCursor, Source};
+use super::starter;
+
+/// How many messages of a page may be of apps or the system, on each side, before
+/// fewer are shown than wanted.
+const SPARE: usize = 8;
+
+/// Where a link leads, as far as this turn is concerned.
+enum Judged {
+    /// To what everybody may read.
+    Open(Box<Target>),
+    /// To what may not be shown, or to nothing.
+    Closed,
+    /// To nothing that would be shown: an ordinary channel, or the thread of the
+    /// question itself.
+    Nothing,
+}
+
+/// A place that may be read.
+struct Target {
+    id: ChannelId,
+    /// `None` for a direct message.
+    channel: Option<Channel>,
+    message: Option<MessageId>,
+    view: View,
+}
+
+/// Brings what the links of the trigger and of the message that it points at lead to,
+/// and keeps the linked messages for the window.
+pub(super) async fn collect<S: Source>(fetcher: &Fetcher<'_, S>, collected: &mut Collected) {
+    let links = links::found_in(texts(collected));
+    if !links.is_empty() {
+        // Boxed to keep the future of a turn small.
+        Box::pin(follow(fetcher, collected, links)).await;
+    }
+}
+
+async fn follow<S: Source>(fetcher: &Fetcher<'_, S>, collected: &mut Collected, links: Vec<Link>) {
+    let turn = &collected.turn;
+    let mut targets = Vec::new();
+    let mut closed = 0;
+    for link in links {
+        if targets.len() + closed == MOST_TARGETS {
+            break;
+        }
+        match judge(turn, fetcher, link).await {
+            Judged::Open(target) => targets.push(target),
+            Judged::Closed => closed += 1,
+            Judged::Nothing => {}
+        }
+    }
+    let closed = closed > 0;
+    if closed {
+        fetcher.fail(Stage::Link, Fallback::Forbidden);
+    }
+    let targets = targets
+        .into_iter()
+        .map(|target| gathered(turn, fetcher, target));
+    let targets = join_all(targets).await;
+    for link in &targets {
+        let main = link.main.message();
+        let main = main.map(|message| (message.channel, Arc::clone(message)));
+        collected.window_update.single.extend(main);
+    }
+    collected.links = GatheredLinks { targets, closed };
+}
+
+/// The texts whose links count: the trigger's first.
+fn texts(collected: &Collected) -> Vec<&str> {
+    let pointed_at = collected.gathered.pointed_at();
+    let adopted = collected.target.adopted.as_ref();
+    let messages = [Some(collected.trigger()), pointed_at, adopted];
+    let messages = messages.into_iter().flatten();
+    messages.map(|message| &*message.content).collect()
+}
+
+/// Whether a link's target may be read by everybody who will read the answer. No
+/// request is made for what is known to be of another server.
+async fn judge<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>, link: Link) -> Judged {
+    let closed = match link.place {
+        // Typed by people all the time, and nobody expects a channel's content.
+        LinkPlace::Mention => Judged::Nothing,
+        LinkPlace::Guild(_) | LinkPlace::Direct => Judged::Closed,
+    };
+    if link.channel == turn.channel_id() {
+        return own_channel(turn, link).unwrap_or(closed);
+    }
+    let (Some(guild), Some(others)) = (turn.guild(), fetcher.other_channels()) else {
+        return closed;
+    };
+    let says_here = match link.place {
+        LinkPlace::Guild(said) => said == guild,
+        LinkPlace::Direct => false,
+        LinkPlace::Mention => true,
+    };
+    if !says_here {
+        return closed;
+    }
+    let channel = match (others.channel(link.channel), link.place) {
+        (Some(known), _) => Some(known),
+        // The gateway tells of all channels, but of no thread that is archived.
+        (None, LinkPlace::Guild(_)) => {
+            let found = fetcher.look_up(link.channel).await;
+            found.filter(|channel| channel.kind.is_thread())
+        }
+        (None, _) => None,
+    };
+    let is_open = |channel: &Channel| {
+        channel.guild == Some(guild) && others.readers(channel) == Readers::Everybody
+    };
+    let Some(channel) = channel.filter(is_open) else {
+        return closed;
+    };
+    if link.message.is_none() && !channel.kind.is_thread() {
+        return Judged::Nothing;
+    }
+    let home = starter::home(&channel);
+    for id in [Some(channel.id), home].into_iter().flatten() {
+        if others.may_surely_not_read(id) {
+            fetcher.bar(id);
+        }
+    }
+    Judged::Open(Box::new(Target {
+        id: channel.id,
+        view: others.view(channel.id),
+        channel: Some(channel),
+        message: link.message,
+    }))
+}
+
+/// A link into the trigger's own channel; `None` if it says another place.
+fn own_channel(turn: &TurnInput, link: Link) -> Option<Judged> {
+    let is_here = match link.place {
+        LinkPlace::Guild(said) => turn.guild() == Some(said),
+        LinkPlace::Direct => turn.guild().is_none(),
+        LinkPlace::Mention => true,
+    };
+    if !is_here || !turn.asker_access.may_read() {
+        return None;
+    }
+    let is_message = link.message.is_some();
+    Some(if is_message {
+        Judged::Open(Box::new(Target {
+            id: link.channel,
+            channel: turn.channel.clone().filter(|one| !one.kind.is_direct()),
+            message: link.message,
+            view: turn.view.clone(),
+        }))
+    } else {
+        Judged::Nothing
+    })
+}
+
+async fn gathered<S: Source>(
+    turn: &TurnInput,
+    fetcher: &Fetcher<'_, S>,
+    target: Box<Target>,
+) -> GatheredLink {
+    match target.message {
+        Some(id) => linked_message(turn, fetcher, *target, id).await,
+        None => linked_thread(turn, fetcher, *target).await,
+    }
+}
+
+/// A message, and those around it.
+async fn linked_message<S: Source>(
+    turn: &TurnInput,
+    fetcher: &Fetcher<'_, S>,
+    target: Target,
+    id: MessageId,
+) -> GatheredLink {
+    let (main, others) = if target.view.deleted.contains(&id) {
+        (NamedMessage::Deleted(id), Vec::new())
+    } else if let Some(held) = held_around(turn, &target.view, id) {
+        held
+    } else {
+        fetched_around(turn, fetcher, &target, id).await
+    };
+    GatheredLink {
+        channel: target.channel,
+        id: target.id,
+        message: Some(id),
+        main,
+        others,
+        reaches_start: false,
+    }
+}
+
+/// The message and those around it, if the window shows them all.
+fn held_around(
+    turn: &TurnInput,
+    view: &View,
+    id: MessageId,
+) -> Option<(NamedMessage, Vec<Arc<Message>>)> {
+    let at = view.recent.binary_search_by_key(&id, |message| message.id);
+    let at = at.ok()?;
+    let (older, newer) = (&view.recent[..at], &view.recent[at + 1..]);
+    let before = turn.limits.link_context.before;
+    let is_whole = view.whole_from == Some(CHANNEL_START);
+    if !is_whole && !are_enough(&turn.us, older, before) {
+        return None;
+    }
+    let others = older.iter().chain(newer).cloned().collect();
+    Some((NamedMessage::Known(Arc::clone(&view.recent[at])), others))
+}
+
+async fn fetched_around<S: Source>(
+    turn: &TurnInput,
+    fetcher: &Fetcher<'_, S>,
+    target: &Target,
+    id: MessageId,
+) -> (NamedMessage, Vec<Arc<Message>>) {
+    let context = turn.limits.link_context;
+    let limit = 2 * (context.before.max(context.after) + SPARE) + 1;
+    let cursor = PageCursor::Around(id);
+    let page = fetcher.sized_page(Stage::Link, target.id, cursor, limit);
+    let held = target.view.get(id).cloned();
+    let Some(page) = page.await else {
+        let main = held.map_or(NamedMessage::Unavailable(Some(id)), NamedMessage::Known);
+        return (main, Vec::new());
+    };
+    if page.messages.is_empty() && page.unreadable.is_empty() {
+        // Without Read Message History Discord sends an empty list.
+        fetcher.fail(Stage::Link, Fallback::Forbidden);
+        return (NamedMessage::Unavailable(Some(id)), Vec::new());
+    }
+    let is_unreadable = page.unreadable.contains(&id);
+    let messages = page.messages.into_iter().map(Arc::new);
+    let (main, others): (Vec<_>, Vec<_>) = messages.partition(|message| message.id == id);
+    let is_deleted = |one: &Arc<Message>| target.view.deleted.contains(&one.id);
+    let main = match main.into_iter().next() {
+        Some(found) => NamedMessage::Known(found),
+        None if is_unreadable => {
+            fetcher.fail(Stage::Link, Fallback::Malformed);
+            return (NamedMessage::Unavailable(Some(id)), Vec::new());
+        }
+        None => return (NamedMessage::Deleted(id), Vec::new()),
+    };
+    let others = others.into_iter().filter(|one| !is_deleted(one)).collect();
+    (main, others)
+}
+
+/// A thread: its newest messages and its starter.
+async fn linked_thread<S: Source>(
+    turn: &TurnInput,
+    fetcher: &Fetcher<'_, S>,
+    target: Target,
+) -> GatheredLink {
+    let newest = newest(turn, fetcher, &target);
+    let starter = first_look(fetcher, &target);
+    let ((others, reaches_start), starter) = join(newest, starter).await;
+    let main = match starter {
+        Some(starter) => starter,
+        None => first_message(fetcher, &target, &others, reaches_start).await,
+    };
+    GatheredLink {
+        channel: target.channel,
+        id: target.id,
+        message: None,
+        main,
+        others,
+        reaches_start,
+    }
+}
+
+/// The newest messages, oldest first, and whether they are all there are.
+async fn newest<S: Source>(
+    turn: &TurnInput,
+    fetcher: &Fetcher<'_, S>,
+    target: &Target,
+) -> (Vec<Arc<Message>>, bool) {
+    let (view, trigger) = (&target.view, turn.trigger().id);
+    let is_whole = view.whole_from == Some(CHANNEL_START);
+    let seen = view.recent.partition_point(|one| one.id < trigger);
+    let seen = &view.recent[..seen];
+    if is_whole || are_enough(&turn.us, seen, turn.limits.tail) {
+        return (seen.to_vec(), is_whole);
+    }
+    let cursor = PageCursor::Before(trigger);
+    let limit = turn.limits.tail + SPARE;
+    let page = fetcher.sized_page(Stage::Link, target.id, cursor, limit);
+    let Some(page) = page.await else {
+        return (seen.to_vec(), false);
+    };
+    let deleted = |one: &Message| view.deleted.contains(&one.id);
+    let messages = page.messages.into_iter().filter(|one| !deleted(one));
+    (messages.map(Arc::new).collect(), page.complete)
+}
+
+/// The starter where it usually is; `None` if only the thread's first message can tell.
+async fn first_look<S: Source>(fetcher: &Fetcher<'_, S>, target: &Target) -> Option<NamedMessage> {
+    let channel = target.channel.as_ref()?;
+    let home = starter::home(channel)?;
+    let id = target.id.starter();
+    let view = if home == target.id {
+        target.view.clone()
+    } else {
+        fetcher.other_channels()?.view(home)
+    };
+    if let Some(held) = view.get(id) {
+        return Some(NamedMessage::Known(Arc::clone(held)));
+    }
+    if view.deleted.contains(&id) {
+        return Some(NamedMessage::Deleted(id));
+    }
+    match fetcher.negative_cache().no_starter(target.id) {
+        Some(NoStarter::Deleted) => return Some(NamedMessage::Deleted(id)),
+        Some(NoStarter::FirstMessage(_)) => return None,
+        None => {}
+    }
+    match fetcher.message(Stage::Link, home, id).await {
+        Ok(message) => Some(NamedMessage::Known(Arc::new(message))),
+        Err(Fallback::Deleted | Fallback::NotFound) if home == target.id => {
+            Some(NamedMessage::Deleted(id))
+        }
+        Err(Fallback::Deleted | Fallback::NotFound) => None,
+        Err(_) => Some(NamedMessage::Unavailable(Some(id))),
+    }
+}
+
+/// The first message of a thread that was not started from one.
+async fn first_message<S: Source>(
+    fetcher: &Fetcher<'_, S>,
+    target: &Target,
+    others: &[Arc<Message>],
+    reaches_start: bool,
+) -> NamedMessage {
+    let first = if reaches_start {
+        others.first().cloned()
+    } else {
+        let cursor = PageCursor::After(target.id.starter());
+        let page = fetcher.sized_page(Stage::Link, target.id, cursor, 1).await;
+        page.and_then(|page| page.messages.into_iter().next())
+            .map(Arc::new)
+    };
+    match first {
+        Some(first) if first.kind == MessageKind::ThreadStarter => {
+            NamedMessage::Deleted(target.id.starter())
+        }
+        Some(first) => NamedMessage::Known(first),
+        None => NamedMessage::None,
+    }
+}

@@ -1,0 +1,187 @@
+//! What is shown of links' targets: the linked message and those around it, or a
+//! thread's first message and its newest.
+
+use std::sync::Arc;
+
+use super::{Pick, Selection, chain_message};
+use crate::engine::eligible::Us;
+use crate::engine::links::{GatheredLink, GatheredLinks};
+use crate::engine::select::NamedMessage;
+use crate::model::{BlockPlace, Limits, Marker, Message, MessageId, OmitReason, Unseen};
+
+/// What is shown of each target, in order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LinkedSelection<'a> {
+    /// The targets.
+    pub targets: Vec<(&'a GatheredLink, Selection)>,
+    /// Whether something may not be shown.
+    pub closed: bool,
+}
+
+impl LinkedSelection<'_> {
+    fn shown(&self) -> usize {
+        let targets = self.targets.iter();
+        targets.map(|(_, selection)| selection.picks.len()).sum()
+    }
+
+    /// The caps that are left for the rest of the block.
+    pub fn leave_room(&self, limits: &Limits) -> Limits {
+        Limits {
+            max_msgs: limits.max_msgs - self.shown(),
+            ..*limits
+        }
+    }
+
+    /// Leaves out what the rest of the block shows; linked messages get their label
+    /// there. A message of which nothing is left has no heading either.
+    pub fn show_once(&mut self, rest: &mut Selection) {
+        for (link, selection) in &mut self.targets {
+            selection.picks.retain(|pick| !rest.shows(pick.message.id));
+            selection.markers.retain(|(id, _)| !rest.shows(*id));
+            if let Some(id) = link.message {
+                rest.keep_as(id, BlockPlace::Linked);
+            }
+        }
+        self.targets.retain(|(link, selection)| {
+            let is_empty = selection.picks.is_empty() && selection.markers.is_empty();
+            !is_empty || link.message.is_none()
+        });
+    }
+}
+
+/// Selects what is shown of links: together at most half of the block's messages.
+pub fn select_links<'a>(
+    us: &Us,
+    trigger: &Message,
+    links: &'a GatheredLinks,
+    limits: &Limits,
+) -> LinkedSelection<'a> {
+    let mut seen: Vec<MessageId> = links
+        .targets
+        .iter()
+        .filter_map(|link| link.message)
+        .collect();
+    let mut room = limits.max_msgs / 2;
+    let mut left = links.targets.len();
+    let mut targets = Vec::with_capacity(left);
+    for link in &links.targets {
+        let others: Vec<&Arc<Message>> = link
+            .others
+            .iter()
+            .filter(|one| one.id < trigger.id)
+            .collect();
+        let mut selection = match link.message {
+            Some(id) => message(us, link, id, &others, limits),
+            None => thread(us, link, &others, limits),
+        };
+        selection.picks.retain(|pick| {
+            let id = pick.message.id;
+            link.message == Some(id) || !seen.contains(&id)
+        });
+        cap(&mut selection, room / left);
+        room -= selection.picks.len();
+        left -= 1;
+        seen.extend(selection.picks.iter().map(|pick| pick.message.id));
+        targets.push((link, selection));
+    }
+    LinkedSelection {
+        targets,
+        closed: links.closed,
+    }
+}
+
+/// Drops the oldest messages over the cap, the linked one last.
+fn cap(selection: &mut Selection, most: usize) {
+    while selection.picks.len() > most {
+        let oldest = selection.picks.iter().position(|pick| !pick.kept);
+        let Pick { message, .. } = selection.picks.remove(oldest.unwrap_or(0));
+        selection.omit(message.id, OmitReason::Msgs);
+    }
+}
+
+/// Whether so many of these messages may be shown.
+pub(crate) fn are_enough(us: &Us, messages: &[Arc<Message>], wanted: usize) -> bool {
+    let shown = messages.iter().filter(|one| us.rejects(one).is_none());
+    shown.take(wanted).count() == wanted
+}
+
+fn message(
+    us: &Us,
+    link: &GatheredLink,
+    id: MessageId,
+    others: &[&Arc<Message>],
+    limits: &Limits,
+) -> Selection {
+    let mut selection = Selection::default();
+    let before = others.iter().copied().filter(|one| one.id < id).rev();
+    around(us, before, limits.link_context.before, &mut selection);
+    main(us, link, BlockPlace::Linked, limits, &mut selection);
+    let after = others.iter().copied().filter(|one| one.id > id);
+    around(us, after, limits.link_context.after, &mut selection);
+    selection.picks.sort_by_key(|pick| pick.message.id);
+    selection
+}
+
+fn thread(us: &Us, link: &GatheredLink, others: &[&Arc<Message>], limits: &Limits) -> Selection {
+    let mut selection = Selection::default();
+    main(us, link, BlockPlace::Starter, limits, &mut selection);
+    let starter = link.main.message().map(|starter| starter.id);
+    let newest = others.iter().copied().rev();
+    let newest = newest.filter(|one| Some(one.id) != starter);
+    around(us, newest, limits.tail, &mut selection);
+    selection.picks.sort_by_key(|pick| pick.message.id);
+    let mut picks = selection.picks.iter().map(|pick| pick.message.id);
+    let oldest = picks.find(|id| Some(*id) != starter);
+    let is_older = |one: &&&Arc<Message>| Some(one.id) != starter && oldest > Some(one.id);
+    let mut older = others.iter().filter(is_older);
+    let is_whole = link.reaches_start && older.all(|one| us.rejects(one).is_some());
+    selection.unseen = oldest.filter(|_| !is_whole).map(|before| Unseen {
+        before,
+        count: None,
+        cap: None,
+    });
+    selection
+}
+
+fn main(
+    us: &Us,
+    link: &GatheredLink,
+    place: BlockPlace,
+    limits: &Limits,
+    selection: &mut Selection,
+) {
+    match &link.main {
+        NamedMessage::None => {}
+        NamedMessage::Known(found) => chain_message(us, found, place, limits, selection),
+        NamedMessage::Deleted(id) => selection.mark_deleted(*id, place),
+        NamedMessage::Unavailable(id) => {
+            let at = id.unwrap_or(link.id.starter());
+            selection.mark(at, Marker::Unavailable(Some(at), place));
+        }
+    }
+}
+
+/// The first `most` of these that may be shown.
+fn around<'a>(
+    us: &Us,
+    messages: impl Iterator<Item = &'a Arc<Message>>,
+    most: usize,
+    selection: &mut Selection,
+) {
+    let mut left = most;
+    for message in messages {
+        if left == 0 {
+            return;
+        }
+        match us.rejects(message) {
+            Some(OmitReason::OptedOut) => {
+                selection.mark_withheld(message.id, BlockPlace::LinkContext);
+            }
+            Some(reason) => selection.omit(message.id, reason),
+            None => {
+                selection.pick(message, BlockPlace::LinkContext, false);
+                left -= 1;
+            }
+        }
+    }
+}
