@@ -216,6 +216,7 @@ fn builtin(prompt: String) -> Agent {
         rolling_window: None,
         scope: None,
         channels: AgentChannels::Everywhere,
+        tools: None,
     }
 }
 

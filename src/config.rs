@@ -24,6 +24,7 @@ mod problem;
 mod prompt;
 mod store;
 mod telemetry;
+mod tools;
 mod triggers;
 mod turns;
 mod unknown;
@@ -46,6 +47,7 @@ pub use log::LogConfig;
 pub use memory::MemoryConfig;
 pub use problem::ConfigErrors;
 pub use telemetry::{TelemetryConfig, TelemetryIds};
+pub use tools::ToolConfig;
 pub use turns::{AnswerConfig, TurnConfig};
 pub use values::SettingOrigin;
 pub use variable::{VARIABLES, Variable};
@@ -81,6 +83,8 @@ pub struct Config {
     pub turns: TurnConfig,
     /// The form of an answer.
     pub answers: AnswerConfig,
+    /// Whether and how models may call tools.
+    pub tools: ToolConfig,
     /// The JSONL events.
     pub telemetry: TelemetryConfig,
     /// Memory and history.
@@ -131,6 +135,7 @@ impl Config {
             window: context::read_window(&mut check),
             turns: turns::read(&mut check),
             answers: turns::read_answers(&mut check),
+            tools: tools::read(&mut check),
             telemetry: telemetry::read(&mut check),
             memory: memory::read(&mut check),
             log: log::read(&mut check),

@@ -6,6 +6,7 @@
 //!
 //! - `cli`, `demo`, `app`: command line, demo, the wiring and its loop.
 //! - `turn`, `commands`, `replay`: the use cases.
+//! - `tools`: what a model may call.
 //! - `memory`: what is remembered.
 //! - `llm`, `archive`, `agents`, `telemetry`: doors; those to Discord and to the
 //!   stores are the crates `clew-discord` and `clew-store`.
@@ -33,6 +34,7 @@ cfg_if::cfg_if! {
         pub mod model;
         pub mod replay;
         pub mod telemetry;
+        pub mod tools;
         pub mod turn;
     } else {
         mod agents;
@@ -48,6 +50,7 @@ cfg_if::cfg_if! {
         mod model;
         mod replay;
         mod telemetry;
+        mod tools;
         mod turn;
     }
 }

@@ -31,6 +31,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{RequestBuilder, Response, Url, redirect};
 use tokio::time::{Instant, timeout};
 
+use crate::model::ToolDefinition;
 use clew_context::engine::echo::Echo;
 use clew_context::model::{ChatMessage, Secret, ToolCall};
 
@@ -210,12 +211,13 @@ impl Client {
     fn ask<'a>(
         &'a self,
         prompt: &'a [ChatMessage],
+        tools: &'a [ToolDefinition],
         echo: Echo,
         limits: RequestLimits,
         account: Option<&'a TokenAccount>,
     ) -> impl Stream<Item = Result<AnswerStep, Error>> + Send + 'a {
         unfold(
-            ModelRequest::new(self, prompt, echo, limits, account),
+            ModelRequest::new(self, prompt, tools, echo, limits, account),
             ModelRequest::next,
         )
     }
@@ -245,9 +247,10 @@ impl Client {
     async fn post(
         &self,
         prompt: &[ChatMessage],
+        tools: &[ToolDefinition],
         dialect: dialect::Dialect,
     ) -> Result<Response, Error> {
-        let body = wire::RequestBody::new(&self.settings, prompt, dialect);
+        let body = wire::RequestBody::new(&self.settings, prompt, tools, dialect);
         self.send(self.http.post(self.endpoint.clone()).json(&body))
             .await
     }

@@ -35,10 +35,11 @@ use clew_context::model::{ApplicationId, ChannelId, Clock, GuildId, OptOuts, Uni
 use clew_store::model::{AgentName, GuildSettings, Scope, ScopeKind, SettingsChange};
 use clew_store::{Store, Transcripts};
 
+pub use clew_store::outputs::Keywords;
 pub use confirm::EditOf;
-pub use extract::ExtractionInput;
+pub use extract::{ExtractionInput, NoteOutcome};
 pub use facts::{Readable, Remembered};
-pub use history::{Exchange, Overview};
+pub use history::{Exchange, Overview, ToolRound};
 pub use privacy::Exported;
 pub use reconcile::{DiscordChange, Edit, Fetched, Missed};
 pub use snapshots::{RestoreError, Restored, SaveError};
@@ -58,6 +59,8 @@ pub struct Settings {
     pub load_past: usize,
     /// `IN_MEMORY_CONTEXT_ONLY`: no conversation reaches a disk.
     pub in_memory_only: bool,
+    /// Whether the store of conversations keeps calls of tools.
+    pub keeps_tools: bool,
     /// `MAX_USER_MEMORY`.
     pub max_user_facts: usize,
     /// `MAX_SERVER_MEMORY`.

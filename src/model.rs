@@ -1,5 +1,5 @@
-//! The bot's own domain types: its personas, what the button under a note shows,
-//! what an answer was made from, and who pays for tokens.
+//! The bot's own domain types: its personas, its tools, what the button under a note
+//! shows, what an answer was made from, and who pays for tokens.
 //!
 //! Those of messages and turns are in `clew-context`, those of commands in
 //! `clew-discord`, those of stored data in `clew-store`.
@@ -11,8 +11,10 @@ mod agent;
 mod noted;
 mod receipt;
 mod tokens;
+mod tool;
 
 pub use agent::{Agent, AgentChannels};
 pub use noted::Noted;
 pub use receipt::{CollectorReceipt, LeftOut, ModelReceipt, PromptReceipt, Receipt, ShownMessage};
 pub use tokens::{Payer, TokenLimits};
+pub use tool::{ToolDefinition, ToolName, ToolParameter};

@@ -36,7 +36,7 @@ pub use extract::{Extraction, extract};
 pub use line::{INTERRUPTED, refusal};
 pub use services::{Services, TurnSettings};
 
-use ask::ask;
+use ask::{Asked, ask};
 use deliver::{PostedAnswer, deliver};
 use gather::{TurnMaterial, gather};
 use record::{TurnReport, record};
@@ -245,11 +245,11 @@ async fn answer(
     posted: &mut PostedAnswer<'_>,
     control: &mut Control,
 ) -> Result<EndedTurn, Order> {
-    let answer = ask(turn, material, posted, control).await?;
+    let Asked { answer, tools } = ask(turn, material, posted, control).await?;
     let delivered = deliver(turn, material, answer, posted).await;
     if let Some(order) = control.revoked() {
         return Err(order);
     }
     control.answered();
-    Ok(record(turn, material, delivered, posted).await)
+    Ok(record(turn, material, delivered, tools, posted).await)
 }

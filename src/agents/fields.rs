@@ -7,20 +7,21 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::model::AgentChannels;
+use crate::model::{AgentChannels, ToolName};
 use clew_context::model::ChannelId;
 use clew_store::model::ScopeKind;
 
 use super::problem::{AgentProblem, cut};
 
 /// All fields, for [`suggestion`].
-const FIELDS: [&str; 6] = [
+const FIELDS: [&str; 7] = [
     "system_prompt",
     "system_prompt_file",
     "model",
     "rolling_window_s",
     "scope",
     "channels",
+    "tools",
 ];
 /// The longest rolling window, in seconds: a year, to catch milliseconds.
 const LONGEST_WINDOW_S: u64 = 366 * 24 * 60 * 60;
@@ -42,6 +43,7 @@ pub(super) struct Fields {
     pub(super) rolling_window: Option<Duration>,
     pub(super) scope: Option<ScopeKind>,
     pub(super) channels: AgentChannels,
+    pub(super) tools: Option<BTreeSet<ToolName>>,
 }
 
 /// Where the system prompt is.
@@ -76,6 +78,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Fields, Vec<AgentProblem>
     let rolling_window = reader.rolling_window();
     let scope = reader.scope();
     let channels = reader.channels();
+    let tools = reader.tools();
     match (prompt, channels) {
         (Some(prompt), Some(channels)) if reader.problems.is_empty() => Ok(Fields {
             prompt,
@@ -83,6 +86,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Fields, Vec<AgentProblem>
             rolling_window,
             scope,
             channels,
+            tools,
         }),
         _ => Err(reader.problems),
     }
@@ -231,6 +235,26 @@ impl Reader<'_> {
         }
         Some(AgentChannels::Only(channels))
     }
+
+    fn tools(&mut self) -> Option<BTreeSet<ToolName>> {
+        let value = self.object.get("tools")?;
+        let accepted = ToolName::ALL.map(ToolName::as_str).join(", ");
+        let Value::Array(list) = value else {
+            let what = format!("is {}; accepted: a list of {accepted}", shown(value));
+            self.problem("tools", what);
+            return None;
+        };
+        let mut tools = BTreeSet::new();
+        for entry in list {
+            if let Some(tool) = entry.as_str().and_then(ToolName::from_word) {
+                tools.insert(tool);
+            } else {
+                let what = format!("has {}; accepted: {accepted}", shown(entry));
+                self.problem("tools", what);
+            }
+        }
+        Some(tools)
+    }
 }
 
 /// A channel's id, in quotes or as a number, since the file keeps all its digits.
@@ -311,11 +335,13 @@ mod tests {
                 rolling_window: None,
                 scope: None,
                 channels: AgentChannels::Everywhere,
+                tools: None,
             }
         );
         let fields = accepts(
             r#"{"system_prompt_file": "texts/prompt.md", "model": "big", "rolling_window_s": 60,
-                "scope": "thread", "channels": ["7", 1234567890123456789]}"#,
+                "scope": "thread", "channels": ["7", 1234567890123456789],
+                "tools": ["forget", "remember"]}"#,
         );
         let ids = [7, 1_234_567_890_123_456_789].map(ChannelId::new);
         assert_eq!(
@@ -326,6 +352,7 @@ mod tests {
                 rolling_window: Some(Duration::from_mins(1)),
                 scope: Some(ScopeKind::Thread),
                 channels: AgentChannels::Only(ids.into()),
+                tools: Some([ToolName::Remember, ToolName::Forget].into()),
             }
         );
     }
@@ -345,10 +372,10 @@ mod tests {
         refuses("{", &["line 1 column 1"]);
         refuses("{}", &["field \"system_prompt\" is missing; accepted:"]);
         refuses(
-            r#"{"system_prompt": " ", "Rolling-Window": 1, "tools": []}"#,
+            r#"{"system_prompt": " ", "Rolling-Window": 1, "voices": []}"#,
             &[
                 "field \"Rolling-Window\" is unknown; did you mean \"rolling_window_s\"?",
-                "field \"tools\" is unknown; accepted: system_prompt, system_prompt_file, model",
+                "field \"voices\" is unknown; accepted: system_prompt, system_prompt_file, model",
                 "field \"system_prompt\" is an empty text; accepted: a text",
             ],
         );
@@ -371,6 +398,17 @@ mod tests {
         refuses(
             r#"{"system_prompt": "x", "channels": "general"}"#,
             &["field \"channels\" is \"general\"; accepted"],
+        );
+        refuses(
+            r#"{"system_prompt": "x", "tools": "all"}"#,
+            &["field \"tools\" is \"all\"; accepted: a list of get_message, list_thread"],
+        );
+        refuses(
+            r#"{"system_prompt": "x", "tools": ["shell", 3, "forget"]}"#,
+            &[
+                "field \"tools\" has \"shell\"; accepted: get_message, list_thread",
+                "field \"tools\" has 3; accepted",
+            ],
         );
     }
 

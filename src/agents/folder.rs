@@ -242,6 +242,7 @@ fn agent(
         rolling_window,
         scope,
         channels,
+        tools,
     } = fields;
     let system = match prompt {
         PromptField::Text(text) => text,
@@ -255,6 +256,7 @@ fn agent(
         rolling_window,
         scope,
         channels,
+        tools,
     })
 }
 

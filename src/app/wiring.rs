@@ -27,6 +27,7 @@ use clew_discord::gateway::GatewaySettings;
 use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
 use clew_discord::session::ShardSession;
+use clew_store::model::StoreAddress;
 use clew_store::{Folders, Store, Transcripts};
 
 /// The address of the REST API, unless `DISCORD_API_URL` names another.
@@ -69,6 +70,7 @@ pub(super) async fn services(
             reply_target: config.reply_target,
             max_messages: config.answers.max_messages,
             link_previews: config.answers.link_previews,
+            tools: config.tools,
             secret,
         },
     })
@@ -150,6 +152,7 @@ fn memory(config: &Config) -> memory::Settings {
         max_chars: config.max_context_chars,
         load_past: config.load_past,
         in_memory_only: config.in_memory_only,
+        keeps_tools: config.in_memory_only || !matches!(config.store, StoreAddress::Files(_)),
         max_user_facts: config.max_user_facts,
         max_server_facts: config.max_server_facts,
         save_interval: config.save_interval,

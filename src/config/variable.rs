@@ -49,6 +49,8 @@ pub enum Group {
     Window,
     /// Turns and answers.
     Turns,
+    /// What models may call.
+    Tools,
     /// Telemetry, log and state.
     Operation,
     /// Memory and history.
@@ -67,6 +69,7 @@ impl Group {
             Self::Context => "Caps of the collected context",
             Self::Window => "Window of recent messages in memory",
             Self::Turns => "Turns and answers",
+            Self::Tools => "Tools that the model may call",
             Self::Operation => "Telemetry, log and state",
             Self::Memory => "Memory and history",
         }
@@ -221,6 +224,15 @@ variables! {
     LINK_PREVIEWS = "false", "true|false", Turns;
     /// How long running turns may take to finish at shutdown.
     SHUTDOWN_TIMEOUT_S = "20", "seconds", Turns;
+
+    /// Whether the model is offered tools; an agent's `tools` names those it gets.
+    TOOLS = "on", "on|off", Tools;
+    /// How often the model may call tools in one turn; then it is asked once more without them.
+    TOOL_MAX_ROUNDS = "6", "rounds", Tools;
+    /// How long one call of a tool may take.
+    TOOL_TIMEOUT_S = "20", "seconds, fractions allowed", Tools;
+    /// What tools gave in one request; the oldest results shrink to a line.
+    TOOL_PROMPT_MAX_CHARS = "48000", "characters", Tools;
 
     /// Where the events are written as JSON Lines, one file a day.
     TELEMETRY_DIR = "var/telemetry", "path", Operation;

@@ -13,6 +13,8 @@ const COMPLETION_TOKENS: u8 = 1;
 const NO_STREAM_OPTIONS: u8 = 1 << 1;
 /// Send no `temperature`, for models with a fixed one.
 const NO_TEMPERATURE: u8 = 1 << 2;
+/// Offer no tools, for models that call none; what tools gave is sent as text.
+const NO_TOOLS: u8 = 1 << 3;
 
 /// The flags that apply to all models of a server. The others apply to one model.
 const OF_SERVER: u8 = COMPLETION_TOKENS | NO_STREAM_OPTIONS;
@@ -47,9 +49,16 @@ impl Dialect {
         self.0 & NO_TEMPERATURE == 0
     }
 
+    pub(super) fn offers_tools(self) -> bool {
+        self.0 & NO_TOOLS == 0
+    }
+
     /// A dialect without the parameter that the server rejected by name. None if
     /// that has been tried already, so that each change is made only once.
-    pub(super) fn corrected_by(self, error: &Error) -> Option<Self> {
+    pub(super) fn corrected_by(self, error: &Error, has_tools: bool) -> Option<Self> {
+        if has_tools && self.offers_tools() && refuses_tools(error) {
+            return Some(Self(self.0 | NO_TOOLS));
+        }
         let Error::Rejected { message, .. } = error else {
             return None;
         };
@@ -58,4 +67,27 @@ impl Dialect {
             .find(|(word, change)| self.0 & change == 0 && message.contains(word))
             .map(|(_, change)| Self(self.0 | change))
     }
+}
+
+/// Whether a request with tools was refused because of them: by 400 or 422 (Ollama,
+/// vLLM, `LiteLLM`), 404 (`OpenRouter`), or 500 and 501 (llama.cpp without `--jinja`).
+fn refuses_tools(error: &Error) -> bool {
+    let (message, is_surely_ours) = match error {
+        Error::Rejected { message, .. } => (message, true),
+        Error::ModelNotFound { message }
+        | Error::Unavailable {
+            status: Some(500 | 501),
+            message,
+            ..
+        } => (message, false),
+        _ => return false,
+    };
+    let message = message.to_lowercase();
+    let names_tools = ["tool", "function"]
+        .iter()
+        .any(|word| message.contains(word));
+    let says_why = ["support", "jinja"]
+        .iter()
+        .any(|word| message.contains(word));
+    names_tools && (is_surely_ours || says_why)
 }

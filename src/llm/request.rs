@@ -10,6 +10,7 @@ use super::meter::{Charge, TokenAccount};
 use super::redact::Redactor;
 use super::stream::{self, AnswerPieces, WITHOUT_END};
 use super::{AnswerStep, Client, Error};
+use crate::model::ToolDefinition;
 use clew_context::engine::echo::Echo;
 use clew_context::model::ChatMessage;
 
@@ -33,6 +34,7 @@ pub(super) struct RequestLimits {
 pub(super) struct ModelRequest<'a> {
     client: &'a Client,
     prompt: &'a [ChatMessage],
+    tools: &'a [ToolDefinition],
     limits: RequestLimits,
     account: Option<&'a TokenAccount>,
     /// Counts the tokens of what was sent last.
@@ -55,6 +57,7 @@ impl<'a> ModelRequest<'a> {
     pub(super) fn new(
         client: &'a Client,
         prompt: &'a [ChatMessage],
+        tools: &'a [ToolDefinition],
         echo: Echo,
         limits: RequestLimits,
         account: Option<&'a TokenAccount>,
@@ -63,6 +66,7 @@ impl<'a> ModelRequest<'a> {
         Self {
             client,
             prompt,
+            tools,
             limits,
             account,
             charge: None,
@@ -128,7 +132,7 @@ impl<'a> ModelRequest<'a> {
         let dialect = capabilities.dialect(&settings.model);
         let charge = |account| Charge::new(account, self.prompt);
         self.charge = self.account.map(charge);
-        let error = match self.client.post(self.prompt, dialect).await {
+        let error = match self.client.post(self.prompt, self.tools, dialect).await {
             Ok(response) => {
                 self.state =
                     RequestState::Reading(stream::pieces(response, settings.timeout).await?);
@@ -141,7 +145,7 @@ impl<'a> ModelRequest<'a> {
         {
             charge.waive();
         }
-        if let Some(better) = dialect.corrected_by(&error) {
+        if let Some(better) = dialect.corrected_by(&error, !self.tools.is_empty()) {
             capabilities.learn_dialect(&settings.model, better);
             return Ok(Some(error));
         }

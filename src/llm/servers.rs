@@ -18,7 +18,7 @@ use super::breaker::{Breaker, BreakerPass};
 use super::meter::{TokenAccount, TokenMeter};
 use super::request::RequestLimits;
 use super::{AnswerStep, Client, Completion, Error, ModelSettings, SetupError};
-use crate::model::Payer;
+use crate::model::{Payer, ToolDefinition};
 use clew_context::engine::echo::Echo;
 use clew_context::model::ChatMessage;
 
@@ -171,7 +171,19 @@ impl<'a> ServerAttempts<'a> {
         self.current + 1
     }
 
-    /// Asks the current server. The answer's text is without what `echo` removes. To
+    /// A further question to the server that answered the one before; the others may
+    /// be asked again.
+    pub fn ask_again(&mut self) {
+        self.tried.fill(false);
+        self.tried[self.current] = true;
+        let breaker = &self.servers[self.current].breaker;
+        self.pass = breaker
+            .pass(Instant::now())
+            .or_else(|| Some(breaker.pass_anyway()));
+        self.has_moved_on = false;
+    }
+
+    /// Asks the current server, which may call the tools. The answer's text is without what `echo` removes. To
     /// cancel, drop the stream: the connection is closed, and servers stop generating.
     ///
     /// The stream ends after [`AnswerStep::End`] or an error; see [`Error`]. Steps
@@ -179,6 +191,7 @@ impl<'a> ServerAttempts<'a> {
     pub fn answer<'s>(
         &'s mut self,
         prompt: &'s [ChatMessage],
+        tools: &'s [ToolDefinition],
         echo: Echo,
     ) -> impl Stream<Item = Result<AnswerStep, Error>> + Send + 's {
         if !self.has_moved_on {
@@ -190,7 +203,7 @@ impl<'a> ServerAttempts<'a> {
             deadline: self.deadline,
             is_last_server: !self.tried.contains(&false),
         };
-        let steps = self.client().ask(prompt, echo, limits, self.account);
+        let steps = self.client().ask(prompt, tools, echo, limits, self.account);
         steps.inspect(|step| self.note(step))
     }
 
@@ -204,7 +217,7 @@ impl<'a> ServerAttempts<'a> {
     }
 
     async fn complete(&mut self, prompt: &[ChatMessage]) -> Result<Completion, Error> {
-        let mut steps = Box::pin(self.answer(prompt, Echo::default()));
+        let mut steps = Box::pin(self.answer(prompt, &[], Echo::default()));
         let mut text = String::new();
         while let Some(step) = steps.try_next().await? {
             match step {

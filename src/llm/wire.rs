@@ -1,13 +1,16 @@
 //! The JSON of chat completion endpoints, as OpenAI describes it and as other
 //! servers vary it. The only file that knows its shapes.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 
 use super::dialect::Dialect;
 use super::{FinishReason, ModelSettings, Usage};
-use clew_context::model::{ChatMessage, ToolCall};
+use crate::model::{ToolDefinition, ToolParameter};
+use clew_context::model::{ChatMessage, Role, ToolCall};
 
 /// The body of a request.
 #[derive(Serialize)]
@@ -23,13 +26,15 @@ pub(super) struct RequestBody<'a> {
     max_completion_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Value>,
 }
 
 #[derive(Serialize)]
 struct RequestMessage<'a> {
     role: &'static str,
     /// `null` if the model called tools without a word.
-    content: Option<&'a str>,
+    content: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<RequestCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,8 +63,11 @@ impl<'a> RequestBody<'a> {
     pub(super) fn new(
         settings: &'a ModelSettings,
         prompt: &'a [ChatMessage],
+        tools: &[ToolDefinition],
         dialect: Dialect,
     ) -> Self {
+        let offered = tools.iter().filter(|_| dialect.offers_tools());
+        let tools: Vec<Value> = offered.map(tool).collect();
         let limit = Some(settings.max_output_tokens);
         let (max_tokens, max_completion_tokens) = if dialect.says_completion_tokens() {
             (None, limit)
@@ -68,7 +76,11 @@ impl<'a> RequestBody<'a> {
         };
         Self {
             model: &settings.model,
-            messages: prompt.iter().map(RequestMessage::new).collect(),
+            messages: if tools.is_empty() {
+                without_tools(prompt)
+            } else {
+                prompt.iter().map(RequestMessage::new).collect()
+            },
             stream: true,
             stream_options: dialect.asks_for_usage().then_some(StreamOptions {
                 include_usage: true,
@@ -76,8 +88,58 @@ impl<'a> RequestBody<'a> {
             max_tokens,
             max_completion_tokens,
             temperature: settings.temperature.filter(|_| dialect.sets_temperature()),
+            tools,
         }
     }
+}
+
+fn tool(tool: &ToolDefinition) -> Value {
+    let property = |one: &ToolParameter| {
+        let schema = json!({"type": "string", "description": one.about});
+        (one.name.to_owned(), schema)
+    };
+    let properties: Map<String, Value> = tool.parameters.iter().map(property).collect();
+    let required = tool.parameters.iter().filter(|one| one.is_required);
+    let required: Vec<&str> = required.map(|one| one.name).collect();
+    json!({"type": "function", "function": {
+        "name": tool.name.as_str(),
+        "description": tool.about,
+        "parameters": {"type": "object", "properties": properties, "required": required},
+    }})
+}
+
+/// A prompt for which no tools are offered: servers refuse calls and results then, so
+/// the results become text of a user's.
+fn without_tools(prompt: &[ChatMessage]) -> Vec<RequestMessage<'_>> {
+    let mut messages: Vec<RequestMessage<'_>> = Vec::with_capacity(prompt.len());
+    for message in prompt {
+        let role = match message {
+            ChatMessage::ToolResult { .. } => Role::User.as_str(),
+            ChatMessage::ToolCalls { content, .. } if content.is_empty() => continue,
+            ChatMessage::Text { .. } | ChatMessage::ToolCalls { .. } => message.role(),
+        };
+        let content = Cow::Borrowed(message.content());
+        let is_from_tools = !matches!(message, ChatMessage::Text { .. });
+        match messages.last_mut() {
+            // Many models refuse two messages of one role in a row.
+            Some(RequestMessage {
+                role: last,
+                content: Some(text),
+                ..
+            }) if *last == role && is_from_tools => {
+                let text = text.to_mut();
+                text.push_str("\n\n");
+                text.push_str(&content);
+            }
+            _ => messages.push(RequestMessage {
+                role,
+                content: Some(content),
+                tool_calls: Vec::new(),
+                tool_call_id: None,
+            }),
+        }
+    }
+    messages
 }
 
 impl<'a> RequestMessage<'a> {
@@ -86,7 +148,7 @@ impl<'a> RequestMessage<'a> {
         let without_words = message.content().is_empty() && !calls.is_empty();
         Self {
             role: message.role(),
-            content: (!without_words).then_some(message.content()),
+            content: (!without_words).then_some(Cow::Borrowed(message.content())),
             tool_calls: calls.iter().map(RequestCall::new).collect(),
             tool_call_id: match message {
                 ChatMessage::ToolResult { call_id, .. } => Some(call_id),

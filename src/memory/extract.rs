@@ -15,6 +15,7 @@ use crate::telemetry::event::{Learnt, StoreOperation};
 use crate::telemetry::{Ids, with_sources};
 use clew_context::model::{ChatMessage, MessageId, Role, UnixMillis};
 use clew_store::model::{Fact, Origin, Subject};
+use clew_store::outputs::Keywords;
 
 /// How many extractions may wait while one runs; further ones are dropped, since
 /// answers come first and people repeat what lasts.
@@ -40,6 +41,21 @@ pub struct ExtractionInput {
     pub message: Option<MessageId>,
     /// When the turn began, by our clock.
     pub asked: UnixMillis,
+}
+
+/// What came of a fact that was to be noted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoteOutcome {
+    /// It is new.
+    Noted,
+    /// It was known.
+    Known,
+    /// The rules refuse it, or it has no word in common with what the asker wrote.
+    Refused,
+    /// There is no room beside the facts that the asker set.
+    Full,
+    /// Nothing may be noted about the asker there.
+    Off,
 }
 
 /// Lets one extraction run at a time.
@@ -122,10 +138,76 @@ impl Memory {
         }
     }
 
+    /// Keeps a fact about the asker that the model names because the asker wants it
+    /// remembered: it must share a word with what the asker wrote, and the rules for
+    /// learnt facts hold. It is dropped with the message that it was said in.
+    ///
+    /// # Errors
+    /// The store's error.
+    pub async fn note(
+        &self,
+        said: &ExtractionInput,
+        text: &str,
+    ) -> Result<NoteOutcome, clew_store::Error> {
+        let of_guild = said.place.guild.map(|guild| self.guild_settings(guild));
+        let is_off = of_guild.is_some_and(|settings| settings.learning == Some(false));
+        if is_off || !self.may_note(said) {
+            return Ok(NoteOutcome::Off);
+        }
+        let judged = extract::judge(&[text.to_owned()], &said.others);
+        let Some(text) = judged.kept.into_iter().next() else {
+            return Ok(NoteOutcome::Refused);
+        };
+        if Keywords::of(&said.words).shared_with(&text) == 0 {
+            return Ok(NoteOutcome::Refused);
+        }
+        let subject = Subject::User(said.place.asker);
+        let is_full = self.is_full(subject, &self.facts_of(subject).await?);
+        let purges = self.extractions.purges();
+        let wanted = || self.may_note(said) && self.extractions.purges() == purges;
+        let new = self
+            .learnt_while(vec![self.fact(said, text)], wanted)
+            .await?;
+        self.flush().await;
+        Ok(match (new.is_empty(), is_full) {
+            (false, _) => NoteOutcome::Noted,
+            (true, false) => NoteOutcome::Known,
+            (true, true) => NoteOutcome::Full,
+        })
+    }
+
+    /// Forgets the asker's facts that hold these words and may be used there, if they
+    /// share a word with what the asker wrote. Returns how many went.
+    ///
+    /// # Errors
+    /// The store's error; what was forgotten before it stays forgotten.
+    pub async fn unnote(
+        &self,
+        said: &ExtractionInput,
+        text: &str,
+    ) -> Result<usize, clew_store::Error> {
+        let subject = Subject::User(said.place.asker);
+        let (wanted, words) = (text.trim().to_lowercase(), Keywords::of(&said.words));
+        let mut gone = 0;
+        for fact in self.facts_of(subject).await? {
+            let is_meant = !wanted.is_empty()
+                && fact.text.to_lowercase().contains(&wanted)
+                && fact.origin.serves(said.place.guild)
+                && words.shared_with(&fact.text) > 0;
+            if is_meant && self.forget(subject, fact.id).await?.is_some() {
+                gone += 1;
+            }
+        }
+        Ok(gone)
+    }
+
     fn may_extract(&self, extraction: &ExtractionInput) -> bool {
+        self.learns(extraction.place.guild) && self.may_note(extraction)
+    }
+
+    fn may_note(&self, extraction: &ExtractionInput) -> bool {
         let place = &extraction.place;
-        self.learns(place.guild)
-            && self.settings.max_user_facts > 0
+        self.settings.max_user_facts > 0
             && !self.opted_out(place.asker)
             && self.changes.deleted_of(extraction.message).is_empty()
             && !self.changes.is_gone(place, extraction.asked)

@@ -302,9 +302,18 @@ impl Memory {
         let Some(at) = facts.iter().position(|fact| fact.id == id) else {
             return Ok(None);
         };
+        let before = facts.clone();
         let fact = facts.remove(at);
-        self.stores.lasting.remove_facts(&[id]).await?;
+        // Noted before it is written: should nobody wait for the end of this, the
+        // next save removes it.
         self.facts.lock().put(subject, facts);
+        match self.stores.lasting.remove_facts(&[id]).await {
+            Ok(_) => self.facts.lock().saved(&[], &[id]),
+            Err(error) => {
+                self.facts.lock().put_back(subject, before, id);
+                return Err(error);
+            }
+        }
         Ok(Some(fact))
     }
 

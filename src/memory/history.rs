@@ -4,16 +4,20 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use super::{Memory, Place};
 use crate::engine::history::{self, HistoryLimits};
 use crate::telemetry::Ids;
 use clew_context::engine::shorten;
-use clew_context::model::{ContentSource, HistoryMessage, MessageId, TurnId, UnixMillis};
+use clew_context::model::{ContentSource, HistoryMessage, MessageId, ToolCall, TurnId, UnixMillis};
 use clew_store::model::{AgentName, ClearKey, StoredMessage, StoredRole};
 use clew_store::{Asker, ConversationStats, WindowQuery};
 
 /// Stored for a trigger without words of its own.
 const MENTION: &str = "(mention)";
+/// How many rows of a conversation are searched, the newest.
+const MAX_SEARCHED: usize = 500;
 /// The most that is kept of an answer, in Unicode scalars, unless prompts may show
 /// more: every later turn reads it again.
 const ANSWER_CHARS: usize = 32_000;
@@ -38,8 +42,27 @@ pub struct Exchange {
     pub answer: String,
     /// Its Discord messages, at least one.
     pub messages: Vec<MessageId>,
+    /// The tools that the model called on the way.
+    pub tools: Vec<ToolRound>,
     /// What it was made from that stands elsewhere.
     pub sources: Vec<ContentSource>,
+}
+
+/// Calls of tools that a model made together, with what came of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolRound {
+    /// What the model said before; may be empty.
+    pub said: String,
+    /// Each call with its result.
+    pub calls: Vec<(ToolCall, String)>,
+}
+
+/// A call in the column `tool_calls`.
+#[derive(Serialize)]
+struct StoredCall<'a> {
+    id: &'a str,
+    name: &'a str,
+    arguments: &'a str,
 }
 
 /// What `/context show` reports.
@@ -67,11 +90,12 @@ impl Memory {
             return Vec::new();
         }
         let store = &self.stores.conversations;
-        let mut rows = match self.ask(ids, store, self.window(place)).await {
-            Some(rows) => rows,
-            // What was said since it failed is in memory.
-            None => self.with_unsaved(place, self.oldest(place), Vec::new()),
-        };
+        let asked = self.ask(ids, store, self.window(place)).await;
+        // If it failed: what was said since is in memory.
+        let mut rows = asked.unwrap_or_else(|| {
+            let (since, limit) = (self.oldest(place), self.limits().to_read());
+            self.with_unsaved(place, since, Vec::new(), limit)
+        });
         rows.retain(|row| row.turn != turn);
         self.without_opted_out(&rows)
     }
@@ -87,6 +111,25 @@ impl Memory {
         };
         let kept: Vec<StoredMessage> = rows.iter().filter(|row| !is_out(row)).cloned().collect();
         history::window(&kept, &self.limits()).to_vec()
+    }
+
+    /// What the asker and we said in this conversation, oldest first, as far back as it
+    /// is remembered: more than a prompt carries. None if the asker opted out.
+    ///
+    /// # Errors
+    /// The store's error.
+    pub async fn said_before(
+        &self,
+        place: &Place,
+    ) -> Result<Vec<StoredMessage>, clew_store::Error> {
+        if self.opted_out(place.asker) {
+            return Ok(Vec::new());
+        }
+        let mut rows = self.newest(place, MAX_SEARCHED).await?;
+        let is_spoken =
+            |row: &StoredMessage| matches!(row.role, StoredRole::User | StoredRole::Assistant);
+        rows.retain(|row| row.owner == place.asker && is_spoken(row));
+        Ok(rows)
     }
 
     /// Rows as the prompt shows them.
@@ -157,6 +200,15 @@ impl Memory {
         &self,
         place: &Place,
     ) -> Result<Vec<StoredMessage>, clew_store::Error> {
+        self.newest(place, self.limits().to_read()).await
+    }
+
+    /// At most that many rows, the newest.
+    async fn newest(
+        &self,
+        place: &Place,
+        limit: usize,
+    ) -> Result<Vec<StoredMessage>, clew_store::Error> {
         let since = self.begins(place).await?;
         let query = WindowQuery {
             scope: place.scope,
@@ -166,10 +218,10 @@ impl Memory {
                 guild: place.guild,
                 user: place.asker,
             }),
-            limit: self.limits().to_read(),
+            limit,
         };
         let rows = self.stores.conversations.window(&query).await?;
-        Ok(self.with_unsaved(place, since, rows))
+        Ok(self.with_unsaved(place, since, rows, limit))
     }
 
     /// Adds rows not stored yet, and leaves out those whose message may be deleted.
@@ -178,10 +230,11 @@ impl Memory {
         place: &Place,
         since: UnixMillis,
         mut rows: Vec<StoredMessage>,
+        limit: usize,
     ) -> Vec<StoredMessage> {
         let unsaved = &self.unsaved;
         unsaved.add_to(&mut rows, place.scope, &place.agent, since);
-        let too_many = rows.len().saturating_sub(self.limits().to_read());
+        let too_many = rows.len().saturating_sub(limit);
         rows.drain(..too_many);
         self.leave_out_doubtful(&mut rows);
         rows
@@ -284,18 +337,38 @@ pub(super) fn rows(
     let shortened = shorten::head_and_tail(&exchange.answer, longest);
     let answer = shortened.as_deref().unwrap_or(&exchange.answer);
     let mut parts = exchange.messages.iter().copied();
-    vec![
-        StoredMessage {
-            author_name: Some(exchange.asker_name.clone()),
-            message: exchange.trigger,
-            target: exchange.target,
-            ..row(StoredRole::User, words, exchange.asked)
-        },
-        StoredMessage {
-            message: parts.next(),
-            parts: parts.collect(),
-            sources: exchange.sources.clone(),
-            ..row(StoredRole::Assistant, answer, now)
-        },
-    ]
+    let mut rows = vec![StoredMessage {
+        author_name: Some(exchange.asker_name.clone()),
+        message: exchange.trigger,
+        target: exchange.target,
+        ..row(StoredRole::User, words, exchange.asked)
+    }];
+    for round in &exchange.tools {
+        rows.push(StoredMessage {
+            tool_calls: serde_json::to_string(&stored_calls(round)).ok(),
+            ..row(StoredRole::ToolUse, &round.said, now)
+        });
+        rows.extend(round.calls.iter().map(|(call, result)| StoredMessage {
+            tool_call_id: Some(call.id.clone()),
+            ..row(StoredRole::ToolResult, result, now)
+        }));
+    }
+    rows.push(StoredMessage {
+        message: parts.next(),
+        parts: parts.collect(),
+        ..row(StoredRole::Assistant, answer, now)
+    });
+    for row in &mut rows[1..] {
+        row.sources.clone_from(&exchange.sources);
+    }
+    rows
+}
+
+fn stored_calls(round: &ToolRound) -> Vec<StoredCall<'_>> {
+    let calls = round.calls.iter().map(|(call, _)| StoredCall {
+        id: &call.id,
+        name: &call.name,
+        arguments: &call.arguments,
+    });
+    calls.collect()
 }

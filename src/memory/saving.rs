@@ -10,6 +10,7 @@ use super::{Memory, Place};
 use crate::telemetry::event::{DropReason, Recorded, StoreOperation, TurnsDropped};
 use crate::telemetry::{Ids, Ms};
 use clew_store::Purge;
+use clew_store::model::StoredRole;
 
 impl Memory {
     /// Keeps a turn, except for a user who opted out and for anything purged since
@@ -18,7 +19,10 @@ impl Memory {
         if self.opted_out(place.asker) {
             return;
         }
-        let rows = rows(place, exchange, self.limits(), self.now());
+        let mut rows = rows(place, exchange, self.limits(), self.now());
+        if !self.settings.keeps_tools {
+            rows.retain(|row| matches!(row.role, StoredRole::User | StoredRole::Assistant));
+        }
         let late = self.late_purges(&rows, exchange.asked);
         let Some(turn) = UnsavedTurn::new(*ids, self.now(), rows) else {
             return;

@@ -37,6 +37,7 @@ pub(super) fn settings() -> Settings {
         max_chars: 16_000,
         load_past: 30,
         in_memory_only: false,
+        keeps_tools: true,
         max_user_facts: 2,
         max_server_facts: 100,
         save_interval: day,
@@ -101,6 +102,7 @@ impl Scene {
             asked: self.memory.now(),
             answer: format!("so: {words}"),
             messages: vec![MessageId::new(question + 1)],
+            tools: Vec::new(),
             sources: Vec::new(),
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::ToolName;
 use clew_context::model::{AgentDoc, ChannelId};
 use clew_store::model::{AgentName, ScopeKind};
 
@@ -23,6 +24,8 @@ pub struct Agent {
     pub scope: Option<ScopeKind>,
     /// Where it answers.
     pub channels: AgentChannels,
+    /// The tools that it is offered; all of them if it names none.
+    pub tools: Option<BTreeSet<ToolName>>,
 }
 
 /// Where an agent answers.

@@ -19,14 +19,15 @@ pub use detail::{
     CommandAnswered, CommandWord, Confirmed, Dropped, EntriesPurged, Fatal, Flushed, Learnt,
     LinkCounts, MendsDropped, MergeOk, OmitCounts, Recorded, RequestFailed, RequestOk,
     SendFallback, SessionLost, ShardConnected, ShardDisconnected, Started, Stopping, StoreFailed,
-    TailFallback, TailOk, Trigger, TriggerRefused, TurnDone, TurnsDropped, UnreadableInput,
+    TailFallback, TailOk, ToolCalled, Trigger, TriggerRefused, TurnDone, TurnsDropped,
+    UnreadableInput,
 };
 #[cfg(feature = "test-util")]
 pub use words::Cap;
 pub use words::{
     Answers, CauseWord, CircuitState, CommandOutcome, DropReason, FatalReason, Finish, List,
     LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord,
-    StoreOperation, Subsys,
+    StoreOperation, Subsys, ToolOutcome,
 };
 
 macro_rules! events {
@@ -91,6 +92,8 @@ events! {
     Llm "request_ok" RequestOk;
     /// The model did not answer.
     Llm "request_failed" RequestFailed;
+    /// The model called a tool.
+    Tools "tool_called" ToolCalled;
     /// A shard is connected.
     Discord "connected" ShardConnected;
     /// A shard lost its connection.
@@ -157,6 +160,7 @@ impl Event {
             | Self::TurnsDropped(_)
             | Self::MendsDropped(_)
             | Self::Dropped(_) => "warn",
+            Self::ToolCalled(called) if called.outcome.is_failure() => "warn",
             Self::CircuitChanged(changed) if !changed.is_back() => "warn",
             Self::CollectOk(_)
             | Self::CollectTruncated(_)
@@ -166,6 +170,7 @@ impl Event {
             | Self::TriggerRefused(_)
             | Self::TurnDone(_)
             | Self::RequestOk(_)
+            | Self::ToolCalled(_)
             | Self::ShardConnected(_)
             | Self::ShardDisconnected(_)
             | Self::AnswerSent(_)

@@ -3,6 +3,7 @@
 
 mod inspector;
 mod stream;
+mod tools;
 
 use std::borrow::Cow;
 
@@ -11,15 +12,23 @@ use super::deliver::PostedAnswer;
 use super::gather::TurnMaterial;
 use super::gather::prompt::{self, FittedPrompt};
 use super::{Turn, line};
-use crate::llm::{self, Completion};
+use crate::llm::{self, AnswerEnd, Completion};
 use crate::telemetry::event::{LlmFailure, Outcome};
 use crate::telemetry::with_sources;
 use clew_context::discord::error::RestError;
-use clew_context::model::Scene;
+use clew_context::model::{Scene, ToolCall};
 
 pub(super) use stream::AnswerTimes;
+pub(super) use tools::ToolsUsed;
 
-use stream::{Streamed, stream};
+use stream::{Said, Streamed, TurnRequest, show, stream};
+use tools::ToolLoop;
+
+/// The words of a turn, and what they were made with.
+pub(super) struct Asked {
+    pub(super) answer: TurnAnswer,
+    pub(super) tools: ToolsUsed,
+}
 
 /// The words of a turn, to be delivered.
 pub(super) enum TurnAnswer {
@@ -35,7 +44,26 @@ pub(super) enum TurnAnswer {
     Unpostable(RestError),
 }
 
+impl From<TurnAnswer> for Asked {
+    /// Words that no tool had a part in.
+    fn from(answer: TurnAnswer) -> Self {
+        Self {
+            answer,
+            tools: ToolsUsed::default(),
+        }
+    }
+}
+
+/// What the model answered to a request, or one repeated after an error.
+enum Round {
+    /// The turn's words are complete.
+    Over(TurnAnswer),
+    /// It wants tools called first.
+    Calls(Said, Vec<ToolCall>),
+}
+
 /// A request to the model, and what happened before.
+#[derive(Clone)]
 struct NextRequest<'a> {
     prompt: Cow<'a, FittedPrompt>,
     /// Whether the request before brought no text.
@@ -53,19 +81,30 @@ impl<'a> NextRequest<'a> {
 }
 
 /// Gets the words of a turn. What the model says is shown as it arrives.
-pub(super) async fn ask(
-    turn: &Turn<'_>,
-    material: &TurnMaterial,
+pub(super) async fn ask<'a>(
+    turn: &'a Turn<'a>,
+    material: &'a TurnMaterial,
     posted: &mut PostedAnswer<'_>,
     control: &mut Control,
-) -> Result<TurnAnswer, Order> {
+) -> Result<Asked, Order> {
     if let Some(line) = refusal(material) {
-        return Ok(TurnAnswer::Line(line, Outcome::Refused));
+        return Ok(TurnAnswer::Line(line, Outcome::Refused).into());
     }
-    match &material.model {
-        Some(model) => ask_model(turn, model, material, posted, control).await,
-        None => Ok(TurnAnswer::Inspected(inspector::answer(material))),
-    }
+    let Some(model) = &material.model else {
+        return Ok(TurnAnswer::Inspected(inspector::answer(material)).into());
+    };
+    let mut asking = Asking {
+        turn,
+        material,
+        servers: model.attempts(),
+        tools: ToolLoop::new(turn, material),
+        attempt: 1,
+    };
+    let answer = asking.rounds(posted, control).await?;
+    Ok(Asked {
+        answer,
+        tools: asking.tools.used(),
+    })
 }
 
 /// Why there is nothing to ask, if so.
@@ -87,55 +126,117 @@ fn refusal(material: &TurnMaterial) -> Option<&'static str> {
     }
 }
 
-/// Asks the model, again or at the next server if that may help. The client retries by
-/// itself, too.
-async fn ask_model(
-    turn: &Turn<'_>,
-    model: &llm::ModelServers,
-    material: &TurnMaterial,
-    posted: &mut PostedAnswer<'_>,
-    control: &mut Control,
-) -> Result<TurnAnswer, Order> {
-    let mut servers = model.attempts();
-    let mut next = NextRequest::of(turn, material, servers.client());
-    let mut attempt = 1;
-    loop {
-        let (model, server) = (servers.client().model(), servers.server());
-        turn.report.asks_model(model, server, &next.prompt.prepared);
-        let prompt = &next.prompt.prepared.prompt;
-        let on_retry = |error: &llm::Error| {
-            turn.report.request_failed(failure(error), attempt, true);
-            attempt += 1;
-        };
-        let (streamed, times) = stream(&mut servers, prompt, posted, control, on_retry).await;
-        match streamed {
-            Streamed::Ordered(order) => {
-                turn.report
-                    .request_failed(LlmFailure::Cancelled, attempt, false);
-                return Err(order);
-            }
-            Streamed::Refused(error) => {
-                turn.report
-                    .request_failed(LlmFailure::Cancelled, attempt, false);
+/// A turn that asks the model, perhaps several times.
+struct Asking<'a> {
+    turn: &'a Turn<'a>,
+    material: &'a TurnMaterial,
+    servers: llm::ServerAttempts<'a>,
+    tools: ToolLoop<'a>,
+    /// The number of the next request, from 1.
+    attempt: u32,
+}
+
+impl Asking<'_> {
+    /// Asks until the model calls no more tools. What it says before it calls some stands.
+    async fn rounds(
+        &mut self,
+        posted: &mut PostedAnswer<'_>,
+        control: &mut Control,
+    ) -> Result<TurnAnswer, Order> {
+        let mut before = String::new();
+        loop {
+            let (said, calls) = match self.round(&before, posted, control).await? {
+                Round::Over(answer) => return Ok(answer),
+                Round::Calls(said, calls) => (said, calls),
+            };
+            let own = said.own().to_owned();
+            if !own.is_empty()
+                && let Some(error) = show(&said.text, posted, control).await?
+            {
                 return Ok(TurnAnswer::Unpostable(error));
             }
-            Streamed::Model { text, end: Ok(end) } => {
-                turn.report.request_ok(&end, prompt.chars, times, attempt);
-                return Ok(TurnAnswer::Whole(Completion { text, end }));
-            }
-            Streamed::Model {
-                text,
-                end: Err(error),
-            } => {
-                let again = || again(turn, &mut servers, material, &next, &error);
-                let Some(again) = text.is_empty().then(again).flatten() else {
-                    return Ok(given_up(turn, text, &error, attempt));
-                };
-                turn.report.request_failed(failure(&error), attempt, true);
-                attempt += 1;
-                next = again;
-            }
+            before = said.text;
+            self.tools.run(own, calls, control).await?;
+            self.servers.ask_again();
         }
+    }
+
+    /// Asks the model, again or at the next server if that may help. The client retries
+    /// by itself, too.
+    async fn round(
+        &mut self,
+        before: &str,
+        posted: &mut PostedAnswer<'_>,
+        control: &mut Control,
+    ) -> Result<Round, Order> {
+        let (turn, material) = (self.turn, self.material);
+        let mut next = NextRequest::of(turn, material, self.servers.client());
+        loop {
+            let client = self.servers.client();
+            let (prepared, server) = (&next.prompt.prepared, self.servers.server());
+            turn.report.asks_model(client.model(), server, prepared);
+            let prompt = &prepared.prompt;
+            let messages = self.tools.messages(prompt, client.prompt_room());
+            let request = TurnRequest {
+                messages: &messages,
+                tools: self.tools.offered(),
+                nonce: &prompt.nonce,
+                before,
+            };
+            let attempt = &mut self.attempt;
+            let on_retry = |error: &llm::Error| {
+                turn.report.request_failed(failure(error), *attempt, true);
+                *attempt += 1;
+            };
+            let asked = stream(&mut self.servers, &request, posted, control, on_retry);
+            let (streamed, times) = asked.await;
+            let chars = request.chars(prompt);
+            let (said, error) = match streamed {
+                Streamed::Ordered(order) => {
+                    self.gave_up(LlmFailure::Cancelled);
+                    return Err(order);
+                }
+                Streamed::Refused(error) => {
+                    self.gave_up(LlmFailure::Cancelled);
+                    return Ok(Round::Over(TurnAnswer::Unpostable(error)));
+                }
+                Streamed::Model { said, calls, end } => match end {
+                    Ok(end) => {
+                        turn.report.request_ok(&end, chars, times, self.attempt);
+                        self.attempt += 1;
+                        return Ok(ended(said, calls, end));
+                    }
+                    Err(error) => (said, error),
+                },
+            };
+            let again = if said.own().is_empty() {
+                self.again(&next, &error)
+            } else {
+                None
+            };
+            let Some(again) = again else {
+                let answer = given_up(turn, said.text, &error, self.attempt);
+                return Ok(Round::Over(answer));
+            };
+            turn.report
+                .request_failed(failure(&error), self.attempt, true);
+            self.attempt += 1;
+            next = again;
+        }
+    }
+
+    /// Reports that the last request has no answer, and no other follows.
+    fn gave_up(&self, reason: LlmFailure) {
+        self.turn.report.request_failed(reason, self.attempt, false);
+    }
+}
+
+fn ended(said: Said, calls: Vec<ToolCall>, end: AnswerEnd) -> Round {
+    if calls.is_empty() {
+        let text = said.text;
+        Round::Over(TurnAnswer::Whole(Completion { text, end }))
+    } else {
+        Round::Calls(said, calls)
     }
 }
 
@@ -151,33 +252,32 @@ fn given_up(turn: &Turn<'_>, text: String, error: &llm::Error, attempt: u32) -> 
     }
 }
 
-/// What to ask next after an error without text, if that may help: another server, less
-/// after a prompt that was too long, else the same.
-fn again<'a>(
-    turn: &Turn<'_>,
-    servers: &mut llm::ServerAttempts<'_>,
-    material: &'a TurnMaterial,
-    tried: &NextRequest<'a>,
-    error: &llm::Error,
-) -> Option<NextRequest<'a>> {
-    if servers.move_on(error) {
-        return Some(NextRequest::of(turn, material, servers.client()));
-    }
-    match error {
-        llm::Error::ContextTooLong { limit, .. } => {
-            let smaller = prompt::smaller(turn, material, servers.client(), &tried.prompt, *limit)?;
-            Some(NextRequest {
-                prompt: Cow::Owned(smaller),
-                after_nothing: tried.after_nothing,
-            })
+impl<'a> Asking<'a> {
+    /// What to ask next after an error without text, if that may help: another server,
+    /// less after a prompt that was too long, else the same.
+    fn again(&mut self, tried: &NextRequest<'a>, error: &llm::Error) -> Option<NextRequest<'a>> {
+        let (turn, material) = (self.turn, self.material);
+        if self.servers.move_on(error) {
+            return Some(NextRequest::of(turn, material, self.servers.client()));
         }
-        llm::Error::Empty { .. } | llm::Error::Truncated { .. } if !tried.after_nothing => {
-            Some(NextRequest {
-                prompt: tried.prompt.clone(),
-                after_nothing: true,
-            })
+        match error {
+            llm::Error::ContextTooLong { .. } if self.tools.shorten() => Some(tried.clone()),
+            llm::Error::ContextTooLong { limit, .. } => {
+                let client = self.servers.client();
+                let smaller = prompt::smaller(turn, material, client, &tried.prompt, *limit)?;
+                Some(NextRequest {
+                    prompt: Cow::Owned(smaller),
+                    after_nothing: tried.after_nothing,
+                })
+            }
+            llm::Error::Empty { .. } | llm::Error::Truncated { .. } if !tried.after_nothing => {
+                Some(NextRequest {
+                    prompt: tried.prompt.clone(),
+                    after_nothing: true,
+                })
+            }
+            _ => None,
         }
-        _ => None,
     }
 }
 

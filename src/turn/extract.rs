@@ -97,19 +97,10 @@ impl Extraction {
         if !learns || !trigger.is_human() {
             return None;
         }
-        let bare = Message {
-            content: without_others(&trigger.content, material.collected.turn.us.user).into(),
-            ..trigger.clone()
-        };
-        let input = memory::ExtractionInput {
-            ids: turn.ids,
-            place: background.place.clone(),
-            asker: material.prompt.prepared.asker.clone(),
-            words: own(&services.own_words(turn.ids.guild, &bare))?,
-            others: others(material, background),
-            message: request.posted_trigger(),
-            asked: turn.asked,
-        };
+        let input = said(turn, material, background);
+        if input.words.is_empty() {
+            return None;
+        }
         Some(Self {
             input,
             payer: turn.payer(),
@@ -119,6 +110,30 @@ impl Extraction {
                 None => NoteDestination::Channel(trigger.channel, trigger.id),
             },
         })
+    }
+}
+
+/// What the asker said in a turn, as facts about them are taken from it; without words
+/// if none are their own.
+pub(super) fn said(
+    turn: &Turn<'_>,
+    material: &TurnMaterial,
+    background: &Background,
+) -> memory::ExtractionInput {
+    let trigger = turn.trigger();
+    let bare = Message {
+        content: without_others(&trigger.content, material.collected.turn.us.user).into(),
+        ..trigger.clone()
+    };
+    let words = turn.services.own_words(turn.ids.guild, &bare);
+    memory::ExtractionInput {
+        ids: turn.ids,
+        place: background.place.clone(),
+        asker: material.prompt.prepared.asker.clone(),
+        words: own(&words).unwrap_or_default(),
+        others: others(material, background),
+        message: turn.job.request.posted_trigger(),
+        asked: turn.asked,
     }
 }
 

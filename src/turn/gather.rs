@@ -23,6 +23,7 @@ use clew_context::engine::window::View;
 use clew_context::model::{Access, Block, ChannelId, Fallback, Message, ReplyTarget, Stage};
 
 pub(super) use background::Background;
+pub(super) use names::AskerNames;
 
 use channels::TurnChannels;
 use names::access_to;

@@ -6,6 +6,7 @@ mod report;
 
 use std::collections::BTreeSet;
 
+use super::ask::ToolsUsed;
 use super::deliver::{Delivered, PostedAnswer};
 use super::extract::Extraction;
 use super::{EndedTurn, Turn, TurnMaterial};
@@ -20,6 +21,7 @@ pub(super) async fn record(
     turn: &Turn<'_>,
     material: &TurnMaterial,
     delivered: Delivered,
+    tools: ToolsUsed,
     posted: &PostedAnswer<'_>,
 ) -> EndedTurn {
     let Delivered { outcome, answer } = delivered;
@@ -28,6 +30,8 @@ pub(super) async fn record(
     };
     let services = turn.services;
     let target = material.collected.target.reply_to.as_ref();
+    let mut sources = linked(turn, material);
+    sources.extend(tools.sources);
     let exchange = Exchange {
         turn: turn.job.request.turn(),
         trigger: turn.job.request.posted_trigger(),
@@ -37,7 +41,8 @@ pub(super) async fn record(
         asked: turn.asked,
         answer,
         messages: posted.parts().map(|(id, _)| id).collect(),
-        sources: sources(turn, material),
+        sources: sources.into_iter().collect(),
+        tools: tools.rounds,
     };
     let memory = &services.memory;
     memory.record(&turn.ids, &background.place, &exchange).await;
@@ -49,7 +54,7 @@ pub(super) async fn record(
 
 /// What the prompt showed of other channels behind links: each thread, for its title,
 /// and each message.
-fn sources(turn: &Turn<'_>, material: &TurnMaterial) -> Vec<ContentSource> {
+fn linked(turn: &Turn<'_>, material: &TurnMaterial) -> BTreeSet<ContentSource> {
     let (guild, here) = (turn.ids.guild, turn.trigger().channel);
     let links = &material.collected.links;
     let elsewhere = links.targets.iter().filter(|link| link.id != here);

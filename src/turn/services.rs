@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::agents::Agents;
+use crate::config::ToolConfig;
 use crate::engine::daily_tokens::SpentBy;
 use crate::llm;
 use crate::memory::{Edit, Memory};
@@ -54,6 +55,8 @@ pub struct TurnSettings {
     pub max_messages: usize,
     /// `LINK_PREVIEWS`.
     pub link_previews: bool,
+    /// `TOOLS` and what goes with it.
+    pub tools: ToolConfig,
     /// The key for the nonces of frames.
     pub secret: Vec<u8>,
 }

@@ -26,6 +26,7 @@ const BOT: Package = Package {
         (7, &["demo"]),
         (6, &["app"]),
         (5, &["turn", "commands", "replay"]),
+        (4, &["tools"]),
         (3, &["memory"]),
         (2, &["llm", "archive", "agents", "telemetry"]),
         (1, &["engine", "config"]),

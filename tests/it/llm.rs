@@ -11,6 +11,7 @@ use clew::llm::{
     AnswerEnd, AnswerStep, Completion, Error, FinishReason, ModelServers, ModelSettings,
     SetupError, Usage,
 };
+use clew::model::ToolDefinition;
 use clew_context::engine::echo::Echo;
 use clew_context::model::{ChatMessage, Role, Secret};
 use futures_util::{FutureExt, StreamExt};
@@ -55,8 +56,18 @@ fn prompt() -> Vec<ChatMessage> {
 
 /// All steps of an answer, the last of which is the end or an error.
 async fn steps(client: &ModelServers, prompt: &[ChatMessage]) -> Vec<Result<AnswerStep, Error>> {
+    steps_with(client, prompt, &[]).await
+}
+
+/// The same with tools.
+async fn steps_with(
+    client: &ModelServers,
+    prompt: &[ChatMessage],
+    tools: &[ToolDefinition],
+) -> Vec<Result<AnswerStep, Error>> {
     let mut attempts = client.attempts();
-    attempts.answer(prompt, Echo::default()).collect().await
+    let steps = attempts.answer(prompt, tools, Echo::default());
+    steps.collect().await
 }
 
 /// The outcome as a caller receives it, and the pieces of text that came before it.
@@ -189,7 +200,7 @@ async fn passes_text_on_as_it_arrives() {
     let client = alone(settings(server.url(), PATIENT)).unwrap();
     let prompt = prompt();
     let mut attempts = client.attempts();
-    let mut answer = pin!(attempts.answer(&prompt, Echo::default()));
+    let mut answer = pin!(attempts.answer(&prompt, &[], Echo::default()));
     gate.step(1);
     assert_eq!(text(answer.next().await), "one");
     assert!(answer.next().now_or_never().is_none());
@@ -214,7 +225,7 @@ async fn dropping_the_answer_ends_the_stream() {
     let client = alone(settings(server.url(), PATIENT)).unwrap();
     let prompt = prompt();
     let mut attempts = client.attempts();
-    let mut answer = Box::pin(attempts.answer(&prompt, Echo::default()));
+    let mut answer = Box::pin(attempts.answer(&prompt, &[], Echo::default()));
     gate.step(1);
     assert_eq!(text(answer.next().await), "one");
     drop(answer);

@@ -7,7 +7,7 @@ mod writing;
 use clew::telemetry::event::{
     Answers, Cap, CauseWord, CircuitState, CollectFallback, CommandOutcome, DropReason,
     FatalReason, Finish, List, LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal,
-    SendStage, SourceWord, StoreOperation, TailFallback, TailOk,
+    SendStage, SourceWord, StoreOperation, TailFallback, TailOk, ToolOutcome,
 };
 use clew::telemetry::{Event, Ids, Lines, Telemetry, log_filter};
 use clew_context::model::{Fallback, MessageId, OmitReason, Scene, Stage, UnixMillis, fixed_clock};
@@ -70,7 +70,7 @@ fn the_schema_knows_the_same_words_as_the_code() {
             )+
         };
     }
-    check_all!(SourceWord Cap CauseWord Refusal List Outcome Finish LlmFailure);
+    check_all!(SourceWord Cap CauseWord Refusal List Outcome Finish LlmFailure ToolOutcome);
     check_all!(StoreOperation CircuitState DropReason PurgeCause CommandOutcome);
     check_all!(LostBy ReadFailure SendStage FatalReason Answers);
     check("Scene", &SCENES.map(Scene::as_str));

@@ -14,6 +14,9 @@ mod opt_out;
 mod queue;
 mod refused;
 mod tokens;
+mod tool_faults;
+mod tool_reads;
+mod tools;
 mod triggers;
 
 use clew_simulator::{ChannelKind, Draft, Id, Message, OverwriteOf, Permissions, Use, World};

@@ -14,6 +14,7 @@ mod files;
 mod history;
 mod links;
 mod negative_cache;
+mod reads;
 mod reply_chain;
 mod source;
 mod starter;
@@ -33,6 +34,7 @@ use crate::engine::turn::{Collected, TurnInput, WindowUpdate};
 use crate::model::{Access, Channel, ChannelKind, Fallback, Message, OptedOut, Scene, Stage};
 
 pub use negative_cache::NegativeCache;
+pub use reads::Reads;
 pub use source::{FetchError, MessagePage, OtherChannels, PAGE_LIMIT, PageCursor, Source};
 
 use fetch::Fetcher;

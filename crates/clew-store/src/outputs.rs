@@ -29,6 +29,7 @@ use clew_context::model::{Clock, ContentSource, GuildId, UnixMillis, UserId};
 pub use bounds::OutputLimits;
 pub use files::{Disk, FileSystem, InMemory};
 pub use name::describe;
+pub use relevance::Keywords;
 pub use stored::{ContextPointer, OutputId, QueryId, StoredContext};
 
 use index::Index;

@@ -53,6 +53,12 @@ impl Held {
         self.changed.extend(changed.map(|fact| (fact.id, subject)));
     }
 
+    /// Undoes the removal of a fact, which the store still has.
+    pub(super) fn put_back(&mut self, subject: Subject, facts: Vec<Fact>, removed: FactId) {
+        self.put(subject, facts);
+        self.removed.remove(&removed);
+    }
+
     /// Marks these facts of a subject as used.
     pub(super) fn used(&mut self, subject: Subject, ids: &HashSet<FactId>, now: UnixMillis) {
         let facts = self.subjects.get_mut(&subject);

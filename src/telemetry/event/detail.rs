@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::words::{
     Answers, Cap, CauseWord, CircuitState, CommandOutcome, DropReason, FatalReason, Finish, List,
     LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord,
-    StoreOperation,
+    StoreOperation, ToolOutcome,
 };
 use crate::model::PromptReceipt;
 use crate::telemetry::{Ms, Seconds};
@@ -226,6 +226,23 @@ pub struct RequestFailed {
     /// The model that was asked there.
     pub model: String,
     /// The agent that asked.
+    pub agent: String,
+}
+
+/// `tools`/`tool_called`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToolCalled {
+    /// The tool; none if there is no such tool.
+    pub tool: Option<&'static str>,
+    /// What came of it.
+    pub outcome: ToolOutcome,
+    /// From the call to the result.
+    pub ms: Ms,
+    /// The size of the result.
+    pub bytes: usize,
+    /// In which round of the turn the model called it, from 1.
+    pub round: usize,
+    /// The agent that answers.
     pub agent: String,
 }
 

@@ -48,6 +48,8 @@ words! {
         Route = "route",
         /// The model.
         Llm = "llm",
+        /// What the model calls.
+        Tools = "tools",
         /// The connection and deliveries.
         Discord = "discord",
         /// Failures of stores.
@@ -222,8 +224,30 @@ words! {
         ContentFilter = "content_filter",
         /// It was longer than can be posted, so we stopped reading.
         CutOff = "cut_off",
+        /// It called tools.
+        ToolCalls = "tool_calls",
         /// Anything else that a server may say.
         Other = "other",
+    }
+
+    /// What came of a tool's call.
+    ToolOutcome {
+        /// It gave a result.
+        Ok = "ok",
+        /// What was asked for does not exist or may not be read.
+        Refused = "refused",
+        /// The arguments are no JSON object, or one is missing or wrong.
+        Invalid = "invalid",
+        /// There is no such tool.
+        Unknown = "unknown",
+        /// It was called with the same arguments before in this turn.
+        Repeated = "repeated",
+        /// The model called too many at once.
+        TooMany = "too_many",
+        /// It took longer than `TOOL_TIMEOUT_S`.
+        Timeout = "timeout",
+        /// Discord or a store failed.
+        Failed = "failed",
     }
 
     /// Why the model gave no answer.
@@ -305,6 +329,13 @@ words! {
         Model = "model",
         /// The built-in inspector, without `LLM_BASE_URL`.
         Inspector = "inspector",
+    }
+}
+
+impl ToolOutcome {
+    /// Whether something is wrong, other than with what the model asked for.
+    pub const fn is_failure(self) -> bool {
+        matches!(self, Self::Timeout | Self::Failed)
     }
 }
 

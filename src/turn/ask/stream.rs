@@ -7,10 +7,11 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::engine::deliver::MAX_MESSAGE_UNITS;
 use crate::llm::{self, AnswerEnd, AnswerStep};
+use crate::model::ToolDefinition;
 use clew_context::discord::error::RestError;
 use clew_context::engine::assemble::Prompt;
 use clew_context::engine::echo::Echo;
-use clew_context::model::Fallback;
+use clew_context::model::{ChatMessage, Fallback, ToolCall};
 
 use crate::turn::control::{Control, Order};
 use crate::turn::deliver::PostedAnswer;
@@ -21,6 +22,8 @@ const FIRST_SHOW: Duration = Duration::from_millis(700);
 /// The time between edits. Discord allows five edits in five seconds per channel,
 /// and other turns in the channel edit too.
 const PACE: Duration = Duration::from_millis(1_500);
+/// Between what the model says before and after it calls tools.
+const PARAGRAPH: &str = "\n\n";
 /// The most bytes that UTF-8 needs per UTF-16 code unit.
 const MAX_BYTES_A_UNIT: usize = 3;
 
@@ -29,14 +32,67 @@ const MAX_BYTES_A_UNIT: usize = 3;
 pub(super) enum Streamed {
     /// The model is done; its last words are not shown yet.
     Model {
-        /// All that it said.
-        text: String,
+        said: Said,
+        /// The tools that it wants called, if any were offered.
+        calls: Vec<ToolCall>,
         end: Result<AnswerEnd, llm::Error>,
     },
     /// An order came.
     Ordered(Order),
     /// Discord refuses the answer for good.
     Refused(RestError),
+}
+
+/// What is asked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TurnRequest<'a> {
+    pub(super) messages: &'a [ChatMessage],
+    pub(super) tools: &'a [ToolDefinition],
+    /// The nonce of the prompt's frames.
+    pub(super) nonce: &'a str,
+    /// What the model said earlier in the turn.
+    pub(super) before: &'a str,
+}
+
+impl TurnRequest<'_> {
+    /// Unicode scalars of its messages, the first of which are the prompt's.
+    pub(super) fn chars(&self, prompt: &Prompt) -> usize {
+        let added = self.messages.iter().skip(prompt.messages.len());
+        let texts = added.flat_map(ChatMessage::texts);
+        prompt.chars + texts.map(|text| text.chars().count()).sum::<usize>()
+    }
+}
+
+/// What the model has said in a turn.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    /// All of it.
+    pub(super) text: String,
+    /// Where the words of the last request begin.
+    own_at: usize,
+}
+
+impl Said {
+    fn after(before: &str) -> Self {
+        Self {
+            own_at: before.len(),
+            text: before.to_owned(),
+        }
+    }
+
+    /// Adds words; the first ones begin a paragraph.
+    fn add(&mut self, piece: &str) {
+        if self.own_at == self.text.len() && self.own_at > 0 {
+            self.text.push_str(PARAGRAPH);
+            self.own_at = self.text.len();
+        }
+        self.text.push_str(piece);
+    }
+
+    /// The words of the last request.
+    pub(super) fn own(&self) -> &str {
+        &self.text[self.own_at..]
+    }
 }
 
 /// The times that telemetry reports.
@@ -49,17 +105,17 @@ pub(in crate::turn) struct AnswerTimes {
 /// Asks the model and shows its words at a steady pace.
 pub(super) async fn stream(
     servers: &mut llm::ServerAttempts<'_>,
-    prompt: &Prompt,
+    request: &TurnRequest<'_>,
     posted: &mut PostedAnswer<'_>,
     control: &mut Control,
     mut on_retry: impl FnMut(&llm::Error),
 ) -> (Streamed, AnswerTimes) {
-    // As much as the messages hold, plus one more, which shows that a file will follow.
-    let max_shown = (posted.max_messages() + 1) * MAX_MESSAGE_UNITS * MAX_BYTES_A_UNIT;
+    let max_shown = max_shown(posted);
     let asked = Instant::now();
-    let echo = Echo::of(&prompt.nonce);
-    let mut steps = Box::pin(servers.answer(&prompt.messages, echo));
-    let mut text = String::new();
+    let echo = Echo::of(request.nonce);
+    let mut steps = Box::pin(servers.answer(request.messages, request.tools, echo));
+    let mut said = Said::after(request.before);
+    let mut calls = Vec::new();
     let mut first_words: Option<Instant> = None;
     let mut next_show: Option<Instant> = None;
     let ended = loop {
@@ -69,27 +125,30 @@ pub(super) async fn stream(
             Some(step) = steps.next() => match step {
                 Ok(AnswerStep::Retry(error)) => on_retry(&error),
                 Ok(AnswerStep::Text(piece)) => {
-                    text.push_str(&piece);
+                    said.add(&piece);
                     if first_words.is_none() {
                         let now = Instant::now();
                         first_words = Some(now);
                         next_show = Some(now + FIRST_SHOW);
                     }
                 }
-                // No tools are offered. Names and arguments may repeat people's words.
+                Ok(AnswerStep::ToolCall(call)) if !request.tools.is_empty() => calls.push(call),
+                // Names and arguments may repeat people's words.
                 Ok(AnswerStep::ToolCall(call)) => {
                     let bytes = call.arguments.len();
                     tracing::debug!(bytes, "the model called a tool, and none was offered");
                 }
                 Ok(AnswerStep::End(end)) => {
-                    let end = end.with_text(&text);
-                    break Streamed::Model { text, end };
+                    let end = if calls.is_empty() { end.with_text(&said.text) } else { Ok(end) };
+                    break Streamed::Model { said, calls, end };
                 }
-                Err(error) => break Streamed::Model { text, end: Err(error) },
+                Err(error) => {
+                    let end = Err(error);
+                    break Streamed::Model { said, calls: Vec::new(), end };
+                }
             },
             () = due(next_show) => {
-                let so_far = &text[..text.floor_char_boundary(max_shown)];
-                let mut showing = Box::pin(posted.show(so_far, false));
+                let mut showing = Box::pin(posted.show(part(&said.text, max_shown), false));
                 let shown = match control.unless_ordered(&mut showing).await {
                     Ok(shown) => shown,
                     Err(order) => {
@@ -100,17 +159,53 @@ pub(super) async fn stream(
                         break Streamed::Ordered(order);
                     }
                 };
-                match shown {
-                    Err(error) if is_final(error.reason) => break Streamed::Refused(error),
-                    // The next edit or the whole answer will show it.
-                    Err(error) => tracing::info!(%error, "part of an answer was not shown"),
-                    Ok(()) => {}
+                if let Some(error) = refusal(shown) {
+                    break Streamed::Refused(error);
                 }
                 next_show = Some(Instant::now() + PACE);
             }
         }
     };
     (ended, AnswerTimes { asked, first_words })
+}
+
+/// Shows what was said while no model is asked. Gives the error if it can never be shown.
+pub(super) async fn show(
+    text: &str,
+    posted: &mut PostedAnswer<'_>,
+    control: &mut Control,
+) -> Result<Option<RestError>, Order> {
+    let text = part(text, max_shown(posted));
+    let mut showing = Box::pin(posted.show(text, false));
+    match control.unless_ordered(&mut showing).await {
+        Ok(shown) => Ok(refusal(shown)),
+        Err(order) => {
+            // As above: it must arrive first.
+            let _ = showing.await;
+            Err(order)
+        }
+    }
+}
+
+/// The bytes that are shown while an answer grows: as much as the messages hold, plus one
+/// more, which shows that a file will follow.
+fn max_shown(posted: &PostedAnswer<'_>) -> usize {
+    (posted.max_messages() + 1) * MAX_MESSAGE_UNITS * MAX_BYTES_A_UNIT
+}
+
+fn part(text: &str, max_bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(max_bytes)]
+}
+
+/// The error if what is to be shown can never be shown there; after any other the next
+/// edit or the whole answer will show it.
+fn refusal(shown: Result<(), RestError>) -> Option<RestError> {
+    let error = shown.err()?;
+    if is_final(error.reason) {
+        return Some(error);
+    }
+    tracing::info!(%error, "part of an answer was not shown");
+    None
 }
 
 /// Waits until that time; without one, for ever.

@@ -17,7 +17,7 @@ pub(super) fn access_to(turn: &Turn<'_>, channel: ChannelId) -> Access {
 /// threads that the asker may view at this moment. Anything unknown, or not
 /// known to be visible to the asker, has no name. In a direct message,
 /// nothing of a server has one.
-pub(super) struct AskerNames<'a> {
+pub(in crate::turn) struct AskerNames<'a> {
     turn: &'a Turn<'a>,
     guild_state: &'a GuildState,
     /// Threads of these users have no titles.
@@ -29,7 +29,7 @@ pub(super) struct AskerNames<'a> {
 impl<'a> AskerNames<'a> {
     /// Names for the turn's asker; `here` is the trigger's channel, if the asker may
     /// view it.
-    pub(super) fn new(turn: &'a Turn<'a>, here: Option<&'a Channel>) -> Self {
+    pub(in crate::turn) fn new(turn: &'a Turn<'a>, here: Option<&'a Channel>) -> Self {
         Self {
             turn,
             guild_state: &turn.services.guild_state,

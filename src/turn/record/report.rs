@@ -1,17 +1,19 @@
 //! What telemetry and the log are told of a turn, as it goes on and at its end.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::gathered;
 use crate::llm::{self, AnswerEnd};
-use crate::model::{ModelReceipt, Receipt};
+use crate::model::{ModelReceipt, Receipt, ToolName};
 use crate::telemetry::event::{
     AnswerSent, Finish, LlmFailure, Outcome, RequestFailed, RequestOk, SendFallback, SendStage,
-    TailFallback, TurnDone,
+    TailFallback, ToolCalled, TurnDone,
 };
 use crate::telemetry::{Event, Ids, Ms, Telemetry};
+use crate::tools::ToolResult;
 use crate::turn::Turn;
 use crate::turn::ask::AnswerTimes;
 use crate::turn::deliver::PostedAnswer;
@@ -95,7 +97,7 @@ impl<'a> TurnReport<'a> {
         attempt: u32,
     ) {
         let first = times.first_words.unwrap_or_else(Instant::now);
-        self.answers(end, first);
+        self.answers(end, times.first_words);
         let (ModelReceipt { name, server, .. }, agent) = self.asked();
         self.emit(RequestOk {
             ms_first: Ms::from(first - times.asked),
@@ -111,20 +113,39 @@ impl<'a> TurnReport<'a> {
         });
     }
 
-    fn answers(&self, end: &AnswerEnd, first_words: Instant) {
+    fn answers(&self, end: &AnswerEnd, first_words: Option<Instant>) {
         let mut known = self.known();
         let receipt = known.receipt.as_mut();
         let Some(model) = receipt.and_then(|receipt| receipt.model.as_mut()) else {
             return;
         };
-        let waited = first_words - self.came;
-        model.first_words.get_or_insert(waited);
+        let waited = first_words.map(|first| first - self.came);
+        model.first_words = model.first_words.or(waited);
         if let Some(usage) = end.usage {
             let prompt = model.prompt_tokens.saturating_add(usage.prompt_tokens);
             let answer = &mut model.completion_tokens;
             *answer = answer.saturating_add(usage.completion_tokens);
             model.prompt_tokens = prompt;
         }
+    }
+
+    /// A call of a tool has ended. No tool is told if there is none of that name.
+    pub(in crate::turn) fn tool_called(
+        &self,
+        tool: Option<ToolName>,
+        result: &ToolResult,
+        took: Duration,
+        round: usize,
+    ) {
+        let (_, agent) = self.asked();
+        self.emit(ToolCalled {
+            tool: tool.map(ToolName::as_str),
+            outcome: result.outcome,
+            ms: Ms::from(took),
+            bytes: result.bytes,
+            round,
+            agent,
+        });
     }
 
     /// An answer has been posted completely.
@@ -216,6 +237,7 @@ fn finish(reason: llm::FinishReason) -> Finish {
         llm::FinishReason::Length => Finish::Length,
         llm::FinishReason::ContentFilter => Finish::ContentFilter,
         llm::FinishReason::CutOff => Finish::CutOff,
-        llm::FinishReason::ToolCalls | llm::FinishReason::Other => Finish::Other,
+        llm::FinishReason::ToolCalls => Finish::ToolCalls,
+        llm::FinishReason::Other => Finish::Other,
     }
 }

@@ -242,7 +242,7 @@ async fn a_question_that_is_given_up_says_nothing_of_the_server() {
         let seen = pair.first.requests().len() + 1;
         let question = prompt();
         let mut attempts = pair.servers.attempts();
-        let mut steps = Box::pin(attempts.answer(&question, Echo::default()));
+        let mut steps = Box::pin(attempts.answer(&question, &[], Echo::default()));
         tokio::select! {
             step = steps.next() => panic!("{step:?}"),
             _ = pair.first.wait_requests(seen) => {}

@@ -113,7 +113,7 @@ async fn a_cancelled_request_counts() {
     let metered = metered(PATIENT).await;
     metered.server.script(Behaviour::stall(&["twelve bytes"]));
     let (mut attempts, prompt) = (metered.servers.attempts(), prompt());
-    let mut steps = Box::pin(attempts.answer(&prompt, Echo::default()));
+    let mut steps = Box::pin(attempts.answer(&prompt, &[], Echo::default()));
     let step = steps.next().await.unwrap().unwrap();
     assert!(matches!(step, AnswerStep::Text(_)), "{step:?}");
     assert_eq!(metered.counted(), 0);

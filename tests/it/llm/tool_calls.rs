@@ -2,11 +2,30 @@
 //! comes of those that it sends.
 
 use clew::llm::{AnswerStep, FinishReason};
-use clew_context::model::{ChatMessage, Role, ToolCall};
+use clew::model::{Payer, ToolDefinition, ToolName, ToolParameter};
+use clew_context::model::{ChatMessage, Role, ToolCall, UserId};
 use serde_json::{Value, json};
 
-use super::{PATIENT, alone, prompt, raw, settings, steps};
+use super::{PATIENT, alone, prompt, raw, settings, steps, steps_with};
 use crate::support::model::{Behaviour, FakeModel, text_event};
+
+/// A tool with a parameter that it needs and one that it does not.
+const TOOLS: &[ToolDefinition] = &[ToolDefinition {
+    name: ToolName::Forget,
+    about: "Forgets.",
+    parameters: &[
+        ToolParameter {
+            name: "fact",
+            about: "What.",
+            is_required: true,
+        },
+        ToolParameter {
+            name: "why",
+            about: "Why.",
+            is_required: false,
+        },
+    ],
+}];
 
 fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
     ToolCall {
@@ -39,7 +58,7 @@ async fn calls_and_results_are_written_as_openai_describes() {
             calls: vec![weather],
         },
     ];
-    steps(&client, &prompt).await;
+    steps_with(&client, &prompt, TOOLS).await;
     let function = |id: &str, name: &str, arguments: &str| {
         let function = json!({"name": name, "arguments": arguments});
         json!({"id": id, "type": "function", "function": function})
@@ -56,7 +75,93 @@ async fn calls_and_results_are_written_as_openai_describes() {
         {"role": "tool", "content": "", "tool_call_id": "a2"},
         {"role": "assistant", "content": "Once more.", "tool_calls": [weather]},
     ]);
-    assert_eq!(server.requests()[0]["messages"], expected);
+    let request = &server.requests()[0];
+    assert_eq!(request["messages"], expected);
+    let text = |about: &str| json!({"type": "string", "description": about});
+    let parameters = json!({
+        "type": "object",
+        "properties": {"fact": text("What."), "why": text("Why.")},
+        "required": ["fact"],
+    });
+    let function = json!({"name": "forget", "description": "Forgets.", "parameters": parameters});
+    assert_eq!(
+        request["tools"],
+        json!([{"type": "function", "function": function}])
+    );
+}
+
+/// What each kind of server says of tools that it, or its model, does not know.
+const REFUSALS: [(u16, &str); 6] = [
+    (
+        400,
+        "registry.ollama.ai/library/small does not support tools",
+    ),
+    (
+        400,
+        "\"auto\" tool choice requires --enable-auto-tool-choice to be set",
+    ),
+    (
+        400,
+        "litellm.UnsupportedParamsError: small does not support parameters: ['tools']",
+    ),
+    (404, "No endpoints found that support tool use."),
+    (422, "body.tools: Extra inputs are not permitted"),
+    (500, "tools param requires --jinja flag"),
+];
+
+#[tokio::test]
+async fn a_model_without_tools_is_noticed_once_and_served_without() {
+    for (status, said) in REFUSALS {
+        let server = FakeModel::start().await;
+        server.script(Behaviour::status(status, said));
+        let client = alone(settings(server.url(), PATIENT)).unwrap();
+        let prompt = [
+            ChatMessage::new(Role::User, "weather?"),
+            ChatMessage::ToolCalls {
+                content: String::new(),
+                calls: vec![call("a1", "weather", "{}")],
+            },
+            ChatMessage::ToolResult {
+                call_id: "a1".to_owned(),
+                content: "rain".to_owned(),
+            },
+        ];
+        for _ in 0..2 {
+            let steps = steps_with(&client, &prompt, TOOLS).await;
+            assert!(
+                matches!(steps.last(), Some(Ok(AnswerStep::End(_)))),
+                "{said}"
+            );
+        }
+        let requests = server.requests();
+        let offers = |request: &Value| request.get("tools").is_some();
+        let offered: Vec<bool> = requests.iter().map(offers).collect();
+        assert_eq!(offered, [true, false, false], "{said}");
+        let plain = json!([{"role": "user", "content": "weather?\n\nrain"}]);
+        assert_eq!(requests[1]["messages"], plain);
+        // Another model of the server may have tools.
+        let nobody = Payer {
+            user: UserId::new(1),
+            guild: None,
+        };
+        let other = client.asked_by(nobody, Some("large"));
+        steps_with(&other, &prompt, TOOLS).await;
+        assert!(offers(&server.requests()[3]));
+    }
+}
+
+#[tokio::test]
+async fn an_error_that_only_names_a_tool_costs_no_tools() {
+    let server = FakeModel::start().await;
+    server.script(Behaviour::status(500, "failed to parse the tool call"));
+    let client = alone(settings(server.url(), PATIENT)).unwrap();
+    steps_with(&client, &prompt(), TOOLS).await;
+    let requests = server.requests();
+    assert!(
+        requests
+            .iter()
+            .all(|request| request.get("tools").is_some())
+    );
 }
 
 /// The steps that come of a body: pieces of text, calls, and how it ended.

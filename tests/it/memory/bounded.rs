@@ -38,6 +38,7 @@ fn exchange(turn: u64, asked: i64) -> Exchange {
         asked: UnixMillis(asked),
         answer: "so: saffron".to_owned(),
         messages: vec![MessageId::new(turn + 1)],
+        tools: Vec::new(),
         sources: Vec::new(),
     }
 }
@@ -59,6 +60,7 @@ async fn what_no_window_reaches_is_removed_from_memory() {
     let settings = memory::Settings {
         rolling_window: HOURS,
         in_memory_only: true,
+        keeps_tools: true,
         save_interval: HOURS,
         guild_retention: HOURS,
         ..settings()

@@ -52,6 +52,7 @@ async fn scene() -> Scene {
     };
     let settings = memory::Settings {
         in_memory_only: true,
+        keeps_tools: true,
         learn: true,
         ..settings()
     };
@@ -158,6 +159,7 @@ async fn a_turns_first_attempt_is_not_in_its_own_history() {
         asked: START,
         answer: "hi".to_owned(),
         messages: vec![MessageId::new(8)],
+        tools: Vec::new(),
         sources: Vec::new(),
     };
     scene.memory.record(&ids, &place, &exchange).await;

@@ -39,6 +39,7 @@ pub(super) fn settings() -> memory::Settings {
         max_chars: 16_000,
         load_past: 30,
         in_memory_only: false,
+        keeps_tools: true,
         max_user_facts: 5,
         max_server_facts: 100,
         save_interval: day,

@@ -83,6 +83,7 @@ fn exchange(asked: UnixMillis) -> Exchange {
         asked,
         answer: "hi".to_owned(),
         messages: vec![MessageId::new(8)],
+        tools: Vec::new(),
         sources: Vec::new(),
     }
 }

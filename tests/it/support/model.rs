@@ -177,6 +177,21 @@ impl Behaviour {
         Self::Cut(owned(pieces))
     }
 
+    /// Calls of tools, each with its arguments, after these words; all servers give the
+    /// same ids in each round.
+    pub(crate) fn calls(words: &str, calls: &[(&str, &str)]) -> Self {
+        let calls = calls.iter().enumerate().map(|(at, (name, arguments))| {
+            let function = json!({"name": name, "arguments": arguments});
+            json!({"index": at, "id": format!("call_{at}"), "type": "function", "function": function})
+        });
+        let calls: Vec<Value> = calls.collect();
+        let delta = json!({"content": words, "tool_calls": calls});
+        let chunk =
+            json!({"choices": [{"index": 0, "delta": delta, "finish_reason": "tool_calls"}]});
+        let events = event(&chunk) + "data: [DONE]\n\n";
+        Self::Raw("text/event-stream", events.into_bytes())
+    }
+
     /// A proper answer without any text.
     pub(crate) fn empty() -> Self {
         Self::Text(Vec::new())

@@ -10,7 +10,8 @@ use clew::telemetry::event::{
     List, LlmFailure, LostBy, MendsDropped, MergeOk, OmitCounts, Outcome, PurgeCause, ReadFailure,
     Recorded, Refusal, RequestFailed, RequestOk, SendFallback, SendStage, SessionLost,
     ShardConnected, ShardDisconnected, SourceWord, Started, Stopping, StoreFailed, StoreOperation,
-    TailFallback, TailOk, Trigger, TriggerRefused, TurnDone, TurnsDropped, UnreadableInput,
+    TailFallback, TailOk, ToolCalled, ToolOutcome, Trigger, TriggerRefused, TurnDone, TurnsDropped,
+    UnreadableInput,
 };
 use clew::telemetry::{Event, Ids, Ms, Telemetry};
 use clew_context::model::{
@@ -117,6 +118,14 @@ fn of_the_turn() -> Vec<Event> {
             will_retry: true,
             server: 2,
             model: "gpt".to_owned(),
+            agent: "default".to_owned(),
+        }),
+        Event::from(ToolCalled {
+            tool: Some("get_message"),
+            outcome: ToolOutcome::Ok,
+            ms: millis(40),
+            bytes: 300,
+            round: 1,
             agent: "default".to_owned(),
         }),
     ]

@@ -73,6 +73,7 @@ async fn services(p: &Place) -> (Services, Lines) {
             reply_target: ReplyTarget::Newest,
             max_messages: 3,
             link_previews: false,
+            tools: p.stage.config().tools,
             secret: b"secret".to_vec(),
         },
     };
@@ -94,6 +95,7 @@ async fn memory(opt_outs: Arc<OptOuts>, telemetry: Telemetry) -> Memory {
         max_chars: 16_000,
         load_past: 30,
         in_memory_only: true,
+        keeps_tools: true,
         max_user_facts: 5,
         max_server_facts: 100,
         patience: Duration::from_secs(5),

@@ -84,8 +84,19 @@ impl<'a, S: Source> Fetcher<'a, S> {
         cursor: PageCursor,
         limit: usize,
     ) -> Option<MessagePage> {
+        self.page_or_why(stage, channel, cursor, limit).await.ok()
+    }
+
+    /// The same, and if there is none, why.
+    pub(super) async fn page_or_why(
+        &self,
+        stage: Stage,
+        channel: ChannelId,
+        cursor: PageCursor,
+        limit: usize,
+    ) -> Result<MessagePage, Fallback> {
         let call = || self.source.page(channel, cursor, limit, self.deadline);
-        let mut page = self.noted(stage, channel, call).await.ok()?;
+        let mut page = self.noted(stage, channel, call).await?;
         let foreign = |message: &Message| message.channel != channel;
         for message in page.messages.extract_if(.., |message| foreign(message)) {
             page.unreadable.push(message.id);
@@ -93,7 +104,7 @@ impl<'a, S: Source> Fetcher<'a, S> {
         for message in &mut page.messages {
             self.opted_out.withhold(message);
         }
-        Some(page)
+        Ok(page)
     }
 
     /// One message.

@@ -21,6 +21,8 @@ pub enum FrameKind {
     PointedAt,
     /// Remembered facts.
     Memory,
+    /// What a tool gave.
+    ToolResult,
 }
 
 impl FrameKind {
@@ -29,12 +31,13 @@ impl FrameKind {
             Self::Context => "discord-context",
             Self::PointedAt => "pointed-at-message",
             Self::Memory => "memory",
+            Self::ToolResult => "tool-result",
         }
     }
 }
 
-/// Tags that identify a frame line even without its nonce. [`FrameKind::Memory`] is
-/// not among them: other texts use a tag of that name.
+/// Tags that identify a frame line even without its nonce. [`FrameKind::Memory`] and
+/// [`FrameKind::ToolResult`] are not among them: other texts use tags of those names.
 pub(super) const TAGS: [&str; 2] = [FrameKind::Context.tag(), FrameKind::PointedAt.tag()];
 
 /// `inside` between an opening and a closing line that contain `nonce`.
@@ -136,7 +139,7 @@ fn push_line(out: &mut String, parts: &[&str]) {
 }
 
 /// `text` with every line but its first indented.
-pub(super) fn indented(text: &str) -> String {
+pub fn indented(text: &str) -> String {
     let mut lines = text.split('\n');
     let mut out = String::with_capacity(text.len());
     out.extend(lines.next());

@@ -194,6 +194,15 @@ impl Window {
         }
     }
 
+    /// The channels of a server of which messages are held, latest used first.
+    pub fn held_of(&self, guild: GuildId) -> impl Iterator<Item = ChannelId> {
+        let is_there = move |channel: &&ChannelId| {
+            let window = self.channels.get(channel);
+            window.is_some_and(|window| window.guild == Some(guild))
+        };
+        self.by_use.values().rev().filter(is_there).copied()
+    }
+
     /// Everything known of a channel now.
     pub fn view(&self, channel: ChannelId) -> View {
         let Some(window) = self.channels.get(&channel) else {

@@ -13,15 +13,29 @@ const MIN_CHARS: usize = 3;
 /// The pointers that share a word with the query, most words first; of equals
 /// the newest.
 pub(super) fn ranked<'a>(query: &str, pointers: &'a [ContextPointer]) -> Vec<&'a ContextPointer> {
-    let query = keywords(query);
-    let score = |pointer: &ContextPointer| {
-        let words = keywords(&pointer.tool_description);
-        query.intersection(&words).count()
-    };
+    let query = Keywords::of(query);
+    let score = |pointer: &ContextPointer| query.shared_with(&pointer.tool_description);
     let scored = pointers.iter().map(|pointer| (score(pointer), pointer));
     let mut found: Vec<_> = scored.filter(|(score, _)| *score > 0).collect();
     found.sort_by_key(|(score, pointer)| Reverse((*score, pointer.age_key())));
     found.into_iter().map(|(_, pointer)| pointer).collect()
+}
+
+/// The words of a text by which others about the same thing are found: those of at
+/// least three characters; of scripts without spaces, pairs of adjacent characters.
+#[derive(Debug, Clone)]
+pub struct Keywords(HashSet<String>);
+
+impl Keywords {
+    /// The words of this text.
+    pub fn of(text: &str) -> Self {
+        Self(keywords(text))
+    }
+
+    /// How many of them another text has.
+    pub fn shared_with(&self, text: &str) -> usize {
+        self.0.intersection(&keywords(text)).count()
+    }
 }
 
 /// The words of a text in lower case. Scripts that put no spaces between words

@@ -1,0 +1,129 @@
+//! Tools: what a model may call in a turn. Each is a file below with one [`Tool`], and
+//! a line in `TOOLS`.
+//!
+//! [`call()`] runs one call for the asker of a turn, under a deadline, and makes of
+//! whatever comes a text of bounded size for the model.
+//!
+//! Invariant: a tool does what its asker may do now and nothing else; who that is comes
+//! from the turn, never from the model.
+
+mod address;
+mod asker;
+mod forget;
+mod get_message;
+mod list_thread;
+mod reading;
+mod remember;
+mod result;
+mod search_messages;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+use tokio::time::timeout;
+
+use crate::model::{Agent, ToolDefinition};
+
+pub use asker::{Asker, MAX_FETCHES};
+pub use result::{ToolError, ToolOutput, ToolResult};
+
+/// A tool: what the model is told of it, and what it does.
+#[derive(Debug, Clone, Copy)]
+pub struct Tool {
+    definition: ToolDefinition,
+    run: Run,
+}
+
+/// What a tool does, for the asker of a turn.
+type Run = for<'a> fn(&'a Asker<'a>, &'a Arguments) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+
+/// A tool's function as a [`Run`].
+macro_rules! run {
+    ($function:path) => {
+        |asker, arguments| Box::pin($function(asker, arguments))
+    };
+}
+use run;
+
+/// Every tool, in the order in which models are told of them.
+const TOOLS: [Tool; 5] = [
+    get_message::GET_MESSAGE,
+    list_thread::LIST_THREAD,
+    search_messages::SEARCH_MESSAGES,
+    remember::REMEMBER,
+    forget::FORGET,
+];
+
+/// The arguments of a call: a JSON object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Arguments(Map<String, Value>);
+
+impl Arguments {
+    /// The arguments as the model wrote them; none if they are no JSON object.
+    pub fn parse(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok().map(Self)
+    }
+
+    /// The same arguments in one form, whatever order and spaces the model used.
+    pub fn canonical(&self) -> String {
+        Value::Object(self.0.clone()).to_string()
+    }
+
+    /// A text, without white space around it; none if there is none. Models write ids as
+    /// numbers, too.
+    fn text(&self, name: &str) -> Option<String> {
+        let text = match self.0.get(name)? {
+            Value::String(text) => text.trim().to_owned(),
+            Value::Number(number) => number.to_string(),
+            _ => return None,
+        };
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// A text that the tool needs.
+    fn required(&self, name: &'static str) -> Result<String, ToolError> {
+        self.text(name).ok_or(ToolError::Argument(name))
+    }
+}
+
+/// The tools that an agent is offered.
+pub fn offered(agent: &Agent) -> Vec<ToolDefinition> {
+    let definitions = TOOLS.iter().map(|tool| tool.definition);
+    let is_named = |tool: &ToolDefinition| {
+        let names = agent.tools.as_ref();
+        names.is_none_or(|names| names.contains(&tool.name))
+    };
+    definitions.filter(is_named).collect()
+}
+
+/// Runs a call of one of the tools that were offered.
+pub async fn call(
+    offered: &[ToolDefinition],
+    asker: &Asker<'_>,
+    name: &str,
+    arguments: &Arguments,
+    time: Duration,
+) -> ToolResult {
+    let is_offered = |tool: &&Tool| {
+        let own = tool.definition.name;
+        own.as_str() == name && offered.iter().any(|one| one.name == own)
+    };
+    let Some(tool) = TOOLS.iter().find(is_offered) else {
+        return ToolResult::of_error(&ToolError::Unknown);
+    };
+    within(time, (tool.run)(asker, arguments)).await
+}
+
+async fn within(
+    time: Duration,
+    run: impl Future<Output = Result<ToolOutput, ToolError>>,
+) -> ToolResult {
+    match timeout(time, run).await {
+        Ok(Ok(output)) => ToolResult::of_output(output),
+        Ok(Err(error)) => ToolResult::of_error(&error),
+        Err(_) => ToolResult::of_error(&ToolError::Timeout),
+    }
+}

@@ -1,0 +1,99 @@
+//! For whom a tool runs, and what it may use.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::result::ToolError;
+use crate::memory::{ExtractionInput, Memory, Place};
+use crate::telemetry::Ids;
+use clew_context::collect::Reads;
+use clew_context::discord::Live;
+use clew_context::engine::eligible::Us;
+use clew_context::engine::render::Directory;
+use clew_context::engine::window::{View, Window};
+use clew_context::model::{
+    ChannelId, ContentSource, GuildId, MessageId, OptOuts, OptedOut, Readers,
+};
+use clew_discord::guild_state::GuildState;
+
+/// The most REST calls that the tools of one turn make, all together.
+pub const MAX_FETCHES: usize = 16;
+
+/// The asker of a turn, and what the tools of the turn may use for them.
+pub struct Asker<'a> {
+    /// The turn's ids.
+    pub ids: Ids,
+    /// The conversation, and who asks.
+    pub place: &'a Place,
+    /// The trigger: nothing newer is read.
+    pub trigger: MessageId,
+    /// What the asker wrote, for facts about them.
+    pub said: &'a ExtractionInput,
+    /// Who we are there.
+    pub us: &'a Us,
+    /// The longest that a message is shown, in Unicode scalars.
+    pub max_message_chars: usize,
+    /// Names that the asker may see.
+    pub names: &'a (dyn Directory + Sync),
+    /// Who of those who will read the answer may read a channel.
+    pub readers: &'a (dyn Fn(ChannelId) -> Readers + Sync),
+    /// What the gateway told.
+    pub guild_state: &'a GuildState,
+    /// Reads over REST, within the turn's budget.
+    pub reads: &'a Reads<'a, Live<'a>>,
+    /// Recent messages.
+    pub window: &'a Mutex<Window>,
+    /// Who opted out.
+    pub opt_outs: &'a Arc<OptOuts>,
+    /// What is remembered.
+    pub memory: &'a Memory,
+}
+
+impl Asker<'_> {
+    /// The server; none in direct messages.
+    pub(super) const fn guild(&self) -> Option<GuildId> {
+        self.ids.guild
+    }
+
+    /// Whether everybody who will read the answer may read this channel, and so may we.
+    /// To be asked before anything of it is looked at.
+    pub(super) fn may_read(&self, channel: ChannelId) -> bool {
+        let ours = self.guild_state.our_access(channel);
+        (self.readers)(channel) == Readers::Everybody && !ours.forbids(|rights| rights.read_history)
+    }
+
+    /// The same, as an error that tells nothing.
+    pub(super) fn must_read(&self, channel: ChannelId) -> Result<(), ToolError> {
+        if self.may_read(channel) {
+            Ok(())
+        } else {
+            Err(ToolError::NotForEverybody)
+        }
+    }
+
+    /// Whether all that a stored text was made from may be read.
+    pub(super) fn may_read_all(&self, sources: &[ContentSource]) -> bool {
+        let mut channels = sources.iter().map(|source| source.channel);
+        channels.all(|channel| (self.readers)(channel) == Readers::Everybody)
+    }
+
+    /// What is held of a channel now.
+    pub(super) fn view(&self, channel: ChannelId) -> View {
+        self.window().view(channel)
+    }
+
+    /// The channels of the server of which something is held, latest used first.
+    pub(super) fn held(&self, guild: GuildId) -> Vec<ChannelId> {
+        self.window().held_of(guild).collect()
+    }
+
+    /// Who has opted out by now.
+    pub(super) fn opted_out(&self) -> OptedOut {
+        self.opt_outs.current()
+    }
+
+    fn window(&self) -> MutexGuard<'_, Window> {
+        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        window.withhold(self.opt_outs.current());
+        window
+    }
+}

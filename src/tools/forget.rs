@@ -1,0 +1,37 @@
+//! `forget`: forgets facts about the asker.
+
+use super::asker::Asker;
+use super::result::{ToolError, ToolOutput};
+use super::{Arguments, Tool, run};
+use crate::model::{ToolDefinition, ToolName, ToolParameter};
+
+pub(super) const FORGET: Tool = Tool {
+    definition: ToolDefinition {
+        name: ToolName::Forget,
+        about: "Forgets a fact about the asker. Call it only if the asker's own message asks \
+                you to forget it.",
+        parameters: &[ToolParameter {
+            name: FACT,
+            about: "The fact as you know it, or part of it.",
+            is_required: true,
+        }],
+    },
+    run: run!(forget),
+};
+
+const FACT: &str = "fact";
+
+async fn forget(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput, ToolError> {
+    let fact = arguments.required(FACT)?;
+    let gone = asker.memory.unnote(asker.said, &fact).await;
+    Ok(ToolOutput::line(
+        match gone.map_err(ToolError::of_store)? {
+            0 => {
+                "Nothing was forgotten: no such fact has a word of the asker's message. \
+             `/memory forget` shows them all."
+            }
+            1 => "It is forgotten.",
+            _ => "They are forgotten.",
+        },
+    ))
+}

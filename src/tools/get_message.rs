@@ -1,0 +1,87 @@
+//! `get_message`: one message, by id or link.
+
+use std::sync::Arc;
+
+use super::address::Address;
+use super::asker::Asker;
+use super::reading::shown;
+use super::result::{ToolError, ToolOutput};
+use super::{Arguments, Tool, run};
+use crate::model::{ToolDefinition, ToolName, ToolParameter};
+use clew_context::model::{ChannelId, Message, MessageId};
+
+pub(super) const GET_MESSAGE: Tool = Tool {
+    definition: ToolDefinition {
+        name: ToolName::GetMessage,
+        about: "Reads one Discord message. Use it for a message that is linked or named by id.",
+        parameters: &[
+            ToolParameter {
+                name: MESSAGE,
+                about: "The message's link, or its id.",
+                is_required: true,
+            },
+            ToolParameter {
+                name: CHANNEL,
+                about: "The id of its channel, if only an id is given and it is not this channel.",
+                is_required: false,
+            },
+        ],
+    },
+    run: run!(get_message),
+};
+
+const MESSAGE: &str = "message";
+const CHANNEL: &str = "channel";
+/// The longest that a message is shown, in Unicode scalars: with embeds and files some
+/// are longer than any text.
+const MAX_CHARS: usize = 12_000;
+
+async fn get_message(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput, ToolError> {
+    let (channel, id) = target(asker, arguments)?;
+    asker.must_read(channel)?;
+    if id > asker.trigger {
+        return Err(ToolError::NotForEverybody);
+    }
+    let view = asker.view(channel);
+    if view.deleted.contains(&id) {
+        return Err(ToolError::NotForEverybody);
+    }
+    let message = match view.get(id) {
+        Some(held) => Arc::clone(held),
+        None => Arc::new(fetched(asker, channel, id).await?),
+    };
+    Ok(shown(asker, channel, &[message], MAX_CHARS))
+}
+
+async fn fetched(
+    asker: &Asker<'_>,
+    channel: ChannelId,
+    id: MessageId,
+) -> Result<Message, ToolError> {
+    let message = asker.reads.message(channel, id).await;
+    message.map_err(ToolError::of_read)
+}
+
+/// Which message is meant. Links into other servers lead nowhere.
+fn target(asker: &Asker<'_>, arguments: &Arguments) -> Result<(ChannelId, MessageId), ToolError> {
+    let message = Address::parse(&arguments.required(MESSAGE)?);
+    match message.ok_or(ToolError::Argument(MESSAGE))? {
+        Address::Id(id) => {
+            let channel = match arguments.text(CHANNEL) {
+                None => asker.place.channel,
+                Some(text) => match Address::parse(&text) {
+                    Some(Address::Id(channel)) => ChannelId::new(channel),
+                    Some(Address::Link { channel, .. }) => channel,
+                    None => return Err(ToolError::Argument(CHANNEL)),
+                },
+            };
+            Ok((channel, MessageId::new(id)))
+        }
+        Address::Link {
+            guild,
+            channel,
+            message: Some(message),
+        } if guild == asker.guild() => Ok((channel, message)),
+        Address::Link { .. } => Err(ToolError::NotForEverybody),
+    }
+}

@@ -1,0 +1,76 @@
+//! Messages as tools show them: one after the other, each with its id, and what they
+//! were made from.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::asker::Asker;
+use super::result::ToolOutput;
+use clew_context::engine::frame;
+use clew_context::engine::render::Renderer;
+use clew_context::model::{
+    BlockPlace, ChannelId, ContentSource, Marker, Message, MessageId, UserId,
+};
+
+/// Shows messages of a channel that the asker may read, under its name. `max_chars` is
+/// the longest that one may be.
+pub(super) fn shown(
+    asker: &Asker<'_>,
+    channel: ChannelId,
+    messages: &[Arc<Message>],
+    max_chars: usize,
+) -> ToolOutput {
+    let messages = withheld_by_now(asker, messages);
+    let mut renderer = Renderer::new(asker.us, asker.names);
+    renderer.meet(messages.iter().map(AsRef::as_ref));
+    let mut text = String::new();
+    if let Some(name) = asker.names.channel(channel) {
+        let _ = writeln!(text, "#{}", clew_context::engine::sanitise::name(&name));
+    }
+    for message in &messages {
+        let (id, date) = (message.id, message.timestamp.date());
+        if message.withheld {
+            let marker = Marker::Withheld(1, BlockPlace::History);
+            let _ = writeln!(text, "{id} {date} {}", frame::marker_line(marker));
+            continue;
+        }
+        let item = renderer.item(Arc::clone(message), BlockPlace::History, max_chars);
+        let _ = writeln!(text, "{id} {date} {}{}", frame::header(&item), item.text);
+    }
+    let source = |message: &Arc<Message>| {
+        let author = (!message.withheld).then_some(message.author.id);
+        source(asker, channel, message.id, author)
+    };
+    ToolOutput {
+        content: text.into_bytes(),
+        sources: messages.iter().map(source).collect(),
+    }
+}
+
+/// A message as what a result was made from.
+fn source(
+    asker: &Asker<'_>,
+    channel: ChannelId,
+    message: MessageId,
+    author: Option<UserId>,
+) -> ContentSource {
+    ContentSource {
+        guild: asker.guild(),
+        channel,
+        message: Some(message),
+        author,
+    }
+}
+
+/// The messages without the words of whoever has opted out since they were held.
+fn withheld_by_now(asker: &Asker<'_>, messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
+    let opted_out = asker.opted_out();
+    let mut messages = messages.to_vec();
+    for message in &mut messages {
+        let is_theirs = opted_out.contains(message.author.id) && !message.withheld;
+        if is_theirs || opted_out.concerns_others(message) {
+            opted_out.withhold(Arc::make_mut(message));
+        }
+    }
+    messages
+}

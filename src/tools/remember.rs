@@ -1,0 +1,41 @@
+//! `remember`: notes a fact about the asker.
+
+use super::asker::Asker;
+use super::result::{ToolError, ToolOutput};
+use super::{Arguments, Tool, run};
+use crate::memory::NoteOutcome;
+use crate::model::{ToolDefinition, ToolName, ToolParameter};
+
+pub(super) const REMEMBER: Tool = Tool {
+    definition: ToolDefinition {
+        name: ToolName::Remember,
+        about: "Notes a lasting fact about the asker. Call it only if the asker's own message \
+                asks you to remember something.",
+        parameters: &[ToolParameter {
+            name: FACT,
+            about: "One short sentence about the asker that begins with a verb, in the asker's \
+                    own words.",
+            is_required: true,
+        }],
+    },
+    run: run!(remember),
+};
+
+const FACT: &str = "fact";
+
+async fn remember(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput, ToolError> {
+    let fact = arguments.required(FACT)?;
+    let noted = asker.memory.note(asker.said, &fact).await;
+    Ok(ToolOutput::line(
+        match noted.map_err(ToolError::of_store)? {
+            NoteOutcome::Noted => "It is noted.",
+            NoteOutcome::Known => "It is known already.",
+            NoteOutcome::Refused => {
+                "It was not noted: a fact must be about the asker, in words of their message, and \
+             neither an order nor a secret."
+            }
+            NoteOutcome::Full => "It was not noted: there is no room. `/memory forget` makes some.",
+            NoteOutcome::Off => "It was not noted: nothing is noted about the asker here.",
+        },
+    ))
+}

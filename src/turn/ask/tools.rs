@@ -1,0 +1,306 @@
+//! The tools of a turn: what the model called, what came of it, and how later requests
+//! show that.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashSet};
+
+use futures_util::future::join_all;
+use tokio::time::Instant;
+
+use crate::memory::ToolRound;
+use crate::model::{ToolDefinition, ToolName};
+use crate::tools::{self, Arguments, Asker, MAX_FETCHES, ToolError, ToolResult};
+use clew_context::collect::Reads;
+use clew_context::discord::Live;
+use clew_context::engine::assemble::Prompt;
+use clew_context::engine::frame::{self, FrameKind};
+use clew_context::engine::shorten;
+use clew_context::model::{ChatMessage, ContentSource, Limits, ToolCall};
+
+use crate::turn::control::{Control, Order};
+use crate::turn::gather::{AskerNames, Background, TurnMaterial};
+use crate::turn::{Turn, extract};
+
+/// Calls of one answer that are run; models that mean it make a few.
+const MAX_CALLS: usize = 8;
+/// How many of them run at the same time.
+const MAX_AT_ONCE: usize = 4;
+/// The most bytes of a call's arguments.
+const MAX_ARGUMENTS: usize = 8_000;
+/// The longest name of a tool that servers accept, in bytes.
+const MAX_NAME: usize = 64;
+/// The most messages and channels that a turn may be made from: each of its rows
+/// carries them.
+const MAX_SOURCES: usize = 300;
+/// The most bytes of a result that the model gets whole...
+const MAX_INLINE: usize = 32 * 1024;
+/// ...and how much of a longer one, in Unicode scalars.
+const CUT_CHARS: usize = 4_000;
+/// Below this, tool text is not shortened further to fit a model.
+const MIN_PROMPT_CHARS: usize = 2_000;
+/// Stands in for a result that a request has no room for.
+const LEFT_OUT: &str = "(This result was left out: there is no room for it any more.)";
+
+/// The tools of a turn, as far as they have been called.
+pub(super) struct ToolLoop<'a> {
+    turn: &'a Turn<'a>,
+    material: &'a TurnMaterial,
+    offered: Vec<ToolDefinition>,
+    rounds: Vec<ToolRound>,
+    /// Calls that were run, by name and arguments.
+    called: HashSet<(String, String)>,
+    sources: BTreeSet<ContentSource>,
+    /// REST calls made so far.
+    fetches: usize,
+    /// The most Unicode scalars of results in one request.
+    max_chars: usize,
+}
+
+/// What a turn called, to be stored with it.
+#[derive(Debug, Default)]
+pub(in crate::turn) struct ToolsUsed {
+    pub(in crate::turn) rounds: Vec<ToolRound>,
+    /// What the results were made from.
+    pub(in crate::turn) sources: Vec<ContentSource>,
+}
+
+impl<'a> ToolLoop<'a> {
+    pub(super) fn new(turn: &'a Turn<'a>, material: &'a TurnMaterial) -> Self {
+        let settings = &turn.services.settings.tools;
+        let background = material.background.as_ref();
+        let agent = background.filter(|_| settings.is_on);
+        Self {
+            turn,
+            material,
+            offered: agent.map_or_else(Vec::new, |one| tools::offered(&one.agent)),
+            rounds: Vec::new(),
+            called: HashSet::new(),
+            sources: BTreeSet::new(),
+            fetches: 0,
+            max_chars: settings.max_prompt_chars,
+        }
+    }
+
+    /// The tools that the next request offers; none after the last round.
+    pub(super) fn offered(&self) -> &[ToolDefinition] {
+        if self.rounds.len() < self.turn.services.settings.tools.max_rounds {
+            &self.offered
+        } else {
+            &[]
+        }
+    }
+
+    /// The messages of the next request: the prompt's, then each round's calls and results.
+    /// `room` is what the model's window holds in tokens.
+    pub(super) fn messages<'p>(
+        &self,
+        prompt: &'p Prompt,
+        room: Option<usize>,
+    ) -> Cow<'p, [ChatMessage]> {
+        if self.rounds.is_empty() {
+            return Cow::Borrowed(&prompt.messages);
+        }
+        let mut messages = prompt.messages.clone();
+        for round in fitting(&self.rounds, self.max_chars.min(room.unwrap_or(usize::MAX))) {
+            messages.push(ChatMessage::ToolCalls {
+                content: round.said,
+                calls: round.calls.iter().map(|(call, _)| call.clone()).collect(),
+            });
+            let results = round.calls.into_iter();
+            messages.extend(results.map(|(call, text)| ChatMessage::ToolResult {
+                call_id: call.id,
+                content: framed(&prompt.nonce, &text),
+            }));
+        }
+        Cow::Owned(messages)
+    }
+
+    /// Halves what results may take in a request that was too long. Returns whether that
+    /// may help.
+    pub(super) fn shorten(&mut self) -> bool {
+        let results = self.rounds.iter().flat_map(|round| &round.calls);
+        let chars: usize = results.map(|(_, text)| text.chars().count()).sum();
+        let may_help = chars > MIN_PROMPT_CHARS && self.max_chars > MIN_PROMPT_CHARS;
+        if may_help {
+            self.max_chars = (chars.min(self.max_chars) / 2).max(MIN_PROMPT_CHARS);
+        }
+        may_help
+    }
+
+    /// Runs the calls of an answer, unless an order comes.
+    pub(super) async fn run(
+        &mut self,
+        said: String,
+        calls: Vec<ToolCall>,
+        control: &mut Control,
+    ) -> Result<(), Order> {
+        let Some(background) = &self.material.background else {
+            return Ok(());
+        };
+        let before: usize = self.rounds.iter().map(|round| round.calls.len()).sum();
+        let mut checked = Vec::with_capacity(calls.len());
+        for (at, call) in calls.into_iter().enumerate() {
+            let arguments = self.check(&call, at);
+            checked.push((call, arguments));
+        }
+        let running = Box::pin(self.results(background, &checked));
+        let (results, fetches) = control.unless_ordered(running).await?;
+        self.fetches += fetches;
+        let calls = checked.into_iter().enumerate();
+        let calls = calls.map(|(at, (call, arguments))| sendable(before + at, call, &arguments));
+        let calls: Vec<ToolCall> = calls.collect();
+        let results = results.into_iter().map(|one| self.take(one));
+        let calls = calls.into_iter().zip(results).collect();
+        self.rounds.push(ToolRound { said, calls });
+        Ok(())
+    }
+
+    /// What is stored of the turn.
+    pub(super) fn used(self) -> ToolsUsed {
+        ToolsUsed {
+            rounds: fitting(&self.rounds, self.max_chars),
+            sources: self.sources.into_iter().collect(),
+        }
+    }
+
+    /// The arguments of the call at this place of an answer, if it is to be run.
+    fn check(&mut self, call: &ToolCall, at: usize) -> Result<Arguments, ToolError> {
+        if at >= MAX_CALLS {
+            return Err(ToolError::TooMany);
+        }
+        let text = Some(&call.arguments).filter(|text| text.len() <= MAX_ARGUMENTS);
+        let arguments = text.and_then(|text| Arguments::parse(text));
+        let arguments = arguments.ok_or(ToolError::Arguments)?;
+        let key = (call.name.clone(), arguments.canonical());
+        if self.called.insert(key) {
+            Ok(arguments)
+        } else {
+            Err(ToolError::Repeated)
+        }
+    }
+
+    /// What came of each call, and the REST calls made for them.
+    async fn results(
+        &self,
+        background: &Background,
+        calls: &[(ToolCall, Result<Arguments, ToolError>)],
+    ) -> (Vec<ToolResult>, usize) {
+        let (turn, material) = (self.turn, self.material);
+        let services = turn.services;
+        let live = Live::new(services.rest.reader());
+        let opted_out = services.opt_outs.current();
+        let limits = Limits {
+            max_fetches: MAX_FETCHES.saturating_sub(self.fetches),
+            fetch_timeout: services.settings.tools.timeout,
+            ..services.settings.limits
+        };
+        let reads = Reads::new(&live, &services.negative_cache, &opted_out, &limits);
+        let said = extract::said(turn, material, background);
+        let names = AskerNames::new(turn, material.collected.turn.channel.as_ref());
+        let asker = Asker {
+            ids: turn.ids,
+            place: &background.place,
+            trigger: turn.trigger().id,
+            said: &said,
+            us: &material.collected.turn.us,
+            max_message_chars: limits.max_msg_chars,
+            names: &names,
+            readers: &|channel| turn.readers(channel),
+            guild_state: &services.guild_state,
+            reads: &reads,
+            window: &services.window,
+            opt_outs: &services.opt_outs,
+            memory: &services.memory,
+        };
+        let mut results = Vec::with_capacity(calls.len());
+        for some in calls.chunks(MAX_AT_ONCE) {
+            let running = some
+                .iter()
+                .map(|(call, arguments)| self.result(&asker, &call.name, arguments.as_ref()));
+            results.extend(join_all(running).await);
+        }
+        (results, reads.used())
+    }
+
+    async fn result(
+        &self,
+        asker: &Asker<'_>,
+        name: &str,
+        arguments: Result<&Arguments, &ToolError>,
+    ) -> ToolResult {
+        let began = Instant::now();
+        let time = self.turn.services.settings.tools.timeout;
+        let result = match arguments {
+            Ok(arguments) => tools::call(&self.offered, asker, name, arguments, time).await,
+            Err(error) => ToolResult::of_error(error),
+        };
+        let (tool, round) = (ToolName::from_word(name), self.rounds.len() + 1);
+        let report = &self.turn.report;
+        report.tool_called(tool, &result, began.elapsed(), round);
+        result
+    }
+
+    /// Takes a result's sources, and gives its text for the model.
+    fn take(&mut self, result: ToolResult) -> String {
+        let new = result
+            .sources
+            .iter()
+            .filter(|one| !self.sources.contains(one));
+        if self.sources.len() + new.count() > MAX_SOURCES {
+            return ToolError::TooMuch.to_string();
+        }
+        self.sources.extend(result.sources);
+        if result.text.len() <= MAX_INLINE {
+            return result.text;
+        }
+        shorten::head_and_tail(&result.text, CUT_CHARS).unwrap_or(result.text)
+    }
+}
+
+/// A call as it can be sent back. It gets an id of its own: servers give the same ones
+/// again in each round, and some accept nothing but nine letters and digits.
+fn sendable(number: usize, call: ToolCall, arguments: &Result<Arguments, ToolError>) -> ToolCall {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let is_name = (1..=MAX_NAME).contains(&call.name.len()) && call.name.bytes().all(is_plain);
+    let no_arguments = |_: &ToolError| "{}".to_owned();
+    ToolCall {
+        id: format!("call{:05}", number + 1),
+        name: if is_name {
+            call.name
+        } else {
+            "unknown".to_owned()
+        },
+        arguments: arguments
+            .as_ref()
+            .map_or_else(no_arguments, Arguments::canonical),
+    }
+}
+
+/// The rounds with as much of their results as fits, the newest first.
+fn fitting(rounds: &[ToolRound], max_chars: usize) -> Vec<ToolRound> {
+    let mut rounds = rounds.to_vec();
+    let mut room = max_chars;
+    let results = rounds
+        .iter_mut()
+        .rev()
+        .flat_map(|round| round.calls.iter_mut().rev());
+    for (_, text) in results {
+        let chars = text.chars().count();
+        if chars <= room {
+            room -= chars;
+        } else {
+            room = 0;
+            LEFT_OUT.clone_into(text);
+        }
+    }
+    rounds
+}
+
+/// A result as material, not orders. No result can end its frame.
+fn framed(nonce: &str, text: &str) -> String {
+    let mut inside = text.replace(nonce, "");
+    if !inside.ends_with('\n') {
+        inside.push('\n');
+    }
+    frame::wrap(FrameKind::ToolResult, nonce, &inside)
+}
