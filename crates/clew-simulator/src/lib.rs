@@ -38,6 +38,9 @@
 //! visible causes only an update. Field errors of 50035 use names as codes, as
 //! the API does, although the `OpenAPI` document says numbers.
 //!
+//! [`ScriptedModel`] stands in for a model server, for demonstrations and tests of bots that
+//! ask one.
+//!
 //! No call panics. An action on an id that does not exist changes nothing; it is
 //! a mistake in the script, which makes [`Simulator::start`] and every later wait
 //! fail ([`ScriptError`]).
@@ -55,6 +58,7 @@ mod permissions;
 mod render;
 mod rest;
 mod script;
+mod scripted_model;
 mod state;
 mod world;
 
@@ -76,6 +80,7 @@ pub use limits::Limit;
 pub use log::{GatewayEvent, GatewayRecord, RequestRecord};
 pub use permissions::Permissions;
 pub use script::ScriptError;
+pub use scripted_model::{ModelReply, ScriptedModel};
 pub use world::{
     Attachment, Channel, ChannelKind, Guild, Interaction, Member, Message, Overwrite, OverwriteOf,
     Role, Settings, Tag, Thread, User, World,

@@ -7,6 +7,7 @@
 )]
 
 mod openapi;
+mod scripted_model;
 mod simulator;
 mod simulator_schema;
 mod support;
