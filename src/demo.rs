@@ -7,6 +7,7 @@
 
 mod expect;
 mod line;
+mod model;
 mod places;
 mod scene;
 mod show;
@@ -79,14 +80,30 @@ pub async fn run(
     styled: bool,
 ) -> Result<(), Error> {
     let began = Instant::now();
-    let (world, scenes) = world::build();
-    let mut stage = DemoStage::start(world, settings).await?;
     let mut page = DemoPage::new(out, styled);
-    let played = play(&mut stage, &scenes, &mut page).await;
+    let (world, scenes) = world::build();
+    let mut stage = DemoStage::start(world, settings.clone()).await?;
+    let compare = stage.has_default_caps();
+    page.introduction(compare).map_err(Error::Output)?;
+    let played = play(&mut stage, &scenes, 0, &mut page).await;
     let stopped = stage.stop().await;
-    let failed = played?;
+    let mut failed = played?;
     stopped?;
-    let all = scenes.len();
+    page.about_model().map_err(Error::Output)?;
+    let model = model::start().await.map_err(Error::Port)?;
+    let (world, more) = world::with_model();
+    let with_model = [
+        ("LLM_BASE_URL", model.url()),
+        ("LLM_MODEL", "script".to_owned()),
+    ];
+    let with_model = with_model.map(|(name, value)| (name.to_owned(), value));
+    let settings = with_model.into_iter().chain(settings).collect();
+    let mut stage = DemoStage::start(world, settings).await?;
+    let played = play(&mut stage, &more, scenes.len(), &mut page).await;
+    let stopped = stage.stop().await;
+    failed += played?;
+    stopped?;
+    let all = scenes.len() + more.len();
     page.summary(all - failed, all, began.elapsed())
         .map_err(Error::Output)?;
     if failed > 0 {
@@ -95,21 +112,22 @@ pub async fn run(
     Ok(())
 }
 
-/// Returns how many scenes were not answered as expected.
+/// Plays scenes, of which `before` were played already. Returns how many were not
+/// answered as expected.
 async fn play(
     stage: &mut DemoStage,
     scenes: &[scene::DemoScene],
+    before: usize,
     page: &mut DemoPage<'_>,
 ) -> Result<usize, Error> {
     let limits = stage.limits();
     let compare = stage.has_default_caps();
-    page.introduction(compare).map_err(Error::Output)?;
     let mut failed = 0;
-    for (index, scene) in scenes.iter().enumerate() {
-        let played = stage.play(index + 1, scene).await?;
+    for (number, scene) in (before + 1..).zip(scenes) {
+        let played = stage.play(number, scene).await?;
         let complaints = expect::complaints(&scene.expect, &played, compare);
         failed += usize::from(!complaints.is_empty());
-        page.scene(index + 1, scene, &played, &limits, &complaints)
+        page.scene(number, scene, &played, &limits, &complaints)
             .map_err(Error::Output)?;
     }
     Ok(failed)

@@ -48,6 +48,11 @@ pub(super) fn complaints(expect: &Expect, played: &Played, compare: bool) -> Vec
             played.replied == wanted,
             "the answer replies to another message".to_owned(),
         );
+        let called = played.details("tool_called").map(|call| &call["tool"]);
+        check(
+            called.eq(expect.tools),
+            format!("not these tools were called: {}", expect.tools.join(", ")),
+        );
         for quoted in expect.quoted {
             let quotes = played.answers.iter().any(|a| a.content.contains(quoted));
             check(quotes, format!("the answer does not quote \"{quoted}\""));

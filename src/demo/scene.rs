@@ -37,7 +37,9 @@ pub(super) struct Expect {
     pub(super) gets: usize,
     /// The message that the answer replies to.
     pub(super) answered: Answered,
-    /// What the inspector's answer must quote, with the default caps.
+    /// The tools that the model calls.
+    pub(super) tools: &'static [&'static str],
+    /// What the answer must quote, with the default caps.
     pub(super) quoted: &'static [&'static str],
 }
 

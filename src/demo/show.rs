@@ -52,6 +52,14 @@ impl<'a> DemoPage<'a> {
         self.paragraph("", caps)
     }
 
+    /// Says how what follows differs.
+    pub(super) fn about_model(&mut self) -> io::Result<()> {
+        self.line(Style::Plain, "")?;
+        let text = "What follows needs a model. A script stands in for one: it calls the tools that a \
+                    model would, and quotes what they return.";
+        self.paragraph("", text)
+    }
+
     /// Shows everything about one scene.
     pub(super) fn scene(
         &mut self,
@@ -67,6 +75,7 @@ impl<'a> DemoPage<'a> {
         self.line(Style::Plain, "")?;
         self.asked(played)?;
         self.collected(scene, played, limits)?;
+        self.tools(played)?;
         self.gets(played)?;
         self.answers(played)?;
         self.telemetry(&played.lines)?;
@@ -124,6 +133,15 @@ impl<'a> DemoPage<'a> {
             None => "no message",
         };
         self.labelled("replies to", replied)
+    }
+
+    fn tools(&mut self, played: &Played) -> io::Result<()> {
+        for call in played.details("tool_called") {
+            let (tool, outcome, bytes) = (&call["tool"], &call["outcome"], &call["bytes"]);
+            let words = format!("{}: {}, {bytes} bytes", bare(tool), bare(outcome));
+            self.labelled("tool called", &words)?;
+        }
+        Ok(())
     }
 
     fn gets(&mut self, played: &Played) -> io::Result<()> {

@@ -1,5 +1,5 @@
 //! The waterworks: its people, channels and conversations, and the scenes played
-//! there. Every run is the same, except that its time is now.
+//! there, with a model and without. Every run is the same, except that its time is now.
 
 use serde_json::json;
 
@@ -15,16 +15,7 @@ const AROUND_CHAIN: usize = 400;
 
 /// The world before anybody asks, and the scenes in order.
 pub(super) fn build() -> (World, Vec<DemoScene>) {
-    let mut world = World::new();
-    let works = world.guild("Waterworks");
-    let crew = ["Ada", "Boris", "Chidi"].map(|name| world.member(works, name));
-    let ines = world.member(works, "Ines");
-    let mut plant = Plant {
-        world,
-        works,
-        crew,
-        ines,
-    };
+    let mut plant = Plant::new();
     let (filter, filter_again) = plant.filter();
     let scenes = vec![
         filter,
@@ -39,6 +30,13 @@ pub(super) fn build() -> (World, Vec<DemoScene>) {
     (plant.world, scenes)
 }
 
+/// The same for the scenes that need a model.
+pub(super) fn with_model() -> (World, Vec<DemoScene>) {
+    let mut plant = Plant::new();
+    let scenes = vec![plant.tool()];
+    (plant.world, scenes)
+}
+
 /// The world while it is being built.
 struct Plant {
     world: World,
@@ -50,6 +48,19 @@ struct Plant {
 }
 
 impl Plant {
+    fn new() -> Self {
+        let mut world = World::new();
+        let works = world.guild("Waterworks");
+        let crew = ["Ada", "Boris", "Chidi"].map(|name| world.member(works, name));
+        let ines = world.member(works, "Ines");
+        Self {
+            world,
+            works,
+            crew,
+            ines,
+        }
+    }
+
     fn channel(&mut self, kind: ChannelKind, name: &str) -> Id {
         self.world.channel(self.works, kind, name)
     }
@@ -94,6 +105,7 @@ impl Plant {
                 messages: 40,
                 gets: 2,
                 answered: Answered::Question,
+                tools: &[],
                 quoted: &["Turbidity after filter 3", "Check the nozzles"],
             },
         };
@@ -111,6 +123,7 @@ impl Plant {
                 messages: 40,
                 gets: 0,
                 answered: Answered::Before,
+                tools: &[],
                 quoted: &["Head loss is at 47 kPa"],
             },
             ..first.clone()
@@ -146,6 +159,7 @@ impl Plant {
                 messages: 7,
                 gets: 2,
                 answered: Answered::Question,
+                tools: &[],
                 quoted: &["Switching to well 2", "procedure", "wells", "V7 first"],
             },
         }
@@ -194,6 +208,7 @@ impl Plant {
                 messages: 20,
                 gets: 6,
                 answered: Answered::Question,
+                tools: &[],
                 quoted: &["Pump 2 sounds wrong", "gives me a hand"],
             },
         }
@@ -231,6 +246,7 @@ impl Plant {
                 messages: 1,
                 gets: 0,
                 answered: Answered::Question,
+                tools: &[],
                 quoted: &["LAH-204", "96.2 %"],
             },
         }
@@ -258,6 +274,7 @@ impl Plant {
                 messages: 0,
                 gets: 0,
                 answered: Answered::Question,
+                tools: &[],
                 quoted: &[],
             },
         }
@@ -283,6 +300,7 @@ impl Plant {
                 messages: 5,
                 gets: 1,
                 answered: Answered::Question,
+                tools: &[],
                 quoted: &["before noon"],
             },
         }
@@ -310,7 +328,36 @@ impl Plant {
                 messages: 2,
                 gets: 1,
                 answered: Answered::Question,
+                tools: &[],
                 quoted: &["tank B last", "1,400 m3"],
+            },
+        }
+    }
+
+    /// A question about another channel, which the model reads with a tool.
+    fn tool(&mut self) -> DemoScene {
+        let room = self.channel(ChannelKind::Text, "control-room");
+        let gate = self.channel(ChannelKind::Text, "gate");
+        let mut talk = DemoTalk::ago(&self.world, gate, 30, 4 * 60);
+        for (who, text) in words::GATE {
+            talk.say(&mut self.world, self.crew[who], text);
+        }
+        DemoScene {
+            title: "A question about another channel",
+            setting: "The answer is in a channel that everybody who reads this one may read, too.",
+            rule: "nothing is collected; the model gets tools, calls one, and is asked again with \
+                   its result",
+            channel: room,
+            before: None,
+            asker: self.ines,
+            question: self.to_bot(&format!("where is the sampling log? See <#{gate}>.")),
+            expect: Expect {
+                case: "lone",
+                messages: 0,
+                gets: 1,
+                answered: Answered::Question,
+                tools: &["list_thread"],
+                quoted: &["blue folder"],
             },
         }
     }

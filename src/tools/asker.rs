@@ -9,6 +9,7 @@ use clew_context::collect::Reads;
 use clew_context::discord::Live;
 use clew_context::engine::eligible::Us;
 use clew_context::engine::render::Directory;
+use clew_context::engine::sanitise;
 use clew_context::engine::window::{View, Window};
 use clew_context::model::{
     ChannelId, ContentSource, GuildId, MessageId, OptOuts, OptedOut, Readers,
@@ -59,6 +60,22 @@ impl Asker<'_> {
     pub(super) fn may_read(&self, channel: ChannelId) -> bool {
         let ours = self.guild_state.our_access(channel);
         (self.readers)(channel) == Readers::Everybody && !ours.forbids(|rights| rights.read_history)
+    }
+
+    /// The channel of this name, as prompts show it, among those that
+    /// [`may_read`](Self::may_read); of several the newest.
+    pub(super) fn named(&self, name: &str) -> Option<ChannelId> {
+        let name = name.strip_prefix('#').unwrap_or(name);
+        let is_shown = |shown: String| sanitise::name(&shown) == name;
+        let mut channels = self.guild_state.channels_of(self.guild()?);
+        channels.sort_unstable();
+        channels.into_iter().rev().find(|channel| {
+            let has_name = self
+                .guild_state
+                .channel_name(*channel)
+                .is_some_and(is_shown);
+            has_name && self.names.channel(*channel).is_some() && self.may_read(*channel)
+        })
     }
 
     /// The same, as an error that tells nothing.

@@ -19,7 +19,8 @@ pub(super) const LIST_THREAD: Tool = Tool {
         parameters: &[
             ToolParameter {
                 name: THREAD,
-                about: "The id of the thread or channel, or a link to it; this one if left out.",
+                about: "The thread or channel: its name as shown (`#name`), its id, or a link to it; this one \
+                        if left out.",
                 is_required: false,
             },
             ToolParameter {
@@ -71,6 +72,6 @@ fn target(asker: &Asker<'_>, arguments: &Arguments) -> Result<ChannelId, ToolErr
         Some(Address::Id(id)) => Ok(ChannelId::new(id)),
         Some(Address::Link { guild, channel, .. }) if guild == asker.guild() => Ok(channel),
         Some(Address::Link { .. }) => Err(ToolError::NotForEverybody),
-        None => Err(ToolError::Argument(THREAD)),
+        None => asker.named(&text).ok_or(ToolError::NotForEverybody),
     }
 }

@@ -51,7 +51,7 @@ async fn every_scene_is_answered_as_expected_and_told() {
     shows(
         &text,
         &[
-            "8 of 8 scenes answered as expected",
+            "9 of 9 scenes answered as expected",
             "2 GETs made",
             "the starter, in #filter-house",
             "60 over MEM_MAX_MSGS=40",
@@ -66,7 +66,7 @@ async fn every_scene_is_answered_as_expected_and_told() {
     );
     let lines = schema::validate_dir(folder.path());
     let done = lines.iter().filter(|line| line["event"] == "turn_done");
-    assert_eq!(done.count(), 8);
+    assert_eq!(done.count(), 9);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,10 +85,10 @@ async fn a_refused_question_is_no_success() {
     let refused = demo::run(settings, &mut out, false).await;
     let text = String::from_utf8(out).unwrap();
     assert!(
-        matches!(refused, Err(Error::Unexpected { failed: 5, all: 8 })),
+        matches!(refused, Err(Error::Unexpected { failed: 5, all: 9 })),
         "{refused:?}\n{text}"
     );
-    shows(&text, &["NOT AS EXPECTED", "3 of 8 scenes"]);
+    shows(&text, &["NOT AS EXPECTED", "4 of 9 scenes"]);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn without_settings_the_demo_runs_and_leaves_nothing_behind() {
         assert_eq!(errors.is_empty(), code == 0, "{errors}");
         assert_eq!(folder.path().read_dir().unwrap().count(), 0);
     }
-    let good = ["8 of 8 scenes answered as expected"];
+    let good = ["9 of 9 scenes answered as expected"];
     check(&["demo"], &[], 0, &good);
     check(&[], &[], 0, &good);
     // The demo ignores the settings of the real bot.

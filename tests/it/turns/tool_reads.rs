@@ -61,6 +61,8 @@ async fn only_what_everybody_may_read_is_read() {
         listed.contains("#news\n") && listed.contains("the boiler is new"),
         "{listed}"
     );
+    let named = p.tool("list_thread", &json!({"thread": "#news"})).await;
+    assert_eq!(named.lines().nth(2), listed.lines().nth(2));
     let missing = Id(there.read.0 + 1);
     p.stage.discord.clear_requests();
     for (tool, arguments) in [
@@ -76,6 +78,8 @@ async fn only_what_everybody_may_read_is_read() {
             json!({"message": there.secret.0, "channel": there.staff.0}),
         ),
         ("list_thread", json!({"thread": there.staff.to_string()})),
+        ("list_thread", json!({"thread": "#staff"})),
+        ("list_thread", json!({"thread": "#nowhere"})),
         ("list_thread", json!({"thread": "12345"})),
         ("list_thread", json!({"thread": there.foreign.to_string()})),
     ] {

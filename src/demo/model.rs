@@ -1,0 +1,35 @@
+//! The demo's model: it follows a script, which shows what a model can do here.
+
+use std::io;
+
+use serde_json::{Value, json};
+
+use clew_simulator::{ModelReply, ScriptedModel};
+
+/// Starts it.
+pub(super) async fn start() -> io::Result<ScriptedModel> {
+    ScriptedModel::start(reply).await
+}
+
+/// Reads the channel that the question names, and quotes the line about its last word.
+fn reply(request: &Value) -> ModelReply {
+    let messages = request["messages"].as_array();
+    let texts = messages.into_iter().flatten().filter_map(text);
+    let texts: Vec<(&str, &str)> = texts.collect();
+    let result = texts.iter().find(|(role, _)| *role == "tool");
+    let Some((_, result)) = result else {
+        let arguments = json!({"thread": "#gate"});
+        return ModelReply::ToolCalls(vec![("list_thread".to_owned(), arguments.to_string())]);
+    };
+    let line = result.lines().find(|line| line.contains("folder"));
+    // Each line begins with the message's id and day.
+    let said = line.and_then(|line| line.splitn(3, ' ').nth(2));
+    ModelReply::Text(format!(
+        "In #gate somebody said: {}",
+        said.unwrap_or("nothing of it")
+    ))
+}
+
+fn text(message: &Value) -> Option<(&str, &str)> {
+    Some((message["role"].as_str()?, message["content"].as_str()?))
+}
