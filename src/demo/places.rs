@@ -82,12 +82,16 @@ fn page(world: &World, channel: Id, query: &str) -> String {
         // `before` is exclusive, so `before` the next id means up to the message itself.
         let inclusive = Id(exact.0.saturating_sub(1));
         match world.message(channel, inclusive) {
-            Some(_) => format!("ending at {}", quotation(world, channel, inclusive)),
-            None => format!("before {}", quotation(world, channel, exact)),
+            Some(_) => format!(", ending at {}", quotation(world, channel, inclusive)),
+            None if world.message(channel, exact).is_some() => {
+                format!(", before {}", quotation(world, channel, exact))
+            }
+            // A message of another channel: what was said until then.
+            None => String::new(),
         }
     };
     match (value("before"), value("after"), value("around")) {
-        (Some(before), _, _) => format!("up to {limit} messages of {place}, {}", edge(before)),
+        (Some(before), _, _) => format!("up to {limit} messages of {place}{}", edge(before)),
         (_, Some(_), _) => format!("up to {limit} messages from the beginning of {place}"),
         (_, _, Some(_)) => format!("up to {limit} messages around one of {place}"),
         _ => format!("the newest {limit} messages of {place}"),
@@ -113,6 +117,22 @@ fn readable(world: &World, message: &Message) -> String {
     for user in &message.mentions {
         let mention = format!("<@{user}>");
         text = text.replace(&mention, &format!("@{}", name(world, *user)));
+    }
+    let named = text.match_indices("<#").filter_map(|(at, _)| {
+        let (digits, _) = text[at + 2..].split_once('>')?;
+        Some((format!("<#{digits}>"), place(world, id(digits))))
+    });
+    let links = text.split(' ').filter_map(|word| {
+        let ids = word.strip_prefix("https://discord.com/channels/")?;
+        let channel = id(ids.split('/').nth(1)?);
+        Some((
+            word.to_owned(),
+            format!("(link to a message of {})", place(world, channel)),
+        ))
+    });
+    let named: Vec<(String, String)> = named.chain(links).collect();
+    for (mention, place) in named {
+        text = text.replace(&mention, &place);
     }
     text
 }

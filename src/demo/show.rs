@@ -39,9 +39,9 @@ impl<'a> DemoPage<'a> {
     /// Says what the demo is.
     pub(super) fn introduction(&mut self, compare: bool) -> io::Result<()> {
         self.line(Style::Bold, "Clew, a demo")?;
-        let text = "A simulated Discord and the real bot run on free ports of this machine. Eight \
+        let text = "A simulated Discord and the real bot run on free ports of this machine. Nine \
                     times somebody asks the bot, in the server of a small waterworks. There is no \
-                    model, so the bot answers with its inspector: what it collected, of which it \
+                    model at first, so the bot answers with its inspector: what it collected, of which it \
                     quotes the first and the last messages.";
         self.paragraph("", text)?;
         if compare {

@@ -79,6 +79,19 @@ pub(super) const GATE: [(usize, &str); 6] = [
     (0, "They are in the lab, I bring them before noon."),
 ];
 
+/// The laboratory's channel; a question links to the fourth message.
+pub(super) const LAB: [(usize, &str); 6] = [
+    (
+        0,
+        "Chlorine at the outlet is 0.42 mg/l, where it should be.",
+    ),
+    (1, "Sample 7 is cloudy again."),
+    (2, "Which tap is that?"),
+    (1, "The one at the reservoir, since Monday."),
+    (2, "Then flush it for ten minutes and take another."),
+    (0, "I am here until four."),
+];
+
 /// Everyday remarks of a shift.
 const CHATTER: [&str; 26] = [
     "The truck with the hypochlorite is at gate 2.",

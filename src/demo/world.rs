@@ -24,6 +24,7 @@ pub(super) fn build() -> (World, Vec<DemoScene>) {
         plant.chain(),
         plant.alert(),
         plant.lone_with_text(),
+        plant.link(),
         plant.lone(),
         plant.direct(),
     ];
@@ -276,6 +277,37 @@ impl Plant {
                 answered: Answered::Question,
                 tools: &[],
                 quoted: &[],
+            },
+        }
+    }
+
+    /// A question that links to a message in another channel.
+    fn link(&mut self) -> DemoScene {
+        let workshop = self.channel(ChannelKind::Text, "workshop");
+        let lab = self.channel(ChannelKind::Text, "lab");
+        let mut talk = DemoTalk::ago(&self.world, lab, 30, 4 * 60);
+        let said = words::LAB.map(|(who, text)| talk.say(&mut self.world, self.crew[who], text));
+        let link = format!(
+            "https://discord.com/channels/{}/{lab}/{}",
+            self.works, said[3]
+        );
+        DemoScene {
+            title: "A question with a link to a message elsewhere",
+            setting: "The link leads to another channel, which everybody who reads this one may \
+                      read, too.",
+            rule: "the message behind the link, three before it and one after it, under the name \
+                   of its channel",
+            channel: workshop,
+            before: None,
+            asker: self.ines,
+            question: self.to_bot(&format!("what is to be done about this? {link}")),
+            expect: Expect {
+                case: "lone",
+                messages: 5,
+                gets: 2,
+                answered: Answered::Question,
+                tools: &[],
+                quoted: &["#lab", "since Monday", "flush it"],
             },
         }
     }

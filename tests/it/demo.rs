@@ -51,7 +51,7 @@ async fn every_scene_is_answered_as_expected_and_told() {
     shows(
         &text,
         &[
-            "9 of 9 scenes answered as expected",
+            "10 of 10 scenes answered as expected",
             "2 GETs made",
             "the starter, in #filter-house",
             "60 over MEM_MAX_MSGS=40",
@@ -66,7 +66,7 @@ async fn every_scene_is_answered_as_expected_and_told() {
     );
     let lines = schema::validate_dir(folder.path());
     let done = lines.iter().filter(|line| line["event"] == "turn_done");
-    assert_eq!(done.count(), 9);
+    assert_eq!(done.count(), 10);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -80,15 +80,15 @@ async fn a_terminal_gets_bold_headings() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_question_is_no_success() {
     let mut out = Vec::new();
-    // Five of the eight questions are not their asker's first.
+    // Six of the ten questions are not their asker's first.
     let settings = pairs(&[("USER_TURNS_PER_MIN", "1")]);
     let refused = demo::run(settings, &mut out, false).await;
     let text = String::from_utf8(out).unwrap();
     assert!(
-        matches!(refused, Err(Error::Unexpected { failed: 5, all: 9 })),
+        matches!(refused, Err(Error::Unexpected { failed: 6, all: 10 })),
         "{refused:?}\n{text}"
     );
-    shows(&text, &["NOT AS EXPECTED", "4 of 9 scenes"]);
+    shows(&text, &["NOT AS EXPECTED", "4 of 10 scenes"]);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn without_settings_the_demo_runs_and_leaves_nothing_behind() {
         assert_eq!(errors.is_empty(), code == 0, "{errors}");
         assert_eq!(folder.path().read_dir().unwrap().count(), 0);
     }
-    let good = ["9 of 9 scenes answered as expected"];
+    let good = ["10 of 10 scenes answered as expected"];
     check(&["demo"], &[], 0, &good);
     check(&[], &[], 0, &good);
     // The demo ignores the settings of the real bot.

@@ -11,7 +11,7 @@ use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Json, State};
 use axum::http::Response;
 use axum::http::header::CONTENT_TYPE;
-use axum::routing::post;
+use axum::routing::{get, post};
 use futures_util::stream;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -60,8 +60,10 @@ impl ScriptedModel {
             script: Box::new(script),
             requests: Mutex::default(),
         });
+        let models = json!({"object": "list", "data": [{"id": "script", "object": "model"}]});
         let router = Router::new()
             .route("/v1/chat/completions", post(complete))
+            .route("/v1/models", get(|| async { Json(models) }))
             .layer(DefaultBodyLimit::disable())
             .with_state(Arc::clone(&shared));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
