@@ -1,13 +1,6 @@
 //! Ids and links of messages and channels, as people and models write them.
 
-use clew_context::model::{ChannelId, GuildId, MessageId};
-
-/// What stands before the ids of a link, whichever of Discord's hosts it names.
-const CHANNELS: &str = "/channels/";
-/// Hosts of links to Discord, without `ptb.` and `canary.`.
-const HOSTS: [&str; 2] = ["discord.com", "discordapp.com"];
-/// Instead of a server's id, in links to direct messages.
-const DIRECT: &str = "@me";
+use clew_context::engine::links::{self, Link};
 
 /// What a text points at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,11 +8,7 @@ pub(super) enum Address {
     /// A bare id.
     Id(u64),
     /// A link to a channel or message.
-    Link {
-        guild: Option<GuildId>,
-        channel: ChannelId,
-        message: Option<MessageId>,
-    },
+    Link(Link),
 }
 
 impl Address {
@@ -30,39 +19,28 @@ impl Address {
         if let Ok(id) = id.parse() {
             return (id > 0).then_some(Self::Id(id));
         }
-        let (host, path) = text.strip_prefix("https://")?.split_once(CHANNELS)?;
-        let host = host.strip_prefix("ptb.").unwrap_or(host);
-        let host = host.strip_prefix("canary.").unwrap_or(host);
-        if !HOSTS.contains(&host) {
-            return None;
-        }
-        let path = path.split(['?', '#']).next().unwrap_or_default();
-        let mut ids = path.trim_end_matches('/').split('/');
-        let guild = match ids.next()? {
-            DIRECT => None,
-            guild => Some(guild.parse().ok()?),
-        };
-        let channel = ids.next()?.parse().ok()?;
-        let message = ids.next().map(str::parse).transpose().ok()?;
-        ids.next().is_none().then_some(Self::Link {
-            guild,
-            channel,
-            message,
-        })
+        let (link, length) = links::at_start(text)?;
+        let rest = text[length..].trim_start_matches('/');
+        let ends = rest.is_empty() || rest.starts_with(['?', '#']);
+        ends.then_some(Self::Link(link))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clew_context::engine::links::LinkPlace;
+    use clew_context::model::{ChannelId, GuildId, MessageId};
 
     #[track_caller]
     fn link(text: &str, guild: Option<u64>, channel: u64, message: Option<u64>) {
-        let expected = Address::Link {
-            guild: guild.map(GuildId::new),
+        let expected = Address::Link(Link {
+            place: guild.map_or(LinkPlace::Direct, |guild| {
+                LinkPlace::Guild(GuildId::new(guild))
+            }),
             channel: ChannelId::new(channel),
             message: message.map(MessageId::new),
-        };
+        });
         assert_eq!(Address::parse(text), Some(expected), "{text}");
     }
 

@@ -8,6 +8,7 @@ use crate::telemetry::Ids;
 use clew_context::collect::Reads;
 use clew_context::discord::Live;
 use clew_context::engine::eligible::Us;
+use clew_context::engine::links::{Link, LinkPlace};
 use clew_context::engine::render::Directory;
 use clew_context::engine::sanitise;
 use clew_context::engine::window::{View, Window};
@@ -53,6 +54,15 @@ impl Asker<'_> {
     /// The server; none in direct messages.
     pub(super) const fn guild(&self) -> Option<GuildId> {
         self.ids.guild
+    }
+
+    /// Whether a link says that it leads into this server, or here into direct messages.
+    pub(super) fn is_here(&self, link: Link) -> bool {
+        match link.place {
+            LinkPlace::Guild(guild) => self.guild() == Some(guild),
+            LinkPlace::Direct => self.guild().is_none(),
+            LinkPlace::Mention => true,
+        }
     }
 
     /// Whether everybody who will read the answer may read this channel, and so may we.

@@ -71,17 +71,15 @@ fn target(asker: &Asker<'_>, arguments: &Arguments) -> Result<(ChannelId, Messag
                 None => asker.place.channel,
                 Some(text) => match Address::parse(&text) {
                     Some(Address::Id(channel)) => ChannelId::new(channel),
-                    Some(Address::Link { channel, .. }) => channel,
+                    Some(Address::Link(link)) => link.channel,
                     None => return Err(ToolError::Argument(CHANNEL)),
                 },
             };
             Ok((channel, MessageId::new(id)))
         }
-        Address::Link {
-            guild,
-            channel,
-            message: Some(message),
-        } if guild == asker.guild() => Ok((channel, message)),
-        Address::Link { .. } => Err(ToolError::NotForEverybody),
+        Address::Link(link) => match link.message {
+            Some(message) if asker.is_here(link) => Ok((link.channel, message)),
+            _ => Err(ToolError::NotForEverybody),
+        },
     }
 }

@@ -70,8 +70,8 @@ fn target(asker: &Asker<'_>, arguments: &Arguments) -> Result<ChannelId, ToolErr
     };
     match Address::parse(&text) {
         Some(Address::Id(id)) => Ok(ChannelId::new(id)),
-        Some(Address::Link { guild, channel, .. }) if guild == asker.guild() => Ok(channel),
-        Some(Address::Link { .. }) => Err(ToolError::NotForEverybody),
+        Some(Address::Link(link)) if asker.is_here(link) => Ok(link.channel),
+        Some(Address::Link(_)) => Err(ToolError::NotForEverybody),
         None => asker.named(&text).ok_or(ToolError::NotForEverybody),
     }
 }

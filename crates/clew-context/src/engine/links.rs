@@ -109,7 +109,7 @@ fn mention(text: &str) -> Option<(Link, usize)> {
 }
 
 /// The link at the start of a text, and its length in bytes.
-pub(super) fn at_start(text: &str) -> Option<(Link, usize)> {
+pub fn at_start(text: &str) -> Option<(Link, usize)> {
     let rest = HOSTS.iter().find_map(|host| text.strip_prefix(host))?;
     let (place, rest) = if let Some(rest) = rest.strip_prefix("@me") {
         (LinkPlace::Direct, rest)
