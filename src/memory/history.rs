@@ -97,20 +97,24 @@ impl Memory {
             self.with_unsaved(place, since, Vec::new(), limit)
         });
         rows.retain(|row| row.turn != turn);
-        self.without_opted_out(&rows)
+        self.of_prompt(rows)
+    }
+
+    fn of_prompt(&self, mut rows: Vec<StoredMessage>) -> Vec<StoredMessage> {
+        self.leave_out_opted_out(&mut rows);
+        history::window(&rows, &self.limits()).to_vec()
     }
 
     /// Others may have opted out since: in a shared thread, or whose messages an
     /// answer was made from.
-    fn without_opted_out(&self, rows: &[StoredMessage]) -> Vec<StoredMessage> {
+    fn leave_out_opted_out(&self, rows: &mut Vec<StoredMessage>) {
         let opted_out = self.opt_outs.current();
         let is_out = |row: &StoredMessage| {
             let authors = row.sources.iter().filter_map(|source| source.author);
             let mut people = std::iter::once(row.owner).chain(authors);
             people.any(|user| opted_out.contains(user))
         };
-        let kept: Vec<StoredMessage> = rows.iter().filter(|row| !is_out(row)).cloned().collect();
-        history::window(&kept, &self.limits()).to_vec()
+        rows.retain(|row| !is_out(row));
     }
 
     /// What the asker and we said in this conversation, oldest first, as far back as it
@@ -129,6 +133,7 @@ impl Memory {
         let is_spoken =
             |row: &StoredMessage| matches!(row.role, StoredRole::User | StoredRole::Assistant);
         rows.retain(|row| row.owner == place.asker && is_spoken(row));
+        self.leave_out_opted_out(&mut rows);
         Ok(rows)
     }
 
@@ -188,7 +193,7 @@ impl Memory {
         let rows = self.window(place).await?;
         Ok(Overview {
             stored,
-            in_prompt: self.messages(&self.without_opted_out(&rows)).len(),
+            in_prompt: self.messages(&self.of_prompt(rows)).len(),
             since: self.since(place).await?,
             rolling_window: place.rolling_window,
             in_memory_only: self.settings.in_memory_only,

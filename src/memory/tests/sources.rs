@@ -141,6 +141,8 @@ async fn an_opted_out_author_is_left_out_at_once_and_purged() {
     s.told_of(&here, 10).await;
     s.opt_outs.set([BORIS].into_iter().collect());
     assert_eq!(words(&s.rows(&here).await), ["saffron"]);
+    let searched = s.memory.said_before(&here).await.unwrap();
+    assert_eq!(words(&searched), ["saffron"]);
     s.opt_outs.set([].into_iter().collect());
     assert_eq!(s.rows(&here).await.len(), 2);
     s.memory.opt_out(BORIS).await.unwrap();

@@ -54,7 +54,9 @@ const EDITED_ROWS: &str = "channel_id = ?1 AND message_id = ?2 AND EXISTS (
     WHERE made.id = row_id AND of_turn.timestamp < ?3)";
 
 /// A snapshot without a row from before the edit is not concerned.
-const EDITED_SNAPSHOTS: &str = "channel_id = ?1 AND message_id = ?2 AND oldest < ?3";
+const EDITED_SNAPSHOTS: &str = "channel_id = ?1 AND message_id = ?2 AND ?3 >
+    (SELECT saved.oldest FROM clew.snapshots AS saved
+        WHERE saved.snapshot_id = snapshot_sources.snapshot_id)";
 
 /// Counters of conversations, which go when all of the conversation goes.
 pub(super) const COUNTERS: Table = Table {

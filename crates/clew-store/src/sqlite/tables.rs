@@ -48,7 +48,8 @@ const EDITED_ROWS: &str = "channel_id = ?1 AND message_id = ?2 AND EXISTS (
     WHERE made.id = row_id AND NOT of_turn.gone AND of_turn.timestamp < ?3)";
 
 /// A snapshot without a row from before the edit is not concerned.
-const EDITED_SNAPSHOTS: &str = "channel_id = ?1 AND message_id = ?2 AND oldest < ?3";
+const EDITED_SNAPSHOTS: &str = "channel_id = ?1 AND message_id = ?2 AND ?3 >
+    (SELECT saved.oldest FROM snapshot_rows saved WHERE saved.seq = snapshot_sources.snapshot)";
 
 const SNAPSHOTS: Table = Table {
     name: "snapshots",

@@ -161,7 +161,7 @@ VALUES ('a', true, 'default', 3, now(), 'of a user', 0, now(), now(), 0),
 }
 
 /// Every table with a text column is under row-level security, except those
-/// without people's texts: server settings, agent names, keys.
+/// without people's texts: server settings, agent names, ids, keys.
 #[tokio::test]
 async fn every_table_with_texts_of_people_is_under_row_level_security() {
     let fresh = Fresh::new().await;
@@ -180,7 +180,9 @@ async fn every_table_with_texts_of_people_is_under_row_level_security() {
         "conversations",
         "guild_settings",
         "markers",
+        "receipts",
         "snapshot_messages",
+        "snapshot_sources",
     ];
     assert_eq!(found, expected);
 }

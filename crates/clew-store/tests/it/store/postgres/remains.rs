@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use clew_context::model::MessageId;
+use clew_context::model::{ChannelId, ContentSource, MessageId};
 use clew_store::{Backend, Purge};
 use tokio::time::{Instant, sleep};
 
 use super::{Fresh, member, open, server, turn};
+use crate::store::build::made_from;
 
 /// Must not be found.
 const MARKER: &str = "zebrafinch";
@@ -85,6 +86,17 @@ async fn a_database_of_the_first_version_is_migrated() {
     assert_eq!(entries, [400, 400, 400]);
     let best = store.matching_facts(clew_context::model::GuildId::new(1), MARKER, 9);
     assert_eq!(best.await.unwrap().len(), 9);
+    let elsewhere = ChannelId::new(7_000);
+    let source = ContentSource {
+        guild: None,
+        channel: elsewhere,
+        message: None,
+        author: None,
+    };
+    let new = made_from(turn(member(1, 3), 900, "new"), &[source]);
+    store.append(&new).await.unwrap();
+    let gone = store.purge(&Purge::Channel(elsewhere)).await.unwrap();
+    assert_eq!(gone.total(), 1);
 }
 
 #[tokio::test]
@@ -97,7 +109,7 @@ async fn dead_rows_are_vacuumed_when_it_is_time() {
         let rows = turn(member(1, 3), number, MARKER);
         fresh.store.append(&rows).await.unwrap();
     }
-    let channel = clew_context::model::ChannelId::new(7);
+    let channel = ChannelId::new(7);
     let ids = (1..=10).map(|number| MessageId::new(number * 10)).collect();
     fresh
         .store
