@@ -119,6 +119,25 @@ impl Agents {
             .or_else(|| self.builtin_unless_replaced(&agents))
     }
 
+    /// The agents that may be called by name in a channel, sorted by name: all but those
+    /// that are for other channels alone.
+    pub fn callable(&self, channel: ChannelId, parent: Option<ChannelId>) -> Vec<Arc<Agent>> {
+        let agents = self.agents();
+        let builtin = self.builtin_unless_replaced(&agents);
+        let all = agents.iter().chain(&builtin);
+        let here = [Some(channel), parent];
+        let may_be = |agent: &&Arc<Agent>| match &agent.channels {
+            AgentChannels::Everywhere => true,
+            AgentChannels::Only(channels) => {
+                let mut here = here.iter().flatten();
+                channels.is_empty() || here.any(|one| channels.contains(one))
+            }
+        };
+        let mut callable: Vec<Arc<Agent>> = all.filter(may_be).cloned().collect();
+        callable.sort_by(|one, other| one.name.cmp(&other.name));
+        callable
+    }
+
     /// The agent with this name.
     #[cfg(feature = "test-util")]
     pub fn named(&self, name: &AgentName) -> Option<Arc<Agent>> {

@@ -10,9 +10,11 @@ mod loop_event;
 mod queues;
 mod rate_limit;
 mod restarts;
+mod run_file;
 mod secret;
 mod session;
 mod shares;
+mod state_file;
 mod token_file;
 mod wiring;
 
@@ -28,7 +30,7 @@ use crate::config::{Config, TelemetryIds};
 use crate::telemetry::event::{Fatal, Stopping};
 use crate::telemetry::{Guard, IdStyle, Ids, Telemetry, with_sources};
 use crate::turn::Services;
-use crate::{llm, telemetry};
+use crate::{llm, telemetry, turn};
 use clew_context::discord::error::ConnectError;
 use clew_context::model::{ApplicationId, Clock};
 use clew_discord::event::FatalReason;
@@ -184,6 +186,12 @@ async fn run_with_upkeep(
         let state_dir = config.state_dir.clone();
         tokio::spawn(token_file::keep(meter, state_dir, ends.clone()))
     });
+    let runs = run_file::keep(
+        services.runs.clone(),
+        config.state_dir.clone(),
+        ends.clone(),
+    );
+    let runs = tokio::spawn(runs);
     let result = run_connected(config, services, handover, shutdown).await;
     ends.cancel();
     if upkeep.await.is_err() {
@@ -193,6 +201,9 @@ async fn run_with_upkeep(
         && tokens.await.is_err()
     {
         tracing::error!("today's tokens were not kept by a fault of ours");
+    }
+    if runs.await.is_err() {
+        tracing::error!("the agent runs were not kept by a fault of ours");
     }
     services.memory.close().await;
     result
@@ -222,6 +233,7 @@ async fn run_connected(
     };
     let tracker = TaskTracker::new();
     tracker.spawn(check_model(Arc::clone(services), shutdown.clone()));
+    tracker.spawn(report_broken_off(Arc::clone(services), shutdown.clone()));
     let rest = services.rest.clone();
     let mut sources = EventSources {
         shutdown,
@@ -282,6 +294,12 @@ async fn check_model(services: Arc<Services>, shutdown: CancellationToken) {
     }
 }
 
+/// Says of the agent runs of an earlier process that they broke off.
+async fn report_broken_off(services: Arc<Services>, shutdown: CancellationToken) {
+    let reporting = turn::report_broken_off(&services);
+    shutdown.run_until_cancelled(reporting).await;
+}
+
 /// The main loop.
 async fn serve(
     services: &Services,
@@ -304,6 +322,8 @@ async fn serve(
                 dispatcher.deliver(delivery);
             }
             LoopEvent::Ask(request) => dispatcher.ask(*request),
+            LoopEvent::Run(request, slot) => dispatcher.start_run(*request, slot),
+            LoopEvent::StopRun(id) => dispatcher.stop_runs(|run| run.id == id),
             LoopEvent::Placed(request, mark) => dispatcher.placed(*request, mark),
             LoopEvent::TurnEnded(end) => dispatcher.turn_ended(end),
         }
@@ -340,8 +360,10 @@ async fn drain(
     }
     dispatcher.settle(SETTLE).await;
     while let Ok(loop_event) = reports.try_recv() {
-        if let LoopEvent::Ask(request) = loop_event {
-            dispatcher.ask(*request);
+        match loop_event {
+            LoopEvent::Ask(request) => dispatcher.ask(*request),
+            LoopEvent::Run(request, slot) => dispatcher.start_run(*request, slot),
+            _ => {}
         }
     }
     dispatcher.settle(SETTLE).await;
@@ -356,6 +378,8 @@ async fn finish(dispatcher: &mut Dispatcher, reports: &mut mpsc::UnboundedReceiv
         match reports.recv().await {
             Some(LoopEvent::TurnEnded(end)) => dispatcher.turn_ended(end),
             Some(LoopEvent::Ask(request)) => dispatcher.ask(*request),
+            Some(LoopEvent::Run(request, slot)) => dispatcher.start_run(*request, slot),
+            Some(LoopEvent::StopRun(id)) => dispatcher.stop_runs(|run| run.id == id),
             Some(_) => {}
             None => return,
         }

@@ -5,6 +5,7 @@
 //! Invariant: `commands` reads and changes what is kept; it posts nothing: `app` posts what
 //! it returns.
 
+mod agent;
 mod ask;
 mod call;
 mod choices;
@@ -29,6 +30,7 @@ use tokio::time::Instant;
 use crate::agents::Agents;
 use crate::llm;
 use crate::memory::Memory;
+use crate::runs::Runs;
 use crate::telemetry::Telemetry;
 use clew_context::engine::admission::{Admission, Denied, admit};
 use clew_context::model::{
@@ -40,7 +42,7 @@ use clew_discord::model::{CommandSpec, InteractionData};
 use clew_discord::rest::Rest;
 
 pub use call::{Call, Deferral};
-pub use done::{Done, Effect, Reply};
+pub use done::{BeginningRun, Done, Effect, Reply};
 
 use definition::{Button, Command, Handler, find};
 use done::finished;
@@ -49,6 +51,7 @@ use done::finished;
 const COMMANDS: &[&Command] = &[
     &ask::ASK,
     &ask::ASK_ABOUT,
+    &agent::AGENT,
     &context::CONTEXT,
     &clear_context::CLEAR_CONTEXT,
     &memory::MEMORY,
@@ -111,6 +114,8 @@ pub struct CommandServices<'a> {
     pub memory: &'a Memory,
     /// The agents, and where they answer.
     pub agents: &'a Agents,
+    /// The agent runs that are under way.
+    pub runs: &'a Runs,
     /// The model that writes summaries; none if there is no model.
     pub model: Option<&'a llm::ModelServers>,
     /// Servers, channels and roles.
@@ -167,7 +172,7 @@ fn plan_admitted(
         Handler::Turn(_) if mode == ChannelMode::Off => Err(Refused::SwitchedOff),
         Handler::Turn(request) => Ok(Planned::Turn(Box::new(request(incoming)?))),
         Handler::Answer(run) => {
-            let call = Call::new(incoming, channel, found, run);
+            let call = Call::new(incoming, channel, mode, found, run);
             Ok(Planned::Run(Box::new(call)))
         }
     }

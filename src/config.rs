@@ -22,6 +22,7 @@ mod log;
 mod memory;
 mod problem;
 mod prompt;
+mod runs;
 mod store;
 mod telemetry;
 mod tools;
@@ -46,6 +47,7 @@ pub use llm::LlmConfig;
 pub use log::LogConfig;
 pub use memory::MemoryConfig;
 pub use problem::ConfigErrors;
+pub use runs::RunConfig;
 pub use telemetry::{TelemetryConfig, TelemetryIds};
 pub use tools::ToolConfig;
 pub use turns::{AnswerConfig, TurnConfig};
@@ -81,6 +83,8 @@ pub struct Config {
     pub window: WindowConfig,
     /// How many turns run at once.
     pub turns: TurnConfig,
+    /// Agent runs.
+    pub runs: RunConfig,
     /// The form of an answer.
     pub answers: AnswerConfig,
     /// Whether and how models may call tools.
@@ -134,6 +138,7 @@ impl Config {
             limits: context::read_limits(&mut check),
             window: context::read_window(&mut check),
             turns: turns::read(&mut check),
+            runs: runs::read(&mut check),
             answers: turns::read_answers(&mut check),
             tools: tools::read(&mut check),
             telemetry: telemetry::read(&mut check),

@@ -8,6 +8,7 @@
 //! - `turn`, `commands`, `replay`: the use cases.
 //! - `tools`: what a model may call.
 //! - `memory`: what is remembered.
+//! - `runs`: agent runs that are under way.
 //! - `llm`, `archive`, `agents`, `telemetry`: doors; those to Discord and to the
 //!   stores are the crates `clew-discord` and `clew-store`.
 //! - `config`: settings; `engine`: pure decisions; `model`: words.
@@ -33,6 +34,7 @@ cfg_if::cfg_if! {
         pub mod memory;
         pub mod model;
         pub mod replay;
+        pub mod runs;
         pub mod telemetry;
         pub mod tools;
         pub mod turn;
@@ -49,6 +51,7 @@ cfg_if::cfg_if! {
         mod memory;
         mod model;
         mod replay;
+        mod runs;
         mod telemetry;
         mod tools;
         mod turn;

@@ -1,5 +1,6 @@
 //! The bot's own domain types: its personas, its tools, what the button under a note
-//! shows, what an answer was made from, and who pays for tokens.
+//! shows, what an answer was made from, who pays for tokens, and what agent runs are
+//! bound by.
 //!
 //! Those of messages and turns are in `clew-context`, those of commands in
 //! `clew-discord`, those of stored data in `clew-store`.
@@ -8,12 +9,14 @@
 //! data.
 
 mod agent;
+mod agent_run;
 mod noted;
 mod receipt;
 mod tokens;
 mod tool;
 
 pub use agent::{Agent, AgentChannels};
+pub use agent_run::{RunBounds, RunLimits, STOP_RUN};
 pub use noted::Noted;
 pub use receipt::{CollectorReceipt, LeftOut, ModelReceipt, PromptReceipt, Receipt, ShownMessage};
 pub use tokens::{Payer, TokenLimits};

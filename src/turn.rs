@@ -14,16 +14,19 @@ mod deliver;
 mod extract;
 mod gather;
 mod line;
+mod progress;
 mod record;
 mod services;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
 use crate::model::Payer;
+use crate::runs::{Run, RunSlot};
 use crate::telemetry::Ids;
 use crate::telemetry::event::Outcome;
 use clew_context::model::{
@@ -34,6 +37,7 @@ use clew_discord::guild_state::AnswerPlace;
 pub use control::{Control, Order, Orders};
 pub use extract::{Extraction, extract};
 pub use line::{INTERRUPTED, refusal};
+pub use progress::{report_broken_off, under_way};
 pub use services::{Services, TurnSettings};
 
 use ask::{Asked, ask};
@@ -60,17 +64,21 @@ pub struct TurnJob {
     pub waited: bool,
     /// The triggers of other turns that wait or run, or were refused.
     pub other_triggers: BTreeSet<MessageId>,
-    /// The turns that run in other channels.
+    /// The turns that run in other channels, and agent runs.
     pub elsewhere: Vec<Elsewhere>,
+    /// The agent run that the turn does, if it does one.
+    pub run: Option<RunSlot>,
 }
 
-/// A turn that runs in another channel.
-#[derive(Debug, Clone, Copy)]
+/// A turn that runs in another channel, or an agent run.
+#[derive(Debug, Clone)]
 pub struct Elsewhere {
     /// The channel.
     pub channel: ChannelId,
     /// When the turn started.
-    pub since: Instant,
+    pub since: UnixMillis,
+    /// The agent run that it does.
+    pub run: Option<Arc<Run>>,
 }
 
 /// A turn that is over.
@@ -147,6 +155,13 @@ impl Turn<'_> {
         }
     }
 
+    /// Notes that the model is asked, if the turn does an agent run.
+    fn asks_model(&self) {
+        if let Some(slot) = &self.job.run {
+            slot.run().asks_model();
+        }
+    }
+
     /// The call to answer, if the trigger is a command.
     fn interaction(&self) -> Option<&Interaction> {
         self.job.request.cause.interaction()
@@ -165,22 +180,28 @@ pub async fn run(services: &Services, job: TurnJob, mut control: Control) -> End
         asked: services.memory.now(),
         restarts: 0,
     };
-    let ended = loop {
-        let order = match with_typing(&turn, &mut control).await {
-            Ok(ended) => break ended,
-            Err(order) => order,
-        };
-        let Order::Restart { trigger, at } = order else {
-            break Outcome::Cancelled.into();
-        };
-        let Ok(trigger) = control.edited(trigger, at).await else {
-            break Outcome::Cancelled.into();
-        };
-        turn.job.request.trigger = trigger;
-        turn.restarts += 1;
+    let ended = match &turn.job.run {
+        Some(slot) => {
+            let work = attempt(&turn, &mut control);
+            Box::pin(progress::shown(&turn, slot, work)).await
+        }
+        None => attempts(&mut turn, &mut control).await,
     };
+    let ended = ended.unwrap_or_else(|_| Outcome::Cancelled.into());
     turn.report.over(ended.outcome);
     ended
+}
+
+/// Starts over after each edit of the trigger. Another order ends the turn.
+async fn attempts(turn: &mut Turn<'_>, control: &mut Control) -> Result<EndedTurn, Order> {
+    loop {
+        let (trigger, at) = match with_typing(turn, control).await {
+            Err(Order::Restart { trigger, at }) => (trigger, at),
+            ended => return ended,
+        };
+        turn.job.request.trigger = control.edited(trigger, at).await?;
+        turn.restarts += 1;
+    }
 }
 
 /// Shows typing during the turn, without delaying it. A command shows "thinking" by

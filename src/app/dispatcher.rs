@@ -1,6 +1,7 @@
 //! The dispatcher: what the loop does with each event. It feeds windows and
 //! queues in gateway order, and starts and ends turns.
 
+mod begin_run;
 mod bot_turns;
 mod calls;
 mod carry_out;
@@ -71,6 +72,8 @@ pub(super) struct Dispatcher {
     unplaced: HashSet<MessageId>,
     tracker: TaskTracker,
     loop_events: mpsc::UnboundedSender<LoopEvent>,
+    /// How long an agent run may take.
+    run_time: Duration,
     /// Whether nothing new may start.
     closed: bool,
     /// Cancelled to end optional work in the background.
@@ -105,6 +108,7 @@ impl Dispatcher {
             unplaced: HashSet::new(),
             tracker,
             loop_events,
+            run_time: config.runs.bounds.time,
             closed: false,
             stopped: CancellationToken::new(),
         }
@@ -160,6 +164,7 @@ impl Dispatcher {
                 self.services.window().deleted(channel, &ids);
                 self.starters_deleted(&ids);
                 self.cancel(&ids);
+                self.stop_runs(|run| run.place().is_some_and(|at| ids.contains(&at.message)));
                 let guild = self.services.guild_state.guild_of(channel);
                 self.reconcile(DiscordChange::Deleted {
                     guild,
@@ -180,6 +185,7 @@ impl Dispatcher {
             }
             Event::ThreadDeleted(thread) => self.channel_gone(thread),
             Event::MemberLeft { guild, user } => {
+                self.stop_runs(|run| run.guild == Some(guild) && run.asker == user);
                 self.reconcile(DiscordChange::MemberLeft { guild, user });
             }
             Event::ThreadCreated {
@@ -194,6 +200,7 @@ impl Dispatcher {
             Event::GuildUnavailable(guild) => self.guild_lost(guild),
             Event::GuildRemoved(guild) => {
                 self.guild_lost(guild);
+                self.stop_runs(|run| run.guild == Some(guild));
                 self.reconcile(DiscordChange::GuildLeft(guild));
             }
             Event::GuildAvailable(guild) => {
@@ -241,6 +248,7 @@ impl Dispatcher {
     }
 
     fn channel_gone(&self, channel: ChannelId) {
+        self.stop_runs(|run| run.place().is_some_and(|at| at.channel == channel));
         self.services.window().forget(channel);
         self.services.negative_cache.forget(channel);
         self.reconcile(DiscordChange::ChannelDeleted(channel));
@@ -327,7 +335,8 @@ impl Dispatcher {
     }
 
     pub(super) fn running(&self) -> usize {
-        self.queues.running()
+        let runs = self.active.values().filter(|active| active.run.is_some());
+        self.queues.running() + runs.count()
     }
 
     pub(super) fn answered(&self) -> Vec<MessageId> {

@@ -4,8 +4,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::runs::RunSlot;
 use crate::telemetry::event::Outcome;
-use clew_context::model::{MessageId, TurnRequest};
+use clew_context::model::{InteractionId, MessageId, TurnRequest};
 use clew_discord::event::{FatalReason, ShardEvent};
 use clew_discord::rest::Rest;
 use clew_discord::session::Mark;
@@ -21,6 +22,10 @@ pub(super) enum LoopEvent {
     Discord(ShardEvent),
     /// A command asks for a turn.
     Ask(Box<TurnRequest>),
+    /// An agent run has its place and may begin.
+    Run(Box<TurnRequest>, RunSlot),
+    /// An agent run is to stop.
+    StopRun(InteractionId),
     /// A message's channel has been looked at; its event is not finished yet.
     Placed(Box<TurnRequest>, Mark),
     /// A turn is over.

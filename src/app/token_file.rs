@@ -1,9 +1,6 @@
 //! The file in the state folder with the tokens used today, so that a restart gives
 //! nobody their share again. It holds ids and numbers, of one day.
 
-use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +8,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use super::state_file;
 use crate::engine::daily_tokens::UsedTokens;
 use crate::llm::TokenMeter;
 
@@ -22,15 +20,12 @@ const SAVE_EVERY: Duration = Duration::from_secs(5);
 
 /// What was kept; nothing if the file cannot be read.
 pub(super) fn load(state_dir: &Path) -> UsedTokens {
-    let path = state_dir.join(FILE);
-    let read = || Ok(serde_json::from_slice(&fs::read(&path)?)?);
-    read().unwrap_or_else(|error: io::Error| {
-        if error.kind() != io::ErrorKind::NotFound {
-            tracing::warn!(path = %path.display(), %error,
-                "today's tokens cannot be read: they are counted from zero");
-        }
-        UsedTokens::default()
-    })
+    let used = state_file::read(state_dir, FILE).unwrap_or_else(|error| {
+        tracing::warn!(path = %state_dir.join(FILE).display(), %error,
+            "today's tokens cannot be read: they are counted from zero");
+        None
+    });
+    used.unwrap_or_default()
 }
 
 /// Keeps the file up to date until the end.
@@ -41,33 +36,13 @@ pub(super) async fn keep(meter: Arc<TokenMeter>, state_dir: PathBuf, ends: Cance
         let used = meter.used();
         if used != saved {
             saved = used;
-            save(saved.clone(), state_dir.clone()).await;
+            if let Err(error) = state_file::write(&state_dir, FILE, &saved).await {
+                tracing::warn!(path = %state_dir.join(FILE).display(), %error,
+                    "today's tokens cannot be written: after a restart they are counted from zero");
+            }
         }
         if is_last {
             return;
         }
     }
-}
-
-async fn save(used: UsedTokens, state_dir: PathBuf) {
-    let shown = state_dir.display().to_string();
-    let writing = tokio::task::spawn_blocking(move || write(&used, &state_dir));
-    if let Ok(Err(error)) = writing.await {
-        tracing::warn!(path = shown, %error,
-            "today's tokens cannot be written: after a restart they are counted from zero");
-    }
-}
-
-fn write(used: &UsedTokens, state_dir: &Path) -> io::Result<()> {
-    let (path, new) = (state_dir.join(FILE), state_dir.join("tokens.json.new"));
-    fs::create_dir_all(state_dir)?;
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&new)?;
-    file.write_all(&serde_json::to_vec(used)?)?;
-    file.sync_all()?;
-    fs::rename(&new, &path)
 }

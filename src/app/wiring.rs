@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::token_file;
+use super::{run_file, token_file};
 
 use crate::agents::Agents;
 use crate::config::{Config, MemoryConfig, MessageContent};
 use crate::engine::deliver::MAX_ATTACHMENT_BYTES;
 use crate::memory::{self, Memory, Stores};
 use crate::model::TokenLimits;
+use crate::runs::Runs;
 use crate::telemetry::event::{self, Answers, Capped, Started};
 use crate::telemetry::{self, IdStyle, Telemetry, with_sources};
 use crate::turn::{Services, TurnSettings};
@@ -65,6 +66,7 @@ pub(super) async fn services(
         negative_cache: NegativeCache::default(),
         memory,
         agents: Agents::load(agents_dir, builtin, Instant::now()).await,
+        runs: Runs::new(config.runs.limits, run_file::load(&config.state_dir)),
         settings: TurnSettings {
             limits: config.limits,
             reply_target: config.reply_target,

@@ -60,7 +60,11 @@ fn request(incoming: IncomingInteraction) -> Result<TurnRequest, Refused> {
 }
 
 /// The question as if it had been posted. Its id is the call's, which gives its time.
-fn question_as_message(interaction: &Interaction, asker: Author, question: &str) -> Message {
+pub(super) fn question_as_message(
+    interaction: &Interaction,
+    asker: Author,
+    question: &str,
+) -> Message {
     Message {
         id: MessageId::new(interaction.id.get()),
         channel: interaction.channel,

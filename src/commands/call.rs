@@ -7,7 +7,9 @@ use super::done::Stop;
 use super::words;
 use crate::model::Payer;
 use crate::telemetry::event::CommandWord;
-use clew_context::model::{Channel, ChannelId, ChannelKind, GuildId, Interaction, RoleId, UserId};
+use clew_context::model::{
+    Author, Channel, ChannelId, ChannelKind, ChannelMode, GuildId, Interaction, RoleId, UserId,
+};
 use clew_discord::event::IncomingInteraction;
 use clew_discord::model::{CallerRights, CommandData, InteractionData, OptionSpec};
 use clew_store::model::Subject;
@@ -21,6 +23,8 @@ pub struct Call {
     pub(super) data: CommandData,
     found: Found,
     pub(super) run: Run,
+    /// The caller, as the call names them.
+    pub(super) asker: Author,
     /// The caller's roles, as the call carried them.
     pub roles: Vec<RoleId>,
     /// What the caller may do here.
@@ -29,6 +33,8 @@ pub struct Call {
     pub channel: Option<Channel>,
     /// The type of the channel, as the call carried it.
     pub channel_kind: Option<ChannelKind>,
+    /// What the bot responds to there.
+    pub(super) mode: ChannelMode,
 }
 
 /// What is shown if the work takes long.
@@ -46,6 +52,7 @@ impl Call {
     pub(super) fn new(
         incoming: IncomingInteraction,
         channel: Option<Channel>,
+        mode: ChannelMode,
         found: Found,
         run: Run,
     ) -> Self {
@@ -58,10 +65,12 @@ impl Call {
             data,
             found,
             run,
+            asker: incoming.asker,
             roles: incoming.roles,
             rights: incoming.rights,
             channel,
             channel_kind: incoming.channel_kind,
+            mode,
         }
     }
 

@@ -2,12 +2,14 @@
 
 use super::call::{Call, Deferral};
 use super::words;
+use crate::runs::RunSlot;
 use crate::telemetry::event::CommandOutcome;
 use crate::telemetry::with_sources;
+use clew_context::model::{ChannelId, GuildId, InteractionId, TurnRequest};
 use clew_discord::model::Answer;
 
 /// The result of a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Done {
     /// What the caller sees.
     pub reply: Reply,
@@ -29,7 +31,7 @@ pub enum Reply {
 }
 
 /// What `app` has to do before it sends the reply.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Effect {
     /// Somebody opted out or in again: whatever holds messages must be told.
     OptOutsChanged,
@@ -41,6 +43,21 @@ pub enum Effect {
         /// The reply if the caller takes no direct messages.
         closed: Answer,
     },
+    /// An agent run begins. The reply says where it stands.
+    Run(Box<BeginningRun>),
+    /// An agent run ends.
+    StopRun(InteractionId),
+}
+
+/// An agent run that has no place on Discord yet.
+#[derive(Debug)]
+pub struct BeginningRun {
+    /// Its place among the runs.
+    pub slot: RunSlot,
+    /// The turn that does it, in the channel where it was asked for.
+    pub request: TurnRequest,
+    /// The channel in which a thread may be started for it, if one may be.
+    pub thread_in: Option<(GuildId, ChannelId)>,
 }
 
 impl Done {

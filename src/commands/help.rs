@@ -17,6 +17,7 @@ pub(super) const HELP: Command = Command {
 /// The sections, in the order in which they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Section {
+    Runs,
     Conversation,
     Caller,
     Server,
@@ -26,6 +27,7 @@ pub(super) enum Section {
 impl Section {
     const fn title(self) -> &'static str {
         match self {
+            Self::Runs => "**Longer tasks**",
             Self::Conversation => "**What I remember of our conversation**",
             Self::Caller => "**What I remember about you**",
             Self::Server => "**About this server** (changes need Manage Server)",

@@ -218,6 +218,14 @@ variables! {
     TOKENS_PER_USER_DAY = "0", "tokens", Turns;
     /// The same for all users of a server together; direct messages count for the user alone.
     TOKENS_PER_GUILD_DAY = "0", "tokens", Turns;
+    /// How many agent runs (`/agent run`) may be under way at once, in all; 0 for none.
+    MAX_AGENT_RUNS = "4", "runs", Turns;
+    /// How many of them one user may have.
+    AGENT_RUNS_PER_USER = "1", "runs", Turns;
+    /// How many of them one server may have.
+    AGENT_RUNS_PER_GUILD = "2", "runs", Turns;
+    /// How long one may take.
+    AGENT_RUN_TIMEOUT_S = "600", "seconds", Turns;
     /// The most messages of one answer; the rest is attached as a file.
     ANSWER_MAX_MESSAGES = "4", "messages", Turns;
     /// Whether links in answers show previews.

@@ -17,7 +17,7 @@ use serde::Serialize;
 pub use detail::{
     AnswerSent, Capped, CircuitChanged, CollectFallback, CollectOk, CollectTruncated,
     CommandAnswered, CommandWord, Confirmed, Dropped, EntriesPurged, Fatal, Flushed, Learnt,
-    LinkCounts, MendsDropped, MergeOk, OmitCounts, Recorded, RequestFailed, RequestOk,
+    LinkCounts, MendsDropped, MergeOk, OmitCounts, Recorded, RequestFailed, RequestOk, RunDone,
     SendFallback, SessionLost, ShardConnected, ShardDisconnected, Started, Stopping, StoreFailed,
     TailFallback, TailOk, ToolCalled, Trigger, TriggerRefused, TurnDone, TurnsDropped,
     UnreadableInput,
@@ -26,7 +26,7 @@ pub use detail::{
 pub use words::Cap;
 pub use words::{
     Answers, CauseWord, CircuitState, CommandOutcome, DropReason, FatalReason, Finish, List,
-    LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord,
+    LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SendStage, SourceWord,
     StoreOperation, Subsys, ToolOutcome,
 };
 
@@ -88,6 +88,8 @@ events! {
     Route "refused" TriggerRefused;
     /// A turn is over.
     Route "turn_done" TurnDone;
+    /// An agent run is over.
+    Route "run_done" RunDone;
     /// The model answered.
     Llm "request_ok" RequestOk;
     /// The model did not answer.
@@ -169,6 +171,7 @@ impl Event {
             | Self::Trigger(_)
             | Self::TriggerRefused(_)
             | Self::TurnDone(_)
+            | Self::RunDone(_)
             | Self::RequestOk(_)
             | Self::ToolCalled(_)
             | Self::ShardConnected(_)

@@ -137,7 +137,8 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// Asks until the model calls no more tools. What it says before it calls some stands.
+    /// Asks until the model calls no more tools. What it says before it calls some stands,
+    /// unless only the end of the answer is posted.
     async fn rounds(
         &mut self,
         posted: &mut PostedAnswer<'_>,
@@ -145,17 +146,20 @@ impl Asking<'_> {
     ) -> Result<TurnAnswer, Order> {
         let mut before = String::new();
         loop {
+            self.turn.asks_model();
             let (said, calls) = match self.round(&before, posted, control).await? {
                 Round::Over(answer) => return Ok(answer),
                 Round::Calls(said, calls) => (said, calls),
             };
             let own = said.own().to_owned();
-            if !own.is_empty()
-                && let Some(error) = show(&said.text, posted, control).await?
-            {
-                return Ok(TurnAnswer::Unpostable(error));
+            if posted.grows() {
+                if !own.is_empty()
+                    && let Some(error) = show(&said.text, posted, control).await?
+                {
+                    return Ok(TurnAnswer::Unpostable(error));
+                }
+                before = said.text;
             }
-            before = said.text;
             self.tools.run(own, calls, control).await?;
             self.servers.ask_again();
         }

@@ -23,6 +23,8 @@ pub enum Order {
     },
     /// The trigger was deleted: take back what was posted.
     Cancel,
+    /// The time of an agent run is over: take back what was posted.
+    TimeOver,
     /// The process is ending: take back what was posted, and let the next process answer.
     Abandon,
 }
@@ -33,7 +35,8 @@ impl Order {
         match self {
             Self::Go => "",
             Self::Restart { .. } => "the question was edited",
-            Self::Cancel => "the question was deleted",
+            Self::Cancel => "the question was deleted, or the run stopped",
+            Self::TimeOver => "the run's time is over",
             Self::Abandon => "the process ends",
         }
     }
@@ -48,6 +51,8 @@ pub struct Control {
     orders: watch::Receiver<Order>,
     /// Whether the answer is complete: then an edit comes too late, but not a deletion.
     answered: bool,
+    /// When the time is over, if it is bounded.
+    until: Option<Instant>,
 }
 
 impl Control {
@@ -57,15 +62,26 @@ impl Control {
         let control = Self {
             orders: receiver,
             answered: false,
+            until: None,
         };
         (orders, control)
     }
 
+    /// The same, with [`Order::TimeOver`] at that time.
+    #[must_use]
+    pub fn until(self, until: Instant) -> Self {
+        Self {
+            until: Some(until),
+            ..self
+        }
+    }
+
     /// Waits for an order to stop or to start over.
     pub(super) async fn ordered(&mut self) -> Order {
-        match self.orders.changed().await {
-            Ok(()) => self.orders.borrow_and_update().clone(),
-            Err(_) => std::future::pending().await,
+        tokio::select! {
+            biased;
+            Ok(()) = self.orders.changed() => self.orders.borrow_and_update().clone(),
+            () = time_over(self.until) => Order::TimeOver,
         }
     }
 
@@ -79,7 +95,7 @@ impl Control {
         match order {
             Order::Cancel => Some(order),
             Order::Restart { .. } => (!self.answered).then_some(order),
-            Order::Go | Order::Abandon => None,
+            Order::Go | Order::TimeOver | Order::Abandon => None,
         }
     }
 
@@ -117,5 +133,13 @@ impl Control {
             order = self.ordered() => Err(order),
             done = work => Ok(done),
         }
+    }
+}
+
+/// Waits until that time; without one, for ever.
+async fn time_over(until: Option<Instant>) {
+    match until {
+        Some(until) => sleep_until(until).await,
+        None => std::future::pending().await,
     }
 }

@@ -107,7 +107,7 @@ async fn ended(turn: &Turn<'_>, shown: Result<(), RestError>, otherwise: Outcome
 fn put_into_window(turn: &Turn<'_>, posted: &PostedAnswer<'_>) {
     let us = turn.services.us(turn.ids.guild);
     let kind = match turn.job.request.cause {
-        Cause::Mention | Cause::Direct | Cause::AutoReply => MessageKind::Default,
+        Cause::Mention | Cause::Direct | Cause::AutoReply | Cause::AgentRun => MessageKind::Default,
         Cause::Ask(_) => MessageKind::ChatInputCommand,
         Cause::AskAbout(..) => MessageKind::ContextMenuCommand,
     };

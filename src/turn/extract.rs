@@ -94,7 +94,8 @@ impl Extraction {
         let (services, request) = (turn.services, &turn.job.request);
         let (memory, trigger) = (&services.memory, turn.trigger());
         let learns = memory.learns(turn.ids.guild) && !memory.opted_out(request.asker());
-        if !learns || !trigger.is_human() {
+        // A task says what is to be done, not what its asker is like.
+        if !learns || !trigger.is_human() || turn.job.run.is_some() {
             return None;
         }
         let input = said(turn, material, background);

@@ -136,7 +136,7 @@ fn window_view(turn: &Turn<'_>, parent: Option<ChannelId>) -> (View, Option<Arc<
 /// is a member of it.
 fn asker_access(turn: &Turn<'_>) -> Access {
     let access = access_to(turn, turn.trigger().channel);
-    if turn.interaction().is_none() {
+    if turn.job.request.cause.is_posted() {
         access.as_member()
     } else {
         access

@@ -8,6 +8,7 @@ use crate::engine::daily_tokens::SpentBy;
 use crate::llm;
 use crate::memory::{Edit, Memory};
 use crate::model::Payer;
+use crate::runs::Runs;
 use crate::telemetry::event::Refusal;
 use crate::telemetry::{Ids, Telemetry};
 use clew_context::collect::NegativeCache;
@@ -40,6 +41,8 @@ pub struct Services {
     pub memory: Memory,
     /// The agents that answer.
     pub agents: Agents,
+    /// The agent runs that are under way.
+    pub runs: Runs,
     /// The settings of turns.
     pub settings: TurnSettings,
 }

@@ -28,7 +28,7 @@ const BOT: Package = Package {
         (5, &["turn", "commands", "replay"]),
         (4, &["tools"]),
         (3, &["memory"]),
-        (2, &["llm", "archive", "agents", "telemetry"]),
+        (2, &["llm", "archive", "agents", "runs", "telemetry"]),
         (1, &["engine", "config"]),
         (0, &["model"]),
     ],

@@ -9,6 +9,7 @@ mod post;
 mod process;
 mod rest;
 mod restart;
+mod runs;
 mod too_long;
 
 use clew_simulator::{ChannelKind, Id, Message, World};

@@ -20,6 +20,7 @@ mod mapping;
 mod memory;
 mod readme;
 mod replay;
+mod runs;
 mod store_command;
 mod support;
 mod telemetry;

@@ -92,7 +92,9 @@ pub async fn collect<S: Source>(
         window_update: messages.window_update,
     };
     files::inline_all(&fetcher, &mut collected).await;
-    links::collect(&fetcher, &mut collected).await;
+    if collected.turn.wants_context() {
+        links::collect(&fetcher, &mut collected).await;
+    }
     files::inline_linked(&fetcher, &mut collected).await;
     withhold_again(&mut collected, &opted_out);
     untitle(&mut collected, &opted_out);
@@ -160,6 +162,13 @@ async fn judged<S: Source>(
     fetcher: &Fetcher<'_, S>,
     scene: Scene,
 ) -> (Access, SceneMessages) {
+    if !turn.wants_context() {
+        let nothing = SceneMessages {
+            channel: None,
+            ..base(turn, Gathered::Nothing)
+        };
+        return (access::of_asker(turn, fetcher).await, nothing);
+    }
     if turn.asker_access.forbids(|rights| rights.read_history) {
         return (turn.asker_access, only_referenced(turn));
     }

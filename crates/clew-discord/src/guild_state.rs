@@ -12,11 +12,13 @@ mod guild;
 mod guilds;
 mod partial;
 mod readers;
+mod start_thread;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub use partial::{PartialChannel, PartialGuild, PartialMember, PartialOverwrite, PartialRole};
 pub use readers::AnswerPlace;
+pub use start_thread::MAX_THREAD_NAME;
 
 use clew_context::model::{
     Access, ApplicationId, Channel, ChannelId, ChannelKind, GuildId, Missing, Parent, RoleId,

@@ -7,6 +7,7 @@ use twilight_model::guild::Permissions;
 const PERMISSIONS: Permissions = Permissions::VIEW_CHANNEL
     .union(Permissions::READ_MESSAGE_HISTORY)
     .union(Permissions::SEND_MESSAGES)
+    .union(Permissions::CREATE_PUBLIC_THREADS)
     .union(Permissions::SEND_MESSAGES_IN_THREADS)
     .union(Permissions::ATTACH_FILES)
     .union(Permissions::ADD_REACTIONS);

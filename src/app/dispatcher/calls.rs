@@ -51,9 +51,10 @@ impl Dispatcher {
                     let line = line.unwrap_or_default().into_owned();
                     return self.refuse_call(interaction, reason, None, line);
                 }
-                let services = Arc::clone(&self.services);
+                let (services, loop_events) =
+                    (Arc::clone(&self.services), self.loop_events.clone());
                 self.tracker
-                    .spawn(async move { carry_out(&services, *call).await });
+                    .spawn(async move { carry_out(&services, &loop_events, *call).await });
             }
             Ok(Planned::NoChoices) => {
                 self.answer_at_once(interaction, Callback::Autocomplete(Vec::new()));

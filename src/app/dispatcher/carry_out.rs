@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
 use crate::commands::{self, Call, CommandServices, Deferral, Done, Effect, Reply};
@@ -13,6 +14,8 @@ use clew_context::discord::error::RestError;
 use clew_discord::model::Answer;
 use clew_discord::send::Callback;
 
+use super::super::loop_event::LoopEvent;
+use super::begin_run::begin_run;
 use super::calls::CALL_TIMEOUT;
 
 /// What is done within this time is answered at once. After it "thinking" is sent, which has the
@@ -24,11 +27,16 @@ const CHOICES: Duration = Duration::from_secs(2);
 const LATER: Duration = Duration::from_mins(1);
 
 /// Does what a call asks for, and answers it.
-pub(super) async fn carry_out(services: &Services, call: Call) {
+pub(super) async fn carry_out(
+    services: &Services,
+    loop_events: &mpsc::UnboundedSender<LoopEvent>,
+    call: Call,
+) {
     let came = Instant::now();
     let for_commands = CommandServices {
         memory: &services.memory,
         agents: &services.agents,
+        runs: &services.runs,
         model: services.model.as_ref(),
         guild_state: &services.guild_state,
         rest: &services.rest,
@@ -40,10 +48,37 @@ pub(super) async fn carry_out(services: &Services, call: Call) {
     let (done, deferred) = in_time(services, &call, work).await;
     let Done {
         reply,
-        outcome,
+        mut outcome,
         effect,
     } = done;
-    let (reply, further) = affect(services, &call, effect, reply).await;
+    let (reply, further) = match effect {
+        None => (reply, Vec::new()),
+        Some(Effect::OptOutsChanged) => {
+            services.withhold();
+            (reply, Vec::new())
+        }
+        Some(Effect::DirectMessages { messages, closed }) => {
+            match directly(services, &call, messages).await {
+                left if left.is_empty() => (reply, left),
+                left => (Reply::Message(closed), left),
+            }
+        }
+        Some(Effect::Run(beginning)) => match begin_run(services, *beginning).await {
+            Ok((begun, answer)) => {
+                // The loop is gone only when the process ends.
+                let _ = loop_events.send(begun);
+                (Reply::Message(answer), Vec::new())
+            }
+            Err(answer) => {
+                outcome = CommandOutcome::Failed;
+                (Reply::Message(answer), Vec::new())
+            }
+        },
+        Some(Effect::StopRun(id)) => {
+            let _ = loop_events.send(LoopEvent::StopRun(id));
+            (reply, Vec::new())
+        }
+    };
     if let Err(error) = answer(services, &call, reply, further, deferred).await {
         tracing::warn!(%error, command = %call.word(), "a command could not be answered");
     }
@@ -96,29 +131,6 @@ async fn choices(work: impl Future<Output = Done>) -> Done {
         effect: None,
     };
     timeout(CHOICES, work).await.unwrap_or(nothing)
-}
-
-/// Carries out the effect that comes with the answer. Returns the answer, and what
-/// follows it.
-async fn affect(
-    services: &Services,
-    call: &Call,
-    effect: Option<Effect>,
-    reply: Reply,
-) -> (Reply, Vec<Answer>) {
-    match effect {
-        None => (reply, Vec::new()),
-        Some(Effect::OptOutsChanged) => {
-            services.withhold();
-            (reply, Vec::new())
-        }
-        Some(Effect::DirectMessages { messages, closed }) => {
-            match directly(services, call, messages).await {
-                left if left.is_empty() => (reply, left),
-                left => (Reply::Message(closed), left),
-            }
-        }
-    }
 }
 
 /// Sends direct messages to the caller. Returns those that could not be sent.

@@ -12,10 +12,11 @@ use super::super::restarts::Restarts;
 use super::super::shares::{Requester, Tenant};
 use super::Dispatcher;
 use crate::model::Payer;
+use crate::runs::{Run, RunSlot};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{Outcome, Refusal};
 use crate::turn::{self, Control, Elsewhere, Extraction, Order, Orders, Services, TurnJob};
-use clew_context::model::{ChannelId, ChannelKind, Message, MessageId, TurnRequest};
+use clew_context::model::{ChannelId, ChannelKind, Message, MessageId, TurnRequest, UnixMillis};
 use clew_discord::session::Mark;
 
 /// A trigger that waits.
@@ -29,13 +30,26 @@ pub(super) struct WaitingTrigger {
 /// A turn that runs.
 #[derive(Debug)]
 pub(super) struct ActiveTurn {
-    queue: QueueKey,
-    since: Instant,
+    /// None for an agent run, which waits for nobody and keeps nobody waiting.
+    queue: Option<QueueKey>,
+    since: UnixMillis,
     pub(super) orders: Orders,
     /// The trigger as it is being asked, or will be.
     pub(super) trigger: Arc<Message>,
     pub(super) restarts: Restarts,
     mark: Option<Mark>,
+    pub(super) run: Option<Arc<Run>>,
+}
+
+/// A turn that begins.
+struct StartingTurn {
+    waiting: WaitingTrigger,
+    /// Whether it had to wait.
+    waited: bool,
+    queue: Option<QueueKey>,
+    run: Option<RunSlot>,
+    orders: Orders,
+    control: Control,
 }
 
 impl Dispatcher {
@@ -97,20 +111,61 @@ impl Dispatcher {
     }
 
     fn start(&mut self, queue: QueueKey, waiting: WaitingTrigger, waited: bool) {
-        let WaitingTrigger {
-            request,
-            came,
-            mark,
-        } = waiting;
         let (orders, control) = Control::new();
+        self.begin(StartingTurn {
+            waiting,
+            waited,
+            queue: Some(queue),
+            run: None,
+            orders,
+            control,
+        });
+    }
+
+    /// Starts an agent run. At the end of the process it is interrupted at once.
+    pub(in crate::app) fn start_run(&mut self, request: TurnRequest, slot: RunSlot) {
+        let (orders, control) = Control::new();
+        if self.closed {
+            orders.send_replace(Order::Abandon);
+        }
+        let came = Instant::now();
+        self.begin(StartingTurn {
+            waiting: WaitingTrigger {
+                request,
+                came,
+                mark: None,
+            },
+            waited: false,
+            queue: None,
+            run: Some(slot),
+            orders,
+            control: control.until(came + self.run_time),
+        });
+    }
+
+    fn begin(&mut self, starting: StartingTurn) {
+        let StartingTurn {
+            waiting:
+                WaitingTrigger {
+                    request,
+                    came,
+                    mark,
+                },
+            waited,
+            queue,
+            run,
+            orders,
+            control,
+        } = starting;
         let (channel, id) = (request.trigger.channel, request.trigger.id);
         let active = ActiveTurn {
             queue,
-            since: Instant::now(),
+            since: self.services.memory.now(),
             orders,
             trigger: Arc::clone(&request.trigger),
             restarts: Restarts::default(),
             mark,
+            run: run.as_ref().map(|slot| Arc::clone(slot.run())),
         };
         self.active.insert(id, active);
         let other_triggers = self.other_triggers(channel, id);
@@ -120,7 +175,8 @@ impl Dispatcher {
             newest: self.services.window().newest(channel),
             waited,
             other_triggers,
-            elsewhere: self.elsewhere(channel),
+            elsewhere: self.elsewhere(channel, id),
+            run,
         };
         let services = Arc::clone(&self.services);
         let report = ReportOnDrop {
@@ -138,16 +194,27 @@ impl Dispatcher {
         });
     }
 
-    /// The turns that run in other channels.
-    fn elsewhere(&self, here: ChannelId) -> Vec<Elsewhere> {
+    /// The turns that run in other channels, and agent runs.
+    fn elsewhere(&self, here: ChannelId, own: MessageId) -> Vec<Elsewhere> {
         let others = self.active.values();
         others
-            .filter(|active| active.trigger.channel != here)
+            .filter(|active| active.trigger.id != own)
+            .filter(|active| active.run.is_some() || active.trigger.channel != here)
             .map(|active| Elsewhere {
                 channel: active.trigger.channel,
                 since: active.since,
+                run: active.run.clone(),
             })
             .collect()
+    }
+
+    /// Stops agent runs.
+    pub(in crate::app) fn stop_runs(&self, is_meant: impl Fn(&Run) -> bool) {
+        for active in self.active.values() {
+            if active.run.as_deref().is_some_and(&is_meant) {
+                active.orders.send_replace(Order::Cancel);
+            }
+        }
     }
 
     /// The triggers of turns that wait or run in the same place, or were refused.
@@ -180,7 +247,7 @@ impl Dispatcher {
                 self.finished(mark);
             }
         }
-        let mut next = self.queues.finished(active.queue);
+        let mut next = active.queue.and_then(|queue| self.queues.finished(queue));
         while let Some((queue, waiting)) = next.filter(|_| !self.closed) {
             let payer = self.payer(&waiting.request);
             let Some(spent) = self.services.tokens_spent(payer) else {
@@ -222,7 +289,7 @@ const fn refusal(full: Full) -> Refusal {
     }
 }
 
-/// Turns are serial per thread, direct conversation and member of a channel.
+/// Turns other than agent runs are serial per thread, direct conversation and member of a channel.
 fn queue(request: &TurnRequest) -> QueueKey {
     let trigger = &request.trigger;
     let conversation = request

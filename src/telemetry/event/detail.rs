@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::words::{
     Answers, Cap, CauseWord, CircuitState, CommandOutcome, DropReason, FatalReason, Finish, List,
-    LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, SendStage, SourceWord,
+    LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SendStage, SourceWord,
     StoreOperation, ToolOutcome,
 };
 use crate::model::PromptReceipt;
@@ -185,6 +185,17 @@ pub struct TurnDone {
     pub agent: Option<String>,
     /// The model that was asked last.
     pub model: Option<String>,
+}
+
+/// `route`/`run_done`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunDone {
+    /// How it ended.
+    pub end: RunEnd,
+    /// How often the model was asked; unknown if an earlier process ran it.
+    pub rounds: Option<usize>,
+    /// From its start to this report.
+    pub ms: Ms,
 }
 
 /// `llm`/`request_ok`.

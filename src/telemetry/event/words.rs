@@ -164,6 +164,22 @@ words! {
         Ask = "ask",
         /// "Ask about this message".
         AskAbout = "ask_about",
+        /// `/agent run`.
+        AgentRun = "agent_run",
+    }
+
+    /// How an agent run ended.
+    RunEnd {
+        /// With a summary.
+        Done = "done",
+        /// The model or the posting failed.
+        Failed = "failed",
+        /// Somebody stopped it.
+        Stopped = "stopped",
+        /// `AGENT_RUN_TIMEOUT_S` was over.
+        TimeOver = "time_over",
+        /// The process ended.
+        Interrupted = "interrupted",
     }
 
     /// Why a trigger got no turn.
@@ -347,6 +363,7 @@ impl From<&Cause> for CauseWord {
             Cause::AutoReply => Self::AutoReply,
             Cause::Ask(_) => Self::Ask,
             Cause::AskAbout(..) => Self::AskAbout,
+            Cause::AgentRun => Self::AgentRun,
         }
     }
 }

@@ -129,7 +129,7 @@ pub(super) async fn stream(
                     if first_words.is_none() {
                         let now = Instant::now();
                         first_words = Some(now);
-                        next_show = Some(now + FIRST_SHOW);
+                        next_show = posted.grows().then(|| now + FIRST_SHOW);
                     }
                 }
                 Ok(AnswerStep::ToolCall(call)) if !request.tools.is_empty() => calls.push(call),

@@ -35,6 +35,13 @@ impl<'a> Destination<'a> {
         if let Some(interaction) = turn.interaction() {
             return Self::Interaction(interaction);
         }
+        if let Some(place) = turn.job.run.as_ref().and_then(|slot| slot.run().place()) {
+            return Self::Channel {
+                channel: place.channel,
+                reply_to: Some(place.message),
+                ping: false,
+            };
+        }
         Self::Channel {
             channel: turn.trigger().channel,
             reply_to: target.map(|target| target.id),
@@ -131,6 +138,11 @@ impl<'a> PostedAnswer<'a> {
     fn deadline(&self) -> Instant {
         let call = deadline();
         self.end.map_or(call, |end| end.min(call))
+    }
+
+    /// Whether it is shown as it grows. An agent run's is posted when it is complete.
+    pub(in crate::turn) const fn grows(&self) -> bool {
+        self.turn.job.run.is_none()
     }
 
     /// `ANSWER_MAX_MESSAGES`.

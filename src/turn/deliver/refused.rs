@@ -51,7 +51,7 @@ pub(in crate::turn) async fn cannot_write(turn: &Turn<'_>, reason: Fallback) {
 async fn react(turn: &Turn<'_>, sign: &str) -> bool {
     let (services, trigger) = (turn.services, turn.trigger());
     let ours = services.guild_state.our_access(trigger.channel);
-    if turn.interaction().is_some() || ours.forbids(|rights| rights.react) {
+    if !turn.job.request.cause.is_posted() || ours.forbids(|rights| rights.react) {
         return false;
     }
     let deadline = Instant::now() + ASIDE_TIMEOUT;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::names::{AskerNames, access_to};
 use crate::memory::{Place, Readable};
 use crate::model::Agent;
-use crate::turn::{Services, Turn};
+use crate::runs::RunSlot;
+use crate::turn::{Elsewhere, Services, Turn};
 use clew_context::engine::render::Directory;
 use clew_context::engine::status::{RunningTurn, status};
 use clew_context::engine::turn::Collected;
@@ -22,8 +23,8 @@ const MATCHED_BYTES: usize = 8_000;
 pub(in crate::turn) struct Background {
     pub(in crate::turn) agent: Arc<Agent>,
     pub(in crate::turn) place: Place,
-    /// Which facts could be read.
-    facts: Readable,
+    /// Which facts could be read; none in an agent run.
+    facts: Option<Readable>,
     /// The asker's and the server's facts.
     pub(super) profiles: Profiles,
     /// What was said before, oldest first.
@@ -57,9 +58,23 @@ pub(super) async fn remembered(
     agents.refresh(turn.started).await;
     let request = &turn.job.request;
     let channel = request.trigger.channel;
-    let agent = agents.pick(channel, parent)?;
+    let run = turn.job.run.as_ref().map(RunSlot::run);
+    let agent = match run {
+        Some(run) => Arc::clone(&run.agent),
+        None => agents.pick(channel, parent)?,
+    };
     let is_thread = kind.is_some_and(ChannelKind::is_thread);
     let place = memory.place(&agent, turn.ids.guild, channel, is_thread, request.asker());
+    if run.is_some() {
+        return Some(Background {
+            status: status_elsewhere(turn, &agent),
+            facts: None,
+            profiles: Profiles::default(),
+            agent,
+            place,
+            rows: Vec::new(),
+        });
+    }
     // Boxed to keep the future of a turn small.
     let recalled = Box::pin(async {
         tokio::join!(
@@ -71,7 +86,7 @@ pub(super) async fn remembered(
     rows.retain(|row| may_be_shown(turn, row));
     Some(Background {
         status: status_elsewhere(turn, &agent),
-        facts,
+        facts: Some(facts),
         profiles: Profiles::default(),
         agent,
         place,
@@ -91,6 +106,9 @@ pub(super) async fn add_profiles(
     background: &mut Background,
     collected: &Collected,
 ) {
+    let Some(facts) = background.facts else {
+        return;
+    };
     let mut words = turn.trigger().content.to_string();
     for message in collected.gathered.messages().into_iter().rev() {
         if words.len() >= MATCHED_BYTES {
@@ -101,28 +119,32 @@ pub(super) async fn add_profiles(
     }
     words.truncate(words.floor_char_boundary(MATCHED_BYTES));
     let memory = &turn.services.memory;
-    let Background { place, facts, .. } = background;
-    background.profiles = memory.profiles(&turn.ids, place, *facts, &words).await;
+    let place = &background.place;
+    background.profiles = memory.profiles(&turn.ids, place, facts, &words).await;
 }
 
 /// The agent's other turns in this server, in channels that the asker may read.
 fn status_elsewhere(turn: &Turn<'_>, agent: &Agent) -> String {
     let services = turn.services;
-    let is_ours = |channel: ChannelId| {
-        let known = services.guild_state.kind_and_parent(channel);
+    let is_ours = |other: &Elsewhere| {
+        if let Some(run) = &other.run {
+            return run.agent.name == agent.name;
+        }
+        let known = services.guild_state.kind_and_parent(other.channel);
         let parent = known.and_then(|(_, parent)| parent);
-        let picked = services.agents.pick(channel, parent);
+        let picked = services.agents.pick(other.channel, parent);
         picked.is_some_and(|other| other.name == agent.name)
     };
     let names = AskerNames::new(turn, None);
     let elsewhere = turn.job.elsewhere.iter();
     let turns: Vec<RunningTurn> = elsewhere
-        .filter(|other| is_ours(other.channel) && access_to(turn, other.channel).may_read())
+        .filter(|other| is_ours(other) && access_to(turn, other.channel).may_read())
         .filter_map(|other| {
             Some(RunningTurn {
                 channel: names.channel(other.channel)?,
                 asker: None,
-                seconds: (turn.started - other.since).as_secs(),
+                since: other.since,
+                is_run: other.run.is_some(),
             })
         })
         .collect();

@@ -9,8 +9,8 @@ use super::gathered;
 use crate::llm::{self, AnswerEnd};
 use crate::model::{ModelReceipt, Receipt, ToolName};
 use crate::telemetry::event::{
-    AnswerSent, Finish, LlmFailure, Outcome, RequestFailed, RequestOk, SendFallback, SendStage,
-    TailFallback, ToolCalled, TurnDone,
+    AnswerSent, Finish, LlmFailure, Outcome, RequestFailed, RequestOk, RunDone, RunEnd,
+    SendFallback, SendStage, TailFallback, ToolCalled, TurnDone,
 };
 use crate::telemetry::{Event, Ids, Ms, Telemetry};
 use crate::tools::ToolResult;
@@ -194,6 +194,15 @@ impl<'a> TurnReport<'a> {
         };
         log(&self.telemetry.styled(&self.ids), &done);
         self.emit(done);
+    }
+
+    /// The agent run that the turn does is over.
+    pub(in crate::turn) fn run_done(&self, end: RunEnd, rounds: usize) {
+        self.emit(RunDone {
+            end,
+            rounds: Some(rounds),
+            ms: Ms::from(self.came.elapsed()),
+        });
     }
 
     /// The model that was asked last, and the agent's name.

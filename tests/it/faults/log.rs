@@ -89,7 +89,7 @@ async fn a_bot_in_no_server_logs_how_to_invite_it() {
     let application = stage.discord.bot();
     let link = format!(
         "https://discord.com/oauth2/authorize?client_id={application}\
-         &scope=bot+applications.commands&permissions=274878008384"
+         &scope=bot+applications.commands&permissions=309237746752"
     );
     assert!(line.contains(&link), "{line}");
 }

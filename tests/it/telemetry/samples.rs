@@ -8,10 +8,10 @@ use clew::telemetry::event::{
     CollectOk, CollectTruncated, CommandAnswered, CommandOutcome, CommandWord, Confirmed,
     DropReason, Dropped, EntriesPurged, Fatal, FatalReason, Finish, Flushed, Learnt, LinkCounts,
     List, LlmFailure, LostBy, MendsDropped, MergeOk, OmitCounts, Outcome, PurgeCause, ReadFailure,
-    Recorded, Refusal, RequestFailed, RequestOk, SendFallback, SendStage, SessionLost,
-    ShardConnected, ShardDisconnected, SourceWord, Started, Stopping, StoreFailed, StoreOperation,
-    TailFallback, TailOk, ToolCalled, ToolOutcome, Trigger, TriggerRefused, TurnDone, TurnsDropped,
-    UnreadableInput,
+    Recorded, Refusal, RequestFailed, RequestOk, RunDone, RunEnd, SendFallback, SendStage,
+    SessionLost, ShardConnected, ShardDisconnected, SourceWord, Started, Stopping, StoreFailed,
+    StoreOperation, TailFallback, TailOk, ToolCalled, ToolOutcome, Trigger, TriggerRefused,
+    TurnDone, TurnsDropped, UnreadableInput,
 };
 use clew::telemetry::{Event, Ids, Ms, Telemetry};
 use clew_context::model::{
@@ -100,6 +100,11 @@ fn of_the_turn() -> Vec<Event> {
         trigger(Scene::Direct).into(),
         refused(Refusal::NotAllowed).into(),
         turn_done(Outcome::Answered, 900).into(),
+        Event::from(RunDone {
+            end: RunEnd::TimeOver,
+            rounds: Some(7),
+            ms: millis(600_000),
+        }),
         Event::from(RequestOk {
             ms_first: millis(120),
             ms: millis(800),

@@ -8,6 +8,8 @@ use std::time::Duration;
 use clew::agents::Agents;
 use clew::llm;
 use clew::memory::{self, Memory, Stores};
+use clew::model::RunLimits;
+use clew::runs::{OpenRuns, Runs};
 use clew::telemetry::event::Outcome;
 use clew::telemetry::{Lines, Telemetry};
 use clew::turn::{self, Control, Services, TurnJob, TurnSettings};
@@ -30,6 +32,12 @@ use crate::support::START;
 
 /// In every message of Boris that is not a question.
 const MARK: &str = "kumquat";
+
+const NO_RUNS: RunLimits = RunLimits {
+    all: 0,
+    per_user: 0,
+    per_guild: 0,
+};
 
 /// What all turns share, as `app` puts it together, and the telemetry.
 async fn services(p: &Place) -> (Services, Lines) {
@@ -68,6 +76,7 @@ async fn services(p: &Place) -> (Services, Lines) {
         negative_cache: NegativeCache::default(),
         memory,
         agents: Agents::load(None, Some("Be helpful.".to_owned()), Instant::now()).await,
+        runs: Runs::new(NO_RUNS, OpenRuns::default()),
         settings: TurnSettings {
             limits: Limits::default(),
             reply_target: ReplyTarget::Newest,
@@ -138,6 +147,7 @@ async fn ask(services: &Services, p: &Place, place: (Id, ChannelKind), id: Id) -
         waited: false,
         other_triggers: BTreeSet::new(),
         elsewhere: Vec::new(),
+        run: None,
     };
     let control = Control::new().1;
     let outcome = turn::run(services, job, control).await.outcome;

@@ -27,6 +27,8 @@ pub mod bits {
     pub const CONNECT: u64 = 1 << 20;
     /// Manage Threads; gives access to private threads.
     pub const MANAGE_THREADS: u64 = 1 << 34;
+    /// Create Public Threads.
+    pub const CREATE_PUBLIC_THREADS: u64 = 1 << 35;
     /// Send Messages in Threads.
     pub const SEND_MESSAGES_IN_THREADS: u64 = 1 << 38;
 }
@@ -45,6 +47,7 @@ pub fn access(facts: &AccessFacts) -> Access {
         send: has(send),
         react: has(bits::ADD_REACTIONS),
         attach: has(send) && has(bits::ATTACH_FILES),
+        open_threads: has(bits::CREATE_PUBLIC_THREADS) && has(bits::SEND_MESSAGES_IN_THREADS),
     };
     let member = match facts.class {
         ChannelClass::Channel | ChannelClass::OpenThread => Some(true),
@@ -200,8 +203,8 @@ pub struct Standing<'a> {
 #[cfg(test)]
 mod tests {
     use super::bits::{
-        ADMINISTRATOR, ATTACH_FILES, CONNECT, MANAGE_GUILD, MANAGE_THREADS, READ_MESSAGE_HISTORY,
-        SEND_MESSAGES, SEND_MESSAGES_IN_THREADS, VIEW_CHANNEL,
+        ADMINISTRATOR, ATTACH_FILES, CONNECT, CREATE_PUBLIC_THREADS, MANAGE_GUILD, MANAGE_THREADS,
+        READ_MESSAGE_HISTORY, SEND_MESSAGES, SEND_MESSAGES_IN_THREADS, VIEW_CHANNEL,
     };
     use super::*;
     use crate::model::ChannelId;
@@ -305,6 +308,25 @@ mod tests {
             let found = access(&AccessFacts { permissions, class });
             assert_eq!(!found.forbids(|rights| rights.attach), expected);
         }
+    }
+
+    #[test]
+    fn a_thread_is_opened_by_who_may_also_write_in_it() {
+        for (permissions, expected) in [
+            (
+                READ | CREATE_PUBLIC_THREADS | SEND_MESSAGES_IN_THREADS,
+                true,
+            ),
+            (READ | CREATE_PUBLIC_THREADS, false),
+            (READ | SEND_MESSAGES_IN_THREADS, false),
+            (CREATE_PUBLIC_THREADS | SEND_MESSAGES_IN_THREADS, false),
+            (ADMINISTRATOR, true),
+        ] {
+            let class = ChannelClass::Channel;
+            let found = access(&AccessFacts { permissions, class });
+            assert_eq!(found.may_open_threads(), expected, "{permissions:b}");
+        }
+        assert!(!Access::Unknown(Missing::Facts).may_open_threads());
     }
 
     #[test]

@@ -167,7 +167,12 @@ impl TurnInput {
 
     /// Whether the trigger is a message in the channel, not a command's question.
     pub(crate) fn trigger_is_message(&self) -> bool {
-        self.request.cause.interaction().is_none()
+        self.request.cause.is_posted()
+    }
+
+    /// Whether anything is collected around the trigger.
+    pub(crate) fn wants_context(&self) -> bool {
+        !matches!(self.request.cause, Cause::AgentRun)
     }
 
     /// The newest message seen when the turn started; nothing newer is looked at.

@@ -245,6 +245,8 @@ pub struct Rights {
     pub react: bool,
     /// Attach Files.
     pub attach: bool,
+    /// Create Public Threads, and Send Messages in Threads.
+    pub open_threads: bool,
 }
 
 impl Access {
@@ -254,6 +256,7 @@ impl Access {
         send: true,
         react: true,
         attach: true,
+        open_threads: true,
     });
 
     /// Whether View Channel is granted (in a private thread, also membership or
@@ -266,6 +269,11 @@ impl Access {
     /// Without it, the asker gets only the trigger and the message it includes.
     pub const fn may_read(self) -> bool {
         matches!(self, Self::Allowed(rights) if rights.read_history)
+    }
+
+    /// Whether public threads may be opened there and written in.
+    pub const fn may_open_threads(self) -> bool {
+        matches!(self, Self::Allowed(rights) if rights.open_threads)
     }
 
     /// Whether a right is known to be denied. For our own actions: what is unknown

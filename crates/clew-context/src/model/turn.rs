@@ -32,6 +32,8 @@ pub enum Cause {
     Ask(Box<Interaction>),
     /// The message command "Ask about this message", with that message.
     AskAbout(Box<Interaction>, Arc<Message>),
+    /// The task of an agent run, which starts clean: nothing is collected for it.
+    AgentRun,
 }
 
 impl Cause {
@@ -39,8 +41,13 @@ impl Cause {
     pub fn interaction(&self) -> Option<&Interaction> {
         match self {
             Self::Ask(interaction) | Self::AskAbout(interaction, _) => Some(interaction),
-            Self::Mention | Self::Direct | Self::AutoReply => None,
+            Self::Mention | Self::Direct | Self::AutoReply | Self::AgentRun => None,
         }
+    }
+
+    /// Whether the trigger is a message on Discord, not one built from a command.
+    pub const fn is_posted(&self) -> bool {
+        matches!(self, Self::Mention | Self::Direct | Self::AutoReply)
     }
 }
 
@@ -88,8 +95,7 @@ impl TurnRequest {
 
     /// The trigger's id, unless it is a command, which is not a message.
     pub fn posted_trigger(&self) -> Option<MessageId> {
-        let is_message = self.cause.interaction().is_none();
-        is_message.then_some(self.trigger.id)
+        self.cause.is_posted().then_some(self.trigger.id)
     }
 
     /// Who is asking.

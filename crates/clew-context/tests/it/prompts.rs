@@ -2,7 +2,8 @@
 
 use clew_context::engine::status::{RunningTurn, status};
 use clew_context::model::{
-    AgentDoc, Channel, ChannelId, ChannelKind, HistoryMessage, Message, Poll, Profiles, ThreadState,
+    AgentDoc, Channel, ChannelId, ChannelKind, HistoryMessage, Message, Poll, Profiles,
+    ThreadState, UnixMillis,
 };
 
 use crate::support::build::{
@@ -158,10 +159,11 @@ async fn an_agent_with_docs_that_answers_elsewhere_too() {
         name: name.to_owned(),
         text: text.to_owned(),
     };
-    let running = |channel: &str, asker: Option<&str>, seconds| RunningTurn {
+    let running = |channel: &str, asker: Option<&str>, minute: i64| RunningTurn {
         channel: channel.to_owned(),
         asker: asker.map(str::to_owned),
-        seconds,
+        since: UnixMillis(minute * 60_000),
+        is_run: false,
     };
     let world = World::of([said(60, ADA, "when is the release?")]);
     let start = Start {
@@ -170,8 +172,8 @@ async fn an_agent_with_docs_that_answers_elsewhere_too() {
             doc("2-hours.md", "Open from 9 to 17."),
         ],
         status: status(&[
-            running("general", None, 12),
-            running("help", Some("Bob"), 3),
+            running("general", None, 3),
+            running("help", Some("Bob"), 12),
         ]),
         ..Start::within(text_channel())
     };

@@ -61,4 +61,26 @@ impl Rest {
         };
         message_id(&self.repeat(make, RateLimitPool::Main, deadline).await?)
     }
+
+    /// Replaces such an answer, buttons included.
+    ///
+    /// # Errors
+    /// As for [`create_message`](Rest::create_message).
+    pub async fn edit_answer(
+        &self,
+        channel: ChannelId,
+        id: MessageId,
+        answer: &Answer,
+        deadline: Instant,
+    ) -> Result<(), RestError> {
+        let path = format!("channels/{channel}/messages/{id}");
+        let payload = message(answer);
+        let make = || {
+            let builder = RequestBuilder::raw(Method::Patch, path.clone());
+            with_body(builder, &payload, &answer.files)
+        };
+        self.repeat(make, RateLimitPool::Main, deadline)
+            .await
+            .map(drop)
+    }
 }

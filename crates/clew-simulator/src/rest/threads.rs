@@ -123,12 +123,20 @@ impl State {
             }
             self.open_thread_from(parent, message, &title, bot)
         } else {
-            let kind = if private {
-                ChannelKind::PrivateThread
-            } else {
-                ChannelKind::PublicThread
+            // A channel has threads of one public kind.
+            let of_parent = match kind {
+                ChannelKind::Announcement => ChannelKind::AnnouncementThread,
+                _ => ChannelKind::PublicThread,
             };
-            self.open_thread(parent, kind, &title, bot)
+            let asked = match call.body["type"].as_u64() {
+                Some(10) => ChannelKind::AnnouncementThread,
+                Some(11) => ChannelKind::PublicThread,
+                _ => ChannelKind::PrivateThread,
+            };
+            if !private && asked != of_parent {
+                return Err(Refusal::wrong_channel_type());
+            }
+            self.open_thread(parent, asked, &title, bot)
         };
         Ok(Reply::with_status(201, self.channel_object(thread)))
     }

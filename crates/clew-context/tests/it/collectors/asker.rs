@@ -9,7 +9,7 @@ use clew_context::engine::access::bits;
 use clew_context::engine::turn::Collected;
 use clew_context::model::{
     Access, Cause, Channel, ChannelId, ChannelKind, Fallback, Guild, Message, Missing, Overwrite,
-    OverwriteTarget, ReferenceKind, RoleId,
+    OverwriteTarget, ReferenceKind, Referenced, RoleId,
 };
 
 use crate::collectors::target::ask_command;
@@ -315,6 +315,31 @@ async fn a_message_from_another_channel_is_no_starter() {
         let collected = start.collect(&world, &ask(3)).await;
         let prompt = format!("{:?}", start.prepare(&collected).prompt.messages);
         assert!(!prompt.contains("foreign"), "{prompt}");
+    }
+}
+
+/// A run starts clean, whatever stands around its task, in a thread too.
+#[tokio::test]
+async fn nothing_is_collected_for_an_agent_run() {
+    let task = Message {
+        referenced: Referenced::Known(Box::new(here(1))),
+        ..ask(3)
+    };
+    for channel in [thread(0), post(0)] {
+        let world = World::of([said(0, ADA, "start"), here(1), here(2)]);
+        let start = Start {
+            cause: Cause::AgentRun,
+            ..Start::within(channel)
+        };
+        let collected = start.collect(&world, &task).await;
+        assert_eq!(
+            (shown(&start, &collected).as_str(), collected.fetches),
+            ("", 0)
+        );
+        assert!(collected.turn.channel.is_none() && collected.target.reply_to.is_none());
+        let prompt = start.prepare(&collected).prompt;
+        assert_eq!(prompt.messages.len(), 2, "{prompt:?}");
+        assert!(!format!("{prompt:?}").contains("talk"), "{prompt:?}");
     }
 }
 

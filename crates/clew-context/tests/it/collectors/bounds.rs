@@ -48,6 +48,7 @@ const UNREADABLE: Access = Access::Allowed(Rights {
     send: true,
     react: true,
     attach: true,
+    open_threads: true,
 });
 
 #[tokio::test]

@@ -369,6 +369,7 @@ fn an_asker_without_the_history_gets_no_link_into_it() {
             send: true,
             react: true,
             attach: true,
+            open_threads: true,
         }),
         ..here()
     };

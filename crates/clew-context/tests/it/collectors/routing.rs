@@ -48,7 +48,7 @@ fn verdict(message: &Message, rules: &Rules, facts: RouteFacts<'_>) -> &'static 
         Verdict::Turn(Cause::Mention) => "mention",
         Verdict::Turn(Cause::Direct) => "direct",
         Verdict::Turn(Cause::AutoReply) => "auto_reply",
-        Verdict::Turn(Cause::Ask(_) | Cause::AskAbout(..)) => "command",
+        Verdict::Turn(Cause::Ask(_) | Cause::AskAbout(..) | Cause::AgentRun) => "command",
     }
 }
 

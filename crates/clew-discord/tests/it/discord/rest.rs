@@ -5,9 +5,10 @@
 use std::time::Duration;
 
 use clew_context::collect::PageCursor;
-use clew_context::model::{ChannelId, MessageId};
+use clew_context::model::{self, ChannelId, GuildId, MessageId};
+use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
-use clew_simulator::{Id, Simulator};
+use clew_simulator::{ChannelKind, Fault, Id, Simulator};
 use tokio::time::Instant;
 
 use crate::simulator::{Small, small};
@@ -46,6 +47,43 @@ async fn filled(count: usize) -> (Simulator, Small, Vec<Id>) {
     let world = std::mem::take(&mut small.world);
     let simulator = Simulator::start(world).await.unwrap();
     (simulator, small, seeded)
+}
+
+/// Also in an announcement channel, whose threads are of a kind of their own. It is known
+/// before the gateway tells of it.
+#[tokio::test]
+async fn a_thread_is_started_once_and_known_at_once() {
+    let mut small = small();
+    let news = small
+        .world
+        .channel(small.guild, ChannelKind::Announcement, "news");
+    let world = std::mem::take(&mut small.world);
+    let simulator = Simulator::start(world).await.unwrap();
+    let (rest, guild_state) = (rest(&simulator), GuildState::default());
+    let guild = GuildId::new(small.guild.0);
+    guild_state.apply(
+        "CHANNEL_CREATE",
+        &format!(r#"{{"id":"{news}","guild_id":"{guild}","type":5,"name":"news"}}"#),
+    );
+    for (parent, kind) in [
+        (small.channel, model::ChannelKind::PublicThread),
+        (news, model::ChannelKind::AnnouncementThread),
+    ] {
+        let parent = channel_id(parent);
+        let started = guild_state.start_thread(&rest, guild, parent, "pumps", patient());
+        let thread = started.await.unwrap();
+        assert_eq!(
+            guild_state.kind_and_parent(thread),
+            Some((kind, Some(parent)))
+        );
+        assert_eq!(guild_state.channel_name(thread).as_deref(), Some("pumps"));
+    }
+    let threads = "/channels/*/threads";
+    simulator.fault(Fault::status("POST", threads, 500, 0, "down"));
+    let channel = channel_id(small.channel);
+    let refused = guild_state.start_thread(&rest, guild, channel, "pumps", patient());
+    assert!(refused.await.unwrap_err().transient);
+    assert_eq!(simulator.requests_to("POST", threads).len(), 3);
 }
 
 #[tokio::test]

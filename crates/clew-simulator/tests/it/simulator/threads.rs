@@ -110,6 +110,31 @@ async fn a_thread_without_a_message_leaves_a_notice() {
 }
 
 #[tokio::test]
+async fn a_channel_has_threads_of_one_public_kind() {
+    let Small {
+        mut world,
+        guild,
+        channel,
+        ..
+    } = small();
+    let news = world.channel(guild, ChannelKind::Announcement, "news");
+    let simulator = Simulator::start(world).await.unwrap();
+    let rest = Rest::new(&simulator);
+    for (parent, kind, status) in [
+        (channel, 11, 201),
+        (channel, 10, 400),
+        (news, 10, 201),
+        (news, 11, 400),
+    ] {
+        let path = format!("/channels/{parent}/threads");
+        let body = json!({"name": "Apart", "type": kind});
+        let (answered, made) = rest.call("POST", &path, body).await;
+        assert_eq!(answered, status, "{kind} in {parent}: {made}");
+        assert!(status != 201 || made["type"] == kind, "{made}");
+    }
+}
+
+#[tokio::test]
 async fn private_threads_are_for_members_and_moderators() {
     let Small {
         mut world,

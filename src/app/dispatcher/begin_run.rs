@@ -1,0 +1,105 @@
+//! Gives an agent run its place: a thread of its own, or where it was asked for, and the
+//! message that shows its progress.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::super::loop_event::LoopEvent;
+use crate::commands::BeginningRun;
+use crate::telemetry::with_sources;
+use crate::turn::{self, Services};
+use clew_context::engine::meaning::NOTE_PREFIX;
+use clew_context::model::{ChannelId, GuildId, TurnRequest};
+use clew_discord::guild_state::MAX_THREAD_NAME;
+use clew_discord::model::Answer;
+
+/// How long starting the thread may take, and posting the message.
+const TIMEOUT: Duration = Duration::from_secs(15);
+/// The name of a thread whose asker opted out: they keep their words to themselves.
+const UNTITLED: &str = "Agent run";
+
+/// Returns what the loop is told and what the caller reads; the latter alone if the run
+/// has no place and does not begin.
+pub(super) async fn begin_run(
+    services: &Services,
+    beginning: BeginningRun,
+) -> Result<(LoopEvent, Answer), Answer> {
+    let BeginningRun {
+        slot,
+        mut request,
+        thread_in,
+    } = beginning;
+    let thread = match thread_in {
+        Some((guild, parent)) => start_thread(services, &request, guild, parent).await,
+        None => None,
+    };
+    if let Some(thread) = thread {
+        Arc::make_mut(&mut request.trigger).channel = thread;
+        request.channel_kind = services
+            .guild_state
+            .kind_and_parent(thread)
+            .map(|(kind, _)| kind);
+    }
+    let channel = request.trigger.channel;
+    let message = turn::under_way(slot.run(), &request.trigger.content);
+    let nonce = format!("{:x}.p", request.turn().0);
+    let deadline = Instant::now() + TIMEOUT;
+    match services
+        .rest
+        .post_answer(channel, &message, &nonce, deadline)
+        .await
+    {
+        Ok(id) => slot.stands(channel, id),
+        Err(error) => {
+            tracing::warn!(error = %with_sources(&error), "an agent run has no place");
+            let line = format!("{NOTE_PREFIX}I could not write here, so I have not begun.");
+            return Err(Answer::for_caller(line));
+        }
+    }
+    let said = match thread {
+        Some(thread) => format!("I have begun: <#{thread}>"),
+        None => "I have begun. My answer will stand here.".to_owned(),
+    };
+    let begun = LoopEvent::Run(Box::new(request), slot);
+    Ok((begun, Answer::for_caller(said)))
+}
+
+/// The thread, which is known from now on; none if it was refused.
+async fn start_thread(
+    services: &Services,
+    request: &TurnRequest,
+    guild: GuildId,
+    parent: ChannelId,
+) -> Option<ChannelId> {
+    let name = if services.memory.opted_out(request.asker()) {
+        UNTITLED.to_owned()
+    } else {
+        thread_name(&request.trigger.content)
+    };
+    let deadline = Instant::now() + TIMEOUT;
+    let (guild_state, rest) = (&services.guild_state, &services.rest);
+    match guild_state
+        .start_thread(rest, guild, parent, &name, deadline)
+        .await
+    {
+        Ok(thread) => Some(thread),
+        Err(error) => {
+            tracing::info!(error = %with_sources(&error), "an agent run gets no thread");
+            None
+        }
+    }
+}
+
+/// The beginning of the task on one line.
+fn thread_name(task: &str) -> String {
+    let words: Vec<&str> = task.split_whitespace().collect();
+    let name = words.join(" ");
+    if name.chars().nth(MAX_THREAD_NAME).is_none() {
+        return name;
+    }
+    let mut cut: String = name.chars().take(MAX_THREAD_NAME - 1).collect();
+    cut.push('…');
+    cut
+}

@@ -1,0 +1,279 @@
+//! Agent runs that are under way: whose they are, where they stand, how far they are;
+//! and those that broke off, until that has been said where they stood.
+//!
+//! Invariant: `runs` keeps ids, times and counts, never a word of a task or an answer.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use crate::model::{Agent, RunLimits};
+use clew_context::model::{ChannelId, GuildId, InteractionId, MessageId, UnixMillis, UserId};
+
+/// The most runs that broke off and are remembered; the oldest go.
+const MOST_BROKEN_OFF: usize = 100;
+
+/// All runs; clones share them.
+#[derive(Debug, Clone)]
+pub struct Runs {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    limits: RunLimits,
+    known: Mutex<Known>,
+    /// Tells that what the next process needs has changed.
+    changed: watch::Sender<()>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    under_way: BTreeMap<InteractionId, Arc<Run>>,
+    /// Runs whose progress message does not yet say that they are over.
+    broken_off: BTreeMap<InteractionId, RunPlace>,
+}
+
+/// A run that is under way.
+#[derive(Debug)]
+pub struct Run {
+    /// The id of the call that asked for it.
+    pub id: InteractionId,
+    /// The server; none in direct messages.
+    pub guild: Option<GuildId>,
+    /// Who asked for it.
+    pub asker: UserId,
+    /// The agent that does it.
+    pub agent: Arc<Agent>,
+    /// The channel in which it was asked for; a thread counts as its channel.
+    pub home: ChannelId,
+    /// When it was asked for.
+    pub began: UnixMillis,
+    /// How often the model has been asked.
+    rounds: watch::Sender<usize>,
+    place: OnceLock<RunPlace>,
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunPlace {
+    /// The run's own thread, or where it was asked for.
+    pub channel: ChannelId,
+    /// The message that shows its progress.
+    pub message: MessageId,
+    /// When the run began, in Unix milliseconds.
+    pub began: i64,
+}
+
+/// The runs that the next process has to report as broken off, unless it is said before.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct OpenRuns(pub BTreeMap<InteractionId, RunPlace>);
+
+/// What a new run is.
+#[derive(Debug)]
+pub struct NewRun {
+    /// See [`Run`].
+    pub id: InteractionId,
+    /// See [`Run`].
+    pub guild: Option<GuildId>,
+    /// See [`Run`].
+    pub asker: UserId,
+    /// See [`Run`].
+    pub agent: Arc<Agent>,
+    /// See [`Run`].
+    pub home: ChannelId,
+    /// See [`Run`].
+    pub began: UnixMillis,
+}
+
+/// Why no further run may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Full {
+    /// There are none here at all.
+    Off,
+    /// As many as may be are under way.
+    All,
+    /// In this server.
+    Guild,
+    /// Of this user.
+    User,
+}
+
+/// A place among the runs, given back when this is dropped.
+#[derive(Debug)]
+pub struct RunSlot {
+    run: Arc<Run>,
+    shared: Arc<Shared>,
+    /// Whether its message says that it is over.
+    is_told: AtomicBool,
+}
+
+impl Runs {
+    /// No run is under way; these broke off with an earlier process.
+    pub fn new(limits: RunLimits, broken_off: OpenRuns) -> Self {
+        let known = Known {
+            broken_off: broken_off.0,
+            ..Known::default()
+        };
+        Self {
+            shared: Arc::new(Shared {
+                limits,
+                known: Mutex::new(known),
+                changed: watch::Sender::new(()),
+            }),
+        }
+    }
+
+    /// Takes a place for a run.
+    ///
+    /// # Errors
+    /// Whose runs are as many as may be.
+    pub fn begin(&self, new: NewRun) -> Result<RunSlot, Full> {
+        let mut known = self.shared.known();
+        known.has_room(&self.shared.limits, &new)?;
+        let run = Arc::new(Run {
+            id: new.id,
+            guild: new.guild,
+            asker: new.asker,
+            agent: new.agent,
+            home: new.home,
+            began: new.began,
+            rounds: watch::Sender::new(0),
+            place: OnceLock::new(),
+        });
+        known.under_way.insert(new.id, Arc::clone(&run));
+        Ok(RunSlot {
+            run,
+            shared: Arc::clone(&self.shared),
+            is_told: AtomicBool::new(false),
+        })
+    }
+
+    /// Those that stand somewhere, the oldest first.
+    pub fn under_way(&self) -> Vec<Arc<Run>> {
+        let known = self.shared.known();
+        let runs = known.under_way.values();
+        runs.filter(|run| run.place().is_some()).cloned().collect()
+    }
+
+    /// The run with this id.
+    pub fn get(&self, id: InteractionId) -> Option<Arc<Run>> {
+        self.shared.known().under_way.get(&id).cloned()
+    }
+
+    /// Those that broke off and have not been reported.
+    pub fn broken_off(&self) -> OpenRuns {
+        OpenRuns(self.shared.known().broken_off.clone())
+    }
+
+    /// It has been said, or cannot be said, that a run broke off.
+    pub fn reported(&self, id: InteractionId) {
+        self.shared.known().broken_off.remove(&id);
+        self.shared.changed.send_replace(());
+    }
+
+    /// What the next process has to report if this one is killed now.
+    pub fn open(&self) -> OpenRuns {
+        let known = self.shared.known();
+        let under_way = known.under_way.iter();
+        let mut open: BTreeMap<InteractionId, RunPlace> = under_way
+            .filter_map(|(id, run)| Some((*id, run.place()?)))
+            .collect();
+        open.extend(&known.broken_off);
+        OpenRuns(open)
+    }
+
+    /// Tells when [`open`](Self::open) may have changed.
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.shared.changed.subscribe()
+    }
+}
+
+impl Known {
+    fn has_room(&self, limits: &RunLimits, new: &NewRun) -> Result<(), Full> {
+        let count = |is_such: &dyn Fn(&Run) -> bool| {
+            self.under_way.values().filter(|run| is_such(run)).count()
+        };
+        if limits.all == 0 {
+            Err(Full::Off)
+        } else if count(&|run| run.asker == new.asker) >= limits.per_user {
+            Err(Full::User)
+        } else if new.guild.is_some() && count(&|run| run.guild == new.guild) >= limits.per_guild {
+            Err(Full::Guild)
+        } else if self.under_way.len() >= limits.all {
+            Err(Full::All)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Shared {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Run {
+    /// Where it stands; none while that is being made.
+    pub fn place(&self) -> Option<RunPlace> {
+        self.place.get().copied()
+    }
+
+    /// How often the model has been asked.
+    pub fn rounds(&self) -> usize {
+        *self.rounds.borrow()
+    }
+
+    /// Notes that the model is asked.
+    pub fn asks_model(&self) {
+        self.rounds.send_modify(|rounds| *rounds += 1);
+    }
+
+    /// Tells when there is more to show.
+    pub fn progress(&self) -> watch::Receiver<usize> {
+        self.rounds.subscribe()
+    }
+}
+
+impl RunSlot {
+    /// The run.
+    pub const fn run(&self) -> &Arc<Run> {
+        &self.run
+    }
+
+    /// The run stands there from now on.
+    pub fn stands(&self, channel: ChannelId, message: MessageId) {
+        let place = RunPlace {
+            channel,
+            message,
+            began: self.run.began.0,
+        };
+        // It stands in one place all along.
+        let _ = self.run.place.set(place);
+        self.shared.changed.send_replace(());
+    }
+
+    /// Its message says that it is over, or can never say so.
+    pub fn told(&self) {
+        self.is_told.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for RunSlot {
+    fn drop(&mut self) {
+        let mut known = self.shared.known();
+        known.under_way.remove(&self.run.id);
+        if let Some(place) = self.run.place().filter(|_| !*self.is_told.get_mut()) {
+            known.broken_off.insert(self.run.id, place);
+            while known.broken_off.len() > MOST_BROKEN_OFF {
+                known.broken_off.pop_first();
+            }
+        }
+        drop(known);
+        self.shared.changed.send_replace(());
+    }
+}
