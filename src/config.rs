@@ -49,7 +49,7 @@ pub use memory::MemoryConfig;
 pub use problem::ConfigErrors;
 pub use runs::RunConfig;
 pub use telemetry::{TelemetryConfig, TelemetryIds};
-pub use tools::ToolConfig;
+pub use tools::{ToolConfig, ToolOutputConfig};
 pub use turns::{AnswerConfig, TurnConfig};
 pub use values::SettingOrigin;
 pub use variable::{VARIABLES, Variable};
@@ -89,6 +89,8 @@ pub struct Config {
     pub answers: AnswerConfig,
     /// Whether and how models may call tools.
     pub tools: ToolConfig,
+    /// How results of tools are kept.
+    pub tool_outputs: ToolOutputConfig,
     /// The JSONL events.
     pub telemetry: TelemetryConfig,
     /// Memory and history.
@@ -141,6 +143,7 @@ impl Config {
             runs: runs::read(&mut check),
             answers: turns::read_answers(&mut check),
             tools: tools::read(&mut check),
+            tool_outputs: tools::read_outputs(&mut check),
             telemetry: telemetry::read(&mut check),
             memory: memory::read(&mut check),
             log: log::read(&mut check),

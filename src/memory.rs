@@ -14,6 +14,7 @@ mod confirm;
 mod extract;
 mod facts;
 mod history;
+mod outputs;
 mod privacy;
 mod reconcile;
 mod recovery;
@@ -33,13 +34,15 @@ use crate::telemetry::event::{StoreFailed, StoreOperation};
 use crate::telemetry::{Ids, Telemetry, with_sources};
 use clew_context::model::{ApplicationId, ChannelId, Clock, GuildId, OptOuts, UnixMillis, UserId};
 use clew_store::model::{AgentName, GuildSettings, Scope, ScopeKind, SettingsChange};
+use clew_store::outputs::ToolOutputs;
 use clew_store::{Store, Transcripts};
 
-pub use clew_store::outputs::Keywords;
+pub use clew_store::outputs::{ContextPointer, Keywords, OutputId};
 pub use confirm::EditOf;
 pub use extract::{ExtractionInput, NoteOutcome};
 pub use facts::{Readable, Remembered};
 pub use history::{Exchange, Overview, ToolRound};
+pub use outputs::{KeptOutput, MadeOutput};
 pub use privacy::Exported;
 pub use reconcile::{DiscordChange, Edit, Fetched, Missed};
 pub use snapshots::{RestoreError, Restored, SaveError};
@@ -86,6 +89,8 @@ pub struct Stores {
     pub conversations: Arc<Store>,
     /// `DM_LOGS_DIR`.
     pub transcripts: Option<Arc<Transcripts>>,
+    /// `TOOL_OUTPUT_DIR`; none without tools.
+    pub outputs: Option<Arc<ToolOutputs>>,
 }
 
 impl Stores {

@@ -11,11 +11,14 @@ mod address;
 mod asker;
 mod forget;
 mod get_message;
+mod kept;
 mod list_thread;
+mod read_output;
 mod reading;
 mod remember;
 mod result;
 mod search_messages;
+mod search_outputs;
 #[cfg(test)]
 mod tests;
 
@@ -26,8 +29,10 @@ use serde_json::{Map, Value};
 use tokio::time::timeout;
 
 use crate::model::{Agent, ToolDefinition};
+use crate::telemetry::event::ToolOutcome;
 
 pub use asker::{Asker, MAX_FETCHES};
+pub use kept::line;
 pub use result::{ToolError, ToolOutput, ToolResult};
 
 /// A tool: what the model is told of it, and what it does.
@@ -35,6 +40,8 @@ pub use result::{ToolError, ToolOutput, ToolResult};
 pub struct Tool {
     definition: ToolDefinition,
     run: Run,
+    /// Whether its results are kept: not those that show what is kept already.
+    is_kept: bool,
 }
 
 /// What a tool does, for the asker of a turn.
@@ -49,12 +56,14 @@ macro_rules! run {
 use run;
 
 /// Every tool, in the order in which models are told of them.
-const TOOLS: [Tool; 5] = [
+const TOOLS: [Tool; 7] = [
     get_message::GET_MESSAGE,
     list_thread::LIST_THREAD,
     search_messages::SEARCH_MESSAGES,
     remember::REMEMBER,
     forget::FORGET,
+    search_outputs::SEARCH_OUTPUTS,
+    read_output::READ_OUTPUT,
 ];
 
 /// The arguments of a call: a JSON object.
@@ -114,7 +123,14 @@ pub async fn call(
     let Some(tool) = TOOLS.iter().find(is_offered) else {
         return ToolResult::of_error(&ToolError::Unknown);
     };
-    within(time, (tool.run)(asker, arguments)).await
+    let began = asker.memory.now();
+    let result = within(time, (tool.run)(asker, arguments)).await;
+    if tool.is_kept && result.outcome == ToolOutcome::Ok {
+        let args = arguments.0.clone();
+        kept::kept(asker, name, args, began, result).await
+    } else {
+        result
+    }
 }
 
 async fn within(

@@ -29,10 +29,13 @@ use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
 use clew_discord::session::ShardSession;
 use clew_store::model::StoreAddress;
+use clew_store::outputs::{Disk, FileSystem, InMemory, OutputLimits, OutputSettings, ToolOutputs};
 use clew_store::{Folders, Store, Transcripts};
 
 /// The address of the REST API, unless `DISCORD_API_URL` names another.
 const DISCORD: &str = "https://discord.com";
+/// The most bytes of tools' results that are kept in memory (`IN_MEMORY_CONTEXT_ONLY`).
+const MOST_IN_MEMORY: u64 = 32 << 20;
 /// The pause between two tries to open a store grows from this...
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// ...to this.
@@ -106,14 +109,16 @@ async fn remembered(
     clock: &Clock,
     telemetry: &Telemetry,
 ) -> Result<Memory, clew_store::Error> {
-    let stores = stores(&config.memory, clock).await?;
+    let stores = stores(config, clock).await?;
     let (opt_outs, clock) = (Arc::clone(opt_outs), Arc::clone(clock));
     Memory::open(stores, memory(config), opt_outs, clock, telemetry.clone()).await
 }
 
 /// Opens what `CONTEXT_STORE` names. Conversations that must not reach a disk get a
 /// separate store in memory, and are not logged.
-async fn stores(config: &MemoryConfig, clock: &Clock) -> Result<Stores, clew_store::Error> {
+async fn stores(config: &Config, clock: &Clock) -> Result<Stores, clew_store::Error> {
+    let outputs = outputs(config, clock).await?;
+    let config = &config.memory;
     let lasting = Store::open(&config.store, &folders(config), Arc::clone(clock)).await?;
     let lasting = Arc::new(lasting);
     if config.in_memory_only {
@@ -121,6 +126,7 @@ async fn stores(config: &MemoryConfig, clock: &Clock) -> Result<Stores, clew_sto
             lasting,
             conversations: Arc::new(Store::in_memory().await?),
             transcripts: None,
+            outputs,
         });
     }
     let transcripts = match &config.dm_logs_dir {
@@ -131,7 +137,37 @@ async fn stores(config: &MemoryConfig, clock: &Clock) -> Result<Stores, clew_sto
         conversations: Arc::clone(&lasting),
         lasting,
         transcripts: transcripts.map(Arc::new),
+        outputs,
     })
+}
+
+/// Opens `TOOL_OUTPUT_DIR`. Without tools only to remove what an earlier process left.
+async fn outputs(
+    config: &Config,
+    clock: &Clock,
+) -> Result<Option<Arc<ToolOutputs>>, clew_store::Error> {
+    let kept = &config.tool_outputs;
+    let in_memory = config.memory.in_memory_only;
+    if !config.tools.is_on && (in_memory || !kept.dir.exists()) {
+        return Ok(None);
+    }
+    let (files, most): (Arc<dyn FileSystem>, u64) = if in_memory {
+        (Arc::new(InMemory::default()), MOST_IN_MEMORY)
+    } else {
+        (Arc::new(Disk::default()), u64::MAX)
+    };
+    let settings = OutputSettings {
+        limits: OutputLimits {
+            pointers: kept.max_pointers,
+            bytes: kept.max_bytes.min(most),
+            age: kept.max_age,
+            idle: kept.max_idle,
+        },
+        resume: kept.resume,
+        ..OutputSettings::new(&kept.dir)
+    };
+    let outputs = ToolOutputs::open(settings, files, Arc::clone(clock)).await?;
+    Ok(Some(Arc::new(outputs)))
 }
 
 /// The folders that stores use in addition to what `CONTEXT_STORE` names.

@@ -118,6 +118,7 @@ fn so_many(kind: Kind, entries: u64) -> String {
         Kind::UserFacts => format!("{} that I remember about you", count("thing")),
         Kind::ServerFacts => format!("{} that you had me remember about servers", count("thing")),
         Kind::Transcripts => format!("{} in the log of our direct messages", count("line")),
+        Kind::Outputs => format!("{} of tools", count("result")),
         Kind::OptOuts => "that you opted out".to_owned(),
         // These belong to nobody in particular.
         Kind::Settings | Kind::Agents | Kind::Departures => {

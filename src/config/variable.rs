@@ -241,6 +241,20 @@ variables! {
     TOOL_TIMEOUT_S = "20", "seconds, fractions allowed", Tools;
     /// What tools gave in one request; the oldest results shrink to a line.
     TOOL_PROMPT_MAX_CHARS = "48000", "characters", Tools;
+    /// Where what tools gave is kept, one file each; with `IN_MEMORY_CONTEXT_ONLY` in memory instead.
+    TOOL_OUTPUT_DIR = "var/tool_outputs", "path", Tools;
+    /// Whether the next process finds those files again; otherwise they go at the end, at the latest at the next start.
+    TOOL_OUTPUT_RESUME = "false", "true|false", Tools;
+    /// The most results that are kept; the oldest of whoever has most make room.
+    TOOL_POINTERS_MAX = "1000", "results", Tools;
+    /// The most that they may take; in memory no more than 32 MiB.
+    TOOL_OUTPUT_MAX_MB = "256", "MiB", Tools;
+    /// How long one is kept at most.
+    TOOL_OUTPUT_MAX_AGE_H = "24", "hours", Tools;
+    /// After how long without a use a conversation's results go.
+    TOOL_SESSION_IDLE_MIN = "60", "minutes", Tools;
+    /// How many results of earlier turns that match the question a prompt names, a line each; 0 for none.
+    TOOL_OFFER_MAX = "8", "results", Tools;
 
     /// Where the events are written as JSON Lines, one file a day.
     TELEMETRY_DIR = "var/telemetry", "path", Operation;

@@ -148,6 +148,7 @@ fn own_settings(discord: &Simulator, folder: &Path) -> Vec<(String, String)> {
         ("STATE_DIR", path("state")),
         ("CONTEXT_STORE", format!("sqlite:{}", path("clew.db"))),
         ("AGENTS_DIR", path("agents")),
+        ("TOOL_OUTPUT_DIR", path("tool_outputs")),
         ("IN_MEMORY_CONTEXT_ONLY", "true".to_owned()),
     ]
     .map(|(name, value)| (name.to_owned(), value))

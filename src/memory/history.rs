@@ -176,6 +176,9 @@ impl Memory {
         let store = &self.stores.conversations;
         let gone = store.delete_conversation(scope).await?;
         self.unsaved.forget(|turn| turn.is_of(scope));
+        if let Some(outputs) = self.outputs() {
+            outputs.end_session(scope).await?;
+        }
         Ok(gone)
     }
 

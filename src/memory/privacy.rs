@@ -76,6 +76,7 @@ impl Memory {
             let lines = transcripts.lines(user).await?.len();
             kept.add(Kind::Transcripts, u64::try_from(lines).unwrap_or(u64::MAX));
         }
+        kept.add(Kind::Outputs, self.count_outputs(user).await?);
         Ok(kept)
     }
 
@@ -90,6 +91,7 @@ impl Memory {
         if let Some(transcripts) = &self.stores.transcripts {
             entries.extend(transcripts.lines(user).await?);
         }
+        entries.extend(self.export_outputs(user).await?);
         Ok(Exported {
             at: self.now(),
             entries,

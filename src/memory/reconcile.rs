@@ -196,10 +196,14 @@ impl Memory {
     /// Applies an edit. Most edited messages never became part of anything.
     async fn edited(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, clew_store::Error> {
         let message = edit.message;
-        if self.held(channel, message, message).await?.is_empty() {
-            return Ok(Purged::default());
+        if !self.held(channel, message, message).await?.is_empty() {
+            return self.edit(channel, edit).await;
         }
-        self.edit(channel, edit).await
+        // A tool may be reading it.
+        match edit.withdraws(channel) {
+            Some(purge) => self.purge_outputs(&purge).await,
+            None => Ok(Purged::default()),
+        }
     }
 
     /// Gives a message that something is kept of its new words everywhere, and
@@ -255,7 +259,10 @@ impl Memory {
         let mut held = self.held(channel, *first, *last).await?;
         held.retain(|id| ids.contains(id));
         let purged = if held.is_empty() {
-            Purged::default()
+            // A tool may be reading one of them.
+            let ids = ids.clone();
+            self.purge_outputs(&Purge::Messages { channel, ids })
+                .await?
         } else {
             let held = held.into_iter().collect();
             self.purge(&Purge::Messages { channel, ids: held }).await?
@@ -414,6 +421,12 @@ async fn purge_all(stores: &Stores, purge: &Purge) -> Result<Purged, clew_store:
     for (_, store) in stores.all() {
         match store.purge(purge).await {
             Ok(gone) => all.merge(&gone),
+            Err(error) => result = result.and(Err(error)),
+        }
+    }
+    if let Some(outputs) = &stores.outputs {
+        match outputs.purge(purge).await {
+            Ok(gone) => all.add(Kind::Outputs, gone),
             Err(error) => result = result.and(Err(error)),
         }
     }

@@ -122,6 +122,7 @@ impl Memory {
             let _ = tokio::time::timeout(LAST_TRY, self.flush()).await;
         }
         self.drop_unsaved();
+        self.close_outputs().await;
         for (_, store) in self.stores.all() {
             if let Err(error) = store.close().await {
                 self.failed(&Ids::default(), StoreOperation::Close, &error);

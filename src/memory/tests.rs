@@ -64,6 +64,7 @@ pub(super) async fn scene_with(settings: Settings) -> Scene {
         lasting: Arc::new(Store::in_memory().await.unwrap()),
         conversations: Arc::new(Store::in_memory().await.unwrap()),
         transcripts: None,
+        outputs: None,
     };
     let opt_outs = Arc::new(OptOuts::default());
     let shared = Arc::clone(&opt_outs);

@@ -80,6 +80,7 @@ impl Memory {
         let tidy = async {
             loop {
                 tidying.tick().await;
+                self.sweep_outputs().await;
                 for (_, store) in self.stores.all() {
                     if self.is_well()
                         && let Err(error) = store.tidy().await

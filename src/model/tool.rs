@@ -13,16 +13,22 @@ pub enum ToolName {
     Remember,
     /// Forgets a fact about the asker.
     Forget,
+    /// Finds what tools gave earlier in the conversation.
+    SearchOutputs,
+    /// Reads it.
+    ReadOutput,
 }
 
 impl ToolName {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::GetMessage,
         Self::ListThread,
         Self::SearchMessages,
         Self::Remember,
         Self::Forget,
+        Self::SearchOutputs,
+        Self::ReadOutput,
     ];
 
     /// The name that models call.
@@ -33,6 +39,8 @@ impl ToolName {
             Self::SearchMessages => "search_messages",
             Self::Remember => "remember",
             Self::Forget => "forget",
+            Self::SearchOutputs => "search_outputs",
+            Self::ReadOutput => "read_output",
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::result::ToolError;
-use crate::memory::{ExtractionInput, Memory, Place};
+use crate::memory::{ContextPointer, ExtractionInput, Memory, Place};
 use crate::telemetry::Ids;
 use clew_context::collect::Reads;
 use clew_context::discord::Live;
@@ -26,6 +26,8 @@ pub struct Asker<'a> {
     pub ids: Ids,
     /// The conversation, and who asks.
     pub place: &'a Place,
+    /// The agent run that the turn does, if it does one.
+    pub task: Option<u64>,
     /// The trigger: nothing newer is read.
     pub trigger: MessageId,
     /// What the asker wrote, for facts about them.
@@ -101,6 +103,13 @@ impl Asker<'_> {
     pub(super) fn may_read_all(&self, sources: &[ContentSource]) -> bool {
         let mut channels = sources.iter().map(|source| source.channel);
         channels.all(|channel| (self.readers)(channel) == Readers::Everybody)
+    }
+
+    /// What tools gave in this conversation, as far as it may be read.
+    pub(super) async fn outputs(&self) -> Vec<ContextPointer> {
+        let mut pointers = self.memory.outputs_of(&self.ids, self.place).await;
+        pointers.retain(|pointer| self.may_read_all(&pointer.sources));
+        pointers
     }
 
     /// What is held of a channel now.

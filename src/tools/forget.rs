@@ -17,6 +17,7 @@ pub(super) const FORGET: Tool = Tool {
         }],
     },
     run: run!(forget),
+    is_kept: false,
 };
 
 const FACT: &str = "fact";

@@ -28,6 +28,7 @@ pub(super) const GET_MESSAGE: Tool = Tool {
         ],
     },
     run: run!(get_message),
+    is_kept: true,
 };
 
 const MESSAGE: &str = "message";

@@ -31,6 +31,7 @@ pub(super) const LIST_THREAD: Tool = Tool {
         ],
     },
     run: run!(list_thread),
+    is_kept: true,
 };
 
 const THREAD: &str = "thread";

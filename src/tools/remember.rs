@@ -19,6 +19,7 @@ pub(super) const REMEMBER: Tool = Tool {
         }],
     },
     run: run!(remember),
+    is_kept: false,
 };
 
 const FACT: &str = "fact";

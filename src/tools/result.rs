@@ -1,6 +1,7 @@
 //! What comes of a call: a text for the model, of bounded size, and what it was made
 //! from.
 
+use crate::memory::OutputId;
 use crate::telemetry::event::ToolOutcome;
 use crate::telemetry::with_sources;
 use clew_context::model::{ContentSource, Fallback};
@@ -43,6 +44,12 @@ pub enum ToolError {
     /// not read it.
     #[error("There is nothing there that everybody who reads this answer may read.")]
     NotForEverybody,
+    /// It was deleted or edited while the tool ran.
+    #[error("What the tool read was changed or removed meanwhile.")]
+    SourceRemoved,
+    /// There is no such output of this conversation, or no longer.
+    #[error("There is no such output any more.")]
+    NoOutput,
     /// It was called with the same arguments before.
     #[error("You called this tool with the same arguments before; its result is above.")]
     Repeated,
@@ -81,7 +88,7 @@ impl ToolError {
         match self {
             Self::Unknown => ToolOutcome::Unknown,
             Self::Arguments | Self::Argument(_) => ToolOutcome::Invalid,
-            Self::NotForEverybody => ToolOutcome::Refused,
+            Self::NotForEverybody | Self::SourceRemoved | Self::NoOutput => ToolOutcome::Refused,
             Self::Repeated => ToolOutcome::Repeated,
             Self::TooMany | Self::TooMuch => ToolOutcome::TooMany,
             Self::Timeout => ToolOutcome::Timeout,
@@ -101,6 +108,8 @@ pub struct ToolResult {
     pub sources: Vec<ContentSource>,
     /// How it went.
     pub outcome: ToolOutcome,
+    /// Under which id all of it is kept.
+    pub output: Option<OutputId>,
 }
 
 impl ToolResult {
@@ -114,6 +123,7 @@ impl ToolResult {
             bytes,
             sources,
             outcome: ToolOutcome::Ok,
+            output: None,
         }
     }
 
@@ -128,6 +138,7 @@ impl ToolResult {
             text,
             sources: Vec::new(),
             outcome: error.outcome(),
+            output: None,
         }
     }
 }

@@ -29,6 +29,7 @@ pub(super) const SEARCH_MESSAGES: Tool = Tool {
         }],
     },
     run: run!(search_messages),
+    is_kept: true,
 };
 
 const WORDS: &str = "words";

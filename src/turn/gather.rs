@@ -83,6 +83,7 @@ pub(super) async fn gather(turn: &Turn<'_>) -> TurnMaterial {
     confirm::confirm(turn, background.as_mut(), &collected, deadline).await;
     if let Some(background) = &mut background {
         background::add_profiles(turn, background, &collected).await;
+        background::add_offers(turn, background).await;
     }
     let model = background.as_ref().and_then(|background| {
         let model = services.model.as_ref()?;

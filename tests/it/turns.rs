@@ -15,6 +15,7 @@ mod queue;
 mod refused;
 mod tokens;
 mod tool_faults;
+mod tool_outputs;
 mod tool_reads;
 mod tools;
 mod triggers;

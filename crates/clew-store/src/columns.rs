@@ -247,7 +247,7 @@ pub(crate) fn record<C: Columns>(kind: Kind, row: &C) -> Result<Option<Record>, 
         ),
         Kind::Agents => Record::Agent(row.read("agent_name", parsed)?, row.time("created_at")?),
         Kind::Departures => Record::Departure(row.id("guild_id", GuildId::new)?, row.time("at")?),
-        Kind::Transcripts => return Ok(None),
+        Kind::Transcripts | Kind::Outputs => return Ok(None),
     }))
 }
 

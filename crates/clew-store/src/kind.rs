@@ -56,6 +56,8 @@ kinds! {
     /// Logs of direct messages (`DM_LOGS_DIR`), which are files outside of any
     /// store.
     Transcripts = "direct message logs",
+    /// Results of tools (`TOOL_OUTPUT_DIR`), likewise.
+    Outputs = "results of tools",
 }
 
 impl Kind {
@@ -67,7 +69,8 @@ impl Kind {
             | Self::Snapshots
             | Self::UserFacts
             | Self::ServerFacts
-            | Self::Transcripts => true,
+            | Self::Transcripts
+            | Self::Outputs => true,
             Self::Markers
             | Self::Receipts
             | Self::OptOuts

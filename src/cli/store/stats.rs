@@ -12,7 +12,7 @@ pub(super) async fn run(config: &Config, json: bool) -> Result<CommandEnd, Error
     let opened = OpenedStore::look(config).await?;
     let mut found = opened.store.stats().await?;
     if let Some(transcripts) = &opened.transcripts {
-        found.retain(|stats| stats.kind != Kind::Transcripts);
+        found.retain(|stats| !matches!(stats.kind, Kind::Transcripts | Kind::Outputs));
         found.push(transcripts.stats().await?);
     }
     opened.store.close().await?;

@@ -7,14 +7,13 @@ use std::collections::{BTreeSet, HashSet};
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
-use crate::memory::ToolRound;
+use crate::memory::{OutputId, ToolRound};
 use crate::model::{ToolDefinition, ToolName};
 use crate::tools::{self, Arguments, Asker, MAX_FETCHES, ToolError, ToolResult};
 use clew_context::collect::Reads;
 use clew_context::discord::Live;
 use clew_context::engine::assemble::Prompt;
 use clew_context::engine::frame::{self, FrameKind};
-use clew_context::engine::shorten;
 use clew_context::model::{ChatMessage, ContentSource, Limits, ToolCall};
 
 use crate::turn::control::{Control, Order};
@@ -32,21 +31,15 @@ const MAX_NAME: usize = 64;
 /// The most messages and channels that a turn may be made from: each of its rows
 /// carries them.
 const MAX_SOURCES: usize = 300;
-/// The most bytes of a result that the model gets whole...
-const MAX_INLINE: usize = 32 * 1024;
-/// ...and how much of a longer one, in Unicode scalars.
-const CUT_CHARS: usize = 4_000;
 /// Below this, tool text is not shortened further to fit a model.
 const MIN_PROMPT_CHARS: usize = 2_000;
-/// Stands in for a result that a request has no room for.
-const LEFT_OUT: &str = "(This result was left out: there is no room for it any more.)";
 
 /// The tools of a turn, as far as they have been called.
 pub(super) struct ToolLoop<'a> {
     turn: &'a Turn<'a>,
     material: &'a TurnMaterial,
     offered: Vec<ToolDefinition>,
-    rounds: Vec<ToolRound>,
+    rounds: Vec<Round>,
     /// Calls that were run, by name and arguments.
     called: HashSet<(String, String)>,
     sources: BTreeSet<ContentSource>,
@@ -54,6 +47,20 @@ pub(super) struct ToolLoop<'a> {
     fetches: usize,
     /// The most Unicode scalars of results in one request.
     max_chars: usize,
+}
+
+/// Calls that a model made together.
+struct Round {
+    said: String,
+    calls: Vec<Called>,
+}
+
+/// A call and what came of it.
+struct Called {
+    call: ToolCall,
+    text: String,
+    /// Where all of it is kept.
+    output: Option<OutputId>,
 }
 
 /// What a turn called, to be stored with it.
@@ -119,7 +126,7 @@ impl<'a> ToolLoop<'a> {
     /// may help.
     pub(super) fn shorten(&mut self) -> bool {
         let results = self.rounds.iter().flat_map(|round| &round.calls);
-        let chars: usize = results.map(|(_, text)| text.chars().count()).sum();
+        let chars: usize = results.map(|called| called.text.chars().count()).sum();
         let may_help = chars > MIN_PROMPT_CHARS && self.max_chars > MIN_PROMPT_CHARS;
         if may_help {
             self.max_chars = (chars.min(self.max_chars) / 2).max(MIN_PROMPT_CHARS);
@@ -149,9 +156,10 @@ impl<'a> ToolLoop<'a> {
         let calls = checked.into_iter().enumerate();
         let calls = calls.map(|(at, (call, arguments))| sendable(before + at, call, &arguments));
         let calls: Vec<ToolCall> = calls.collect();
-        let results = results.into_iter().map(|one| self.take(one));
-        let calls = calls.into_iter().zip(results).collect();
-        self.rounds.push(ToolRound { said, calls });
+        let results = calls.into_iter().zip(results);
+        let calls = results.map(|(call, result)| self.take(call, result));
+        let calls = calls.collect();
+        self.rounds.push(Round { said, calls });
         Ok(())
     }
 
@@ -200,6 +208,7 @@ impl<'a> ToolLoop<'a> {
         let asker = Asker {
             ids: turn.ids,
             place: &background.place,
+            task: turn.job.run.as_ref().map(|slot| slot.run().id.get()),
             trigger: turn.trigger().id,
             said: &said,
             us: &material.collected.turn.us,
@@ -240,20 +249,21 @@ impl<'a> ToolLoop<'a> {
         result
     }
 
-    /// Takes a result's sources, and gives its text for the model.
-    fn take(&mut self, result: ToolResult) -> String {
-        let new = result
-            .sources
-            .iter()
-            .filter(|one| !self.sources.contains(one));
-        if self.sources.len() + new.count() > MAX_SOURCES {
-            return ToolError::TooMuch.to_string();
-        }
+    /// Takes a result with its sources.
+    fn take(&mut self, call: ToolCall, result: ToolResult) -> Called {
+        let sources = result.sources.iter();
+        let new = sources.filter(|one| !self.sources.contains(one)).count();
+        let result = if self.sources.len() + new > MAX_SOURCES {
+            ToolResult::of_error(&ToolError::TooMuch)
+        } else {
+            result
+        };
         self.sources.extend(result.sources);
-        if result.text.len() <= MAX_INLINE {
-            return result.text;
+        Called {
+            call,
+            text: result.text,
+            output: result.output,
         }
-        shorten::head_and_tail(&result.text, CUT_CHARS).unwrap_or(result.text)
     }
 }
 
@@ -277,23 +287,33 @@ fn sendable(number: usize, call: ToolCall, arguments: &Result<Arguments, ToolErr
 }
 
 /// The rounds with as much of their results as fits, the newest first.
-fn fitting(rounds: &[ToolRound], max_chars: usize) -> Vec<ToolRound> {
-    let mut rounds = rounds.to_vec();
+fn fitting(rounds: &[Round], max_chars: usize) -> Vec<ToolRound> {
     let mut room = max_chars;
-    let results = rounds
-        .iter_mut()
-        .rev()
-        .flat_map(|round| round.calls.iter_mut().rev());
-    for (_, text) in results {
-        let chars = text.chars().count();
-        if chars <= room {
-            room -= chars;
-        } else {
-            room = 0;
-            LEFT_OUT.clone_into(text);
-        }
+    let mut fitting: Vec<ToolRound> = Vec::with_capacity(rounds.len());
+    for round in rounds.iter().rev() {
+        let calls = round.calls.iter().rev();
+        let calls = calls.map(|called| (called.call.clone(), within(called, &mut room)));
+        let mut calls: Vec<(ToolCall, String)> = calls.collect();
+        calls.reverse();
+        let said = round.said.clone();
+        fitting.push(ToolRound { said, calls });
     }
-    rounds
+    fitting.reverse();
+    fitting
+}
+
+/// A result, or a line in its place. Once one had no room, no older one has any.
+fn within(called: &Called, room: &mut usize) -> String {
+    let chars = called.text.chars().count();
+    if chars <= *room {
+        *room -= chars;
+        return called.text.clone();
+    }
+    *room = 0;
+    match &called.output {
+        Some(id) => format!("(Left out for want of room: `read_output` with `id` {id} reads it.)"),
+        None => "(Left out for want of room.)".to_owned(),
+    }
 }
 
 /// A result as material, not orders. No result can end its frame.

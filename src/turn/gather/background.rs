@@ -4,14 +4,15 @@
 use std::sync::Arc;
 
 use super::names::{AskerNames, access_to};
-use crate::memory::{Place, Readable};
-use crate::model::Agent;
+use crate::memory::{Memory, Place, Readable};
+use crate::model::{Agent, ToolName};
 use crate::runs::RunSlot;
+use crate::tools;
 use crate::turn::{Elsewhere, Services, Turn};
 use clew_context::engine::render::Directory;
 use clew_context::engine::status::{RunningTurn, status};
 use clew_context::engine::turn::Collected;
-use clew_context::model::{ChannelId, ChannelKind, Profiles, Readers};
+use clew_context::model::{ChannelId, ChannelKind, ContentSource, Profiles, Readers};
 use clew_store::model::{Scope, StoredMessage};
 
 /// How much of a question and of the newest messages around it is used to
@@ -31,6 +32,8 @@ pub(in crate::turn) struct Background {
     pub(in crate::turn) rows: Vec<StoredMessage>,
     /// What the agent does elsewhere.
     pub(super) status: String,
+    /// Results of tools from earlier that match the question, a line each.
+    pub(super) offers: Vec<String>,
 }
 
 impl Background {
@@ -69,6 +72,7 @@ pub(super) async fn remembered(
         return Some(Background {
             status: status_elsewhere(turn, &agent),
             facts: None,
+            offers: Vec::new(),
             profiles: Profiles::default(),
             agent,
             place,
@@ -87,6 +91,7 @@ pub(super) async fn remembered(
     Some(Background {
         status: status_elsewhere(turn, &agent),
         facts: Some(facts),
+        offers: Vec::new(),
         profiles: Profiles::default(),
         agent,
         place,
@@ -96,7 +101,11 @@ pub(super) async fn remembered(
 
 /// Whether everybody who will read the answer may still read what a row was made from.
 fn may_be_shown(turn: &Turn<'_>, row: &StoredMessage) -> bool {
-    let mut sources = row.sources.iter();
+    may_be_read(turn, &row.sources)
+}
+
+fn may_be_read(turn: &Turn<'_>, sources: &[ContentSource]) -> bool {
+    let mut sources = sources.iter();
     sources.all(|source| turn.readers(source.channel) == Readers::Everybody)
 }
 
@@ -121,6 +130,24 @@ pub(super) async fn add_profiles(
     let memory = &turn.services.memory;
     let place = &background.place;
     background.profiles = memory.profiles(&turn.ids, place, facts, &words).await;
+}
+
+/// Names the results of tools that match what was asked, if the agent can read them and
+/// everybody who reads the answer may. An agent run starts without any.
+pub(super) async fn add_offers(turn: &Turn<'_>, background: &mut Background) {
+    let settings = &turn.services.settings.tools;
+    let offered = tools::offered(&background.agent);
+    let can_read = offered.iter().any(|tool| tool.name == ToolName::ReadOutput);
+    let is_run = turn.job.run.is_some();
+    if is_run || !settings.is_on || !can_read || settings.max_offers == 0 {
+        return;
+    }
+    let memory = &turn.services.memory;
+    let mut pointers = memory.outputs_of(&turn.ids, &background.place).await;
+    pointers.retain(|pointer| may_be_read(turn, &pointer.sources));
+    let words = turn.services.own_words(turn.ids.guild, turn.trigger());
+    let chosen = Memory::offers(&words, &pointers, settings.max_offers);
+    background.offers = chosen.into_iter().map(tools::line).collect();
 }
 
 /// The agent's other turns in this server, in channels that the asker may read.

@@ -115,6 +115,7 @@ fn halved(
                 status: &background.status,
                 profiles: &background.profiles,
                 history: &services.memory.messages(rows),
+                offers: &background.offers,
                 halvings,
                 ..PromptInput::new(&agent.system, secret, &scope)
             };

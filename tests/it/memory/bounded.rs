@@ -56,6 +56,7 @@ async fn what_no_window_reaches_is_removed_from_memory() {
         lasting: Arc::new(Store::in_memory().await.unwrap()),
         conversations: Arc::clone(&conversations),
         transcripts: None,
+        outputs: None,
     };
     let settings = memory::Settings {
         rolling_window: HOURS,

@@ -49,6 +49,7 @@ async fn scene() -> Scene {
         lasting: Arc::clone(&store),
         conversations: Arc::clone(&store),
         transcripts: None,
+        outputs: None,
     };
     let settings = memory::Settings {
         in_memory_only: true,

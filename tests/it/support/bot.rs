@@ -61,6 +61,7 @@ impl Stage {
                 format!("sqlite:{}", path("clew.db")),
             ),
             ("AGENTS_DIR".to_owned(), path("agents")),
+            ("TOOL_OUTPUT_DIR".to_owned(), path("tool_outputs")),
             ("USER_PROFILE_DIR".to_owned(), path("users")),
             ("SERVER_PROFILE_DIR".to_owned(), path("servers")),
         ];

@@ -96,6 +96,7 @@ async fn memory(opt_outs: Arc<OptOuts>, telemetry: Telemetry) -> Memory {
         lasting: Arc::clone(&store),
         conversations: store,
         transcripts: None,
+        outputs: None,
     };
     let settings = memory::Settings {
         scope: ScopeKind::Member,

@@ -50,6 +50,8 @@ pub(super) struct PromptParts<'a> {
     /// The stored conversation, oldest first; can be empty. Author names are those
     /// given by the renderer (`Renderer::named`).
     pub(super) history: &'a [HistoryMessage],
+    /// Results of tools from earlier, a sanitised line each; can be empty.
+    pub(super) offers: &'a [String],
     /// The trigger's own words, rendered; empty for a bare mention.
     pub(super) words: &'a str,
     /// The message that a trigger without words points at.
@@ -95,6 +97,9 @@ pub(super) fn assemble(parts: &PromptParts<'_>) -> Prompt {
     for message in &history {
         let (role, text) = stored(message, &nonce);
         push(&mut messages, role, text);
+    }
+    if !parts.offers.is_empty() {
+        push(&mut messages, Role::User, offers(parts.offers, &nonce));
     }
     push(&mut messages, Role::User, question(parts, &nonce));
     let chars = messages
@@ -221,6 +226,14 @@ fn question(parts: &PromptParts<'_>, nonce: &str) -> String {
     }
 }
 
+/// Earlier results of tools, of which only these lines are shown.
+fn offers(lines: &[String], nonce: &str) -> String {
+    let head = "Results of your tools from earlier in this conversation; read_output reads them:";
+    let inside = lines.join("\n") + "\n";
+    let framed = frame::wrap(FrameKind::ToolResult, nonce, &inside);
+    format!("{}\n{framed}", frame::marked(nonce, head))
+}
+
 /// Every text of the prompt that could try to forge the nonce.
 fn texts<'a>(parts: &PromptParts<'a>) -> impl Iterator<Item = &'a str> {
     let items = parts
@@ -239,6 +252,7 @@ fn texts<'a>(parts: &PromptParts<'a>) -> impl Iterator<Item = &'a str> {
         .chain(headings)
         .chain(facts.map(String::as_str))
         .chain(history)
+        .chain(parts.offers.iter().map(String::as_str))
         .chain([parts.words, parts.asker, parts.our_name, parts.status])
 }
 
@@ -257,6 +271,7 @@ mod tests {
             block: &Block::default(),
             profiles: &Profiles::default(),
             history: &[],
+            offers: &[],
             words: "hi",
             adopted: None,
             secret: b"secret",

@@ -34,6 +34,8 @@ pub struct PromptInput<'a> {
     pub profiles: &'a Profiles,
     /// The stored conversation, with mentions as they were typed.
     pub history: &'a [HistoryMessage],
+    /// Results of tools from earlier in the conversation that may help, a line each.
+    pub offers: &'a [String],
     /// How often the block's caps are halved, after a model said that the prompt
     /// was too long.
     pub halvings: u32,
@@ -57,6 +59,7 @@ impl<'a> PromptInput<'a> {
             status: "",
             profiles: NOTHING,
             history: &[],
+            offers: &[],
             halvings: 0,
         }
     }
@@ -135,6 +138,7 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
         block: &block,
         profiles: &profiles,
         history: &history,
+        offers: input.offers,
         words: &words,
         adopted: adopted.as_ref(),
         secret: input.secret,

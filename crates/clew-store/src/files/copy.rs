@@ -22,7 +22,7 @@ impl StoreFolder {
         let mut page = RecordPage::new(after, limit)?;
         match kind {
             Kind::Messages => self.message_page(owner, &mut page)?,
-            Kind::Snapshots | Kind::Receipts | Kind::Transcripts => {}
+            Kind::Snapshots | Kind::Receipts | Kind::Transcripts | Kind::Outputs => {}
             Kind::Markers
             | Kind::UserFacts
             | Kind::ServerFacts

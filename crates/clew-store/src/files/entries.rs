@@ -34,7 +34,11 @@ impl StoreFolder {
     pub(super) fn entry_files(&self, kind: Kind) -> Result<Vec<PathBuf>, Error> {
         let one = |name: &str| Ok(vec![self.dir.join(name)]);
         match kind {
-            Kind::Messages | Kind::Snapshots | Kind::Receipts | Kind::Transcripts => Ok(Vec::new()),
+            Kind::Messages
+            | Kind::Snapshots
+            | Kind::Receipts
+            | Kind::Transcripts
+            | Kind::Outputs => Ok(Vec::new()),
             Kind::Markers => {
                 let folder = self.dir.join("markers");
                 let mut files = files_in::<GuildId>(&folder.join("guilds"))?;

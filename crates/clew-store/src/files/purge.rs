@@ -80,7 +80,12 @@ impl StoreFolder {
                 }
             },
             // No purge takes the former two; the others are not kept here.
-            Kind::OptOuts | Kind::Agents | Kind::Snapshots | Kind::Receipts | Kind::Transcripts => {
+            Kind::OptOuts
+            | Kind::Agents
+            | Kind::Snapshots
+            | Kind::Receipts
+            | Kind::Transcripts
+            | Kind::Outputs => {
                 return Ok(0);
             }
         };

@@ -59,7 +59,8 @@ fn rows_gone(session: &Session, kind: Kind, purge: &Purge) -> Result<u64, Fault>
             | Kind::Settings
             | Kind::Agents
             | Kind::Departures
-            | Kind::Transcripts,
+            | Kind::Transcripts
+            | Kind::Outputs,
             Some((name, which)),
         ) => {
             let sql = format!("DELETE FROM {name} WHERE {which}");

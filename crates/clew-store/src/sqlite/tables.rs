@@ -157,6 +157,6 @@ pub(super) const fn table(kind: Kind) -> Option<Table> {
             of_guild: Some("guild_id = ?"),
             ..Table::EMPTY
         },
-        Kind::Transcripts => return None,
+        Kind::Transcripts | Kind::Outputs => return None,
     })
 }

@@ -65,7 +65,7 @@ pub(super) fn planted(kind: Kind, marker: &str) -> Vec<Record> {
             Record::Departure(guild(2), at(2)),
         ],
         // Files outside of any store, so no entries.
-        Kind::Transcripts => vec![],
+        Kind::Transcripts | Kind::Outputs => vec![],
     }
 }
 

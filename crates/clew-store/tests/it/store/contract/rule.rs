@@ -157,7 +157,7 @@ impl Cell {
                 .into_iter()
                 .collect(),
             // Files outside of any store, so no entries.
-            Kind::Transcripts => vec![],
+            Kind::Transcripts | Kind::Outputs => vec![],
         }
     }
 }

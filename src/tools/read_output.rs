@@ -1,0 +1,55 @@
+//! `read_output`: what a tool gave earlier in the conversation, page by page.
+
+use super::asker::Asker;
+use super::result::{ToolError, ToolOutput};
+use super::{Arguments, Tool, run};
+use crate::memory::OutputId;
+use crate::model::{ToolDefinition, ToolName, ToolParameter};
+
+pub(super) const READ_OUTPUT: Tool = Tool {
+    definition: ToolDefinition {
+        name: ToolName::ReadOutput,
+        about: "Reads a result that a tool gave earlier in this conversation, by the id that \
+                search_outputs or a shortened result names.",
+        parameters: &[
+            ToolParameter {
+                name: ID,
+                about: "The result's id.",
+                is_required: true,
+            },
+            ToolParameter {
+                name: PAGE,
+                about: "Which page, from 1, which is the default.",
+                is_required: false,
+            },
+        ],
+    },
+    run: run!(read_output),
+    is_kept: false,
+};
+
+const ID: &str = "id";
+const PAGE: &str = "page";
+/// The length of a page, in Unicode scalars.
+const PAGE_CHARS: usize = 8_000;
+
+async fn read_output(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput, ToolError> {
+    let id = OutputId::new(arguments.required(ID)?);
+    let page = match arguments.text(PAGE).map(|text| text.parse()) {
+        None => 1,
+        Some(Ok(page @ 1_usize..)) => page,
+        Some(_) => return Err(ToolError::Argument(PAGE)),
+    };
+    let pointers = asker.outputs().await;
+    let pointer = pointers.iter().find(|pointer| pointer.id == id);
+    let pointer = pointer.ok_or(ToolError::NoOutput)?;
+    let text = asker.memory.output(pointer).await;
+    let text = text.map_err(ToolError::of_store)?;
+    let text = text.ok_or(ToolError::NoOutput)?;
+    let pages = text.chars().count().div_ceil(PAGE_CHARS).max(1);
+    let skipped = (page - 1).saturating_mul(PAGE_CHARS);
+    let shown: String = text.chars().skip(skipped).take(PAGE_CHARS).collect();
+    let mut output = ToolOutput::line(&format!("(page {page} of {pages})\n{shown}"));
+    output.sources = pointer.sources.to_vec();
+    Ok(output)
+}

@@ -1,0 +1,48 @@
+//! `search_outputs`: finds what tools gave earlier in the conversation.
+
+use std::fmt::Write as _;
+
+use super::asker::Asker;
+use super::kept::line;
+use super::result::{ToolError, ToolOutput};
+use super::{Arguments, Tool, run};
+use crate::memory::Memory;
+use crate::model::{ToolDefinition, ToolName, ToolParameter};
+
+pub(super) const SEARCH_OUTPUTS: Tool = Tool {
+    definition: ToolDefinition {
+        name: ToolName::SearchOutputs,
+        about: "Finds results that your tools gave earlier in this conversation, by words of \
+                their calls. Gives one line each, beginning with the id for read_output.",
+        parameters: &[ToolParameter {
+            name: WORDS,
+            about: "Words of the calls; the newest results if left out.",
+            is_required: false,
+        }],
+    },
+    run: run!(search_outputs),
+    is_kept: false,
+};
+
+const WORDS: &str = "words";
+/// Results shown.
+const MAX_SHOWN: usize = 20;
+/// What is said if nothing is found.
+const NOTHING: &str = "No earlier result was found.";
+
+async fn search_outputs(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput, ToolError> {
+    let pointers = asker.outputs().await;
+    let found = match arguments.text(WORDS) {
+        Some(words) => Memory::offers(&words, &pointers, MAX_SHOWN),
+        None => pointers.iter().rev().take(MAX_SHOWN).collect(),
+    };
+    if found.is_empty() {
+        return Ok(ToolOutput::line(NOTHING));
+    }
+    let mut text = String::new();
+    for pointer in found {
+        let _ = writeln!(text, "{}", line(pointer));
+    }
+    // The calls are the model's own words.
+    Ok(ToolOutput::line(&text))
+}
