@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use crate::app;
 use crate::config::ConfigErrors;
-use clew_simulator::WaitError;
+use clew_simulator::{ScriptedModel, WaitError};
 
 use show::DemoPage;
 use stage::DemoStage;
@@ -91,7 +91,7 @@ pub async fn run(
     stopped?;
     page.about_model().map_err(Error::Output)?;
     let model = model::start().await.map_err(Error::Port)?;
-    let (world, more) = world::with_model();
+    let (world, scene, run) = world::with_model();
     let with_model = [
         ("LLM_BASE_URL", model.url()),
         ("LLM_MODEL", "script".to_owned()),
@@ -99,11 +99,16 @@ pub async fn run(
     let with_model = with_model.map(|(name, value)| (name.to_owned(), value));
     let settings = with_model.into_iter().chain(settings).collect();
     let mut stage = DemoStage::start(world, settings).await?;
-    let played = play(&mut stage, &more, scenes.len(), &mut page).await;
+    let before = scenes.len();
+    let played = play(&mut stage, &[scene], before, &mut page).await;
+    let all = before + 2;
+    let ran = match &played {
+        Ok(_) => play_run(&stage, &run, &model, all, &mut page).await,
+        Err(_) => Ok(0),
+    };
     let stopped = stage.stop().await;
-    failed += played?;
+    failed += played? + ran?;
     stopped?;
-    let all = scenes.len() + more.len();
     page.summary(all - failed, all, began.elapsed())
         .map_err(Error::Output)?;
     if failed > 0 {
@@ -131,4 +136,19 @@ async fn play(
             .map_err(Error::Output)?;
     }
     Ok(failed)
+}
+
+/// Plays an agent run. Returns 1 if it did not go as expected.
+async fn play_run(
+    stage: &DemoStage,
+    run: &scene::DemoRun,
+    model: &ScriptedModel,
+    number: usize,
+    page: &mut DemoPage<'_>,
+) -> Result<usize, Error> {
+    let played = stage.play_run(run, model).await?;
+    let complaints = expect::complaints_of_run(run, &played);
+    page.run(number, run, &played, &complaints)
+        .map_err(Error::Output)?;
+    Ok(usize::from(!complaints.is_empty()))
 }

@@ -1,6 +1,6 @@
 //! Whether a scene was answered as expected.
 
-use super::scene::{Answered, Expect, Played};
+use super::scene::{Answered, DemoRun, Expect, Played, RunPlayed};
 
 /// What is not as expected, one line each. `compare` is false if the caps are
 /// not the defaults: then figures and quotations may differ.
@@ -62,6 +62,27 @@ pub(super) fn complaints(expect: &Expect, played: &Played, compare: bool) -> Vec
         }
     }
     complaints
+}
+
+/// What is not as expected of an agent run.
+pub(super) fn complaints_of_run(run: &DemoRun, played: &RunPlayed) -> Vec<String> {
+    let quotes = played.posted.iter().any(|text| text.contains(run.quoted));
+    let is_clean = played
+        .requests
+        .first()
+        .is_some_and(|roles| roles == &["system", "user"]);
+    let checks = [
+        (
+            quotes,
+            format!("the answer does not quote \"{}\"", run.quoted),
+        ),
+        (
+            is_clean,
+            "the first request holds more than the task".to_owned(),
+        ),
+    ];
+    let failed = checks.into_iter().filter(|(holds, _)| !holds);
+    failed.map(|(_, complaint)| complaint).collect()
 }
 
 fn shown(value: Option<&serde_json::Value>) -> String {

@@ -1,6 +1,6 @@
 //! Names for the ids of the demo's world, to make calls and messages readable.
 
-use clew_simulator::{Id, Message, RequestRecord, World};
+use clew_simulator::{Id, RequestRecord, World};
 
 /// The most of a message that is quoted, in Unicode scalars.
 const QUOTED: usize = 52;
@@ -28,7 +28,7 @@ pub(super) fn place(world: &World, channel: Id) -> String {
 pub(super) fn text(world: &World, channel: Id, message: Id) -> String {
     world
         .message(channel, message)
-        .map(|message| readable(world, message))
+        .map(|message| readable(world, &message.content))
         .unwrap_or_default()
 }
 
@@ -41,7 +41,7 @@ pub(super) fn quotation(world: &World, channel: Id, message: Id) -> String {
         Some(webhook) => webhook.clone(),
         None => name(world, found.author),
     };
-    let text = readable(world, found);
+    let text = readable(world, &found.content);
     let titles = found
         .embeds
         .iter()
@@ -112,29 +112,37 @@ fn id(digits: &str) -> Id {
     Id(digits.parse().unwrap_or(0))
 }
 
-fn readable(world: &World, message: &Message) -> String {
-    let mut text = message.content.clone();
-    for user in &message.mentions {
-        let mention = format!("<@{user}>");
-        text = text.replace(&mention, &format!("@{}", name(world, *user)));
-    }
-    let named = text.match_indices("<#").filter_map(|(at, _)| {
-        let (digits, _) = text[at + 2..].split_once('>')?;
-        Some((format!("<#{digits}>"), place(world, id(digits))))
-    });
+/// A text with names in its mentions and links.
+pub(super) fn readable(world: &World, text: &str) -> String {
+    let users =
+        mentions(text, "<@").map(|(mention, id)| (mention, format!("@{}", name(world, id))));
+    let channels = mentions(text, "<#").map(|(mention, id)| (mention, place(world, id)));
     let links = text.split(' ').filter_map(|word| {
         let ids = word.strip_prefix("https://discord.com/channels/")?;
         let channel = id(ids.split('/').nth(1)?);
         Some((
-            word.to_owned(),
+            word,
             format!("(link to a message of {})", place(world, channel)),
         ))
     });
-    let named: Vec<(String, String)> = named.chain(links).collect();
-    for (mention, place) in named {
-        text = text.replace(&mention, &place);
-    }
-    text
+    let all = users.chain(channels).chain(links);
+    all.fold(text.to_owned(), |text, (from, to)| text.replace(from, &to))
+}
+
+/// The channel that a text mentions first.
+pub(super) fn channel_in(world: &World, text: &str) -> Option<Id> {
+    let mut channels = mentions(text, "<#").map(|(_, id)| id);
+    channels.find(|channel| world.get_channel(*channel).is_some())
+}
+
+/// The mentions that begin so, with their ids.
+fn mentions<'a>(text: &'a str, begin: &'a str) -> impl Iterator<Item = (&'a str, Id)> {
+    text.match_indices(begin).filter_map(move |(at, _)| {
+        let rest = &text[at + begin.len()..];
+        let (digits, _) = rest.split_once('>')?;
+        let end = at + begin.len() + digits.len() + 1;
+        Some((&text[at..end], Id(digits.parse().ok()?)))
+    })
 }
 
 /// Shortens a text after a whole word.

@@ -26,6 +26,38 @@ pub(super) struct DemoScene {
     pub(super) expect: Expect,
 }
 
+/// A task for an agent run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DemoRun {
+    /// Its heading.
+    pub(super) title: &'static str,
+    /// What a reader needs to know.
+    pub(super) setting: &'static str,
+    /// Where it is given.
+    pub(super) channel: Id,
+    /// Who gives it.
+    pub(super) asker: Id,
+    /// The task.
+    pub(super) task: &'static str,
+    /// What its answer must quote.
+    pub(super) quoted: &'static str,
+}
+
+/// What happened in an agent run.
+#[derive(Debug)]
+pub(super) struct RunPlayed {
+    /// The asker's name.
+    pub(super) asker: String,
+    /// Where it was given, in words.
+    pub(super) place: String,
+    /// What the asker was told, with names.
+    pub(super) told: String,
+    /// What the bot posted in the run's thread, with names, oldest first.
+    pub(super) posted: Vec<String>,
+    /// The roles of the messages in each request to the model.
+    pub(super) requests: Vec<Vec<String>>,
+}
+
 /// What is expected of a scene.
 #[derive(Debug, Clone)]
 pub(super) struct Expect {

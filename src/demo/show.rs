@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::line::DemoLine;
-use super::scene::{DemoScene, Played};
+use super::scene::{DemoRun, DemoScene, Played, RunPlayed};
 use clew_context::model::Limits;
 
 /// The most columns of a line.
@@ -79,6 +79,35 @@ impl<'a> DemoPage<'a> {
         self.gets(played)?;
         self.answers(played)?;
         self.telemetry(&played.lines)?;
+        for complaint in complaints {
+            self.labelled("NOT AS EXPECTED", complaint)?;
+        }
+        self.out.flush()
+    }
+
+    /// Shows everything about an agent run.
+    pub(super) fn run(
+        &mut self,
+        number: usize,
+        run: &DemoRun,
+        played: &RunPlayed,
+        complaints: &[String],
+    ) -> io::Result<()> {
+        self.line(Style::Plain, "")?;
+        self.line(Style::Bold, &format!("{number}. {}", run.title))?;
+        self.paragraph(MARGIN, run.setting)?;
+        self.line(Style::Plain, "")?;
+        self.labelled("given by", &format!("{} in {}", played.asker, played.place))?;
+        self.labelled("task", run.task)?;
+        self.labelled("told", &played.told)?;
+        for (index, roles) in played.requests.iter().enumerate() {
+            let label = if index == 0 { "requests" } else { "" };
+            self.labelled(label, &format!("to the model: {}", roles.join(", ")))?;
+        }
+        self.labelled("posted", "in the run's thread")?;
+        for line in played.posted.iter().flat_map(|text| text.lines()) {
+            self.hanging(&format!("{MARGIN}  | "), line, "  ", Style::Plain)?;
+        }
         for complaint in complaints {
             self.labelled("NOT AS EXPECTED", complaint)?;
         }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
@@ -12,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 use super::Error;
 use super::line::DemoLine;
 use super::places;
-use super::scene::{DemoScene, Played};
+use super::scene::{DemoRun, DemoScene, Played, RunPlayed};
 use crate::app;
 use crate::config::Config;
 use clew_context::model::{Limits, ReplyTarget};
-use clew_simulator::{Id, Message, RequestRecord, Simulator, World};
+use clew_simulator::{Id, Message, RequestRecord, ScriptedModel, Simulator, World};
 
 /// A scene takes milliseconds; if it takes longer than this, something hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -96,6 +97,42 @@ impl DemoStage {
         Ok(self
             .discord
             .world(|world| tell(world, scene, before, question, &calls, lines)))
+    }
+
+    /// Gives a task, waits until its message says that it is done, and gathers what was posted.
+    pub(super) async fn play_run(
+        &self,
+        run: &DemoRun,
+        model: &ScriptedModel,
+    ) -> Result<RunPlayed, Error> {
+        let earlier = model.requests().len();
+        let options = json!({"task": run.task});
+        let called = self
+            .discord
+            .call(run.asker, run.channel, "agent run", options);
+        let told = called.await?.answer().await?.text();
+        let begun = self.discord.world(|world| places::channel_in(world, &told));
+        if let Some(thread) = begun {
+            let is_done = |message: &Message| message.content.contains(": done.");
+            self.discord.wait_for_message(thread, is_done).await?;
+        }
+        let requests = model.requests().split_off(earlier);
+        let roles = |request: &Value| -> Vec<String> {
+            let messages = request["messages"].as_array().into_iter().flatten();
+            let roles = messages.filter_map(|message| message["role"].as_str());
+            roles.map(str::to_owned).collect()
+        };
+        let posted = begun.map_or_else(Vec::new, |thread| self.discord.answers(thread));
+        Ok(self.discord.world(|world| RunPlayed {
+            asker: places::name(world, run.asker),
+            place: places::place(world, run.channel),
+            told: places::readable(world, &told),
+            posted: posted
+                .iter()
+                .map(|message| places::readable(world, &message.content))
+                .collect(),
+            requests: requests.iter().map(roles).collect(),
+        }))
     }
 
     /// The telemetry of a question's turn, once the turn is over.

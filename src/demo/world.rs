@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::scene::{Answered, DemoScene, Expect};
+use super::scene::{Answered, DemoRun, DemoScene, Expect};
 use super::talk::DemoTalk;
 use super::words;
 use clew_simulator::{ChannelKind, Draft, Id, World};
@@ -31,11 +31,20 @@ pub(super) fn build() -> (World, Vec<DemoScene>) {
     (plant.world, scenes)
 }
 
-/// The same for the scenes that need a model.
-pub(super) fn with_model() -> (World, Vec<DemoScene>) {
+/// The same for what needs a model: a scene, and a task in the same channel.
+pub(super) fn with_model() -> (World, DemoScene, DemoRun) {
     let mut plant = Plant::new();
-    let scenes = vec![plant.tool()];
-    (plant.world, scenes)
+    let scene = plant.tool();
+    let run = DemoRun {
+        title: "A task",
+        setting: "With /agent run the bot works on a task in a thread of its own. It starts clean: \
+                  no history, no facts, nothing of the channel. What it needs it reads with tools.",
+        channel: scene.channel,
+        asker: plant.ines,
+        task: "Find out where the sampling log is. The crew writes in #gate.",
+        quoted: "blue folder",
+    };
+    (plant.world, scene, run)
 }
 
 /// The world while it is being built.
