@@ -5,6 +5,7 @@ use super::*;
 use crate::memory::reconcile::traces;
 use crate::memory::{Edit, Fetched, Missed};
 use clew_context::model::ContentSource;
+use clew_store::WindowQuery;
 
 const ELSEWHERE: ChannelId = ChannelId::new(70);
 const SOURCE: MessageId = MessageId::new(5);
@@ -30,13 +31,24 @@ impl Scene {
         }
     }
 
-    /// What is left in prompts, at once and after the stores were told.
+    /// What is left in prompts at once, and in the store once it was told.
     async fn left_after(&self, place: &Place, change: DiscordChange) -> [Vec<String>; 2] {
         self.memory.reconcile(change);
         let at_once = self.rows(place).await;
         self.memory.reconcile_all().await;
-        let stored = self.memory.window(place).await.unwrap();
+        let store = &self.memory.stores.conversations;
+        let stored = store.window(&all_of(place)).await.unwrap();
         [at_once, stored].map(|rows| words(&rows).into_iter().map(str::to_owned).collect())
+    }
+}
+
+fn all_of(place: &Place) -> WindowQuery {
+    WindowQuery {
+        scope: place.scope,
+        agent: place.agent.clone(),
+        since: UnixMillis(0),
+        cleared: None,
+        limit: 9,
     }
 }
 
