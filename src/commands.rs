@@ -34,7 +34,7 @@ use crate::runs::Runs;
 use crate::telemetry::Telemetry;
 use clew_context::engine::admission::{Admission, Denied, admit};
 use clew_context::model::{
-    AccessRules, Channel, ChannelMode, InteractionPlace, ReplyTarget, TurnRequest,
+    AccessRules, Channel, ChannelMode, InteractionPlace, Limits, ReplyTarget, TurnRequest,
 };
 use clew_discord::event::IncomingInteraction;
 use clew_discord::guild_state::GuildState;
@@ -124,6 +124,8 @@ pub struct CommandServices<'a> {
     pub rest: &'a Rest,
     /// `THREAD_REPLY_TARGET`.
     pub reply_target: ReplyTarget,
+    /// `LINK_CONTEXT` and `LONE_CONTEXT`.
+    pub limits: Limits,
     /// Where `/privacy show` looks up what telemetry keeps.
     pub telemetry: &'a Telemetry,
 }

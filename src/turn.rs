@@ -151,7 +151,7 @@ impl Turn<'_> {
             asker: request.asker(),
             roles: request.asker_roles.as_deref(),
             channel: request.trigger.channel,
-            is_private: false,
+            is_private: request.is_private,
         }
     }
 

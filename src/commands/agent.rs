@@ -79,6 +79,7 @@ async fn begin(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop
         channel_kind: call.channel_kind,
         asker_roles: Some(call.roles.clone()),
         cause: Cause::AgentRun,
+        is_private: false,
     };
     let beginning = BeginningRun {
         slot,

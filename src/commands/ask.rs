@@ -13,7 +13,7 @@ use clew_discord::event::IncomingInteraction;
 use clew_discord::model::{CommandKind, InteractionData, OptionSpec};
 
 pub(super) const ASK: Command =
-    Command::action(Action::turn("ask", "Ask a question", request).options(&[QUESTION]));
+    Command::action(Action::turn("ask", "Ask a question", request).options(&[QUESTION, PRIVATE]));
 
 pub(super) const ASK_ABOUT: Command = Command {
     kind: CommandKind::Message,
@@ -23,6 +23,9 @@ pub(super) const ASK_ABOUT: Command = Command {
 /// As long as a message.
 const QUESTION: OptionSpec =
     OptionSpec::text("question", "What do you want to know?", 0, 2_000).required();
+
+const PRIVATE: OptionSpec =
+    OptionSpec::flag("private", "Only you see the answer; I do not keep it");
 
 /// The turn that a call asks for.
 fn request(incoming: IncomingInteraction) -> Result<TurnRequest, Refused> {
@@ -38,6 +41,7 @@ fn request(incoming: IncomingInteraction) -> Result<TurnRequest, Refused> {
     let InteractionData::Command(data) = data else {
         return Err(Refused::Unknown);
     };
+    let is_private = data.flag(&PRIVATE);
     let (trigger, cause) = if let Some(id) = data.target {
         let about = message.map(|about| about.message);
         let here = interaction.channel;
@@ -56,6 +60,7 @@ fn request(incoming: IncomingInteraction) -> Result<TurnRequest, Refused> {
         channel_kind,
         asker_roles: Some(roles),
         cause,
+        is_private,
     })
 }
 

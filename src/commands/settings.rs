@@ -10,7 +10,7 @@ use super::done::{Done, Stop};
 use super::help::Section;
 use super::server_memory::managed;
 use super::{CommandServices, words};
-use clew_context::model::{ChannelId, ChannelMode, ReplyTarget};
+use clew_context::model::{ChannelId, ChannelMode, LinkContext, LoneContext, ReplyTarget};
 use clew_discord::model::{Answer, AnswerEmbed, CommandData, OptionKind, OptionSpec};
 use clew_store::model::{Change, GuildSettings, SettingsChange};
 
@@ -24,7 +24,7 @@ pub(super) const SETTINGS: Command = Command {
         &[
             Action::new("show", "Show the settings", run!(show)),
             Action::new("set", "Change what is given, leave the rest", run!(set))
-                .options(&[WINDOW, CHANNEL, MODE, TARGET, LEARNING]),
+                .options(&[WINDOW, CHANNEL, MODE, TARGET, LEARNING, LINKS, LONE]),
         ],
     )
 };
@@ -62,6 +62,21 @@ const LEARNING: OptionSpec = OptionSpec::new(
     "learning",
     "Whether I learn facts from conversations",
     OptionKind::Choice(&[("Yes", "on"), ("No", "off"), OPERATORS]),
+);
+const LINKS: OptionSpec = OptionSpec::text(
+    "link-context",
+    "How many messages before and after a linked one I read, such as 3,1; at most 10 each; or default",
+    0,
+    20,
+);
+const LONE: OptionSpec = OptionSpec::new(
+    "lone-context",
+    "What I read of a channel when I am mentioned there outside threads",
+    OptionKind::Choice(&[
+        ("Nothing", "off"),
+        ("The last messages", "recent"),
+        OPERATORS,
+    ]),
 );
 /// The choice that resets a setting.
 const OPERATORS: (&str, &str) = ("As the operator set it", "default");
@@ -110,6 +125,15 @@ fn change(options: &CommandData) -> Result<SettingsChange, &'static str> {
         })
         .unwrap_or_default(),
         learning: changed(options, &LEARNING, |word| Some(word == "on")).unwrap_or_default(),
+        link_context: changed(options, &LINKS, LinkContext::parse).ok_or(
+            "`link-context` is two numbers such as `3,1`, each at most 10: how many messages \
+             before and after a linked one I read; or `default` for the operator's.",
+        )?,
+        lone_context: changed(options, &LONE, |word| match word {
+            "recent" => Some(LoneContext::Recent),
+            _ => Some(LoneContext::Off),
+        })
+        .unwrap_or_default(),
     };
     if change == SettingsChange::default() {
         return Err("Say what to change: give at least one of the options.");
@@ -197,6 +221,26 @@ fn fields(
             learning.to_owned(),
             settings.learning.is_some(),
         ),
+        field(
+            "With a linked message I read",
+            around(
+                settings
+                    .link_context
+                    .unwrap_or(services.limits.link_context),
+            ),
+            settings.link_context.is_some(),
+        ),
+        field(
+            "Mentioned outside threads I read",
+            match settings
+                .lone_context
+                .unwrap_or(services.limits.lone_context)
+            {
+                LoneContext::Off => "only the question".to_owned(),
+                LoneContext::Recent => "the last messages of the channel too".to_owned(),
+            },
+            settings.lone_context.is_some(),
+        ),
         field("I am silent in", listed(&settings.channels_off), true),
         field(
             "I answer every message in",
@@ -226,6 +270,10 @@ fn window(services: &CommandServices<'_>, call: &Call, settings: &GuildSettings)
              `rolling-window:default` gives it that back"
         ),
     }
+}
+
+fn around(LinkContext { before, after }: LinkContext) -> String {
+    format!("{before} before and {after} after it")
 }
 
 fn listed(channels: &BTreeSet<ChannelId>) -> String {
@@ -297,12 +345,20 @@ mod tests {
 
     #[test]
     fn settings_are_read_together() {
-        let back = ["rolling-window", "reply-target", "learning"];
+        let back = [
+            "rolling-window",
+            "reply-target",
+            "learning",
+            "link-context",
+            "lone-context",
+        ];
         let unset = SettingsChange {
             rolling_window: Change::Unset,
             channel: None,
             reply_target: Change::Unset,
             learning: Change::Unset,
+            link_context: Change::Unset,
+            lone_context: Change::Unset,
         };
         check(&back.map(|name| (name, "default")), Ok(unset));
         let (channel, mode) = (("channel", "42"), ("mode", "off"));
@@ -314,9 +370,24 @@ mod tests {
             channel: Some((ChannelId::new(42), ChannelMode::Off)),
             reply_target: Change::Set(ReplyTarget::Trigger),
             learning: Change::Set(false),
+            link_context: Change::Keep,
+            lone_context: Change::Keep,
         };
         let rest = [("reply-target", "trigger"), ("learning", "off")];
         check(&[channel, mode, rest[0], rest[1]], Ok(change));
+        let change = SettingsChange {
+            link_context: Change::Set(LinkContext {
+                before: 0,
+                after: 10,
+            }),
+            lone_context: Change::Set(LoneContext::Recent),
+            ..SettingsChange::default()
+        };
+        let read = [("link-context", "0, 10"), ("lone-context", "recent")];
+        check(&read, Ok(change));
+        for text in ["", "3", "3,11", "-1,1", "3;1", "a,b"] {
+            check(&[("link-context", text)], Err("is two numbers"));
+        }
         let other = SettingsChange {
             channel: Some((ChannelId::new(42), ChannelMode::Everything)),
             reply_target: Change::Set(ReplyTarget::Newest),

@@ -6,13 +6,16 @@ use serde::Deserialize;
 
 use super::check::Checker;
 use super::variable as var;
-use clew_context::model::{Limits, LinkContext};
+use clew_context::model::{Limits, LinkContext, LoneContext};
 
 /// The longest age that the caps accept, in minutes: ten years.
 const LONGEST_AGE_MIN: u64 = 10 * 366 * 24 * 60;
 /// The deadlines that `MEM_FETCH_TIMEOUT_S` accepts, in seconds. Discord waits three
 /// seconds for the first response to an interaction; nobody waits for minutes.
 const FETCH_TIMEOUT_S: std::ops::RangeInclusive<f64> = 0.05..=60.0;
+/// The words of `LONE_CONTEXT`.
+const LONE_CONTEXTS: [(&str, LoneContext); 2] =
+    [("off", LoneContext::Off), ("recent", LoneContext::Recent)];
 /// The bytes in the unit of `WINDOW_MAX_MB`.
 const MEBIBYTE: usize = 1024 * 1024;
 
@@ -38,6 +41,8 @@ struct RawContext {
     mem_max_file_bytes: Option<String>,
     mem_include_pointed_apps: Option<String>,
     link_context: Option<String>,
+    lone_context: Option<String>,
+    lone_max_chars: Option<String>,
 }
 
 pub(super) fn read_limits(check: &mut Checker) -> Limits {
@@ -81,6 +86,8 @@ pub(super) fn read_limits(check: &mut Checker) -> Limits {
         include_pointed_apps: check
             .switch(&var::MEM_INCLUDE_POINTED_APPS, raw.mem_include_pointed_apps),
         link_context: read_link_context(check, raw.link_context),
+        lone_context: check.one_of(&var::LONE_CONTEXT, raw.lone_context, &LONE_CONTEXTS),
+        lone_max_chars: check.number(&var::LONE_MAX_CHARS, raw.lone_max_chars, 100..=100_000),
     };
     if limits.tail > limits.max_msgs {
         check.warn("THREAD_CONTEXT_TAIL_COUNT is above MEM_MAX_MSGS, which holds".to_owned());

@@ -198,8 +198,12 @@ variables! {
     MEM_MAX_FILE_BYTES = "20000", "bytes", Context;
     /// Whether a message of an app or webhook is shown when the asker points at it.
     MEM_INCLUDE_POINTED_APPS = "true", "true|false", Context;
-    /// How many messages before and after a linked message are shown with it, each at most 10.
+    /// How many messages before and after a linked message are shown with it, each at most 10; `/settings` changes it for a server.
     LINK_CONTEXT = "3,1", "before,after", Context;
+    /// With recent, a mention with text outside threads gets the channel's last messages; `/settings` changes it for a server.
+    LONE_CONTEXT = "off", "off|recent", Context;
+    /// The most of those messages.
+    LONE_MAX_CHARS = "2000", "characters", Context;
     /// The context subsystem's name in the telemetry.
     MEM_LOG_SUBSYS = "mem.ctx", "name", Context;
 

@@ -87,6 +87,7 @@ impl ReplayTurns<'_> {
             asker_roles: None,
             trigger: Arc::new(trigger),
             cause,
+            is_private: false,
         };
         let source = RecordedSource::new(self.recording, request.trigger.id);
         let input = TurnInput {

@@ -103,8 +103,12 @@ async fn ended(turn: &Turn<'_>, shown: Result<(), RestError>, otherwise: Outcome
     }
 }
 
-/// The next turn here may start before the gateway delivers the answer.
+/// The next turn here may start before the gateway delivers the answer. One that only
+/// the asker sees is not part of the conversation.
 fn put_into_window(turn: &Turn<'_>, posted: &PostedAnswer<'_>) {
+    if turn.job.request.is_private {
+        return;
+    }
     let us = turn.services.us(turn.ids.guild);
     let kind = match turn.job.request.cause {
         Cause::Mention | Cause::Direct | Cause::AutoReply | Cause::AgentRun => MessageKind::Default,

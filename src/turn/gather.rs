@@ -20,7 +20,7 @@ use clew_context::engine::chain::ChainLink;
 use clew_context::engine::select::{Gathered, NamedMessage};
 use clew_context::engine::turn::{Collected, TurnInput};
 use clew_context::engine::window::View;
-use clew_context::model::{Access, Block, ChannelId, Fallback, Message, ReplyTarget, Stage};
+use clew_context::model::{Access, Block, ChannelId, Fallback, Limits, Message, Stage};
 
 pub(super) use background::Background;
 pub(super) use names::AskerNames;
@@ -101,13 +101,25 @@ pub(super) async fn gather(turn: &Turn<'_>) -> TurnMaterial {
     }
 }
 
-/// What is known before anything is fetched.
+/// What is known before anything is fetched. The server's own settings take precedence
+/// over the operator's.
 fn input(turn: &Turn<'_>) -> TurnInput {
     let (services, job) = (turn.services, &turn.job);
     let here = turn.trigger().channel;
     let channel = services.guild_state.channel(here);
     let (view, starter) = window_view(turn, channel.as_ref().and_then(|one| one.parent));
-    let (us, limits) = (services.us(turn.ids.guild), services.settings.limits);
+    let of_guild = turn
+        .ids
+        .guild
+        .map(|guild| services.memory.guild_settings(guild));
+    let of_guild = of_guild.unwrap_or_default();
+    let operators = services.settings.limits;
+    let limits = Limits {
+        link_context: of_guild.link_context.unwrap_or(operators.link_context),
+        lone_context: of_guild.lone_context.unwrap_or(operators.lone_context),
+        ..operators
+    };
+    let us = services.us(turn.ids.guild);
     TurnInput {
         channel,
         our_access: services.guild_state.our_access(here),
@@ -115,7 +127,9 @@ fn input(turn: &Turn<'_>) -> TurnInput {
         starter,
         waited: job.waited,
         other_triggers: job.other_triggers.clone(),
-        reply_target: reply_target(turn),
+        reply_target: of_guild
+            .reply_target
+            .unwrap_or(services.settings.reply_target),
         ..TurnInput::new(job.request.clone(), us, view, limits)
     }
 }
@@ -142,16 +156,6 @@ fn asker_access(turn: &Turn<'_>) -> Access {
     } else {
         access
     }
-}
-
-/// The server's own setting takes precedence over the operator's.
-fn reply_target(turn: &Turn<'_>) -> ReplyTarget {
-    let services = turn.services;
-    let of_guild = turn.ids.guild.and_then(|guild| {
-        let settings = services.memory.guild_settings(guild);
-        settings.reply_target
-    });
-    of_guild.unwrap_or(services.settings.reply_target)
 }
 
 /// Notes the names of users whom the trigger mentions, since its stored words may
@@ -182,7 +186,7 @@ fn fallbacks(collected: &Collected) -> Vec<(Stage, Fallback)> {
             let is_deleted = matches!(links.last(), Some(ChainLink::Deleted(_)));
             [is_deleted.then_some(Stage::Chain), None]
         }
-        Gathered::Tail(_) | Gathered::Nothing => [None, None],
+        Gathered::Tail(_) | Gathered::Recent(_) | Gathered::Nothing => [None, None],
     };
     let deleted = deleted.into_iter().flatten();
     let deleted = deleted.map(|stage| (stage, Fallback::Deleted));

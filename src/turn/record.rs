@@ -16,7 +16,8 @@ use clew_context::model::{ContentSource, MessageId};
 pub(super) use report::TurnReport;
 
 /// Stores the asker's own words and the model's whole answer, if there is one. Only
-/// then facts may be extracted from the turn.
+/// then facts may be extracted from the turn. Of a private turn nothing is stored: what
+/// it was made from only the asker may read, and others read the history.
 pub(super) async fn record(
     turn: &Turn<'_>,
     material: &TurnMaterial,
@@ -28,6 +29,9 @@ pub(super) async fn record(
     let (Some(answer), Some(background)) = (answer, &material.background) else {
         return outcome.into();
     };
+    if turn.job.request.is_private {
+        return outcome.into();
+    }
     let services = turn.services;
     let target = material.collected.target.reply_to.as_ref();
     let mut sources = linked(turn, material);

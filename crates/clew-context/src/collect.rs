@@ -2,7 +2,7 @@
 //! fetch budget. If something fails, the rest is still used.
 //!
 //! `gather` has an arm for each scene: `thread` (tail, history and `starter` share
-//! their fetches), `reply_chain`, or for a bare mention `history` alone (the pages
+//! their fetches), `reply_chain`, or for a lone mention `history` alone (the pages
 //! of a channel). At the end of [`collect()`] `files` and `links` add to every scene.
 //!
 //! Invariant: `collect` knows [`Source`] and the core, but neither Discord's wire
@@ -28,10 +28,12 @@ use crate::engine::chain::ChainLink;
 use crate::engine::eligible::is_blank;
 use crate::engine::links::{GatheredLink, GatheredLinks};
 use crate::engine::route;
-use crate::engine::select::{Gathered, tail_wants_more};
+use crate::engine::select::{Gathered, recent_wants_more, tail_wants_more};
 use crate::engine::target::Target;
 use crate::engine::turn::{Collected, TurnInput, WindowUpdate};
-use crate::model::{Access, Channel, ChannelKind, Fallback, Message, OptedOut, Scene, Stage};
+use crate::model::{
+    Access, Channel, ChannelKind, Fallback, LoneContext, Message, OptedOut, Scene, Stage,
+};
 
 pub use negative_cache::NegativeCache;
 pub use reads::Reads;
@@ -192,6 +194,9 @@ async fn gather<S: Source>(
     match scene {
         Scene::Thread => gather_thread(turn, fetcher).await,
         Scene::Lone if turn.is_bare() => gather_tail(turn, fetcher).await,
+        Scene::Lone if turn.limits.lone_context == LoneContext::Recent => {
+            gather_recent(turn, fetcher).await
+        }
         Scene::ReplyChain | Scene::Direct | Scene::Lone => gather_chain(turn, fetcher).await,
     }
 }
@@ -219,24 +224,41 @@ async fn gather_thread<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) ->
 /// A bare mention outside a thread: the last messages of the channel.
 async fn gather_tail<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> SceneMessages {
     let limits = &turn.limits;
+    if limits.tail == 0 {
+        return base(turn, Gathered::Tail(Vec::new()));
+    }
+    let more = |older: &[Arc<Message>]| tail_wants_more(&turn.us, turn.trigger(), older, limits);
+    gather_last(turn, fetcher, more, Gathered::Tail).await
+}
+
+/// A mention with text outside a thread, with `LONE_CONTEXT=recent`: the last messages
+/// of the channel.
+async fn gather_recent<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> SceneMessages {
+    let (us, limits) = (&turn.us, &turn.limits);
+    let more = |older: &[Arc<Message>]| recent_wants_more(us, turn.trigger(), older, limits);
+    gather_last(turn, fetcher, more, Gathered::Recent).await
+}
+
+/// The last messages of a channel, while more of those before the trigger are wanted.
+async fn gather_last<S: Source>(
+    turn: &TurnInput,
+    fetcher: &Fetcher<'_, S>,
+    wants_more: impl Fn(&[Arc<Message>]) -> bool,
+    gathered: impl Fn(Vec<Arc<Message>>) -> Gathered,
+) -> SceneMessages {
     let trigger = turn.trigger();
     let more = |messages: &[Arc<Message>]| {
         let before = messages.partition_point(|message| message.id < trigger.id);
-        let older = &messages[..before];
-        tail_wants_more(&turn.us, trigger, older, limits)
+        wants_more(&messages[..before])
     };
-    let history = if limits.tail == 0 {
-        history::History::default()
-    } else {
-        history::collect(turn, fetcher, more).await
-    };
+    let history = history::collect(turn, fetcher, more).await;
     let window_update = WindowUpdate {
         pages: history.fetched_range(turn),
         ..WindowUpdate::default()
     };
     SceneMessages {
         window_update,
-        ..base(turn, Gathered::Tail(history.messages))
+        ..base(turn, gathered(history.messages))
     }
 }
 
@@ -270,7 +292,9 @@ fn without_content(gathered: &Gathered) -> Option<Stage> {
             .iter()
             .any(is_blanked)
             .then_some(Stage::History),
-        Gathered::Tail(messages) => messages.iter().any(is_blanked).then_some(Stage::History),
+        Gathered::Tail(messages) | Gathered::Recent(messages) => {
+            messages.iter().any(is_blanked).then_some(Stage::History)
+        }
         Gathered::Chain { links, .. } => links
             .iter()
             .filter_map(ChainLink::message)

@@ -26,7 +26,7 @@ pub use channel::{
     ThreadState,
 };
 pub use chat::{AgentDoc, ChatMessage, Role, ToolCall};
-pub use config::{Limits, LinkContext};
+pub use config::{Limits, LinkContext, LoneContext};
 pub use id::{
     ApplicationId, ChannelId, GuildId, InteractionId, MessageId, ParseIdError, RoleId, TagId,
     TurnId, UserId,

@@ -111,7 +111,8 @@ impl Dispatcher {
     fn think(&self, interaction: Interaction, request: Box<TurnRequest>) {
         let (services, loop_events) = (Arc::clone(&self.services), self.loop_events.clone());
         self.tracker.spawn(async move {
-            let thinking = Callback::Deferred { ephemeral: false };
+            let ephemeral = request.is_private;
+            let thinking = Callback::Deferred { ephemeral };
             let deadline = Instant::now() + CALL_TIMEOUT;
             match services
                 .rest

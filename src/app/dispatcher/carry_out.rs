@@ -41,6 +41,7 @@ pub(super) async fn carry_out(
         guild_state: &services.guild_state,
         rest: &services.rest,
         reply_target: services.settings.reply_target,
+        limits: services.settings.limits,
         telemetry: &services.telemetry,
     };
     // Boxed, since the combined future of all commands is large.

@@ -70,6 +70,7 @@ impl Dispatcher {
                     channel_kind: kind,
                     asker_roles: roles,
                     cause,
+                    is_private: false,
                 };
                 if unplaced {
                     self.look_up(request, mark);

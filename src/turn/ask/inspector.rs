@@ -2,6 +2,7 @@
 //! collected and why, in a few readable lines.
 
 use clew_context::engine::frame;
+use clew_context::engine::prepare::recent_in_window;
 use clew_context::model::{Block, BlockEntry, BlockItem, Marker, OmitReason, Scene};
 
 use crate::turn::gather::TurnMaterial;
@@ -28,6 +29,7 @@ pub(super) fn answer(material: &TurnMaterial) -> String {
     lines.extend(omitted_lines(block));
     lines.extend(heading_lines(block));
     lines.extend(private_line(block));
+    lines.extend(recent_line(material));
     lines.extend(failed);
     lines.extend(shown_lines(block));
     lines.push("No model is set (LLM_BASE_URL), so this is what one would have read.".to_owned());
@@ -77,6 +79,19 @@ fn omitted_lines(block: &Block) -> Vec<String> {
 fn heading_lines(block: &Block) -> impl Iterator<Item = String> {
     let headings = block.entries.iter().filter_map(BlockEntry::heading);
     headings.map(|heading| format!("- {}", plain(heading.trim_end_matches(':'))))
+}
+
+/// What `LONE_CONTEXT=recent` would have added, as far as it costs no call.
+fn recent_line(material: &TurnMaterial) -> Option<String> {
+    let count = recent_in_window(&material.collected);
+    let messages = match count {
+        0 => return None,
+        1 => "the last message".to_owned(),
+        count => format!("the last {count} messages"),
+    };
+    Some(format!(
+        "- LONE_CONTEXT=recent would have shown {messages} of this channel that I remember"
+    ))
 }
 
 fn private_line(block: &Block) -> Option<String> {

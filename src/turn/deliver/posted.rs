@@ -312,13 +312,14 @@ impl<'a> PostedAnswer<'a> {
             }
             Destination::Interaction(interaction) => {
                 let text = self.text(content, file);
+                let is_private = self.turn.job.request.is_private;
                 if index == 0 {
                     self.rest()
                         .edit_original(interaction, &text, self.deadline())
                         .await
                 } else {
                     self.rest()
-                        .follow_up(interaction, &text, false, self.deadline())
+                        .follow_up(interaction, &text, is_private, self.deadline())
                         .await
                 }
             }

@@ -4,6 +4,7 @@ use clew_simulator::ChannelKind;
 use serde_json::json;
 
 use super::{assert_refused, field, outcomes, place};
+use crate::support::bot::prompt;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn settings_need_manage_server() {
@@ -129,5 +130,38 @@ async fn an_agents_own_window_is_shown_beside_the_servers() {
     assert!(both.contains("`rolling-window:default`"), "{both}");
     let context = p.plain(p.ada, "context show").await;
     assert!(field(&context, "I go back to").ends_with("(at most 2 days)"));
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_says_what_is_read_around_links_and_for_lone_mentions() {
+    let (p, bot) = place(&[]).await;
+    let shown = p.plain(p.maria, "settings show").await;
+    let (links, lone) = (
+        "With a linked message I read",
+        "Mentioned outside threads I read",
+    );
+    assert_eq!(
+        field(&shown, links),
+        "3 before and 1 after it (not set here)"
+    );
+    assert_eq!(field(&shown, lone), "only the question (not set here)");
+    let options = json!({"link-context": "0,0", "lone-context": "recent"});
+    let shown = p.call(p.maria, p.channel, "settings set", options).await;
+    assert_eq!(field(&shown, links), "0 before and 0 after it");
+    assert_eq!(field(&shown, lone), "the last messages of the channel too");
+    let other = p.stage.discord.channel(p.guild, ChannelKind::Text, "other");
+    let first = p.stage.discord.post(other, p.ada, "before it");
+    let linked = p.stage.discord.post(other, p.ada, "the linked one");
+    p.stage.discord.post(p.channel, p.ada, "said here");
+    let link = format!("https://discord.com/channels/{}/{other}/{linked}", p.guild);
+    let question = format!("<@{}> what of {link}?", p.stage.discord.bot());
+    p.stage.discord.post(p.channel, p.ada, question);
+    let requests = p.stage.model.wait_requests(1).await;
+    let prompt = prompt(&requests[0]);
+    for word in ["Ada: said here", "Ada [linked]: the linked one"] {
+        assert!(prompt.contains(word), "{word} is missing in {prompt}");
+    }
+    assert!(!prompt.contains("before it"), "{first} is in {prompt}");
     bot.stop().await;
 }

@@ -1,11 +1,12 @@
 //! Links in questions, as a whole turn follows them: only to where everybody who can
 //! read the answer may read, now and whenever the answer is used again.
 
-use clew_simulator::{ChannelKind, Id, OverwriteOf, Permissions, World};
+use clew_simulator::{ChannelKind, Choice, Id, OverwriteOf, Permissions, Use, World};
 use serde_json::json;
 
 use super::{Seeds, assert_in_order, only, place_with};
 use crate::support::bot::details;
+use crate::support::model::Behaviour;
 
 const CLOSED: &str = "-# A link in the question leads to something that I cannot show here.";
 
@@ -211,5 +212,88 @@ async fn the_inspector_shows_where_links_lead() {
     p.post(p.channel, p.ada, ask(of.staff, of.staff_message));
     let answer = p.answer(p.channel, 2).await;
     assert_in_order(&answer, &["- could not get part of it: link (forbidden)"]);
+    bot.stop().await;
+}
+
+/// A moderator's private question in everybody's channel: only the moderator sees the
+/// answer, and nothing of it is kept.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_private_answer_shows_what_only_the_asker_may_read() {
+    let (p, (of, thread)) = place_with(&[("CONTEXT_SCOPE", "thread")], |world, seeds| {
+        let linked = linked(world, seeds);
+        (linked, seeds.thread(world, "planning"))
+    })
+    .await;
+    let bot = p.start().await;
+    let question = format!("what is {}?", link(p.guild, of.staff, of.staff_message));
+    let flag = Choice {
+        kind: 5,
+        value: true.into(),
+        ..Choice::text("private", "")
+    };
+    let private = Use::Slash {
+        name: "ask".to_owned(),
+        options: vec![Choice::text("question", &question), flag],
+    };
+    let long = "tangerine ".repeat(400);
+    p.stage.model.script(Behaviour::text(&[&long]));
+    let call = p.stage.discord.interact(thread, p.boris, &private);
+    assert_in_order(&p.prompt(1).await, &["Linked message, #staff", "kumquat"]);
+    p.stage
+        .discord
+        .wait_request("POST", "/webhooks/", 1)
+        .await
+        .unwrap();
+    p.stage.discord.wait_idle().await.unwrap();
+    let seen: Vec<String> = p
+        .stage
+        .discord
+        .ephemeral()
+        .into_iter()
+        .map(|one| one.content)
+        .collect();
+    assert!(
+        seen.len() > 1 && seen.concat().contains("tangerine"),
+        "{seen:?}"
+    );
+    assert_eq!(
+        p.stage.discord.answers(thread).len(),
+        0,
+        "nobody else sees it"
+    );
+    let callback = p.stage.discord.interaction(call).unwrap().callback.unwrap();
+    assert_eq!(callback["data"]["flags"], 64, "{callback}");
+    // Nobody is shown anything of it afterwards, not even the moderator.
+    for (number, asker) in [(1, p.ada), (2, p.boris)] {
+        p.post(thread, asker, p.to_us("what was that?"));
+        p.answer(thread, number).await;
+        let prompt = p.prompt(number + 1).await;
+        assert!(
+            !prompt.contains("tangerine") && !prompt.contains("kumquat"),
+            "{prompt}"
+        );
+    }
+    // Without the option the same question is answered in public, without the message.
+    let public = Use::slash("ask", &[("question", &question)]);
+    p.stage.discord.interact(p.channel, p.boris, &public);
+    let prompt = p.prompt(4).await;
+    assert!(!prompt.contains("kumquat"), "{prompt}");
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_inspector_tells_what_lone_context_would_show() {
+    let (p, ()) = place_with(&[("LLM_BASE_URL", "")], |_, _| ()).await;
+    let bot = p.start().await;
+    for text in ["one", "two"] {
+        p.post(p.channel, p.boris, text);
+    }
+    p.seen().await;
+    p.stage.discord.clear_requests();
+    p.post(p.channel, p.ada, p.to_us("and three?"));
+    let answer = p.answer(p.channel, 1).await;
+    let line = "- LONE_CONTEXT=recent would have shown the last 2 messages";
+    assert!(answer.contains(line), "{answer}");
+    assert_eq!(p.gets(), 0);
     bot.stop().await;
 }

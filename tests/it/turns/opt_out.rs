@@ -142,6 +142,7 @@ async fn ask(services: &Services, p: &Place, place: (Id, ChannelKind), id: Id) -
             channel_kind: Some(place.1),
             asker_roles: None,
             cause: Cause::Mention,
+            is_private: false,
         },
         came: Instant::now(),
         newest: Some(MessageId::new(id.0)),

@@ -46,8 +46,9 @@ pub fn build(
     limits: &Limits,
 ) -> Block {
     let linked = linked::build(linked, renderer, limits);
+    let room = limits.max_chars - linked.chars;
     let limits = Limits {
-        max_chars: limits.max_chars - linked.chars,
+        max_chars: selection.max_chars.map_or(room, |most| most.min(room)),
         ..*limits
     };
     let mut block = section(selection, channel.and_then(title), renderer, &limits);

@@ -9,8 +9,9 @@ use crate::model::{
 
 use super::assemble::{Prompt, PromptParts, assemble};
 use super::block;
+use super::links::GatheredLinks;
 use super::render::{Directory, Nobody, Renderer};
-use super::select::{select, select_links};
+use super::select::{Gathered, select, select_links};
 use super::turn::Collected;
 
 /// What a prompt contains besides the collected messages. Only the arguments of
@@ -155,6 +156,24 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
         adopted,
         facts,
     }
+}
+
+/// How many messages that the window holds `LONE_CONTEXT=recent` would show of a
+/// channel; 0 where it changes nothing.
+pub fn recent_in_window(collected: &Collected) -> usize {
+    let turn = &collected.turn;
+    let is_lone = collected.scene == Scene::Lone && collected.gathered == Gathered::Nothing;
+    if !is_lone || !turn.asker_access.may_read() {
+        return 0;
+    }
+    let recent = turn.view.recent.clone();
+    let recent = Collected {
+        gathered: Gathered::Recent(recent),
+        links: GatheredLinks::default(),
+        ..collected.clone()
+    };
+    let prepared = prepare(&recent, &PromptInput::new("", b"", ""));
+    prepared.block.items().count()
 }
 
 /// Leaves out the facts about an asker who opted out, even in a turn that began

@@ -18,6 +18,9 @@ pub use thread::history_is_full;
 
 pub(crate) use links::are_enough;
 
+/// Scalars of a line around name and text: `03:04 `, `: ` and the line break.
+const HEADER_CHARS: usize = 9;
+
 /// A message with a special role: starter or pointed-at.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum NamedMessage {
@@ -64,6 +67,8 @@ pub enum Gathered {
     },
     /// The last messages of a channel before a bare mention, oldest first.
     Tail(Vec<Arc<Message>>),
+    /// The same before a mention with text, with `LONE_CONTEXT=recent`.
+    Recent(Vec<Arc<Message>>),
     /// Nothing: a mention with text, a direct message.
     Nothing,
 }
@@ -81,7 +86,7 @@ impl Gathered {
                     .collect()
             }
             Self::Chain { links, .. } => links.iter().filter_map(ChainLink::message).collect(),
-            Self::Tail(messages) => messages.iter().collect(),
+            Self::Tail(messages) | Self::Recent(messages) => messages.iter().collect(),
             Self::Nothing => Vec::new(),
         }
     }
@@ -91,7 +96,7 @@ impl Gathered {
         match self {
             Self::Thread(thread) => thread.pointed_at.message(),
             Self::Chain { links, .. } => links.first().and_then(ChainLink::message),
-            Self::Tail(_) | Self::Nothing => None,
+            Self::Tail(_) | Self::Recent(_) | Self::Nothing => None,
         }
     }
 
@@ -113,7 +118,7 @@ impl Gathered {
                     ChainLink::Deleted(_) | ChainLink::Unavailable(_) => None,
                 })
                 .collect(),
-            Self::Tail(messages) => messages.iter_mut().collect(),
+            Self::Tail(messages) | Self::Recent(messages) => messages.iter_mut().collect(),
             Self::Nothing => Vec::new(),
         }
     }
@@ -151,6 +156,8 @@ pub struct Selection {
     pub unseen: Option<Unseen>,
     /// How many messages of the tail are shown.
     pub tail: usize,
+    /// The most Unicode scalars that they may take, if that is less than the block may.
+    pub max_chars: Option<usize>,
 }
 
 impl Selection {
@@ -219,7 +226,11 @@ pub fn select(us: &Us, trigger: &Message, gathered: &Gathered, limits: &Limits) 
     match gathered {
         Gathered::Thread(thread) => thread::select(us, trigger, thread, limits),
         Gathered::Chain { links, cut } => select_chain(us, links, *cut, limits),
-        Gathered::Tail(messages) => select_tail(us, trigger, messages, limits),
+        Gathered::Tail(messages) => {
+            let room = limits.tail.min(limits.max_msgs);
+            select_tail(us, trigger, messages, room)
+        }
+        Gathered::Recent(messages) => select_recent(us, trigger, messages, limits),
         Gathered::Nothing => Selection::default(),
     }
 }
@@ -300,14 +311,52 @@ fn chain_message(
     selection.pick(message, place, kept);
 }
 
-fn select_tail(
+/// Whether older messages should be fetched for `LONE_CONTEXT=recent`.
+pub fn recent_wants_more(
+    us: &Us,
+    trigger: &Message,
+    messages: &[Arc<Message>],
+    limits: &Limits,
+) -> bool {
+    let eligible = eligible(us, trigger, messages).count();
+    eligible < limits.max_msgs && recent_that_fit(us, trigger, messages, limits) == eligible
+}
+
+/// How many of the newest messages that may be shown fit `LONE_MAX_CHARS`.
+fn recent_that_fit(
+    us: &Us,
+    trigger: &Message,
+    messages: &[Arc<Message>],
+    limits: &Limits,
+) -> usize {
+    let mut room = limits.lone_max_chars;
+    let fits = |message: &&Arc<Message>| {
+        let text = message.content.chars().count().min(limits.max_msg_chars);
+        let chars = HEADER_CHARS + message.author.name.chars().count() + text;
+        let fits = chars <= room;
+        room = room.saturating_sub(chars);
+        fits
+    };
+    let eligible = eligible(us, trigger, messages);
+    eligible.take_while(fits).count()
+}
+
+fn select_recent(
     us: &Us,
     trigger: &Message,
     messages: &[Arc<Message>],
     limits: &Limits,
 ) -> Selection {
+    // A newest message that is too long is shortened.
+    let fit = recent_that_fit(us, trigger, messages, limits).max(1);
+    Selection {
+        max_chars: Some(limits.lone_max_chars),
+        ..select_tail(us, trigger, messages, fit.min(limits.max_msgs))
+    }
+}
+
+fn select_tail(us: &Us, trigger: &Message, messages: &[Arc<Message>], room: usize) -> Selection {
     let mut selection = Selection::default();
-    let room = limits.tail.min(limits.max_msgs);
     for message in messages
         .iter()
         .rev()

@@ -1,8 +1,7 @@
 //! The caps that a block has to stay within.
 
+use std::fmt;
 use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
 
 /// The `MEM_*` and `THREAD_CONTEXT_TAIL_COUNT` settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,10 +30,23 @@ pub struct Limits {
     pub include_pointed_apps: bool,
     /// `LINK_CONTEXT`: messages shown around a linked one.
     pub link_context: LinkContext,
+    /// `LONE_CONTEXT`: what a lone mention with text gets.
+    pub lone_context: LoneContext,
+    /// `LONE_MAX_CHARS`: most Unicode scalars of it.
+    pub lone_max_chars: usize,
+}
+
+/// What a lone mention with text gets of its channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoneContext {
+    /// Nothing.
+    Off,
+    /// The last messages.
+    Recent,
 }
 
 /// How many messages are shown around a linked one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkContext {
     /// Before it.
     pub before: usize,
@@ -46,7 +58,7 @@ impl LinkContext {
     /// The most on each side.
     pub const MOST: usize = 10;
 
-    /// Both numbers as people type them: `3,1`.
+    /// Both numbers as people type them and [`fmt::Display`] writes them: `3,1`.
     pub fn parse(text: &str) -> Option<Self> {
         let (before, after) = text.split_once(',')?;
         let number = |text: &str| {
@@ -57,6 +69,12 @@ impl LinkContext {
             before: number(before)?,
             after: number(after)?,
         })
+    }
+}
+
+impl fmt::Display for LinkContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}", self.before, self.after)
     }
 }
 
@@ -78,6 +96,8 @@ impl Default for Limits {
                 before: 3,
                 after: 1,
             },
+            lone_context: LoneContext::Off,
+            lone_max_chars: 2_000,
         }
     }
 }

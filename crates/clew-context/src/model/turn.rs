@@ -17,6 +17,8 @@ pub struct TurnRequest {
     pub asker_roles: Option<Vec<RoleId>>,
     /// Why it became a turn.
     pub cause: Cause,
+    /// Whether only the asker will see the answer.
+    pub is_private: bool,
 }
 
 /// What made a message a trigger.
@@ -85,6 +87,7 @@ impl TurnRequest {
             channel_kind: None,
             asker_roles: None,
             cause,
+            is_private: false,
         }
     }
 

@@ -8,6 +8,7 @@ mod files;
 mod fruitless;
 mod held;
 mod links;
+mod lone;
 mod opt_out;
 mod ours;
 mod routing;

@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use super::fields::{Fields, FormError, NUMBER, Reader, SWITCH, TEXT, TIME, Time, id, ids, parsed};
 use crate::model::{Fact, GuildSettings, Origin, Subject};
-use clew_context::model::{ChannelId, GuildId, MessageId, ReplyTarget, UserId};
+use clew_context::model::{
+    ChannelId, GuildId, LinkContext, LoneContext, MessageId, ReplyTarget, UserId,
+};
 
 #[derive(Serialize)]
 pub(super) struct FactForm<'a> {
@@ -107,6 +109,10 @@ pub(super) struct SettingsForm<'a> {
     reply_target: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     learning: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link_context: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lone_context: Option<&'static str>,
 }
 
 impl<'a> SettingsForm<'a> {
@@ -124,6 +130,11 @@ impl<'a> SettingsForm<'a> {
                 ReplyTarget::Trigger => "trigger",
             }),
             learning: settings.learning,
+            link_context: settings.link_context.map(|context| context.to_string()),
+            lone_context: settings.lone_context.map(|context| match context {
+                LoneContext::Off => "off",
+                LoneContext::Recent => "recent",
+            }),
         }
     }
 }
@@ -140,6 +151,8 @@ pub(super) fn read_settings_fields(fields: &Fields) -> Result<GuildSettings, For
             .unwrap_or_default(),
         reply_target: fields.maybe("reply_target", REPLY_TARGET)?,
         learning: fields.maybe("learning", SWITCH)?,
+        link_context: fields.maybe("link_context", LINK_CONTEXT)?,
+        lone_context: fields.maybe("lone_context", LONE_CONTEXT)?,
     })
 }
 
@@ -147,6 +160,18 @@ fn nanoseconds(nanos: u32) -> Duration {
     Duration::from_nanos(nanos.into())
 }
 
+const LINK_CONTEXT: Reader<LinkContext> = (
+    |value| LinkContext::parse(value.as_str()?),
+    "two numbers such as `3,1`",
+);
+const LONE_CONTEXT: Reader<LoneContext> = (
+    |value| match value.as_str()? {
+        "off" => Some(LoneContext::Off),
+        "recent" => Some(LoneContext::Recent),
+        _ => None,
+    },
+    "`off` or `recent`",
+);
 const REPLY_TARGET: Reader<ReplyTarget> = (
     |value| match value.as_str()? {
         "newest" => Some(ReplyTarget::Newest),

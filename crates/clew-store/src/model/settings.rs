@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use clew_context::model::{ChannelId, ChannelMode, ReplyTarget};
+use clew_context::model::{ChannelId, ChannelMode, LinkContext, LoneContext, ReplyTarget};
 
 /// The settings of one server; unset ones follow the operator's.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -19,6 +19,10 @@ pub struct GuildSettings {
     pub reply_target: Option<ReplyTarget>,
     /// Whether facts are learnt from conversations (`MEMORY_LEARN`).
     pub learning: Option<bool>,
+    /// `LINK_CONTEXT`.
+    pub link_context: Option<LinkContext>,
+    /// `LONE_CONTEXT`.
+    pub lone_context: Option<LoneContext>,
 }
 
 /// One `/settings set`: the given settings change, the others stay.
@@ -32,6 +36,10 @@ pub struct SettingsChange {
     pub reply_target: Change<ReplyTarget>,
     /// Whether facts are learnt.
     pub learning: Change<bool>,
+    /// What is shown around a linked message.
+    pub link_context: Change<LinkContext>,
+    /// What a lone mention with text gets.
+    pub lone_context: Change<LoneContext>,
 }
 
 /// A change to one setting.
@@ -77,6 +85,8 @@ impl GuildSettings {
         self.rolling_window = change.rolling_window.of(self.rolling_window);
         self.reply_target = change.reply_target.of(self.reply_target);
         self.learning = change.learning.of(self.learning);
+        self.link_context = change.link_context.of(self.link_context);
+        self.lone_context = change.lone_context.of(self.lone_context);
         if let Some((channel, mode)) = change.channel {
             self.channels_off.remove(&channel);
             self.channels_answered.remove(&channel);

@@ -350,6 +350,7 @@ impl Start {
             channel_kind: self.kind,
             asker_roles: self.asker_roles.clone(),
             cause: self.cause.clone(),
+            is_private: false,
         };
         let input = TurnInput {
             channel: self.channel.clone(),

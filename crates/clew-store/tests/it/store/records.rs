@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use clew_context::model::{
-    ChannelId, ContentSource, GuildId, MessageId, ReplyTarget, TurnId, UnixMillis, UserId,
+    ChannelId, ContentSource, GuildId, LinkContext, LoneContext, MessageId, ReplyTarget, TurnId,
+    UnixMillis, UserId,
 };
 use clew_store::Record;
 use clew_store::model::{
@@ -201,14 +202,24 @@ fn settings() -> impl Strategy<Value = GuildSettings> {
         btree_set(id(ChannelId::new), 0..3),
         option::of(target),
         option::of(any::<bool>()),
+        option::of((0..=LinkContext::MOST, 0..=LinkContext::MOST)),
+        option::of(prop_oneof![
+            Just(LoneContext::Off),
+            Just(LoneContext::Recent)
+        ]),
     )
         .prop_map(
-            |(rolling_window, off, answered, reply_target, learning)| GuildSettings {
-                rolling_window,
-                channels_off: off,
-                channels_answered: answered,
-                reply_target,
-                learning,
+            |(rolling_window, off, answered, reply_target, learning, linked, lone_context)| {
+                let around = |(before, after)| LinkContext { before, after };
+                GuildSettings {
+                    rolling_window,
+                    channels_off: off,
+                    channels_answered: answered,
+                    reply_target,
+                    learning,
+                    link_context: linked.map(around),
+                    lone_context,
+                }
             },
         )
 }

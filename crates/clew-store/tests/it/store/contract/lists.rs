@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use clew_context::model::{ChannelId, ReplyTarget};
+use clew_context::model::{ChannelId, LinkContext, LoneContext, ReplyTarget};
 use clew_store::Backend;
 use clew_store::model::GuildSettings;
 
@@ -46,10 +46,16 @@ async fn settings_come_back_with_every_field<F: Fixture>(place: &F) {
         channels_answered: channels(&[2, 3]),
         reply_target: Some(ReplyTarget::Trigger),
         learning: Some(false),
+        link_context: Some(LinkContext {
+            before: 0,
+            after: 10,
+        }),
+        lone_context: Some(LoneContext::Recent),
     };
     let other = GuildSettings {
         reply_target: Some(ReplyTarget::Newest),
         learning: Some(true),
+        lone_context: Some(LoneContext::Off),
         ..GuildSettings::default()
     };
     store

@@ -1,0 +1,136 @@
+//! `LONE_CONTEXT`: what a mention with text gets of its channel, and how many messages
+//! it would have been.
+
+use clew_context::engine::prepare::recent_in_window;
+use clew_context::engine::turn::{Collected, TurnInput};
+use clew_context::model::{Access, Limits, LoneContext, Message};
+
+use crate::support::build::{ADA, BOB, DICE, EVE, Shape, asked, id, said, text_channel};
+use crate::support::world::{Start, World, outline};
+
+fn recent(limits: Limits) -> Start {
+    Start {
+        limits: Limits {
+            lone_context: LoneContext::Recent,
+            ..limits
+        },
+        ..Start::within(text_channel())
+    }
+}
+
+fn run(start: &Start, world: &World, trigger: &Message) -> Collected {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    runtime.block_on(start.collect(world, trigger))
+}
+
+#[track_caller]
+fn check(start: &Start, world: &World, trigger: &Message, shown: &str, calls: &[&str]) {
+    let collected = run(start, world, trigger);
+    let block = start.prepare(&collected).block;
+    assert_eq!(outline(&block), shown);
+    assert!(block.chars <= start.limits.max_chars);
+    assert_eq!(world.calls(), calls);
+}
+
+/// Messages 1 to 8 of this length, and a question.
+fn talk(chars: usize) -> (World, Message) {
+    let text = "x".repeat(chars);
+    let trigger = asked(20, EVE, "so?");
+    let mut world = World::of((1..9).map(|n| said(n, ADA, &text)));
+    world.add([said(9, DICE, "42"), trigger.clone()]);
+    (world, trigger)
+}
+
+#[test]
+fn a_plain_mention_gets_nothing_by_default() {
+    let (world, trigger) = talk(10);
+    check(&Start::within(text_channel()), &world, &trigger, "", &[]);
+}
+
+#[test]
+fn with_recent_it_gets_the_last_messages() {
+    let (world, trigger) = talk(10);
+    let start = recent(Limits::default());
+    check(&start, &world, &trigger, "1 2 3 4 5 6 7 8", &["page to 20"]);
+    // What the window holds needs no call.
+    let seen: Vec<Message> = (1..9).map(|n| said(n, BOB, "x")).collect();
+    let seen: Vec<Message> = seen.into_iter().chain([trigger.clone()]).collect();
+    let start = recent(Limits::default()).watching(&seen, true);
+    check(&start, &world, &trigger, "1 2 3 4 5 6 7 8", &[]);
+}
+
+#[test]
+fn lone_max_chars_and_mem_max_msgs_bound_it() {
+    let start = recent(Limits::default());
+    let (world, trigger) = talk(600);
+    check(&start, &world, &trigger, "6 7 8", &["page to 20"]);
+    let (world, trigger) = talk(4_000);
+    let collected = run(&start, &world, &trigger);
+    let block = start.prepare(&collected).block;
+    assert_eq!(
+        (outline(&block).as_str(), block.chars <= 2_000),
+        ("8", true)
+    );
+    let start = recent(Limits {
+        max_msgs: 2,
+        ..Limits::default()
+    });
+    let (world, trigger) = talk(10);
+    check(&start, &world, &trigger, "7 8", &["page to 20"]);
+}
+
+#[test]
+fn other_scenes_stay_as_they_are() {
+    let (world, _) = talk(10);
+    let start = recent(Limits::default());
+    let bare = asked(20, EVE, "");
+    let default = Start::within(text_channel());
+    for trigger in [bare, asked(20, EVE, "so?").replying(8)] {
+        let with = start.prepare(&run(&start, &world, &trigger)).prompt;
+        let without = default.prepare(&run(&default, &world, &trigger)).prompt;
+        assert_eq!(with, without);
+    }
+}
+
+#[test]
+fn while_off_the_window_tells_how_many_it_would_have_been() {
+    let (world, trigger) = talk(600);
+    let seen: Vec<Message> = (3..9).map(|n| said(n, ADA, &"x".repeat(600))).collect();
+    let seen: Vec<Message> = seen.into_iter().chain([trigger.clone()]).collect();
+    let start = Start::within(text_channel()).watching(&seen, false);
+    let collected = run(&start, &world, &trigger);
+    assert_eq!(recent_in_window(&collected), 3);
+    assert_eq!(world.calls(), [""; 0]);
+    let denied = Collected {
+        turn: TurnInput {
+            asker_access: Access::Denied,
+            ..collected.turn.clone()
+        },
+        ..collected
+    };
+    assert_eq!(recent_in_window(&denied), 0);
+    let start = recent(Limits::default()).watching(&seen, false);
+    assert_eq!(recent_in_window(&run(&start, &world, &trigger)), 0);
+    let bare = asked(21, EVE, "");
+    let start = Start::within(text_channel()).watching(&seen, false);
+    assert_eq!(recent_in_window(&run(&start, &world, &bare)), 0);
+}
+
+#[test]
+fn a_link_to_a_recent_message_labels_it_there() {
+    let (world, _) = talk(10);
+    let link = format!("https://discord.com/channels/77/500/{}", id(4));
+    let trigger = asked(20, EVE, &link);
+    let start = recent(Limits::default());
+    let shown = "1 2 3 l4 5 6 7 8";
+    check(
+        &start,
+        &world,
+        &trigger,
+        shown,
+        &["page to 20", "page around 4"],
+    );
+}
