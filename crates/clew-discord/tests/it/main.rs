@@ -10,6 +10,7 @@ mod deploy;
 mod discord;
 #[path = "../../../clew-simulator/tests/it/openapi.rs"]
 mod openapi;
+mod readers;
 #[expect(dead_code, reason = "the simulator's own tests use all of it")]
 #[path = "../../../clew-simulator/tests/it/support.rs"]
 mod simulator;
