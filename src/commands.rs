@@ -23,6 +23,7 @@ mod privacy;
 mod readable;
 mod server_memory;
 mod settings;
+mod why;
 mod words;
 
 use tokio::time::Instant;

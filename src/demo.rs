@@ -21,6 +21,8 @@ use std::time::Instant;
 
 use crate::app;
 use crate::config::ConfigErrors;
+#[cfg(feature = "test-util")]
+use clew_simulator::World;
 use clew_simulator::{ScriptedModel, WaitError};
 
 use show::DemoPage;
@@ -115,6 +117,42 @@ pub async fn run(
         return Err(Error::Unexpected { failed, all });
     }
     Ok(())
+}
+
+/// Plays the scenes without a model, whatever is answered, and returns the world as they
+/// leave it.
+///
+/// # Errors
+/// Whatever kept a scene from being played.
+#[cfg(feature = "test-util")]
+pub async fn played(settings: Vec<(String, String)>) -> Result<World, Error> {
+    let (world, scenes) = world::build();
+    play_all(world, &scenes, settings).await
+}
+
+/// The same for the scenes that need a model.
+///
+/// # Errors
+/// Whatever kept a scene from being played.
+#[cfg(feature = "test-util")]
+pub async fn played_with_model(settings: Vec<(String, String)>) -> Result<World, Error> {
+    let (world, scene, _) = world::with_model();
+    play_all(world, &[scene], settings).await
+}
+
+#[cfg(feature = "test-util")]
+async fn play_all(
+    world: World,
+    scenes: &[scene::DemoScene],
+    settings: Vec<(String, String)>,
+) -> Result<World, Error> {
+    let mut stage = DemoStage::start(world, settings).await?;
+    for (number, scene) in (1..).zip(scenes) {
+        stage.play(number, scene).await?;
+    }
+    let world = stage.take_world();
+    stage.stop().await?;
+    Ok(world)
 }
 
 /// Plays scenes, of which `before` were played already. Returns how many were not

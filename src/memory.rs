@@ -16,6 +16,7 @@ mod facts;
 mod history;
 mod outputs;
 mod privacy;
+mod receipts;
 mod reconcile;
 mod recovery;
 mod saving;
@@ -74,6 +75,8 @@ pub struct Settings {
     pub learn: bool,
     /// `RETENTION_DAYS`; without it, data is kept indefinitely.
     pub retention: Option<Duration>,
+    /// `RECEIPT_DAYS`; without it no receipts are kept.
+    pub receipts: Option<Duration>,
     /// `GUILD_RETENTION_DAYS`.
     pub guild_retention: Duration,
     /// `MEM_FETCH_TIMEOUT_S`: how long a turn waits for a store that hangs.

@@ -18,6 +18,9 @@ mod tool;
 pub use agent::{Agent, AgentChannels};
 pub use agent_run::{RunBounds, RunLimits, STOP_RUN};
 pub use noted::Noted;
-pub use receipt::{CollectorReceipt, LeftOut, ModelReceipt, PromptReceipt, Receipt, ShownMessage};
+pub use receipt::{
+    CollectorReceipt, LeftOut, ModelReceipt, PromptReceipt, RECEIPT_BUTTON, Receipt, ShownMessage,
+    ToolReceipt,
+};
 pub use tokens::{Payer, TokenLimits};
 pub use tool::{ToolDefinition, ToolName, ToolParameter};

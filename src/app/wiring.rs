@@ -76,6 +76,7 @@ pub(super) async fn services(
             max_messages: config.answers.max_messages,
             link_previews: config.answers.link_previews,
             tools: config.tools,
+            receipt_button: config.answers.receipt_button,
             secret,
         },
     })
@@ -196,8 +197,15 @@ fn memory(config: &Config) -> memory::Settings {
         save_interval: config.save_interval,
         learn: config.learn,
         retention: config.retention,
+        receipts: receipts(config),
         guild_retention: config.guild_retention,
     }
+}
+
+/// `RECEIPT_DAYS`; files keep none.
+fn receipts(config: &MemoryConfig) -> Option<Duration> {
+    let is_database = !matches!(config.store, StoreAddress::Files(_));
+    config.receipts.filter(|_| is_database)
 }
 
 /// Counts the model's tokens, if any are limited.

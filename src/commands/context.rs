@@ -7,18 +7,19 @@ use super::definition::{Action, Button, Command, Work, run};
 use super::done::{Done, Stop};
 use super::help::Section;
 use super::pages::Page;
-use super::{CommandServices, choices, readable, words};
+use super::{CommandServices, choices, readable, why, words};
 use crate::memory::{Overview, Place, RestoreError, Restored, SaveError};
 use crate::model::Agent;
 use clew_discord::model::{Answer, AnswerEmbed, OptionSpec};
 use clew_store::model::{AgentName, ContextSnapshotInfo, Scope, SnapshotId};
 
 pub(super) const CONTEXT: Command = Command {
-    buttons: &[PAGE, PAGE_OF_AGENT],
+    buttons: &[PAGE, PAGE_OF_AGENT, why::BUTTON],
     help: Some((
         Section::Conversation,
-        "`/context show` · `/context clear` starts afresh · `/context save`, `/context history`, \
-         `/context restore` keep a conversation and bring it back",
+        "`/context show` · `/context why` tells what an answer was made from · `/context clear` \
+         starts afresh · `/context save`, `/context history`, `/context restore` keep a \
+         conversation and bring it back",
     )),
     ..Command::subs(
         "context",
@@ -26,6 +27,12 @@ pub(super) const CONTEXT: Command = Command {
         &[
             Action::new("clear", "Start afresh from here", run!(clear)).options(&[EVERYONE]),
             Action::new("show", "What I go by at the moment", run!(show)),
+            Action::new(
+                "why",
+                "What an answer of mine was made from",
+                run!(why::why),
+            )
+            .options(&[why::ANSWER]),
             Action::new("save", "Save the conversation", run!(save))
                 .options(&[DESCRIPTION])
                 .work(Work::Model),

@@ -36,6 +36,9 @@ pub struct MemoryConfig {
     pub in_memory_only: bool,
     /// `RETENTION_DAYS`; if none, stored text is kept indefinitely.
     pub retention: Option<Duration>,
+    /// `RECEIPT_DAYS`: how long what answers were made from is kept; if none, not at
+    /// all.
+    pub receipts: Option<Duration>,
     /// `GUILD_RETENTION_DAYS`: how long after we leave a server what is stored of
     /// it is kept; may be zero.
     pub guild_retention: Duration,
@@ -105,6 +108,7 @@ pub(super) fn read(check: &mut Checker) -> MemoryConfig {
         ),
         in_memory_only: check.switch(&var::IN_MEMORY_CONTEXT_ONLY, raw.in_memory_context_only),
         retention: store::retention(check),
+        receipts: store::receipts(check),
         guild_retention: store::guild_retention(check),
         agents_dir: check.path(&var::AGENTS_DIR, raw.agents_dir),
         default_agent: check.switch(&var::DEFAULT_AGENT, raw.default_agent),

@@ -27,6 +27,7 @@ struct RawStore {
     context_rolling_window_s: Option<String>,
     retention_days: Option<String>,
     guild_retention_days: Option<String>,
+    receipt_days: Option<String>,
 }
 
 /// `CONTEXT_STORE` and `CONTEXT_SCOPE`, which must fit each other.
@@ -76,6 +77,13 @@ pub(super) fn rolling_window(check: &mut Checker) -> Duration {
 pub(super) fn retention(check: &mut Checker) -> Option<Duration> {
     let raw: RawStore = check.raw();
     let days = check.number(&var::RETENTION_DAYS, raw.retention_days, 0..=LONGEST_DAYS);
+    (days > 0).then(|| days_long(days))
+}
+
+/// `RECEIPT_DAYS`; none if no receipts are kept.
+pub(super) fn receipts(check: &mut Checker) -> Option<Duration> {
+    let raw: RawStore = check.raw();
+    let days = check.number(&var::RECEIPT_DAYS, raw.receipt_days, 0..=LONGEST_DAYS);
     (days > 0).then(|| days_long(days))
 }
 

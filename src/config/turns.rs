@@ -34,6 +34,8 @@ pub struct AnswerConfig {
     pub max_messages: usize,
     /// `LINK_PREVIEWS`.
     pub link_previews: bool,
+    /// `RECEIPT_BUTTON`.
+    pub receipt_button: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -46,6 +48,7 @@ struct RawTurns {
     shutdown_timeout_s: Option<String>,
     answer_max_messages: Option<String>,
     link_previews: Option<String>,
+    receipt_button: Option<String>,
 }
 
 pub(super) fn read(check: &mut Checker) -> TurnConfig {
@@ -86,5 +89,6 @@ pub(super) fn read_answers(check: &mut Checker) -> AnswerConfig {
     AnswerConfig {
         max_messages: check.number(&var::ANSWER_MAX_MESSAGES, raw.answer_max_messages, 1..=20),
         link_previews: check.switch(&var::LINK_PREVIEWS, raw.link_previews),
+        receipt_button: check.switch(&var::RECEIPT_BUTTON, raw.receipt_button),
     }
 }

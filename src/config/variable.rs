@@ -232,6 +232,8 @@ variables! {
     AGENT_RUN_TIMEOUT_S = "600", "seconds", Turns;
     /// The most messages of one answer; the rest is attached as a file.
     ANSWER_MAX_MESSAGES = "4", "messages", Turns;
+    /// Whether a button under answers shows what they were made from, as `/context why` does.
+    RECEIPT_BUTTON = "false", "true|false", Turns;
     /// Whether links in answers show previews.
     LINK_PREVIEWS = "false", "true|false", Turns;
     /// How long running turns may take to finish at shutdown.
@@ -289,6 +291,8 @@ variables! {
     IN_MEMORY_CONTEXT_ONLY = "false", "true|false", Memory;
     /// How long conversations and facts are kept; 0 for ever.
     RETENTION_DAYS = "0", "days", Memory;
+    /// How long it is kept, without any text, what each answer was made from; 0 to keep nothing.
+    RECEIPT_DAYS = "30", "days", Memory;
     /// How long after the bot has left a server its stored data is deleted; 0 for at once.
     GUILD_RETENTION_DAYS = "30", "days", Memory;
     /// A folder with one folder per agent: its `agent.json` and `docs/*.md`.

@@ -157,6 +157,13 @@ impl DemoStage {
         }
     }
 
+    /// The world as it is now; nothing can be played any more.
+    #[cfg(feature = "test-util")]
+    pub(super) fn take_world(&self) -> World {
+        self.discord
+            .world(|world| std::mem::replace(world, World::new()))
+    }
+
     /// Stops the bot cleanly, then the simulator.
     pub(super) async fn stop(self) -> Result<(), Error> {
         if self.bot.is_finished() {

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::{Memory, Place};
 use crate::engine::history::{self, HistoryLimits};
+use crate::model::Receipt;
 use crate::telemetry::Ids;
 use clew_context::engine::shorten;
 use clew_context::model::{ContentSource, HistoryMessage, MessageId, ToolCall, TurnId, UnixMillis};
@@ -38,7 +39,7 @@ pub struct Exchange {
     pub target: Option<MessageId>,
     /// When the turn began, by our clock.
     pub asked: UnixMillis,
-    /// The answer.
+    /// The answer; empty if it is not whole: then only the receipt is kept.
     pub answer: String,
     /// Its Discord messages, at least one.
     pub messages: Vec<MessageId>,
@@ -46,6 +47,8 @@ pub struct Exchange {
     pub tools: Vec<ToolRound>,
     /// What it was made from that stands elsewhere.
     pub sources: Vec<ContentSource>,
+    /// What it was made from, to be told to those who ask.
+    pub receipt: Option<Receipt>,
 }
 
 /// Calls of tools that a model made together, with what came of them.

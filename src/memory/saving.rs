@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use super::circuit::{Side, Trouble};
 use super::history::{Exchange, rows};
+use super::receipts::receipt;
 use super::unsaved::{Moving, Next, UnsavedTurn};
 use super::{Memory, Place};
 use crate::telemetry::event::{DropReason, Recorded, StoreOperation, TurnsDropped};
@@ -19,12 +20,18 @@ impl Memory {
         if self.opted_out(place.asker) {
             return;
         }
-        let mut rows = rows(place, exchange, self.limits(), self.now());
+        let now = self.now();
+        let mut rows = if exchange.answer.is_empty() {
+            Vec::new()
+        } else {
+            rows(place, exchange, self.limits(), now)
+        };
         if !self.settings.keeps_tools {
             rows.retain(|row| matches!(row.role, StoredRole::User | StoredRole::Assistant));
         }
+        let receipt = receipt(place, exchange, now);
         let late = self.late_purges(&rows, exchange.asked);
-        let Some(turn) = UnsavedTurn::new(*ids, self.now(), rows) else {
+        let Some(turn) = UnsavedTurn::new(*ids, now, &place.agent, rows, receipt) else {
             return;
         };
         for dropped in self.unsaved.keep(turn) {
@@ -66,7 +73,7 @@ impl Memory {
                 Next::Nothing => return Ok(()),
             };
             match self.attempt(self.store_turn(&moving.turn)).await {
-                Ok(()) => self.stored(moving).await,
+                Ok(()) => self.stored(*moving).await,
                 Err(trouble) => {
                     self.append_failed(&moving.turn, &trouble);
                     if !matches!(trouble, Trouble::Refused(_)) {
@@ -99,7 +106,7 @@ impl Memory {
         if !turn.rows.is_empty() {
             store.append(&turn.rows).await?;
         }
-        Ok(())
+        self.store_receipt(turn).await
     }
 
     async fn stored(&self, moving: Moving<'_>) {

@@ -43,6 +43,7 @@ pub(super) fn settings() -> Settings {
         save_interval: day,
         learn: true,
         retention: None,
+        receipts: None,
         guild_retention: day,
         patience: Duration::from_secs(5),
     }
@@ -105,6 +106,7 @@ impl Scene {
             messages: vec![MessageId::new(question + 1)],
             tools: Vec::new(),
             sources: Vec::new(),
+            receipt: None,
         }
     }
 
@@ -231,7 +233,13 @@ async fn what_waits_for_its_store_is_mended_at_once() {
         let place = place(GUILD, HERE, ADA);
         let exchange = s.exchange(10, "saffron");
         let rows = history::rows(&place, &exchange, memory.limits(), memory.now());
-        let turn = UnsavedTurn::new(Ids::default(), memory.now(), rows.clone());
+        let turn = UnsavedTurn::new(
+            Ids::default(),
+            memory.now(),
+            &place.agent,
+            rows.clone(),
+            None,
+        );
         memory.unsaved.keep(turn.unwrap());
         memory.reconcile(change.clone());
         let mut rows = Vec::new();
@@ -560,7 +568,7 @@ async fn what_waits_for_a_store_that_is_well_is_stored_later() {
     let place = place(GUILD, HERE, ADA);
     let exchange = s.exchange(10, "saffron");
     let rows = history::rows(&place, &exchange, memory.limits(), memory.now());
-    let turn = UnsavedTurn::new(Ids::default(), memory.now(), rows);
+    let turn = UnsavedTurn::new(Ids::default(), memory.now(), &place.agent, rows, None);
     memory.unsaved.keep(turn.unwrap());
     let stored = async {
         while !memory.unsaved.is_empty() {

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use crate::telemetry::Ids;
 use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
-use clew_store::model::{AgentName, ClearKey, Scope, StoredMessage};
+use clew_store::model::{AgentName, ClearKey, Scope, StoredMessage, StoredReceipt};
 use clew_store::{Purge, Reach};
 
 /// The most turns that may wait.
@@ -59,6 +59,8 @@ pub(super) struct UnsavedTurn {
     pub(super) answered: UnixMillis,
     /// Empty if all of it was deleted meanwhile.
     pub(super) rows: Arc<Vec<StoredMessage>>,
+    /// What the answer was made from.
+    pub(super) receipt: Option<Arc<StoredReceipt>>,
     /// Deletions since, to be applied to what the store may already have.
     pub(super) purges: Vec<Purge>,
     /// How many attempts to store it were begun.
@@ -85,7 +87,7 @@ impl Key {
 /// The next turn to be stored.
 pub(super) enum Next<'a> {
     /// This one.
-    Turn(Moving<'a>),
+    Turn(Box<Moving<'a>>),
     /// None yet: one that has to come before is on its way.
     Wait,
     /// There is none.
@@ -100,19 +102,26 @@ pub(super) struct Moving<'a> {
 }
 
 impl UnsavedTurn {
-    /// None if there are no rows.
-    pub(super) fn new(ids: Ids, answered: UnixMillis, rows: Vec<StoredMessage>) -> Option<Self> {
-        let first = rows.first()?;
-        let key = Key {
-            scope: first.scope,
-            agent: first.agent.clone(),
-            turn: first.turn,
-        };
+    /// None if there is nothing to store.
+    pub(super) fn new(
+        ids: Ids,
+        answered: UnixMillis,
+        agent: &AgentName,
+        rows: Vec<StoredMessage>,
+        receipt: Option<StoredReceipt>,
+    ) -> Option<Self> {
+        let of_rows = rows.first().map(|row| (row.scope, row.turn));
+        let of_receipt = receipt
+            .as_ref()
+            .map(|receipt| (receipt.scope, receipt.turn));
+        let (scope, turn) = of_rows.or(of_receipt)?;
+        let agent = agent.clone();
         Some(Self {
             ids,
             answered,
-            key,
+            key: Key { scope, agent, turn },
             rows: Arc::new(rows),
+            receipt: receipt.map(Arc::new),
             purges: Vec::new(),
             tries: 0,
             is_logged: false,
@@ -146,7 +155,11 @@ impl UnsavedTurn {
                 + row.author_name.as_ref().map_or(0, String::len)
                 + size_of_val(&*row.sources)
         };
-        TURN_BYTES + self.rows.iter().map(texts).sum::<usize>()
+        let receipt = self
+            .receipt
+            .as_ref()
+            .map_or(0, |receipt| receipt.body.len());
+        TURN_BYTES + receipt + self.rows.iter().map(texts).sum::<usize>()
     }
 }
 
@@ -155,18 +168,27 @@ impl Waiting {
     fn purge(&mut self, purge: &Purge) {
         let rows = Arc::clone(&self.turn.rows);
         let reach = Reach::of(purge, &rows);
-        if rows.iter().any(|row| reach.holds(row)) {
+        let takes_rows = rows.iter().any(|row| reach.holds(row));
+        if takes_rows {
             let kept = rows.iter().filter(|row| !reach.holds(row)).cloned();
             self.turn.rows = Arc::new(kept.collect());
-            if self.may_be_stored {
-                self.turn.purges.push(purge.clone());
-            }
+        }
+        let receipt = &mut self.turn.receipt;
+        let taken = receipt.take_if(|receipt| purge.takes_receipt(receipt));
+        if (takes_rows || taken.is_some()) && self.may_be_stored {
+            self.turn.purges.push(purge.clone());
         }
     }
 
     /// Whether nothing of it is left, here or to be purged in the store.
     fn is_over(&self) -> bool {
-        self.turn.rows.is_empty() && self.turn.purges.is_empty()
+        let UnsavedTurn {
+            rows,
+            receipt,
+            purges,
+            ..
+        } = &self.turn;
+        rows.is_empty() && receipt.is_none() && purges.is_empty()
     }
 }
 
@@ -235,11 +257,11 @@ impl Unsaved {
             waiting.is_moving = true;
             waiting.may_be_stored = true;
             waiting.turn.tries += 1;
-            return Next::Turn(Moving {
+            return Next::Turn(Box::new(Moving {
                 unsaved: self,
                 number: waiting.number,
                 turn: waiting.turn.clone(),
-            });
+            }));
         }
         let is_blocked = turns.waiting.iter().any(is_meant);
         if is_blocked {
@@ -325,6 +347,17 @@ impl Unsaved {
         turns.tidy();
     }
 
+    /// The newest receipt that fits.
+    pub(super) fn last_receipt(
+        &self,
+        is_it: impl Fn(&StoredReceipt) -> bool,
+    ) -> Option<StoredReceipt> {
+        let turns = self.lock();
+        let waiting = turns.waiting.iter().rev();
+        let mut receipts = waiting.filter_map(|one| one.turn.receipt.as_deref());
+        receipts.find(|receipt| is_it(receipt)).cloned()
+    }
+
     /// The messages of a channel that waiting turns are made of.
     pub(super) fn messages(&self, channel: ChannelId) -> BTreeSet<MessageId> {
         self.lock().messages(channel).collect()
@@ -384,15 +417,20 @@ impl Turns {
     fn messages(&self, channel: ChannelId) -> impl Iterator<Item = MessageId> {
         let rows = self.waiting.iter().flat_map(|one| one.turn.rows.iter());
         let held = rows.flat_map(StoredMessage::made_of);
-        held.filter_map(move |(of, id)| (of == channel).then_some(id))
+        let held = held.filter_map(move |(of, id)| (of == channel).then_some(id));
+        let receipts = self
+            .waiting
+            .iter()
+            .filter_map(|one| one.turn.receipt.as_ref());
+        let here = receipts.filter(move |receipt| receipt.channel == channel);
+        held.chain(here.flat_map(|receipt| receipt.message_ids()))
     }
 
     /// Which of these messages are part of any turn.
     fn known(&self, channel: ChannelId, ids: &[MessageId]) -> Vec<MessageId> {
         let ids: BTreeSet<&MessageId> = ids.iter().collect();
-        self.messages(channel)
-            .filter(|id| ids.contains(id))
-            .collect()
+        let known: BTreeSet<MessageId> = self.messages(channel).collect();
+        known.into_iter().filter(|id| ids.contains(id)).collect()
     }
 
     /// Removes empty turns and recounts bytes after a change.

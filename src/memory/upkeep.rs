@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{DiscordChange, EditOf, Memory, Stores};
 use crate::telemetry::Ids;
-use crate::telemetry::event::{PurgeCause, StoreOperation};
+use crate::telemetry::event::{EntriesPurged, PurgeCause, StoreOperation};
 use clew_context::model::{Fallback, GuildId, UnixMillis, UserId};
 use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
@@ -133,6 +133,7 @@ impl Memory {
             None => Ok(Purged::default()),
         };
         self.swept(PurgeCause::Retention, old);
+        self.expire_receipts(now).await;
         let left = self.purge_departed(now).await;
         self.swept(PurgeCause::Guild, left);
     }
@@ -158,6 +159,20 @@ impl Memory {
     fn swept(&self, cause: PurgeCause, done: Result<Purged, clew_store::Error>) {
         match done {
             Ok(purged) => self.tell_purged(cause, &purged),
+            Err(error) => self.failed(&Ids::default(), StoreOperation::Sweep, &error),
+        }
+    }
+
+    /// `RECEIPT_DAYS`.
+    async fn expire_receipts(&self, now: UnixMillis) {
+        let oldest = before(now, self.settings.receipts.unwrap_or_default());
+        match self.stores.lasting.expire_receipts(oldest).await {
+            Ok(0) => {}
+            Ok(entries) => {
+                let cause = PurgeCause::Retention;
+                let expired = EntriesPurged { cause, entries };
+                self.telemetry.emit(&Ids::default(), expired);
+            }
             Err(error) => self.failed(&Ids::default(), StoreOperation::Sweep, &error),
         }
     }

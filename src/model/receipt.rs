@@ -21,6 +21,8 @@ pub struct Receipt {
     pub target: Option<MessageId>,
     /// Whether another message's words stand in for the trigger's.
     pub adopted: bool,
+    /// Whether nobody but the asker sees the answer.
+    pub is_private: bool,
     /// How long collecting took.
     #[serde(with = "millis")]
     pub collected_in: Duration,
@@ -28,6 +30,8 @@ pub struct Receipt {
     pub collectors: Vec<CollectorReceipt>,
     /// What could not be got, and why.
     pub missing: Vec<(Stage, Fallback)>,
+    /// The tools that the model called, in order.
+    pub tools: Vec<ToolReceipt>,
     /// What the model that was asked last got; before that, what it will get.
     pub prompt: PromptReceipt,
     /// That model; none if the inspector answers.
@@ -45,6 +49,16 @@ pub struct CollectorReceipt {
     /// How many there were.
     pub fetches: usize,
     /// From the first call to the last answer.
+    #[serde(with = "millis")]
+    pub took: Duration,
+}
+
+/// One call of a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolReceipt {
+    /// The tool; none if there is no such tool.
+    pub name: Option<String>,
+    /// From the call to the result.
     #[serde(with = "millis")]
     pub took: Duration,
 }
@@ -115,6 +129,9 @@ pub struct ModelReceipt {
     #[serde(with = "maybe_millis")]
     pub first_words: Option<Duration>,
 }
+
+/// The button under an answer that shows its receipt: what comes back with a press.
+pub const RECEIPT_BUTTON: &str = "why:";
 
 impl PromptReceipt {
     /// The messages and omissions of a block.

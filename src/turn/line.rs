@@ -57,6 +57,9 @@ fn spent(who: &str, now: UnixMillis) -> Cow<'static, str> {
 /// The label of the button under [`noted`].
 pub(super) const SHOW_NOTED: &str = "Show";
 
+/// The label of the button under answers with a receipt.
+pub(super) const RECEIPT: &str = "Why?";
+
 /// How many facts were learnt. Everyone sees the number; only the asker can see the
 /// facts.
 pub(super) fn noted(facts: usize) -> String {

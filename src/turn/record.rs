@@ -11,6 +11,7 @@ use super::deliver::{Delivered, PostedAnswer};
 use super::extract::Extraction;
 use super::{EndedTurn, Turn, TurnMaterial};
 use crate::memory::Exchange;
+use crate::telemetry::event::Outcome;
 use clew_context::model::{ContentSource, MessageId};
 
 pub(super) use report::TurnReport;
@@ -26,13 +27,17 @@ pub(super) async fn record(
     posted: &PostedAnswer<'_>,
 ) -> EndedTurn {
     let Delivered { outcome, answer } = delivered;
-    let (Some(answer), Some(background)) = (answer, &material.background) else {
-        return outcome.into();
-    };
     if turn.job.request.is_private {
         return outcome.into();
     }
     let services = turn.services;
+    let keeps_receipts = services.memory.settings().receipts.is_some();
+    let receipt = turn.report.receipt().filter(|_| keeps_receipts);
+    let background = match &material.background {
+        Some(background) if answer.is_some() || receipt.is_some() => background,
+        _ => return outcome.into(),
+    };
+    let is_whole = answer.is_some();
     let target = material.collected.target.reply_to.as_ref();
     let mut sources = linked(turn, material);
     sources.extend(tools.sources);
@@ -43,16 +48,33 @@ pub(super) async fn record(
         words: services.own_words(turn.ids.guild, turn.trigger()),
         target: target.map(|message| message.id),
         asked: turn.asked,
-        answer,
+        answer: answer.unwrap_or_default(),
         messages: posted.parts().map(|(id, _)| id).collect(),
         sources: sources.into_iter().collect(),
         tools: tools.rounds,
+        receipt,
     };
     let memory = &services.memory;
     memory.record(&turn.ids, &background.place, &exchange).await;
+    if outcome == Outcome::Answered && exchange.receipt.is_some() {
+        offer_receipt(turn, posted).await;
+    }
+    let extraction = || Extraction::of(turn, material, background).map(Box::new);
     EndedTurn {
         outcome,
-        extraction: Extraction::of(turn, material, background).map(Box::new),
+        extraction: is_whole.then(extraction).flatten(),
+    }
+}
+
+/// With `RECEIPT_BUTTON` a button under the answer shows its receipt.
+async fn offer_receipt(turn: &Turn<'_>, posted: &PostedAnswer<'_>) {
+    let services = turn.services;
+    let is_kept = !services.memory.opted_out(turn.job.request.asker());
+    if services.settings.receipt_button
+        && is_kept
+        && let Err(error) = posted.add_receipt_button().await
+    {
+        tracing::info!(%error, "an answer has no button for its receipt");
     }
 }
 

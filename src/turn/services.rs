@@ -60,6 +60,8 @@ pub struct TurnSettings {
     pub link_previews: bool,
     /// `TOOLS` and what goes with it.
     pub tools: ToolConfig,
+    /// `RECEIPT_BUTTON`.
+    pub receipt_button: bool,
     /// The key for the nonces of frames.
     pub secret: Vec<u8>,
 }

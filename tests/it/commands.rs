@@ -9,6 +9,7 @@ mod memory;
 mod privacy;
 mod settings;
 mod snapshots;
+mod why;
 
 use std::fs;
 

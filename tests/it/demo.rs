@@ -1,6 +1,8 @@
 //! `clew demo`: within this process, as a program with nothing configured, with custom caps, and when its
 //! output is closed.
 
+mod receipts;
+
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -18,6 +18,7 @@ use twilight_http::request::{Form, Method, Request, RequestBuilder};
 pub use interaction::Callback;
 
 use super::rest::{RateLimitPool, Rest, build, malformed};
+use crate::model::AnswerButton;
 use clew_context::discord::error::RestError;
 use clew_context::model::{ChannelId, Fallback, MessageFlags, MessageId};
 
@@ -182,6 +183,31 @@ impl Rest {
         let make = || {
             let builder = RequestBuilder::raw(Method::Patch, path.clone());
             with_body(builder, &payload, text.files())
+        };
+        self.repeat(make, RateLimitPool::Main, deadline)
+            .await
+            .map(drop)
+    }
+
+    /// Adds a button under a message of ours, which has none.
+    ///
+    /// # Errors
+    /// As `create_message`.
+    pub async fn add_button(
+        &self,
+        channel: ChannelId,
+        id: MessageId,
+        button: &AnswerButton,
+        deadline: Instant,
+    ) -> Result<(), RestError> {
+        let path = format!("channels/{channel}/messages/{id}");
+        let payload = answer::only_button(button);
+        let make = || {
+            with_body(
+                RequestBuilder::raw(Method::Patch, path.clone()),
+                &payload,
+                &[],
+            )
         };
         self.repeat(make, RateLimitPool::Main, deadline)
             .await

@@ -239,7 +239,7 @@ impl Purge {
 
     /// What a receipt names elsewhere is only ids: a deletion or an edit there leaves
     /// it, the erasure of a person or a server does not.
-    fn takes_receipt(&self, receipt: &StoredReceipt) -> bool {
+    pub fn takes_receipt(&self, receipt: &StoredReceipt) -> bool {
         let (guild, owner) = (receipt.guild, receipt.owner);
         match self {
             Self::Messages { channel, ids } => {

@@ -191,7 +191,7 @@ async fn a_turn_that_waits_is_reached_by_its_source() {
             s.memory.limits(),
             s.memory.now(),
         );
-        let turn = UnsavedTurn::new(Ids::default(), s.memory.now(), rows);
+        let turn = UnsavedTurn::new(Ids::default(), s.memory.now(), &here.agent, rows, None);
         s.memory.unsaved.keep(turn.unwrap());
     };
     let at = UnixMillis(s.memory.now().0 + 1);

@@ -39,7 +39,7 @@ fn turn(guild: u64, user: u64, turn: u64, text: &str) -> UnsavedTurn {
         user: Some(user),
         ..Ids::default()
     };
-    UnsavedTurn::new(ids, UnixMillis(0), rows).unwrap()
+    UnsavedTurn::new(ids, UnixMillis(0), &AgentName::default_agent(), rows, None).unwrap()
 }
 
 fn texts(unsaved: &Unsaved) -> Vec<String> {
@@ -50,7 +50,7 @@ fn texts(unsaved: &Unsaved) -> Vec<String> {
 
 fn next(unsaved: &Unsaved) -> Option<Moving<'_>> {
     match unsaved.next(&BTreeSet::new(), |_| true) {
-        Next::Turn(moving) => Some(moving),
+        Next::Turn(moving) => Some(*moving),
         Next::Wait | Next::Nothing => None,
     }
 }
@@ -325,4 +325,48 @@ fn turns_of_one_user_are_let_go_of() {
     assert!(moving.turn.is_by(UserId::new(1)) && !moving.turn.is_by(UserId::new(2)));
     unsaved.forget(|one| one.is_by(UserId::new(1)));
     assert_eq!(texts(&unsaved), ["a", "re: a", "b", "re: b"]);
+}
+
+/// The receipt of a turn's answer; `rows` says whether the answer was whole.
+fn turn_with_receipt(whole: bool) -> UnsavedTurn {
+    let UnsavedTurn { ids, key, rows, .. } = turn(1, 1, 1, "a");
+    let receipt = StoredReceipt {
+        turn: key.turn,
+        scope: key.scope,
+        guild: Some(GuildId::new(1)),
+        channel: ChannelId::new(7),
+        owner: UserId::new(1),
+        trigger: Some(MessageId::new(10)),
+        messages: vec![MessageId::new(11)],
+        at: UnixMillis(0),
+        sources: Vec::new(),
+        body: "x".repeat(100),
+    };
+    let rows = if whole { rows.to_vec() } else { Vec::new() };
+    UnsavedTurn::new(ids, UnixMillis(0), &key.agent, rows, Some(receipt)).unwrap()
+}
+
+#[test]
+fn a_receipt_waits_with_its_turn_and_goes_with_what_it_is_of() {
+    for whole in [true, false] {
+        for purge in [deleted(10), deleted(11), Purge::User(UserId::new(1))] {
+            let unsaved = Unsaved::default();
+            unsaved.keep(turn_with_receipt(whole));
+            unsaved.purge(&deleted(12));
+            let found = |unsaved: &Unsaved| unsaved.last_receipt(|_| true).is_some();
+            assert!(found(&unsaved), "{purge:?}");
+            unsaved.purge(&purge);
+            assert!(!found(&unsaved), "{purge:?}");
+        }
+        // Once it may be stored, what deletes it is carried out there, too.
+        let unsaved = Unsaved::default();
+        unsaved.keep(turn_with_receipt(whole));
+        drop(next(&unsaved).unwrap());
+        unsaved.purge(&deleted(11));
+        let moving = next(&unsaved).unwrap();
+        assert_eq!(moving.turn.purges, [deleted(11)]);
+        assert_eq!(moving.turn.receipt, None);
+        moving.stored();
+        assert_eq!(unsaved.len(), usize::from(whole), "the question is left");
+    }
 }

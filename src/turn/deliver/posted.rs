@@ -6,13 +6,15 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::engine::deliver::{self, ATTACHMENT_NAME, Overflow};
+use crate::model::RECEIPT_BUTTON;
 use clew_context::discord::error::RestError;
 use clew_context::model::{ChannelId, Fallback, Interaction, Message, MessageId};
+use clew_discord::model::{AnswerButton, ButtonStyle};
 use clew_discord::rest::Rest;
 use clew_discord::send::{FileUpload, MessageText, NewMessage};
 
 use crate::turn::Turn;
-use crate::turn::line::INTERRUPTED;
+use crate::turn::line::{INTERRUPTED, RECEIPT};
 
 /// How long one delivering call may take, including retries and limits.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -202,6 +204,30 @@ impl<'a> PostedAnswer<'a> {
     pub(in crate::turn) async fn say(&mut self, content: &str) -> Result<(), RestError> {
         let index = self.parts.len();
         self.put(index, content, None).await
+    }
+
+    /// Adds the button that shows what the answer was made from.
+    pub(in crate::turn) async fn add_receipt_button(&self) -> Result<(), RestError> {
+        let Some(last) = self.parts.last() else {
+            return Ok(());
+        };
+        let button = AnswerButton {
+            label: RECEIPT.to_owned(),
+            style: ButtonStyle::Secondary,
+            custom_id: format!("{RECEIPT_BUTTON}{}", last.id),
+        };
+        match &self.destination {
+            Destination::Channel { channel, .. } => {
+                let rest = self.rest();
+                rest.add_button(*channel, last.id, &button, deadline())
+                    .await
+            }
+            Destination::Interaction(interaction) => {
+                let rest = self.rest();
+                rest.add_button_to_answer(interaction, last.id, &button, deadline())
+                    .await
+            }
+        }
     }
 
     /// Takes everything back. A command's first response stays, since nobody calls

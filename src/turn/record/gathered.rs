@@ -17,7 +17,7 @@ use clew_context::engine::window::View;
 use clew_context::model::{MessageId, Scene, Stage};
 
 /// The receipt before the model is asked.
-pub(super) fn receipt(material: &TurnMaterial) -> Receipt {
+pub(super) fn receipt(turn: &Turn<'_>, material: &TurnMaterial) -> Receipt {
     let collected = &material.collected;
     let collectors = collected.stages.iter().map(|one| CollectorReceipt {
         stage: one.stage,
@@ -30,9 +30,11 @@ pub(super) fn receipt(material: &TurnMaterial) -> Receipt {
         agent: material.agent_name(),
         target: collected.target.reply_to.as_ref().map(|message| message.id),
         adopted: collected.target.adopted.is_some(),
+        is_private: turn.answer_place().is_private,
         collected_in: material.collected_in,
         collectors: collectors.collect(),
         missing: material.fallbacks.clone(),
+        tools: Vec::new(),
         prompt: prompt(&material.prompt.prepared),
         model: model.map(|model| ModelReceipt {
             name: model.model().to_owned(),

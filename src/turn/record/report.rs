@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::gathered;
 use crate::llm::{self, AnswerEnd};
-use crate::model::{ModelReceipt, Receipt, ToolName};
+use crate::model::{ModelReceipt, Receipt, ToolName, ToolReceipt};
 use crate::telemetry::event::{
     AnswerSent, Finish, LlmFailure, Outcome, RequestFailed, RequestOk, RunDone, RunEnd,
     SendFallback, SendStage, TailFallback, ToolCalled, TurnDone,
@@ -51,7 +51,7 @@ impl<'a> TurnReport<'a> {
 
     /// An attempt has gathered its context.
     pub(in crate::turn) fn gathered(&self, turn: &Turn<'_>, material: &TurnMaterial) {
-        let receipt = gathered::receipt(material);
+        let receipt = gathered::receipt(turn, material);
         for event in gathered::events(turn, material, &receipt) {
             self.emit(event);
         }
@@ -137,9 +137,16 @@ impl<'a> TurnReport<'a> {
         took: Duration,
         round: usize,
     ) {
+        let tool = tool.map(ToolName::as_str);
+        if let Some(receipt) = &mut self.known().receipt {
+            receipt.tools.push(ToolReceipt {
+                name: tool.map(str::to_owned),
+                took,
+            });
+        }
         let (_, agent) = self.asked();
         self.emit(ToolCalled {
-            tool: tool.map(ToolName::as_str),
+            tool,
             outcome: result.outcome,
             ms: Ms::from(took),
             bytes: result.bytes,
@@ -178,6 +185,15 @@ impl<'a> TurnReport<'a> {
     /// The thread cannot be answered in.
     pub(in crate::turn) fn thread_closed(&self, reason: Fallback) {
         self.emit(TailFallback { reason });
+    }
+
+    /// What the answer was made from, as far as is known.
+    pub(in crate::turn) fn receipt(&self) -> Option<Receipt> {
+        let receipt = self.known().receipt.clone()?;
+        Some(Receipt {
+            took: self.came.elapsed(),
+            ..receipt
+        })
     }
 
     /// The turn is over.

@@ -40,6 +40,7 @@ fn exchange(turn: u64, asked: i64) -> Exchange {
         messages: vec![MessageId::new(turn + 1)],
         tools: Vec::new(),
         sources: Vec::new(),
+        receipt: None,
     }
 }
 
@@ -63,6 +64,7 @@ async fn what_no_window_reaches_is_removed_from_memory() {
         in_memory_only: true,
         keeps_tools: true,
         save_interval: HOURS,
+        receipts: None,
         guild_retention: HOURS,
         ..settings()
     };

@@ -45,6 +45,7 @@ pub(super) fn settings() -> memory::Settings {
         save_interval: day,
         learn: false,
         retention: None,
+        receipts: None,
         guild_retention: day,
         patience: Duration::from_secs(5),
     }

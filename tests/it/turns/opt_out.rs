@@ -83,6 +83,7 @@ async fn services(p: &Place) -> (Services, Lines) {
             max_messages: 3,
             link_previews: false,
             tools: p.stage.config().tools,
+            receipt_button: false,
             secret: b"secret".to_vec(),
         },
     };
@@ -112,6 +113,7 @@ async fn memory(opt_outs: Arc<OptOuts>, telemetry: Telemetry) -> Memory {
         save_interval: Duration::from_secs(30),
         learn: false,
         retention: None,
+        receipts: None,
         guild_retention: Duration::from_hours(24),
     };
     Memory::open(stores, settings, opt_outs, fixed_clock(START), telemetry)

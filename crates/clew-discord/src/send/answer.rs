@@ -37,6 +37,11 @@ pub(super) const fn flags(ephemeral: bool) -> u32 {
     }
 }
 
+/// A button as an edit that changes nothing else.
+pub(super) fn only_button(button: &AnswerButton) -> Value {
+    json!({"components": [row(std::slice::from_ref(button))]})
+}
+
 /// Lists the files of this request.
 pub(super) fn attachments(files: &[FileUpload]) -> Value {
     let files = files.iter().enumerate();

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use twilight_http::request::{Method, RequestBuilder};
 
-use super::answer::{flags, message, new_message};
+use super::answer::{flags, message, new_message, only_button};
 use super::{FileUpload, MessageText, message_id, with_body};
-use crate::model::Answer;
+use crate::model::{Answer, AnswerButton};
 use crate::rest::{RateLimitPool, Rest};
 use clew_context::discord::error::RestError;
 use clew_context::model::{Interaction, MessageId};
@@ -130,6 +130,27 @@ impl Rest {
         let path = original(interaction);
         let body = self.hook(Method::Patch, path, &payload, &answer.files, deadline);
         message_id(&body.await?)
+    }
+
+    /// Adds a button under one of the messages that answer an interaction.
+    ///
+    /// # Errors
+    /// As for reads.
+    pub async fn add_button_to_answer(
+        &self,
+        interaction: &Interaction,
+        id: MessageId,
+        button: &AnswerButton,
+        deadline: Instant,
+    ) -> Result<(), RestError> {
+        let Interaction {
+            application, token, ..
+        } = interaction;
+        let token = token.expose();
+        let path = format!("webhooks/{application}/{token}/messages/{id}");
+        let payload = only_button(button);
+        let body = self.hook(Method::Patch, path, &payload, &[], deadline);
+        body.await.map(drop)
     }
 
     /// Sends a follow-up text.

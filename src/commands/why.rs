@@ -1,0 +1,464 @@
+//! `/context why` and the button under answers: what an answer was made from, for those
+//! who may read it now.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::call::Call;
+use super::definition::{Button, run};
+use super::done::{Done, Stop};
+use super::{CommandServices, readable, words};
+use crate::model::{LeftOut, PromptReceipt, RECEIPT_BUTTON, Receipt, ShownMessage};
+use clew_context::model::{
+    BlockPlace, ChannelId, GuildId, MessageId, OmitReason, Readers, Scene, Stage,
+};
+use clew_discord::guild_state::AnswerPlace;
+use clew_discord::model::{Answer, AnswerEmbed, OptionSpec};
+use clew_store::model::StoredReceipt;
+
+/// An answer; without it the last one here.
+pub(super) const ANSWER: OptionSpec =
+    OptionSpec::text("answer", "The link or id of an answer of mine", 0, 200);
+
+/// The answer stays: everyone sees it.
+pub(super) const BUTTON: Button = Button {
+    keeps_message: true,
+    ..Button::new(RECEIPT_BUTTON, run!(press))
+};
+
+/// The most characters for the links to messages: the other fields fit beside them.
+const LINKS_CHARS: usize = 3_500;
+/// Of an answer that has no receipt, or whose receipt is not for the caller: it reads the
+/// same.
+const NONE: &str = "I have no receipt of that answer for you: I keep them for a while only, and \
+                    show them to those who may read the answer.";
+
+/// The last answer here, or the one that is named.
+pub(super) async fn why(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    let here = call.channel_id();
+    let given = call.text(&ANSWER).map(str::trim);
+    let receipt = match given.filter(|text| !text.is_empty()) {
+        None => services.memory.last_receipt(here).await?,
+        Some(text) => {
+            let (channel, message) = named(text, here)
+                .ok_or_else(|| Stop::refused("That is neither a link to a message nor its id."))?;
+            services.memory.receipt_of(channel, message).await?
+        }
+    };
+    show(services, call, receipt).await
+}
+
+async fn press(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    let (here, answer) = (call.channel_id(), call.argument()?);
+    let receipt = services.memory.receipt_of(here, answer).await?;
+    show(services, call, receipt).await
+}
+
+/// A link's channel and message, or a message here by its id.
+fn named(text: &str, here: ChannelId) -> Option<(ChannelId, MessageId)> {
+    let text = text.trim_matches(['<', '>']);
+    let mut parts = text.rsplit('/');
+    let message = parts.next()?.parse().ok()?;
+    match parts.next() {
+        None => Some((here, message)),
+        Some(channel) => Some((channel.parse().ok()?, message)),
+    }
+}
+
+async fn show(
+    services: &CommandServices<'_>,
+    call: &Call,
+    stored: Option<StoredReceipt>,
+) -> Result<Done, Stop> {
+    let none = || Stop::refused(NONE);
+    let stored = stored.ok_or_else(none)?;
+    let mut receipt: Receipt = serde_json::from_str(&stored.body).map_err(|_| none())?;
+    let is_for_caller = !receipt.is_private || stored.owner == call.caller();
+    if !is_for_caller || !may_read(services, call, &stored).await {
+        return Err(none());
+    }
+    let hidden = hide(services, call, &stored, &mut receipt.prompt);
+    let embed = embed(&stored, &receipt, hidden);
+    Ok(Done::answer(Answer::default().with_embed(embed)))
+}
+
+/// Whether the caller may read where the answer stands now; direct messages are read by
+/// who asked.
+async fn may_read(services: &CommandServices<'_>, call: &Call, stored: &StoredReceipt) -> bool {
+    if stored.guild != call.guild() {
+        return false;
+    }
+    if stored.guild.is_none() {
+        return stored.channel == call.channel_id() && stored.owner == call.caller();
+    }
+    let channels = BTreeSet::from([stored.channel]);
+    readable::among(services, call, channels)
+        .await
+        .contains(&stored.channel)
+}
+
+/// Takes out what stands elsewhere and is not for the caller. Returns how much.
+fn hide(
+    services: &CommandServices<'_>,
+    call: &Call,
+    stored: &StoredReceipt,
+    prompt: &mut PromptReceipt,
+) -> usize {
+    let place = AnswerPlace {
+        asker: call.caller(),
+        roles: Some(&call.roles),
+        channel: stored.channel,
+        is_private: true,
+    };
+    let is_readable = |channel: ChannelId| {
+        let channel = services.guild_state.channel(channel);
+        channel.is_some_and(|one| services.guild_state.readers(&place, &one) == Readers::Everybody)
+    };
+    let may_see =
+        |message: &ShownMessage| message.channel == stored.channel || is_readable(message.channel);
+    let before = prompt.shown.len() + usize::from(prompt.quoted.is_some());
+    prompt.shown.retain(may_see);
+    prompt.quoted = prompt.quoted.filter(may_see);
+    before - prompt.shown.len() - usize::from(prompt.quoted.is_some())
+}
+
+fn embed(stored: &StoredReceipt, receipt: &Receipt, hidden: usize) -> AnswerEmbed {
+    let prompt = &receipt.prompt;
+    let links = Links {
+        guild: stored.guild,
+    };
+    let fields = [
+        ("Question and answer", about(&links, stored, receipt)),
+        ("Left out", left_out(prompt, receipt.scene)),
+        ("Not read", missing(receipt)),
+        ("Calls to Discord", calls(receipt, hidden)),
+        ("Tools", tools(receipt)),
+        ("Remembered", remembered(prompt)),
+        ("Model", model(receipt)),
+    ];
+    let fields = fields.into_iter().filter(|(_, value)| !value.is_empty());
+    AnswerEmbed {
+        title: "What this answer was made from".to_owned(),
+        description: shown(&links, prompt),
+        fields: fields
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
+        footer: match hidden {
+            0 => String::new(),
+            hidden => format!(
+                "{} not shown: you may not read where they stand.",
+                words::many(hidden, "message")
+            ),
+        },
+    }
+}
+
+/// Links to messages of a server, or of direct messages.
+struct Links {
+    guild: Option<GuildId>,
+}
+
+impl Links {
+    fn to(&self, words: &str, channel: ChannelId, message: MessageId) -> String {
+        let guild = self
+            .guild
+            .map_or_else(|| "@me".to_owned(), |guild| guild.to_string());
+        format!("[{words}](https://discord.com/channels/{guild}/{channel}/{message})")
+    }
+}
+
+fn about(links: &Links, stored: &StoredReceipt, receipt: &Receipt) -> String {
+    let here = stored.channel;
+    let to = |words, id: Option<MessageId>| id.map(|id| links.to(words, here, id));
+    let parts = [
+        to("question", stored.trigger),
+        to("answer", stored.messages.first().copied()),
+        to("replies to", receipt.target),
+        Some(words::moment(stored.at)),
+        Some(scene(receipt.scene).to_owned()),
+        receipt
+            .agent
+            .as_ref()
+            .map(|agent| format!("agent `{agent}`")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+const fn scene(scene: Scene) -> &'static str {
+    match scene {
+        Scene::Thread => "in a thread",
+        Scene::ReplyChain => "a reply",
+        Scene::Direct => "a direct message",
+        Scene::Lone => "a message by itself",
+    }
+}
+
+/// The messages of the prompt as numbered links, by why they are there. If there are too
+/// many, the oldest that nothing points at are counted instead.
+fn shown(links: &Links, prompt: &PromptReceipt) -> String {
+    let all: Vec<&ShownMessage> = prompt.shown.iter().chain(&prompt.quoted).collect();
+    let numbered = (1..).zip(&all).map(|(number, message)| {
+        let number = number.to_string();
+        (*message, links.to(&number, message.channel, message.id))
+    });
+    let mut numbered: Vec<(&ShownMessage, String)> = numbered.collect();
+    numbered.sort_by_key(|(message, _)| (!message.place.is_named(), std::cmp::Reverse(message.id)));
+    let mut room = LINKS_CHARS;
+    let fitting = numbered.iter().take_while(|(_, link)| {
+        let fits = link.len() < room;
+        room = room.saturating_sub(link.len() + 1);
+        fits
+    });
+    let fitting = fitting.count();
+    let rest = numbered.len() - fitting;
+    numbered.truncate(fitting);
+    numbered.sort_by_key(|(message, _)| message.id);
+    let mut places: BTreeMap<BlockPlace, Vec<String>> = BTreeMap::new();
+    for (message, link) in numbered {
+        places.entry(message.place).or_default().push(link);
+    }
+    let mut text = format!("{} read", words::many(all.len(), "message"));
+    for (place, links) in places {
+        text.push_str(&format!("\n**{}** {}", title(place), links.join(" ")));
+    }
+    if rest > 0 {
+        text.push_str(&format!("\nand {}", words::many(rest, "older message")));
+    }
+    text
+}
+
+const fn title(place: BlockPlace) -> &'static str {
+    match place {
+        BlockPlace::Starter => "Starter",
+        BlockPlace::PointedAt => "Pointed at",
+        BlockPlace::Target => "Replied to",
+        BlockPlace::Tail => "Right before",
+        BlockPlace::History => "Earlier",
+        BlockPlace::Chain => "Chain of replies",
+        BlockPlace::Linked => "Linked",
+        BlockPlace::LinkContext => "Around what is linked",
+    }
+}
+
+fn left_out(prompt: &PromptReceipt, scene: Scene) -> String {
+    let in_chain = scene == Scene::ReplyChain;
+    let line = |one: &LeftOut| format!("{} {}", one.all, why_left_out(one.reason, in_chain));
+    let lines = prompt.left_out.iter().map(line);
+    let cut = prompt.shown.iter().filter(|message| message.cut).count();
+    let cut = (cut > 0).then(|| format!("{cut} shortened (`MEM_MAX_CHARS`, `MEM_MAX_MSG_CHARS`)"));
+    lines.chain(cut).collect::<Vec<_>>().join("\n")
+}
+
+fn why_left_out(reason: OmitReason, in_chain: bool) -> String {
+    if let Some(setting) = reason.setting(in_chain) {
+        return format!("over `{setting}`");
+    }
+    let why = match reason {
+        OmitReason::App => "of apps",
+        OmitReason::System => "system messages",
+        OmitReason::Empty => "without anything to show",
+        OmitReason::Note => "notes of mine",
+        OmitReason::Newer => "newer than the question",
+        OmitReason::Deleted => "deleted",
+        OmitReason::Malformed => "unreadable",
+        OmitReason::OptedOut => "kept private by their authors",
+        OmitReason::Msgs | OmitReason::Chars | OmitReason::Age => "over a limit",
+    };
+    why.to_owned()
+}
+
+fn missing(receipt: &Receipt) -> String {
+    let lines = receipt.missing.iter().map(|(stage, why)| match stage {
+        Stage::Link => "link: closed".to_owned(),
+        stage => format!("{}: {why}", stage.as_str()),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Calls for a link that is closed, to the asker or to the caller, would tell whether
+/// there is anything behind it.
+fn calls(receipt: &Receipt, hidden: usize) -> String {
+    let took = receipt.collected_in.as_millis();
+    let mut missing = receipt.missing.iter();
+    let is_closed = hidden > 0 || missing.any(|(stage, _)| *stage == Stage::Link);
+    let told = receipt.collectors.iter();
+    let told = told.filter(|one| !is_closed || one.stage != Stage::Link);
+    let each = told.map(|one| {
+        let (stage, fetches) = (one.stage.as_str(), one.fetches);
+        format!("{stage}: {fetches} in {} ms", one.took.as_millis())
+    });
+    let mut lines: Vec<String> = each.collect();
+    if lines.is_empty() {
+        lines.push("none".to_owned());
+    }
+    lines.push(format!("{took} ms in all"));
+    lines.join("\n")
+}
+
+/// Each tool once, with all its calls.
+fn tools(receipt: &Receipt) -> String {
+    let mut called: BTreeMap<&str, (usize, Duration)> = BTreeMap::new();
+    for one in &receipt.tools {
+        let (count, took) = called
+            .entry(one.name.as_deref().unwrap_or("unknown"))
+            .or_default();
+        *count += 1;
+        *took += one.took;
+    }
+    let lines = called.into_iter().map(|(name, (count, took))| {
+        let calls = words::many(count, "call");
+        format!("`{name}`: {calls} in {} ms", took.as_millis())
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn remembered(prompt: &PromptReceipt) -> String {
+    let counted = [
+        (prompt.history, "message", " of our conversation"),
+        (prompt.user_facts, "fact", " about the asker"),
+        (prompt.server_facts, "fact", " about this server"),
+    ];
+    let counted = counted.into_iter().filter(|(count, ..)| *count > 0);
+    let lines = counted.map(|(count, what, of)| words::many(count, what) + of);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn model(receipt: &Receipt) -> String {
+    let Some(model) = &receipt.model else {
+        return format!("none · {} ms in all", receipt.took.as_millis());
+    };
+    let tokens = (model.prompt_tokens, model.completion_tokens);
+    let tokens = (tokens != (0, 0)).then(|| format!("{} + {} tokens", tokens.0, tokens.1));
+    let server = (model.server > 1).then(|| format!("server {}", model.server));
+    let first = model.first_words;
+    let first = first.map(|first| format!("first words after {} ms", first.as_millis()));
+    let parts = [
+        Some(format!("`{}`", model.name)),
+        server,
+        tokens,
+        first,
+        Some(format!("{} ms in all", receipt.took.as_millis())),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use clew_context::model::{Fallback, TurnId, UnixMillis, UserId};
+    use clew_store::model::Scope;
+
+    use super::*;
+    use crate::model::{CollectorReceipt, ModelReceipt};
+
+    const HERE: ChannelId = ChannelId::new(u64::MAX - 1);
+
+    fn message(id: u64, place: BlockPlace) -> ShownMessage {
+        ShownMessage {
+            channel: HERE,
+            id: MessageId::new(u64::MAX - 5_000 + id),
+            author: UserId::new(1),
+            place,
+            cut: false,
+        }
+    }
+
+    fn stored() -> StoredReceipt {
+        StoredReceipt {
+            turn: TurnId(1),
+            scope: Scope::User(UserId::new(1)),
+            guild: Some(GuildId::new(u64::MAX)),
+            channel: HERE,
+            owner: UserId::new(1),
+            trigger: Some(MessageId::new(u64::MAX)),
+            messages: vec![MessageId::new(u64::MAX)],
+            at: UnixMillis(0),
+            sources: Vec::new(),
+            body: String::new(),
+        }
+    }
+
+    fn receipt(shown: Vec<ShownMessage>) -> Receipt {
+        let left_out = |reason| LeftOut {
+            reason,
+            seen: 1_000,
+            all: 5_000,
+        };
+        let every = [OmitReason::Msgs, OmitReason::App, OmitReason::OptedOut];
+        Receipt {
+            scene: Scene::Thread,
+            agent: Some("x".repeat(64)),
+            target: Some(MessageId::new(u64::MAX)),
+            adopted: true,
+            is_private: false,
+            collected_in: Duration::from_secs(5),
+            collectors: Stage::ALL
+                .iter()
+                .map(|stage| CollectorReceipt {
+                    stage: *stage,
+                    fetches: 8,
+                    took: Duration::from_secs(5),
+                })
+                .collect(),
+            missing: Stage::ALL
+                .iter()
+                .map(|stage| (*stage, Fallback::FetchBudget))
+                .collect(),
+            tools: Vec::new(),
+            prompt: PromptReceipt {
+                shown,
+                left_out: every.map(left_out).to_vec(),
+                ..PromptReceipt::default()
+            },
+            model: Some(ModelReceipt {
+                name: "m".repeat(100),
+                ..ModelReceipt::default()
+            }),
+            took: Duration::from_secs(99),
+        }
+    }
+
+    /// Discord's limits cut nothing that we wrote.
+    #[test]
+    fn a_long_receipt_is_cut_by_us_and_says_so() {
+        let mut shown: Vec<ShownMessage> = (1..1_000)
+            .map(|id| message(id, BlockPlace::History))
+            .collect();
+        shown.insert(0, message(0, BlockPlace::Starter));
+        let embed = embed(&stored(), &receipt(shown), 3);
+        assert_eq!(embed.fitted(), embed);
+        let text = &embed.description;
+        assert!(
+            text.starts_with("1000 messages read\n**Starter** [1]("),
+            "{text}"
+        );
+        assert!(text.contains("[1000]("), "the newest are shown: {text}");
+        let links = text.matches("https://").count();
+        assert!(
+            text.ends_with(&format!("and {} older messages", 1_000 - links)),
+            "{text}"
+        );
+        assert!(embed.footer.starts_with("3 messages not shown"));
+    }
+
+    #[test]
+    fn a_receipt_comes_back_from_its_json() {
+        let receipt = receipt(vec![message(1, BlockPlace::Linked)]);
+        let json = serde_json::to_string(&receipt).unwrap();
+        assert_eq!(serde_json::from_str::<Receipt>(&json).unwrap(), receipt);
+    }
+
+    #[test]
+    fn an_answer_is_named_by_its_link_or_id() {
+        let id = |channel, message| Some((ChannelId::new(channel), MessageId::new(message)));
+        for (text, expected) in [
+            ("12", id(7, 12)),
+            ("https://discord.com/channels/1/2/3", id(2, 3)),
+            ("<https://ptb.discord.com/channels/@me/2/3>", id(2, 3)),
+            ("https://discord.com/channels/1/2", id(1, 2)),
+            ("the last one", None),
+            ("a/3", None),
+        ] {
+            assert_eq!(named(text, ChannelId::new(7)), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Receipts of answers: what each was made from, kept for a while.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::history::Exchange;
+use super::unsaved::UnsavedTurn;
+use super::{Memory, Place, Stores};
+use crate::telemetry::event::StoreOperation;
+use clew_context::model::{ChannelId, ContentSource, MessageId, UnixMillis};
+use clew_store::Record;
+use clew_store::model::StoredReceipt;
+
+impl Memory {
+    /// The receipt of an answer, by one of its messages or by its trigger.
+    ///
+    /// # Errors
+    /// The store's error.
+    pub async fn receipt_of(
+        &self,
+        channel: ChannelId,
+        message: MessageId,
+    ) -> Result<Option<StoredReceipt>, clew_store::Error> {
+        let is_it = |one: &StoredReceipt| {
+            one.channel == channel && one.message_ids().any(|id| id == message)
+        };
+        match self.unsaved.last_receipt(is_it) {
+            Some(waiting) => Ok(Some(waiting)),
+            None => self.stores.lasting.receipt_of(channel, message).await,
+        }
+    }
+
+    /// The receipt of the newest answer in a channel.
+    ///
+    /// # Errors
+    /// The store's error.
+    pub async fn last_receipt(
+        &self,
+        channel: ChannelId,
+    ) -> Result<Option<StoredReceipt>, clew_store::Error> {
+        match self.unsaved.last_receipt(|one| one.channel == channel) {
+            Some(waiting) => Ok(Some(waiting)),
+            None => self.stores.lasting.last_receipt(channel, None).await,
+        }
+    }
+
+    /// Stores a turn's receipt. It holds no text, so that it lasts even where
+    /// conversations are kept in memory; there a store that fails loses it.
+    pub(super) async fn store_receipt(&self, turn: &UnsavedTurn) -> Result<(), clew_store::Error> {
+        let Some(receipt) = &turn.receipt else {
+            return Ok(());
+        };
+        let Stores {
+            lasting,
+            conversations,
+            ..
+        } = &self.stores;
+        let record = Record::Receipt(StoredReceipt::clone(receipt));
+        match lasting.write(&[record]).await {
+            Err(error) if !Arc::ptr_eq(lasting, conversations) => {
+                self.failed(&turn.ids, StoreOperation::Append, &error);
+                Ok(())
+            }
+            written => written,
+        }
+    }
+}
+
+/// The receipt of a turn as it is kept; none without one, or if nothing was posted.
+pub(super) fn receipt(
+    place: &Place,
+    exchange: &Exchange,
+    now: UnixMillis,
+) -> Option<StoredReceipt> {
+    let receipt = exchange.receipt.as_ref()?;
+    exchange.messages.first()?;
+    let prompt = &receipt.prompt;
+    let shown = prompt.shown.iter().chain(&prompt.quoted);
+    let mut authors = BTreeSet::new();
+    let by_others = shown.filter(|message| authors.insert(message.author));
+    let people = by_others.map(|message| ContentSource {
+        guild: place.guild,
+        channel: message.channel,
+        message: Some(message.id),
+        author: Some(message.author),
+    });
+    Some(StoredReceipt {
+        turn: exchange.turn,
+        scope: place.scope,
+        guild: place.guild,
+        channel: place.channel,
+        owner: place.asker,
+        trigger: exchange.trigger,
+        messages: exchange.messages.clone(),
+        at: now,
+        sources: exchange.sources.iter().copied().chain(people).collect(),
+        body: serde_json::to_string(receipt).ok()?,
+    })
+}

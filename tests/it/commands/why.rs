@@ -1,0 +1,387 @@
+//! `/context why` and the button under answers: what an answer was made from, and who is
+//! shown it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use clew::app::system_clock;
+use clew_context::model::UnixMillis;
+use clew_simulator::{ChannelKind, Id, OverwriteOf, Permissions, Shown, World};
+use clew_store::model::{StoreAddress, StoredReceipt};
+use clew_store::{Folders, Kind, Record, Store};
+use serde_json::{Value, json};
+
+use super::{Place, assert_refused, assert_says, field, labels, place};
+use crate::support::START;
+use crate::support::bot::{Bot, Stage, details};
+
+/// What is said of an answer without a receipt, and of one that is not for the caller.
+const NONE: &str = "I have no receipt of that answer for you";
+
+/// The place, with a channel that only Ada can see, beside us.
+async fn place_with_staff(settings: &[(&str, &str)]) -> (Place, Id) {
+    let mut world = World::new();
+    let guild = world.guild("Works");
+    let channel = world.channel(guild, ChannelKind::Text, "help");
+    let [ada, boris, maria] = ["Ada", "Boris", "Maria"].map(|name| world.member(guild, name));
+    let (us, view) = (world.bot, Permissions::VIEW_CHANNEL);
+    let staff = world.channel(guild, ChannelKind::Text, "staff");
+    world.deny_everyone(staff, view);
+    for who in [us, ada] {
+        world.overwrite(staff, OverwriteOf::Member(who), view, Permissions::NONE);
+    }
+    let stage = Stage::new(world, settings).await;
+    let place = Place {
+        stage,
+        guild,
+        channel,
+        ada,
+        boris,
+        maria,
+        us,
+    };
+    (place, staff)
+}
+
+impl Place {
+    async fn why(&self, who: Id, channel: Id, answer: &str) -> Shown {
+        let options = match answer {
+            "" => json!({}),
+            answer => json!({ "answer": answer }),
+        };
+        self.call(who, channel, "context why", options).await
+    }
+
+    fn link(&self, channel: Id, message: Id) -> String {
+        format!(
+            "https://discord.com/channels/{}/{channel}/{message}",
+            self.guild
+        )
+    }
+
+    fn last_answer(&self, channel: Id) -> Id {
+        self.stage.discord.answers(channel).last().unwrap().id
+    }
+
+    async fn store(&self) -> Store {
+        let folder = self.stage.folder.path();
+        let folders = Folders {
+            agents: folder.join("agents"),
+            users: folder.join("users"),
+            servers: folder.join("servers"),
+        };
+        let address = StoreAddress::Sqlite(folder.join("clew.db"));
+        Store::open(&address, &folders, system_clock())
+            .await
+            .unwrap()
+    }
+
+    /// What is stored, while no bot runs.
+    async fn receipts(&self) -> Vec<StoredReceipt> {
+        let store = self.store().await;
+        let records = store.list(Kind::Receipts).await.unwrap();
+        store.close().await.unwrap();
+        let receipts = records.into_iter().map(|record| match record {
+            Record::Receipt(receipt) => receipt,
+            other => panic!("{other:?}"),
+        });
+        receipts.collect()
+    }
+
+    /// Changes the body of the only receipt, while no bot runs.
+    async fn change(&self, change: impl FnOnce(&mut Value)) {
+        let mut receipts = self.receipts().await;
+        let mut receipt = receipts.pop().unwrap();
+        assert_eq!(receipts, []);
+        let mut body = serde_json::from_str(&receipt.body).unwrap();
+        change(&mut body);
+        receipt.body = body.to_string();
+        let store = self.store().await;
+        store.write(&[Record::Receipt(receipt)]).await.unwrap();
+        store.close().await.unwrap();
+    }
+}
+
+fn description(shown: &Shown) -> &str {
+    shown.embeds[0]["description"].as_str().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_tells_what_it_was_made_from() {
+    let (p, bot) = place(&[]).await;
+    let discord = &p.stage.discord;
+    assert_refused(&p.why(p.ada, p.channel, "").await, NONE);
+    let question = discord.post(p.channel, p.boris, "is 3 bar normal?");
+    let reply = format!("<@{}> is it?", p.us);
+    let trigger = clew_simulator::Draft::new(reply).reply_to(question);
+    let trigger = discord.post(p.channel, p.ada, trigger);
+    discord.wait_answers(p.channel, 1).await.unwrap();
+    let answer = p.last_answer(p.channel);
+    let shown = p.why(p.boris, p.channel, "").await;
+    let links = [question, trigger, answer].map(|message| p.link(p.channel, message));
+    assert_eq!(
+        description(&shown),
+        format!("1 message read\n**Pointed at** [1]({})", links[0])
+    );
+    let about = field(&shown, "Question and answer");
+    for part in [
+        &format!("[question]({})", links[1]),
+        &format!("[answer]({})", links[2]),
+        "a reply",
+        "agent `default`",
+    ] {
+        assert!(about.contains(part), "{part} is missing in {about}");
+    }
+    let model = field(&shown, "Model");
+    assert!(
+        model.starts_with("`fake` · 7 + 3 tokens · first words after"),
+        "{model}"
+    );
+    assert_eq!(shown.embeds[0].get("footer"), None);
+    // By id and by link; of what is no answer there is none.
+    for named in [
+        answer.to_string(),
+        format!("<{}>", links[2]),
+        links[1].clone(),
+    ] {
+        assert_eq!(p.why(p.ada, p.channel, &named).await.embeds, shown.embeds);
+    }
+    assert_refused(&p.why(p.ada, p.channel, &links[0]).await, NONE);
+    assert_refused(&p.why(p.ada, p.channel, "the last").await, "neither a link");
+    // The next answer is the last one.
+    p.talk(p.ada, p.channel, "thank you").await;
+    let shown = p.why(p.ada, p.channel, "").await;
+    assert_eq!(description(&shown), "0 messages read");
+    assert_eq!(
+        field(&shown, "Remembered"),
+        "2 messages of our conversation"
+    );
+    let lines = bot.stop().await;
+    assert_eq!(details(&lines, "recorded").len(), 2);
+    let told = serde_json::to_string(&p.receipts().await[0].body).unwrap();
+    assert!(!told.contains("normal"), "no text: {told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_may_read_the_answer_now_may_see_its_receipt() {
+    let (p, staff) = place_with_staff(&[]).await;
+    let bot = p.stage.start().await;
+    p.talk(p.ada, staff, "hello").await;
+    let answer = p.link(staff, p.last_answer(staff));
+    assert_says(&p.why(p.ada, p.channel, &answer).await, "0 messages read");
+    let hidden = p.why(p.boris, p.channel, &answer).await;
+    assert_refused(&hidden, NONE);
+    let unknown = p.why(p.boris, p.channel, &p.link(staff, Id(9))).await;
+    assert_eq!(hidden.content, unknown.content, "closed cases tell nothing");
+    let nowhere = p.why(p.boris, p.channel, &p.link(Id(9), Id(9))).await;
+    assert_eq!(hidden.content, nowhere.content);
+    // In direct messages it is unknown what somebody may read in a server.
+    let direct = p.direct(p.ada);
+    assert_refused(&p.why(p.ada, direct, &answer).await, NONE);
+    // Everybody's own direct messages are their own.
+    p.talk(p.ada, direct, "hello").await;
+    let in_direct = format!(
+        "https://discord.com/channels/@me/{direct}/{}",
+        p.last_answer(direct)
+    );
+    assert_says(&p.why(p.ada, direct, "").await, "a direct message");
+    let of_boris = p.direct(p.boris);
+    for (who, channel) in [
+        (p.boris, of_boris),
+        (p.boris, p.channel),
+        (p.ada, p.channel),
+    ] {
+        assert_refused(&p.why(who, channel, &in_direct).await, NONE);
+    }
+    // Rights that are taken count at once.
+    let ours = OverwriteOf::Member(p.ada);
+    let history = Permissions::READ_MESSAGE_HISTORY;
+    let discord = &p.stage.discord;
+    discord.overwrite(staff, ours, Permissions::VIEW_CHANNEL, history);
+    discord.settled().await.unwrap();
+    assert_refused(&p.why(p.ada, p.channel, &answer).await, NONE);
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lines_about_what_the_caller_may_not_read_are_counted_only() {
+    let (p, staff) = place_with_staff(&[]).await;
+    let bot = p.stage.start().await;
+    p.talk(p.ada, p.channel, "hello").await;
+    bot.stop().await;
+    let elsewhere = |channel: Id, id: u64| {
+        json!({
+            "channel": channel.to_string(), "id": id.to_string(), "author": p.ada.to_string(),
+            "place": "history", "cut": false,
+        })
+    };
+    let unknown = Id(77);
+    p.change(|body| {
+        body["prompt"]["shown"] = json!([elsewhere(staff, 501), elsewhere(unknown, 502)]);
+        body["prompt"]["quoted"] = elsewhere(staff, 503);
+    })
+    .await;
+    let bot = p.stage.start().await;
+    let shown = p.why(p.boris, p.channel, "").await;
+    assert_eq!(description(&shown), "0 messages read");
+    let footer = shown.embeds[0]["footer"]["text"].as_str().unwrap();
+    assert!(footer.starts_with("3 messages not shown"), "{footer}");
+    let told = serde_json::to_string(&shown.embeds).unwrap();
+    for id in [staff, unknown, Id(501), Id(502), Id(503)] {
+        assert!(!told.contains(&id.to_string()), "{id} in {told}");
+    }
+    let shown = p.why(p.ada, p.channel, "").await;
+    let expected = [501, 503].map(|id| p.link(staff, Id(id)));
+    assert_says(&shown, "2 messages read");
+    for link in expected {
+        assert!(
+            description(&shown).contains(&link),
+            "{}",
+            description(&shown)
+        );
+    }
+    assert_says(&shown, "1 message not shown");
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_receipt_of_a_private_answer_is_the_askers() {
+    let (p, bot) = place(&[]).await;
+    p.talk(p.ada, p.channel, "hello").await;
+    bot.stop().await;
+    p.change(|body| body["is_private"] = json!(true)).await;
+    let bot = p.stage.start().await;
+    assert_says(&p.why(p.ada, p.channel, "").await, "0 messages read");
+    let answer = p.last_answer(p.channel).to_string();
+    for named in ["", &answer] {
+        assert_refused(&p.why(p.boris, p.channel, named).await, NONE);
+    }
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_button_under_the_answer_shows_it_too() {
+    let (p, bot) = place(&[("RECEIPT_BUTTON", "true")]).await;
+    let discord = &p.stage.discord;
+    discord.post(p.channel, p.ada, format!("<@{}> hello", p.us));
+    let has_button = |message: &clew_simulator::Message| !message.components.is_empty();
+    let answer = discord
+        .wait_for_message(p.channel, has_button)
+        .await
+        .unwrap();
+    assert_eq!(answer.content, "ok");
+    let pressed = discord.press(p.boris, answer.id, "Why?");
+    let shown = pressed.answer().await.unwrap();
+    assert!(
+        shown.ephemeral && shown.message != answer.id,
+        "the answer stays"
+    );
+    assert_eq!(shown.embeds, p.why(p.ada, p.channel, "").await.embeds);
+    // The answer to a command has one as well.
+    let called = discord.call(p.ada, p.channel, "ask", json!({"question": "why?"}));
+    called.await.unwrap();
+    let of_call = |message: &clew_simulator::Message| {
+        message.id > answer.id && !message.components.is_empty()
+    };
+    let answer = discord.wait_for_message(p.channel, of_call).await.unwrap();
+    let shown = discord.press(p.boris, answer.id, "Why?").answer().await;
+    assert_says(&shown.unwrap(), "0 messages read");
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_kept_of_who_opted_out_or_if_the_operator_wants_none() {
+    let (mut p, bot) = place(&[("RECEIPT_BUTTON", "true")]).await;
+    let asked = p.plain(p.ada, "privacy opt-out").await;
+    p.press(p.ada, &asked, &labels(&asked)[0]).await;
+    ask_and_stop(&p, bot, 1).await;
+    p.stage.set("RECEIPT_DAYS", "0");
+    let bot = p.stage.start().await;
+    let text = format!("<@{}> hello", p.us);
+    p.stage.discord.post(p.channel, p.boris, text);
+    p.stage.discord.wait_answers(p.channel, 2).await.unwrap();
+    assert_refused(&p.why(p.boris, p.channel, "").await, NONE);
+    bot.stop().await;
+    assert_eq!(p.receipts().await, []);
+    let answers = p.stage.discord.answers(p.channel);
+    assert!(answers.iter().all(|answer| answer.components.is_empty()));
+}
+
+/// Ada asks; afterwards nobody finds a receipt.
+async fn ask_and_stop(p: &Place, bot: Bot, answers: usize) {
+    let text = format!("<@{}> hello", p.us);
+    p.stage.discord.post(p.channel, p.ada, text);
+    p.stage
+        .discord
+        .wait_answers(p.channel, answers)
+        .await
+        .unwrap();
+    for who in [p.ada, p.boris] {
+        assert_refused(&p.why(who, p.channel, "").await, NONE);
+    }
+    bot.stop().await;
+    assert_eq!(p.receipts().await, []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn receipts_expire() {
+    let (mut p, _) = place_with_staff(&[("RECEIPT_DAYS", "2")]).await;
+    let clock = Arc::new(AtomicI64::new(START.0));
+    let shown = Arc::clone(&clock);
+    p.stage.clock = Arc::new(move || UnixMillis(shown.load(Ordering::SeqCst)));
+    let bot = p.stage.start().await;
+    p.talk(p.ada, p.channel, "hello").await;
+    bot.stop().await;
+    for (days, left) in [(1, 1), (3, 0)] {
+        clock.store(START.0 + days * 86_400_000, Ordering::SeqCst);
+        let bot = p.stage.start().await;
+        bot.stop().await;
+        assert_eq!(p.receipts().await.len(), left, "after {days} days");
+    }
+}
+
+/// A folder of files finds no receipt by its messages.
+#[tokio::test(flavor = "multi_thread")]
+async fn files_keep_no_receipts() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let address = format!("files:{}", folder.path().join("files").display());
+    let (p, bot) = place(&[("CONTEXT_STORE", &address), ("RECEIPT_BUTTON", "true")]).await;
+    p.talk(p.ada, p.channel, "hello").await;
+    assert_refused(&p.why(p.ada, p.channel, "").await, "need a database");
+    bot.stop().await;
+    assert!(p.stage.discord.answers(p.channel)[0].components.is_empty());
+}
+
+/// A receipt tells no more about a closed link than the answer does.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_link_leaves_the_same_receipt_whether_there_is_anything_behind_it() {
+    let (p, staff) = place_with_staff(&[]).await;
+    let secret = p
+        .stage
+        .discord
+        .world(|world| world.seed(staff, p.ada, "secret"));
+    let bot = p.stage.start().await;
+    let mut told = Vec::new();
+    for link in [
+        p.link(staff, secret),
+        p.link(staff, Id(9)),
+        p.link(Id(8), Id(9)),
+    ] {
+        p.talk(p.boris, p.channel, &format!("what is {link} about?"))
+            .await;
+        let shown = p.why(p.boris, p.channel, "").await;
+        let calls = field(&shown, "Calls to Discord");
+        let calls = calls
+            .lines()
+            .map(|line| line.split(" in ").next().unwrap().to_owned());
+        let calls: Vec<String> = calls.filter(|line| !line.ends_with(" ms")).collect();
+        told.push((
+            description(&shown).to_owned(),
+            field(&shown, "Not read"),
+            calls,
+        ));
+    }
+    assert_eq!(told[0].1, "link: closed");
+    assert!(told.iter().all(|one| *one == told[0]), "{told:?}");
+    bot.stop().await;
+}

@@ -1,0 +1,209 @@
+//! For every question of the demo, the receipt says of each message what the model got.
+
+use std::path::Path;
+
+use clew::app::system_clock;
+use clew::demo;
+use clew_simulator::{Id, World};
+use clew_store::model::{StoreAddress, StoredReceipt};
+use clew_store::{Folders, Kind, Record, Store};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::pairs;
+use crate::support::model::FakeModel;
+use crate::support::schema;
+
+/// How much of a message's words is looked for: less than what is ever shortened.
+const WORDS: usize = 15;
+
+/// A message of the block as the model got it: its time of day, and all its lines.
+#[derive(Debug)]
+struct BlockMessage {
+    clock: String,
+    text: String,
+}
+
+/// The whole text of a request.
+fn text(request: &Value) -> String {
+    let messages = request["messages"].as_array().unwrap().iter();
+    let texts = messages.map(|message| message["content"].as_str().unwrap());
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// The lines between the first pair of lines that begin and end such a part.
+fn part<'a>(request: &'a str, name: &str) -> Vec<&'a str> {
+    let begins = format!("<{name} ");
+    let ends = format!("</{name} ");
+    let lines = request
+        .lines()
+        .skip_while(|line| !line.starts_with(&begins));
+    lines
+        .skip(1)
+        .take_while(|line| !line.starts_with(&ends))
+        .collect()
+}
+
+/// The messages of the block: each begins at the margin with its time.
+fn block(request: &str) -> Vec<BlockMessage> {
+    let mut messages: Vec<BlockMessage> = Vec::new();
+    for line in part(request, "discord-context") {
+        let clock = line.get(..5).filter(|clock| {
+            let digits = clock.split(':').flat_map(str::chars);
+            clock.contains(':')
+                && digits.clone().count() == 4
+                && digits.clone().all(|c| c.is_ascii_digit())
+        });
+        match (clock, messages.last_mut()) {
+            (Some(clock), _) => messages.push(BlockMessage {
+                clock: clock.to_owned(),
+                text: line.to_owned(),
+            }),
+            (None, Some(message)) if line.starts_with(' ') => message.text.push_str(line),
+            (None, _) => {}
+        }
+    }
+    messages
+}
+
+/// The first words of a message, without what is rendered in another way.
+fn words(world: &World, shown: &Value) -> String {
+    let id = |name: &str| Id(shown[name].as_str().unwrap().parse().unwrap());
+    let message = world.message(id("channel"), id("id")).unwrap();
+    let plain = message.content.split(['<', '*', '_', '`', '\n', '#', '>']);
+    plain
+        .max_by_key(|part| part.len())
+        .unwrap()
+        .chars()
+        .take(WORDS)
+        .collect()
+}
+
+fn clock(shown: &Value) -> String {
+    let id: u64 = shown["id"].as_str().unwrap().parse().unwrap();
+    clew_context::model::MessageId::new(id).created().clock()
+}
+
+fn detail<'a>(lines: &'a [Value], turn: &str, event: &str) -> &'a Value {
+    let mut lines = lines.iter();
+    let found = lines.find(|line| line["event"] == event && line["turn_id"] == turn);
+    &found.unwrap_or_else(|| panic!("no {event} of {turn}"))["detail"]
+}
+
+#[track_caller]
+fn check(world: &World, receipt: &StoredReceipt, request: &Value, lines: &[Value]) {
+    let body: Value = serde_json::from_str(&receipt.body).unwrap();
+    let (prompt, request) = (&body["prompt"], text(request));
+    let shown = prompt["shown"].as_array().unwrap();
+    let block = block(&request);
+    assert_eq!(shown.len(), block.len(), "{request}");
+    for (shown, got) in shown.iter().zip(&block) {
+        assert_eq!(clock(shown), got.clock, "{shown} is not {got:?}");
+        let words = words(world, shown);
+        assert!(got.text.contains(&words), "{words:?} is not in {got:?}");
+    }
+    let quoted = part(&request, "pointed-at-message");
+    assert_eq!(prompt["quoted"].is_null(), quoted.is_empty(), "{request}");
+    let remembered = part(&request, "memory");
+    let facts = prompt["user_facts"].as_u64().unwrap() + prompt["server_facts"].as_u64().unwrap();
+    let facts = usize::try_from(facts).unwrap();
+    assert_eq!(
+        facts,
+        remembered
+            .iter()
+            .filter(|line| line.starts_with("- "))
+            .count()
+    );
+    let model = &body["model"];
+    let asked = (
+        &model["name"],
+        &model["server"],
+        &model["prompt_tokens"],
+        &model["completion_tokens"],
+    );
+    assert_eq!(asked, (&json!("fake"), &json!(1), &json!(7), &json!(3)));
+
+    let turn = receipt.turn.0.to_string();
+    let collected = detail(lines, &turn, "collect_ok");
+    assert_eq!(collected["msgs"], shown.len());
+    let collectors = body["collectors"].as_array().unwrap().iter();
+    let fetches: u64 = collectors.map(|one| one["fetches"].as_u64().unwrap()).sum();
+    assert_eq!(collected["fetches"], fetches);
+    let seen = prompt["left_out"].as_array().unwrap().iter();
+    let seen = seen.filter(|one| one["seen"] != 0);
+    let seen: serde_json::Map<String, Value> = seen
+        .map(|one| {
+            (
+                one["reason"].as_str().unwrap().to_owned(),
+                one["seen"].clone(),
+            )
+        })
+        .collect();
+    assert_eq!(collected["omitted"], Value::Object(seen));
+    assert_eq!(detail(lines, &turn, "trigger")["target"], body["target"]);
+    assert_eq!(detail(lines, &turn, "trigger")["scene"], body["scene"]);
+    assert_eq!(
+        detail(lines, &turn, "request_ok")["prompt_chars"],
+        prompt["chars"]
+    );
+    assert_eq!(
+        detail(lines, &turn, "merge_ok")["history_msgs"],
+        prompt["history"]
+    );
+}
+
+/// The receipts in a folder's store, in the order of their turns.
+async fn receipts(folder: &Path) -> Vec<StoredReceipt> {
+    let folders = Folders {
+        agents: folder.join("agents"),
+        users: folder.join("users"),
+        servers: folder.join("servers"),
+    };
+    let address = StoreAddress::Sqlite(folder.join("clew.db"));
+    let store = Store::open(&address, &folders, system_clock()).await;
+    let records = store.unwrap().list(Kind::Receipts).await.unwrap();
+    let receipts = records.into_iter().map(|record| match record {
+        Record::Receipt(receipt) => receipt,
+        other => panic!("{other:?}"),
+    });
+    let mut receipts: Vec<StoredReceipt> = receipts.collect();
+    receipts.sort_by_key(|receipt| receipt.turn.0);
+    receipts
+}
+
+/// The demo's settings, with this model and a folder of its own.
+fn settings(model: &FakeModel, folder: &Path) -> Vec<(String, String)> {
+    let path = |name: &str| folder.join(name).display().to_string();
+    pairs(&[
+        ("LLM_BASE_URL", &model.url()),
+        ("LLM_MODEL", "fake"),
+        ("CONTEXT_STORE", &format!("sqlite:{}", path("clew.db"))),
+        ("TELEMETRY_DIR", &path("telemetry")),
+    ])
+}
+
+async fn check_all(world: &World, folder: &Path, model: &FakeModel) {
+    let (receipts, requests) = (receipts(folder).await, model.requests());
+    let lines = schema::validate_dir(&folder.join("telemetry"));
+    let questions = lines
+        .iter()
+        .filter(|line| line["event"] == "trigger")
+        .count();
+    assert!(questions > 0);
+    assert_eq!((receipts.len(), requests.len()), (questions, questions));
+    for (receipt, request) in receipts.iter().zip(&requests) {
+        check(world, receipt, request, &lines);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_receipt_agrees_message_by_message_with_what_the_model_got() {
+    let (model, folder) = (FakeModel::start().await, TempDir::new().unwrap());
+    let world = demo::played(settings(&model, folder.path())).await.unwrap();
+    check_all(&world, folder.path(), &model).await;
+
+    let (model, folder) = (FakeModel::start().await, TempDir::new().unwrap());
+    let settings = settings(&model, folder.path());
+    let world = demo::played_with_model(settings).await.unwrap();
+    check_all(&world, folder.path(), &model).await;
+}
