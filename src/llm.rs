@@ -268,6 +268,14 @@ impl Client {
 }
 
 impl AnswerEnd {
+    /// The tokens of a request and its answer, as counted by the server, else estimated.
+    pub fn tokens(&self, prompt: &[ChatMessage], text: &str, calls: &[ToolCall]) -> u64 {
+        let calls = calls.iter();
+        let calls = calls.map(|call| call.name.len() + call.arguments.len());
+        let answer_bytes = text.len() + calls.sum::<usize>();
+        meter::used(self.usage, tokens(prompt), answer_bytes)
+    }
+
     /// The end of an answer with this text, where no tools were offered.
     ///
     /// # Errors

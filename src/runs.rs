@@ -1,7 +1,10 @@
 //! Agent runs that are under way: whose they are, where they stand, how far they are;
-//! and those that broke off, until that has been said where they stood.
+//! and those that broke off, until that has been said where they stood. Also what any
+//! running turn is doing.
 //!
 //! Invariant: `runs` keeps ids, times and counts, never a word of a task or an answer.
+
+mod activity;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +15,8 @@ use tokio::sync::watch;
 
 use crate::model::{Agent, RunLimits};
 use clew_context::model::{ChannelId, GuildId, InteractionId, MessageId, UnixMillis, UserId};
+
+pub use activity::{Activity, Doing};
 
 /// The most runs that broke off and are remembered; the oldest go.
 const MOST_BROKEN_OFF: usize = 100;
@@ -52,8 +57,8 @@ pub struct Run {
     pub home: ChannelId,
     /// When it was asked for.
     pub began: UnixMillis,
-    /// How often the model has been asked.
-    rounds: watch::Sender<usize>,
+    /// What it is doing.
+    pub activity: Arc<Activity>,
     place: OnceLock<RunPlace>,
 }
 
@@ -141,7 +146,7 @@ impl Runs {
             agent: new.agent,
             home: new.home,
             began: new.began,
-            rounds: watch::Sender::new(0),
+            activity: Arc::default(),
             place: OnceLock::new(),
         });
         known.under_way.insert(new.id, Arc::clone(&run));
@@ -221,21 +226,6 @@ impl Run {
     /// Where it stands; none while that is being made.
     pub fn place(&self) -> Option<RunPlace> {
         self.place.get().copied()
-    }
-
-    /// How often the model has been asked.
-    pub fn rounds(&self) -> usize {
-        *self.rounds.borrow()
-    }
-
-    /// Notes that the model is asked.
-    pub fn asks_model(&self) {
-        self.rounds.send_modify(|rounds| *rounds += 1);
-    }
-
-    /// Tells when there is more to show.
-    pub fn progress(&self) -> watch::Receiver<usize> {
-        self.rounds.subscribe()
     }
 }
 

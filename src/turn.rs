@@ -25,8 +25,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::model::Payer;
-use crate::runs::{Run, RunSlot};
+use crate::model::{Payer, ToolName};
+use crate::runs::{Activity, Run, RunSlot};
 use crate::telemetry::Ids;
 use crate::telemetry::event::Outcome;
 use clew_context::model::{
@@ -68,6 +68,8 @@ pub struct TurnJob {
     pub elsewhere: Vec<Elsewhere>,
     /// The agent run that the turn does, if it does one.
     pub run: Option<RunSlot>,
+    /// What the turn is doing, for others.
+    pub activity: Arc<Activity>,
 }
 
 /// A turn that runs in another channel, or an agent run.
@@ -79,6 +81,8 @@ pub struct Elsewhere {
     pub since: UnixMillis,
     /// The agent run that it does.
     pub run: Option<Arc<Run>>,
+    /// The tools that it is calling.
+    pub tools: BTreeSet<ToolName>,
 }
 
 /// A turn that is over.
@@ -155,11 +159,30 @@ impl Turn<'_> {
         }
     }
 
-    /// Notes that the model is asked, if the turn does an agent run.
-    fn asks_model(&self) {
-        if let Some(slot) = &self.job.run {
-            slot.run().asks_model();
+    /// How often the model may call tools.
+    fn max_tool_rounds(&self) -> usize {
+        let settings = &self.services.settings;
+        if self.job.run.is_some() {
+            settings.runs.max_rounds
+        } else {
+            settings.tools.max_rounds
         }
+    }
+
+    /// Whether an agent run has tokens for one more request of the size of the last, and
+    /// not for two: the next one has to bring the answer.
+    fn tokens_run_low(&self) -> bool {
+        let doing = self.job.activity.now();
+        let two_more = doing.tokens + 2 * doing.last_tokens;
+        self.job.run.is_some() && two_more > self.services.settings.runs.max_tokens
+    }
+
+    /// Why an agent run may not ask the model again, if so.
+    fn spent(&self) -> Option<&'static str> {
+        self.job.run.as_ref()?;
+        let is_over = self.job.activity.now().tokens >= self.services.settings.runs.max_tokens;
+        let is_day_over = || self.services.tokens_spent(self.payer()).is_some();
+        (is_over || is_day_over()).then_some(line::TOKENS_SPENT)
     }
 
     /// The call to answer, if the trigger is a command.

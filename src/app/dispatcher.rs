@@ -72,8 +72,6 @@ pub(super) struct Dispatcher {
     unplaced: HashSet<MessageId>,
     tracker: TaskTracker,
     loop_events: mpsc::UnboundedSender<LoopEvent>,
-    /// How long an agent run may take.
-    run_time: Duration,
     /// Whether nothing new may start.
     closed: bool,
     /// Cancelled to end optional work in the background.
@@ -108,7 +106,6 @@ impl Dispatcher {
             unplaced: HashSet::new(),
             tracker,
             loop_events,
-            run_time: config.runs.bounds.time,
             closed: false,
             stopped: CancellationToken::new(),
         }

@@ -77,6 +77,7 @@ pub(super) async fn services(
             link_previews: config.answers.link_previews,
             tools: config.tools,
             receipt_button: config.answers.receipt_button,
+            runs: config.runs.bounds,
             secret,
         },
     })

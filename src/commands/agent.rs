@@ -158,7 +158,7 @@ fn line(run: &Run) -> Option<String> {
         place.channel, place.message
     );
     let since = run.began.0.div_euclid(1_000);
-    let (asker, agent, step) = (run.asker, &run.agent.name, run.rounds().max(1));
+    let (asker, agent, step) = (run.asker, &run.agent.name, run.activity.now().rounds.max(1));
     Some(format!(
         "- {link} for <@{asker}>, agent `{agent}`, since <t:{since}:R>, step {step}"
     ))

@@ -11,7 +11,7 @@ use crate::model::{RunBounds, RunLimits};
 pub struct RunConfig {
     /// `MAX_AGENT_RUNS`, `AGENT_RUNS_PER_USER`, `AGENT_RUNS_PER_GUILD`.
     pub limits: RunLimits,
-    /// `AGENT_RUN_TIMEOUT_S`.
+    /// `AGENT_RUN_TIMEOUT_S`, `AGENT_RUN_MAX_ROUNDS`, `AGENT_RUN_MAX_TOKENS`.
     pub bounds: RunBounds,
 }
 
@@ -21,6 +21,8 @@ struct RawRuns {
     agent_runs_per_user: Option<String>,
     agent_runs_per_guild: Option<String>,
     agent_run_timeout_s: Option<String>,
+    agent_run_max_rounds: Option<String>,
+    agent_run_max_tokens: Option<String>,
 }
 
 pub(super) fn read(check: &mut Checker) -> RunConfig {
@@ -44,6 +46,16 @@ pub(super) fn read(check: &mut Checker) -> RunConfig {
                 &var::AGENT_RUN_TIMEOUT_S,
                 raw.agent_run_timeout_s,
                 1.0..=86_400.0,
+            ),
+            max_rounds: check.number(
+                &var::AGENT_RUN_MAX_ROUNDS,
+                raw.agent_run_max_rounds,
+                1..=1_000,
+            ),
+            max_tokens: check.number(
+                &var::AGENT_RUN_MAX_TOKENS,
+                raw.agent_run_max_tokens,
+                1..=1_000_000_000,
             ),
         },
     }

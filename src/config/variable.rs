@@ -230,6 +230,10 @@ variables! {
     AGENT_RUNS_PER_GUILD = "2", "runs", Turns;
     /// How long one may take.
     AGENT_RUN_TIMEOUT_S = "600", "seconds", Turns;
+    /// How often the model may call tools in one, instead of `TOOL_MAX_ROUNDS`.
+    AGENT_RUN_MAX_ROUNDS = "20", "rounds", Turns;
+    /// The tokens of one, prompts and answers: when they run low, the model is asked for its answer without tools.
+    AGENT_RUN_MAX_TOKENS = "200000", "tokens", Turns;
     /// The most messages of one answer; the rest is attached as a file.
     ANSWER_MAX_MESSAGES = "4", "messages", Turns;
     /// Whether a button under answers shows what they were made from, as `/context why` does.

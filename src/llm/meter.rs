@@ -84,19 +84,21 @@ impl<'a> Charge<'a> {
         self.prompt_tokens = 0;
     }
 
-    /// As the server counted, where it did: some say zero for what they do not count.
     fn tokens(&self) -> u64 {
-        let counted = |of: fn(&Usage) -> u64, estimate: usize| {
-            let counted = self.usage.as_ref().map(of).filter(|tokens| *tokens > 0);
-            counted.unwrap_or(estimate as u64)
-        };
-        let prompt = counted(|usage| usage.prompt_tokens, self.prompt_tokens);
-        let answer = counted(
-            |usage| usage.completion_tokens,
-            estimated(self.answer_bytes),
-        );
-        prompt.saturating_add(answer)
+        used(self.usage, self.prompt_tokens, self.answer_bytes)
     }
+}
+
+/// The tokens of a request, as the server counted, where it did: some say zero for what
+/// they do not count.
+pub(super) fn used(usage: Option<Usage>, prompt_tokens: usize, answer_bytes: usize) -> u64 {
+    let counted = |of: fn(&Usage) -> u64, estimate: usize| {
+        let counted = usage.as_ref().map(of).filter(|tokens| *tokens > 0);
+        counted.unwrap_or(estimate as u64)
+    };
+    let prompt = counted(|usage| usage.prompt_tokens, prompt_tokens);
+    let answer = counted(|usage| usage.completion_tokens, estimated(answer_bytes));
+    prompt.saturating_add(answer)
 }
 
 impl Drop for Charge<'_> {

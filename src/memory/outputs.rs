@@ -104,6 +104,23 @@ impl Memory {
         })
     }
 
+    /// What tools gave its asker in an agent run, oldest first. None if the store fails.
+    pub async fn outputs_of_run(&self, ids: &Ids, run: u64, asker: UserId) -> Vec<ContextPointer> {
+        let Some(outputs) = self.outputs() else {
+            return Vec::new();
+        };
+        match outputs.pointers_for_task(run).await {
+            Ok(mut pointers) => {
+                pointers.retain(|pointer| self.is_for(pointer, asker));
+                pointers
+            }
+            Err(error) => {
+                self.failed(ids, StoreOperation::Read, &error);
+                Vec::new()
+            }
+        }
+    }
+
     /// One of them in full; none if it is not there any more.
     ///
     /// # Errors

@@ -21,4 +21,8 @@ pub struct RunLimits {
 pub struct RunBounds {
     /// From its start.
     pub time: Duration,
+    /// How often the model may call tools.
+    pub max_rounds: usize,
+    /// The tokens of all its requests and answers; the last one may exceed them.
+    pub max_tokens: u64,
 }

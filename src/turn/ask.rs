@@ -146,7 +146,10 @@ impl Asking<'_> {
     ) -> Result<TurnAnswer, Order> {
         let mut before = String::new();
         loop {
-            self.turn.asks_model();
+            if let Some(line) = self.turn.spent() {
+                return Ok(TurnAnswer::Line(line, Outcome::Failed));
+            }
+            self.turn.job.activity.asks_model();
             let (said, calls) = match self.round(&before, posted, control).await? {
                 Round::Over(answer) => return Ok(answer),
                 Round::Calls(said, calls) => (said, calls),
@@ -207,6 +210,8 @@ impl Asking<'_> {
                 Streamed::Model { said, calls, end } => match end {
                     Ok(end) => {
                         turn.report.request_ok(&end, chars, times, self.attempt);
+                        let tokens = end.tokens(&messages, said.own(), &calls);
+                        turn.job.activity.answered(tokens);
                         self.attempt += 1;
                         return Ok(ended(said, calls, end));
                     }

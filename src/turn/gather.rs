@@ -81,7 +81,10 @@ pub(super) async fn gather(turn: &Turn<'_>) -> TurnMaterial {
     collected.update(&mut services.window());
     let deadline = began + collected.turn.limits.fetch_timeout;
     confirm::confirm(turn, background.as_mut(), &collected, deadline).await;
-    if let Some(background) = &mut background {
+    // An agent run starts clean: what it needs it asks for.
+    if let Some(background) = &mut background
+        && turn.job.run.is_none()
+    {
         background::add_profiles(turn, background, &collected).await;
         background::add_offers(turn, background).await;
     }

@@ -92,6 +92,9 @@ pub(super) const fn model_failed(reason: LlmFailure) -> &'static str {
     }
 }
 
+/// An agent run has used up its tokens, or its asker or server those of the day.
+pub(super) const TOKENS_SPENT: &str =
+    "-# I have used up the tokens that I may use for this, so I stop here.";
 /// Added to an answer that is longer than can be posted.
 pub(super) const CUT_OFF: &str = "-# My answer was too long, so I cut it off there.";
 /// Added if a link in the question leads to what not everybody here may read, or to

@@ -9,9 +9,10 @@ use tokio_util::sync::CancellationToken;
 use super::control::Order;
 use super::{EndedTurn, Services, Turn};
 use crate::model::STOP_RUN;
-use crate::runs::{Run, RunPlace, RunSlot};
+use crate::runs::{Doing, Run, RunPlace, RunSlot};
 use crate::telemetry::event::{Outcome, RunDone, RunEnd};
 use crate::telemetry::{Ids, Ms};
+use crate::tools;
 use clew_context::discord::error::RestError;
 use clew_context::engine::meaning::NOTE_PREFIX;
 use clew_context::model::{TurnId, UnixMillis};
@@ -26,12 +27,14 @@ const EDIT_TIMEOUT: Duration = Duration::from_secs(4);
 /// How much of the task is shown, in Unicode scalars.
 const TASK_CHARS: usize = 300;
 
+/// The most results listed at the end.
+const MAX_OUTPUTS: usize = 8;
+/// How much of each line is shown, in Unicode scalars.
+const OUTPUT_CHARS: usize = 150;
+
 /// The message of a run that is under way.
 pub fn under_way(run: &Run, task: &str) -> Answer {
-    let state = match run.rounds() {
-        0 | 1 => "at work".to_owned(),
-        rounds => format!("at work, step {rounds}"),
-    };
+    let state = at_work(&run.activity.now());
     let stop = format!("{STOP_RUN}{}", run.id);
     Answer::for_all(text(run, &state, task)).with_button("Stop", ButtonStyle::Danger, stop)
 }
@@ -54,6 +57,8 @@ pub async fn report_broken_off(services: &Services) {
         let done = RunDone {
             end: RunEnd::Interrupted,
             rounds: None,
+            calls: None,
+            tokens: None,
             ms: Ms::from(Duration::from_millis(ms.max(0).unsigned_abs())),
         };
         services.telemetry.emit(&ids, done);
@@ -81,7 +86,7 @@ pub(super) async fn shown(
         Err(Order::Go | Order::Restart { .. } | Order::Cancel) => RunEnd::Stopped,
     };
     show_end(turn, slot, end).await;
-    turn.report.run_done(end, slot.run().rounds());
+    turn.report.run_done(end, &slot.run().activity.now());
     ended
 }
 
@@ -91,7 +96,7 @@ async fn show_progress(turn: &Turn<'_>, run: &Run, over: &CancellationToken) {
     let Some(place) = run.place() else {
         return;
     };
-    let mut progress = run.progress();
+    let mut progress = run.activity.changes();
     while let Some(Ok(())) = over.run_until_cancelled(progress.changed()).await {
         let answer = under_way(run, &turn.trigger().content);
         if let Err(error) = edit(&turn.services.rest, place, &answer).await {
@@ -107,7 +112,9 @@ async fn show_end(turn: &Turn<'_>, slot: &RunSlot, end: RunEnd) {
     let Some(place) = run.place() else {
         return;
     };
-    let answer = Answer::for_all(text(run, words(end), &turn.trigger().content));
+    let mut content = text(run, words(end), &turn.trigger().content);
+    content.push_str(&outputs(turn, run).await);
+    let answer = Answer::for_all(content);
     let edited = edit(&turn.services.rest, place, &answer).await;
     if is_settled(&edited) || end != RunEnd::Interrupted {
         slot.told();
@@ -115,6 +122,27 @@ async fn show_end(turn: &Turn<'_>, slot: &RunSlot, end: RunEnd) {
     if let Err(error) = edited {
         tracing::info!(%error, "the end of a run was not shown");
     }
+}
+
+/// A line for each result that was kept, to be read by asking for it in the conversation.
+async fn outputs(turn: &Turn<'_>, run: &Run) -> String {
+    let memory = &turn.services.memory;
+    let kept = memory
+        .outputs_of_run(&turn.ids, run.id.get(), run.asker)
+        .await;
+    if kept.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n{NOTE_PREFIX}Kept results, by id:");
+    for pointer in kept.iter().take(MAX_OUTPUTS) {
+        let line: String = tools::line(pointer).chars().take(OUTPUT_CHARS).collect();
+        text.push_str(&format!("\n{NOTE_PREFIX}{line}"));
+    }
+    let more = kept.len().saturating_sub(MAX_OUTPUTS);
+    if more > 0 {
+        text.push_str(&format!("\n{NOTE_PREFIX}and {more} more"));
+    }
+    text
 }
 
 /// Whether it was shown, or can never be.
@@ -126,6 +154,23 @@ async fn edit(rest: &Rest, place: RunPlace, answer: &Answer) -> Result<(), RestE
     let deadline = Instant::now() + EDIT_TIMEOUT;
     rest.edit_answer(place.channel, place.message, answer, deadline)
         .await
+}
+
+/// The step, and which tools have been called how often.
+fn at_work(doing: &Doing) -> String {
+    let mut state = "at work".to_owned();
+    if doing.rounds > 1 {
+        state.push_str(&format!(", step {}", doing.rounds));
+    }
+    let called = doing.called.iter().map(|(tool, times)| match times {
+        1 => tool.as_str().to_owned(),
+        _ => format!("{} ×{times}", tool.as_str()),
+    });
+    let called: Vec<String> = called.collect();
+    if !called.is_empty() {
+        state.push_str(&format!(" ({})", called.join(", ")));
+    }
+    state
 }
 
 /// It begins like a note, which keeps it out of prompts.

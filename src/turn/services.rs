@@ -8,6 +8,7 @@ use crate::engine::daily_tokens::SpentBy;
 use crate::llm;
 use crate::memory::{Edit, Memory};
 use crate::model::Payer;
+use crate::model::RunBounds;
 use crate::runs::Runs;
 use crate::telemetry::event::Refusal;
 use crate::telemetry::{Ids, Telemetry};
@@ -62,6 +63,8 @@ pub struct TurnSettings {
     pub tools: ToolConfig,
     /// `RECEIPT_BUTTON`.
     pub receipt_button: bool,
+    /// How far an agent run may go.
+    pub runs: RunBounds,
     /// The key for the nonces of frames.
     pub secret: Vec<u8>,
 }

@@ -3,6 +3,7 @@
 mod bounds;
 mod clean;
 mod places;
+mod steps;
 mod stopped;
 
 use clew_simulator::{ChannelKind, Id, Message, Permissions, Shown, World};

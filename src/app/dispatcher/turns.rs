@@ -12,7 +12,7 @@ use super::super::restarts::Restarts;
 use super::super::shares::{Requester, Tenant};
 use super::Dispatcher;
 use crate::model::Payer;
-use crate::runs::{Run, RunSlot};
+use crate::runs::{Activity, Run, RunSlot};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{Outcome, Refusal};
 use crate::turn::{self, Control, Elsewhere, Extraction, Order, Orders, Services, TurnJob};
@@ -39,6 +39,7 @@ pub(super) struct ActiveTurn {
     pub(super) restarts: Restarts,
     mark: Option<Mark>,
     pub(super) run: Option<Arc<Run>>,
+    activity: Arc<Activity>,
 }
 
 /// A turn that begins.
@@ -139,7 +140,7 @@ impl Dispatcher {
             queue: None,
             run: Some(slot),
             orders,
-            control: control.until(came + self.run_time),
+            control: control.until(came + self.services.settings.runs.time),
         });
     }
 
@@ -158,6 +159,8 @@ impl Dispatcher {
             control,
         } = starting;
         let (channel, id) = (request.trigger.channel, request.trigger.id);
+        let of_run = run.as_ref().map(|slot| Arc::clone(&slot.run().activity));
+        let activity = of_run.unwrap_or_default();
         let active = ActiveTurn {
             queue,
             since: self.services.memory.now(),
@@ -166,6 +169,7 @@ impl Dispatcher {
             restarts: Restarts::default(),
             mark,
             run: run.as_ref().map(|slot| Arc::clone(slot.run())),
+            activity: Arc::clone(&activity),
         };
         self.active.insert(id, active);
         let other_triggers = self.other_triggers(channel, id);
@@ -177,6 +181,7 @@ impl Dispatcher {
             other_triggers,
             elsewhere: self.elsewhere(channel, id),
             run,
+            activity,
         };
         let services = Arc::clone(&self.services);
         let report = ReportOnDrop {
@@ -204,6 +209,7 @@ impl Dispatcher {
                 channel: active.trigger.channel,
                 since: active.since,
                 run: active.run.clone(),
+                tools: active.activity.now().running,
             })
             .collect()
     }

@@ -194,6 +194,10 @@ pub struct RunDone {
     pub end: RunEnd,
     /// How often the model was asked; unknown if an earlier process ran it.
     pub rounds: Option<usize>,
+    /// How often tools were called.
+    pub calls: Option<usize>,
+    /// The tokens of all requests that were answered, as counted by the server or estimated.
+    pub tokens: Option<u64>,
     /// From its start to this report.
     pub ms: Ms,
 }

@@ -90,7 +90,8 @@ impl<'a> ToolLoop<'a> {
 
     /// The tools that the next request offers; none after the last round.
     pub(super) fn offered(&self) -> &[ToolDefinition] {
-        if self.rounds.len() < self.turn.services.settings.tools.max_rounds {
+        let turn = self.turn;
+        if self.rounds.len() < turn.max_tool_rounds() && !turn.tokens_run_low() {
             &self.offered
         } else {
             &[]
@@ -150,8 +151,13 @@ impl<'a> ToolLoop<'a> {
             let arguments = self.check(&call, at);
             checked.push((call, arguments));
         }
+        let names = checked.iter();
+        let names = names.filter_map(|(call, _)| ToolName::from_word(&call.name));
+        let activity = &self.turn.job.activity;
+        activity.calls(&names.collect::<Vec<_>>());
         let running = Box::pin(self.results(background, &checked));
         let (results, fetches) = control.unless_ordered(running).await?;
+        activity.called();
         self.fetches += fetches;
         let calls = checked.into_iter().enumerate();
         let calls = calls.map(|(at, (call, arguments))| sendable(before + at, call, &arguments));

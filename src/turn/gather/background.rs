@@ -172,6 +172,7 @@ fn status_elsewhere(turn: &Turn<'_>, agent: &Agent) -> String {
                 asker: None,
                 since: other.since,
                 is_run: other.run.is_some(),
+                tools: other.tools.iter().map(|tool| tool.as_str()).collect(),
             })
         })
         .collect();

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::gathered;
 use crate::llm::{self, AnswerEnd};
 use crate::model::{ModelReceipt, Receipt, ToolName, ToolReceipt};
+use crate::runs::Doing;
 use crate::telemetry::event::{
     AnswerSent, Finish, LlmFailure, Outcome, RequestFailed, RequestOk, RunDone, RunEnd,
     SendFallback, SendStage, TailFallback, ToolCalled, TurnDone,
@@ -213,10 +214,12 @@ impl<'a> TurnReport<'a> {
     }
 
     /// The agent run that the turn does is over.
-    pub(in crate::turn) fn run_done(&self, end: RunEnd, rounds: usize) {
+    pub(in crate::turn) fn run_done(&self, end: RunEnd, doing: &Doing) {
         self.emit(RunDone {
             end,
-            rounds: Some(rounds),
+            rounds: Some(doing.rounds),
+            calls: Some(doing.called.values().sum()),
+            tokens: Some(doing.tokens),
             ms: Ms::from(self.came.elapsed()),
         });
     }

@@ -73,6 +73,33 @@ async fn no_request_of_a_run_holds_stored_context() {
     bot.stop().await;
 }
 
+/// What tools gave before is offered to later turns that it matches, not to a run.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_output_is_offered_to_a_run() {
+    let (p, bot) = place(&[("CONTEXT_SCOPE", "user")]).await;
+    let words = json!({"words": "pumps cumin"}).to_string();
+    let calls = [("search_messages", words.as_str())];
+    p.stage.model.script(Behaviour::calls("", &calls));
+    let ask = |text: &str| {
+        let text = format!("<@{}> {text}", p.us);
+        p.stage.discord.post(p.channel, p.ada, text)
+    };
+    ask("where?");
+    p.stage.discord.wait_answers(p.channel, 1).await.unwrap();
+    let run = p.begin(p.ada, "count the pumps").await;
+    p.ended(run, "done").await;
+    p.idle().await;
+    ask("count the pumps");
+    let requests = p.stage.model.wait_requests(4).await;
+    let [of_run, of_turn] = [&requests[2], &requests[3]].map(|one| one["messages"].to_string());
+    assert!(!of_run.contains("cumin"), "{of_run}");
+    assert!(
+        of_turn.contains("bytes"),
+        "it is offered to a turn: {of_turn}"
+    );
+    bot.stop().await;
+}
+
 /// The run is a turn of its conversation: what follows in its thread knows of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_later_mention_in_the_thread_is_an_ordinary_turn() {

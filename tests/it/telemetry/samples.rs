@@ -103,6 +103,8 @@ fn of_the_turn() -> Vec<Event> {
         Event::from(RunDone {
             end: RunEnd::TimeOver,
             rounds: Some(7),
+            calls: Some(9),
+            tokens: Some(40_000),
             ms: millis(600_000),
         }),
         Event::from(RequestOk {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clew::agents::Agents;
 use clew::llm;
 use clew::memory::{self, Memory, Stores};
-use clew::model::RunLimits;
+use clew::model::{RunBounds, RunLimits};
 use clew::runs::{OpenRuns, Runs};
 use clew::telemetry::event::Outcome;
 use clew::telemetry::{Lines, Telemetry};
@@ -37,6 +37,12 @@ const NO_RUNS: RunLimits = RunLimits {
     all: 0,
     per_user: 0,
     per_guild: 0,
+};
+
+const RUN_BOUNDS: RunBounds = RunBounds {
+    time: Duration::ZERO,
+    max_rounds: 0,
+    max_tokens: 0,
 };
 
 /// What all turns share, as `app` puts it together, and the telemetry.
@@ -84,6 +90,7 @@ async fn services(p: &Place) -> (Services, Lines) {
             link_previews: false,
             tools: p.stage.config().tools,
             receipt_button: false,
+            runs: RUN_BOUNDS,
             secret: b"secret".to_vec(),
         },
     };
@@ -152,6 +159,7 @@ async fn ask(services: &Services, p: &Place, place: (Id, ChannelKind), id: Id) -
         other_triggers: BTreeSet::new(),
         elsewhere: Vec::new(),
         run: None,
+        activity: Arc::default(),
     };
     let control = Control::new().1;
     let outcome = turn::run(services, job, control).await.outcome;

@@ -4,6 +4,8 @@
 //! which turns began, so that the line stays the same while nothing changes. The caller
 //! must pass only turns of the same server in channels that the asker may read.
 
+use std::collections::BTreeSet;
+
 use super::sanitise;
 use crate::model::UnixMillis;
 
@@ -24,6 +26,8 @@ pub struct RunningTurn {
     pub since: UnixMillis,
     /// Whether it is an agent run, whose thread's name says what it is about.
     pub is_run: bool,
+    /// The tools that it is calling, by our own names for them.
+    pub tools: Vec<&'static str>,
 }
 
 /// One paragraph about the turns; empty if there are none. Names are sanitised
@@ -60,6 +64,7 @@ struct BusyChannel {
     askers: Vec<String>,
     questions: usize,
     runs: usize,
+    tools: BTreeSet<&'static str>,
     since: UnixMillis,
 }
 
@@ -70,6 +75,7 @@ impl BusyChannel {
             askers: Vec::new(),
             questions: 0,
             runs: 0,
+            tools: BTreeSet::new(),
             since: turn.since,
         };
         channel.add(turn);
@@ -82,6 +88,7 @@ impl BusyChannel {
         } else {
             self.questions += 1;
         }
+        self.tools.extend(&turn.tools);
         self.since = self.since.min(turn.since);
         let Some(asker) = turn.asker.as_deref().map(sanitise::name) else {
             return;
@@ -107,7 +114,16 @@ impl BusyChannel {
         let runs = counted(self.runs, "agent run");
         let what: Vec<String> = questions.into_iter().chain(runs).collect();
         let (name, since) = (&self.name, self.since.clock());
-        format!("\"#{name}\" ({}, since {since} UTC)", what.join(", "))
+        let tools: Vec<&str> = self.tools.iter().copied().collect();
+        let using = if tools.is_empty() {
+            String::new()
+        } else {
+            format!(", using {}", tools.join(", "))
+        };
+        format!(
+            "\"#{name}\" ({}, since {since} UTC{using})",
+            what.join(", ")
+        )
     }
 }
 
@@ -131,6 +147,7 @@ mod tests {
             asker: asker.map(str::to_owned),
             since: UnixMillis(minutes * 60_000),
             is_run: false,
+            tools: Vec::new(),
         }
     }
 
@@ -168,9 +185,10 @@ mod tests {
     }
 
     #[test]
-    fn agent_runs_are_told_apart_from_questions() {
+    fn agent_runs_are_told_apart_from_questions_with_the_tools_that_run() {
         let run = |channel, minutes| RunningTurn {
             is_run: true,
+            tools: vec!["search_messages", "get_message"],
             ..turn(channel, None, minutes)
         };
         check(
@@ -180,8 +198,9 @@ mod tests {
                 run("help", 4),
                 run("help", 6),
             ],
-            "\"#find the leak\" (1 agent run, since 00:03 UTC), \
-             \"#help\" (1 question, 2 agent runs, since 00:04 UTC)",
+            "\"#find the leak\" (1 agent run, since 00:03 UTC, using get_message, search_messages), \
+             \"#help\" (1 question, 2 agent runs, since 00:04 UTC, using get_message, \
+             search_messages)",
         );
     }
 

@@ -164,6 +164,7 @@ async fn an_agent_with_docs_that_answers_elsewhere_too() {
         asker: asker.map(str::to_owned),
         since: UnixMillis(minute * 60_000),
         is_run: false,
+        tools: Vec::new(),
     };
     let world = World::of([said(60, ADA, "when is the release?")]);
     let start = Start {
