@@ -3,16 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use clew_context::model::{MessageId, TurnId};
-use clew_store::Purge;
-use clew_store::model::{Fact, FactId, Origin, StoredMessage, Subject};
-
-use futures_util::FutureExt;
-
 use super::*;
 use crate::memory::unsaved::UnsavedTurn;
 use crate::telemetry::Lines;
 use crate::telemetry::event::CircuitState;
+use clew_context::model::{MessageId, TurnId};
+use clew_store::Purge;
+use clew_store::model::{Fact, FactId, Origin, StoredMessage, Subject};
+use futures_util::FutureExt;
 
 mod sources;
 

@@ -123,7 +123,7 @@ fn check(world: &World, receipt: &StoredReceipt, request: &Value, lines: &[Value
     );
     assert_eq!(asked, (&json!("fake"), &json!(1), &json!(7), &json!(3)));
 
-    let turn = receipt.turn.0.to_string();
+    let turn = receipt.turn.to_string();
     let collected = detail(lines, &turn, "collect_ok");
     assert_eq!(collected["msgs"], shown.len());
     let collectors = body["collectors"].as_array().unwrap().iter();

@@ -19,7 +19,11 @@ async fn a_second_bot_on_a_store_is_refused_and_the_first_keeps_running(kind: Ki
     let bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;
     let telemetry = p.path("telemetry").display().to_string();
-    for (name, folder) in [("STATE_DIR", "elsewhere"), ("TELEMETRY_DIR", "told")] {
+    for (name, folder) in [
+        ("STATE_DIR", "elsewhere"),
+        ("TELEMETRY_DIR", "told"),
+        ("TOOL_OUTPUT_DIR", "outputs"),
+    ] {
         let folder = p.path(folder).display().to_string();
         p.stage.set(name, &folder);
     }
