@@ -46,7 +46,7 @@ async fn runs_are_bounded_by_person_by_server_and_in_all() {
             bot.stop().await;
             return;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     panic!("no place became free");
 }
