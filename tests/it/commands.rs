@@ -13,7 +13,7 @@ mod why;
 
 use std::fs;
 
-use clew_simulator::{ChannelKind, Id, Permissions, Shown, World};
+use clew_simulator::{ChannelKind, Draft, Id, Permissions, Shown, World};
 use serde_json::{Value, json};
 
 use crate::support::bot::{Bot, Stage, details, prompt};
@@ -82,17 +82,22 @@ impl Place {
 
     /// Mentions the bot and waits until the turn is answered and stored.
     async fn talk(&self, who: Id, channel: Id, text: &str) {
+        let text = format!("<@{}> {text}", self.us);
+        self.ask(who, channel, Draft::new(text)).await;
+    }
+
+    /// Asks, and waits until the turn is stored: the answer is posted before.
+    async fn ask(&self, who: Id, channel: Id, question: Draft) -> Id {
         let before = self.prompts().len();
         let answers = self.stage.discord.answers(channel).len();
         let stored = self.stored(who, channel).await;
-        let text = format!("<@{}> {text}", self.us);
-        self.stage.discord.post(channel, who, text);
+        let question = self.stage.discord.post(channel, who, question);
         self.stage.model.wait_requests(before + 1).await;
         let answered = self.stage.discord.wait_answers(channel, answers + 1);
         answered.await.unwrap();
         for _ in 0..1_000 {
             if self.stored(who, channel).await == stored + 2 {
-                return;
+                return question;
             }
         }
         panic!("the turn was not stored");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use clew::app::system_clock;
 use clew_context::model::UnixMillis;
-use clew_simulator::{ChannelKind, Id, OverwriteOf, Permissions, Shown, World};
+use clew_simulator::{ChannelKind, Draft, Id, OverwriteOf, Permissions, Shown, World};
 use clew_store::model::{StoreAddress, StoredReceipt};
 use clew_store::{Folders, Kind, Record, Store};
 use serde_json::{Value, json};
@@ -113,9 +113,8 @@ async fn an_answer_tells_what_it_was_made_from() {
     assert_refused(&p.why(p.ada, p.channel, "").await, NONE);
     let question = discord.post(p.channel, p.boris, "is 3 bar normal?");
     let reply = format!("<@{}> is it?", p.us);
-    let trigger = clew_simulator::Draft::new(reply).reply_to(question);
-    let trigger = discord.post(p.channel, p.ada, trigger);
-    discord.wait_answers(p.channel, 1).await.unwrap();
+    let trigger = Draft::new(reply).reply_to(question);
+    let trigger = p.ask(p.ada, p.channel, trigger).await;
     let answer = p.last_answer(p.channel);
     let shown = p.why(p.boris, p.channel, "").await;
     let links = [question, trigger, answer].map(|message| p.link(p.channel, message));
