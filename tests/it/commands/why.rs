@@ -208,16 +208,18 @@ async fn lines_about_what_the_caller_may_not_read_are_counted_only() {
     let bot = p.stage.start().await;
     p.talk(p.ada, p.channel, "hello").await;
     bot.stop().await;
-    let elsewhere = |channel: Id, id: u64| {
+    let elsewhere = |channel: Id, id: Id| {
         json!({
             "channel": channel.to_string(), "id": id.to_string(), "author": p.ada.to_string(),
             "place": "history", "cut": false,
         })
     };
-    let unknown = Id(77);
+    // Too long to occur in other ids by chance.
+    let [first, second, third] = [501, 502, 503].map(|id| Id(770_000_000_000 + id));
+    let unknown = Id(880_000_000_000);
     p.change(|body| {
-        body["prompt"]["shown"] = json!([elsewhere(staff, 501), elsewhere(unknown, 502)]);
-        body["prompt"]["quoted"] = elsewhere(staff, 503);
+        body["prompt"]["shown"] = json!([elsewhere(staff, first), elsewhere(unknown, second)]);
+        body["prompt"]["quoted"] = elsewhere(staff, third);
     })
     .await;
     let bot = p.stage.start().await;
@@ -226,11 +228,11 @@ async fn lines_about_what_the_caller_may_not_read_are_counted_only() {
     let footer = shown.embeds[0]["footer"]["text"].as_str().unwrap();
     assert!(footer.starts_with("3 messages not shown"), "{footer}");
     let told = serde_json::to_string(&shown.embeds).unwrap();
-    for id in [staff, unknown, Id(501), Id(502), Id(503)] {
+    for id in [staff, unknown, first, second, third] {
         assert!(!told.contains(&id.to_string()), "{id} in {told}");
     }
     let shown = p.why(p.ada, p.channel, "").await;
-    let expected = [501, 503].map(|id| p.link(staff, Id(id)));
+    let expected = [first, third].map(|id| p.link(staff, id));
     assert_says(&shown, "2 messages read");
     for link in expected {
         assert!(
